@@ -1,0 +1,67 @@
+# Needs Python 3.11 or newer and make; everything else is installed into .venv.
+#
+#   make report   environment, install, and the analysis of the paper's programs
+#   make test     lint, types, import rules, all tests
+#   make fmt      put the code and the programs into the house style
+#   make soak     the property tests with many more cases: make soak N=5000
+#   make bench    the measurements of benchmarks/
+#   make clean    remove .venv and caches
+
+PYTHON ?= python3
+N ?= 2000
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
+
+# What the paper's programs come to: the corrected one, or the printed one where that is right.
+corrected := $(sort $(wildcard specs/paper/*/*.corrected.tol))
+printed := $(sort $(wildcard specs/paper/*/*.printed.tol))
+PAPER := $(corrected) $(filter-out $(corrected:.corrected.tol=.printed.tol),$(printed))
+
+.PHONY: report test lint types imports unit fmt soak bench clean
+
+report: $(VENV)/run.stamp
+	$(BIN)/tolcost analyze --symbolic $(PAPER)
+
+test: lint types imports unit
+
+lint: $(VENV)/dev.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/dev.stamp
+	$(BIN)/mypy --strict tolcost
+
+imports: $(VENV)/dev.stamp
+	$(BIN)/lint-imports
+
+unit: $(VENV)/dev.stamp
+	$(BIN)/pytest -n auto
+
+fmt: $(VENV)/dev.stamp
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/tolcost fmt $(shell find specs -name '*.tol')
+
+soak: $(VENV)/dev.stamp
+	TOLCOST_SOAK=$(N) $(BIN)/pytest -n auto -m hypothesis --hypothesis-profile=soak tests
+
+bench: $(VENV)/dev.stamp
+	set -e; for file in $(wildcard benchmarks/bench_*.py); do $(BIN)/python $$file; done
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find tolcost tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tolcost needs Python 3.11 or newer")'
+	$(PYTHON) -m venv $(VENV)
+
+# The environment is made again only when what it is made from changes.
+$(VENV)/run.stamp: pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) --editable .
+	touch $@
+
+$(VENV)/dev.stamp: pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) --editable '.[dev]'
+	touch $@ $(VENV)/run.stamp

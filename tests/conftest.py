@@ -1,0 +1,16 @@
+"""How property tests run: the same cases every time, or many new ones under ``make soak``."""
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "default", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile(
+    "soak",
+    deadline=None,
+    max_examples=int(os.environ.get("TOLCOST_SOAK", "2000")),
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("default")

@@ -1,0 +1,81 @@
+"""The depth of a program at concrete lengths, by walking every coordinate.
+
+A domain without elements has no depth to compare: closed forms take domains to have one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+
+from tolcost.algebra import Symbol, evaluate, evaluate_cond
+from tolcost.atoms.nodes import Block, Build, Fold, Lambda, Node, Program, Ref, Select, Var, Where
+from tolcost.atoms.walk import operands
+from tolcost.cost.depth import ceil_log2
+from tolcost.cost.span import tree_element
+
+Env = Mapping[Var, int]
+
+
+class _Empty(Exception):
+    """Some domain has no element."""
+
+
+def brute_depth(program: Program, values: Mapping[Symbol, int], trees: bool) -> int | None:
+    """Give the depth, or None where a domain on the way is empty."""
+    walk = _Walk(trees)
+    try:
+        env: dict[Var, int] = {}
+        for var, node in program.bindings:
+            env[var] = walk.of(node, values, env)
+        return max(walk.of(out.node, values, env) for out in program.outputs)
+    except _Empty:
+        return None
+
+
+class _Walk:
+    def __init__(self, trees: bool) -> None:
+        self.trees = trees
+
+    def of(self, node: Node, values: Mapping[Symbol, int], env: Env) -> int:
+        inputs = [self.of(child, values, env) for child in operands(node)]
+        ready = max(inputs, default=0)
+        match node:
+            case Ref(var=var):
+                return env[var]
+            case Lambda(charge=charge) | Where(charge=charge):
+                return ready + (charge == "data")
+            case Build():
+                return max(self.block(node.body, inner, env) for inner in _steps(node, values))
+            case Fold():
+                return self.fold(node, ready, values, env)
+            case Select(condition=condition, then=then, other=other):
+                chosen = then if evaluate_cond(condition, values) else other  # type: ignore[arg-type]
+                return self.block(chosen, values, env)
+            case _:
+                return ready
+
+    def block(self, block: Block, values: Mapping[Symbol, int], env: Env) -> int:
+        inner = dict(env)
+        for var, node in block.bindings:
+            inner[var] = self.of(node, values, inner)
+        return self.of(block.result, values, inner)
+
+    def fold(self, node: Fold, start: int, values: Mapping[Symbol, int], env: Env) -> int:
+        steps = _steps(node, values)
+        element = tree_element(node, {}) if self.trees else None
+        if element is not None:
+            leaves = [self.of(element, inner, env) for inner in steps]
+            return max(start, *leaves) + ceil_log2(len(steps) + 1)
+        depth = start
+        for inner in steps:
+            depth = self.block(node.body, inner, {**env, node.accumulator: depth})
+        return depth
+
+
+def _steps(node: Build | Fold, values: Mapping[Symbol, int]) -> list[dict[Symbol, int]]:
+    ranges = [range(1, evaluate(extent, values) + 1) for extent in node.extents]
+    steps = [{**values, **dict(zip(node.coords, at, strict=True))} for at in product(*ranges)]
+    if not steps:
+        raise _Empty
+    return steps

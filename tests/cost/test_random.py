@@ -1,0 +1,48 @@
+"""Random programs: every closed form, at several lengths, against walking every coordinate."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cost.brute import brute
+from tests.cost.brute_depth import brute_depth
+from tests.cost.programs import SYMBOLS
+from tests.cost.random_programs import random_program
+from tests.cost.test_count import at
+from tolcost.cost import count, depths, derive
+
+N, M, K = SYMBOLS
+POINTS = [{N: a, M: b, K: c} for a, b, c in ((1, 1, 1), (2, 3, 1), (4, 2, 3), (5, 1, 4))]
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_counts_of_random_programs(seed):
+    made = random_program(seed)
+    counts = count(made)
+    assert counts.status == "exact"
+    for values in POINTS:
+        assert at(counts, values) == dict(brute(made, values)), values
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_depths_of_random_programs(seed):
+    made = random_program(seed)
+    found = depths(made)
+    for values in POINTS:
+        for depth, trees in ((found.chain, False), (found.tree, True)):
+            walked = brute_depth(made, values, trees)
+            if walked is None:
+                continue
+            assert depth.at(values) >= walked
+            if depth.exact:
+                assert depth.at(values) == walked
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_derivations_end_at_the_count(seed):
+    made = random_program(seed)
+    derivation = derive(made)
+    assert derivation.total == count(made).eops
+    for chain in derivation.chains:
+        for before, after in zip(chain.steps, chain.steps[1:], strict=False):
+            assert before.text_after == after.text_before

@@ -1,0 +1,208 @@
+"""Comparing two expressions for all admissible values: a proof, a counterexample, or neither.
+
+Floors by numbers are removed by looking at every residue separately, which makes equality of
+expressions without other floors decidable up to what ``prove`` can do with clips.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice, product
+from math import gcd, lcm
+from typing import Literal, TypeAlias
+
+from tolcost.algebra.conditions import Cond, evaluate_cond, substitute_cond
+from tolcost.algebra.errors import AlgebraBudget, NotInteger
+from tolcost.algebra.evaluate import evaluate
+from tolcost.algebra.faulhaber import affine_parts
+from tolcost.algebra.floors import floordiv
+from tolcost.algebra.gates import tidied
+from tolcost.algebra.poly import Poly, as_poly, coordinate, data_symbol
+from tolcost.algebra.prove import is_nonnegative
+from tolcost.algebra.substitute import substitute
+from tolcost.algebra.symbols import Floor, Relu, Symbol
+
+Verdict: TypeAlias = Literal["equal", "less_or_equal", "greater_or_equal", "crosses", "unknown"]
+_MAX_RESIDUES = 400
+_MAX_POINTS = 1_500
+_OFFSETS = (0, 1, 2, 3, 4, 5, 6, 7, 9, 12, 15, 16, 31, 63, 99, 100, 127, 255, 999, 4095, 10**4, 10**6, 10**9)
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """A point, and what the two expressions are there."""
+
+    point: tuple[tuple[Symbol, int], ...]
+    left: int
+    right: int
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What is proved about ``a`` against ``b``, with points where a is below and above if found."""
+
+    verdict: Verdict
+    below: Witness | None = None
+    above: Witness | None = None
+
+
+def compare(a: Poly | int, b: Poly | int, facts: tuple[Cond, ...] = ()) -> Comparison:
+    """Compare for all admissible values of the symbols.
+
+    >>> from tolcost.algebra.poly import length
+    >>> n = length("n")
+    >>> compare(n, n * n).verdict, compare(n * n, 10 * n).verdict
+    ('less_or_equal', 'crosses')
+    """
+    left, right = as_poly(a), as_poly(b)
+    gap = tidied(right - left, facts)
+    if not gap.terms:
+        return Comparison("equal")
+    below, above = _witnesses(left, right, facts)
+    at_most = above is None and _never_below_zero(gap, facts)
+    at_least = below is None and _never_below_zero(-gap, facts)
+    if at_most and at_least:
+        return Comparison("equal")
+    if at_most:
+        return Comparison("less_or_equal", below, None)
+    if at_least:
+        return Comparison("greater_or_equal", None, above)
+    return Comparison("crosses" if below and above else "unknown", below, above)
+
+
+def _never_below_zero(gap: Poly, facts: tuple[Cond, ...]) -> bool:
+    if is_nonnegative(gap, facts):
+        return True
+    steps = _steps(gap)
+    count = 1
+    for step in steps.values():
+        count *= step
+    if count == 1 or count > _MAX_RESIDUES:
+        return False
+    return all(
+        is_nonnegative(substitute(gap, values), tuple(substitute_cond(fact, values) for fact in facts))
+        for values in _residues(steps)
+    )
+
+
+def _residues(steps: dict[Symbol, int]) -> Iterator[dict[Symbol, Poly | int]]:
+    """Give every way to write each symbol as a multiple of its step and a residue."""
+    symbols = list(steps)
+    for offsets in product(*(range(steps[s]) for s in symbols)):
+        values: dict[Symbol, Poly | int] = {}
+        for symbol, offset in zip(symbols, offsets, strict=True):
+            values[symbol] = _in_class(symbol, steps[symbol], offset)
+        yield values
+
+
+def _in_class(symbol: Symbol, step: int, offset: int) -> Poly:
+    """Count from the lower bound where there is one, so that the new symbol starts at 0."""
+    if symbol.lo is None:
+        return data_symbol(symbol.name, None, None) * step + offset
+    start = symbol.lo + offset
+    if symbol.hi is None:
+        return data_symbol(symbol.name, 0, None) * step + start
+    return coordinate(symbol.name, floordiv(symbol.hi - start, step), 0) * step + start
+
+
+def _steps(p: Poly) -> dict[Symbol, int]:
+    """Give for each symbol inside a floor by a number the step after which such floors repeat."""
+    steps: dict[Symbol, int] = {}
+    for floor in _floors(p):
+        divisor = floor.q.constant
+        if divisor is None:
+            continue
+        for symbol in floor.free:
+            parts = affine_parts(floor.p, symbol)
+            slope = None if parts is None else parts[0].constant
+            own = divisor // gcd(divisor, slope) if slope else divisor
+            steps[symbol] = lcm(steps.get(symbol, 1), own)
+    # A symbol that bounds another one must keep its meaning for the other.
+    bounding = {s for symbol in p.free for b in (symbol.lo, symbol.hi) if b is not None for s in b.free}
+    return {} if bounding & set(steps) else steps
+
+
+def _floors(p: Poly) -> set[Floor]:
+    found: set[Floor] = set()
+    for mono in p.terms:
+        for generator in mono:
+            match generator:
+                case Floor(p=top, q=bottom):
+                    found |= {generator} | _floors(top) | _floors(bottom)
+                case Relu(p=inside):
+                    found |= _floors(inside)
+                case _:
+                    pass
+    return found
+
+
+def _witnesses(left: Poly, right: Poly, facts: tuple[Cond, ...]) -> tuple[Witness | None, Witness | None]:
+    """Look for a point where left is below right, and one where it is above."""
+    below = above = None
+    for point in _points(left.free | right.free, facts):
+        try:
+            x, y = evaluate(left, point), evaluate(right, point)
+        except (AlgebraBudget, NotInteger):
+            continue
+        if x < y and below is None:
+            below = Witness(tuple(point.items()), x, y)
+        elif x > y and above is None:
+            above = Witness(tuple(point.items()), x, y)
+        if below and above:
+            break
+    return below, above
+
+
+def _points(symbols: frozenset[Symbol], facts: tuple[Cond, ...]) -> Iterator[dict[Symbol, int]]:
+    """Give admissible points: small corners first, then far ones."""
+    ordered = _bounds_first(symbols)
+    if not ordered:
+        yield {}
+        return
+    per_symbol = max(3, int(_MAX_POINTS ** (1 / len(ordered))))
+    few = _OFFSETS[:4] + _OFFSETS[9::4] if per_symbol < 10 else _OFFSETS
+    together = ((offset,) * len(ordered) for offset in _OFFSETS)
+    grid = islice(product(few, repeat=len(ordered)), _MAX_POINTS)
+    alone = (
+        tuple(offset if j == k else 0 for j in range(len(ordered)))
+        for k in range(len(ordered))
+        for offset in _OFFSETS
+    )
+    for offsets in (*together, *alone, *grid):
+        point = _admissible(ordered, offsets)
+        if point is not None and _all_hold(facts, point):
+            yield point
+
+
+def _all_hold(facts: tuple[Cond, ...], point: dict[Symbol, int]) -> bool:
+    try:
+        return all(evaluate_cond(fact, point) for fact in facts)
+    except (KeyError, NotInteger):
+        return False
+
+
+def _bounds_first(symbols: frozenset[Symbol]) -> list[Symbol]:
+    """Sort so that a symbol comes after those its bounds mention, which are added."""
+    ordered: dict[Symbol, None] = {}
+
+    def visit(symbol: Symbol) -> None:
+        for bound in (symbol.lo, symbol.hi):
+            for other in sorted(bound.free, key=lambda s: s.key) if bound is not None else ():
+                visit(other)
+        ordered.setdefault(symbol)
+
+    for symbol in sorted(symbols, key=lambda s: s.key):
+        visit(symbol)
+    return list(ordered)
+
+
+def _admissible(symbols: list[Symbol], offsets: tuple[int, ...]) -> dict[Symbol, int] | None:
+    point: dict[Symbol, int] = {}
+    for symbol, offset in zip(symbols, offsets, strict=True):
+        low = 0 if symbol.lo is None else evaluate(symbol.lo, point)
+        high = None if symbol.hi is None else evaluate(symbol.hi, point)
+        if high is not None and low > high:
+            return None
+        point[symbol] = low + offset if high is None else min(low + offset, high)
+    return point

@@ -1,0 +1,261 @@
+"""Conditions on integers: comparisons with 0, and their conjunctions, disjunctions, negations.
+
+The constructors decide what needs no proof, tighten by divisibility and push negation down,
+so ``Not`` only ever holds an ``Eq``.  Whether a condition always holds is for ``prove``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import gcd
+from typing import TypeAlias
+
+from tolcost.algebra.clips import relu
+from tolcost.algebra.intervals import numerator_range
+from tolcost.algebra.poly import ONE, UNIT, ZERO, Poly, as_poly, atom, product_of, scale
+from tolcost.algebra.symbols import Floor, Symbol
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """A condition that is decided."""
+
+    value: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ge:
+    """``p >= 0``."""
+
+    p: Poly
+
+
+@dataclass(frozen=True, slots=True)
+class Eq:
+    """``p == 0``."""
+
+    p: Poly
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """All of several."""
+
+    parts: tuple[Cond, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """At least one of several."""
+
+    parts: tuple[Cond, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The negation of an equality."""
+
+    part: Cond = field()
+
+
+Cond: TypeAlias = Truth | Ge | Eq | And | Or | Not
+TRUE = Truth(True)
+FALSE = Truth(False)
+
+
+def truth(value: bool) -> Cond:
+    """Give the decided condition."""
+    return TRUE if value else FALSE
+
+
+def ge(p: Poly | int) -> Cond:
+    """Say that ``p >= 0``.
+
+    >>> from tolcost.algebra.poly import length
+    >>> ge(2 * length("n") - 5)
+    Ge(p=n - 3)
+    """
+    value = _tightened(as_poly(p))
+    low, high = numerator_range(value)
+    if low is not None and low >= 0:
+        return TRUE
+    return FALSE if high is not None and high < 0 else Ge(value)
+
+
+def _tightened(p: Poly) -> Poly:
+    """Divide by the common divisor, rounding the constant down; take a lone floor apart."""
+    terms = p.terms
+    common = gcd(*(coef for mono, coef in terms.items() if mono))
+    if not common:
+        return as_poly(max(-1, min(1, terms.get(UNIT, 0))))
+    if common > 1 or p.den > 1:
+        p = Poly({mono: coef // common for mono, coef in terms.items() if coef // common})
+    return _without_floor(p) if p.height else p
+
+
+def _without_floor(p: Poly) -> Poly:
+    """Rewrite ``floor(a/c) + r >= 0`` as ``a + c*r >= 0``, and the same with a minus."""
+    floors = {g for mono in p.terms for g in mono if isinstance(g, Floor)}
+    if len(floors) != 1:
+        return p
+    floor = floors.pop()
+    coef = p.terms.get((floor,))
+    rest = p - scale(atom(floor), coef or 0)
+    if coef not in (1, -1) or any(floor in mono for mono in rest.terms):
+        return p
+    if coef == 1:
+        return _tightened(floor.p + rest * floor.q)
+    return _tightened((rest + 1) * floor.q - 1 - floor.p)
+
+
+def eq(p: Poly | int) -> Cond:
+    """Say that ``p == 0``."""
+    value = as_poly(p)
+    common = gcd(*(coef for mono, coef in value.terms.items() if mono))
+    offset = value.terms.get(UNIT, 0)
+    if not common:
+        return truth(offset == 0)
+    if offset % common:
+        return FALSE
+    if value.terms[min(value.terms, key=lambda mono: (-len(mono), tuple(g.key for g in mono)))] < 0:
+        common = -common
+    value = Poly({mono: coef // common for mono, coef in value.terms.items()})
+    low, high = numerator_range(value)
+    return FALSE if (low is not None and low > 0) or (high is not None and high < 0) else Eq(value)
+
+
+def le(a: Poly | int, b: Poly | int) -> Cond:
+    """Say that ``a <= b``."""
+    return ge(as_poly(b) - a)
+
+
+def lt(a: Poly | int, b: Poly | int) -> Cond:
+    """Say that ``a < b``."""
+    return ge(as_poly(b) - a - 1)
+
+
+def conj(*conds: Cond) -> Cond:
+    """Say that all hold."""
+    parts: dict[Cond, None] = {}
+    for cond in conds:
+        if cond == FALSE:
+            return FALSE
+        if cond != TRUE:
+            parts.update(dict.fromkeys(cond.parts if isinstance(cond, And) else (cond,)))
+    if any(negate(part) in parts for part in parts):
+        return FALSE
+    return next(iter(parts), TRUE) if len(parts) < 2 else And(tuple(parts))
+
+
+def disj(*conds: Cond) -> Cond:
+    """Say that at least one holds."""
+    parts: dict[Cond, None] = {}
+    for cond in conds:
+        if cond == TRUE:
+            return TRUE
+        if cond != FALSE:
+            parts.update(dict.fromkeys(cond.parts if isinstance(cond, Or) else (cond,)))
+    if any(negate(part) in parts for part in parts):
+        return TRUE
+    return next(iter(parts), FALSE) if len(parts) < 2 else Or(tuple(parts))
+
+
+def negate(cond: Cond) -> Cond:
+    """Say the opposite; over the integers, not ``p >= 0`` is ``-p - 1 >= 0``."""
+    match cond:
+        case Truth(value=value):
+            return truth(not value)
+        case Ge(p=p):
+            return ge(-p - 1)
+        case Eq():
+            return Not(cond)
+        case Not(part=part):
+            return part
+        case And(parts=parts):
+            return disj(*map(negate, parts))
+        case Or(parts=parts):
+            return conj(*map(negate, parts))
+
+
+def indicator(cond: Cond, facts: tuple[Cond, ...] = ()) -> Poly:
+    """Give 1 where the condition holds and 0 elsewhere, as a polynomial in clips.
+
+    >>> from tolcost.algebra.poly import length
+    >>> indicator(ge(length("n") - 3))
+    Max(n - 2, 0) - Max(n - 3, 0)
+    """
+    match cond:
+        case Truth(value=value):
+            return ONE if value else ZERO
+        case Ge(p=p):
+            return relu(p + 1, facts) - relu(p, facts)
+        case Eq(p=p):
+            return relu(p + 1, facts) - 2 * relu(p, facts) + relu(p - 1, facts)
+        case Not(part=part):
+            return 1 - indicator(part, facts)
+        case And(parts=parts):
+            return product_of(indicator(part, facts) for part in parts)
+        case Or(parts=parts):
+            return 1 - product_of(1 - indicator(part, facts) for part in parts)
+
+
+def map_cond(cond: Cond, change: Callable[[Poly], Poly]) -> Cond:
+    """Rebuild a condition with every polynomial in it changed."""
+    match cond:
+        case Truth():
+            return cond
+        case Ge(p=p):
+            return ge(change(p))
+        case Eq(p=p):
+            return eq(change(p))
+        case Not(part=part):
+            return negate(map_cond(part, change))
+        case And(parts=parts):
+            return conj(*(map_cond(part, change) for part in parts))
+        case Or(parts=parts):
+            return disj(*(map_cond(part, change) for part in parts))
+
+
+def substitute_cond(cond: Cond, values: Mapping[Symbol, Poly | int]) -> Cond:
+    """Put polynomials in place of symbols, all at once."""
+    from tolcost.algebra.substitute import substitute
+
+    return map_cond(cond, lambda p: substitute(p, values))
+
+
+def polys_of(cond: Cond) -> tuple[Poly, ...]:
+    """Give the polynomials a condition is about."""
+    match cond:
+        case Truth():
+            return ()
+        case Ge(p=p) | Eq(p=p):
+            return (p,)
+        case Not(part=part):
+            return polys_of(part)
+        case And(parts=parts) | Or(parts=parts):
+            return tuple(p for part in parts for p in polys_of(part))
+
+
+def symbols_of_cond(cond: Cond) -> frozenset[Symbol]:
+    """Give the symbols that occur free in a condition."""
+    return frozenset().union(*(p.free for p in polys_of(cond)))
+
+
+def evaluate_cond(cond: Cond, values: Mapping[Symbol, int]) -> bool:
+    """Decide a condition at a point."""
+    from tolcost.algebra.evaluate import evaluate
+
+    match cond:
+        case Truth(value=value):
+            return value
+        case Ge(p=p):
+            return evaluate(p, values) >= 0
+        case Eq(p=p):
+            return evaluate(p, values) == 0
+        case Not(part=part):
+            return not evaluate_cond(part, values)
+        case And(parts=parts):
+            return all(evaluate_cond(part, values) for part in parts)
+        case Or(parts=parts):
+            return any(evaluate_cond(part, values) for part in parts)

@@ -1,0 +1,281 @@
+"""Floor division, remainder and exact division, in a normal form.
+
+A floor by a number keeps coefficients between 0 and the number, without a common divisor;
+floors inside floors merge where that is exact.  A floor by a polynomial takes out the
+divisible part and cancels what both sides share.  Divisors are at least 1: where that is
+not obvious the caller records it as a condition.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from math import gcd
+
+from tolcost.algebra.intervals import generator_range, numerator_range
+from tolcost.algebra.poly import (
+    UNIT,
+    ZERO,
+    Monomial,
+    Poly,
+    Terms,
+    add,
+    as_poly,
+    atom,
+    const,
+    monomial_product,
+    poly,
+    scale,
+)
+from tolcost.algebra.symbols import Floor, Generator
+
+_MAX_GRID = 512
+
+
+def floordiv(p: Poly | int, q: Poly | int) -> Poly:
+    """Floor of ``p / q``.
+
+    >>> from tolcost.algebra.poly import length
+    >>> n = length("n")
+    >>> floordiv(floordiv(n + 1, 2) + 1, 2)
+    floor((n + 3)/4)
+    """
+    top, bottom = as_poly(p), as_poly(q)
+    divisor = bottom.constant
+    if divisor is None:
+        return _floor_by_poly(top, bottom)
+    if divisor == 0:
+        raise ZeroDivisionError("floor division by 0")
+    if divisor < 0:
+        top, divisor = -top, -divisor
+    return _floor_by_number(top, divisor * top.den)
+
+
+def mod(p: Poly | int, q: Poly | int) -> Poly:
+    """Remainder of the floor division: ``p - q * floor(p / q)``."""
+    return as_poly(p) - floordiv(p, q) * q
+
+
+def ceildiv(p: Poly | int, q: Poly | int) -> Poly:
+    """Ceiling of ``p / q``."""
+    return floordiv(as_poly(p) + q - 1, q)
+
+
+def _floor_by_number(p: Poly, divisor: int) -> Poly:
+    """Floor of the numerator of ``p`` by ``divisor`` (which includes the denominator)."""
+    subtracted = _only_subtracted_floor(p) if divisor == 2 and p.height else None
+    if subtracted:  # modulo 2 the sign would be lost below, and ceilings of ceilings with it
+        return _merged_ceiling(subtracted, poly(p.terms) + atom(subtracted), divisor)
+    whole: Terms = {}
+    rest: Terms = {}
+    for mono, coef in p.terms.items():
+        quotient, remainder = divmod(coef, divisor)
+        if quotient:
+            whole[mono] = quotient
+        if remainder:
+            rest[mono] = remainder
+    if not rest or (len(rest) == 1 and UNIT in rest):
+        return Poly(whole)
+    return add(Poly(whole), _reduced_floor(rest, divisor))
+
+
+def _reduced_floor(rest: Terms, divisor: int) -> Poly:
+    """Floor with coefficients already between 0 and the divisor, and not constant."""
+    offset = rest.pop(UNIT, 0)
+    common = gcd(divisor, *rest.values())
+    if common > 1:
+        divisor //= common
+        offset //= common
+        rest = {mono: coef // common for mono, coef in rest.items()}
+    if divisor == 1:
+        return poly({**rest, UNIT: offset})
+    if _always_divides(rest, divisor):
+        return poly(rest, divisor) + offset // divisor
+    if offset:
+        rest[UNIT] = offset
+    top = Poly(rest)
+    low, high = numerator_range(top)
+    if low is not None and high is not None and low // divisor == high // divisor:
+        return const(low // divisor)
+    merged = _merged(top, divisor)
+    return atom(Floor(top, const(divisor))) if merged is None else merged
+
+
+def _merged(top: Poly, divisor: int) -> Poly | None:
+    """Merge the one floor of coefficient 1 or -1 into this one; ``None`` if there is none or several."""
+    single = [(mono[0], coef) for mono, coef in top.terms.items() if len(mono) == 1]
+    floors = [(g, coef) for g, coef in single if isinstance(g, Floor) and coef in (1, divisor - 1)]
+    if len(floors) != 1:
+        return None
+    floor, coef = floors[0]
+    others = top - scale(atom(floor), coef)
+    if floor.q.constant is None:
+        return floordiv(floor.p, floor.q * divisor) if coef == 1 and not others.terms else None
+    if coef == 1:
+        return floordiv(floor.p + others * floor.q, floor.q * divisor)
+    return _merged_ceiling(floor, others, divisor) + atom(floor)
+
+
+def _merged_ceiling(floor: Floor, others: Poly, divisor: int) -> Poly:
+    """Floor of ``(others - floor) / divisor``, since a floor with a minus is a ceiling."""
+    return floordiv(others * floor.q - floor.p + floor.q - 1, floor.q * divisor)
+
+
+def _only_subtracted_floor(p: Poly) -> Floor | None:
+    """Give the floor that stands with coefficient -1, where it is the only floor."""
+    floors = [g for mono in p.terms for g in mono if isinstance(g, Floor)]
+    if len(floors) == 1 and p.terms.get((floors[0],)) == -1 and floors[0].q.constant is not None:
+        return floors[0]
+    return None
+
+
+def _always_divides(terms: Terms, divisor: int) -> bool:
+    """Whether the divisor divides the value for all integers in place of the generators.
+
+    A polynomial that does so on a grid of degree + 1 points per generator does so everywhere.
+    """
+    if max(map(len, terms)) < 2:
+        return False
+    generators = sorted({g for mono in terms for g in mono}, key=lambda g: g.key)
+    degrees = [max(mono.count(g) for mono in terms) for g in generators]
+    size = 1
+    for degree in degrees:
+        size *= degree + 1
+    if size * len(terms) > _MAX_GRID:
+        return False
+    points = product(*(range(degree + 1) for degree in degrees))
+    return all(_value(terms, generators, point) % divisor == 0 for point in points)
+
+
+def _value(terms: Terms, generators: list[Generator], point: tuple[int, ...]) -> int:
+    values = dict(zip(generators, point, strict=True))
+    total = 0
+    for mono, coef in terms.items():
+        for generator in mono:
+            coef *= values[generator]
+        total += coef
+    return total
+
+
+def is_integer_valued(p: Poly) -> bool:
+    """Whether the value is an integer for all integers in place of the generators (may miss some)."""
+    if p.den == 1:
+        return True
+    rest = {mono: coef % p.den for mono, coef in p.terms.items() if coef % p.den}
+    return UNIT not in rest and _always_divides(rest, p.den)
+
+
+def exact_div(p: Poly | int, q: Poly | int) -> Poly | None:
+    """Quotient where it is an integer for all values, else ``None``.
+
+    >>> from tolcost.algebra.poly import length
+    >>> n, m = length("n"), length("m")
+    >>> exact_div(n * n * m + n * m, n + 1)
+    m*n
+    """
+    top, bottom = as_poly(p), as_poly(q)
+    divisor = bottom.constant
+    if divisor is not None:
+        if divisor == 0:
+            return None
+        quotient = scale(top, 1 if divisor > 0 else -1, abs(divisor))
+        return quotient if is_integer_valued(quotient) else None
+    found = exact_quotient(top, bottom)
+    return found if found is not None and is_integer_valued(found) else None
+
+
+def divide(p: Poly, q: Poly) -> tuple[Poly, Poly]:
+    """Quotient and remainder by the leading term of ``q``, where coefficients divide exactly."""
+    quotient, rest = _divide(p, q, stop_early=False)
+    return quotient, rest
+
+
+def exact_quotient(p: Poly, q: Poly) -> Poly | None:
+    """Quotient if there is no remainder, else ``None``; cheaper than ``divide`` when there is one."""
+    quotient, rest = _divide(p, q, stop_early=True)
+    return None if rest.terms else quotient
+
+
+def _divide(p: Poly, q: Poly, stop_early: bool) -> tuple[Poly, Poly]:
+    lead = max(q.terms, key=_grade)
+    lead_coef = q.terms[lead]
+    others = [(mono, coef) for mono, coef in q.terms.items() if mono != lead]
+    todo, grades = dict(p.terms), {mono: _grade(mono) for mono in p.terms}
+    quotient: Terms = {}
+    rest: Terms = {}
+    while todo and not (stop_early and rest):
+        mono = max(todo, key=grades.__getitem__)
+        coef = todo.pop(mono)
+        left = _without(mono, lead)
+        if left is None or coef % lead_coef:
+            rest[mono] = coef
+            continue
+        times = quotient[left] = coef // lead_coef
+        for other, by in others:
+            there = monomial_product(left, other)
+            grades.setdefault(there, _grade(there))
+            change = todo.get(there, 0) - times * by
+            if change:
+                todo[there] = change
+            else:
+                todo.pop(there, None)
+    return scale(poly(quotient, p.den), q.den), poly(rest, p.den)
+
+
+def _grade(mono: Monomial) -> tuple[int, tuple[object, ...]]:
+    """Degree first, then names from the last: a monomial order, so that division ends."""
+    return (len(mono), tuple(g.key for g in reversed(mono)))
+
+
+def _without(mono: Monomial, part: Monomial) -> Monomial | None:
+    """Give ``mono`` divided by ``part``, or ``None``."""
+    left = list(mono)
+    for generator in part:
+        if generator not in left:
+            return None
+        left.remove(generator)
+    return tuple(left)
+
+
+def _floor_by_poly(p: Poly, q: Poly) -> Poly:
+    p, q = scale(p, p.den * q.den), scale(q, p.den * q.den)
+    p, q = _cancelled(p, q)
+    if q.constant is not None:
+        return floordiv(p, q)
+    whole, rest = divide(p, q)
+    if whole.terms:
+        return whole + _floor_by_poly(rest, q)
+    if not rest.terms:
+        return ZERO
+    known = _known_quotient(rest, q)
+    return atom(Floor(rest, q)) if known is None else const(known)
+
+
+def _known_quotient(p: Poly, q: Poly) -> int | None:
+    """Give 0 or -1 where the quotient is proved to be that."""
+    from tolcost.algebra.prove import is_nonnegative
+
+    if is_nonnegative(p):
+        return 0 if is_nonnegative(q - p - 1) else None
+    return -1 if is_nonnegative(-p - 1) and is_nonnegative(p + q) else None
+
+
+def _cancelled(p: Poly, q: Poly) -> tuple[Poly, Poly]:
+    """Divide both by the numbers and positive generators they share."""
+    common = gcd(*q.terms.values(), *(coef for mono, coef in p.terms.items() if mono))
+    if common > 1:
+        p = Poly({mono: coef // common for mono, coef in p.terms.items() if coef // common})
+        q = Poly({mono: coef // common for mono, coef in q.terms.items()})
+    if UNIT in p.terms or UNIT in q.terms or not p.terms:
+        return p, q
+    for generator in next(iter(q.terms)):
+        monos = (*p.terms, *q.terms)
+        if (generator_range(generator)[0] or 0) >= 1 and all(generator in mono for mono in monos):
+            p, q = _divided(p, generator), _divided(q, generator)
+    return p, q
+
+
+def _divided(p: Poly, generator: Generator) -> Poly:
+    single = (generator,)
+    return Poly({_without(mono, single) or UNIT: coef for mono, coef in p.terms.items()}, p.den)
+
+

@@ -1,0 +1,80 @@
+"""Sums and products with conditions on lengths alone: clips instead of cases.
+
+Where the value vanishes at the edge of the condition, as a sum over an empty range does, one
+clip says it all: ``[p >= 0] * p * q == relu(p) * q``.
+"""
+
+from __future__ import annotations
+
+from tolcost.algebra.cases import Atoms
+from tolcost.algebra.clips import relu
+from tolcost.algebra.conditions import Cond, Ge, indicator
+from tolcost.algebra.faulhaber import sum_range
+from tolcost.algebra.floors import exact_quotient
+from tolcost.algebra.poly import ZERO, Monomial, Poly, multiply, poly, total_of
+from tolcost.algebra.prove import is_nonnegative, prove
+from tolcost.algebra.symbols import Relu, Symbol
+
+
+def clipped_sum(body: Poly, x: Symbol, lo: Poly, hi: Poly, facts: tuple[Cond, ...]) -> Poly:
+    """Sum over a range that may be empty."""
+    count = hi - lo + 1
+    clipped = relu(count, facts)
+    if clipped == count or not clipped.terms:
+        return sum_range(body, x, lo, hi) if clipped.terms else ZERO
+    if any(x in g.free and g is not x for mono in body.terms for g in mono):
+        return sum_range(body, x, lo, lo + clipped - 1)
+    per_item = exact_quotient(sum_range(body, x, lo, hi), count)
+    if per_item is None:
+        return sum_range(body, x, lo, lo + clipped - 1)
+    return multiply(clipped, per_item)
+
+
+def gated(body: Poly, atoms: Atoms, facts: tuple[Cond, ...]) -> Poly:
+    """Give the body where all conditions hold, and 0 elsewhere."""
+    for a in atoms:
+        verdict = prove(a, facts)
+        if verdict is False:
+            return ZERO
+        if verdict is None:
+            body = _gate(body, a, facts)
+    return body
+
+
+def _gate(body: Poly, a: Cond, facts: tuple[Cond, ...]) -> Poly:
+    if isinstance(a, Ge):
+        for edge in (a.p, a.p + 1):
+            quotient = exact_quotient(body, edge)
+            if quotient is not None:
+                return multiply(relu(edge, facts), quotient)
+    return multiply(body, indicator(a, facts))
+
+
+def tidied(p: Poly, facts: tuple[Cond, ...] = ()) -> Poly:
+    """Leave at most one of two clips in a product where one decides the other."""
+    if not any(_crowded(mono) for mono in p.terms):
+        return p
+    parts = []
+    for mono, coef in p.terms.items():
+        single = poly({mono: coef}, p.den)
+        better = _uncrowded(mono, facts) if _crowded(mono) else None
+        parts.append(single if better is None else better * poly({(): coef}, p.den))
+    result = total_of(parts)
+    return result if result == p else tidied(result, facts)
+
+
+def _crowded(mono: Monomial) -> bool:
+    return len(mono) > 1 and sum(isinstance(g, Relu) for g in mono) > 1
+
+
+def _uncrowded(mono: Monomial, facts: tuple[Cond, ...]) -> Poly | None:
+    """Rewrite ``relu(a) * relu(b)`` as ``relu(a) * b`` where ``b >= a``: it counts only if a does."""
+    clips = [(k, g) for k, g in enumerate(mono) if isinstance(g, Relu)]
+    for k, small in clips:
+        for j, large in clips:
+            if j != k and (large is small or is_nonnegative(large.p - small.p, facts)):
+                left = Poly({tuple(g for i, g in enumerate(mono) if i != j): 1})
+                return multiply(left, large.p)
+    return None
+
+

@@ -1,0 +1,296 @@
+"""The search behind ``prove``: show that a polynomial stays above -1.
+
+Tried in this order: numeric ranges; signs of coefficients once every symbol counts from its
+lower bound; subtracting a multiple of a known non-negative expression; replacing a coordinate
+by the end of its range where the goal is least; floors replaced by what bounds them; a clip
+split into its two cases.  Fuel bounds the whole search.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tolcost.algebra.intervals import generator_range, numerator_range
+from tolcost.algebra.poly import (
+    UNIT,
+    Monomial,
+    Poly,
+    atom,
+    const,
+    monomial_product,
+    multiply,
+    poly,
+    powers_of,
+    scale,
+)
+from tolcost.algebra.substitute import replace_generator, substitute
+from tolcost.algebra.symbols import Floor, Generator, Relu, Sum, Symbol
+
+Known = tuple[Poly, ...]
+
+
+@dataclass(slots=True)
+class Fuel:
+    """How many more goals may be looked at."""
+
+    left: int
+
+    def burn(self) -> bool:
+        """Take one; ``False`` when there is none."""
+        self.left -= 1
+        return self.left >= 0
+
+
+def above(goal: Poly, known: Known, fuel: Fuel, uses: int = 2) -> bool:
+    """Whether ``goal > -1`` is shown wherever the known expressions are at least 0."""
+    if not fuel.burn():
+        return False
+    verdict = obvious(goal)
+    if verdict is not None:
+        return verdict
+    return (
+        _by_known(goal, known, fuel, uses)
+        or _by_ends(goal, known, fuel, uses)
+        or _by_floors(goal, known, fuel, uses)
+        or _by_cases(goal, known, fuel, uses)
+    )
+
+
+def obvious(goal: Poly) -> bool | None:
+    """Settle by numbers and signs; ``None`` where they do not settle it."""
+    if not goal.terms:
+        return True
+    low, high = numerator_range(goal)
+    if low is not None and low > -goal.den:
+        return True
+    if high is not None and high <= -goal.den:
+        return False
+    shifted = _counted_from_lower_bounds(goal)
+    if shifted is not None and all(coef > 0 or not mono for mono, coef in shifted.terms.items()):
+        return shifted.terms.get(UNIT, 0) > -shifted.den or None
+    return None
+
+
+def _counted_from_lower_bounds(goal: Poly) -> Poly | None:
+    """Replace every generator by its least value and a new one that is at least 0."""
+    if len(goal.terms) == 1:
+        return None
+    shifts: dict[Generator, int] = {}
+    for mono in goal.terms:
+        for generator in mono:
+            least = generator_range(generator)[0]
+            if least is None:
+                return None
+            shifts[generator] = least
+    terms = dict(goal.terms)
+    for generator, least in shifts.items():
+        if least:
+            terms = _shifted(terms, generator, least)
+    return poly(terms, goal.den)
+
+
+def _shifted(terms: dict[Monomial, int], generator: Generator, least: int) -> dict[Monomial, int]:
+    result: dict[Monomial, int] = {}
+    for mono, coef in terms.items():
+        times = mono.count(generator)
+        rest = tuple(g for g in mono if g is not generator) if times else mono
+        binomial = coef
+        for k in range(times + 1):  # (g + least)**times, highest power of g first
+            part = monomial_product(rest, (generator,) * (times - k)) if k < times else rest
+            result[part] = result.get(part, 0) + binomial
+            binomial = binomial * (times - k) // (k + 1) * least
+    return {mono: coef for mono, coef in result.items() if coef}
+
+
+def _by_known(goal: Poly, known: Known, fuel: Fuel, uses: int) -> bool:
+    """Subtract a positive multiple of something known, chosen to cancel a negative term."""
+    if not uses:
+        return False
+    for index, fact in enumerate(known):
+        for factor in _multipliers(goal, fact):
+            others = known[:index] + known[index + 1 :]
+            if above(goal - multiply(fact, factor), others, fuel, uses - 1):
+                return True
+    return False
+
+
+def _multipliers(goal: Poly, fact: Poly) -> list[Poly]:
+    """Non-negative factors with which the fact cancels one negative term of the goal."""
+    found: dict[Poly, None] = {}
+    for mono, coef in goal.terms.items():
+        if coef > 0 or not mono:
+            continue
+        for other, against in fact.terms.items():
+            if against < 0 and other:
+                left = _quotient(mono, other)
+                if left is not None:
+                    found[poly({left: coef * fact.den}, against * goal.den * -1) * -1] = None
+    return list(found)
+
+
+def _quotient(mono: Monomial, part: Monomial) -> Monomial | None:
+    left = list(mono)
+    for generator in part:
+        if generator not in left:
+            return None
+        left.remove(generator)
+    return tuple(left) if all(map(_at_least_zero, left)) else None
+
+
+def _at_least_zero(generator: Generator) -> bool:
+    low = generator_range(generator)[0]
+    return low is not None and low >= 0
+
+
+def _by_ends(goal: Poly, known: Known, fuel: Fuel, uses: int) -> bool:
+    """Replace a coordinate by an end of its range, or by both."""
+    for symbol in _innermost_first(goal):
+        way = _direction(goal, symbol)
+        if way is not None:
+            ends = [symbol.lo if way > 0 else symbol.hi]
+        elif all(symbol not in g.free or g is symbol for mono in goal.terms for g in mono) and set(
+            powers_of(goal, symbol)
+        ) <= {0, 1}:
+            ends = [symbol.lo, symbol.hi]
+        else:
+            continue
+        if symbol.kind == "length" and symbol.hi in ends and not _is_symbolic(symbol.hi):
+            continue
+        return all(end is not None and _at_end(goal, symbol, end, known, fuel, uses) for end in ends)
+    return False
+
+
+def _is_symbolic(bound: Poly | None) -> bool:
+    return bound is not None and bound.constant is None
+
+
+def _at_end(goal: Poly, symbol: Symbol, end: Poly, known: Known, fuel: Fuel, uses: int) -> bool:
+    """Prove the goal with the symbol at one end; that its range is not empty becomes known."""
+    rest = tuple(fact for fact in known if symbol not in fact.free)
+    if symbol.lo is not None and symbol.hi is not None:
+        room = symbol.hi - symbol.lo
+        if obvious(room) is not True:
+            rest = (*rest, room)
+    return above(substitute(goal, {symbol: end}), rest, fuel, uses)
+
+
+def _innermost_first(goal: Poly) -> list[Symbol]:
+    """Give the symbols worth replacing by an end: those with a symbolic bound, or negative terms."""
+    symbols = goal.free
+    bounding = frozenset[Symbol]().union(
+        *(b.free for s in symbols for b in (s.lo, s.hi) if b is not None)
+    )
+    inner = [s for s in symbols if s not in bounding and not (s.lo is None and s.hi is None)]
+    return sorted(inner, key=lambda s: (not _is_symbolic(s.hi) and not _is_symbolic(s.lo), s.key))
+
+
+def _direction(p: Poly, symbol: Symbol) -> int | None:
+    """Give 1 if p never falls as the symbol grows, -1 if it never rises, ``None`` if unknown."""
+    ways = set[int]()
+    for mono, coef in p.terms.items():
+        touched = [g for g in mono if symbol in g.free]
+        if not touched:
+            continue
+        way = _monomial_direction(mono, touched, symbol)
+        if way is None:
+            return None
+        ways.add(way if coef > 0 else -way)
+        if len(ways) > 1:
+            return None
+    return ways.pop() if ways else 1
+
+
+def _monomial_direction(mono: Monomial, touched: list[Generator], symbol: Symbol) -> int | None:
+    if len(mono) > 1 and not all(map(_at_least_zero, mono)):
+        return None
+    ways = {_generator_direction(g, symbol) for g in touched}
+    return ways.pop() if len(ways) == 1 else None
+
+
+def _generator_direction(generator: Generator, symbol: Symbol) -> int | None:
+    match generator:
+        case Symbol():
+            return 1
+        case Relu(p=p):
+            return _direction(p, symbol)
+        case Floor(p=p, q=q):
+            return None if symbol in q.free else _direction(p, symbol)
+        case Sum():
+            return None
+
+
+def _by_floors(goal: Poly, known: Known, fuel: Fuel, uses: int) -> bool:
+    """Replace floors by what bounds them from the side that matters."""
+    floors = sorted({g for mono in goal.terms for g in mono if isinstance(g, Floor)}, key=lambda g: g.key)
+    if not floors:
+        return False
+    paired = _paired(goal, floors)
+    if paired is not None and above(paired, known, fuel, uses):
+        return True
+    for floor in floors:
+        relaxed = _relaxed(goal, floor)
+        if relaxed is not None:
+            return above(relaxed, known, fuel, uses)
+    return False
+
+
+def _paired(goal: Poly, floors: list[Floor]) -> Poly | None:
+    """Use ``floor(a/c) - floor(b/c) >= floor((a - b)/c)`` on the first pair where it applies."""
+    from tolcost.algebra.floors import floordiv
+
+    for up in floors:
+        for down in floors:
+            gain, loss = goal.terms.get((up,), 0), goal.terms.get((down,), 0)
+            if up.q == down.q and gain > 0 > loss:
+                times = min(gain, -loss)
+                pair = floordiv(up.p - down.p, up.q) - atom(up) + atom(down)
+                return goal + scale(pair, times, goal.den)
+    return None
+
+
+def _relaxed(goal: Poly, floor: Floor) -> Poly | None:
+    """Bound one floor by a fraction; only by a constant divisor, and with a factor of known sign."""
+    step = floor.q.constant
+    if step is None:
+        return None
+    parts = powers_of(goal, floor)
+    if set(parts) - {0, 1}:
+        return None
+    factor = parts[1]
+    if _never_negative(factor):
+        bound = scale(floor.p - (step - 1), 1, step)
+    elif _never_negative(-factor):
+        bound = scale(floor.p, 1, step)
+    else:
+        return None
+    return parts.get(0, const(0)) + multiply(factor, bound)
+
+
+def _never_negative(p: Poly) -> bool:
+    low = numerator_range(p)[0]
+    return low is not None and low >= 0
+
+
+def _by_cases(goal: Poly, known: Known, fuel: Fuel, uses: int) -> bool:
+    """Split on a clip: its argument is at least 0, or at most 0."""
+    clips = sorted(_clips_in(goal), key=lambda g: (g.height, g.key))
+    if not clips:
+        return False
+    clip = clips[0]
+    return above(replace_generator(goal, clip, const(0)), (-clip.p, *known), fuel, uses) and above(
+        replace_generator(goal, clip, clip.p), (clip.p, *known), fuel, uses
+    )
+
+
+def _clips_in(p: Poly) -> set[Relu]:
+    found = set[Relu]()
+    for mono in p.terms:
+        for generator in mono:
+            match generator:
+                case Relu(p=inside):
+                    found |= {generator} | _clips_in(inside)
+                case Floor(p=top, q=bottom):
+                    found |= _clips_in(top) | _clips_in(bottom)
+                case _:
+                    pass
+    return found

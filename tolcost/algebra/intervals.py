@@ -1,0 +1,121 @@
+"""Cheap numeric ranges: where an expression lies for all admissible values of its symbols.
+
+Only numbers are looked at; bounds that are symbolic count by their own range.  ``prove`` is
+the stronger and slower tool.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+from tolcost.algebra.errors import MAX_BITS
+from tolcost.algebra.poly import Monomial, Poly
+from tolcost.algebra.symbols import Floor, Generator, Interval, Relu, Sum, Symbol, remember_interval
+
+EVERYTHING: Interval = (None, None)
+
+
+def range_of(p: Poly) -> Interval:
+    """Give integers below and above every value, ``None`` where there is none.
+
+    >>> from tolcost.algebra.poly import length
+    >>> range_of(length("n", 1, 10) * 2 - 3)
+    (-1, 17)
+    """
+    low, high = numerator_range(p)
+    return (None if low is None else -(-low // p.den)), (None if high is None else high // p.den)
+
+
+def numerator_range(p: Poly) -> Interval:
+    """Give the range of the numerator, that is of ``p * p.den``."""
+    low: int | None = 0
+    high: int | None = 0
+    for mono, coef in p.terms.items():
+        least, most = _monomial_range(mono)
+        if coef < 0:
+            least, most = most, least
+        low = None if low is None or least is None else low + coef * least
+        high = None if high is None or most is None else high + coef * most
+        if low is None and high is None:
+            break
+    return low, high
+
+
+def _monomial_range(mono: Monomial) -> Interval:
+    low: int | None = 1
+    high: int | None = 1
+    for index, generator in enumerate(mono):
+        least, most = generator_range(generator)
+        if low is not None and low >= 0 and least is not None and least >= 0:
+            low = low * least
+            high = None if high is None or most is None else high * most
+        else:
+            low, high = _times((low, high), (least, most))
+        if index > 8 and high is not None and high.bit_length() > MAX_BITS:
+            return EVERYTHING
+    if len(mono) == 2 and mono[0] is mono[1] and (low is None or low < 0):
+        low = 0  # a square
+    return low, high
+
+
+def _times(a: Interval, b: Interval) -> Interval:
+    """Product of two ranges of any sign."""
+    ends = [_end_product(x, y) for x in _ends(a) for y in _ends(b)]
+    low, high = min(ends), max(ends)
+    return (low if isinstance(low, int) else None), (high if isinstance(high, int) else None)
+
+
+def _ends(a: Interval) -> tuple[int | float, int | float]:
+    return (-inf if a[0] is None else a[0]), (inf if a[1] is None else a[1])
+
+
+def _end_product(x: int | float, y: int | float) -> int | float:
+    """Product where only the infinities are floats, and 0 times infinity is 0."""
+    if x == 0 or y == 0:
+        return 0
+    if isinstance(x, int) and isinstance(y, int):
+        return x * y
+    return inf if (x > 0) == (y > 0) else -inf
+
+
+def generator_range(generator: Generator) -> Interval:
+    """Give the range of one generator; computed once."""
+    if generator.interval is None:
+        remember_interval(generator, _compute(generator))
+    return generator.interval or EVERYTHING
+
+
+def _compute(generator: Generator) -> Interval:
+    match generator:
+        case Symbol(lo=lo, hi=hi):
+            return (None if lo is None else range_of(lo)[0]), (None if hi is None else range_of(hi)[1])
+        case Relu(p=p):
+            low, high = range_of(p)
+            return max(low or 0, 0), None if high is None else max(high, 0)
+        case Floor(p=p, q=q):
+            return _floor_range(range_of(p), range_of(q))
+        case Sum():
+            return _sum_range(generator)
+
+
+def _floor_range(top: Interval, bottom: Interval) -> Interval:
+    """Range of a floor whose divisor is at least 1."""
+    least, most = max(bottom[0] or 1, 1), bottom[1]
+    low, high = top
+    if low is not None:
+        low = low // least if low < 0 else (0 if most is None else low // most)
+    if high is not None:
+        high = high // least if high >= 0 else (-1 if most is None else high // most)
+    return low, high
+
+
+def _sum_range(generator: Sum) -> Interval:
+    body = range_of(generator.body)
+    count = range_of(generator.hi - generator.lo + 1)[1]
+    low = 0 if body[0] is not None and body[0] >= 0 else None
+    high = 0 if body[1] is not None and body[1] <= 0 else None
+    if count is not None:
+        count = max(count, 0)
+        low = low if body[0] is None else min(0, body[0] * count)
+        high = high if body[1] is None else max(0, body[1] * count)
+    return low, high

@@ -1,0 +1,329 @@
+"""Polynomials with integer values: a dictionary of integer coefficients over one denominator.
+
+A monomial is the sorted tuple of its generators, repeated as often as their power.  Values
+are integers at every admissible point even where coefficients are not (``n*(n + 1)/2``).
+This module only adds and multiplies; it proves nothing and knows no rule about floors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import count
+from math import gcd, lcm
+from operator import attrgetter
+from typing import TypeAlias
+
+from tolcost.algebra.errors import MAX_BITS, MAX_DEGREE, MAX_PRODUCTS, MAX_TERMS, AlgebraBudget
+from tolcost.algebra.symbols import Generator, Kind, OrderKey, Symbol
+
+Monomial: TypeAlias = tuple[Generator, ...]
+Terms: TypeAlias = dict[Monomial, int]
+
+LARGEST_LENGTH = 2**31 - 2
+UNIT: Monomial = ()
+_order = attrgetter("key")
+_serials = count(1)
+
+
+class Poly:
+    """An immutable polynomial; ``terms`` over the positive integer ``den``, in lowest terms.
+
+    >>> n = length("n")
+    >>> (n + 1) * (n - 1) == n**2 - 1
+    True
+    """
+
+    __slots__ = ("_free", "_hash", "_height", "_key", "den", "terms")
+    terms: Terms
+    den: int
+    _hash: int | None
+    _key: OrderKey | None
+    _free: frozenset[Symbol] | None
+    _height: int
+
+    def __init__(self, terms: Terms, den: int = 1) -> None:
+        """Take over a dictionary without zeros, in lowest terms; use ``poly`` otherwise."""
+        self.terms = terms
+        self.den = den
+        self._hash = None
+        self._key = None
+        self._free = None
+        self._height = -1
+
+    @property
+    def constant(self) -> int | None:
+        """The value if it is one integer, else ``None``."""
+        terms = self.terms
+        if not terms:
+            return 0
+        return terms.get(UNIT) if len(terms) == 1 and self.den == 1 else None
+
+    @property
+    def free(self) -> frozenset[Symbol]:
+        """The symbols that occur free, at any depth."""
+        if self._free is None:
+            self._free = frozenset().union(*(g.free for mono in self.terms for g in mono))
+        return self._free
+
+    @property
+    def height(self) -> int:
+        """How deep floors, clips and sums nest."""
+        if self._height < 0:
+            self._height = max((g.height for mono in self.terms for g in mono), default=0)
+        return self._height
+
+    @property
+    def key(self) -> OrderKey:
+        """A place in a total order that does not depend on when things were made."""
+        if self._key is None:
+            rows = sorted((len(mono), tuple(g.key for g in mono), coef) for mono, coef in self.terms.items())
+            self._key = (self.den, tuple(rows))
+        return self._key
+
+    def __hash__(self) -> int:
+        """Hash once; a constant hashes like its integer."""
+        if self._hash is None:
+            value = self.constant
+            self._hash = hash(frozenset(self.terms.items())) ^ self.den if value is None else hash(value)
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        """Compare dictionaries; equal functions may still differ here (see ``compare``)."""
+        if isinstance(other, Poly):
+            return self is other or (self.den == other.den and self.terms == other.terms)
+        return self.constant == other if isinstance(other, int) else NotImplemented
+
+    def __bool__(self) -> bool:
+        """Refuse: "is it zero" must be asked with ``==`` or ``prove``."""
+        raise TypeError("a polynomial has no truth value")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle by terms, so that generators are interned again."""
+        return (Poly, (self.terms, self.den))
+
+    def __add__(self, other: Poly | int) -> Poly:
+        """Sum."""
+        return add(self, other if isinstance(other, Poly) else const(other))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Poly | int) -> Poly:
+        """Difference."""
+        return add(self, -other if isinstance(other, Poly) else const(-other))
+
+    def __rsub__(self, other: int) -> Poly:
+        """Difference."""
+        return add(-self, const(other))
+
+    def __neg__(self) -> Poly:
+        """Negation."""
+        return Poly({mono: -coef for mono, coef in self.terms.items()}, self.den)
+
+    def __mul__(self, other: Poly | int) -> Poly:
+        """Product."""
+        return multiply(self, other) if isinstance(other, Poly) else scale(self, other)
+
+    __rmul__ = __mul__
+
+    def __pow__(self, exponent: int) -> Poly:
+        """Power with a non-negative integer exponent."""
+        return power(self, exponent)
+
+    def __floordiv__(self, other: Poly | int) -> Poly:
+        """Floor of the quotient; the divisor is taken to be at least 1."""
+        from tolcost.algebra.floors import floordiv
+
+        return floordiv(self, other)
+
+    def __rfloordiv__(self, other: int) -> Poly:
+        """Floor of the quotient; the divisor is taken to be at least 1."""
+        return const(other) // self
+
+    def __mod__(self, other: Poly | int) -> Poly:
+        """Remainder that goes with ``//``."""
+        from tolcost.algebra.floors import mod
+
+        return mod(self, other)
+
+    def __rmod__(self, other: int) -> Poly:
+        """Remainder that goes with ``//``."""
+        return const(other) % self
+
+    def __str__(self) -> str:
+        """The text form."""
+        from tolcost.algebra.text import to_text
+
+        return to_text(self)
+
+    def __repr__(self) -> str:
+        """The text form."""
+        return str(self)
+
+
+def const(value: int) -> Poly:
+    """Give the constant polynomial."""
+    return Poly({UNIT: value} if value else {})
+
+
+ZERO = const(0)
+ONE = const(1)
+
+
+def as_poly(value: int | Poly) -> Poly:
+    """Give the polynomial itself, or the constant one of an integer."""
+    return value if isinstance(value, Poly) else const(value)
+
+
+def atom(generator: Generator) -> Poly:
+    """Give the polynomial that is just this generator."""
+    return Poly({(generator,): 1})
+
+
+def poly(terms: Terms, den: int = 1) -> Poly:
+    """Build from any dictionary and positive denominator: zeros dropped, lowest terms."""
+    if 0 in terms.values():
+        terms = {mono: coef for mono, coef in terms.items() if coef}
+    if len(terms) > MAX_TERMS:
+        raise AlgebraBudget(f"an expression has more than {MAX_TERMS} terms")
+    if den == 1:
+        return Poly(terms)
+    if not terms:
+        return ZERO
+    common = gcd(den, *terms.values())
+    if common == 1:
+        return Poly(terms, den)
+    return Poly({mono: coef // common for mono, coef in terms.items()}, den // common)
+
+
+def add(a: Poly, b: Poly) -> Poly:
+    """Sum of two polynomials."""
+    if a.den != b.den:
+        return total_of((a, b))
+    if len(a.terms) < len(b.terms):
+        a, b = b, a
+    terms = dict(a.terms)
+    get = terms.get
+    for mono, coef in b.terms.items():
+        terms[mono] = get(mono, 0) + coef
+    return poly(terms, a.den)
+
+
+def total_of(parts: Iterable[Poly]) -> Poly:
+    """Sum of many polynomials, in one pass."""
+    listed = list(parts)
+    den = lcm(*(part.den for part in listed))
+    terms: Terms = {}
+    get = terms.get
+    for part in listed:
+        factor = den // part.den
+        for mono, coef in part.terms.items():
+            terms[mono] = get(mono, 0) + coef * factor
+    return poly(terms, den)
+
+
+def scale(a: Poly, factor: int, den: int = 1) -> Poly:
+    """Product with the rational ``factor / den``."""
+    if not factor:
+        return ZERO
+    if factor == den:
+        return a
+    if den == 1 and a.den == 1:
+        return Poly({mono: coef * factor for mono, coef in a.terms.items()})
+    return poly({mono: coef * factor for mono, coef in a.terms.items()}, a.den * den)
+
+
+def monomial_product(a: Monomial, b: Monomial) -> Monomial:
+    """Product of two monomials."""
+    if not a or not b:
+        return a or b
+    if len(a) + len(b) > MAX_DEGREE:
+        raise AlgebraBudget(f"an expression has a degree above {MAX_DEGREE}")
+    return tuple(sorted(a + b, key=_order))
+
+
+def multiply(a: Poly, b: Poly) -> Poly:
+    """Product of two polynomials."""
+    if len(a.terms) < len(b.terms):
+        a, b = b, a
+    if len(b.terms) == 1 and UNIT in b.terms:
+        return scale(a, b.terms[UNIT], b.den)
+    if len(a.terms) * len(b.terms) > MAX_PRODUCTS:
+        raise AlgebraBudget("a product of expressions is too large")
+    terms: Terms = {}
+    get = terms.get
+    for left, x in b.terms.items():
+        for right, y in a.terms.items():
+            mono = monomial_product(left, right)
+            terms[mono] = get(mono, 0) + x * y
+    return poly(terms, a.den * b.den)
+
+
+def product_of(factors: Iterable[Poly]) -> Poly:
+    """Product of many polynomials."""
+    result = ONE
+    for factor in factors:
+        result = multiply(result, factor)
+    return result
+
+
+def power(base: Poly, exponent: int) -> Poly:
+    """Power with a non-negative integer exponent."""
+    if exponent < 0:
+        raise ValueError("a negative exponent is not an integer polynomial")
+    bits = max((coef.bit_length() for coef in base.terms.values()), default=0)
+    if exponent * bits > MAX_BITS or exponent > MAX_BITS:
+        raise AlgebraBudget("a power is too large")
+    if exponent > MAX_DEGREE and base.constant is None:
+        raise AlgebraBudget(f"an expression has a degree above {MAX_DEGREE}")
+    result = ONE
+    while exponent:
+        if exponent & 1:
+            result = multiply(result, base)
+        exponent >>= 1
+        if exponent:
+            base = multiply(base, base)
+    return result
+
+
+def length(name: str, lo: int | Poly = 1, hi: int | Poly | None = LARGEST_LENGTH) -> Poly:
+    """Give the length of this name: the same name and bounds give the same symbol.
+
+    >>> length("n") - length("n")
+    0
+    """
+    return _symbol(name, 0, "length", lo, hi)
+
+
+def coordinate(name: str, hi: int | Poly, lo: int | Poly = 1) -> Poly:
+    """Give a new coordinate that runs from ``lo`` to ``hi``, unlike every other."""
+    return _symbol(name, next(_serials), "coord", lo, hi)
+
+
+def data_symbol(name: str, lo: int | Poly | None = 0, hi: int | Poly | None = None) -> Poly:
+    """Give a new integer that only data decides, with its range as far as known."""
+    return _symbol(name, next(_serials), "data", lo, hi)
+
+
+def _symbol(name: str, serial: int, kind: Kind, lo: int | Poly | None, hi: int | Poly | None) -> Poly:
+    low = None if lo is None else as_poly(lo)
+    high = None if hi is None else as_poly(hi)
+    return atom(Symbol(name, serial, kind, low, high))
+
+
+def the_symbol(p: Poly) -> Symbol:
+    """Give the symbol that a polynomial consists of; ``ValueError`` if it is anything else."""
+    if len(p.terms) == 1 and p.den == 1:
+        (mono, coef), = p.terms.items()
+        if coef == 1 and len(mono) == 1 and isinstance(mono[0], Symbol):
+            return mono[0]
+    raise ValueError(f"not a symbol: {p}")
+
+
+def powers_of(p: Poly, generator: Generator) -> dict[int, Poly]:
+    """Give the coefficients by power of one generator, at the outer level only."""
+    rows: dict[int, Terms] = {}
+    for mono, coef in p.terms.items():
+        times = mono.count(generator)
+        rest = tuple(g for g in mono if g is not generator) if times else mono
+        rows.setdefault(times, {})[rest] = coef
+    return {times: poly(terms, p.den) for times, terms in rows.items()}

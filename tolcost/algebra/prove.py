@@ -1,0 +1,171 @@
+"""Proofs that a condition holds, or fails, for all admissible values of its symbols.
+
+Sound and incomplete: ``None`` means "not decided".  A goal is a polynomial that must stay
+above -1 (it is an integer, so then it is at least 0); every step replaces it by goals that
+together are at least as hard, until numbers or the signs of coefficients settle it.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TypeAlias
+
+from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth, eq, negate, polys_of
+from tolcost.algebra.goals import Fuel, above
+from tolcost.algebra.intervals import range_of
+from tolcost.algebra.poly import Poly, as_poly, atom, scale
+from tolcost.algebra.symbols import Interval, Symbol
+
+Facts: TypeAlias = tuple[Cond, ...]
+_FUEL = 120
+
+
+def prove(cond: Cond, facts: Facts = ()) -> bool | None:
+    """Give ``True`` if the condition always holds, ``False`` if it never does, else ``None``.
+
+    >>> from tolcost.algebra.poly import coordinate, length
+    >>> from tolcost.algebra.conditions import ge
+    >>> n = length("n"); i = coordinate("i", n)
+    >>> prove(ge(n - i)), prove(ge(i - n - 1)), prove(ge(n - 2))
+    (True, False, None)
+    """
+    if isinstance(cond, Truth):
+        return cond.value
+    if cond in facts:
+        return True
+    useful = relevant(facts, cond)
+    if _holds(cond, useful):
+        return True
+    return False if _holds(negate(cond), useful) else None
+
+
+def relevant(facts: Facts, cond: Cond) -> Facts:
+    """Keep the facts that share a symbol with the condition, directly or through other facts."""
+    if not facts:
+        return facts
+    seen = set[Symbol]().union(*(_reach(p) for p in polys_of(cond)))
+    left, kept, grew = list(facts), set[Cond](), True
+    while grew and left:
+        grew = False
+        for fact in tuple(left):
+            reach = frozenset[Symbol]().union(*(_reach(p) for p in polys_of(fact)))
+            if reach & seen:
+                seen |= reach
+                kept.add(fact)
+                left.remove(fact)
+                grew = True
+    return tuple(fact for fact in facts if fact in kept)
+
+
+def _reach(p: Poly) -> frozenset[Symbol]:
+    """Give the symbols of an expression and those its coordinates are bounded by."""
+    found = set(p.free)
+    todo = list(found)
+    while todo:
+        symbol = todo.pop()
+        for bound in (symbol.lo, symbol.hi):
+            if bound is not None:
+                todo.extend(bound.free - found)
+                found |= bound.free
+    return frozenset(found)
+
+
+def is_nonnegative(p: Poly, facts: Facts = ()) -> bool:
+    """Whether ``p >= 0`` is proved."""
+    low = range_of(p)[0]
+    if low is not None and low >= 0:
+        return True
+    return _holds(Ge(p), relevant(facts, Ge(p)))
+
+
+def bounds(p: Poly | int, facts: Facts = ()) -> Interval:
+    """Give a numeric range: cheap, and narrowed by facts about the expression itself.
+
+    >>> from tolcost.algebra.poly import length
+    >>> bounds(length("n") + 1)
+    (2, 2147483647)
+    """
+    value = as_poly(p)
+    low, high = range_of(value)
+    for fact in facts:
+        if isinstance(fact, Ge | Eq):
+            for candidate in (fact.p,) if isinstance(fact, Ge) else (fact.p, -fact.p):
+                above_by, below_by = (value - candidate).constant, (value + candidate).constant
+                low = low if above_by is None else max(above_by, above_by if low is None else low)
+                high = high if below_by is None else min(below_by, below_by if high is None else high)
+    return low, high
+
+
+@lru_cache(maxsize=1 << 16)
+def _holds(cond: Cond, facts: Facts) -> bool:
+    match cond:
+        case Truth(value=value):
+            return value
+        case Ge(p=p):
+            return _nonnegative(p, facts)
+        case Eq(p=p):
+            return _nonnegative(p, facts) and _nonnegative(-p, facts)
+        case Not(part=part):
+            return isinstance(part, Eq) and _nonzero(part.p, facts)
+        case And(parts=parts):
+            return all(_holds(part, facts) for part in parts)
+        case Or(parts=parts):
+            return any(_holds(part, (*facts, *map(negate, parts[:k]))) for k, part in enumerate(parts))
+
+
+def _nonzero(p: Poly, facts: Facts) -> bool:
+    if any(isinstance(fact, Not) and fact.part == eq(p) for fact in facts):
+        return True
+    return _nonnegative(p - 1, facts) or _nonnegative(-p - 1, facts)
+
+
+def _nonnegative(p: Poly, facts: Facts) -> bool:
+    goal, known = _solved(p, facts)
+    return above(goal, known, Fuel(_FUEL))
+
+
+def _solved(p: Poly, facts: Facts) -> tuple[Poly, tuple[Poly, ...]]:
+    """Use equalities to remove symbols; give the goal and what is known to be at least 0."""
+    from tolcost.algebra.substitute import substitute
+
+    known: list[Poly] = []
+    equal: list[Poly] = []
+    for fact in _conjuncts(facts):
+        match fact:
+            case Ge(p=f):
+                known.append(f)
+            case Eq(p=f):
+                equal.append(f)
+            case _:
+                pass
+    while equal:
+        f = equal.pop()
+        solution = _solution(f)
+        if solution is None:
+            known += (f, -f)
+            continue
+        symbol, value = solution
+        known += _old_bounds(symbol, value)
+        p, *rest = (substitute(x, {symbol: value}) for x in (p, *known, *equal))
+        known, equal = rest[: len(known)], rest[len(known) :]
+    return p, tuple(f for f in known if f.constant is None)
+
+
+def _conjuncts(facts: Facts) -> tuple[Cond, ...]:
+    return tuple(part for fact in facts for part in (fact.parts if isinstance(fact, And) else (fact,)))
+
+
+def _solution(f: Poly) -> tuple[Symbol, Poly] | None:
+    """Give a symbol that ``f == 0`` determines, and its value."""
+    for mono, coef in f.terms.items():
+        if len(mono) == 1 and coef in (1, -1) and isinstance(mono[0], Symbol):
+            rest = f - scale(atom(mono[0]), coef)
+            if mono[0] not in rest.free:
+                return mono[0], rest * -coef
+    return None
+
+
+def _old_bounds(symbol: Symbol, value: Poly) -> list[Poly]:
+    """What the bounds of a symbol say about the value it is replaced by."""
+    low = [] if symbol.lo is None else [value - symbol.lo]
+    return low if symbol.hi is None else [*low, symbol.hi - value]

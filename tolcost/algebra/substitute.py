@@ -1,0 +1,125 @@
+"""Putting expressions in place of symbols: all at once, without capture, back to normal form.
+
+A symbol keeps its own bounds: they speak of the values it was made for.  So do not replace
+``n`` by an expression in ``n`` where a coordinate bounded by ``n`` remains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import gcd
+
+from tolcost.algebra.clips import relu
+from tolcost.algebra.floors import floordiv
+from tolcost.algebra.poly import (
+    Monomial,
+    Poly,
+    Terms,
+    as_poly,
+    multiply,
+    poly,
+    product_of,
+    scale,
+    total_of,
+)
+from tolcost.algebra.symbols import Floor, Generator, Relu, Sum, Symbol
+
+
+def symbols_of(p: Poly | int) -> frozenset[Symbol]:
+    """Give the symbols that occur free."""
+    return as_poly(p).free
+
+
+def substitute(p: Poly, values: Mapping[Symbol, Poly | int]) -> Poly:
+    """Put polynomials in place of symbols, all at once.
+
+    >>> from tolcost.algebra.poly import length, the_symbol
+    >>> n, m = length("n"), length("m")
+    >>> substitute(m + 2 * n, {the_symbol(m): n, the_symbol(n): m})
+    2*m + n
+    """
+    if p.free.isdisjoint(values):
+        return p
+    given = {symbol: as_poly(value) for symbol, value in values.items()}
+    return _substitute(p, given, {})
+
+
+def _substitute(p: Poly, given: dict[Symbol, Poly], done: dict[Generator, Poly]) -> Poly:
+    def change(generator: Generator) -> Poly | None:
+        if generator.free.isdisjoint(given):
+            return None
+        if generator not in done:
+            done[generator] = _replaced(generator, given, done)
+        return done[generator]
+
+    return map_generators(p, change)
+
+
+def _replaced(generator: Generator, given: dict[Symbol, Poly], done: dict[Generator, Poly]) -> Poly:
+    match generator:
+        case Symbol():
+            return given[generator]
+        case Floor(p=p, q=q):
+            return floordiv(_substitute(p, given, done), _substitute(q, given, done))
+        case Relu(p=p):
+            return relu(_substitute(p, given, done))
+        case Sum():
+            return _sum_replaced(generator, given, done)
+
+
+def _sum_replaced(generator: Sum, given: dict[Symbol, Poly], done: dict[Generator, Poly]) -> Poly:
+    """Sum again over a new binder: what is put in may itself contain the old one."""
+    from tolcost.algebra.poly import coordinate, the_symbol
+    from tolcost.algebra.sums import sum_over
+
+    lo, hi = _substitute(generator.lo, given, done), _substitute(generator.hi, given, done)
+    binder = coordinate("_", hi, lo)
+    inner = {**given, generator.symbol: binder}
+    return sum_over(_substitute(generator.body, inner, {}), the_symbol(binder), lo, hi)
+
+
+def map_generators(p: Poly, change: Callable[[Generator], Poly | None]) -> Poly:
+    """Replace generators at the outer level; ``None`` keeps one."""
+    kept: Terms = {}
+    parts: list[Poly] = []
+    shared: dict[Monomial, Poly] = {}
+    for mono, coef in p.terms.items():
+        new = [(g, change(g)) for g in mono]
+        if all(value is None for _, value in new):
+            kept[mono] = coef
+            continue
+        still = tuple(g for g, value in new if value is None)
+        gone = tuple(g for g, value in new if value is not None)
+        if gone not in shared:
+            shared[gone] = product_of(value for _, value in new if value is not None)
+        parts.append(_times_monomial(shared[gone], still, coef, p.den))
+    return total_of((poly(kept, p.den), *parts)) if parts else p
+
+
+def _times_monomial(p: Poly, mono: Monomial, coef: int, den: int) -> Poly:
+    if not mono:
+        return scale(p, coef, den)
+    common = gcd(coef, den)
+    return multiply(p, poly({mono: coef // common}, den // common))
+
+
+def replace_generator(p: Poly, old: Generator, new: Poly) -> Poly:
+    """Put a polynomial in place of one generator, at any depth, back to normal form."""
+
+    def change(generator: Generator) -> Poly | None:
+        if generator is old:
+            return new
+        match generator:
+            case Symbol():
+                return None
+            case Floor(p=top, q=bottom):
+                a, b = replace_generator(top, old, new), replace_generator(bottom, old, new)
+                return None if a is top and b is bottom else floordiv(a, b)
+            case Relu(p=inside):
+                c = replace_generator(inside, old, new)
+                return None if c is inside else relu(c)
+            case Sum():
+                return None
+
+    return map_generators(p, change) if p.height >= old.height else p
+

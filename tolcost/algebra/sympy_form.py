@@ -1,0 +1,143 @@
+"""Expressions as sympy objects, for users who want to go on with them there.
+
+Floors and clips become functions of our own that evaluate on integers only, because sympy's
+``floor`` and ``Max`` rewrite themselves wrongly under ordinary substitutions.  No text reaches
+sympy's parser: everything is built from objects, and names are made safe first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+import sympy
+from sympy.printing.latex import LatexPrinter
+from sympy.printing.str import StrPrinter
+
+from tolcost.algebra.clips import relu
+from tolcost.algebra.intervals import generator_range
+from tolcost.algebra.poly import Monomial, Poly, as_poly
+from tolcost.algebra.symbols import Floor, Generator, Relu, Sum, Symbol
+
+Symbols = Mapping[Symbol, sympy.Symbol]
+
+
+class FloorDiv(sympy.Function):  # type: ignore[misc]  # sympy is not typed
+    """The floor of a quotient; evaluates when both arguments are integers."""
+
+    nargs = 2
+
+    @classmethod
+    def eval(cls, top: sympy.Expr, bottom: sympy.Expr) -> sympy.Expr | None:
+        """Divide integers, and leave everything else alone."""
+        if isinstance(top, sympy.Integer) and isinstance(bottom, sympy.Integer) and bottom > 0:
+            return sympy.Integer(int(top) // int(bottom))
+        return None
+
+    def _eval_is_integer(self) -> bool:
+        return True
+
+    def _sympystr(self, printer: StrPrinter) -> str:
+        top, bottom = (printer.doprint(a) for a in self.args)
+        return f"floor({_bracketed(top)}/{_bracketed(bottom)})"
+
+    def _latex(self, printer: LatexPrinter, exp: str | None = None) -> str:
+        top, bottom = (printer.doprint(a) for a in self.args)
+        return rf"\left\lfloor\frac{{{top}}}{{{bottom}}}\right\rfloor" + _power(exp)
+
+
+class Clip(sympy.Function):  # type: ignore[misc]  # sympy is not typed
+    """The larger of an expression and 0; evaluates when it is an integer."""
+
+    nargs = 1
+
+    @classmethod
+    def eval(cls, inside: sympy.Expr) -> sympy.Expr | None:
+        """Clip an integer, and leave everything else alone."""
+        return sympy.Integer(max(int(inside), 0)) if isinstance(inside, sympy.Integer) else None
+
+    def _eval_is_integer(self) -> bool:
+        return True
+
+    def _eval_is_nonnegative(self) -> bool:
+        return True
+
+    def _sympystr(self, printer: StrPrinter) -> str:
+        return f"Max({printer.doprint(self.args[0])}, 0)"
+
+    def _latex(self, printer: LatexPrinter, exp: str | None = None) -> str:
+        return rf"\max\left({printer.doprint(self.args[0])}, 0\right)" + _power(exp)
+
+
+def _bracketed(text: str) -> str:
+    return text if re.fullmatch(r"\w+", text) else f"({text})"
+
+
+def _power(exp: str | None) -> str:
+    return "" if exp is None else f"^{{{exp}}}"
+
+
+def sympy_symbols(symbols: Iterable[Symbol]) -> dict[Symbol, sympy.Symbol]:
+    """Give each symbol a sympy symbol with a safe name of its own, as positive as it is known to be."""
+    used: set[str] = set()
+    result = {}
+    for symbol in sorted(symbols, key=lambda s: s.key):
+        base = name = safe_name(symbol.name)
+        turn = 2
+        while name in used:
+            name, turn = f"{base}_{turn}", turn + 1
+        used.add(name)
+        result[symbol] = sympy.Symbol(name, integer=True, **_assumptions(symbol))
+    return result
+
+
+def _assumptions(symbol: Symbol) -> dict[str, bool]:
+    low = generator_range(symbol)[0]
+    if low is None or low < 0:
+        return {}
+    return {"positive": True} if low else {"nonnegative": True}
+
+
+def safe_name(name: str) -> str:
+    """Replace whatever is not a letter, digit or underscore by its number.
+
+    >>> safe_name("batch size")
+    'batch_u20_size'
+    """
+    text = re.sub(r"[^A-Za-z0-9_]", lambda m: f"_u{ord(m[0]):x}_", name[:200])
+    return text if re.match(r"[A-Za-z_]", text) else f"_{text}"
+
+
+def to_sympy(p: Poly | int, symbols: Symbols | None = None) -> sympy.Expr:
+    """Give the expression as a sympy object.
+
+    >>> from tolcost.algebra.poly import length
+    >>> to_sympy(length("n") * 2 + 1)
+    2*n + 1
+    """
+    value = as_poly(p)
+    return _poly(value, sympy_symbols(value.free) if symbols is None else symbols)
+
+
+def _poly(p: Poly, symbols: Symbols) -> sympy.Expr:
+    return sympy.Add(*(_term(mono, sympy.Rational(coef, p.den), symbols) for mono, coef in p.terms.items()))
+
+
+def _term(mono: Monomial, coef: sympy.Rational, symbols: Symbols) -> sympy.Expr:
+    return sympy.Mul(coef, *(_generator(generator, symbols) for generator in mono))
+
+
+def _generator(generator: Generator, symbols: Symbols) -> sympy.Expr:
+    match generator:
+        case Symbol():
+            return symbols[generator]
+        case Floor(p=p, q=q):
+            return FloorDiv(_poly(p, symbols), _poly(q, symbols))
+        case Relu(p=p):
+            return Clip(_poly(p, symbols))
+        case Sum(body=body, symbol=symbol, lo=lo, hi=hi):
+            # sympy gives an empty range the negative of the reversed sum; ours is 0.
+            end = lo - 1 + relu(hi - lo + 1)
+            binder = sympy.Dummy("i", integer=True)
+            inside = _poly(body, {**symbols, symbol: binder})
+            return sympy.Sum(inside, (binder, _poly(lo, symbols), _poly(end, symbols)))

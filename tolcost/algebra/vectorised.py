@@ -1,0 +1,181 @@
+"""Exact evaluation at many points with NumPy.
+
+A bound on every intermediate value, computed in Python integers, decides how to compute: in
+int64 where it fits; with the low 64 bits and a float estimate of the rest up to about 110 bits;
+otherwise with Python integers.  Nothing ever overflows silently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from tolcost.algebra.errors import NotInteger, UnboundSymbol
+from tolcost.algebra.poly import Monomial, Poly
+from tolcost.algebra.symbols import Floor, Generator, Relu, Sum, Symbol
+
+# int64, or Python integers in an object array: NumPy's types cannot say this in one place.
+Ints: TypeAlias = npt.NDArray[Any]
+Column: TypeAlias = Sequence[int] | Ints
+_CHUNK = 1 << 16
+_INT64 = 2**63
+_TWO_LIMBS = 2**113  # bound * (rounding steps) below this keeps the float estimate within half of 2**64
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A block of points: a column for every symbol, and the columns computed so far."""
+
+    size: int
+    columns: Mapping[Symbol, Ints]
+    done: dict[Generator, Ints] = field(default_factory=dict)
+
+
+def evaluate_columns(p: Poly, values: Mapping[Symbol, Column]) -> Ints:
+    """Evaluate at all points; int64 where every result fits, else Python integers."""
+    columns = {symbol: _column(column) for symbol, column in values.items()}
+    sizes = {len(column) for column in columns.values()}
+    if len(sizes) > 1:
+        raise ValueError("columns of different lengths")
+    size = sizes.pop() if sizes else 1
+    blocks = [_poly(p, _rows(columns, start, min(_CHUNK, size - start))) for start in range(0, size, _CHUNK)]
+    if not blocks:
+        return np.empty(0, dtype=np.int64)
+    if len({block.dtype for block in blocks}) > 1:
+        blocks = [block.astype(object) for block in blocks]
+    return np.concatenate(blocks)
+
+
+def _rows(columns: Mapping[Symbol, Ints], start: int, size: int) -> _Table:
+    return _Table(size, {symbol: column[start : start + size] for symbol, column in columns.items()})
+
+
+def _column(column: Column) -> Ints:
+    if isinstance(column, np.ndarray) and column.dtype == np.int64:
+        return column
+    if isinstance(column, np.ndarray) and column.dtype.kind in "iu" and column.dtype != np.uint64:
+        return column.astype(np.int64)
+    listed = [int(value) for value in column]
+    small = all(-_INT64 <= value < _INT64 for value in listed)
+    return np.array(listed, dtype=np.int64 if small else object)
+
+
+def _largest(column: Ints) -> int:
+    """Give the largest absolute value."""
+    return max(abs(int(column.max())), abs(int(column.min()))) if len(column) else 0
+
+
+def _poly(p: Poly, table: _Table) -> Ints:
+    """Evaluate, and divide by the denominator."""
+    top = _numerator(p, table)
+    if p.den == 1:
+        return top
+    if top.dtype != object and p.den >= _INT64:
+        top = top.astype(object)
+    quotient = top // p.den
+    if (quotient * p.den != top).any():
+        raise NotInteger(f"{p} is not an integer at some point")
+    return _narrowed(quotient)
+
+
+def _numerator(p: Poly, table: _Table) -> Ints:
+    if not p.terms:
+        return np.zeros(table.size, dtype=np.int64)
+    columns = {g: _generator(g, table) for mono in p.terms for g in mono}
+    largest = {g: _largest(column) for g, column in columns.items()}
+    bound = sum(_monomial_bound(mono, coef, largest) for mono, coef in p.terms.items())
+    if any(column.dtype == object for column in columns.values()):
+        return _sum_of_products(p, table, columns, object)
+    if bound < _INT64:
+        return _sum_of_products(p, table, columns, np.int64)
+    steps = len(p.terms) + max(map(len, p.terms)) + 4
+    if bound * steps < _TWO_LIMBS:
+        return _two_limbs(p, table, columns)
+    return _sum_of_products(p, table, columns, object)
+
+
+def _monomial_bound(mono: Monomial, coef: int, largest: Mapping[Generator, int]) -> int:
+    """Bound a product and every part of it, so a factor that is 0 hides nothing."""
+    bound = max(abs(coef), 1)
+    for generator in mono:
+        bound *= max(largest[generator], 1)
+    return bound
+
+
+def _sum_of_products(p: Poly, table: _Table, columns: Mapping[Generator, Ints], dtype: type) -> Ints:
+    total: Ints = np.zeros(table.size, dtype=dtype)
+    for mono, coef in p.terms.items():
+        if not mono:
+            total += coef
+            continue
+        product: Ints = columns[mono[0]].astype(dtype)
+        for generator in mono[1:]:
+            product *= columns[generator]
+        total += product if coef == 1 else product * coef
+    return total
+
+
+def _two_limbs(p: Poly, table: _Table, columns: Mapping[Generator, Ints]) -> Ints:
+    """Compute modulo 2**64 and, roughly, in floats; together they give the exact value."""
+    low = np.zeros(table.size, dtype=np.uint64)
+    rough = np.zeros(table.size, dtype=np.float64)
+    for mono, coef in p.terms.items():
+        part = np.full(table.size, coef % 2**64, dtype=np.uint64)
+        estimate = np.full(table.size, float(coef), dtype=np.float64)
+        for generator in mono:
+            part *= columns[generator].view(np.uint64)
+            estimate *= columns[generator]
+        low += part
+        rough += estimate
+    high = np.rint((rough - low) / 2.0**64).astype(np.int64)
+    exact: Ints = high.astype(object) * 2**64 + low.astype(object)
+    return exact
+
+
+def _narrowed(column: Ints) -> Ints:
+    if column.dtype == object and _largest(column) < _INT64:
+        return column.astype(np.int64)
+    return column
+
+
+def _generator(generator: Generator, table: _Table) -> Ints:
+    if generator not in table.done:
+        table.done[generator] = _compute(generator, table)
+    return table.done[generator]
+
+
+def _compute(generator: Generator, table: _Table) -> Ints:
+    match generator:
+        case Symbol():
+            if generator not in table.columns:
+                raise UnboundSymbol(generator)
+            return np.ascontiguousarray(table.columns[generator])
+        case Relu(p=p):
+            return np.maximum(_narrowed(_poly(p, table)), 0)
+        case Floor(p=p, q=q):
+            return _floor(p, q, table)
+        case Sum():
+            return _point_by_point(generator, table)
+
+
+def _floor(p: Poly, q: Poly, table: _Table) -> Ints:
+    top, bottom = _narrowed(_poly(p, table)), _narrowed(_poly(q, table))
+    if (bottom < 1).any():
+        raise NotInteger(f"a divisor, {q}, is not positive at some point")
+    if object in (top.dtype, bottom.dtype):
+        return _narrowed(top.astype(object) // bottom.astype(object))
+    return top // bottom
+
+
+def _point_by_point(generator: Sum, table: _Table) -> Ints:
+    """Sums without a closed form are evaluated one by one, each different point once."""
+    from tolcost.algebra.evaluate import generator_value
+
+    symbols = sorted(generator.free, key=lambda s: s.key)
+    rows = list(zip(*(_generator(s, table).tolist() for s in symbols), strict=True)) or [()] * table.size
+    known = {row: generator_value(generator, dict(zip(symbols, row, strict=True))) for row in set(rows)}
+    return _column([known[row] for row in rows])

@@ -1,0 +1,313 @@
+"""The atomic IR: the five atoms of the ToL model, and two quantifiers that bound them.
+
+    program  = bindings, named outputs
+    block    = (var = node)*, node            evaluated in order, each binding once per visit
+    node     = Input(name)                    a ToL given from outside
+             | Number(value)                  a static numeric standing where data can
+             | Table(values)                  static numerics laid out as a ToL
+             | Ref(var)                       a bound value, or the accumulator of a fold
+             | Lambda(f, node*)               Λ  one elementary function on numerics
+             | Where(node, node, node)        Λ  picks a whole value by a condition on data
+             | Member(node, index*)           Π  a full coordinate; gives a numeric or a list
+             | Component(node, j)             Π' one component of a list
+             | Pack(node*)                    ⋈̄  a list
+             | Join(node, node, d)            ⋈  along dimension d
+             | Embed(node)                    Ξ  a last dimension of length 1
+             | Build(coords, extents, block)  Ξ/⋈ over a range: shape = extents + shape of the body
+             | Fold(coords, extents, var, node, block)   nested Λ of reduce, row-major
+             | Select(cond, block, block)     a static choice; only the chosen side is evaluated
+             | Reshape | Convert | Put | Filter          compositions of Π, ⋈ and Ξ, kept whole
+
+Norm never appears: a shape is known while compiling, and the length of a Filter is a symbol
+that the Filter itself defines.  Nodes are compared by identity and shared freely: a node that
+is reachable twice is evaluated (and counted) twice unless it is bound in a block.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Literal, TypeAlias
+
+from tolcost.algebra import Cond, Poly, Symbol
+from tolcost.diagnostics import NOWHERE, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The shape and space of one component of a value."""
+
+    shape: tuple[Poly, ...]
+    space: str
+
+
+Type: TypeAlias = tuple[Part, ...]
+"""One part per list component.  The parts of a list of ToLs may differ in shape."""
+
+Constant: TypeAlias = Poly | Cond | bool | float | complex | Fraction | str
+"""A static numeric.  Polynomials and conditions may mention lengths and coordinates."""
+
+Charge = Literal["data", "index", "static"]
+"""Whether applying a function is an EOP, computes a coordinate, or is free."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Var:
+    """A name for a value inside a block."""
+
+    name: str
+    type: Type
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Input:
+    """A ToL given from outside."""
+
+    name: str
+    type: Type
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Number:
+    """A static numeric where a datum is expected; it has a space but costs nothing."""
+
+    value: Constant
+    type: Type
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """Static numerics in row-major order under the (concrete) shape of ``type``; free, like Number."""
+
+    values: tuple[Constant, ...]
+    type: Type
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ref:
+    """The value of a variable."""
+
+    var: Var
+    type: Type
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lambda:
+    """Λ: an elementary function applied to numerics.
+
+    ``space`` is the space it computes in (for a comparison, that of its arguments).
+    """
+
+    function: str
+    args: tuple[Node, ...]
+    space: str
+    type: Type
+    charge: Charge = "data"
+    span: Span = field(default=NOWHERE, repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Where:
+    """Λ(where): one of two values of any shape, by a condition on data.  Both are evaluated.
+
+    A fault in the value not taken is not an error.
+    """
+
+    condition: Node
+    then: Node
+    other: Node
+    space: str
+    type: Type
+    charge: Charge = "data"
+    span: Span = field(default=NOWHERE, repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Member:
+    """Π: the element at a full coordinate, 1-based.  An index is static or a numeric node."""
+
+    tol: Node
+    at: tuple[Poly | Node, ...]
+    type: Type
+    span: Span = field(default=NOWHERE, repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Component:
+    """Π': component ``j`` (1-based) of a list."""
+
+    value: Node
+    j: int
+    type: Type
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pack:
+    """⋈̄: a list of the components of its items."""
+
+    items: tuple[Node, ...]
+    type: Type
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Join:
+    """⋈: two ToLs of one rank, one after the other along dimension ``d`` (1-based)."""
+
+    left: Node
+    right: Node
+    d: int
+    type: Type
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Embed:
+    """Ξ: one more dimension at the end, of length 1."""
+
+    value: Node
+    type: Type
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Build:
+    """A ToL whose member at ``coords`` is the body; the body may itself be a ToL or a list."""
+
+    coords: tuple[Symbol, ...]
+    extents: tuple[Poly, ...]
+    body: Block
+    type: Type
+    span: Span = field(default=NOWHERE, repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fold:
+    """The left fold of a body over a coordinate range in row-major order.
+
+    The accumulator's type may depend on the coordinates: it grows.  ``associative`` names the
+    function where the body is exactly ``f(accumulator, e)`` with an associative ``f``.
+    """
+
+    coords: tuple[Symbol, ...]
+    extents: tuple[Poly, ...]
+    accumulator: Var
+    start: Node
+    body: Block
+    type: Type
+    span: Span = field(default=NOWHERE, repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Select:
+    """A static condition that lengths or coordinates decide; only one side is evaluated."""
+
+    condition: Cond | Node
+    then: Block
+    other: Block
+    type: Type
+    span: Span = field(default=NOWHERE, repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reshape:
+    """The same elements in row-major order under another shape (that of ``type``)."""
+
+    value: Node
+    type: Type
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Convert:
+    """The same values in other spaces (those of ``type``), rounded or wrapped where finite."""
+
+    value: Node
+    type: Type
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Put:
+    """A ToL with the member at ``at`` replaced; trailing dimensions may be left out of ``at``."""
+
+    tol: Node
+    at: tuple[Poly | Node, ...]
+    value: Node
+    type: Type
+    span: Span = field(default=NOWHERE, repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Filter:
+    """The entries along the first dimension where a vector mask holds.
+
+    ``length`` is the symbol that stands for how many there are; evaluating defines it.
+    """
+
+    tol: Node
+    mask: Node
+    length: Symbol
+    type: Type
+    span: Span = field(default=NOWHERE, repr=False)
+
+
+Node: TypeAlias = (
+    Input
+    | Number
+    | Table
+    | Ref
+    | Lambda
+    | Where
+    | Member
+    | Component
+    | Pack
+    | Join
+    | Embed
+    | Build
+    | Fold
+    | Select
+    | Reshape
+    | Convert
+    | Put
+    | Filter
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """Bindings evaluated in order, once each per visit, then the result."""
+
+    bindings: tuple[tuple[Var, Node], ...]
+    result: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Something the result relies on: recorded, not proved; checked when numbers are known."""
+
+    condition: Cond
+    reason: str
+    span: Span = field(default=NOWHERE, repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Output:
+    """A named result."""
+
+    name: str
+    node: Node
+    span: Span = field(default=NOWHERE, repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """A lowered program: what it takes, what it computes, and what it relies on.
+
+    ``symbols`` are the lengths and integer attributes that nothing decided while compiling.
+    ``conditions`` are about lengths alone; ``unproved`` ones must hold at every coordinate, and
+    running checks them element by element.
+    """
+
+    name: str
+    inputs: tuple[Input, ...]
+    bindings: tuple[tuple[Var, Node], ...]
+    outputs: tuple[Output, ...]
+    conditions: tuple[Condition, ...] = ()
+    symbols: tuple[Symbol, ...] = ()
+    unproved: tuple[Condition, ...] = ()

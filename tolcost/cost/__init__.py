@@ -1,0 +1,47 @@
+"""What a lowered program costs: counts, weights, traffic, depth, and the derivation of it all."""
+
+from tolcost.cost.count import Counts, Status, Term, count
+from tolcost.cost.derive import Chain, Derivation, Step, derive
+from tolcost.cost.record import (
+    Analysis,
+    Numbers,
+    Ratio,
+    Tensor,
+    analyze_program,
+    broken_conditions,
+    numbers,
+    point,
+    shipped,
+)
+from tolcost.cost.span import Depths, depths
+from tolcost.cost.traffic import Traffic, traffic
+from tolcost.cost.weights import Weighed, Weights, load_weights, parse_weights, weigh
+
+__all__ = [
+    "Analysis",
+    "Chain",
+    "Counts",
+    "Depths",
+    "Derivation",
+    "Numbers",
+    "Ratio",
+    "Status",
+    "Step",
+    "Tensor",
+    "Term",
+    "Traffic",
+    "Weighed",
+    "Weights",
+    "analyze_program",
+    "broken_conditions",
+    "count",
+    "depths",
+    "derive",
+    "load_weights",
+    "numbers",
+    "parse_weights",
+    "point",
+    "shipped",
+    "traffic",
+    "weigh",
+]

@@ -1,0 +1,319 @@
+"""From atoms to exact counts: how often each elementary function and each atom is applied.
+
+Counts are kept as guarded terms over coordinates (``terms``) and summed in closed form.  Work
+is linear in the program: a block is counted once and its result scaled, never unrolled.  What
+a count weighs is for ``weights``; how long the longest chain is, for ``span``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal, TypeAlias
+
+from tolcost.algebra import ONE, ZERO, AlgebraBudget, Poly, const, maximum, relu
+from tolcost.algebra.poly import product_of, total_of
+from tolcost.atoms.nodes import (
+    Block,
+    Build,
+    Component,
+    Convert,
+    Embed,
+    Filter,
+    Fold,
+    Join,
+    Lambda,
+    Member,
+    Node,
+    Pack,
+    Program,
+    Put,
+    Reshape,
+    Select,
+    Type,
+    Where,
+)
+from tolcost.atoms.walk import operands
+from tolcost.cost.accumulation import accumulated_products
+from tolcost.cost.datasymbols import bound_above, mentions_data
+from tolcost.cost.terms import (
+    EVERYWHERE,
+    Item,
+    Terms,
+    Totals,
+    accumulate,
+    choose,
+    choose_apart,
+    collapse,
+    quantify,
+    summed,
+)
+from tolcost.cost.walk import Region, Regions, decided_by, filters_of, region, regions
+from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span
+
+Status = Literal["exact", "upper bound", "depends on data"]
+Key: TypeAlias = tuple[str, str]
+"""An elementary function and the space it computes in."""
+
+ATOMS = ("lambda", "norm", "member", "join", "embed")
+_MAC = Item("mac", "mac")
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """How often one place in the source applies a function; index functions are not EOPs."""
+
+    function: str
+    space: str
+    count: Poly
+    kind: Literal["data", "index"]
+    span: Span = field(default=NOWHERE, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Everything counted in a program, in closed form."""
+
+    histogram: Mapping[Key, Poly]
+    index: Mapping[Key, Poly]
+    atoms: Mapping[str, Poly]
+    macs: Poly
+    terms: tuple[Term, ...]
+    status: Status
+
+    @property
+    def eops(self) -> Poly:
+        """The number of elementary functions applied to data."""
+        return total_of(self.histogram.values())
+
+
+class Counter:
+    """One analysis of one program: its regions, counted inner ones first.
+
+    ``bounded`` tells, after counting, whether some count had to be replaced by an upper bound.
+    """
+
+    def __init__(self, program: Program) -> None:
+        """Count every block of the program."""
+        self.regions: Regions = regions(program)
+        self.bounded = False
+        self._products = accumulated_products(program, self.regions)
+        self._totals: Totals = {}
+        self._blocks: dict[int, Terms] = {}
+        self._filters = filters_of(self.regions)
+        for block, inside in self.regions.blocks:
+            self._blocks[id(block)] = self._region(inside)
+
+    def program(self) -> dict[Item, Poly]:
+        """Give the closed form of everything the program counts."""
+        return collapse(self._region(self.regions.top), self._totals, lambda item: item)
+
+    def data_terms(self, root: Node | Block) -> Terms:
+        """Give what one visit of a node or block applies to data, not yet summed."""
+        terms = self._blocks[id(root)] if isinstance(root, Block) else self._region(region((root,)))
+        return {key: poly for key, poly in terms.items() if key[0].kind == "data" and poly != ZERO}
+
+    def closed(self, terms: Terms) -> Poly:
+        """Add terms up; coordinates around them stay symbols."""
+        return total_of(summed(poly, place, self._totals) for (_, place), poly in terms.items())
+
+    def _region(self, inside: Region) -> Terms:
+        """Count a region: what each node does itself, times how often the roots reach it."""
+        times = dict.fromkeys(map(id, inside.order), 0)
+        for root in inside.roots:
+            times[id(root)] += 1
+        terms: Terms = {}
+        for node in reversed(inside.order):
+            visits = times[id(node)]
+            accumulate(terms, self._own(node), visits)
+            for operand in operands(node):
+                times[id(operand)] += visits
+        return terms
+
+    def _own(self, node: Node) -> Terms:
+        """Count what a node does beside evaluating its operands."""
+        match node:
+            case Lambda():
+                return self._applied(node, node.function)
+            case Where():
+                return self._applied(node, "where")
+            case Build():
+                return self._built(node)
+            case Fold():
+                return self._looped(node)
+            case Select():
+                return self._selected(node)
+            case _:
+                return _moved(node)
+
+    def _applied(self, node: Lambda | Where, function: str) -> Terms:
+        if node.charge == "static":
+            return {}
+        terms: Terms = {(Item(node.charge, function, node.space, node.span), EVERYWHERE): ONE}
+        if node.charge == "data":
+            terms |= _atoms(**{"lambda": ONE})
+        if id(node) in self._products:
+            terms[(_MAC, EVERYWHERE)] = ONE
+        return terms
+
+    def _looped(self, node: Build | Fold) -> Terms:
+        terms = self._blocks[id(node.body)]
+        if node.coords:
+            for symbol, most in reversed(self._filters[id(node.body)]):
+                terms, changed = bound_above(terms, symbol, most, node.span)
+                self.bounded |= changed
+        return quantify(terms, node.coords, node.extents, self._totals)
+
+    def _built(self, node: Build) -> Terms:
+        if not node.coords:
+            return self._looped(node)
+        return _plus(self._looped(node), _assembled(node))
+
+    def _selected(self, node: Select) -> Terms:
+        then, other = self._blocks[id(node.then)], self._blocks[id(node.other)]
+        condition = decided_by(node)
+        if condition is None:
+            return self._undecided(node.span, then, other)
+        if mentions_data(then) or mentions_data(other):
+            return choose_apart(condition, then, other)
+        return choose(condition, then, other)
+
+    def _undecided(self, span: Span, then: Terms, other: Terms) -> Terms:
+        """Count a choice that no polynomial decides: what both sides do, or the larger count."""
+        if then == other:
+            return then
+        self.bounded = True
+        sides = [collapse(side, self._totals, lambda item: _at(item, span)) for side in (then, other)]
+        items = dict.fromkeys((*sides[0], *sides[1]))
+        return {
+            (item, EVERYWHERE): maximum(sides[0].get(item, ZERO), sides[1].get(item, ZERO)) for item in items
+        }
+
+
+def _moved(node: Node) -> Terms:
+    """Count what a node does that computes nothing: members, joins and embeds."""
+    match node:
+        case Member() | Component():
+            return _atoms(member=ONE)
+        case Pack(items=items):
+            return _atoms(join=const(len(items) - 1))
+        case Join():
+            return _atoms(join=ONE)
+        case Embed():
+            return _atoms(embed=ONE)
+        case Reshape(type=type_) | Convert(type=type_):
+            return _relayed(type_)
+        case Put():
+            return _put(node)
+        case Filter(type=type_):
+            return _plus(_relayed(type_), _atoms(norm=ONE))
+        case _:
+            return {}
+
+
+def _at(item: Item, span: Span) -> Item:
+    return Item(item.kind, item.name, item.space, span if item.kind in ("data", "index") else NOWHERE)
+
+
+def _atoms(**counts: Poly) -> Terms:
+    return {(Item("atom", name), EVERYWHERE): count for name, count in counts.items() if count != ZERO}
+
+
+def _plus(left: Terms, right: Terms) -> Terms:
+    terms = dict(left)
+    accumulate(terms, right)
+    return terms
+
+
+def _suffix_products(shape: tuple[Poly, ...]) -> Poly:
+    """Sum of the products of the last 1, 2, ... lengths, all but the product of all of them."""
+    total, product = ZERO, ONE
+    for extent in reversed(shape[1:]):
+        product = product * extent
+        total = total + product
+    return total
+
+
+def _relay(shape: tuple[Poly, ...], read: bool = True) -> Terms:
+    """Count taking a ToL apart into members and joining them again under a shape."""
+    if not shape:
+        return {}
+    volume = product_of(shape)
+    return _atoms(member=volume if read else ZERO, join=relu(volume - 1), embed=_suffix_products(shape))
+
+
+def _relayed(type_: Type) -> Terms:
+    terms: Terms = {}
+    for part in type_:
+        accumulate(terms, _relay(part.shape))
+    return terms
+
+
+def _assembled(node: Build) -> Terms:
+    """Count putting the values of a body together: numerics as they are, ToLs by their members."""
+    rank = len(node.extents)
+    inner = [part.shape[rank:] for part in node.type]
+    if not any(inner):
+        return _relay(node.extents, read=False)
+    terms: Terms = {}
+    for shape in inner:
+        accumulate(terms, _relay((*node.extents, *shape)))
+    return terms
+
+
+def _put(node: Put) -> Terms:
+    """Count a replacement: every member is read but those replaced."""
+    terms = _relayed(node.type)
+    replaced = total_of(product_of(part.shape[len(node.at) :]) for part in node.type if part.shape)
+    accumulate(terms, _atoms(member=-replaced))
+    return terms
+
+
+def count(program: Program) -> Counts:
+    """Count a program exactly, in closed form.
+
+    A count that is too large to compute stops with a diagnostic.
+    """
+    try:
+        counter = Counter(program)
+        closed = counter.program()
+    except AlgebraBudget as error:
+        raise Rejected(
+            Diagnostic("T0601", f"the cost of {program.name} is too large to compute: {error}")
+        ) from error
+    return _counts(closed, counter.bounded)
+
+
+def _counts(closed: dict[Item, Poly], bounded: bool) -> Counts:
+    found = {item: poly for item, poly in closed.items() if poly != ZERO}
+    terms = tuple(
+        Term(item.name, item.space, poly, item.kind, item.span)
+        for item, poly in found.items()
+        if item.kind in ("data", "index")
+    )
+    atoms = {name: found.get(Item("atom", name), ZERO) for name in ATOMS}
+    return Counts(
+        histogram=_by_key(terms, "data"),
+        index=_by_key(terms, "index"),
+        atoms=MappingProxyType(atoms),
+        macs=found.get(_MAC, ZERO),
+        terms=terms,
+        status=_status(found, bounded),
+    )
+
+
+def _by_key(terms: tuple[Term, ...], kind: str) -> Mapping[Key, Poly]:
+    result: dict[Key, Poly] = {}
+    for term in terms:
+        if term.kind == kind:
+            key = (term.function, term.space)
+            result[key] = result.get(key, ZERO) + term.count
+    return MappingProxyType({key: result[key] for key in sorted(result)})
+
+
+def _status(found: dict[Item, Poly], bounded: bool) -> Status:
+    if bounded:
+        return "upper bound"
+    data = any(symbol.kind == "data" for poly in found.values() for symbol in poly.free)
+    return "depends on data" if data else "exact"

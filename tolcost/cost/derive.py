@@ -1,0 +1,234 @@
+"""The derivation of a program's EOPs step by step, each step tied to the source it comes from.
+
+It follows the counting rules of the paper: a map is its volume times its body, a reduce its
+volume times its step plus its start, a name is counted where it is defined, and what only
+moves data is free.  Where a cost depends on coordinates, the sum is shown before its closed
+form.  The numbers are those of ``count``: a derivation explains, it does not count anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tolcost.algebra import ONE, ZERO, AlgebraBudget, Poly
+from tolcost.algebra.poly import product_of, total_of
+from tolcost.atoms.nodes import Block, Build, Fold, Lambda, Node, Program, Select, Where
+from tolcost.atoms.walk import operands
+from tolcost.cost.count import Counter
+from tolcost.cost.formulas import (
+    Either,
+    Eops,
+    Formula,
+    Largest,
+    Over,
+    Plus,
+    Times,
+    Value,
+    first_open,
+    replace,
+    show,
+    source_text,
+)
+from tolcost.cost.terms import Terms, free_in
+from tolcost.cost.walk import decided_by
+from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span
+
+_MAX_STEPS = 100
+_MAX_PARTS = 24
+_SPOKEN = Lambda | Where | Build | Fold | Select
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One equality of a derivation: the whole right side before and after, and why.
+
+    ``poly`` is the cost of the term that this step works out, None where conditions on
+    coordinates around it decide; ``span`` is where that term is.
+    """
+
+    text_before: str
+    text_after: str
+    span: Span = field(repr=False)
+    poly: Poly | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The derivation of one named value; ``complete`` is False where steps were left out."""
+
+    name: str
+    steps: tuple[Step, ...]
+    total: Poly
+    complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """The derivations of everything a program counts, and their sum."""
+
+    chains: tuple[Chain, ...]
+    total: Poly
+
+
+def derive(program: Program) -> Derivation:
+    """Derive the EOPs of a program: those of its named values that cost something, then its outputs."""
+    try:
+        explainer = _Explainer(Counter(program))
+        named = [(var.name, node) for var, node in program.bindings]
+        outputs = [(out.name, out.node) for out in program.outputs]
+        chains = [explainer.chain(name, node) for name, node in named if explainer.terms(node)]
+        chains += [explainer.chain(name, node) for name, node in outputs]
+    except AlgebraBudget as error:
+        raise Rejected(
+            Diagnostic("T0601", f"the cost of {program.name} is too large to compute: {error}")
+        ) from error
+    return Derivation(tuple(chains), total_of(chain.total for chain in chains))
+
+
+class _Explainer:
+    """Works out formulas with the counts of one program at hand."""
+
+    def __init__(self, counter: Counter) -> None:
+        self._counter = counter
+        self._terms: dict[int, Terms] = {}
+
+    def terms(self, node: Node | Block) -> Terms:
+        """Give what one visit applies to data."""
+        if id(node) not in self._terms:
+            self._terms[id(node)] = self._counter.data_terms(node)
+        return self._terms[id(node)]
+
+    def total(self, node: Node) -> Poly:
+        """Give the closed form of what a node costs outside of loops."""
+        return self._counter.closed(self.terms(node))
+
+    def chain(self, name: str, node: Node) -> Chain:
+        """Derive the cost of a named value from its name to its closed form."""
+        total = self.total(node)
+        formula: Formula = Eops(name, node)
+        steps: list[Step] = []
+        while (leaf := first_open(formula)) is not None and len(steps) < _MAX_STEPS:
+            by, reason = self._expand(leaf)
+            after = replace(formula, leaf, by)
+            steps.append(Step(show(formula), show(after), _span(leaf.node), self._poly(leaf.node), reason))
+            formula = after
+        if show(formula) != show(Value(total)):
+            steps.append(self._last(formula, node, total, leaf is None))
+        return Chain(name, tuple(steps), total, leaf is None)
+
+    def _last(self, formula: Formula, node: Node, total: Poly, complete: bool) -> Step:
+        reason = "in closed form" if complete else "further steps left out; in closed form"
+        if self._counter.bounded:
+            reason += ", lengths that data decides inside loops at their largest"
+        return Step(show(formula), show(Value(total)), _span(node), total, reason)
+
+    def _poly(self, node: Node | Block) -> Poly | None:
+        """Give the cost of a term, unless conditions on coordinates around it decide it."""
+        terms = self.terms(node)
+        loose = (s for (_, place), _ in terms.items() for s in free_in(ZERO, place))
+        return None if any(symbol.kind == "coord" for symbol in loose) else self._counter.closed(terms)
+
+    def _expand(self, leaf: Eops) -> tuple[Formula, str]:
+        """Work out one leaf by one rule."""
+        node = leaf.node
+        if isinstance(node, Block):
+            parts, reason = self._expand(Eops(leaf.text, node.result))
+            return _plus((*self._named(node), parts)), reason
+        if not self.terms(node):
+            return Value(ZERO), "applies no function to data"
+        text = self._text(node)
+        if text and text != leaf.text and not isinstance(node, Lambda | Where):
+            return Eops(text, node), "by definition"
+        match node:
+            case Lambda() | Where():
+                return self._function(node)
+            case Build():
+                return self._looped(node), "map: its volume times its body"
+            case Fold():
+                parts = _plus((*self._parts(node.start), self._looped(node)))
+                return parts, "reduce: its volume times its step, and its start"
+            case Select():
+                return self._selected(node)
+            case _:
+                return _plus(self._parts(node)), "moving data is free"
+
+    def _function(self, node: Lambda | Where) -> tuple[Formula, str]:
+        """Work out an elementary function: its arguments, and 1 for itself."""
+        own = (Value(ONE),) if node.charge == "data" else ()
+        parts = (*(part for arg in operands(node) for part in self._parts(arg)), *own)
+        name = node.function if isinstance(node, Lambda) else "where"
+        return _plus(parts), f"{name} is one elementary function"
+
+    def _looped(self, node: Build | Fold) -> Formula:
+        """Multiply a body by the extents it does not depend on, and sum it over the others."""
+        mentioned = {s for (_, place), poly in self.terms(node.body).items() for s in free_in(poly, place)}
+        ranges = tuple(zip(node.coords, node.extents, strict=True))
+        apart = product_of(extent for symbol, extent in ranges if symbol not in mentioned)
+        inner = tuple((symbol, extent) for symbol, extent in ranges if symbol in mentioned)
+        body = self._inside(node.body)
+        summed: Formula = Over(inner, body) if inner else body
+        return summed if apart == ONE else Times(apart, summed)
+
+    def _selected(self, node: Select) -> tuple[Formula, str]:
+        then, other = self._inside(node.then), self._inside(node.other)
+        condition = decided_by(node)
+        if condition is None:
+            return Largest(then, other), "only running decides; the larger side is a bound"
+        return Either(condition, then, other), "only the chosen side is evaluated"
+
+    def _inside(self, block: Block) -> Formula:
+        """Give what one visit of a block costs: as one leaf where its result says what it is."""
+        result = block.result
+        if self._named(block) and isinstance(result, _SPOKEN) and self.terms(result):
+            return Eops(self._text(result), block)
+        return _plus((*self._named(block), *self._parts(result)))
+
+    def _named(self, block: Block) -> tuple[Formula, ...]:
+        return tuple(
+            Eops(var.name if _speaks(var.name) else self._text(node), node)
+            for var, node in block.bindings
+            if self.terms(node)
+        )
+
+    def _parts(self, node: Node) -> tuple[Formula, ...]:
+        """Give the leaves of what costs something under a node, looking through what is free."""
+        parts: list[Formula] = []
+        stack = [node]
+        while stack:
+            top = stack.pop()
+            if len(parts) + len(stack) > _MAX_PARTS:
+                return (Eops(self._text(node), node),)
+            if isinstance(top, _SPOKEN):
+                parts += [Eops(self._text(top), top)] if self.terms(top) else []
+            else:
+                stack.extend(reversed(operands(top)))
+        return tuple(parts)
+
+    def _text(self, node: Node) -> str:
+        """Say what a leaf is: a function whose arguments are free by its name, else its source."""
+        name = node.function if isinstance(node, Lambda) else "where" if isinstance(node, Where) else ""
+        if name and not any(self.terms(arg) for arg in operands(node)):
+            return name
+        return source_text(_span(node)) or name or type(node).__name__.lower()
+
+
+def _plus(parts: tuple[Formula, ...]) -> Formula:
+    if not parts:
+        return Value(ZERO)
+    return parts[0] if len(parts) == 1 else Plus(parts)
+
+
+def _speaks(name: str) -> bool:
+    """Whether the name of a variable is one that a person wrote."""
+    return bool(name) and not name.startswith("_") and "#" not in name
+
+
+def _span(node: Node | Block) -> Span:
+    match node:
+        case Block(result=result):
+            return _span(result)
+        case Lambda(span=span) | Where(span=span) | Build(span=span) | Fold(span=span) | Select(span=span):
+            return span
+        case _:
+            return NOWHERE

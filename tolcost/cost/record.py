@@ -1,0 +1,235 @@
+"""The record of one analysis: everything known about a program's cost, ready to be reported.
+
+Closed forms are expressions of the algebra; writers turn them into text.  ``numbers`` gives
+the same figures at concrete lengths, as exact integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from types import MappingProxyType
+from typing import TypeVar
+
+from tolcost.algebra import Poly, Symbol, UnboundSymbol, evaluate, evaluate_cond, symbols_of_cond, to_text
+from tolcost.atoms.nodes import Condition, Program, Type
+from tolcost.cost.count import Counts, Key, Status, Term, count
+from tolcost.cost.depth import Depth
+from tolcost.cost.span import Depths, depths
+from tolcost.cost.traffic import Traffic, traffic
+from tolcost.cost.weights import Weighed, Weights, load_weights, weigh
+from tolcost.diagnostics import Rejected
+
+_K = TypeVar("_K")
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """An input or output: its name, and the space and shape of each component."""
+
+    name: str
+    type: Type
+
+    @property
+    def text(self) -> str:
+        """Space and shape, as in ``R [n, k]``; components of a list are separated by commas."""
+        return ", ".join(f"{part.space} [{', '.join(map(to_text, part.shape))}]" for part in self.type)
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """A quotient of closed forms, not simplified."""
+
+    numerator: Poly
+    denominator: Poly | Depth
+
+    def __str__(self) -> str:
+        """Both in parentheses, with a stroke between."""
+        below = self.denominator if isinstance(self.denominator, Depth) else to_text(self.denominator)
+        return f"({to_text(self.numerator)})/({below})"
+
+    def at(self, values: Mapping[Symbol, int]) -> Fraction | None:
+        """Evaluate exactly at a point; None where the denominator is 0."""
+        below = self.denominator
+        divisor = below.at(values) if isinstance(below, Depth) else evaluate(below, values)
+        return Fraction(evaluate(self.numerator, values), divisor) if divisor else None
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What a program costs.  ``span`` and ``bytes`` are None where they could not be told."""
+
+    name: str
+    file: str
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    counts: Counts
+    flops: Poly
+    traffic: Traffic
+    span: Depths | None
+    conditions: tuple[Condition, ...]
+    unproved: tuple[Condition, ...]
+    symbols: tuple[Symbol, ...]
+
+    @property
+    def eops(self) -> Poly:
+        """Elementary functions applied to data."""
+        return self.counts.eops
+
+    @property
+    def histogram(self) -> Mapping[Key, Poly]:
+        """Counts by function and space."""
+        return self.counts.histogram
+
+    @property
+    def index(self) -> Mapping[Key, Poly]:
+        """Functions that compute coordinates, by function and space; not EOPs."""
+        return self.counts.index
+
+    @property
+    def atoms(self) -> Mapping[str, Poly]:
+        """Counts of the five atoms."""
+        return self.counts.atoms
+
+    @property
+    def macs(self) -> Poly:
+        """Multiplications whose product a fold adds up."""
+        return self.counts.macs
+
+    @property
+    def status(self) -> Status:
+        """Whether counts are exact, an upper bound, or in terms of what data decides."""
+        return self.counts.status
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """Every term with its place in the source."""
+        return self.counts.terms
+
+    @property
+    def bytes(self) -> Poly | None:
+        """Compulsory bytes in and out."""
+        return self.traffic.total
+
+    @property
+    def parallelism(self) -> Ratio | None:
+        """EOPs over the depth with reduces as chains."""
+        return None if self.span is None else Ratio(self.eops, self.span.chain)
+
+    @property
+    def parallelism_tree(self) -> Ratio | None:
+        """EOPs over the depth with associative reduces as trees."""
+        return None if self.span is None else Ratio(self.eops, self.span.tree)
+
+    @property
+    def intensity(self) -> Ratio | None:
+        """FLOPs over compulsory bytes."""
+        return None if self.bytes is None else Ratio(self.flops, self.bytes)
+
+
+def analyze_program(program: Program, file: str = "") -> Analysis:
+    """Bring together everything that is known about the cost of a program."""
+    counts = count(program)
+    return Analysis(
+        name=program.name,
+        file=file,
+        inputs=tuple(Tensor(given.name, given.type) for given in program.inputs),
+        outputs=tuple(Tensor(out.name, out.node.type) for out in program.outputs),
+        counts=counts,
+        flops=weigh(counts, shipped("flops")).numerator,
+        traffic=traffic(program),
+        span=_depths(program),
+        conditions=program.conditions,
+        unproved=program.unproved,
+        symbols=_symbols(program, counts),
+    )
+
+
+def _symbols(program: Program, counts: Counts) -> tuple[Symbol, ...]:
+    """Give the lengths, and what data decides, that an analysis mentions: those of inputs first."""
+    shapes = (
+        part.shape
+        for value in (*program.inputs, *(out.node for out in program.outputs))
+        for part in value.type
+    )
+    polys = (*(extent for shape in shapes for extent in shape), *counts.atoms.values(), counts.eops)
+    found = dict.fromkeys(s for p in polys for s in sorted(p.free, key=lambda s: s.key))
+    for condition in (*program.conditions, *program.unproved):
+        found |= dict.fromkeys(sorted(symbols_of_cond(condition.condition), key=lambda s: s.key))
+    return tuple(symbol for symbol in found if symbol.kind != "coord")
+
+
+@cache
+def shipped(name: str) -> Weights:
+    """Give a cost model that comes with tolcost."""
+    return load_weights(name)
+
+
+def _depths(program: Program) -> Depths | None:
+    """Depth beside the counts: not knowing it is no reason to withhold them."""
+    try:
+        return depths(program)
+    except Rejected:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """An analysis at concrete lengths.  A figure is None where data, or something unknown, decides it."""
+
+    dims: Mapping[str, int]
+    eops: int | None
+    flops: int | None
+    macs: int | None
+    bytes: int | None
+    depth: int | None
+    depth_tree: int | None
+    histogram: Mapping[Key, int | None]
+    index: Mapping[Key, int | None]
+    atoms: Mapping[str, int | None]
+
+
+def numbers(analysis: Analysis, dims: Mapping[str, int]) -> Numbers:
+    """Evaluate an analysis exactly at lengths given by name."""
+    values = point(analysis.symbols, dims)
+    span = analysis.span
+    return Numbers(
+        dims=MappingProxyType(dict(dims)),
+        eops=_at(analysis.eops, values),
+        flops=_at(analysis.flops, values),
+        macs=_at(analysis.macs, values),
+        bytes=None if analysis.bytes is None else _at(analysis.bytes, values),
+        depth=None if span is None else _at(span.chain, values),
+        depth_tree=None if span is None else _at(span.tree, values),
+        histogram=_all_at(analysis.histogram, values),
+        index=_all_at(analysis.index, values),
+        atoms=_all_at(analysis.atoms, values),
+    )
+
+
+def point(symbols: tuple[Symbol, ...], dims: Mapping[str, int]) -> dict[Symbol, int]:
+    """Give the value of every symbol whose name has one."""
+    return {symbol: dims[symbol.name] for symbol in symbols if symbol.name in dims}
+
+
+def _at(expression: Poly | Depth, values: Mapping[Symbol, int]) -> int | None:
+    try:
+        return expression.at(values) if isinstance(expression, Depth) else evaluate(expression, values)
+    except UnboundSymbol:
+        return None
+
+
+def _all_at(counts: Mapping[_K, Poly], values: Mapping[Symbol, int]) -> Mapping[_K, int | None]:
+    return MappingProxyType({key: _at(poly, values) for key, poly in counts.items()})
+
+
+def broken_conditions(analysis: Analysis, values: Mapping[Symbol, int]) -> tuple[Condition, ...]:
+    """Give the conditions of an analysis that do not hold at a point."""
+    return tuple(c for c in analysis.conditions if not evaluate_cond(c.condition, values))
+
+
+def weighed(analysis: Analysis, weights: Weights) -> Weighed:
+    """Weigh an analysis with a cost model."""
+    return weigh(analysis.counts, weights)

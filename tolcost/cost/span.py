@@ -1,0 +1,237 @@
+"""Depth: the length of the longest chain of elementary functions on data, in closed form.
+
+A ToL is ready when its last element is, so a value has one depth.  A fold is a chain, each
+step after the one before.  Where its step is ``f(accumulator, e)`` with an associative ``f``,
+a second reading takes it as a balanced tree over its n elements and the start: the same n
+applications, in ``ceil(log2(n + 1))`` levels.  Domains are taken to have an element.
+
+Functions that compute coordinates pass depth on but add none: they are no EOPs either.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tolcost.algebra import (
+    ONE,
+    ZERO,
+    AlgebraBudget,
+    Poly,
+    Symbol,
+    data_symbol,
+    indicator,
+    is_nonnegative,
+    maximum,
+    relu,
+    symbols_of_cond,
+    the_symbol,
+    total,
+)
+from tolcost.algebra.poly import atom, product_of
+from tolcost.atoms.nodes import Block, Build, Fold, Lambda, Node, Program, Ref, Select, Var, Where
+from tolcost.atoms.walk import blocks, operands
+from tolcost.cost.depth import ZERO_DEPTH, Depth, Logs, later, latest, peak
+from tolcost.cost.walk import Bindings, Regions, bindings_of, decided_by, filters_of, regions
+from tolcost.diagnostics import Diagnostic, Rejected
+from tolcost.elementary import FUNCTIONS
+
+
+@dataclass(frozen=True, slots=True)
+class Depths:
+    """The depth of a program with every reduce a chain, and with associative ones as trees."""
+
+    chain: Depth
+    tree: Depth
+
+
+def depths(program: Program, found: Regions | None = None) -> Depths:
+    """Give the depth of the deepest output of a program."""
+    inside = found or regions(program)
+    try:
+        return Depths(_Pass(program, inside, False).depth(), _Pass(program, inside, True).depth())
+    except AlgebraBudget as error:
+        raise Rejected(
+            Diagnostic("T0601", f"the depth of {program.name} is too large to compute: {error}")
+        ) from error
+
+
+class _Pass:
+    """One reading of one program: the depth of every node, operands first."""
+
+    def __init__(self, program: Program, found: Regions, trees: bool) -> None:
+        self._program = program
+        self._bound: Bindings = bindings_of(program, found)
+        self._filters = filters_of(found)
+        self._trees = trees
+        self._logs = Logs()
+        self._accumulators: dict[Var, Symbol] = {}
+        self._known: dict[int, Depth] = {}
+
+    def depth(self) -> Depth:
+        """Give the depth of the program, with what its logarithms are of."""
+        for out in self._program.outputs:
+            self._visit(out.node)
+        deepest = latest(ZERO_DEPTH, *(self._known[id(out.node)] for out in self._program.outputs))
+        return Depth(deepest.candidates, deepest.exact, self._logs.used(deepest.candidates))
+
+    def _visit(self, root: Node) -> None:
+        stack: list[tuple[Node, bool]] = [(root, False)]
+        while stack:
+            node, done = stack.pop()
+            if id(node) in self._known:
+                continue
+            if done:
+                self._known[id(node)] = self._rule(node)
+                continue
+            if isinstance(node, Fold):
+                self._accumulators.setdefault(node.accumulator, the_symbol(data_symbol("accumulator", 0)))
+            stack.append((node, True))
+            stack.extend((needed, False) for needed in self._needed(node))
+
+    def _needed(self, node: Node) -> tuple[Node, ...]:
+        if isinstance(node, Ref):
+            return (self._bound[node.var],) if node.var in self._bound else ()
+        return (*operands(node), *(block.result for block in blocks(node)))
+
+    def _rule(self, node: Node) -> Depth:
+        match node:
+            case Ref(var=var):
+                return self._variable(var)
+            case Lambda(charge=charge) | Where(charge=charge):
+                return later(self._after(operands(node)), ONE if charge == "data" else ZERO)
+            case Build(body=body):
+                return self._over(self._of(body), node)
+            case Fold():
+                return self._fold(node)
+            case Select():
+                return self._select(node)
+            case _:
+                return self._after(operands(node))
+
+    def _variable(self, var: Var) -> Depth:
+        if var in self._bound:
+            return self._known[id(self._bound[var])]
+        return Depth((atom(self._accumulators[var]),))
+
+    def _after(self, nodes: tuple[Node, ...]) -> Depth:
+        return self._latest(ZERO_DEPTH, *(self._known[id(node)] for node in nodes))
+
+    def _of(self, block: Block) -> Depth:
+        return self._known[id(block.result)]
+
+    def _latest(self, *depths: Depth) -> Depth:
+        return latest(*depths, markers=frozenset(self._accumulators.values()))
+
+    def _over(self, depth: Depth, node: Build | Fold) -> Depth:
+        """Give the largest depth of something over the coordinates of a loop."""
+        for symbol, most in reversed(self._filters[id(node.body)]):
+            widened = peak(depth, symbol, most, self._logs)
+            depth = Depth(widened.candidates, depth.exact and widened.candidates == depth.candidates)
+        for symbol, extent in reversed(tuple(zip(node.coords, node.extents, strict=True))):
+            depth = peak(depth, symbol, extent, self._logs)
+        return self._latest(depth)
+
+    def _fold(self, node: Fold) -> Depth:
+        start = self._known[id(node.start)]
+        element = tree_element(node, self._bound) if self._trees else None
+        if element is None:
+            return self._chain(node, start)
+        leaves = self._latest(start, self._over(self._known[id(element)], node))
+        return later(leaves, self._logs.of(product_of(node.extents) + 1))
+
+    def _chain(self, node: Fold, start: Depth) -> Depth:
+        """Give the depth of steps that each wait for the one before.
+
+        A step takes ``a`` from the accumulator, and ``b`` without it: after n steps the depth
+        is the larger of ``start + n*a`` and ``b + (n-1)*a``.
+        """
+        marker = self._accumulators[node.accumulator]
+        step = self._of(node.body)
+        waiting = [p - atom(marker) for p in step.candidates if marker in p.free]
+        ready = tuple(p for p in step.candidates if marker not in p.free)
+        if not waiting:
+            return self._latest(start, self._over(step, node))
+        each = waiting[0]
+        for other in waiting[1:]:
+            each = maximum(each, other)
+        steps, but_one, exact = self._steps(node, each)
+        chained = Depth(later(start, steps).candidates, step.exact and start.exact and exact)
+        if not ready:
+            return chained
+        first = self._over(Depth(ready), node)
+        uneven = first.candidates != ready and each != ZERO
+        return self._latest(chained, Depth(later(first, but_one).candidates, first.exact and not uneven))
+
+    def _steps(self, node: Fold, each: Poly) -> tuple[Poly, Poly, bool]:
+        """Give the length of all steps, of all but one, and whether the latter is exact."""
+        ranges = [(s, ONE, e) for s, e in zip(node.coords, node.extents, strict=True)]
+        volume = product_of(node.extents)
+        mentioned = [s for s in node.coords if self._logs.mentions(each, s)]
+        filters = [s for s, _ in self._filters[id(node.body)] if self._logs.mentions(each, s)]
+        if not mentioned and not filters:
+            never_empty = is_nonnegative(volume - 1)
+            return each * volume, each * relu(volume - 1), never_empty
+        if filters or any(s not in each.free for s in mentioned):
+            most = self._over(Depth((each,)), node).candidates[0]
+            return most * volume, most * volume, False
+        every = total(each, ranges)
+        return every, every, False
+
+    def _select(self, node: Select) -> Depth:
+        then, other = self._of(node.then), self._of(node.other)
+        both = self._latest(then, other)
+        if set(then.candidates) == set(other.candidates):
+            return both
+        markers = frozenset(self._accumulators.values())
+        condition = decided_by(node)
+        marked = any(p.free & markers for p in (*then.candidates, *other.candidates))
+        if condition is None or marked or any(s.kind != "length" for s in symbols_of_cond(condition)):
+            return Depth(both.candidates, False)
+        holds = indicator(condition)
+        chosen = holds * _one(then) + (1 - holds) * _one(other)
+        return Depth((chosen,), then.exact and other.exact)
+
+
+def _one(depth: Depth) -> Poly:
+    """Give a depth as one expression."""
+    result = depth.candidates[0]
+    for candidate in depth.candidates[1:]:
+        result = maximum(result, candidate)
+    return result
+
+
+def tree_element(node: Fold, bound: Bindings) -> Node | None:
+    """Give ``e`` where the step of a fold is exactly ``f(accumulator, e)`` with an associative ``f``."""
+    step = node.body.result
+    while isinstance(step, Ref) and step.var in bound:
+        step = bound[step.var]
+    if not isinstance(step, Lambda) or step.charge != "data" or not FUNCTIONS[step.function].associative:
+        return None
+    left, right = step.args
+    if _is_accumulator(left, node.accumulator) and not _mentions(right, node.accumulator, bound):
+        return right
+    commutes = FUNCTIONS[step.function].commutative
+    if commutes and _is_accumulator(right, node.accumulator) and not _mentions(left, node.accumulator, bound):
+        return left
+    return None
+
+
+def _is_accumulator(node: Node, accumulator: Var) -> bool:
+    return isinstance(node, Ref) and node.var is accumulator
+
+
+def _mentions(node: Node, accumulator: Var, bound: Bindings) -> bool:
+    seen: set[int] = set()
+    stack = [node]
+    while stack:
+        found = stack.pop()
+        if id(found) in seen:
+            continue
+        seen.add(id(found))
+        if isinstance(found, Ref):
+            if found.var is accumulator:
+                return True
+            stack += [bound[found.var]] if found.var in bound else []
+        stack += operands(found)
+        stack += [block.result for block in blocks(found)]
+    return False

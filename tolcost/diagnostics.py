@@ -1,0 +1,225 @@
+"""Spans and diagnostics: how a mistake in a program is told to the person who made it.
+
+A user's mistake is a ``Diagnostic``.  Stages collect as many as they can and raise
+``Rejected`` once.  A broken promise of our own code is an ``InternalError`` instead.
+What a code means is in ``tolcost.codes``.
+
+``render`` writes a diagnostic as text.  Programs are data from anywhere: characters that would move the
+cursor, change the direction of the text or hide in it are shown as escapes, and long lines are cut
+around the place that matters.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A text and the name it goes by in messages."""
+
+    name: str
+    text: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A piece of a source, by offsets into its text."""
+
+    source: Source
+    start: int
+    end: int
+
+
+NOWHERE = Span(Source("<nowhere>", ""), 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A secondary place that helps to understand a diagnostic, and what to say there."""
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One thing to tell a user about a program."""
+
+    code: str
+    message: str
+    span: Span = NOWHERE
+    labels: tuple[Label, ...] = ()
+    hint: str | None = None
+    severity: Literal["error", "warning"] = "error"
+
+
+class Rejected(Exception):
+    """The input cannot be used; the diagnostics say why."""
+
+    def __init__(self, *diagnostics: Diagnostic) -> None:
+        """Keep the diagnostics; there is at least one."""
+        super().__init__(diagnostics[0].message)
+        self.diagnostics = diagnostics
+
+
+class InternalError(Exception):
+    """A promise of tolcost's own code was broken.  Exit code 70; never the user's fault."""
+
+
+# ---- diagnostics as text --------------------------------------------------------------
+
+_WIDTH = 100
+"""How many columns of a source line are shown at most."""
+
+_LONGEST_NAME = 60
+_LONGEST_MESSAGE = 600
+_RED, _YELLOW, _BLUE, _BOLD, _PLAIN = "\x1b[1;31m", "\x1b[1;33m", "\x1b[1;34m", "\x1b[1m", "\x1b[0m"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Line and column, both counted from 1, and where the line lies in the text."""
+
+    line: int
+    column: int
+    start: int
+    end: int
+
+
+def place(span: Span) -> Place:
+    """Where a span starts.
+
+    >>> place(Span(Source("demo", "ab\\ncd"), 4, 5)).line
+    2
+    """
+    text = span.source.text
+    start = text.rfind("\n", 0, span.start) + 1
+    end = text.find("\n", span.start)
+    end = len(text) if end < 0 else end
+    return Place(text.count("\n", 0, span.start) + 1, span.start - start + 1, start, end)
+
+
+def quoted(name: str) -> str:
+    r"""A name from a program, for use inside of a message: in quotes, escaped, and never endless.
+
+    >>> quoted("x\x1b[2J")
+    '`x\\u{1b}[2J`'
+    """
+    short = name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
+    return f"`{visible(short)}`"
+
+
+def visible(text: str) -> str:
+    """Text with everything that does not show, or acts on the screen, written as an escape."""
+    return text if text.isprintable() else "".join(map(_shown, text))
+
+
+def render(diagnostic: Diagnostic, colour: bool = False) -> str:
+    """A diagnostic as lines of text, without a newline at the end.
+
+    >>> source = Source("demo.tol", "y = f(x")
+    >>> print(render(Diagnostic("T0102", "`(` is never closed", Span(source, 5, 6))))
+    error[T0102]: `(` is never closed
+      --> demo.tol:1:6
+       |
+     1 | y = f(x
+       |      ^
+    """
+    paint = _Paint(colour, diagnostic.severity)
+    head = f"{diagnostic.severity}[{diagnostic.code}]"
+    lines = [f"{paint.main(head)}{paint.bold(': ' + _cut(visible(diagnostic.message)))}"]
+    marks = [(Label(diagnostic.span, ""), "^"), *((label, "-") for label in diagnostic.labels)]
+    marks = [(label, sign) for label, sign in marks if label.span.source is not NOWHERE.source]
+    gutter = max((len(str(place(label.span).line)) for label, _ in marks), default=1)
+    last: Source | None = None
+    shown = -1
+    for label, sign in marks:
+        where = place(label.span)
+        if label.span.source is not last:
+            arrow = "-->" if sign == "^" else ":::"
+            name = visible(label.span.source.name)
+            lines.append(f"{' ' * gutter} {paint.edge(arrow)} {name}:{where.line}:{where.column}")
+            lines.append(f"{' ' * gutter}  {paint.edge('|')}")
+            last, shown = label.span.source, -1
+        elif where.line not in (shown, shown + 1):
+            lines.append(f"{' ' * gutter} {paint.edge('...')}")
+        lines.extend(_excerpt(label, sign, where, gutter, paint, repeated=where.line == shown))
+        shown = where.line
+    if diagnostic.hint:
+        lines.append(f"{' ' * gutter}  {paint.edge('=')} {paint.bold('hint')}: {_cut(visible(diagnostic.hint))}")
+    return "\n".join(lines)
+
+
+def render_all(diagnostics: Iterable[Diagnostic], colour: bool = False) -> str:
+    """Several diagnostics, an empty line between them."""
+    return "\n\n".join(render(diagnostic, colour) for diagnostic in diagnostics)
+
+
+@dataclass(frozen=True, slots=True)
+class _Paint:
+    """Colours, or none."""
+
+    on: bool
+    severity: str
+
+    def main(self, text: str) -> str:
+        return self._in(_RED if self.severity == "error" else _YELLOW, text)
+
+    def edge(self, text: str) -> str:
+        return self._in(_BLUE, text)
+
+    def bold(self, text: str) -> str:
+        return self._in(_BOLD, text)
+
+    def _in(self, code: str, text: str) -> str:
+        return f"{code}{text}{_PLAIN}" if self.on else text
+
+
+def _excerpt(label: Label, sign: str, where: Place, gutter: int, paint: _Paint, repeated: bool) -> list[str]:
+    """The line of a label and the marks below it."""
+    text, indent, width = _window(label.span, where)
+    colour = paint.main if sign == "^" else paint.edge
+    marks = colour(sign * width + (f" {_cut(visible(label.text))}" if label.text else ""))
+    source = f"{where.line:>{gutter + 1}} {paint.edge('|')} {text}".rstrip()
+    below = f"{' ' * gutter}  {paint.edge('|')} {indent}{marks}"
+    return [below] if repeated else [source, below]
+
+
+def _window(span: Span, where: Place) -> tuple[str, str, int]:
+    """The part of a line around a span, the blanks that lead to the span, and the columns it takes."""
+    text = span.source.text
+    first, last = where.start, where.end
+    if last - first > _WIDTH:
+        first = max(first, min(span.start - _WIDTH // 3, last - _WIDTH))
+        last = min(last, first + _WIDTH)
+    left = "…" if first > where.start else ""
+    right = "…" if last < where.end else ""
+    before = text[first : span.start]
+    inside = text[span.start : max(span.start, min(span.end, last))]
+    shown = "".join(map(_shown, text[first:last].rstrip("\r")))
+    indent = " " * len(left) + "".join("\t" if c == "\t" else " " * _columns(c) for c in before)
+    width = sum(1 if c == "\t" else _columns(c) for c in inside.rstrip("\r"))
+    return left + shown + right, indent, max(width, 1)
+
+
+def _shown(character: str) -> str:
+    if character == "\t" or character.isprintable():
+        return character
+    return f"\\u{{{ord(character):x}}}"
+
+
+def _columns(character: str) -> int:
+    """How many columns a character takes on a terminal."""
+    if not character.isprintable():
+        return len(_shown(character))
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_MESSAGE else text[: _LONGEST_MESSAGE - 1] + "…"

@@ -1,0 +1,177 @@
+"""Applying an elementary function to values of any kind: static, data, whole ToLs."""
+
+from __future__ import annotations
+
+from tolcost.algebra import Poly, const, coordinate
+from tolcost.atoms.nodes import Lambda, Node, Part
+from tolcost.diagnostics import Span
+from tolcost.elaborate.context import Env, bind_data, fail
+from tolcost.elaborate.folding import fold_static, integer_division
+from tolcost.elaborate.lengths import unify
+from tolcost.elaborate.shapes import (
+    build,
+    element,
+    first,
+    grid,
+    known,
+    materialise,
+    shape_of,
+    shape_text,
+    space_of,
+)
+from tolcost.elaborate.values import Data, Missing, Opaque, Pieces, Seq, Value, Vec, View, is_static
+from tolcost.elementary import FUNCTIONS
+from tolcost.spaces import join_spaces, kind_of
+
+_ORDER = ("B", "Z", "R", "C", "S")
+
+
+def apply(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value:
+    """An elementary function of some values; ToLs combine element by element, a scalar spreads."""
+    env.context.tick(span)
+    args = tuple(first(a) for a in args)
+    for a in args:
+        if isinstance(a, Missing | Seq):
+            materialise(env, a, span)
+    if any(isinstance(a, Pieces) or (isinstance(a, Data) and len(a.node.type) > 1) for a in args):
+        fail("T0404", f"`{name}` applies to numbers, and this is a list", span,
+             hint="take a component first: x[1]'")
+    args = _entries_for_numbers(args)
+    if all(not _is_tol(a) for a in args):
+        return _apply_numbers(env, name, args, span)
+    return _apply_elementwise(env, name, args, span)
+
+
+def divide(env: Env, args: tuple[Value, ...], span: Span) -> Value:
+    """``/``: floor division between static integers, real division between anything else."""
+    x, y = (first(a) for a in args)
+    if isinstance(x, Poly) and isinstance(y, Poly):
+        return integer_division(env, span, x, y)
+    if all(isinstance(a, Poly | Vec | View) and is_static(a) and space_of(a) in ("Z", "B") for a in (x, y)):
+        return _apply_elementwise(env, "/", _entries_for_numbers((x, y)), span)
+    return apply(env, "div", (x, y), span)
+
+
+def _is_tol(value: Value) -> bool:
+    match value:
+        case Vec() | View():
+            return True
+        case Data(node=node):
+            return bool(node.type[0].shape)
+        case _:
+            return False
+
+
+def _entries_for_numbers(args: tuple[Value, ...]) -> tuple[Value, ...]:
+    """Let a loose vector of one entry stand for its entry beside anything that is not its like."""
+    if any(_is_tol(a) and not (isinstance(a, Vec) and a.shape == (1,) and a.loose) for a in args) or all(
+        not (isinstance(a, Data | Opaque)) for a in args
+    ):
+        return args
+    return tuple(a.items[0] if isinstance(a, Vec) and a.shape == (1,) and a.loose else a for a in args)
+
+
+# ---- numbers -----------------------------------------------------------------------------
+
+
+def _apply_numbers(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value:
+    if name == "/":
+        return divide(env, args, span)
+    if name != "rand" and all(is_static(a) for a in args):
+        found = fold_static(env, name, args, span)
+        if found is not None:
+            return found
+        node = _lambda(env, name, args, span)
+        return Opaque(static_node(name, node.args, node.space, span, node.type[0].space), node.type[0].space)
+    return Data(_lambda(env, name, args, span))
+
+
+def _lambda(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Lambda:
+    domain = _domain(name, args)
+    nodes = tuple(_argument(env, a, domain, span) for a in args)
+    return Lambda(name, nodes, domain, (Part((), result_space(name, domain)),), "data", span)
+
+
+def _argument(env: Env, value: Value, domain: str, span: Span) -> Node:
+    return materialise(env, value, span, domain if is_static(value) else None)
+
+
+def _domain(name: str, args: tuple[Value, ...]) -> str:
+    """The space a function computes in: that of its data, widened by what its numbers need."""
+    data = [space_of(a) for a in args if not is_static(a)]
+    statics = [space_of(a) for a in args if is_static(a)]
+    domain = data[0] if data else (statics[0] if statics else "R")
+    for space in data[1:]:
+        domain = join_spaces(domain, space)
+    for space in statics:
+        if _ORDER.index(kind_of(space)) > _ORDER.index(kind_of(domain)):
+            domain = join_spaces(domain, space)
+    rule = FUNCTIONS[name].rule
+    if rule == "real" and kind_of(domain) in ("B", "Z"):
+        return "R"
+    if rule == "arithmetic" and kind_of(domain) == "B" and name not in ("max", "min"):
+        return "Z"
+    return domain
+
+
+def result_space(name: str, domain: str) -> str:
+    """The space of the result of a function that computes in ``domain``."""
+    rule = FUNCTIONS[name].rule
+    if rule in ("compare", "test"):
+        return "B"
+    if name == "abs" and kind_of(domain) == "C":
+        return "R"
+    return domain
+
+
+def static_node(name: str, args: tuple[Node, ...], space: str, span: Span, result: str | None = None) -> Lambda:
+    """A function of static nodes: free."""
+    return Lambda(name, args, space, (Part((), result or space),), "static", span)
+
+
+# ---- whole ToLs --------------------------------------------------------------------------
+
+
+def _apply_elementwise(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value:
+    shape = common_shape(env, name, args, span)
+    numbers = known(shape)
+    if numbers is not None and any(isinstance(a, Vec) for a in args):
+        loose = any(isinstance(a, Vec) and a.loose for a in args)
+        bound = tuple(bind_data(env, a) for a in args)
+        return Vec(numbers, tuple(
+            _apply_numbers(env, name, _at(env, bound, tuple(const(n) for n in at), span), span)
+            for at in grid(numbers)), loose)
+    if all(is_static(a) for a in args):
+        return View(shape, lambda at: _apply_numbers(env, name, _at(env, args, at, span), span), True,
+                    result_space(name, _domain(name, args)) if name != "/" else "Z")
+    return Data(_build(env, name, args, shape, span))
+
+
+def _build(env: Env, name: str, args: tuple[Value, ...], shape: tuple[Poly, ...], span: Span) -> Node:
+    bound = tuple(bind_data(env, a) for a in args)
+    coords = tuple(coordinate(f"i{n + 1}", d) for n, d in enumerate(shape))
+    scope = env.scope.inner()
+    inner = env.child(scope=scope)
+    result = _apply_numbers(inner, name, _at(inner, bound, coords, span), span)
+    return build(coords, shape, scope.block(materialise(inner, result, span)), span)
+
+
+def _at(env: Env, args: tuple[Value, ...], at: tuple[Value, ...], span: Span) -> tuple[Value, ...]:
+    return tuple(element(env, a, at, span, checked=True) if _is_tol(a) else a for a in args)
+
+
+def common_shape(env: Env, name: str, args: tuple[Value, ...], span: Span) -> tuple[Poly, ...]:
+    """The shape that all the ToLs among the arguments have."""
+    shapes = [shape_of(env, a, span) for a in args if _is_tol(a)]
+    shape = shapes[0]
+    for other in shapes[1:]:
+        if len(other) != len(shape):
+            fail("T0307", f"`{name}` combines ToLs of equal shape, not {shape_text(shape)} with {shape_text(other)}",
+                 span, hint="map over one of them and index the other", definite=True)
+        shape = tuple(
+            unify(env, a, b, f"`{name}` combines shapes {shape_text(shape)} and {shape_text(other)}", span)
+            for a, b in zip(shape, other, strict=True)
+        )
+    return shape
+
+

@@ -1,0 +1,203 @@
+"""Applying functions: the program's own, elementary ones, primitives, operators, special forms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tolcost.algebra import FALSE, TRUE
+from tolcost.diagnostics import Diagnostic, Label, Rejected, Span
+from tolcost.elaborate.apply import apply
+from tolcost.elaborate.binders import map_form, reduce_form
+from tolcost.elaborate.choose import where_form
+from tolcost.elaborate.context import CALL_DEPTH, Env, Impossible, Lazy, fail, force
+from tolcost.elaborate.expressions import delay, entries, evaluate, global_name, is_callable_name
+from tolcost.elaborate.primitives import PRIMITIVES
+from tolcost.elaborate.values import Builtin, Closure, Function, Missing, Native, Seq, Value, is_function
+from tolcost.elementary import FUNCTIONS
+from tolcost.syntax import tree
+
+MAX_LABELS = 4
+
+
+def call(env: Env, expr: tree.Call) -> Value:
+    """The value of an application."""
+    function = function_of(env, expr.function)
+    if env.star is None and any(isinstance(a, tree.Star) for a in expr.args):
+        return _partial(env, function, expr)
+    if isinstance(function, Builtin) and function.name in FORMS:
+        return FORMS[function.name](env, expr)
+    if isinstance(function, Builtin) and function.name in env.context.operators:
+        from tolcost.elaborate.programs import call_operator
+
+        named = {name: evaluate(env, value) for name, value in expr.named}
+        return call_operator(env, function.name, _values(env, expr), named, expr.span)
+    if expr.named:
+        fail("T0208", "only operators take named arguments", expr.span)
+    if isinstance(function, Closure):
+        args = tuple(argument(env, a) for a in _unspliced(env, expr))
+        return _call_closure(env, function, args, expr.span)
+    return call_values(env, function, _values(env, expr), expr.span)
+
+
+def _values(env: Env, expr: tree.Call) -> tuple[Value, ...]:
+    found: list[Value] = []
+    for arg in expr.args:
+        if isinstance(arg, tree.Splice):
+            found.extend(entries(env, (arg,), arg.span))
+        else:
+            found.append(force(argument(env, arg), arg.span))
+    return tuple(found)
+
+
+def _unspliced(env: Env, expr: tree.Call) -> list[tree.Expr | Value]:
+    found: list[tree.Expr | Value] = []
+    for arg in expr.args:
+        if isinstance(arg, tree.Splice):
+            found.extend(entries(env, (arg,), arg.span))
+        else:
+            found.append(arg)
+    return found
+
+
+def argument(env: Env, expr: tree.Expr | Value) -> Lazy | Value:
+    """An argument: a function as it is, a name as what it names, anything else when needed."""
+    if not isinstance(expr, tree.Expr):
+        return expr
+    if is_functional(env, expr):
+        return function_of(env, expr, anything=True)
+    if isinstance(expr, tree.Name):
+        for found in env.lookups(expr.name):
+            return found
+    return delay(env, expr.name if isinstance(expr, tree.Name) else "", expr)
+
+
+def is_functional(env: Env, expr: tree.Expr | None) -> bool:
+    """Whether an expression, as written, is a function rather than a value."""
+    match expr:
+        case tree.Lambda() | tree.OperatorName() | tree.Compose():
+            return True
+        case tree.Name(name=name):
+            for found in env.lookups(name):
+                return is_functional(found.env, found.expr) if isinstance(found, Lazy) else is_function(found)
+            return is_callable_name(env, name)
+        case tree.Call(args=args):
+            return env.star is None and any(isinstance(a, tree.Star) for a in args)
+        case _:
+            return False
+
+
+def function_of(env: Env, expr: tree.Expr, anything: bool = False) -> Function:
+    """What an expression in call position means: for a name, the nearest function of that name."""
+    if isinstance(expr, tree.Name):
+        for found in env.lookups(expr.name):
+            if isinstance(found, Lazy) and is_functional(found.env, found.expr):
+                found = force(found, expr.span)
+            if not isinstance(found, Lazy) and is_function(found):
+                return found  # type: ignore[return-value]
+        value = global_name(env, expr.name, expr.span) if is_callable_name(env, expr.name) else None
+    else:
+        value = evaluate(env, expr)
+    if value is None or not is_function(value):
+        named = f"`{expr.name}`" if isinstance(expr, tree.Name) else "this"
+        fail("T0205", f"{named} is not a function", expr.span, hint="to take an element write x[i]")
+    return value  # type: ignore[return-value]
+
+
+def _partial(env: Env, function: Function, expr: tree.Call) -> Value:
+    """``f(*, y)``: a function of the arguments written as ``*``."""
+    fixed = tuple(None if isinstance(a, tree.Star) else argument(env, a) for a in expr.args)
+
+    def run(args: tuple[Value, ...]) -> Value:
+        rest = iter(args)
+        full = tuple(next(rest) if a is None else force(a, expr.span) for a in fixed)
+        return call_values(env, function, full, expr.span)
+
+    return Native("this function", sum(a is None for a in fixed), run)
+
+
+def arity(env: Env, function: Function) -> tuple[int, int]:
+    """How many arguments a function takes: at least, at most."""
+    match function:
+        case Closure(params=params):
+            return len(params), len(params)
+        case Native(arity=n):
+            return n, n
+        case Builtin(name=name) if name in FUNCTIONS:
+            return FUNCTIONS[name].arity
+        case _:
+            return 1, 8
+
+
+def call_values(env: Env, function: Function, args: tuple[Lazy | Value, ...], span: Span) -> Value:
+    """A function of values."""
+    low, high = arity(env, function)
+    if not low <= len(args) <= high:
+        takes = str(low) if low == high else f"{low} to {high}"
+        fail("T0203", f"`{function.name}` takes {takes} argument{'s' * (high != 1)}, not {len(args)}", span)
+    match function:
+        case Closure():
+            return _call_closure(env, function, args, span)
+        case Native(call=run):
+            return run(tuple(force(a, span) for a in args))
+        case Builtin(name=name):
+            values = tuple(force(a, span) for a in args)
+            return apply(env, name, values, span) if name in FUNCTIONS else _primitive(env, name, values, span)
+
+
+def _primitive(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value:
+    if name in PRIMITIVES:
+        return PRIMITIVES[name](env, args, span)
+    if name in env.context.operators:
+        from tolcost.elaborate.programs import call_operator
+
+        return call_operator(env, name, args, {}, span)
+    fail("T0209", f"`{name}` cannot be passed as a function", span)
+
+
+def _call_closure(env: Env, function: Closure, args: tuple[Lazy | Value, ...], span: Span) -> Value:
+    if len(args) != len(function.params):
+        n = len(function.params)
+        fail("T0203", f"`{function.name}` takes {n} argument{'s' * (n != 1)}, not {len(args)}", span)
+    context = env.context
+    if context.depth >= CALL_DEPTH:
+        fail("T0503", f"functions call one another more than {CALL_DEPTH} deep", span)
+    inner = function.env.child(dict(zip(function.params, args, strict=True)), scope=env.scope)
+    context.depth += 1
+    try:
+        return evaluate(inner, function.body)
+    except Rejected as rejected:
+        raise _with_label(rejected, function.name, span) from None
+    finally:
+        context.depth -= 1
+
+
+def _with_label(rejected: Rejected, name: str, span: Span) -> Rejected:
+    """The same rejection, saying which application led there."""
+    head, *rest = rejected.diagnostics
+    if len(head.labels) >= MAX_LABELS:
+        return rejected
+    label = Label(span, f"while applying {name}" if name.startswith("this") else f"while applying `{name}`")
+    told = Diagnostic(head.code, head.message, head.span, (*head.labels, label), head.hint, head.severity)
+    return (Impossible if isinstance(rejected, Impossible) else Rejected)(told, *rest)
+
+
+# ---- special forms -----------------------------------------------------------------------
+
+
+def _given_form(env: Env, expr: tree.Call) -> Value:
+    (arg,) = expr.args
+    value = evaluate(env, arg)
+    return FALSE if isinstance(value, Missing) else TRUE
+
+
+def _sequence_form(env: Env, expr: tree.Call) -> Value:
+    return Seq(_values(env, expr))
+
+
+FORMS: dict[str, Callable[[Env, tree.Call], Value]] = {
+    "map": map_form,
+    "reduce": reduce_form,
+    "where": where_form,
+    "given": _given_form,
+    "seq": _sequence_form,
+}

@@ -1,0 +1,272 @@
+"""``where``: choosing between two values by a condition that is known, partly known, or data.
+
+A decided condition evaluates one side.  A condition on lengths or coordinates that cannot be
+decided evaluates both, each knowing its side of the condition; what agrees is kept, formulas
+merge, and the rest becomes a Select.  A condition on data is an elementary function.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from tolcost.algebra import (
+    FALSE,
+    TRUE,
+    Cond,
+    Eq,
+    Not,
+    Poly,
+    Symbol,
+    conj,
+    const,
+    disj,
+    indicator,
+    negate,
+    substitute,
+    symbols_of,
+)
+from tolcost.atoms.nodes import Convert, Node, Number, Part, Select, Type, Where
+from tolcost.diagnostics import Span
+from tolcost.elaborate.context import Env, Impossible, Scope, bind_data, fail
+from tolcost.elaborate.folding import as_number, truth
+from tolcost.elaborate.lengths import solve, decide, unify
+from tolcost.elaborate.shapes import (
+    build,
+    element,
+    first,
+    grid,
+    known,
+    materialise,
+    shape_of,
+    shape_text,
+)
+from tolcost.elaborate.values import Data, Opaque, Pieces, Ratio, Seq, Value, Vec, View, is_function, is_static
+from tolcost.spaces import join_spaces
+from tolcost.syntax import tree
+
+
+def where_form(env: Env, expr: tree.Call) -> Value:
+    """``where(c, a, b)`` with its branches unevaluated."""
+    from tolcost.elaborate.expressions import evaluate
+
+    if len(expr.args) != 3:
+        fail("T0203", f"`where` takes 3 arguments, not {len(expr.args)}", expr.span)
+    condition = first(evaluate(env, expr.args[0]))
+    if isinstance(condition, Vec) and condition.shape == (1,) and condition.loose:
+        condition = condition.items[0]
+    holds = truth(condition)
+    if holds is not None:
+        return _static_choice(env, decide(env, holds), expr)
+    if isinstance(condition, Opaque):
+        return _opaque_choice(env, condition, expr)
+    then, other = (first(evaluate(env, a)) for a in expr.args[1:])
+    return choose_by_data(env, condition, then, other, expr.span)
+
+
+def _static_choice(env: Env, condition: Cond, expr: tree.Call) -> Value:
+    from tolcost.elaborate.expressions import evaluate
+
+    _, then, other = expr.args
+    if condition is TRUE:
+        return evaluate(env, then)
+    if condition is FALSE:
+        return evaluate(env, other)
+    sides = []
+    for side, fact in ((then, condition), (other, negate(condition))):
+        inner = env.child(scope=env.scope.inner(fact))
+        try:
+            sides.append((inner, first(evaluate(inner, side))))
+        except Impossible:
+            remaining = other if side is then else then
+            env.context.record(negate(fact), "the other case cannot be", side.span)
+            return evaluate(env.child(scope=Scope(env.scope, (*env.scope.facts, negate(fact)),
+                                                  env.scope.bindings)), remaining)
+    return merge(env, condition, sides[0], sides[1], expr.span)
+
+
+def _opaque_choice(env: Env, condition: Opaque, expr: tree.Call) -> Value:
+    from tolcost.elaborate.expressions import evaluate
+
+    sides = []
+    for side in expr.args[1:]:
+        inner = env.child(scope=env.scope.inner())
+        sides.append((inner, first(evaluate(inner, side))))
+    (ea, a), (eb, b) = sides
+    if is_static(a) and is_static(b) and a == b:
+        return a
+    return _select(env, condition.node, (ea, a), (eb, b), expr.span)
+
+
+# ---- merging -----------------------------------------------------------------------------
+
+Side = tuple[Env, Value]
+
+
+def merge(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Value:
+    """One value that is ``then`` where the condition holds and ``other`` elsewhere."""
+    (then_env, a), (other_env, b) = then, other
+    if a is b:
+        return a
+    if isinstance(a, Vec) and isinstance(b, Vec) and a.shape == b.shape:
+        items = tuple(merge(env, condition, (then_env, x), (other_env, y), span)
+                      for x, y in zip(a.items, b.items, strict=True))
+        return Vec(a.shape, items, a.loose and b.loose)
+    if isinstance(a, Pieces) and isinstance(b, Pieces) and len(a.items) == len(b.items) \
+            and is_static(a) and is_static(b):
+        return Pieces(tuple(merge(env, condition, (then_env, x), (other_env, y), span)
+                            for x, y in zip(a.items, b.items, strict=True)))
+    if is_function(a) or is_function(b) or isinstance(a, str) or isinstance(b, str):
+        if a == b:
+            return a
+        fail("T0407", "these cases differ in something that must be known while compiling", span)
+    if is_static(a) and is_static(b):
+        merged = _merge_static(env, condition, then, other, span)
+        if merged is not None:
+            return merged
+    return _select(env, condition, then, other, span)
+
+
+def _merge_static(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Value | None:
+    (then_env, a), (other_env, b) = then, other
+    if isinstance(a, Cond) and isinstance(b, Cond):
+        return disj(conj(condition, a), conj(negate(condition), b))
+    a, b = as_number(a), as_number(b)
+    if isinstance(a, Poly) and isinstance(b, Poly):
+        return merge_integers(condition, a, b)
+    if isinstance(a, Fraction | float | Ratio) and a == b:
+        return a
+    if isinstance(a, View | Vec) and isinstance(b, View | Vec):
+        shape = _merged_shape(env, condition, shape_of(env, a, span), shape_of(env, b, span), span)
+        return View(shape, lambda at: merge(
+            env, condition, (then_env, element(then_env, a, at, span, checked=True)),
+            (other_env, element(other_env, b, at, span, checked=True)), span), True)
+    return None
+
+
+def merge_integers(condition: Cond, a: Poly, b: Poly) -> Poly:
+    """A formula for both cases; where an equality makes them agree, the general one."""
+    if a == b:
+        return a
+    if _agree(condition, a, b):
+        return b
+    if isinstance(condition, Not) and _agree(condition.part, a, b):
+        return a
+    return b + indicator(condition) * (a - b)
+
+
+def _agree(condition: Cond, a: Poly, b: Poly) -> bool:
+    solved = solve(condition.p) if isinstance(condition, Eq) else None
+    if solved is None:
+        return False
+    symbol, value = solved
+    try:
+        return _at_equality(a, symbol, value) == _at_equality(b, symbol, value)
+    except ZeroDivisionError:
+        return False
+
+
+def _at_equality(p: Poly, symbol: Symbol, value: Poly) -> Poly:
+    """A formula where a length has a certain value; a coordinate left with one place is that place."""
+    swap = {symbol: value}
+    for s in symbols_of(p):
+        if s.kind == "coord" and s.lo is not None and s.hi is not None:
+            lo, hi = substitute(s.lo, swap), substitute(s.hi, swap)
+            if lo == hi:
+                swap = {**swap, s: lo}
+    return substitute(p, swap)
+
+
+def _merged_shape(env: Env, condition: Cond | Node, a: tuple[Poly, ...], b: tuple[Poly, ...],
+                  span: Span) -> tuple[Poly, ...]:
+    if len(a) != len(b):
+        fail("T0308", f"the two cases have different ranks: {shape_text(a)} and {shape_text(b)}", span,
+             hint="which case holds must be known while compiling where the rank depends on it")
+    if not isinstance(condition, Cond):
+        return tuple(unify(env, x, y, "both cases have one shape", span) for x, y in zip(a, b, strict=True))
+    return tuple(merge_integers(condition, x, y) for x, y in zip(a, b, strict=True))
+
+
+def _select(env: Env, condition: Cond | Node, then: Side, other: Side, span: Span) -> Value:
+    (then_env, a), (other_env, b) = then, other
+    if isinstance(a, Seq) or isinstance(b, Seq):
+        fail("T0407", "a sequence cannot depend on a condition that is not known while compiling", span)
+    left, right = align(then_env, a, other_env, b, span)
+    if left is right:
+        return Data(left)
+    parts = tuple(
+        Part(_merged_shape(env, condition, p.shape, q.shape, span), p.space)
+        for p, q in zip(left.type, right.type, strict=True)
+    )
+    node = Select(condition, then_env.scope.block(left), other_env.scope.block(right), parts, span)
+    if is_static(a) and is_static(b) and not parts[0].shape:
+        return Opaque(node, parts[0].space)
+    return Data(node)
+
+
+def align(then_env: Env, a: Value, other_env: Env, b: Value, span: Span) -> tuple[Node, Node]:
+    """Two values as nodes whose components have the same spaces."""
+    left, right = materialise(then_env, a, span), materialise(other_env, b, span)
+    if len(left.type) != len(right.type):
+        fail("T0315", f"lists of capacity {len(left.type)} and {len(right.type)} in the two cases", span)
+    spaces = tuple(join_spaces(p.space, q.space) for p, q in zip(left.type, right.type, strict=True))
+    return in_spaces(left, spaces), in_spaces(right, spaces)
+
+
+def in_spaces(node: Node, spaces: tuple[str, ...]) -> Node:
+    """The node with its components in the given spaces; free."""
+    if tuple(p.space for p in node.type) == spaces:
+        return node
+    parts: Type = tuple(Part(p.shape, s) for p, s in zip(node.type, spaces, strict=True))
+    if isinstance(node, Number):
+        return Number(node.value, parts)
+    return Convert(node, parts)
+
+
+# ---- conditions on data ------------------------------------------------------------------
+
+
+def choose_by_data(env: Env, condition: Value, then: Value, other: Value, span: Span) -> Value:
+    """``where`` with a condition on data: one elementary function per condition."""
+    shape = shape_of(env, condition, span)
+    if not shape:
+        return _where(env, condition, then, other, span)
+    numbers = known(shape)
+    bound = tuple(bind_data(env, v) for v in (condition, then, other))
+    if numbers is not None and isinstance(condition, Vec):
+        return Vec(numbers, tuple(
+            _choose_entry(env, bound, tuple(const(n) for n in at), span) for at in grid(numbers)))
+    from tolcost.algebra import coordinate
+
+    coords = tuple(coordinate(f"i{n + 1}", d) for n, d in enumerate(shape))
+    scope = env.scope.inner()
+    inner = env.child(scope=scope)
+    node = materialise(inner, _choose_entry(inner, bound, coords, span), span)
+    return Data(build(coords, shape, scope.block(node), span))
+
+
+def _choose_entry(env: Env, values: tuple[Value, ...], at: tuple[Value, ...], span: Span) -> Value:
+    condition, then, other = (
+        element(env, v, at, span) if shape_of(env, v, span) else v for v in values)
+    holds = truth(condition)
+    if holds is None:
+        return _where(env, condition, then, other, span)
+    holds = decide(env, holds)
+    if holds is TRUE or holds is FALSE:
+        return then if holds is TRUE else other
+    sides = [env.child(scope=env.scope.inner()) for _ in range(2)]
+    return merge(env, holds, (sides[0], then), (sides[1], other), span)
+
+
+def _where(env: Env, condition: Value, then: Value, other: Value, span: Span) -> Value:
+    left, right = align(env, then, env, other, span)
+    parts: list[Part] = []
+    for p, q in zip(left.type, right.type, strict=True):
+        if len(p.shape) != len(q.shape):
+            fail("T0308", f"the two cases have shapes {shape_text(p.shape)} and {shape_text(q.shape)}", span)
+        shape = tuple(unify(env, x, y, "both cases have one shape", span)
+                      for x, y in zip(p.shape, q.shape, strict=True))
+        parts.append(Part(shape, p.space))
+    node = Where(materialise(env, condition, span), left, right, parts[0].space, tuple(parts), "data", span)
+    return Data(node)
+
+

@@ -1,0 +1,187 @@
+"""The state of one elaboration: scopes that collect bindings, environments, facts, conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from tolcost.algebra import And, Cond, Poly, Symbol, symbols_of_cond
+from tolcost.atoms.nodes import Block, Condition, Node, Number, Ref, Table, Var
+from tolcost.atoms.nodes import Input as InputNode
+from tolcost.diagnostics import NOWHERE, Diagnostic, Label, Rejected, Span
+from tolcost.elaborate.values import Data, Opaque, Pieces, Value, Vec, is_static
+from tolcost.syntax.tree import Expr, Program
+
+BUDGET = 3_000_000
+"""Evaluation steps before a program is refused as too large to elaborate."""
+
+CALL_DEPTH = 400
+"""How deeply functions may call one another."""
+
+
+class Impossible(Rejected):
+    """A definite fault of the program at this place: no shapes can make it right."""
+
+
+class NeedsUnrolling(Exception):
+    """A table was indexed by a coordinate of a small known range: take that range entry by entry."""
+
+    def __init__(self, symbol: Symbol, span: Span) -> None:
+        """Remember whose coordinate it was, and where it was used."""
+        super().__init__(symbol.name)
+        self.symbol = symbol
+        self.span = span
+
+
+@dataclass(slots=True)
+class Context:
+    """What one elaboration has found so far."""
+
+    operators: Mapping[str, Program] = field(default_factory=dict)
+    conditions: dict[Cond, Condition] = field(default_factory=dict)
+    unproved: dict[Cond, Condition] = field(default_factory=dict)
+    warnings: list[Diagnostic] = field(default_factory=list)
+    equal: dict[Symbol, Poly] = field(default_factory=dict)
+    steps: int = 0
+    depth: int = 0
+    names: int = 0
+
+    def tick(self, span: Span) -> None:
+        """Count one step of work; refuse the program when it has had too many."""
+        self.steps += 1
+        if self.steps > BUDGET:
+            fail("T0501", f"this program takes more than {BUDGET:,} steps to elaborate", span,
+                 hint="a function that calls another twice doubles the work at every level; name the value")
+
+    def record(self, condition: Cond, reason: str, span: Span) -> None:
+        """Note something the result relies on, once.
+
+        What must hold at every coordinate, and could be neither proved nor put in terms of
+        lengths, is kept apart: running checks it element by element.
+        """
+        local = any(s.kind == "coord" for s in symbols_of_cond(condition))
+        notes = self.unproved if local else self.conditions
+        notes.setdefault(condition, Condition(condition, reason, span))
+
+
+def _parts(fact: Cond) -> tuple[Cond, ...]:
+    """A conjunction as the facts it is made of."""
+    return fact.parts if isinstance(fact, And) else (fact,)
+
+
+@dataclass(slots=True)
+class Scope:
+    """A block being built: its bindings so far, and what is known to hold inside it."""
+
+    parent: Scope | None = None
+    facts: tuple[Cond, ...] = ()
+    bindings: list[tuple[Var, Node]] = field(default_factory=list)
+
+    def inner(self, *facts: Cond) -> Scope:
+        """A block inside this one, where ``facts`` hold too."""
+        return Scope(self, (*self.facts, *(part for fact in facts for part in _parts(fact))))
+
+    def bind(self, node: Node, name: str = "") -> Node:
+        """The node, computed once in this block; what is free to repeat stays as it is."""
+        if isinstance(node, Ref | InputNode | Number | Table):
+            return node
+        var = Var(name, node.type)
+        self.bindings.append((var, node))
+        return Ref(var, node.type)
+
+    def block(self, result: Node) -> Block:
+        """The finished block."""
+        return Block(tuple(self.bindings), result)
+
+
+@dataclass(slots=True, eq=False)
+class Lazy:
+    """A named value: computed when first needed, in the block that defines it.
+
+    ``expr`` is what it was written as, where it was written at all.
+    """
+
+    name: str
+    env: Env
+    compute: Callable[[], Value]
+    expr: Expr | None = None
+    value: Value | None = None
+    busy: bool = False
+
+
+def force(lazy: Lazy | Value, span: Span = NOWHERE) -> Value:
+    """The value; a data value is computed once, in the block where it was defined."""
+    if not isinstance(lazy, Lazy):
+        return lazy
+    if lazy.value is None:
+        if lazy.busy:
+            fail("T0204", f"`{lazy.name}` is defined in terms of itself", span)
+        lazy.busy = True
+        try:
+            lazy.value = bind_data(lazy.env, lazy.compute(), lazy.name)
+        finally:
+            lazy.busy = False
+    return lazy.value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Element:
+    """What ``*`` means: the current element, and its coordinates."""
+
+    value: Lazy | Value
+    coordinates: tuple[Value, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Env:
+    """Names in reach, the block under construction, and the meaning of ``*``."""
+
+    context: Context
+    scope: Scope
+    names: dict[str, Lazy | Value]
+    parent: Env | None = None
+    star: Element | None = None
+    in_index: bool = False
+
+    def child(self, names: dict[str, Lazy | Value] | None = None, scope: Scope | None = None,
+              star: Element | None = None) -> Env:
+        """An environment inside this one."""
+        return Env(self.context, scope or self.scope, names or {}, self, star or self.star,
+                   self.in_index and star is None)
+
+    def indexing(self, inside: bool) -> Env:
+        """The same environment inside or outside an index list."""
+        if inside == self.in_index:
+            return self
+        return Env(self.context, self.scope, self.names, self.parent, self.star, inside)
+
+    def lookups(self, name: str) -> Iterator[Lazy | Value]:
+        """Everything that goes by a name, nearest first."""
+        env: Env | None = self
+        while env is not None:
+            if name in env.names:
+                yield env.names[name]
+            env = env.parent
+
+
+def fail(code: str, message: str, span: Span = NOWHERE, hint: str | None = None,
+         labels: tuple[Label, ...] = (), definite: bool = False) -> NoReturn:
+    """Reject the program with one diagnostic."""
+    kind = Impossible if definite else Rejected
+    raise kind(Diagnostic(code, message, span, labels, hint))
+
+
+def bind_data(env: Env, value: Value, name: str = "") -> Value:
+    """A data value computed once in the current block; anything else unchanged."""
+    match value:
+        case Data(node=node):
+            return Data(env.scope.bind(node, name))
+        case Vec(shape=shape, items=items, loose=loose) if not is_static(value):
+            return Vec(shape, tuple(bind_data(env, item, name) for item in items), loose)
+        case Pieces(items=items) if not is_static(value):
+            return Pieces(tuple(bind_data(env, item, name) for item in items))
+        case Opaque(node=node, space=space):
+            return Opaque(env.scope.bind(node, name), space)
+        case _:
+            return value

@@ -1,0 +1,439 @@
+"""Evaluating expressions: one small function for each kind of syntax."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from tolcost.algebra import FALSE, TRUE, Poly, const, ge, maximum
+from tolcost.diagnostics import Span
+from tolcost.elaborate.apply import apply, divide
+from tolcost.elaborate.context import Env, Lazy, bind_data, fail, force
+from tolcost.elaborate.lengths import facts_here, require
+from tolcost.elaborate.shapes import (
+    component,
+    element,
+    first,
+    grid,
+    join_nodes,
+    known,
+    materialise,
+    shape_of,
+    shape_text,
+)
+from tolcost.elaborate.values import (
+    Builtin,
+    Closure,
+    Data,
+    Native,
+    Pieces,
+    Results,
+    Seq,
+    Spaces,
+    Value,
+    Vec,
+    View,
+    is_function,
+)
+from tolcost.elementary import FUNCTIONS, INFIX
+from tolcost.spaces import SPACES
+from tolcost.syntax import tree
+
+CONSTANTS: dict[str, Value] = {
+    "Inf": math.inf,
+    "NaN": math.nan,
+    "pi": math.pi,
+    "true": TRUE,
+    "false": FALSE,
+}
+
+_BIND_EVERY = 64
+"""A long sum is bound now and then, so that the IR does not grow deep."""
+
+
+def evaluate(env: Env, expr: tree.Expr) -> Value:
+    """The value of an expression."""
+    env.context.tick(expr.span)
+    return _EVALUATE[type(expr)](env, expr)
+
+
+def _number(env: Env, expr: tree.Number) -> Value:
+    return const(int(expr.text)) if expr.text.isdigit() else Fraction(expr.text)
+
+
+def _name(env: Env, expr: tree.Name) -> Value:
+    for found in env.lookups(expr.name):
+        return force(found, expr.span)
+    return global_name(env, expr.name, expr.span)
+
+
+def global_name(env: Env, name: str, span: Span) -> Value:
+    """What a name means when the program does not define it."""
+    if name in CONSTANTS:
+        return CONSTANTS[name]
+    if is_callable_name(env, name):
+        return Builtin(name)
+    if name in SPACES:
+        return Spaces((name,))
+    fail("T0201", f"`{name}` is not defined", span)
+
+
+def is_callable_name(env: Env, name: str) -> bool:
+    """Whether a name is an elementary function, a primitive or a known operator."""
+    from tolcost.elaborate.calls import FORMS
+    from tolcost.elaborate.primitives import PRIMITIVES
+
+    return name in FUNCTIONS or name in PRIMITIVES or name in FORMS or name in env.context.operators
+
+
+def _star(env: Env, expr: tree.Star) -> Value:
+    if env.star is None:
+        fail("T0206", "`*` stands outside of any map or reduce", expr.span)
+    if env.in_index:
+        return Vec((len(env.star.coordinates),), env.star.coordinates, loose=True)
+    return force(env.star.value, expr.span)
+
+
+def _splice(env: Env, expr: tree.Splice) -> Value:
+    fail("T0207", "a splice stands where a single value is needed", expr.span)
+
+
+def _operator_name(env: Env, expr: tree.OperatorName) -> Value:
+    return Builtin(INFIX[expr.op])
+
+
+# ---- lists, vectors, elements ------------------------------------------------------------
+
+
+def spread(env: Env, value: Value, span: Span) -> tuple[Value, ...]:
+    """The entries of a vector of known length; a number is its own only entry."""
+    value = first(value)
+    if isinstance(value, Seq):
+        return value.items
+    shape = shape_of(env, value, span)
+    if not shape:
+        return (value,)
+    numbers = known(shape)
+    if len(shape) > 1 or numbers is None:
+        fail("T0309", f"only a vector of known length can be spliced here, not shape {shape_text(shape)}", span)
+    if isinstance(value, Vec):
+        return value.items
+    bound = bind_data(env, value)
+    return tuple(element(env, bound, (const(n),), span, checked=True) for (n,) in grid(numbers))
+
+
+def entries(env: Env, items: tuple[tree.Expr, ...], span: Span) -> tuple[Value, ...]:
+    """An index list or argument list with splices, and vectors, taken entry by entry."""
+    found: list[Value] = []
+    for item in items:
+        inner = item.value if isinstance(item, tree.Splice) else item
+        found.extend(spread(env, evaluate(env, inner), item.span))
+    return tuple(found)
+
+
+def dimensions(env: Env, items: tuple[tree.Expr, ...], span: Span) -> tuple[Poly, ...]:
+    """Lengths written as a list: each a formula, none negative."""
+    return tuple(as_length(env, d, span) for d in entries(env.indexing(False), items, span))
+
+
+def as_length(env: Env, value: Value, span: Span) -> Poly:
+    """A value as a length."""
+    value = first(value)
+    if isinstance(value, Vec) and len(value.items) == 1:
+        value = value.items[0]
+    if isinstance(value, Fraction) and value.denominator == 1:
+        value = const(value.numerator)
+    if not isinstance(value, Poly):
+        fail("T0310", "a length must be an integer known while compiling", span,
+             hint="lengths come from shapes, attributes and static inputs, not from data")
+    require(env, ge(value), "a length is not negative", span, "this length is negative")
+    return value
+
+
+def _bracket(env: Env, expr: tree.Bracket) -> Value:
+    pieces: list[tuple[bool, Value]] = []
+    for item in expr.items:
+        spliced = isinstance(item, tree.Splice)
+        value = first(evaluate(env, item.value if isinstance(item, tree.Splice) else item))
+        if not spliced and isinstance(value, Vec) and value.loose and value.shape == (1,):
+            value = value.items[0]
+        pieces.append((spliced, value))
+    if all(_plain_entry(env, spliced, value, expr.span) for spliced, value in pieces):
+        items = [e for spliced, v in pieces for e in (spread(env, v, expr.span) if spliced else (v,))]
+        return Vec((len(items),), tuple(items))
+    return _stack(env, pieces, expr)
+
+
+def _plain_entry(env: Env, spliced: bool, value: Value, span: Span) -> bool:
+    if isinstance(value, Pieces) or (isinstance(value, Data) and len(value.node.type) > 1):
+        return False
+    if isinstance(value, str | Spaces) or is_function(value):
+        return True
+    shape = shape_of(env, value, span)
+    if not spliced:
+        return not shape
+    return isinstance(value, Seq) or (len(shape) == 1 and isinstance(value, Vec)) or (
+        len(shape) == 1 and known(shape) is not None and isinstance(value, View) and value.static)
+
+
+def _stack(env: Env, pieces: list[tuple[bool, Value]], expr: tree.Bracket) -> Value:
+    """ToLs one after the other: a splice gives its entries, anything else is one entry."""
+    if all(isinstance(v, Vec) and not spliced for spliced, v in pieces):
+        rows = [v for _, v in pieces if isinstance(v, Vec)]
+        if len({row.shape for row in rows}) == 1:
+            return Vec((len(rows), *rows[0].shape), tuple(e for row in rows for e in row.items))
+    joined: Value | None = None
+    for spliced, value in pieces:
+        entry = value if spliced else as_entry(env, value, expr.span)
+        joined = entry if joined is None else join_values(env, joined, entry, 1, expr.span)
+    assert joined is not None
+    return joined
+
+
+def as_entry(env: Env, value: Value, span: Span) -> Value:
+    """A value as a ToL of one entry: a new first dimension of length 1."""
+    from tolcost.elaborate.primitives import reshape_value
+
+    if isinstance(value, Pieces):
+        return Pieces(tuple(as_entry(env, item, span) for item in value.items))
+    return reshape_value(env, value, (const(1), *shape_of(env, value, span)), span)
+
+
+def join_values(env: Env, left: Value, right: Value, d: int, span: Span) -> Value:
+    """Two ToLs one after the other along dimension ``d``."""
+    from tolcost.elaborate.lengths import unify
+
+    a, b = shape_of(env, left, span), shape_of(env, right, span)
+    if len(a) != len(b) or not 1 <= d <= len(a):
+        fail("T0312", f"cannot join shapes {shape_text(a)} and {shape_text(b)} along dimension {d}", span,
+             hint="all other dimensions must agree", definite=True)
+    for n, (x, y) in enumerate(zip(a, b, strict=True)):
+        if n + 1 != d:
+            unify(env, x, y, f"joining {shape_text(a)} and {shape_text(b)}", span)
+    if isinstance(left, Vec) and isinstance(right, Vec) and len(a) == 1:
+        return Vec((left.shape[0] + right.shape[0],), left.items + right.items)
+    if isinstance(left, Pieces) and isinstance(right, Pieces):
+        return Pieces(tuple(join_values(env, x, y, d, span) for x, y in zip(left.items, right.items, strict=True)))
+    spaces = [None, None]
+    return Data(join_nodes(materialise(env, left, span, spaces[0]), materialise(env, right, span, spaces[1]), d))
+
+
+def _tuple(env: Env, expr: tree.Tuple) -> Value:
+    items: list[Value] = []
+    for item in expr.items:
+        value = first(evaluate(env, item))
+        items.extend(value.items if isinstance(value, Pieces) else (value,))
+    return Pieces(tuple(items))
+
+
+def _index(env: Env, expr: tree.Index) -> Value:
+    base = first(evaluate(env.indexing(False), expr.base))
+    at = entries(env.indexing(True), expr.items, expr.span)
+    if isinstance(base, Spaces):
+        return Spaces((base.names[_whole(at[0], expr.span) - 1],))
+    return element(env, bind_data(env, base), at, expr.span)
+
+
+def _whole(value: Value, span: Span) -> int:
+    if isinstance(value, Vec) and len(value.items) == 1:
+        value = value.items[0]
+    if isinstance(value, Poly) and value.constant is not None:
+        return value.constant
+    fail("T0313", "this index must be a number known while compiling", span)
+
+
+def _list_index(env: Env, expr: tree.ListIndex) -> Value:
+    base = evaluate(env.indexing(False), expr.base)
+    j = _whole(evaluate(env.indexing(False), expr.item), expr.span)
+    return pick_component(env, base, j, expr.span)
+
+
+def pick_component(env: Env, base: Value, j: int, span: Span) -> Value:
+    """Component ``j`` of a list."""
+    size = capacity_of(env, base, span)
+    if not 1 <= j <= size:
+        fail("T0314", f"component {j} of a list of capacity {size}", span, definite=True)
+    match base:
+        case Pieces(items=items) | Results(items=items):
+            return items[j - 1]
+        case Data(node=node) if len(node.type) > 1:
+            return Data(component(env.scope.bind(node), j))
+        case View(shape=shape, get=get, static=static) if size > 1:
+            return View(shape, lambda at: pick_component(env, get(at), j, span), static)
+        case _:
+            return base
+
+
+def capacity_of(env: Env, value: Value, span: Span) -> int:
+    """How many components each element has."""
+    match value:
+        case Pieces(items=items) | Results(items=items):
+            return len(items)
+        case Data(node=node):
+            return len(node.type)
+        case View(shape=shape, get=get):
+            from tolcost.algebra import coordinate
+
+            probe = env.child(scope=env.scope.inner())
+            return capacity_of(probe, get(tuple(coordinate("i", d) for d in shape)), span)
+        case _:
+            return 1
+
+
+def _shape(env: Env, expr: tree.Shape) -> Value:
+    value = first(evaluate(env.indexing(False), expr.value))
+    shape = shape_of(env, value, expr.span)
+    return Vec((len(shape),), shape, loose=True)
+
+
+def _capacity(env: Env, expr: tree.Capacity) -> Value:
+    return const(capacity_of(env, first(evaluate(env.indexing(False), expr.value)), expr.span))
+
+
+def _range(env: Env, expr: tree.Range) -> Value:
+    low, high = (_integer(env, e) for e in (expr.low, expr.high))
+    a, b = low.constant, high.constant
+    if a is not None and b is not None and b - a < 100_000:
+        return Vec((max(b - a + 1, 0),), tuple(const(n) for n in range(a, b + 1)))
+    size = maximum(high - low + 1, const(0), facts_here(env))
+    return View((size,), lambda at: apply(env, "add", (low - 1, at[0]), expr.span), True)
+
+
+def _integer(env: Env, expr: tree.Expr) -> Poly:
+    value = first(evaluate(env, expr))
+    if isinstance(value, Vec) and len(value.items) == 1:
+        value = value.items[0]
+    if not isinstance(value, Poly):
+        fail("T0310", "the end of a range must be an integer known while compiling", expr.span)
+    return value
+
+
+def _zero_tol(env: Env, expr: tree.ZeroTol) -> Value:
+    return zeros(dimensions(env, expr.items, expr.span))
+
+
+def zeros(shape: tuple[Poly, ...]) -> Value:
+    """A ToL of zeros."""
+    return View(shape, lambda at: const(0), True)
+
+
+# ---- operators ---------------------------------------------------------------------------
+
+
+def _unary(env: Env, expr: tree.Unary) -> Value:
+    value = evaluate(env, expr.value)
+    if expr.op == "+":
+        return value
+    return apply(env, "neg" if expr.op == "-" else "not", (value,), expr.span)
+
+
+def _chain(env: Env, expr: tree.Chain) -> Value:
+    value = evaluate(env, expr.first)
+    for n, (op, operand) in enumerate(expr.rest, start=1):
+        if (op == "and" and value is FALSE) or (op == "or" and value is TRUE):
+            continue
+        right = evaluate(env, operand)
+        span = Span(expr.span.source, expr.span.start, operand.span.end)
+        value = infix(env, op, value, right, span)
+        if n % _BIND_EVERY == 0:
+            value = bind_data(env, value)
+    return value
+
+
+def infix(env: Env, op: str, left: Value, right: Value, span: Span) -> Value:
+    """An infix operator of two values."""
+    if op == "/":
+        return divide(env, (left, right), span)
+    return apply(env, INFIX[op], (left, right), span)
+
+
+def _power(env: Env, expr: tree.Power) -> Value:
+    return apply(env, "pow", (evaluate(env, expr.base), evaluate(env, expr.exponent)), expr.span)
+
+
+# ---- functions and blocks ----------------------------------------------------------------
+
+
+def _lambda(env: Env, expr: tree.Lambda) -> Value:
+    return Closure("this function", expr.params, expr.body, env)
+
+
+def _compose(env: Env, expr: tree.Compose) -> Value:
+    from tolcost.elaborate.calls import call_values, function_of
+
+    functions = tuple(function_of(env, f) for f in expr.functions)
+
+    def run(args: tuple[Value, ...]) -> Value:
+        value = call_values(env, functions[0], args, expr.span)
+        for function in functions[1:]:
+            value = call_values(env, function, (bind_data(env, value),), expr.span)
+        return value
+
+    return Native("this composition", 1, run)
+
+
+def _block(env: Env, expr: tree.Block) -> Value:
+    return evaluate(define_all(env, expr.statements), expr.result)
+
+
+def define_all(env: Env, statements: tuple[tree.Statement, ...]) -> Env:
+    """An environment with the definitions of a block or a program; nothing is computed yet."""
+    inner = env.child({})
+    for statement in statements:
+        match statement:
+            case tree.Define(name=name, params=None, value=value):
+                inner.names[name] = delay(inner, name, value)
+            case tree.Define(name=name, params=params, value=value) if params is not None:
+                inner.names[name] = Closure(name, params, value, inner)
+            case tree.Unpack(names=names, value=value):
+                _define_components(inner, names, value)
+    return inner
+
+
+def delay(env: Env, name: str, expr: tree.Expr) -> Lazy:
+    """A named value, computed when first needed."""
+    return Lazy(name, env, lambda: evaluate(env, expr), expr)
+
+
+def _define_components(env: Env, names: tuple[str, ...], value: tree.Expr) -> None:
+    whole = delay(env, ", ".join(names), value)
+
+    def part(j: int) -> Callable[[], Value]:
+        return lambda: pick_component(env, force(whole), j, value.span)
+
+    for j, name in enumerate(names, start=1):
+        env.names[name] = Lazy(name, env, part(j))
+
+
+def _call(env: Env, expr: tree.Call) -> Value:
+    from tolcost.elaborate.calls import call
+
+    return call(env, expr)
+
+
+_EVALUATE: dict[type, Callable[[Env, Any], Value]] = {
+    tree.Number: _number,
+    tree.Text: lambda env, expr: expr.value,
+    tree.Name: _name,
+    tree.Star: _star,
+    tree.Splice: _splice,
+    tree.OperatorName: _operator_name,
+    tree.Bracket: _bracket,
+    tree.Tuple: _tuple,
+    tree.Index: _index,
+    tree.ListIndex: _list_index,
+    tree.Shape: _shape,
+    tree.Capacity: _capacity,
+    tree.Call: _call,
+    tree.Compose: _compose,
+    tree.Unary: _unary,
+    tree.Chain: _chain,
+    tree.Power: _power,
+    tree.Lambda: _lambda,
+    tree.Block: _block,
+    tree.Range: _range,
+    tree.ZeroTol: _zero_tol,
+}
+

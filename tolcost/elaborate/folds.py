@@ -1,0 +1,245 @@
+"""Folds: what ``reduce`` becomes, by what is known of its domain, its start and its step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tolcost.algebra import (
+    Cond,
+    Poly,
+    const,
+    data_symbol,
+    eq,
+    ge,
+    prove,
+    symbols_of,
+    symbols_of_cond,
+    the_symbol,
+    total,
+)
+from tolcost.atoms.nodes import Fold, Node, Part, Ref, Type, Var
+from tolcost.elaborate.binders import UNROLL_LIMIT, Step, fresh, inside
+from tolcost.elaborate.choose import in_spaces
+from tolcost.elaborate.context import Env, NeedsUnrolling, bind_data, fail
+from tolcost.elaborate.lengths import facts_here, settle, unify
+from tolcost.elaborate.shapes import build, component, grid, known, materialise, shape_text, volume
+from tolcost.elaborate.values import Data, Opaque, Pieces, Seq, Value, Vec, View, is_static
+from tolcost.spaces import join_spaces
+
+_PASSES = 8
+
+
+def fold_value(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value:
+    """The fold of a step over a shape."""
+    numbers = known(shape)
+    size = 1
+    for d in numbers or ():
+        size *= d
+    if isinstance(step.over, Seq):
+        return _entry_by_entry(env, step, start, ((n + 1,) for n in range(len(step.over.items))), False)[0]
+    if numbers is not None and size == 0:
+        return start
+    if numbers is not None and size <= UNROLL_LIMIT and is_static(step.over):
+        tabled = isinstance(step.over, Vec)
+        value, done = _entry_by_entry(env, step, start, iter(grid(numbers)), stop_at_data=not tabled)
+        if done:
+            return value
+    try:
+        if is_static(step.over) and is_static(start):
+            static = _static_fold(env, step, start, shape)
+            if static is not None:
+                return static
+        return _fold_under_coordinates(env, step, start, shape)
+    except NeedsUnrolling:
+        if numbers is None or size > UNROLL_LIMIT:
+            raise
+        return _entry_by_entry(env, step, start, iter(grid(numbers)), stop_at_data=False)[0]
+
+
+def _entry_by_entry(env: Env, step: Step, start: Value, points: object, stop_at_data: bool) -> tuple[Value, bool]:
+    """Run the steps one by one; stop, undone, at the first that gives data if asked to."""
+    value = start
+    for at in points:  # type: ignore[attr-defined]
+        where = env.child(scope=env.scope.inner()) if stop_at_data else env
+        value = step.at(where, value, tuple(const(a) for a in at))
+        if stop_at_data and not is_static(value):
+            return start, False
+        value = bind_data(env, value)
+    return value, True
+
+
+# ---- static folds over symbolic lengths --------------------------------------------------
+
+
+def _static_fold(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
+    """A fold of statics: a sum in closed form where it is one, else a free Fold; None if it is data."""
+    if isinstance(start, Pieces | Vec | View | Seq):
+        return None
+    if isinstance(start, Poly):
+        summed = _sum(env, step, start, shape)
+        if summed is not None:
+            return summed
+    steady = _steady(env, step, start, shape)
+    return _opaque_fold(env, step, start, shape) if steady is None else steady
+
+
+def _steady(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
+    """A fold that reaches its final value at the first step, such as a maximum of equal numbers."""
+    if prove(ge(volume(shape) - 1), facts_here(env)) is not True:
+        return None
+    coords = fresh(step.pattern, shape)
+    value = step.at(inside(env, shape), start, coords)
+    if not isinstance(value, Poly | Cond | Fraction | float) or _mentions(value, coords):
+        return None
+    return value if step.at(inside(env, shape), value, coords) == value else None
+
+
+def _mentions(value: Value, coords: tuple[Poly, ...]) -> bool:
+    own = {the_symbol(c) for c in coords}
+    if isinstance(value, Poly):
+        return not own.isdisjoint(symbols_of(value))
+    return isinstance(value, Cond) and not own.isdisjoint(symbols_of_cond(value))
+
+
+def _sum(env: Env, step: Step, start: Poly, shape: tuple[Poly, ...]) -> Value | None:
+    accumulator = data_symbol("accumulator", None, None)
+    symbol = the_symbol(accumulator)
+    coords = fresh(step.pattern, shape)
+    value = step.at(inside(env, shape), accumulator, coords)
+    if not isinstance(value, Poly):
+        return None
+    added = value - accumulator
+    if symbol in symbols_of(added):
+        return None
+    over = [(the_symbol(c), const(1), d) for c, d in zip(coords, shape, strict=True)]
+    return start + total(added, over, facts=facts_here(env))
+
+
+def _opaque_fold(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
+    first_node = materialise(env, start, step.span)
+    space = first_node.type[0].space
+    for _ in range(_PASSES):
+        coords = fresh(step.pattern, shape)
+        inner = inside(env, shape)
+        var = Var("accumulator", (Part((), space),))
+        value = step.at(inner, Opaque(Ref(var, var.type), space), coords)
+        if not is_static(value) or isinstance(value, Vec | Pieces | Seq):
+            return None
+        node = materialise(inner, value, step.span)
+        joined = join_spaces(space, node.type[0].space)
+        if joined == space:
+            body = inner.scope.block(in_spaces(node, (space,)))
+            symbols = tuple(the_symbol(c) for c in coords)
+            begin = in_spaces(first_node, (space,))
+            return Opaque(Fold(symbols, shape, var, begin, body, var.type, step.span), space)
+        space = joined
+    return None
+
+
+# ---- data folds --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Growth:
+    """An accumulator's type: its parts at the start, and by how much each length grows per step."""
+
+    parts: Type
+    by: tuple[tuple[Poly, ...], ...]
+
+    def after(self, steps: Poly) -> Type:
+        """The type after some steps."""
+        return tuple(
+            Part(tuple(d + g * steps for d, g in zip(p.shape, grows, strict=True)), p.space)
+            for p, grows in zip(self.parts, self.by, strict=True)
+        )
+
+
+def _fold_under_coordinates(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value:
+    begin = materialise(env, start, step.span)
+    growth = _Growth(begin.type, tuple(tuple(const(0) for _ in p.shape) for p in begin.type))
+    for _ in range(_PASSES):
+        coords = fresh(step.pattern, shape)
+        inner = inside(env, shape)
+        done = _position(coords, shape)
+        var = Var("accumulator", growth.after(done))
+        result = step.at(inner, _as_value(Ref(var, var.type), start), coords)
+        node = materialise(inner, result, step.span)
+        settled = _adjust(inner, growth, node, done, step)
+        if settled == growth:
+            return _finish(env, step, begin, growth, shape, coords, var, inner, node)
+        growth = settled
+    fail("T0326", "the accumulator's shape does not settle", step.span,
+         hint="each step may add a fixed amount to a length, nothing else")
+
+
+def _as_value(ref: Ref, start: Value) -> Value:
+    """The accumulator as the step sees it: a list stays a list of components."""
+    if len(ref.type) > 1 and isinstance(start, Pieces):
+        return Pieces(tuple(Data(component(ref, j + 1)) for j in range(len(ref.type))))
+    return Data(ref)
+
+
+def _position(coords: tuple[Poly, ...], shape: tuple[Poly, ...]) -> Poly:
+    """How many steps came before a coordinate, in row-major order."""
+    position = const(0)
+    for c, d in zip(coords, shape, strict=True):
+        position = position * d + c - 1
+    return position
+
+
+def _adjust(env: Env, growth: _Growth, node: Node, done: Poly, step: Step) -> _Growth:
+    """The accumulator's type as the step's result suggests it."""
+    if len(node.type) != len(growth.parts):
+        fail("T0327", f"the accumulator is a list of {len(growth.parts)}, but a step gives {len(node.type)}",
+             step.span)
+    parts, by = [], []
+    expected = growth.after(done + 1)
+    for was, want, grows, now in zip(growth.parts, expected, growth.by, node.type, strict=True):
+        space = join_spaces(was.space, now.space)
+        if len(was.shape) != len(now.shape):
+            if was.shape:
+                fail("T0327", f"the accumulator has shape {shape_text(was.shape)}, but a step gives "
+                     f"{shape_text(now.shape)}", step.span)
+            parts.append(Part(now.shape, space))
+            by.append(tuple(const(0) for _ in now.shape))
+            continue
+        parts.append(Part(was.shape, space))
+        by.append(tuple(_grow(env, w, n, g, step) for w, n, g in zip(want.shape, now.shape, grows, strict=True)))
+    return _Growth(tuple(parts), tuple(by))
+
+
+def _grow(env: Env, want: Poly, now: Poly, grows: Poly, step: Step) -> Poly:
+    difference = settle(env.context, now) - settle(env.context, want)
+    if difference == const(0):
+        return grows
+    verdict = prove(eq(difference), facts_here(env))
+    steady = not any(s.kind != "length" for s in symbols_of(difference))
+    if steady and (verdict is False or prove(ge(difference - 1)) is True) and grows == const(0):
+        return difference
+    if verdict is not True:
+        unify(env, now, want, "each step keeps the accumulator's shape", step.span)
+    return grows
+
+
+def _finish(env: Env, step: Step, begin: Node, growth: _Growth, shape: tuple[Poly, ...],
+            coords: tuple[Poly, ...], var: Var, inner: Env, node: Node) -> Value:
+    spaces = tuple(p.space for p in growth.parts)
+    body = inner.scope.block(in_spaces(node, spaces))
+    kind = growth.after(volume(shape))
+    start = in_spaces(_spread(begin, growth.parts, env, step), spaces)
+    symbols = tuple(the_symbol(c) for c in coords)
+    return Data(Fold(symbols, shape, var, start, body, kind, step.span))
+
+
+def _spread(begin: Node, parts: Type, env: Env, step: Step) -> Node:
+    """A scalar start for an accumulator that is a ToL: the same number everywhere."""
+    if len(parts) != 1 or begin.type[0].shape or not parts[0].shape:
+        return begin
+    from tolcost.algebra import coordinate
+
+    value = env.scope.bind(begin)
+    coords = tuple(coordinate(f"i{n + 1}", d) for n, d in enumerate(parts[0].shape))
+    return build(coords, parts[0].shape, env.scope.inner().block(value), step.span)
+
+

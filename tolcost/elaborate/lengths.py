@@ -1,0 +1,131 @@
+"""Reasoning about lengths: deciding conditions, making lengths equal, checking ranges.
+
+What can be proved is proved; what cannot is recorded as a condition the result relies on.
+"""
+
+from __future__ import annotations
+
+from tolcost.algebra import (
+    FALSE,
+    TRUE,
+    Cond,
+    Ge,
+    Poly,
+    Symbol,
+    eq,
+    ge,
+    prove,
+    substitute,
+    substitute_cond,
+    symbols_of,
+    symbols_of_cond,
+    to_text,
+)
+from tolcost.algebra.poly import atom
+from tolcost.diagnostics import Label, Span
+from tolcost.elaborate.context import Context, Env, fail
+
+
+def settle(context: Context, p: Poly) -> Poly:
+    """The polynomial with every length that was found equal to another replaced."""
+    while context.equal and not context.equal.keys().isdisjoint(symbols_of(p)):
+        p = substitute(p, context.equal)
+    return p
+
+
+def decide(env: Env, condition: Cond) -> Cond:
+    """TRUE or FALSE where that can be proved here, else the condition itself."""
+    if condition is TRUE or condition is FALSE:
+        return condition
+    if env.context.equal:
+        condition = substitute_cond(condition, env.context.equal)
+    facts = facts_here(env)
+    verdict = prove(condition, facts)
+    if verdict is None:
+        return condition
+    return TRUE if verdict else FALSE
+
+
+def facts_here(env: Env) -> tuple[Cond, ...]:
+    """What is known to hold in the current block."""
+    if not env.context.equal:
+        return env.scope.facts
+    return tuple(substitute_cond(fact, env.context.equal) for fact in env.scope.facts)
+
+
+def unify(env: Env, left: Poly, right: Poly, what: str, span: Span, other: Span | None = None) -> Poly:
+    """Make two lengths equal: prove it, or adopt it as an equation, or refuse."""
+    context = env.context
+    left, right = settle(context, left), settle(context, right)
+    if left == right:
+        return left
+    verdict = prove(eq(left - right), facts_here(env))
+    if verdict is True:
+        return left
+    if verdict is False:
+        labels = (Label(other, f"this has {to_text(right)}"),) if other is not None else ()
+        fail("T0301", f"{what}: {to_text(left)} is not {to_text(right)}", span, labels=labels, definite=True)
+    solved = solve(left - right)
+    context.record(eq(left - right), what, span)
+    if solved is not None:
+        symbol, value = solved
+        context.equal = {s: substitute(p, {symbol: value}) for s, p in context.equal.items()}
+        context.equal[symbol] = value
+        return settle(context, left)
+    return left
+
+
+def solve(difference: Poly) -> tuple[Symbol, Poly] | None:
+    """A length that the equation ``difference == 0`` gives in terms of the others.
+
+    Later names give way to earlier ones, so that ``k2`` becomes ``k`` and not the reverse.
+    """
+    if any(s.kind == "coord" for s in symbols_of(difference)):
+        return None
+    for symbol in sorted(symbols_of(difference), key=lambda s: (s.name, s.serial), reverse=True):
+        for sign in (1, -1):
+            value = difference * -sign + atom(symbol)
+            if symbol not in symbols_of(value) and symbol.kind == "length":
+                return symbol, value
+    return None
+
+
+def require(env: Env, condition: Cond, reason: str, span: Span, message: str) -> None:
+    """Prove a condition, record what of it depends on lengths alone, or refuse the program."""
+    verdict = decide(env, condition)
+    if verdict is TRUE:
+        return
+    if verdict is FALSE:
+        fail("T0302", message, span, definite=True)
+    # Under a guard on coordinates the worst case may lie where the guard does not hold.
+    guarded = any(s.kind == "coord" for fact in env.scope.facts for s in symbols_of_cond(fact))
+    worst = None if guarded else worst_case(verdict)
+    env.context.record(verdict if worst is None else worst, reason, span)
+
+
+def worst_case(condition: Cond) -> Cond | None:
+    """The condition at the worst coordinates, if each matters in one direction only."""
+    if not isinstance(condition, Ge):
+        return None
+    p = condition.p
+    for _ in range(16):
+        coordinates = [s for s in symbols_of(p) if s.kind == "coord"]
+        if not coordinates:
+            return ge(p)
+        symbol = coordinates[0]
+        slope = substitute(p, {symbol: atom(symbol) + 1}) - p
+        if prove(ge(slope)) is True and symbol.lo is not None:
+            p = substitute(p, {symbol: symbol.lo})
+        elif prove(ge(-slope)) is True and symbol.hi is not None:
+            p = substitute(p, {symbol: symbol.hi})
+        else:
+            return None
+    return None
+
+
+def check_index(env: Env, index: Poly, extent: Poly, span: Span, where: str) -> None:
+    """An index lies between 1 and the length of its dimension."""
+    extent = settle(env.context, extent)
+    message = f"index {to_text(index)} is outside 1..{to_text(extent)} {where}".rstrip()
+    require(env, ge(index - 1), "an index is at least 1", span, message)
+    require(env, ge(extent - index), "an index stays inside its dimension", span, message)

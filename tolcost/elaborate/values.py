@@ -1,0 +1,180 @@
+"""What an expression can be while compiling.
+
+A *static* value is known now, perhaps as a formula in lengths and coordinates.  A *data*
+value is a piece of atomic IR.  Binding time belongs to the value: ``is_static`` tells.
+
+    Value = Poly | Cond | Fraction | float | complex | str       static numerics and text
+          | Ratio        a quotient of two integer formulas
+          | Opaque       static, but only a program can say what it is (cos of a coordinate)
+          | Spaces       type spaces
+          | Vec          a ToL of known lengths, entry by entry (entries of any binding time)
+          | View         a ToL of any lengths, by a function from coordinates
+          | Data         a numeric, list or ToL computed by the program
+          | Pieces       a list whose components are values of their own
+          | Seq | Missing | Results | functions
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, TypeAlias
+
+from tolcost.algebra import Cond, Poly
+from tolcost.atoms.nodes import Node
+from tolcost.syntax.tree import Expr
+
+if TYPE_CHECKING:
+    from tolcost.elaborate.context import Env
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """``over / under``, not known to be an integer; ``under`` is not zero."""
+
+    over: Poly
+    under: Poly
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """A static numeric that only running tells; its node is free."""
+
+    node: Node
+    space: str
+
+
+@dataclass(frozen=True, slots=True)
+class Spaces:
+    """The type list of something: one name per component."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Vec:
+    """A ToL laid out entry by entry, row-major.
+
+    ``loose`` marks coordinate and shape vectors: one entry of them may stand for the entry.
+    """
+
+    shape: tuple[int, ...]
+    items: tuple[Value, ...]
+    loose: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class View:
+    """A ToL known by what it holds at each coordinate; nothing is laid out.
+
+    ``static`` views give static values.  ``space`` is that of the elements where it is known.
+    """
+
+    shape: tuple[Poly, ...]
+    get: Callable[[tuple[Value, ...]], Value]
+    static: bool
+    space: str = "Z"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Data:
+    """Something the program computes; its type is its node's."""
+
+    node: Node
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pieces:
+    """A list ``(a, b)`` whose components are kept apart."""
+
+    items: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seq:
+    """A sequence; its length is known."""
+
+    items: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Results:
+    """What an operator with several outputs gave; used alone it is the first."""
+
+    items: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """An optional input that is not there."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Closure:
+    """A function of the program."""
+
+    name: str
+    params: tuple[str, ...]
+    body: Expr
+    env: Env = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Builtin:
+    """An elementary function, a primitive or an operator, by name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Native:
+    """A function made while compiling, such as a partial application."""
+
+    name: str
+    arity: int
+    call: Callable[[tuple[Value, ...]], Value]
+
+
+Function: TypeAlias = Closure | Builtin | Native
+Value: TypeAlias = (
+    Poly
+    | Cond
+    | Fraction
+    | float
+    | complex
+    | str
+    | Ratio
+    | Opaque
+    | Spaces
+    | Vec
+    | View
+    | Data
+    | Pieces
+    | Seq
+    | Results
+    | Missing
+    | Closure
+    | Builtin
+    | Native
+)
+
+
+def is_static(value: Value) -> bool:
+    """Whether nothing of the value depends on data."""
+    match value:
+        case Data():
+            return False
+        case View(static=static):
+            return static
+        case Vec(items=items) | Pieces(items=items) | Seq(items=items):
+            return all(is_static(item) for item in items)
+        case _:
+            return True
+
+
+def is_function(value: Value) -> bool:
+    """Whether the value can be applied."""
+    return isinstance(value, Closure | Builtin | Native)

@@ -1,0 +1,196 @@
+"""Values on a grid: moving them to deeper grids, choosing between them, laying them out.
+
+Lengths that vary over a grid are padded to the largest; what stands in the padding is
+arbitrary and never reaches a result, because every reader knows the true lengths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tolcost.atoms.nodes import Type
+from tolcost.diagnostics import Diagnostic, Rejected
+from tolcost.execute.dtypes import Array, convert
+from tolcost.execute.grid import Grid
+from tolcost.execute.values import Piece, first_fault, tidy
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A value on a grid of some depth: that many leading axes belong to the grid.
+
+    The fault of a piece has the rank of its data; any axis of it may have size 1.
+    """
+
+    pieces: tuple[Piece, ...]
+    depth: int
+
+    def own(self, j: int = 0) -> tuple[int, ...]:
+        """Give the (padded) shape of a component."""
+        shape: tuple[int, ...] = self.pieces[j].data.shape
+        return shape[self.depth :]
+
+
+def each(batch: Batch, change: Callable[[Array], Array], depth: int | None = None) -> Batch:
+    """Rearrange the elements of every piece and their faults alike."""
+    pieces = (
+        Piece(
+            change(piece.data), None if piece.fault is None else change(spread(piece.fault, piece.data.shape))
+        )
+        for piece in batch.pieces
+    )
+    return Batch(tuple(pieces), batch.depth if depth is None else depth)
+
+
+def spread(array: Array, shape: tuple[int, ...]) -> Array:
+    """Repeat along axes of size 1, without copying."""
+    return array if array.shape == shape else np.broadcast_to(array, shape)
+
+
+def lift(batch: Batch, depth: int) -> Batch:
+    """Give the value on a deeper grid; it does not depend on the coordinates added."""
+    if batch.depth == depth:
+        return batch
+    place, added = batch.depth, (1,) * (depth - batch.depth)
+    pieces = tuple(
+        Piece(
+            _inserted(piece.data, place, added),
+            None if piece.fault is None else _inserted(piece.fault, place, added),
+        )
+        for piece in batch.pieces
+    )
+    return Batch(pieces, depth)
+
+
+def _inserted(array: Array, place: int, added: tuple[int, ...]) -> Array:
+    return array.reshape(array.shape[:place] + added + array.shape[place:])
+
+
+def reshaped(piece: Piece, own: tuple[int, ...], depth: int) -> Piece:
+    """Give a piece another shape of its own, with the elements in the same order."""
+    shape = piece.data.shape
+    fault = None if piece.fault is None else spread(piece.fault, shape).reshape(shape[:depth] + own)
+    return Piece(piece.data.reshape(shape[:depth] + own), fault)
+
+
+def constant(data: Array, depth: int) -> Batch:
+    """Give a numeric as a value on a grid; arrays already have the grid's axes."""
+    return Batch((Piece(data.reshape((1,) * depth) if data.ndim == 0 else data),), depth)
+
+
+def in_spaces(batch: Batch, types: Type) -> Batch:
+    """Give the values in the spaces of a type."""
+    pieces = (
+        Piece(convert(piece.data, part.space), piece.fault)
+        for piece, part in zip(batch.pieces, types, strict=True)
+    )
+    return Batch(tuple(pieces), batch.depth)
+
+
+def choose(condition: Array, then: Batch, other: Batch) -> Batch:
+    """Take one value where a condition on the grid holds, and another elsewhere."""
+    pieces = (_chosen(condition, a, b, then.depth) for a, b in zip(then.pieces, other.pieces, strict=True))
+    return Batch(tuple(pieces), then.depth)
+
+
+def _chosen(condition: Array, then: Piece, other: Piece, depth: int) -> Piece:
+    then, other = _padded_alike(then, other, depth)
+    picks = condition.reshape(condition.shape + (1,) * (then.data.ndim - depth))
+    data = np.where(picks, then.data, other.data)
+    if then.fault is None and other.fault is None:
+        return Piece(data)
+    none = np.zeros((1,) * data.ndim, np.int32)
+    faults = [none if piece.fault is None else piece.fault for piece in (then, other)]
+    return Piece(data, tidy(np.where(picks, *faults)))
+
+
+def _padded_alike(a: Piece, b: Piece, depth: int) -> tuple[Piece, Piece]:
+    """Pad two pieces to one shape; without a grid their shapes have to agree."""
+    left, right = a.data.shape[depth:], b.data.shape[depth:]
+    if left == right:
+        return a, b
+    if depth == 0 or len(left) != len(right):
+        raise Rejected(Diagnostic("T0332", "two values that have to agree in shape do not"))
+    own = tuple(map(max, left, right))
+    return pad(a, own, depth), pad(b, own, depth)
+
+
+def pad(piece: Piece, own: tuple[int, ...], depth: int) -> Piece:
+    """Fill up to a larger shape of its own."""
+    shape = piece.data.shape
+    if shape[depth:] == own:
+        return piece
+    widths = [(0, 0)] * depth + [(0, new - old) for new, old in zip(own, shape[depth:], strict=True)]
+    fault = None if piece.fault is None else np.pad(spread(piece.fault, shape), widths)
+    return Piece(np.pad(piece.data, widths), fault)
+
+
+def with_fault(batch: Batch, fault: Array | None) -> Batch:
+    """Make every element a fault where a fault on the grid says so."""
+    if fault is None:
+        return batch
+    pieces = []
+    for piece in batch.pieces:
+        wide = fault.reshape(fault.shape + (1,) * (piece.data.ndim - batch.depth))
+        pieces.append(Piece(piece.data, tidy(first_fault([wide, piece.fault]))))
+    return Batch(tuple(pieces), batch.depth)
+
+
+def fill_axes(batch: Batch, grid: Grid, depth: int) -> Batch:
+    """Turn the axes of a grid from ``depth`` on into the first axes of the value's own."""
+    sizes = tuple(axis.size for axis in grid.axes[depth:])
+
+    def filled(array: Array) -> Array:
+        return spread(array, array.shape[:depth] + sizes + array.shape[grid.depth :])
+
+    return each(batch, filled, depth)
+
+
+def concatenate(batches: Sequence[Batch], axis: int) -> Batch:
+    """Put values one after the other along an axis of the arrays, agreeing in all others."""
+    if len(batches) == 1:
+        return batches[0]
+    depth = batches[0].depth
+    columns = zip(*(batch.pieces for batch in batches), strict=True)
+    return Batch(tuple(_concatenated(column, axis, depth) for column in columns), depth)
+
+
+def _concatenated(pieces: Sequence[Piece], axis: int, depth: int) -> Piece:
+    shapes = _common_shapes([piece.data.shape for piece in pieces], axis, depth)
+    ready = [
+        pad(_spread_grid(piece, shape[:depth]), shape[depth:], depth)
+        for piece, shape in zip(pieces, shapes, strict=True)
+    ]
+    data = np.concatenate([piece.data for piece in ready], axis)
+    if all(piece.fault is None for piece in ready):
+        return Piece(data)
+    return Piece(data, np.concatenate([fault_array(piece) for piece in ready], axis))
+
+
+def _common_shapes(shapes: list[tuple[int, ...]], axis: int, depth: int) -> list[tuple[int, ...]]:
+    most = [max(sizes) for sizes in zip(*shapes, strict=True)]
+    if depth == 0 and any(
+        s != m for shape in shapes for k, (s, m) in enumerate(zip(shape, most, strict=True)) if k != axis
+    ):
+        raise Rejected(Diagnostic("T0332", "the members of a ToL have different shapes"))
+    return [
+        tuple(s if k == axis else m for k, (s, m) in enumerate(zip(shape, most, strict=True)))
+        for shape in shapes
+    ]
+
+
+def _spread_grid(piece: Piece, leading: tuple[int, ...]) -> Piece:
+    shape = leading + piece.data.shape[len(leading) :]
+    if piece.data.shape == shape:
+        return piece
+    return Piece(spread(piece.data, shape), None if piece.fault is None else spread(piece.fault, shape))
+
+
+def fault_array(piece: Piece) -> Array:
+    """Give the fault of every element, 0 where there is none."""
+    if piece.fault is None:
+        return np.zeros(piece.data.shape, np.int32)
+    return spread(piece.fault, piece.data.shape)

@@ -1,0 +1,177 @@
+"""Evaluating a Build on a grid: its coordinates become axes, and then part of the shape.
+
+Coordinates that something inside cannot do all at once are visited one by one instead, and
+large grids are cut so that memory stays bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tolcost.algebra import Poly, Symbol
+from tolcost.atoms.nodes import Build, Part
+from tolcost.execute.batch import Batch, concatenate, each, fill_axes
+from tolcost.execute.dtypes import Array, dtype_of
+from tolcost.execute.grid import Grid, NeedsLoop, extend, largest, restrict, split
+from tolcost.execute.relays import count_relay
+from tolcost.execute.statics import poly_on_grid
+from tolcost.execute.values import Piece, check_size
+
+if TYPE_CHECKING:
+    from tolcost.execute.machine import Machine
+
+MAX_POINTS = 2**22
+"""A grid larger than this is cut."""
+
+
+def build(machine: Machine, node: Build, grid: Grid, times: int) -> Batch:
+    """Evaluate a Build at every point of a grid."""
+    extents = [poly_on_grid(extent, grid, machine.env) for extent in node.extents]
+    check_size([largest(extent, grid) for extent in extents])
+    saved = machine.tally.snapshot()
+    nested = len(machine.nest)
+    while True:
+        looped = machine.loops.get(node, frozenset())
+        machine.nest.extend(node.coords)
+        try:
+            value = _assembled(machine, node, extents, looped, grid, times)
+            break
+        except NeedsLoop as need:
+            own = need.symbols.intersection(node.coords) - looped
+            if not own:
+                raise
+            machine.loops[node] = looped | own
+            machine.tally.restore(saved)
+        finally:
+            del machine.nest[nested:]
+    _count(machine, node, value, grid, times)
+    return value
+
+
+def _count(machine: Machine, node: Build, value: Batch, grid: Grid, times: int) -> None:
+    """Count putting the members together; members that are ToLs are first taken apart."""
+    rank = len(node.coords)
+    if rank == 0:
+        return
+    if any(len(part.shape) > rank for part in node.type):
+        machine.relay(node.type, value, grid, times)
+        return
+    _, join, embed = count_relay(Part(node.extents, ""), value.own()[:rank], grid, machine.env)
+    machine.tally.atoms["join"] += join * times
+    machine.tally.atoms["embed"] += embed * times
+
+
+def _assembled(
+    machine: Machine,
+    node: Build,
+    extents: Sequence[int | Array],
+    looped: frozenset[Symbol],
+    grid: Grid,
+    times: int,
+) -> Batch:
+    """Evaluate all members and lay them out; zeros if there are none."""
+    singly = [k for k, symbol in enumerate(node.coords) if symbol in looped]
+    sizes = tuple(largest(extents[k], grid) for k in singly)
+    members = [_members(machine, node, extents, singly, at, grid, times) for at in np.ndindex(*sizes)]
+    found = next((member for member in members if member is not None), None)
+    if found is None:
+        return _zeros(machine, node, grid)
+    if not singly:
+        return found
+    blank = each(found, np.zeros_like)
+    column = [each(member or blank, lambda array: np.expand_dims(array, grid.depth)) for member in members]
+    stacked = concatenate(column, grid.depth)
+    return each(stacked, lambda array: _in_order(array, singly, sizes, grid.depth))
+
+
+def _in_order(array: Array, singly: Sequence[int], sizes: tuple[int, ...], depth: int) -> Array:
+    """Move the axes of coordinates visited one by one to where they belong."""
+    unfolded = array.reshape(array.shape[:depth] + sizes + array.shape[depth + 1 :])
+    return np.moveaxis(unfolded, range(depth, depth + len(sizes)), [depth + k for k in singly])
+
+
+def _members(
+    machine: Machine,
+    node: Build,
+    extents: Sequence[int | Array],
+    singly: Sequence[int],
+    at: tuple[int, ...],
+    grid: Grid,
+    times: int,
+) -> Batch | None:
+    """Evaluate the members at fixed values of some coordinates and all of the others."""
+    inner = grid
+    for k, value in zip(singly, at, strict=True):
+        machine.env[node.coords[k]] = value + 1
+        extent = extents[k]
+        if not isinstance(extent, int):
+            inner = restrict(inner, np.asarray(value + 1 <= extent))
+    for k, symbol in enumerate(node.coords):
+        if k not in singly:
+            extent = extents[k]
+            added = inner.depth - grid.depth
+            wide = extent if isinstance(extent, int) else extent.reshape(extent.shape + (1,) * added)
+            inner = extend(inner, symbol, wide)
+    if inner.points == 0:
+        return None
+    limit = max(1, MAX_POINTS // _weight(machine, node, inner))
+    cut, parts = split(inner, grid.depth, limit)
+    filled = [_filled(machine, node, part, grid, times) for part in parts]
+    example = next(part for part in filled if isinstance(part, Batch))
+    return concatenate(_without_gaps(filled, example), cut)
+
+
+def _filled(machine: Machine, node: Build, part: Grid, grid: Grid, times: int) -> Batch | Grid:
+    """Evaluate the body on a part of the grid; a part without points is given back."""
+    if part.points == 0:
+        return part
+    return fill_axes(machine.visit(node.body, part, times), part, grid.depth)
+
+
+def _without_gaps(parts: Sequence[Batch | Grid], example: Batch) -> list[Batch]:
+    """Put zeros where a part has no points."""
+    filled = []
+    for part in parts:
+        if isinstance(part, Grid):
+            sizes = tuple(axis.size for axis in part.axes[example.depth :])
+            pieces = tuple(_blank(piece, sizes, example.depth) for piece in example.pieces)
+            part = Batch(pieces, example.depth)
+        filled.append(part)
+    return filled
+
+
+def _blank(piece: Piece, sizes: tuple[int, ...], depth: int) -> Piece:
+    shape = piece.data.shape
+    return Piece(np.zeros(shape[:depth] + sizes + shape[depth + len(sizes) :], piece.data.dtype))
+
+
+def _weight(machine: Machine, node: Build, inner: Grid) -> int:
+    """Give the largest number of elements that one point of the body needs at a time."""
+    steps = machine.planned(node.body).steps
+    shapes = (part.shape for step in steps for part in step.node.type if part.shape)
+    return max((_volume(machine, shape, inner) for shape in shapes), default=1)
+
+
+def _volume(machine: Machine, shape: tuple[Poly, ...], grid: Grid) -> int:
+    volume = 1
+    for length in shape:
+        if all(symbol in machine.env or symbol in grid.places for symbol in length.free):
+            volume *= max(1, largest(poly_on_grid(length, grid, machine.env), grid))
+    return volume
+
+
+def _zeros(machine: Machine, node: Build, grid: Grid) -> Batch:
+    """Give a ToL without members; a length that only members would define is 0."""
+    pieces = []
+    for part in node.type:
+        own = [
+            largest(poly_on_grid(length, grid, machine.env), grid)
+            if all(symbol in machine.env or symbol in grid.places for symbol in length.free)
+            else 0
+            for length in part.shape
+        ]
+        pieces.append(Piece(np.zeros((1,) * grid.depth + tuple(own), dtype_of(part.space))))
+    return Batch(tuple(pieces), grid.depth)

@@ -1,0 +1,178 @@
+"""Spaces as NumPy element types, and moving values between spaces.
+
+Mathematical spaces are executed in the widest machine type of their family: integers in
+int64, reals in float64, complex numbers in complex128.  Types narrower than NumPy's own
+come from ``ml_dtypes``.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from tolcost.diagnostics import Diagnostic, InternalError, Rejected
+from tolcost.spaces import SPACES, kind_of
+
+Array: TypeAlias = NDArray[Any]
+"""An array of any element type: which one is known only from the space beside it."""
+
+_BY_KIND = {"B": np.bool_, "Z": np.int64, "R": np.float64, "C": np.complex128, "S": np.object_}
+_NARROW = frozenset(name for name in SPACES if hasattr(ml_dtypes, name))
+
+DTYPES: dict[str, np.dtype[Any]] = {
+    name: np.dtype(getattr(ml_dtypes, name))
+    if name in _NARROW
+    else np.dtype(name if space.finite else _BY_KIND[space.kind])
+    for name, space in SPACES.items()
+}
+"""The element type of every space."""
+
+
+def dtype_of(space: str) -> np.dtype[Any]:
+    """Give the element type that values of a space are kept in.
+
+    >>> dtype_of("R"), dtype_of("int4")
+    (dtype('float64'), dtype(int4))
+    """
+    found = DTYPES.get(space)
+    if found is None:
+        raise InternalError(f"no such space: {space}")
+    return found
+
+
+def working_dtype(space: str) -> np.dtype[Any]:
+    """Give the element type that functions compute in before rounding to the space.
+
+    Narrow floats work in float32 and narrow integers in int64, so each result is rounded once.
+    """
+    if space == "float16" or space in _NARROW:
+        return np.dtype(np.float32 if kind_of(space) == "R" else np.int64)
+    return dtype_of(space)
+
+
+def convert(data: Array, space: str) -> Array:
+    """Give the same values in another space: rounded half to even, integers wrapped.
+
+    >>> convert(np.array([2.5, -1.0]), "int8").tolist(), convert(np.array([300]), "uint8").tolist()
+    ([2, -1], [44])
+    """
+    target = dtype_of(space)
+    if data.dtype == target:
+        return data
+    if data.dtype == np.object_ or target == np.object_:
+        return _through_objects(data, space, target)
+    kind = kind_of(space)
+    if is_complex(data.dtype) and kind != "C":
+        data = data.real
+    if kind == "B":
+        return np.asarray(np.not_equal(data.astype(np.float32) if is_narrow(data.dtype) else data, 0))
+    if kind == "Z" and is_real(data.dtype):
+        return _rounded(data, target)
+    if is_narrow(data.dtype) and is_narrow(target):
+        data = data.astype(np.float32 if is_real(data.dtype) else np.int64)
+    return np.asarray(data.astype(target))
+
+
+def is_narrow(dtype: np.dtype[Any]) -> bool:
+    """Tell whether an element type is one of ``ml_dtypes``."""
+    return dtype.name in _NARROW
+
+
+def is_real(dtype: np.dtype[Any]) -> bool:
+    """Tell whether an element type is a floating-point one."""
+    return dtype.kind == "f" or (dtype.name in _NARROW and kind_of(dtype.name) == "R")
+
+
+def is_complex(dtype: np.dtype[Any]) -> bool:
+    """Tell whether an element type is a complex one."""
+    return dtype.kind == "c"
+
+
+def _rounded(data: Array, target: np.dtype[Any]) -> Array:
+    """Round to an integer type; what int64 cannot hold goes through uint64 where it can."""
+    whole = np.rint(data.astype(np.float64))
+    if target == np.uint64:
+        large = whole >= 2.0**63
+        small = np.where(large, 0, whole).astype(np.int64).astype(target)
+        return np.where(large, whole.astype(target), small)
+    return np.asarray(whole.astype(np.int64).astype(target))
+
+
+def _through_objects(data: Array, space: str, target: np.dtype[Any]) -> Array:
+    """Move between Python objects (text, or integers beyond int64) and an element type."""
+    flat = data.reshape(-1).tolist()
+    if target == np.object_:
+        texts = [value if isinstance(value, str) else str(value) for value in data.reshape(-1)]
+        return _object_array(texts).reshape(data.shape)
+    return np.array([number(_parsed(value), space) for value in flat], target).reshape(data.shape)
+
+
+def _parsed(value: object) -> int | float | complex | Fraction:
+    if isinstance(value, str):
+        try:
+            return float(value)
+        except ValueError:
+            raise Rejected(Diagnostic("T0333", f"the text {value[:40]!r} is not a number")) from None
+    if isinstance(value, int | float | complex | Fraction):
+        return value
+    raise InternalError(f"not a number: {type(value).__name__}")
+
+
+def _object_array(values: list[str]) -> Array:
+    made = np.empty(len(values), np.object_)
+    made[:] = values
+    return made
+
+
+def number(value: int | float | complex | Fraction | str, space: str) -> Array:
+    """Give a static number as an array of rank 0 in a space.
+
+    >>> number(Fraction(1, 4), "float16"), number(-1, "uint8"), number(True, "B")
+    (array(0.25, dtype=float16), array(255, dtype=uint8), array(True))
+    """
+    target = dtype_of(space)
+    if target == np.object_:
+        return _object_array([str(value)])[0:1].reshape(())
+    if isinstance(value, str):
+        value = _parsed(value)
+    match kind_of(space):
+        case "B":
+            return np.asarray(value != 0)
+        case "Z":
+            return _whole(value, space, target)
+        case "R":
+            return _real(value, space)
+        case _:
+            return np.asarray(complex(value), target)
+
+
+def _real(value: int | float | complex | Fraction, space: str) -> Array:
+    try:
+        plain = float(value.real if isinstance(value, complex) else value)
+    except OverflowError:
+        plain = np.inf if value.real > 0 else -np.inf
+    return convert(np.asarray(plain, np.float64), space)
+
+
+def _whole(value: int | float | complex | Fraction, space: str, target: np.dtype[Any]) -> Array:
+    if isinstance(value, complex | float):
+        return convert(np.asarray(value.real, np.float64), space)
+    exact = round(value)
+    bits = SPACES[space].bits
+    if bits is None:
+        if not -(2**63) <= exact < 2**63:
+            raise Rejected(Diagnostic("T0331", f"{_shortened(exact)} is too large to execute with"))
+        return np.asarray(exact, target)
+    wrapped = exact % 2**bits
+    if not space.startswith("u") and wrapped >= 2 ** (bits - 1):
+        wrapped -= 2**bits
+    return np.asarray(wrapped).astype(target)
+
+
+def _shortened(value: int) -> str:
+    """Show a large integer without writing out all its digits."""
+    return str(value) if value.bit_length() < 256 else f"an integer of {value.bit_length()} bits"

@@ -1,0 +1,181 @@
+"""What every elementary function computes, in terms of NumPy arrays of any shape.
+
+Arguments are first brought to the space the function computes in; the result is rounded or
+wrapped to the space of the result.  Nothing here raises on data: a division by zero or a
+logarithm of a negative number gives what the machine gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tolcost.diagnostics import InternalError
+from tolcost.elementary import FUNCTIONS
+from tolcost.execute.dtypes import Array, convert, is_real, working_dtype
+from tolcost.execute.special import erf
+from tolcost.spaces import kind_of
+
+Meaning = Callable[..., Any]
+
+
+def apply_function(function: str, space: str, result: str, args: Sequence[Array]) -> Array:
+    """Apply an elementary function that computes in one space and gives values of another.
+
+    >>> apply_function("add", "int8", "int8", [np.int8(127), np.int8(1)]).tolist()
+    -128
+    >>> apply_function("lt", "R", "B", [np.array([1.0, 3.0]), np.array(2.0)]).tolist()
+    [True, False]
+    """
+    dtype = _computing_dtype(function, space)
+    ready = [_as_dtype(np.asarray(arg), space, dtype) for arg in args]
+    return convert(np.asarray(_meaning(function)(*ready)), result)
+
+
+def _meaning(function: str) -> Meaning:
+    found = MEANINGS.get(function)
+    if found is None:
+        raise InternalError(f"no such elementary function: {function}")
+    return found
+
+
+def _as_dtype(arg: Array, space: str, dtype: np.dtype[Any]) -> Array:
+    """Bring an argument to the space of computation, then to the type used inside."""
+    if arg.dtype == dtype:
+        return arg
+    return np.asarray(convert(arg, space).astype(dtype))
+
+
+def _computing_dtype(function: str, space: str) -> np.dtype[Any]:
+    """Choose what to compute in: real functions need reals, and adding truths counts them."""
+    rule = FUNCTIONS[function].rule if function in FUNCTIONS else "same"
+    dtype = working_dtype(space)
+    if rule == "real" and kind_of(space) in ("B", "Z"):
+        return np.dtype(np.float64)
+    if kind_of(space) == "B" and rule in ("arithmetic", "same"):
+        return np.dtype(np.int64)
+    return dtype
+
+
+def _power(base: Array, exponent: Array) -> Array:
+    if base.dtype.kind in "iu":
+        return _integer_power(base, exponent)
+    return np.asarray(np.power(base, exponent))
+
+
+def _integer_power(base: Array, exponent: Array) -> Array:
+    """Raise integers by repeated squaring, wrapping; a negative exponent truncates towards 0."""
+    result = np.power(base, np.maximum(exponent, 0))
+    odd = np.where((exponent % 2) != 0, base, base * base)
+    inverse = np.where((base == 1) | (base == base.dtype.type(0) - 1), odd, base * 0)
+    return np.where(exponent < 0, inverse, result).astype(base.dtype)
+
+
+def _logarithm(x: Array, base: Array | None = None) -> Array:
+    """Give the logarithm; powers of 2 and 10 come out exactly in those bases."""
+    natural = np.log(x)
+    if base is None:
+        return natural
+    if base.dtype.kind == "c":
+        return np.asarray(natural / np.log(base))
+    other = natural / np.log(base)
+    return np.where(base == 2, np.log2(x), np.where(base == 10, np.log10(x), other)).astype(natural.dtype)
+
+
+def _logical(on_truth: Meaning, on_bits: Meaning) -> Meaning:
+    """Combine truths where arguments are truths, and bits where they are integers."""
+
+    def meaning(*args: Array) -> Array:
+        if args[0].dtype.kind in "iu":
+            return np.asarray(on_bits(*args))
+        return np.asarray(on_truth(*(arg != 0 for arg in args)))
+
+    return meaning
+
+
+def _shift(move: Meaning) -> Meaning:
+    def meaning(value: Array, by: Array) -> Array:
+        whole = [arg.astype(np.int64) if arg.dtype == np.bool_ else arg for arg in (value, by)]
+        return np.asarray(move(*whole))
+
+    return meaning
+
+
+def _on_reals(rounding: Meaning) -> Meaning:
+    """Round reals; integers are already whole."""
+
+    def meaning(x: Array) -> Array:
+        return np.asarray(rounding(x)) if is_real(x.dtype) else x
+
+    return meaning
+
+
+def _test(holds: Meaning) -> Meaning:
+    """Ask something that only floating-point values can answer with yes."""
+
+    def meaning(x: Array) -> Array:
+        return np.asarray(holds(x)) if x.dtype.kind in "fc" else np.zeros(x.shape, np.bool_)
+
+    return meaning
+
+
+def _where(condition: Array, then: Array, other: Array) -> Array:
+    return np.where(condition != 0, then, other)
+
+
+MEANINGS: Mapping[str, Meaning] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.true_divide,
+    "mod": np.mod,
+    "pow": _power,
+    "log": _logarithm,
+    "and": _logical(np.logical_and, np.bitwise_and),
+    "or": _logical(np.logical_or, np.bitwise_or),
+    "xor": _logical(np.logical_xor, np.bitwise_xor),
+    "not": _logical(np.logical_not, np.bitwise_not),
+    "lt": np.less,
+    "gt": np.greater,
+    "eq": np.equal,
+    "le": np.less_equal,
+    "ge": np.greater_equal,
+    "ineq": np.not_equal,
+    "max": np.maximum,
+    "min": np.minimum,
+    "sgn": np.sign,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "tanh": np.tanh,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+    "neg": np.negative,
+    "recip": lambda x: np.true_divide(x.dtype.type(1), x),
+    "exp": np.exp,
+    "sqrt": np.sqrt,
+    "rsqrt": lambda x: np.true_divide(x.dtype.type(1), np.sqrt(x)),
+    "ln": np.log,
+    "sqr": lambda x: np.multiply(x, x),
+    "isnan": _test(np.isnan),
+    "abs": np.abs,
+    "where": _where,
+    "floor": _on_reals(np.floor),
+    "ceil": _on_reals(np.ceil),
+    "round": _on_reals(np.rint),
+    "trunc": _on_reals(np.trunc),
+    "fmod": np.fmod,
+    "isinf": _test(np.isinf),
+    "shl": _shift(np.left_shift),
+    "shr": _shift(np.right_shift),
+    "erf": erf,
+}
+"""Every elementary function but ``rand``, which also needs to know where it stands."""

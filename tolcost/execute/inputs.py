@@ -1,0 +1,180 @@
+"""Meeting the outside: what arrays a program is given, and what its symbols then stand for.
+
+A declared length that is one symbol takes the length found; an expression must agree with it.
+Bounds of symbols and the program's conditions are checked here, once everything they mention
+is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+import numpy as np
+
+from tolcost.algebra import Poly, Symbol, evaluate, evaluate_cond, symbols_of_cond, the_symbol
+from tolcost.algebra.errors import UnboundSymbol
+from tolcost.atoms.nodes import Condition, Input, Part, Program
+from tolcost.diagnostics import Diagnostic, Rejected
+from tolcost.execute.dtypes import Array, convert, dtype_of
+
+Given: TypeAlias = Mapping[str, Array | tuple[Array, ...]]
+
+
+def arrays_of(program: Program, given: Given) -> dict[str, tuple[Array, ...]]:
+    """Give every input its arrays, one per component, in the element types of its spaces."""
+    problems: list[Diagnostic] = []
+    found: dict[str, tuple[Array, ...]] = {}
+    for needed in program.inputs:
+        if needed.name not in given:
+            problems.append(Diagnostic("T0320", f"no value was given for the input {needed.name!r}"))
+            continue
+        value = given[needed.name]
+        parts = value if isinstance(value, tuple) else (value,)
+        arrays = tuple(np.asarray(part) for part in parts)
+        problem = _mismatch(needed, arrays)
+        if problem is None:
+            found[needed.name] = tuple(map(_in_space, arrays, needed.type))
+        else:
+            problems.append(problem)
+    if problems:
+        raise Rejected(*problems)
+    return found
+
+
+def _mismatch(needed: Input, arrays: tuple[Array, ...]) -> Diagnostic | None:
+    if len(arrays) != len(needed.type):
+        text = f"the input {needed.name!r} has {len(needed.type)} components, but {len(arrays)} were given"
+        return Diagnostic("T0321", text)
+    for array, part in zip(arrays, needed.type, strict=True):
+        if array.ndim != len(part.shape):
+            text = f"the input {needed.name!r} has rank {len(part.shape)}, but the value has {array.ndim}"
+            return Diagnostic("T0321", text)
+        if (array.dtype.kind in "OUST") != (dtype_of(part.space) == np.object_):
+            return Diagnostic("T0321", f"the input {needed.name!r} needs values of {part.space}")
+    return None
+
+
+def _in_space(array: Array, part: Part) -> Array:
+    if array.dtype.kind in "UST":
+        return array.astype(np.object_)
+    return convert(array, part.space)
+
+
+def bind_lengths(
+    program: Program, arrays: Mapping[str, tuple[Array, ...]], dims: Mapping[str, int] | None
+) -> dict[Symbol, int]:
+    """Find what every length stands for, and check that all declared shapes agree.
+
+    ``dims`` gives lengths by name that no input decides.
+    """
+    bindings: dict[Symbol, int] = {}
+    problems: list[Diagnostic] = []
+    pairs = list(_length_pairs(program, arrays))
+    for name, declared, actual in pairs:
+        _bind(name, declared, actual, bindings, problems)
+    _bind_dims(program, pairs, dims or {}, bindings, problems)
+    problems.extend(_disagreements(pairs, bindings))
+    problems.extend(_out_of_bounds(bindings))
+    if problems:
+        raise Rejected(*problems)
+    return bindings
+
+
+def _length_pairs(
+    program: Program, arrays: Mapping[str, tuple[Array, ...]]
+) -> Iterable[tuple[str, Poly, int]]:
+    for needed in program.inputs:
+        for part, array in zip(needed.type, arrays[needed.name], strict=True):
+            for declared, actual in zip(part.shape, array.shape, strict=True):
+                yield needed.name, declared, actual
+
+
+def _bind(
+    name: str, declared: Poly, actual: int, bindings: dict[Symbol, int], problems: list[Diagnostic]
+) -> None:
+    symbol = _only_symbol(declared)
+    if symbol is None:
+        return
+    known = bindings.setdefault(symbol, actual)
+    if known != actual:
+        text = f"{symbol.name} is {known} elsewhere, but {actual} in the input {name!r}"
+        problems.append(Diagnostic("T0322", text))
+
+
+def _only_symbol(declared: Poly) -> Symbol | None:
+    try:
+        return the_symbol(declared)
+    except ValueError:
+        return None
+
+
+def _bind_dims(
+    program: Program,
+    pairs: list[tuple[str, Poly, int]],
+    dims: Mapping[str, int],
+    bindings: dict[Symbol, int],
+    problems: list[Diagnostic],
+) -> None:
+    mentioned = {symbol for _, declared, _ in pairs for symbol in declared.free}
+    for symbol in sorted(mentioned.union(program.symbols), key=lambda s: s.key):
+        if symbol.name not in dims or symbol.kind != "length":
+            continue
+        known = bindings.setdefault(symbol, dims[symbol.name])
+        if known != dims[symbol.name]:
+            text = f"{symbol.name} was given as {dims[symbol.name]}, but the inputs say {known}"
+            problems.append(Diagnostic("T0322", text))
+
+
+def _disagreements(
+    pairs: list[tuple[str, Poly, int]], bindings: Mapping[Symbol, int]
+) -> Iterable[Diagnostic]:
+    for name, declared, actual in pairs:
+        if declared.free <= bindings.keys():
+            expected = evaluate(declared, bindings)
+            if expected != actual and _only_symbol(declared) is None:
+                text = f"the input {name!r} has length {actual} where {declared} = {expected} is declared"
+                yield Diagnostic("T0322", text)
+
+
+def _out_of_bounds(bindings: Mapping[Symbol, int]) -> Iterable[Diagnostic]:
+    for symbol, value in bindings.items():
+        low, high = _bound(symbol.lo, bindings), _bound(symbol.hi, bindings)
+        if (low is not None and value < low) or (high is not None and value > high):
+            between = f"{'-' if low is None else low}..{'-' if high is None else high}"
+            yield Diagnostic("T0323", f"{symbol.name} = {value} is outside its range {between}")
+
+
+def _bound(bound: Poly | None, bindings: Mapping[Symbol, int]) -> int | None:
+    return evaluate(bound, bindings) if bound is not None and bound.free <= bindings.keys() else None
+
+
+def check_conditions(conditions: Iterable[Condition], bindings: Mapping[Symbol, int]) -> None:
+    """Stop if a condition that can be decided does not hold."""
+    broken = tuple(
+        Diagnostic("T0324", f"this run breaks a condition of the program: {condition.reason}", condition.span)
+        for condition in conditions
+        if symbols_of_cond(condition.condition) <= bindings.keys()
+        and not evaluate_cond(condition.condition, bindings)
+    )
+    if broken:
+        raise Rejected(*broken)
+
+
+def length_of(poly: Poly, bindings: Mapping[Symbol, int]) -> int:
+    """Give a length at the current point; a range that would be negative is empty."""
+    return max(value_of(poly, bindings), 0)
+
+
+def value_of(poly: Poly, bindings: Mapping[Symbol, int]) -> int:
+    """Give the value of a static integer, or say which length is missing."""
+    constant = poly.constant
+    if constant is not None:
+        return constant
+    try:
+        return evaluate(poly, bindings)
+    except UnboundSymbol as missing:
+        symbol = missing.args[0]
+        name = symbol.name if isinstance(symbol, Symbol) else str(symbol)
+        problem = Diagnostic("T0325", f"the length {name} is not known", hint=f"give --dim {name}=N")
+        raise Rejected(problem) from None

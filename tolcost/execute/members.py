@@ -1,0 +1,139 @@
+"""Reading and replacing members for a whole grid of coordinates at once.
+
+Indices that are affine in the coordinates and stay in range read through a strided view,
+without copying: rows, columns, diagonals and sliding windows alike.  All others go through
+NumPy's fancy indexing, clipped to the range; what was out of range becomes a fault, but only
+at points that are really there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from tolcost.execute.batch import Batch, fault_array, spread, with_fault
+from tolcost.execute.dtypes import Array
+from tolcost.execute.grid import Grid
+from tolcost.execute.statics import Affine
+from tolcost.execute.values import Piece, tidy
+
+Index: TypeAlias = Affine | Array
+"""A 1-based index at every point: affine, or an array with the grid's axes."""
+
+
+def strided(tol: Batch, index: Sequence[Affine], grid: Grid) -> Batch:
+    """Read members at affine indices that are known to be in range, as a view."""
+    return Batch(tuple(_strided_piece(piece, index, grid) for piece in tol.pieces), tol.depth)
+
+
+def _strided_piece(piece: Piece, index: Sequence[Affine], grid: Grid) -> Piece:
+    data = _window(piece.data, index, grid)
+    if piece.fault is None:
+        return Piece(data)
+    return Piece(data, tidy(_window(spread(piece.fault, piece.data.shape), index, grid)))
+
+
+def _window(data: Array, index: Sequence[Affine], grid: Grid) -> Array:
+    depth = grid.depth
+    if not any(form.steps for form in index):
+        at = (slice(None),) * depth + tuple(form.origin - 1 for form in index)
+        return np.asarray(data[at])
+    shape, strides = [], []
+    for place, axis in enumerate(grid.axes):
+        step = data.strides[place] if data.shape[place] > 1 else 0
+        moves = [form.steps[place] for form in index if place in form.steps]
+        for d, form in enumerate(index):
+            step += form.steps.get(place, 0) * data.strides[depth + d]
+        shape.append(axis.size if any(moves) or data.shape[place] > 1 else 1)
+        strides.append(step)
+    origin = data[(slice(None),) * depth + tuple(slice(form.origin - 1, None) for form in index)]
+    return as_strided(origin, shape, strides, writeable=False)
+
+
+def stays_in_range(index: Sequence[Index], lengths: Sequence[int | Array], grid: Grid) -> bool:
+    """Tell whether all indices are affine and in range at every point, there or not."""
+    for form, length in zip(index, lengths, strict=False):
+        if not isinstance(form, Affine) or not isinstance(length, int):
+            return False
+        low, high = form.range_on(grid)
+        if low < 1 or high > length:
+            return False
+    return True
+
+
+def values_of(form: Index, grid: Grid) -> Array:
+    """Give an index as an array with the grid's axes."""
+    if not isinstance(form, Affine):
+        return form
+    result = np.full((1,) * grid.depth, form.origin, np.int64)
+    for place, step in form.steps.items():
+        result = result + step * (grid.coordinate(place) - grid.axes[place].lo)
+    return result
+
+
+def clipped(
+    index: Sequence[Index], lengths: Sequence[int | Array], own: Sequence[int], grid: Grid, number: int
+) -> tuple[list[Array], Array | None]:
+    """Give 0-based indices inside the arrays, and the fault at points that were out of range."""
+    inside: list[Array] = []
+    outside: Array | None = None
+    for form, length, size in zip(index, lengths, own, strict=False):
+        wanted = values_of(form, grid)
+        bad = (wanted < 1) | (wanted > length)
+        if bad.any():
+            outside = bad if outside is None else outside | bad
+        inside.append(np.clip(wanted, 1, max(size, 1)).astype(np.int64) - 1)
+    if outside is None:
+        return inside, None
+    if grid.mask is not None:
+        outside = outside & grid.mask
+    return inside, tidy(np.where(outside, np.int32(number), np.int32(0)))
+
+
+def grid_index(data: Array, grid: Grid) -> list[Array]:
+    """Give the indices that walk the grid's own axes of an array."""
+    return [
+        grid.coordinate(place) - axis.lo if data.shape[place] > 1 else np.zeros((1,) * grid.depth, np.int64)
+        for place, axis in enumerate(grid.axes)
+    ]
+
+
+def gathered(tol: Batch, inside: list[Array], fault: Array | None, grid: Grid) -> Batch:
+    """Read members at any indices inside the arrays."""
+    pieces = []
+    for piece in tol.pieces:
+        if 0 in tol.own():
+            pieces.append(Piece(np.zeros((1,) * grid.depth, piece.data.dtype)))
+            continue
+        at = (*grid_index(piece.data, grid), *inside)
+        data = np.asarray(piece.data[at]) if at else piece.data
+        found = None if piece.fault is None else tidy(np.asarray(fault_array(piece)[at]))
+        pieces.append(Piece(data, found))
+    return with_fault(Batch(tuple(pieces), tol.depth), fault)
+
+
+def replaced(tol: Batch, inside: list[Array], value: Batch, fault: Array | None, grid: Grid) -> Batch:
+    """Replace members at any indices inside the arrays."""
+    pieces = tuple(
+        _replaced_piece(old, inside, new, grid) for old, new in zip(tol.pieces, value.pieces, strict=True)
+    )
+    return with_fault(Batch(pieces, tol.depth), fault)
+
+
+def _replaced_piece(old: Piece, inside: list[Array], new: Piece, grid: Grid) -> Piece:
+    depth = grid.depth
+    leading = np.broadcast_shapes(old.data.shape[:depth], new.data.shape[:depth], *(i.shape for i in inside))
+    shape = (*leading, *old.data.shape[depth:])
+    if 0 in shape:
+        return Piece(spread(old.data, shape))
+    data = np.array(spread(old.data, shape))
+    at = (*grid_index(data, grid), *inside)
+    data[at] = new.data
+    if old.fault is None and new.fault is None:
+        return Piece(data)
+    fault = np.array(spread(fault_array(old), shape))
+    fault[at] = fault_array(new)
+    return Piece(data, tidy(fault))

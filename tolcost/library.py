@@ -1,0 +1,82 @@
+"""The programs that come with tolcost: where ``specs/`` is, and the text of one of its files.
+
+In a checkout (and in an editable install of one) they are the ``specs/`` folder beside the
+package; in an installed wheel they are the copy inside it.  This module only finds and reads
+text: it does not parse, and it keeps nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from tolcost.diagnostics import InternalError, Source
+
+_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+
+
+class NoSuchSpec(LookupError):
+    """No file of that kind and name comes with tolcost."""
+
+    def __init__(self, kind: str, name: str) -> None:
+        super().__init__(f"there is no {name!r} in specs/{kind}")
+        self.kind = kind
+        self.name = name
+
+
+def specs_root() -> Traversable:
+    """The folder ``specs/``, wherever this tolcost keeps it.
+
+    >>> specs_root().joinpath("paper").is_dir()
+    True
+    """
+    return locate_specs(files("tolcost"))
+
+
+def locate_specs(package: Traversable) -> Traversable:
+    """The specs that belong to a package folder: its own copy, or else the folder beside it."""
+    packed = package.joinpath("_specs")
+    if packed.is_dir():
+        return packed
+    if isinstance(package, Path) and (beside := package.parent / "specs").is_dir():
+        return beside
+    raise InternalError("the specs that belong to tolcost are not where they were installed")
+
+
+def read_spec(kind: str, name: str) -> Source:
+    """The program ``specs/KIND/NAME.tol``; raises ``NoSuchSpec`` where there is none.
+
+    The name may come from a user's program, so nothing that could leave ``specs/`` is looked up.
+
+    >>> read_spec("paper/section5", "matmul.printed").name
+    'specs/paper/section5/matmul.printed.tol'
+    >>> read_spec("lib", "../../etc/passwd")
+    Traceback (most recent call last):
+    tolcost.library.NoSuchSpec: there is no '../../etc/passwd' in specs/lib
+    """
+    folder = _folder(kind)
+    if folder is None or not _PART.fullmatch(name):
+        raise NoSuchSpec(kind, name)
+    file = folder.joinpath(f"{name}.tol")
+    if not file.is_file():
+        raise NoSuchSpec(kind, name)
+    return Source(f"specs/{kind}/{name}.tol", file.read_text(encoding="utf-8"))
+
+
+def spec_names(kind: str) -> tuple[str, ...]:
+    """The names that ``read_spec`` knows under a kind, sorted; none for an unknown kind.
+
+    >>> "matmul.printed" in spec_names("paper/section5")
+    True
+    """
+    folder = _folder(kind)
+    if folder is None or not folder.is_dir():
+        return ()
+    return tuple(sorted(f.name.removesuffix(".tol") for f in folder.iterdir() if f.name.endswith(".tol")))
+
+
+def _folder(kind: str) -> Traversable | None:
+    parts = kind.split("/")
+    return specs_root().joinpath(*parts) if all(map(_PART.fullmatch, parts)) else None

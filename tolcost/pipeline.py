@@ -1,0 +1,113 @@
+"""The road on one page: from ToLang text to atoms, counts and values.
+
+Each stage is a function of the one before; stop wherever you like.
+
+    text ──parse──▶ tree ──elaborate──▶ atoms ──┬─ analyze ─▶ counts, closed forms
+                                               └─ run ─────▶ values and executed counts
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeVar
+
+from tolcost.atoms.verify import verify
+from tolcost.cost import Analysis, analyze_program
+from tolcost.diagnostics import Diagnostic, Rejected, Source
+from tolcost.elaborate import Argument, Elaborated, elaborate
+from tolcost.library import NoSuchSpec, read_spec
+from tolcost.syntax import parse
+from tolcost.syntax.resolve import resolve
+from tolcost.syntax.tree import Program, Use
+
+T = TypeVar("T")
+STACK_BYTES = 512 * 1024 * 1024
+RECURSION = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A program with the library files it uses; names are checked."""
+
+    source: Source
+    program: Program
+    library: tuple[Program, ...]
+
+
+def with_deep_stack(work: Callable[[], T]) -> T:
+    """Do the work on a stack that fits the deepest nesting the parser lets through."""
+    outcome: list[T] = []
+    failure: list[BaseException] = []
+
+    def run() -> None:
+        limit = sys.getrecursionlimit()
+        sys.setrecursionlimit(max(limit, RECURSION))
+        try:
+            outcome.append(work())
+        except BaseException as error:  # handed to the caller below, whatever it is
+            failure.append(error)
+        finally:
+            sys.setrecursionlimit(limit)
+
+    before = threading.stack_size(STACK_BYTES)
+    try:
+        thread = threading.Thread(target=run)
+        thread.start()
+    finally:
+        threading.stack_size(before)
+    thread.join()
+    if failure:
+        raise failure[0]
+    return outcome[0]
+
+
+@lru_cache(maxsize=256)
+def library_file(name: str) -> Program:
+    """A file of the library, parsed."""
+    return parse(read_spec("lib", name))
+
+
+def read_program(source: Source) -> Parsed:
+    """Parse a program and check its names; all mistakes found are reported together."""
+    program = parse(source)
+    library = _library(program)
+    problems = tuple(d for d in resolve(program, library) if d.severity == "error")
+    if problems:
+        raise Rejected(*problems)
+    return Parsed(source, program, library)
+
+
+def _library(program: Program) -> tuple[Program, ...]:
+    found: list[Program] = []
+    for statement in program.statements:
+        if isinstance(statement, Use):
+            found.extend(_used(name, statement) for name in statement.names)
+    return tuple(found)
+
+
+def _used(name: str, statement: Use) -> Program:
+    try:
+        return library_file(name)
+    except NoSuchSpec:
+        problem = Diagnostic("T0211", f"there is no library file called `{name}`", statement.span)
+        raise Rejected(problem) from None
+
+
+def lower(parsed: Parsed, given: Mapping[str, Argument] | None = None, name: str | None = None) -> Elaborated:
+    """Lower a program to atoms, with what is given of its inputs."""
+    title = name or parsed.source.name.rsplit("/", 1)[-1].removesuffix(".tol")
+    elaborated = with_deep_stack(
+        lambda: elaborate(parsed.program, given, name=title, library=parsed.library)
+    )
+    verify(elaborated.program)
+    return elaborated
+
+
+def analyze_source(source: Source, given: Mapping[str, Argument] | None = None) -> Analysis:
+    """Everything that is known about the cost of a program."""
+    lowered = lower(read_program(source), given)
+    return with_deep_stack(lambda: analyze_program(lowered.program, source.name))

@@ -1,0 +1,110 @@
+"""Type spaces: the mathematical ones of the paper and the finite ones of real machines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["B", "Z", "R", "C", "S"]
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """A space: its family, its range where it has one, and the bits of one element.
+
+    ``bits`` is None for a mathematical space, whose elements have no size of their own.
+    """
+
+    name: str
+    kind: Kind
+    bits: int | None = None
+    lo: float | int | None = None
+    hi: float | int | None = None
+
+    @property
+    def finite(self) -> bool:
+        """Whether values are rounded or wrapped to fit."""
+        return self.bits is not None
+
+
+def _integer(name: str, bits: int, signed: bool) -> Space:
+    lo, hi = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
+    return Space(name, "Z", bits, lo, hi)
+
+
+_MATHEMATICAL = (
+    Space("B", "B", lo=0, hi=1),
+    Space("N", "Z", lo=0),
+    Space("N*", "Z", lo=1),
+    Space("Z", "Z"),
+    Space("Z*", "Z"),
+    Space("Z+", "Z", lo=1),
+    Space("Z-", "Z", hi=-1),
+    *(Space(name, "R") for name in ("Q", "Q*", "Q+", "Q-", "R", "R*", "R+", "R-", "I")),
+    Space("C", "C"),
+    Space("S", "S"),
+)
+
+_FLOATS = (
+    Space("float16", "R", 16, -65504.0, 65504.0),
+    Space("bfloat16", "R", 16, -3.3895313892515355e38, 3.3895313892515355e38),
+    Space("float32", "R", 32, -3.4028234663852886e38, 3.4028234663852886e38),
+    Space("float64", "R", 64, -1.7976931348623157e308, 1.7976931348623157e308),
+    Space("float8_e4m3fn", "R", 8, -448.0, 448.0),
+    Space("float8_e4m3fnuz", "R", 8, -240.0, 240.0),
+    Space("float8_e5m2", "R", 8, -57344.0, 57344.0),
+    Space("float8_e5m2fnuz", "R", 8, -57344.0, 57344.0),
+    Space("float8_e8m0fnu", "R", 8, 2.0**-127, 2.0**127),
+    Space("float4_e2m1fn", "R", 4, -6.0, 6.0),
+)
+
+_INTEGERS = tuple(
+    _integer(f"{'' if signed else 'u'}int{bits}", bits, signed)
+    for bits in (2, 4, 8, 16, 32, 64)
+    for signed in (True, False)
+)
+
+SPACES: dict[str, Space] = {
+    s.name: s
+    for s in (
+        *_MATHEMATICAL,
+        *_FLOATS,
+        *_INTEGERS,
+        Space("bool", "B", 8, 0, 1),
+        Space("complex64", "C", 64),
+        Space("complex128", "C", 128),
+        Space("string", "S"),
+    )
+}
+
+_ORDER = ("B", "Z", "R", "C")
+
+
+def kind_of(space: str) -> Kind:
+    """The family of a space by its name; a space declared by a program counts as its base's.
+
+    >>> kind_of("float16"), kind_of("N*")
+    ('R', 'Z')
+    """
+    return SPACES[space].kind
+
+
+def join_spaces(left: str, right: str) -> str:
+    """The smallest of the known spaces that both embed in.
+
+    >>> join_spaces("Z", "R"), join_spaces("float16", "float32"), join_spaces("B", "int8")
+    ('R', 'float32', 'int8')
+    """
+    if left == right:
+        return left
+    a, b = SPACES[left], SPACES[right]
+    if a.kind != b.kind:
+        if "S" in (a.kind, b.kind):
+            return "S"
+        wide = a if _ORDER.index(a.kind) > _ORDER.index(b.kind) else b
+        return wide.name
+    if a.finite and b.finite:
+        return a.name if (a.bits or 0) >= (b.bits or 0) else b.name
+    if a.finite != b.finite:
+        return a.name if a.finite else b.name
+    return a.kind

@@ -1,0 +1,15 @@
+"""How much a program may ask of the front end.  Beyond these it is refused, with a diagnostic."""
+
+from __future__ import annotations
+
+MAX_BYTES = 16 * 1024 * 1024
+"""The largest file that is read."""
+
+MAX_DEPTH = 300
+"""How deep brackets, and the tree they make, may nest."""
+
+MAX_DIGITS = 4000
+"""The longest number: Python itself refuses to print one of more than 4,300 digits."""
+
+MAX_ERRORS = 20
+"""After so many syntax errors the rest of a file is not looked at."""

@@ -1,0 +1,307 @@
+"""Syntax errors in words: what the parser met instead of what it could use, and where to go on.
+
+Each explanation looks at one kind of mistake and passes (None) when it is another; the first that
+has something to say is told.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tolcost.diagnostics import Diagnostic, Label, Source, Span
+from tolcost.syntax.tables import END
+
+_START = re.compile(
+    r"^(?:(?:operator|use|space|list|tol|static|attr)[ \t]+[^\W\d]"
+    r"|[^\W\d]\w*[ \t]*(?:\([^()\n]*\)|\.\.\.)?[ \t]*:?=(?![=>])"
+    r"|\([^()\n]*\)[ \t]*=(?![=>]))",
+    re.MULTILINE,
+)
+_LEXEME = re.compile(r"\w+|\.\.\.|\.\.|:=|=>|==|!=|<=|>=|&&|\*\*|.|\Z", re.DOTALL)
+_OPENING = {"LPAR": "(", "LSQB": "[", "LBRACE": "{", "OPEN_BAR": "|"}
+_CLOSERS = {"(": ")", "[": "]", "{": "}", "|": "|"}
+_OPERATORS = frozenset("+ - * / % ^ == != < <= > >= .. and or xor".split())
+_KEYWORDS = frozenset("operator use space list tol static attr".split())
+_FOREIGN = {
+    "&&": "the word `and`", "&": "the word `and`", "!": "the word `not`", "**": "`^`", "~": "the word `not`",
+    "=>": "parameters before it: `(a, e) => a + e`", "->": "`=>`", "¬": "the word `not`",
+    "≤": "`<=`", "≥": "`>=`", "≠": "`!=`", "×": "`*`", "÷": "`/`", "−": "`-`", "–": "`-`", "…": "`...`",
+    "“": 'a plain quote, `"`', "”": 'a plain quote, `"`', "‘": "a plain quote, `'`", "’": "a plain `'`",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A token, without its text.  The kind is empty where no token can be read."""
+
+    kind: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """Where the parser stopped."""
+
+    source: Source
+    statement: int
+    """Where the statement starts."""
+    found: Piece
+    previous: Piece
+    brackets: tuple[Piece, ...]
+    """The brackets that are open."""
+    expected: frozenset[str]
+    """The symbols that the grammar could have used."""
+
+    @property
+    def text(self) -> str:
+        """What stands where the parser stopped."""
+        match = _LEXEME.match(self.source.text, self.found.start)
+        return match[0] if match and self.found.kind != END else ""
+
+    @property
+    def before(self) -> str:
+        """What stands before it."""
+        return self.source.text[self.previous.start : self.previous.end]
+
+    @property
+    def here(self) -> Span:
+        """The place of what was found."""
+        return Span(self.source, self.found.start, self.found.start + max(len(self.text), 1))
+
+    def at(self, piece: Piece) -> Span:
+        """The place of a token."""
+        return Span(self.source, piece.start, piece.end)
+
+
+class Unexpected(Exception):
+    """The parser met something that no rule allows."""
+
+    def __init__(self, mistake: Mistake) -> None:
+        """Remember what is known about it."""
+        super().__init__(mistake.text)
+        self.mistake = mistake
+
+
+def resume(mistake: Mistake) -> int:
+    """Where the next statement seems to start."""
+    line = _interrupting(mistake)
+    if line is not None:
+        return line
+    match = _START.search(mistake.source.text, max(mistake.found.start, mistake.statement + 1))
+    return match.start() if match else len(mistake.source.text)
+
+
+def describe(mistake: Mistake) -> Diagnostic:
+    """The diagnostic of a syntax error."""
+    return next(told for explain in _EXPLANATIONS if (told := explain(mistake)) is not None)
+
+
+# ---- explanations ------------------------------------------------------------------------
+
+
+def _interrupting(mistake: Mistake) -> int | None:
+    """The start of the present line, if it looks like a statement that a broken one has swallowed."""
+    line = mistake.source.text.rfind("\n", 0, mistake.found.start) + 1
+    return line if line > mistake.statement and _START.match(mistake.source.text, line) else None
+
+
+def _unclosed(m: Mistake) -> Diagnostic | None:
+    line = _interrupting(m)
+    if not m.brackets or (m.found.kind != END and line is None):
+        return None
+    opening = m.brackets[-1]
+    if line is not None and opening.start >= line:
+        return None
+    character = _OPENING[opening.kind]
+    end = m.found.start if line is None else line
+    label = Label(Span(m.source, end, end), f"`{_CLOSERS[character]}` was expected before this")
+    return Diagnostic("T0102", f"`{character}` is never closed", m.at(opening), (label,))
+
+
+def _cut_short(m: Mistake) -> Diagnostic | None:
+    """``x = a +`` and then another statement."""
+    line = _interrupting(m)
+    if line is None:
+        return None
+    code = m.source.text[:line].rstrip()
+    span = Span(m.source, len(code) - 1, len(code))
+    return Diagnostic("T0122", "the statement is not complete", span, hint="something has to follow on this line")
+
+
+def _bracket(m: Mistake) -> Diagnostic | None:
+    if m.text not in (")", "]", "}"):
+        return None
+    if not m.brackets:
+        return Diagnostic("T0103", f"`{m.text}` closes nothing", m.here)
+    opening = _OPENING[m.brackets[-1].kind]
+    if _CLOSERS[opening] != m.text:
+        label = Label(m.at(m.brackets[-1]), f"this is still open; `{_CLOSERS[opening]}` closes it")
+        return Diagnostic("T0103", f"`{m.text}` does not close `{opening}`", m.here, (label,))
+    if m.previous.kind == "COMMA":
+        hint = "remove the comma, or write what is missing"
+        return Diagnostic("T0129", f"nothing follows the comma before `{m.text}`", m.at(m.previous), hint=hint)
+    if m.text == "}" and m.previous.kind == "LBRACE":
+        hint = "end the block with the expression that is its value"
+        return Diagnostic("T0119", "a block ends with its value", m.at(m.previous), hint=hint)
+    return None
+
+
+def _bar(m: Mistake) -> Diagnostic | None:
+    if m.text != "|" or "BINARY" not in m.expected:
+        return None
+    hint = "`|x|` is the shape of x; the logical operator is the word `or`"
+    return Diagnostic("T0103", "there is no open `|` to close", m.here, hint=hint)
+
+
+def _quote(m: Mistake) -> Diagnostic | None:
+    if m.text not in ("'", '"') or m.found.kind:
+        return None
+    if m.text == "'" and "BINARY" in m.expected:
+        hint = "`x[j]'` is a component of a list, `|x|'` its capacity"
+        return Diagnostic("T0101", "`'` can only follow `]` or `|`", m.here, hint=hint)
+    if "STRING" not in m.expected:
+        return None
+    end = m.source.text.find("\n", m.found.start)
+    span = Span(m.source, m.found.start, end if end >= 0 else len(m.source.text))
+    return Diagnostic("T0120", "the text does not end on this line", span, hint=f"close it with {m.text}")
+
+
+def _number(m: Mistake) -> Diagnostic | None:
+    if not m.text[:1].isdecimal() or "NUMBER" not in m.expected:
+        return None
+    hint = "a name cannot start with a digit; a product is written with `*`: `2*n`"
+    return Diagnostic("T0133", "this is neither a number nor a name", m.here, hint=hint)
+
+
+def _foreign(m: Mistake) -> Diagnostic | None:
+    text = m.text
+    if m.previous.kind == "STAR" and m.source.text[m.previous.start - 1] == "*":
+        span = Span(m.source, m.previous.start - 1, m.previous.end)
+        return Diagnostic("T0128", "`**` is not an operator here", span, hint=f"use {_FOREIGN['**']}")
+    if text in _FOREIGN:
+        return Diagnostic("T0128", f"`{text}` is not an operator here", m.here, hint=f"use {_FOREIGN[text]}")
+    if len(text) == 1 and not text.isspace() and not text.isprintable() or not text.isascii() and not text[0].isalpha():
+        named = f"U+{ord(text[0]):04X} {unicodedata.name(text[0], '')}".strip()
+        return Diagnostic("T0121", f"a character that cannot stand in a program: {named}", m.here)
+    if text in ("$", "@", "`", "\\", "?", "~"):
+        return Diagnostic("T0121", f"a character that cannot stand in a program: `{text}`", m.here)
+    return None
+
+
+def _equals(m: Mistake) -> Diagnostic | None:
+    if m.text not in ("=", ":=") or not m.brackets:
+        return None
+    hint = "an argument is named with `name: value`, a comparison is `==`"
+    return Diagnostic("T0125", f"`{m.text}` cannot stand inside of brackets", m.here, hint=hint)
+
+
+def _splice(m: Mistake) -> Diagnostic | None:
+    if m.previous.kind == "STAR" and _starts_operand(m.text):
+        message = "`*` splices only as an entry of a list or of arguments"
+        hint = "write an operator between them, or splice in `[ ]`, an index or a call: `[*v, 1]`"
+        return Diagnostic("T0124", message, m.at(m.previous), hint=hint)
+    if m.text in _OPERATORS and "DOT" in m.expected and "BINARY" not in m.expected:
+        hint = "put what is spliced in parentheses: `*(v + 1)`"
+        return Diagnostic("T0124", "a splice ends before an operator", m.here, hint=hint)
+    return None
+
+
+def _ellipsis(m: Mistake) -> Diagnostic | None:
+    if m.text != "...":
+        return None
+    hint = "`...` stands in the shape of an input, `tol x: R [n, ...]`, or after the name of a variadic one"
+    return Diagnostic("T0130", "`...` cannot stand here", m.here, hint=hint)
+
+
+def _juxtaposed(m: Mistake) -> Diagnostic | None:
+    """Two operands in a row."""
+    if "BINARY" not in m.expected or not _starts_operand(m.text):
+        return None
+    if m.before in _KEYWORDS and m.previous.start == m.statement:
+        return Diagnostic("T0104", f"`{m.before}` is not followed by a name", m.at(m.previous))
+    if m.before in _KEYWORDS:
+        return Diagnostic("T0126", f"`{m.before}` cannot declare anything here", m.at(m.previous),
+                          hint="declarations stand outside of blocks and brackets")  # fmt: skip
+    between = m.source.text[m.previous.end : m.found.start]
+    if "\n" in between and not m.brackets:
+        hint = "an indented line continues the statement above; start a new one in the first column"
+        return Diagnostic("T0131", f"`{m.text}` cannot continue the statement above", m.here, hint=hint)
+    label = (Label(m.at(m.previous), "after this"),)
+    return Diagnostic("T0101", f"an operator or a comma is missing before `{m.text}`", m.here, label)
+
+
+def _no_operand(m: Mistake) -> Diagnostic | None:
+    if not m.expected & {"NAME", "STAR"} or "BINARY" in m.expected:
+        return None
+    if m.text in _OPERATORS and m.previous.kind != "BINARY":
+        return Diagnostic("T0122", f"`{m.text}` has nothing on its left", m.here)
+    if m.previous.kind in ("BINARY", "PREFIX", "SPLICE"):
+        label = (Label(m.here, f"not `{m.text}`"),) if m.text.strip() else ()
+        return Diagnostic("T0122", f"`{m.before}` has nothing on its right", m.at(m.previous), label)
+    return None
+
+
+def _bare(m: Mistake) -> Diagnostic | None:
+    if m.found.kind != END or "EQ" not in m.expected:
+        return None
+    span = Span(m.source, m.statement, m.previous.end)
+    if m.expected & {"COLON"} and "BINARY" not in m.expected:
+        hint = "an input is declared as `tol x: R [n]`, zeros as `tol x = [n]`"
+        return Diagnostic("T0104", "the declaration is not complete", span, hint=hint)
+    hint = "name it: `result = …`, or `result := …` for an output"
+    if re.match(r"\w+\s*==", m.source.text[m.statement : m.statement + 80]):
+        hint = "`=` defines, `==` compares"
+    return Diagnostic("T0123", "a value without a name", span, hint=hint)
+
+
+def _separator(m: Mistake) -> Diagnostic | None:
+    if m.text != ";":
+        return None
+    hint = "statements end with their line; `;` separates them inside of `{ }` only"
+    return Diagnostic("T0132", "`;` cannot stand here", m.here, hint=hint)
+
+
+def _generic(m: Mistake) -> Diagnostic:
+    wanted = [_WORDS[name] for name in _WORDS if name in m.expected]
+    hint = f"{_listed(wanted)} could stand here" if 0 < len(wanted) <= 6 else None
+    if m.found.kind == END:
+        return Diagnostic("T0101", "the statement ends too early", m.at(m.previous), hint=hint)
+    return Diagnostic("T0101", f"`{m.text}` is not expected here", m.here, hint=hint)
+
+
+_WORDS = {
+    "NAME": "a name", "KIND": "a space such as `R`", "NUMBER": "a number", "BINARY": "an operator", "EQ": "`=`",
+    "FILL": "`:=`", "COLON": "`:`", "COMMA": "`,`", "RPAR": "`)`", "RSQB": "`]`", "RBRACE": "`}`",
+    "LPAR": "`(`", "LSQB": "`[`", "ARROW": "`=>`", "QUESTION": "`?`",
+}  # fmt: skip
+
+
+def _listed(words: list[str]) -> str:
+    return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def _starts_operand(text: str) -> bool:
+    return text not in _OPERATORS and (text[:1].isalnum() or text[:1] in tuple("_([{|\"'"))
+
+
+_EXPLANATIONS: tuple[Callable[[Mistake], Diagnostic | None], ...] = (
+    _unclosed,
+    _equals,
+    _cut_short,
+    _bracket,
+    _separator,
+    _ellipsis,
+    _bar,
+    _quote,
+    _number,
+    _foreign,
+    _splice,
+    _juxtaposed,
+    _no_operand,
+    _bare,
+    _generic,
+)

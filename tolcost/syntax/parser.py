@@ -1,0 +1,203 @@
+"""Text to tree: a table-driven LALR(1) parser with a contextual lexer, one statement at a time.
+
+In each state only the terminals that the grammar can use there are tried.  The parser knows which
+brackets are open and so what a new line means: nothing inside ``( )`` and ``[ ]``, a separator inside
+``{ }``, the end of a statement outside unless the next line is indented; and nothing at all where the
+statement cannot end.  After a mistake it goes on at the next line that looks like a statement, so that
+one run tells of several.  It does not look names up (``resolve``).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import cache
+from typing import Any, cast
+
+from tolcost.diagnostics import Diagnostic, Rejected, Source, Span
+from tolcost.syntax.build import Builder
+from tolcost.syntax.depth import deepest
+from tolcost.syntax.limits import MAX_DEPTH, MAX_ERRORS
+from tolcost.syntax.mistakes import Mistake, Piece, Unexpected, describe, resume
+from tolcost.syntax.reading import check_characters
+from tolcost.syntax.tables import END, tables
+from tolcost.syntax.tree import Comment, Program, Statement
+
+_GAP = re.compile(r"[ \t\r\f]*(#[^\n]*|//[^\n]*)?")
+_BLANKS = r"[ \t\r\f]*"
+_SEPARATOR = "_SEP"
+_PAIRS = {"RPAR": "LPAR", "RSQB": "LSQB", "RBRACE": "LBRACE", "CLOSE_BAR": "OPEN_BAR"}
+_BRACKETS = frozenset(_PAIRS) | frozenset(_PAIRS.values())
+_ENDING = frozenset(_PAIRS) | {"NAME", "NUMBER", "STRING", "STAR", "TICK", "KIND", "ELLIPSIS"}
+
+
+def parse(source: Source) -> Program:
+    """The tree of a program; raises ``Rejected`` with all syntax errors found.
+
+    >>> parse(Source("demo", "y := map(x, * + 1)")).statements[0].name
+    'y'
+    """
+    check_characters(source)
+    return _Parser(source).program()
+
+
+class _Parser:
+    """The text, how far it is read, and what has been found so far."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.text = source.text
+        self.pos = 1 if source.text.startswith("\ufeff") else 0
+        self.comments: list[Comment] = []
+        self.builder = Builder(source)
+        self.brackets: list[Piece] = []
+        self.statement = 0
+        self.previous = (END, 0, 0)
+        self.tokens = 0
+        self.rules = [
+            (rule.size, rule.symbol, getattr(self.builder, rule.action) if rule.action else None)
+            for rule in tables().reductions
+        ]
+
+    def program(self) -> Program:
+        statements: list[Statement] = []
+        mistakes = self.builder.diagnostics
+        self._skip_gap()
+        while self.pos < len(self.text) and len(mistakes) < MAX_ERRORS:
+            try:
+                statements.append(self._statement())
+            except Unexpected as unexpected:
+                mistakes.append(describe(unexpected.mistake))
+                self.pos = resume(unexpected.mistake)
+                self._skip_gap()
+        if mistakes:
+            raise Rejected(*sorted(mistakes, key=lambda d: d.span.start))
+        return Program(tuple(statements), tuple(self.comments), Span(self.source, 0, len(self.text)))
+
+    def _statement(self) -> Statement:
+        self.brackets.clear()
+        self.statement = self.pos
+        self.previous = (END, self.pos, self.pos)
+        self.tokens = 0
+        statement = self._run()
+        if self.tokens > MAX_DEPTH and (node := deepest(statement, MAX_DEPTH)) is not None:
+            raise Rejected(_too_deep(node.span))
+        return statement
+
+    def _run(self) -> Statement:
+        """The automaton, from the start of a statement to its end.
+
+        Beside the stack of states there is one of values and two that say where each value starts and ends.
+        """
+        table, text, rules = tables(), self.text, self.rules
+        moves, scanners = table.moves, _scanners()
+        states, state = [0], 0
+        values: list[Any] = []
+        starts: list[int] = []
+        ends: list[int] = []
+        while True:
+            match = scanners[state].match(text, self.pos)
+            if match is not None:
+                kind = cast(str, match.lastgroup)
+                start, end = match.span(kind)
+                self.pos = end
+            elif (line_end := self._line_end(state)) is None:
+                continue
+            else:
+                kind, start, end = line_end
+            possible = moves[state]
+            while (move := moves[state].get(kind, 0)) < 0:
+                size, symbol, action = rules[~move]
+                if size > 1:
+                    ends[-size] = ends[-1]
+                    del starts[1 - size :], ends[1 - size :], states[1 - size :]
+                if action is not None:
+                    values[-size:] = (action(values[-size:], starts[-1], ends[-1]),)
+                elif size > 1:
+                    del values[1 - size :]
+                state = states[-1] = moves[states[-2]][symbol]
+            if kind == END and state == table.final:
+                return cast(Statement, values[0])
+            if move == 0:
+                raise self._unexpected(kind, start, end, possible)
+            if kind in _BRACKETS:
+                self._bracket(kind, start)
+            states.append(move)
+            values.append(word if (word := text[start:end]).isascii() else _composed(kind, word))
+            starts.append(start)
+            ends.append(end)
+            state, self.previous = move, (kind, start, end)
+            self.tokens += 1
+
+    def _unexpected(self, kind: str, start: int, end: int, moves: dict[str, int]) -> Unexpected:
+        found, previous = Piece(kind, start, end), Piece(*self.previous)
+        brackets, expected = tuple(self.brackets), frozenset(moves)
+        return Unexpected(Mistake(self.source, self.statement, found, previous, brackets, expected))
+
+    # ---- brackets and lines
+
+    def _bracket(self, kind: str, start: int) -> None:
+        opening = _PAIRS.get(kind)
+        if opening is None:
+            self.brackets.append(Piece(kind, start, start + 1))
+            if len(self.brackets) > MAX_DEPTH:
+                raise Rejected(_too_deep(Span(self.source, start, start + 1)))
+        elif self.brackets and self.brackets[-1].kind == opening:
+            self.brackets.pop()
+
+    def _line_end(self, state: int) -> tuple[str, int, int] | None:
+        """Where no token matches: a line ends, and that may mean something; else there is a mistake."""
+        self._skip_comment()
+        at = self.pos
+        if at < len(self.text) and self.text[at] != "\n":
+            raise self._unexpected("", at, at + 1, tables().moves[state])
+        self._skip_gap()
+        kind = self._meaning(tables().moves[state])
+        return (kind, at, at) if kind else None
+
+    def _meaning(self, moves: dict[str, int]) -> str | None:
+        if self.pos == len(self.text):
+            return END
+        inner = next((b.kind for b in reversed(self.brackets) if b.kind != "OPEN_BAR"), None)
+        if inner is not None:
+            return _SEPARATOR if inner == "LBRACE" and _SEPARATOR in moves else None
+        indented = self.text[self.pos - 1] != "\n"
+        return END if not indented and (END in moves or self.previous[0] in _ENDING) else None
+
+    def _skip_comment(self) -> None:
+        match = cast(re.Match[str], _GAP.match(self.text, self.pos))
+        if match[1]:
+            span = Span(self.source, match.start(1), match.end(1))
+            self.comments.append(Comment(match[1].rstrip(), span))
+        self.pos = match.end()
+
+    def _skip_gap(self) -> None:
+        """Go to where the next line with code starts."""
+        self._skip_comment()
+        while self.pos < len(self.text) and self.text[self.pos] == "\n":
+            self.pos += 1
+            self._skip_comment()
+
+
+def _too_deep(span: Span) -> Diagnostic:
+    return Diagnostic("T0511", f"nested more than {MAX_DEPTH} levels deep", span, hint="name the inner parts")
+
+
+def _composed(kind: str, word: str) -> str:
+    """A name is the same name however its accents are encoded."""
+    return word if kind == "STRING" else unicodedata.normalize("NFC", word)
+
+
+class _Scanners(dict[int, re.Pattern[str]]):
+    """For each state a pattern of the terminals that may follow, each a group of its own."""
+
+    def __missing__(self, state: int) -> re.Pattern[str]:
+        table = tables()
+        names = [f"(?P<{name}>{pattern})" for name, pattern in table.terminals if name in table.moves[state]]
+        self[state] = re.compile(f"{_BLANKS}(?:{'|'.join(names)})" if names else "(?!)")
+        return self[state]
+
+
+@cache
+def _scanners() -> _Scanners:
+    return _Scanners()

@@ -1,0 +1,351 @@
+"""The syntax tree of ToLang: what a program says, before anything is known about it.
+
+Every node is frozen and carries the span it was read from.  Spans do not take part in
+equality, so two trees are equal when they say the same thing.  Nodes have no behaviour.
+
+    program    = statement*
+    statement  = Operator | Use | SpaceDecl | ListDecl | Input | Zeros | Define | Unpack
+    expression = Number | Text | Name | Star | OperatorName | Splice | Bracket | Tuple
+               | Index | ListIndex | Shape | Capacity | Call | Compose | Unary | Chain
+               | Power | Lambda | Block | Range | ZeroTol
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from tolcost.diagnostics import NOWHERE, Span
+
+
+def _span() -> Span:
+    return field(default=NOWHERE, compare=False, repr=False)
+
+
+# ---- expressions -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A literal, as written: ``2``, ``0.5``, ``1e-5``."""
+
+    text: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A string literal; ``value`` is what stands between the quotes, unescaped."""
+
+    value: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name; ``part'`` is one too."""
+
+    name: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Star:
+    """``*`` as an operand: the current element, or its coordinates inside an index list."""
+
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorName:
+    """An infix operator standing for its function, as in ``reduce(m, +, 0)``."""
+
+    op: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Splice:
+    """``*v`` inside a list or an argument list: the entries of ``v`` one by one."""
+
+    value: Expr
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Bracket:
+    """``[a, b, c]``."""
+
+    items: tuple[Expr, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Tuple:
+    """``(a, b)``: a list of capacity two or more."""
+
+    items: tuple[Expr, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """``x[i, j]``."""
+
+    base: Expr
+    items: tuple[Expr, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class ListIndex:
+    """``x[j]'``: a component of the list."""
+
+    base: Expr
+    item: Expr
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """``|x|``; ``||x||`` is the shape of the shape."""
+
+    value: Expr
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """``|x|'``."""
+
+    value: Expr
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """``f(x, y, axis: 2)``; the function is any expression in call position."""
+
+    function: Expr
+    args: tuple[Expr, ...]
+    named: tuple[tuple[str, Expr], ...] = ()
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Compose:
+    """``f.g.h``: apply ``f`` first."""
+
+    functions: tuple[Expr, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """``-x``, ``+x``, ``not x``."""
+
+    op: Literal["-", "+", "not"]
+    value: Expr
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Infix operators of one level, applied from the left.
+
+    Flat, so that a sum of 100,000 terms is not a tree 100,000 deep.  Levels, loosest first:
+    ``or xor``; ``and``; ``== != < <= > >=`` (at most one); ``+ -``; ``* / %``.
+    """
+
+    first: Expr
+    rest: tuple[tuple[str, Expr], ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """``a ^ b``, from the right."""
+
+    base: Expr
+    exponent: Expr
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Lambda:
+    """``(a, e) => body``."""
+
+    params: tuple[str, ...]
+    body: Expr
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """``{ s = ...; f(x) = ...; result }``."""
+
+    statements: tuple[Define | Unpack, ...]
+    result: Expr
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """``a..b``, both ends included."""
+
+    low: Expr
+    high: Expr
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class ZeroTol:
+    """``tol[d1, d2]``: zeros of that shape, or just a domain to iterate over."""
+
+    items: tuple[Expr, ...]
+    span: Span = _span()
+
+
+Expr: TypeAlias = (
+    Number
+    | Text
+    | Name
+    | Star
+    | OperatorName
+    | Splice
+    | Bracket
+    | Tuple
+    | Index
+    | ListIndex
+    | Shape
+    | Capacity
+    | Call
+    | Compose
+    | Unary
+    | Chain
+    | Power
+    | Lambda
+    | Block
+    | Range
+    | ZeroTol
+)
+
+
+# ---- statements --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """``operator Softmax 13``: the header of a program that others can call."""
+
+    name: str
+    since: int | None = None
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """``use axes, windows``: the definitions of library files."""
+
+    names: tuple[str, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceDecl:
+    """``space pixel: N [0, 255]``; the bounds come together or not at all."""
+
+    name: str
+    space: str
+    low: Expr | None = None
+    high: Expr | None = None
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class ListDecl:
+    """``list point: [R, R], B``: ``spaces`` is flat, here ``("R", "R", "B")``."""
+
+    name: str
+    spaces: tuple[str, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Ellipsis:
+    """``...`` in a declared shape: any number of further lengths."""
+
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """``tol x?: R [n, ...]``, ``static axes: Z [k]``, ``attr axis: Z = -1``, ``tol xs...: R [...]``.
+
+    ``shape`` is ``()`` for a numeric.
+    """
+
+    kind: Literal["tol", "static", "attr"]
+    name: str
+    space: str
+    shape: tuple[Expr | Ellipsis, ...] = ()
+    optional: bool = False
+    variadic: bool = False
+    default: Expr | None = None
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Zeros:
+    """``tol result = [n, m]``: declares a ToL of that shape, which ``:=`` may fill later.
+
+    ``shape`` is the expression right of ``=``, usually a ``Bracket``.
+    """
+
+    name: str
+    shape: Expr
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Define:
+    """``x = e``, ``f(i, j) = e``, ``y := e`` (an output), ``ys... := e`` (a variadic output).
+
+    ``params`` is None for a value and a tuple, perhaps empty, for a function.
+    """
+
+    name: str
+    params: tuple[str, ...] | None
+    value: Expr
+    output: bool = False
+    variadic: bool = False
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Unpack:
+    """``(h, c) = state``: names for the components of a list."""
+
+    names: tuple[str, ...]
+    value: Expr
+    span: Span = _span()
+
+
+Statement: TypeAlias = Operator | Use | SpaceDecl | ListDecl | Input | Zeros | Define | Unpack
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """A comment, with its marker; it knows where it stood by its span alone."""
+
+    text: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A whole file.  Comments do not take part in equality."""
+
+    statements: tuple[Statement, ...]
+    comments: tuple[Comment, ...] = field(default=(), compare=False, repr=False)
+    span: Span = _span()
