@@ -22,6 +22,7 @@ from tolcost.elaborate import Argument, Elaborated, elaborate
 from tolcost.library import NoSuchSpec, read_spec
 from tolcost.syntax import parse
 from tolcost.syntax.resolve import resolve
+from tolcost.syntax.scopes import signatures
 from tolcost.syntax.tree import Program, Use
 
 T = TypeVar("T")
@@ -75,7 +76,8 @@ def read_program(source: Source) -> Parsed:
     """Parse a program and check its names; all mistakes found are reported together."""
     program = parse(source)
     library = _library(program)
-    problems = tuple(d for d in resolve(program, library) if d.severity == "error")
+    known = {name: signature for file in library for name, signature in signatures(file).items()}
+    problems = tuple(d for d in resolve(program, known) if d.severity == "error")
     if problems:
         raise Rejected(*problems)
     return Parsed(source, program, library)
@@ -100,9 +102,7 @@ def _used(name: str, statement: Use) -> Program:
 def lower(parsed: Parsed, given: Mapping[str, Argument] | None = None, name: str | None = None) -> Elaborated:
     """Lower a program to atoms, with what is given of its inputs."""
     title = name or parsed.source.name.rsplit("/", 1)[-1].removesuffix(".tol")
-    elaborated = with_deep_stack(
-        lambda: elaborate(parsed.program, given, name=title, library=parsed.library)
-    )
+    elaborated = with_deep_stack(lambda: elaborate(parsed.program, given, name=title, library=parsed.library))
     verify(elaborated.program)
     return elaborated
 

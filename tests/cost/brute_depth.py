@@ -63,9 +63,10 @@ class _Walk:
 
     def fold(self, node: Fold, start: int, values: Mapping[Symbol, int], env: Env) -> int:
         steps = _steps(node, values)
-        element = tree_element(node, {}) if self.trees else None
+        element = tree_element(node, dict(node.body.bindings)) if self.trees else None
         if element is not None:
-            leaves = [self.of(element, inner, env) for inner in steps]
+            as_result = Block(node.body.bindings, element)
+            leaves = [self.block(as_result, inner, {**env, node.accumulator: 0}) for inner in steps]
             return max(start, *leaves) + ceil_log2(len(steps) + 1)
         depth = start
         for inner in steps:

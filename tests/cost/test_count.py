@@ -10,7 +10,6 @@ from tests.cost import programs
 from tests.cost.brute import brute
 from tests.cost.programs import (
     R0,
-    A,
     X,
     apply,
     block,
@@ -26,7 +25,7 @@ from tests.cost.programs import (
     select,
 )
 from tolcost.algebra import Symbol, coordinate, evaluate, ge, to_text
-from tolcost.atoms.nodes import Input, Node, Program, Var
+from tolcost.atoms.nodes import Node, Program, Var
 from tolcost.cost import Counts, count
 from tolcost.cost.formulas import line_of
 
@@ -186,13 +185,6 @@ def test_nested_loops_300_deep():
     for _ in range(300):
         value = fold([coordinate("i", 2)], [n * 0 + 2], Var("acc", R0), number(0), value)
     assert count(program(value)).eops == 2**300
-
-
-def test_an_unused_input_is_not_read():
-    from tolcost.cost import traffic
-
-    spare = Input("spare", programs.tensor("R", m))
-    assert traffic(program(member(A, n, k), inputs=(A, spare))).read == {"R": 4 * n * k}
 
 
 def test_reference_interpreter_agrees():

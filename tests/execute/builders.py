@@ -51,7 +51,9 @@ def tol(name: str, space: str, *shape: Poly | int) -> Input:
 
 
 def num(value: Constant | int, space: str = "R") -> Number:
-    return Number(const(value) if isinstance(value, int) and not isinstance(value, bool) else value, scalar(space))
+    return Number(
+        const(value) if isinstance(value, int) and not isinstance(value, bool) else value, scalar(space)
+    )
 
 
 def table(values: Sequence[Constant | int], space: str, *shape: int) -> Table:
@@ -127,7 +129,9 @@ def fold(
     return Fold(tuple(the_symbol(c) for c in coords), lengths, acc, start, as_block(body), type_ or acc.type)
 
 
-def total(coords: Sequence[Poly], extents: Sequence[Poly | int], element: Node, function: str = "add") -> Fold:
+def total(
+    coords: Sequence[Poly], extents: Sequence[Poly | int], element: Node, function: str = "add"
+) -> Fold:
     space = element.type[0].space
     acc = Var("acc", element.type)
     start = {"add": 0, "mul": 1, "max": -9, "min": 9, "and": True, "or": False, "xor": False}[function]
@@ -157,7 +161,9 @@ def filtered(value: Node, mask: Node, name: str = "z") -> Filter:
     return Filter(value, mask, the_symbol(count), types)
 
 
-def program(*outputs: Node, inputs: Sequence[Input] = (), bindings: Sequence[tuple[Var, Node]] = ()) -> Program:
+def program(
+    *outputs: Node, inputs: Sequence[Input] = (), bindings: Sequence[tuple[Var, Node]] = ()
+) -> Program:
     named = tuple(Output(f"y{k}" if k else "y", node) for k, node in enumerate(outputs))
     symbols: dict[Symbol, None] = {}
     for needed in inputs:

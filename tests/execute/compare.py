@@ -8,7 +8,9 @@ from tolcost.atoms.nodes import Program
 from tolcost.execute import Execution, run_reference, run_vectorised
 
 
-def same_both_ways(program: Program, inputs: dict, dims: dict | None = None, rtol: float = 1e-12) -> Execution:
+def same_both_ways(
+    program: Program, inputs: dict, dims: dict | None = None, rtol: float = 1e-12
+) -> Execution:
     slow = run_reference(program, inputs, dims)
     fast = run_vectorised(program, inputs, dims)
     assert fast.counts == slow.counts
@@ -30,4 +32,6 @@ def assert_same(found: np.ndarray, expected: np.ndarray, rtol: float) -> None:
     elif found.dtype.kind in "fc":
         np.testing.assert_allclose(found, expected, rtol=rtol, atol=rtol)
     else:
-        np.testing.assert_allclose(found.astype(np.float64), expected.astype(np.float64), rtol=rtol, atol=rtol)
+        np.testing.assert_allclose(
+            found.astype(np.float64), expected.astype(np.float64), rtol=rtol, atol=rtol
+        )

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from tolcost.algebra.clips import relu
 from tolcost.algebra.intervals import numerator_range
 from tolcost.algebra.poly import ONE, UNIT, ZERO, Poly, as_poly, atom, product_of, scale
-from tolcost.algebra.symbols import Floor, Symbol
+from tolcost.algebra.symbols import Floor, Relu, Symbol
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,19 @@ def _tightened(p: Poly) -> Poly:
         return as_poly(max(-1, min(1, terms.get(UNIT, 0))))
     if common > 1 or p.den > 1:
         p = Poly({mono: coef // common for mono, coef in terms.items() if coef // common})
-    return _without_floor(p) if p.height else p
+    return _without_clip(_without_floor(p)) if p.height else p
+
+
+def _without_clip(p: Poly) -> Poly:
+    """Rewrite ``relu(a) + r >= 0`` as ``a + r >= 0`` where r < 0, and the same with a minus."""
+    clips = [(g, coef) for mono, coef in p.terms.items() for g in mono if isinstance(g, Relu)]
+    if len(clips) != 1 or (clips[0][0],) not in p.terms:
+        return p
+    clip, coef = clips[0]
+    rest = p - scale(atom(clip), coef)
+    low, high = numerator_range(rest)
+    needed = high is not None and high < 0 if coef > 0 else low is not None and low >= 0
+    return _tightened(rest + scale(clip.p, coef)) if needed else p
 
 
 def _without_floor(p: Poly) -> Poly:
@@ -122,7 +134,9 @@ def eq(p: Poly | int) -> Cond:
         common = -common
     value = Poly({mono: coef // common for mono, coef in value.terms.items()})
     low, high = numerator_range(value)
-    return FALSE if (low is not None and low > 0) or (high is not None and high < 0) else Eq(value)
+    if (low is not None and low > 0) or (high is not None and high < 0):
+        return FALSE
+    return ge(-value) if low == 0 else ge(value) if high == 0 else Eq(value)
 
 
 def le(a: Poly | int, b: Poly | int) -> Cond:

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tolcost.algebra.errors import NotInteger, UnboundSymbol
-from tolcost.algebra.poly import Poly, as_poly
+from tolcost.algebra.numeric_sums import Loops, sum_of_numbers
+from tolcost.algebra.poly import Poly, as_poly, coordinate, the_symbol
+from tolcost.algebra.substitute import substitute
 from tolcost.algebra.symbols import Floor, Generator, Relu, Sum, Symbol
 
 if TYPE_CHECKING:
     from tolcost.algebra.vectorised import Ints
 
 Values = Mapping[Symbol, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """Values of symbols, of the generators met so far, and what is left to spend on loops."""
+
+    values: Values
+    loops: Loops
+    done: dict[Generator, int] = field(default_factory=dict)
 
 
 def evaluate(p: Poly | int, values: Values) -> int:
@@ -23,7 +35,12 @@ def evaluate(p: Poly | int, values: Values) -> int:
     >>> evaluate((n * n) // 3, {the_symbol(n): 5})
     8
     """
-    return _value(as_poly(p), values, {})
+    return value_at(as_poly(p), values, Loops())
+
+
+def value_at(p: Poly, values: Values, loops: Loops) -> int:
+    """Give the value at a point, with what is left to spend on loops."""
+    return _value(p, _Point(values, loops))
 
 
 def evaluate_many(p: Poly | int, values: Mapping[Symbol, Sequence[int]]) -> Ints:
@@ -41,16 +58,16 @@ def evaluate_many(p: Poly | int, values: Mapping[Symbol, Sequence[int]]) -> Ints
 
 def generator_value(generator: Generator, values: Values) -> int:
     """Give the value of one generator at a point."""
-    return _generator_value(generator, values, {})
+    return _generator_value(generator, _Point(values, Loops()))
 
 
-def _value(p: Poly, values: Values, done: dict[Generator, int]) -> int:
-    total = 0
+def _value(p: Poly, point: _Point) -> int:
+    total, done = 0, point.done
     for mono, coef in p.terms.items():
         for generator in mono:
             known = done.get(generator)
             if known is None:
-                known = done[generator] = _generator_value(generator, values, done)
+                known = done[generator] = _generator_value(generator, point)
             coef *= known
         total += coef
     if p.den == 1:
@@ -61,20 +78,30 @@ def _value(p: Poly, values: Values, done: dict[Generator, int]) -> int:
     return result
 
 
-def _generator_value(generator: Generator, values: Values, done: dict[Generator, int]) -> int:
+def _generator_value(generator: Generator, point: _Point) -> int:
     match generator:
         case Symbol():
-            if generator not in values:
+            if generator not in point.values:
                 raise UnboundSymbol(generator)
-            return int(values[generator])
+            return int(point.values[generator])
         case Floor(p=p, q=q):
-            divisor = _value(q, values, done)
+            divisor = _value(q, point)
             if divisor < 1:
                 raise NotInteger(f"a divisor, {q}, is {divisor} at this point; it must be at least 1")
-            return _value(p, values, done) // divisor
+            return _value(p, point) // divisor
         case Relu(p=p):
-            return max(_value(p, values, done), 0)
+            return max(_value(p, point), 0)
         case Sum(body=body, symbol=symbol, lo=lo, hi=hi):
-            from tolcost.algebra.numeric_sums import sum_numerically
+            return _sum_value(body, symbol, _value(lo, point), _value(hi, point), point)
 
-            return sum_numerically(body, symbol, _value(lo, values, done), _value(hi, values, done), values)
+
+def _sum_value(body: Poly, symbol: Symbol, lo: int, hi: int, point: _Point) -> int:
+    """Put the numbers in and sum: what has no closed form in symbols often has one in numbers."""
+    if hi < lo:
+        return 0
+    binder = coordinate("x", hi, lo)
+    given: dict[Symbol, Poly | int] = {symbol: binder}
+    for other in body.free:
+        if other is not symbol:
+            given[other] = _generator_value(other, point)
+    return sum_of_numbers(substitute(body, given), the_symbol(binder), lo, hi, point.loops)

@@ -46,8 +46,8 @@ def above(goal: Poly, known: Known, fuel: Fuel, uses: int = 2) -> bool:
     if not fuel.burn():
         return False
     verdict = obvious(goal)
-    if verdict is not None:
-        return verdict
+    if verdict is not None:  # what is known may still contradict itself, then anything holds
+        return verdict or _by_known(goal, known, fuel, uses)
     return (
         _by_known(goal, known, fuel, uses)
         or _by_ends(goal, known, fuel, uses)
@@ -118,13 +118,12 @@ def _multipliers(goal: Poly, fact: Poly) -> list[Poly]:
     """Non-negative factors with which the fact cancels one negative term of the goal."""
     found: dict[Poly, None] = {}
     for mono, coef in goal.terms.items():
-        if coef > 0 or not mono:
+        if coef > 0:
             continue
         for other, against in fact.terms.items():
-            if against < 0 and other:
-                left = _quotient(mono, other)
-                if left is not None:
-                    found[poly({left: coef * fact.den}, against * goal.den * -1) * -1] = None
+            left = _quotient(mono, other) if against < 0 and len(other) <= len(mono) else None
+            if left is not None and (other or not mono):
+                found[poly({left: -coef * fact.den}, -against * goal.den)] = None
     return list(found)
 
 

@@ -5,16 +5,30 @@ The loop is bounded; a sum that would need more raises ``AlgebraBudget``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 
 from tolcost.algebra.errors import AlgebraBudget
-from tolcost.algebra.faulhaber import affine_parts, antidifference
-from tolcost.algebra.poly import Poly, const, coordinate, poly, powers_of, the_symbol
-from tolcost.algebra.substitute import substitute
-from tolcost.algebra.symbols import Floor, Sum, Symbol
+from tolcost.algebra.faulhaber import affine_parts
+from tolcost.algebra.poly import Poly
+from tolcost.algebra.sums import total
+from tolcost.algebra.symbols import Floor, Generator, Sum, Symbol
 
 MAX_LOOP = 10_000_000
-_SHORT = 64
+_SHORT = 32
+_BLOCK = 1 << 16
+
+
+@dataclass(slots=True)
+class Loops:
+    """How many terms may still be added one by one."""
+
+    left: int = MAX_LOOP
+
+    def take(self, count: int) -> None:
+        """Take this many."""
+        self.left -= count
+        if self.left < 0:
+            raise AlgebraBudget(f"a sum without a closed form has more than {MAX_LOOP} terms")
 
 
 def floor_sum(count: int, slope: int, offset: int, divisor: int) -> int:
@@ -23,66 +37,82 @@ def floor_sum(count: int, slope: int, offset: int, divisor: int) -> int:
     >>> floor_sum(10, 3, 1, 4) == sum((3 * x + 1) // 4 for x in range(10))
     True
     """
-    total, sign = 0, 1
+    result = 0
     while count > 0:
-        total += sign * ((slope // divisor) * (count * (count - 1) // 2) + (offset // divisor) * count)
+        result += (slope // divisor) * (count * (count - 1) // 2) + (offset // divisor) * count
         slope, offset = slope % divisor, offset % divisor
-        top = slope * count + offset
-        if top < divisor:
-            break
-        # Count the lattice points column by column instead: the roles of the two steps exchange.
-        count, offset = divmod(top, divisor)
+        # What is left counts lattice points below a line: count them the other way round.
+        count, offset = divmod(slope * count + offset, divisor)
         slope, divisor = divisor, slope
-    return total
+    return result
 
 
-def sum_numerically(body: Poly, x: Symbol, lo: int, hi: int, values: Mapping[Symbol, int]) -> int:
-    """Sum of a body whose other symbols all have values."""
+def sum_of_numbers(body: Poly, x: Symbol, lo: int, hi: int, loops: Loops) -> int:
+    """Sum of a body in which x is the only symbol.
+
+    >>> from tolcost.algebra.poly import coordinate, the_symbol
+    >>> i = coordinate("i", 10**12)
+    >>> sum_of_numbers(355 * i // 1131, the_symbol(i), 1, 10**12, Loops())
+    156940760388933687002830
+    """
     if hi < lo:
         return 0
-    given = {s: const(values[s]) for s in body.free if s is not x and s in values}
-    turn = coordinate("x", const(hi), const(lo))
-    inside = substitute(body, {**given, x: turn})
     if hi - lo < _SHORT:
-        return _loop(inside, the_symbol(turn), lo, hi, values)
-    return _closed(inside, the_symbol(turn), lo, hi, values)
+        return _loop(body, x, lo, hi, loops)
+    closed = total(body, [(x, lo, hi)])
+    parts = 0
+    for mono, coef in closed.terms.items():
+        parts += coef if not mono else coef * _product(mono, loops)
+    return parts // closed.den
 
 
-def _closed(body: Poly, x: Symbol, lo: int, hi: int, values: Mapping[Symbol, int]) -> int:
-    from tolcost.algebra.faulhaber import sum_range
-
-    result = sum_range(body, x, const(lo), const(hi))
-    total = 0
-    for mono, coef in result.terms.items():
-        match mono:
-            case ():
-                total += coef
-            case (Sum() as left,):
-                total += coef * _remaining(left, values)
-            case _:
-                raise AlgebraBudget("a sum does not come down to numbers")
-    return total // result.den
+def _product(generators: tuple[Generator, ...], loops: Loops) -> int:
+    result = 1
+    for generator in generators:
+        if not isinstance(generator, Sum) or generator.free:
+            raise AlgebraBudget("a sum does not come down to numbers")
+        result *= _last_resort(generator, loops)
+    return result
 
 
-def _remaining(left: Sum, values: Mapping[Symbol, int]) -> int:
+def _last_resort(left: Sum, loops: Loops) -> int:
     """Sum what has no closed form even in numbers."""
-    lo, hi = left.lo.constant, left.hi.constant
-    if lo is None or hi is None:
-        raise AlgebraBudget("a sum does not come down to numbers")
-    return _loop(left.body, left.symbol, lo, hi, values)
-
-
-def _loop(body: Poly, x: Symbol, lo: int, hi: int, values: Mapping[Symbol, int]) -> int:
     from tolcost.algebra.evaluate import evaluate
 
-    if hi - lo >= MAX_LOOP:
-        raise AlgebraBudget(f"a sum without a closed form has more than {MAX_LOOP} terms")
-    inner = dict(values)
-    total = 0
-    for value in range(lo, hi + 1):
-        inner[x] = value
-        total += evaluate(body, inner)
-    return total
+    lo, hi = evaluate(left.lo, {}), evaluate(left.hi, {})
+    by_steps = _by_euclid(left.body, left.symbol, lo, hi)
+    return _loop(left.body, left.symbol, lo, hi, loops) if by_steps is None else by_steps
 
 
-__all__ = ["Floor", "affine_parts", "antidifference", "floor_sum", "poly", "powers_of", "sum_numerically"]
+def _by_euclid(body: Poly, x: Symbol, lo: int, hi: int) -> int | None:
+    """Add up floors of linear arguments, if the body is nothing else."""
+    result = 0
+    for mono, coef in body.terms.items():
+        floor = mono[0] if len(mono) == 1 else None
+        parts = affine_parts(floor.p, x) if isinstance(floor, Floor) else None
+        if parts is None or not isinstance(floor, Floor):
+            return None
+        slope, offset, divisor = parts[0].constant, parts[1].constant, floor.q.constant
+        if slope is None or offset is None or divisor is None or slope < 0:
+            return None
+        result += coef * floor_sum(hi - lo + 1, slope, slope * lo + offset, divisor)
+    return result // body.den
+
+
+def _loop(body: Poly, x: Symbol, lo: int, hi: int, loops: Loops) -> int:
+    from tolcost.algebra.evaluate import value_at
+
+    loops.take(hi - lo + 1)
+    if hi - lo < _BLOCK // 64 or any(isinstance(g, Sum) for mono in body.terms for g in mono):
+        return sum(value_at(body, {x: value}, loops) for value in range(lo, hi + 1))
+    return _vectorised_loop(body, x, lo, hi)
+
+
+def _vectorised_loop(body: Poly, x: Symbol, lo: int, hi: int) -> int:
+    from tolcost.algebra.evaluate import evaluate_many
+
+    result = 0
+    for start in range(lo, hi + 1, _BLOCK):
+        values = evaluate_many(body, {x: range(start, min(start + _BLOCK, hi + 1))})
+        result += sum(values.tolist())
+    return result

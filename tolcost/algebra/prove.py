@@ -145,7 +145,7 @@ def _solved(p: Poly, facts: Facts) -> tuple[Poly, tuple[Poly, ...]]:
             known += (f, -f)
             continue
         symbol, value = solution
-        known += _old_bounds(symbol, value)
+        known += _old_bounds(symbol, value) + _bounded_by(symbol, p)
         p, *rest = (substitute(x, {symbol: value}) for x in (p, *known, *equal))
         known, equal = rest[: len(known)], rest[len(known) :]
     return p, tuple(f for f in known if f.constant is None)
@@ -169,3 +169,14 @@ def _old_bounds(symbol: Symbol, value: Poly) -> list[Poly]:
     """What the bounds of a symbol say about the value it is replaced by."""
     low = [] if symbol.lo is None else [value - symbol.lo]
     return low if symbol.hi is None else [*low, symbol.hi - value]
+
+
+def _bounded_by(symbol: Symbol, p: Poly) -> list[Poly]:
+    """State the bounds of coordinates that mention a symbol, so that they survive its replacement."""
+    found = []
+    for other in sorted(p.free, key=lambda s: s.key):
+        if other.lo is not None and symbol in other.lo.free:
+            found.append(atom(other) - other.lo)
+        if other.hi is not None and symbol in other.hi.free:
+            found.append(other.hi - atom(other))
+    return found

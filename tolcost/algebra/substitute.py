@@ -16,10 +16,12 @@ from tolcost.algebra.poly import (
     Poly,
     Terms,
     as_poly,
+    coordinate,
     multiply,
     poly,
     product_of,
     scale,
+    the_symbol,
     total_of,
 )
 from tolcost.algebra.symbols import Floor, Generator, Relu, Sum, Symbol
@@ -68,14 +70,19 @@ def _replaced(generator: Generator, given: dict[Symbol, Poly], done: dict[Genera
 
 
 def _sum_replaced(generator: Sum, given: dict[Symbol, Poly], done: dict[Generator, Poly]) -> Poly:
-    """Sum again over a new binder: what is put in may itself contain the old one."""
-    from tolcost.algebra.poly import coordinate, the_symbol
+    """Sum over a new binder: what is put in may itself contain the old one.
+
+    Only numbers can turn a sum without a closed form into one that has one.
+    """
+    from tolcost.algebra.faulhaber import opaque_sum
     from tolcost.algebra.sums import sum_over
 
     lo, hi = _substitute(generator.lo, given, done), _substitute(generator.hi, given, done)
     binder = coordinate("_", hi, lo)
     inner = {**given, generator.symbol: binder}
-    return sum_over(_substitute(generator.body, inner, {}), the_symbol(binder), lo, hi)
+    body = _substitute(generator.body, inner, {})
+    numbers = any(given[s].constant is not None for s in generator.free if s in given)
+    return (sum_over if numbers else opaque_sum)(body, the_symbol(binder), lo, hi)
 
 
 def map_generators(p: Poly, change: Callable[[Generator], Poly | None]) -> Poly:

@@ -9,23 +9,35 @@ a clip.  Clips in the summand split the range.  Short constant ranges are writte
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from tolcost.algebra.bounding import Competing, bounds_on, dominating
 from tolcost.algebra.cases import Atoms, signed_cases
-from tolcost.algebra.clips import maximum, minimum
-from tolcost.algebra.conditions import Cond, Eq, Ge, Truth, conj, eq, ge, indicator, map_cond
+from tolcost.algebra.clips import maximum, minimum, relu
+from tolcost.algebra.conditions import Cond, Eq, Ge, Truth, conj, eq, ge, indicator, map_cond, symbols_of_cond
 from tolcost.algebra.errors import AlgebraBudget
-from tolcost.algebra.faulhaber import affine_parts, common_period, sum_range
+from tolcost.algebra.faulhaber import affine_parts, common_period, opaque_sum, sum_range
 from tolcost.algebra.floors import floordiv, mod
 from tolcost.algebra.gates import clipped_sum, gated, tidied
-from tolcost.algebra.poly import ZERO, Poly, as_poly, coordinate, poly, scale, the_symbol, total_of
+from tolcost.algebra.poly import (
+    ZERO,
+    Poly,
+    Terms,
+    as_poly,
+    coordinate,
+    multiply,
+    poly,
+    scale,
+    the_symbol,
+    total_of,
+)
 from tolcost.algebra.prove import prove
 from tolcost.algebra.substitute import replace_generator, substitute
 from tolcost.algebra.symbols import Floor, Generator, Relu, Sum, Symbol
 
 _MAX_ENUMERATED = 64
-_MAX_PIECES = 4_000
+_MAX_WORK = 20_000
+_MAX_TERMS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +59,21 @@ class _Problem:
     facts: tuple[Cond, ...]
 
 
+class _NoClosedForm(Exception):
+    """The coordinates cannot all be removed, or not at a reasonable size."""
+
+
 @dataclass(slots=True)
 class _Work:
-    """How much splitting may still happen."""
+    """How much may still be done for one sum, counted in terms looked at."""
 
-    pieces: int = field(default=_MAX_PIECES)
+    left: int = _MAX_WORK
 
-    def step(self) -> None:
-        """Take one piece."""
-        self.pieces -= 1
-        if self.pieces < 0:
-            raise AlgebraBudget("a sum splits into too many pieces")
+    def step(self, body: Poly) -> None:
+        """Take up a problem with this summand."""
+        self.left -= 1 + len(body.terms)
+        if self.left < 0 or len(body.terms) > _MAX_TERMS:
+            raise _NoClosedForm
 
 
 def total(
@@ -68,19 +84,22 @@ def total(
 ) -> Poly:
     """Sum over nested ranges, inner ones last, where all guards hold; an empty range gives 0.
 
+    Facts are about what is not summed over; a condition on a coordinate is a guard.
+
     >>> from tolcost.algebra.poly import coordinate, length, the_symbol
     >>> n = length("n"); i = coordinate("i", n); j = coordinate("j", i)
     >>> total(1, [(the_symbol(i), 1, n), (the_symbol(j), 1, i)])
     n*(n + 1)/2
     """
     summand, ranges, guard = _own_symbols(as_poly(body), over, conj(*guards))
-    work = _Work()
+    summed = {symbol for symbol, _, _ in over}
+    known = tuple(fact for fact in facts if not symbols_of_cond(fact) & summed)
     parts = []
     for atoms, times in signed_cases(guard).items():
         ordered = tuple(sorted(atoms, key=lambda a: (isinstance(a, Ge), a.p.key)))
-        part = _by_components(_Problem(summand, ranges, ordered, tuple(facts)), work)
+        part = _by_components(_Problem(summand, ranges, ordered, known))
         parts.append(scale(part, times))
-    return tidied(total_of(parts), tuple(facts))
+    return tidied(total_of(parts), known)
 
 
 def sum_over(body: Poly, symbol: Symbol, lo: Poly, hi: Poly) -> Poly:
@@ -105,7 +124,7 @@ def _own_symbols(
     return body, tuple(ranges), guard
 
 
-def _by_components(problem: _Problem, work: _Work) -> Poly:
+def _by_components(problem: _Problem) -> Poly:
     """Remove one group of connected coordinates after another."""
     body, left, atoms = problem.body, problem.ranges, problem.atoms
     while left:
@@ -114,8 +133,40 @@ def _by_components(problem: _Problem, work: _Work) -> Poly:
         atoms = tuple(a for a in atoms if not a.p.free & group)
         inner = tuple(r for r in left if r.symbol in group)
         left = tuple(r for r in left if r.symbol not in group)
-        body = _eliminate(_Problem(body, inner, mine, problem.facts), work)
+        body = _removed(_Problem(body, inner, mine, problem.facts))
     return gated(body, atoms, problem.facts)
+
+
+def _removed(problem: _Problem) -> Poly:
+    """Remove all coordinates; parts of the summand without a closed form stay sums."""
+    try:
+        return _eliminate(problem, _Work())
+    except (_NoClosedForm, AlgebraBudget):
+        pass
+    symbols = frozenset(r.symbol for r in problem.ranges)
+    rows: dict[frozenset[Generator], Terms] = {}
+    for mono, coef in problem.body.terms.items():
+        hard = frozenset(g for g in mono if not isinstance(g, Symbol) and g.free & symbols)
+        rows.setdefault(hard, {})[mono] = coef
+    if len(rows) < 2:
+        return _unevaluated(problem)
+    parts = (poly(terms, problem.body.den) for terms in rows.values())
+    return total_of(_removed(_Problem(part, problem.ranges, problem.atoms, problem.facts)) for part in parts)
+
+
+def _unevaluated(problem: _Problem) -> Poly:
+    """Leave everything as sums inside sums, with the conditions in the summand."""
+    body = problem.body
+    for a in problem.atoms:
+        body = multiply(body, indicator(a, problem.facts))
+    body = tidied(body, problem.facts)
+    for r in reversed(problem.ranges):
+        body = opaque_sum(body, r.symbol, r.lo, r.hi) if r.symbol in body.free else _repeated(body, r)
+    return body
+
+
+def _repeated(body: Poly, r: Range) -> Poly:
+    return multiply(body, relu(r.hi - r.lo + 1))
 
 
 def _connected(ranges: tuple[Range, ...], atoms: Atoms, body: Poly) -> frozenset[Symbol]:
@@ -133,8 +184,8 @@ def _connected(ranges: tuple[Range, ...], atoms: Atoms, body: Poly) -> frozenset
 
 
 def _eliminate(problem: _Problem, work: _Work) -> Poly:
-    """Remove all coordinates."""
-    work.step()
+    """Remove all coordinates, or raise ``_NoClosedForm``."""
+    work.step(problem.body)
     pruned = _pruned(problem)
     if pruned is None:
         return ZERO
@@ -325,6 +376,8 @@ def _by_bounds(problem: _Problem, r: Range, work: _Work) -> Poly:
     left = tuple(o for o in problem.ranges if o is not r)
     outer = _Problem(body, left, others, problem.facts)
     remaining = frozenset(o.symbol for o in left)
+    if remaining and found.unused:
+        raise _NoClosedForm
     return total_of(
         _between(outer, x, piece, work)
         for piece in dominating(found, remaining, problem.facts + others)
@@ -346,8 +399,12 @@ def _between(outer: _Problem, x: Symbol, piece: Competing, work: _Work) -> Poly:
     verdict = prove(ge(count), known)
     if verdict is False:
         return ZERO
-    if verdict:
-        return _eliminate(_with(there, sum_range(there.body, x, lo, hi)), work)
-    if count.free & {r.symbol for r in there.ranges}:
-        return _eliminate(_with(there, sum_range(there.body, x, lo, hi), ge(count)), work)
-    return _eliminate(_with(there, clipped_sum(there.body, x, lo, hi, known)), work)
+    remaining = frozenset(r.symbol for r in there.ranges)
+    if verdict or count.free & remaining:
+        summed = sum_range(there.body, x, lo, hi)
+    else:
+        summed = clipped_sum(there.body, x, lo, hi, known)
+    if any(isinstance(g, Sum) and g.free & remaining for mono in summed.terms for g in mono):
+        raise _NoClosedForm
+    bound = (ge(count),) if not verdict and count.free & remaining else ()
+    return _eliminate(_with(there, summed, *bound), work)

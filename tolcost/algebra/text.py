@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth
 from tolcost.algebra.errors import AlgebraBudget
@@ -22,6 +23,14 @@ _BINDERS = "ijklpqrstuvw"
 Names = Mapping[Symbol, str]
 
 
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """The names to show, and the generators written so far: large results repeat them a lot."""
+
+    names: Names
+    done: dict[Generator, str] = field(default_factory=dict)
+
+
 def to_text(p: Poly | int, names: Names | None = None) -> str:
     """Give the text form: the shorter of sum and product.
 
@@ -31,21 +40,24 @@ def to_text(p: Poly | int, names: Names | None = None) -> str:
     ('n*(n + 1)/2', '2*n + 4', 'floor((n + 1)/2) - m')
     """
     value = as_poly(p)
-    given = display_names(value.free) if names is None else names
-    flat = _sum_text(value, given)
-    if len(value.terms) < 2:
+    return _shorter(value, _Writer(display_names(value.free) if names is None else names))
+
+
+def _shorter(p: Poly, writer: _Writer) -> str:
+    flat = _sum_text(p, writer)
+    if len(p.terms) < 2:
         return flat
-    split = factored(value)
+    split = factored(p)
     if not split.monomial and sum(times for _, times in split.factors) < 2:
         return flat
-    product = _product_text(split, given)
+    product = _product_text(split, writer)
     return product if len(product) < len(flat) else flat
 
 
 def factor_text(p: Poly | int) -> str:
     """Give the text form as a product."""
     value = as_poly(p)
-    return _product_text(factored(value), display_names(value.free))
+    return _product_text(factored(value), _Writer(display_names(value.free)))
 
 
 def display_names(symbols: Iterable[Symbol]) -> dict[Symbol, str]:
@@ -84,7 +96,7 @@ def _number(value: int) -> str:
     return str(value)
 
 
-def _sum_text(p: Poly, names: Names) -> str:
+def _sum_text(p: Poly, writer: _Writer) -> str:
     order = display_order(p)
     if not order:
         return "0"
@@ -95,29 +107,29 @@ def _sum_text(p: Poly, names: Names) -> str:
     text = ""
     for mono in order:
         coef = p.terms[mono]
-        term = _term(abs(coef), mono, names)
+        term = _term(abs(coef), mono, writer)
         text += (" - " if coef < 0 else " + ") + term if text else ("-" if coef < 0 else "") + term
     if p.den == 1:
         return text
     return (f"({text})" if len(order) > 1 else text) + f"/{_number(p.den)}"
 
 
-def _term(number: int, mono: Monomial, names: Names) -> str:
+def _term(number: int, mono: Monomial, writer: _Writer) -> str:
     if mono == UNIT:
         return _number(number)
     factors = [_number(number)] if number != 1 else []
     for generator in sorted(set(mono), key=lambda g: g.key):
         times = mono.count(generator)
-        factors.append(_generator(generator, names) + (f"**{times}" if times > 1 else ""))
+        factors.append(_generator(generator, writer) + (f"**{times}" if times > 1 else ""))
     return "*".join(factors)
 
 
-def _product_text(split: Factored, names: Names) -> str:
+def _product_text(split: Factored, writer: _Writer) -> str:
     factors = []
     if split.monomial:
-        factors.append(_term(1, split.monomial, names))
+        factors.append(_term(1, split.monomial, writer))
     for factor, times in split.factors:
-        factors.append(f"({_sum_text(factor, names)})" + (f"**{times}" if times > 1 else ""))
+        factors.append(f"({_sum_text(factor, writer)})" + (f"**{times}" if times > 1 else ""))
     number = abs(split.number)
     if number != 1 or not factors:
         factors.insert(0, _number(number))
@@ -125,18 +137,24 @@ def _product_text(split: Factored, names: Names) -> str:
     return text if split.den == 1 else f"{text}/{_number(split.den)}"
 
 
-def _generator(generator: Generator, names: Names) -> str:
+def _generator(generator: Generator, writer: _Writer) -> str:
+    if generator not in writer.done:
+        writer.done[generator] = _written(generator, writer)
+    return writer.done[generator]
+
+
+def _written(generator: Generator, writer: _Writer) -> str:
     match generator:
         case Symbol():
-            return quoted(names.get(generator, generator.name))
+            return quoted(writer.names.get(generator, generator.name))
         case Floor(p=p, q=q):
-            return f"floor({_divided(to_text(p, names))}/{_divided(to_text(q, names))})"
+            return f"floor({_divided(_shorter(p, writer))}/{_divided(_shorter(q, writer))})"
         case Relu(p=p):
-            return f"Max({to_text(p, names)}, 0)"
+            return f"Max({_shorter(p, writer)}, 0)"
         case Sum(body=body, symbol=symbol, lo=lo, hi=hi):
-            binder = binder_name(set(names.values()))
-            inner = {**names, symbol: binder}
-            return f"Sum({to_text(body, inner)}, ({binder}, {to_text(lo, names)}, {to_text(hi, names)}))"
+            binder = binder_name(set(writer.names.values()))
+            inner = _Writer({**writer.names, symbol: binder})
+            return f"Sum({_shorter(body, inner)}, ({binder}, {_shorter(lo, writer)}, {_shorter(hi, writer)}))"
 
 
 def binder_name(used: set[str]) -> str:

@@ -23,10 +23,12 @@ from tolcost.algebra import (
     to_text,
     total,
 )
+from tolcost.algebra.intervals import range_of
 from tolcost.algebra.poly import atom
 from tolcost.algebra.text import quoted
 
 _MOST_CANDIDATES = 6
+_MOST_TERMS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +130,21 @@ def latest(*depths: Depth, markers: frozenset[Symbol] = frozenset()) -> Depth:
     exact = all(depth.exact for depth in depths)
     kept: list[Poly] = []
     for candidate in (c for depth in depths for c in depth.candidates):
-        if not any(is_nonnegative(other - candidate) for other in kept):
-            kept = [other for other in kept if not is_nonnegative(candidate - other)]
+        if not any(_never_less(other, candidate) for other in kept):
+            kept = [other for other in kept if not _never_less(candidate, other)]
             kept.append(candidate)
     return Depth(tuple(_merged(kept, markers)), exact)
+
+
+def _never_less(a: Poly, b: Poly) -> bool:
+    """Whether ``a >= b`` is plain to see; a long proof is not worth one candidate less."""
+    difference = a - b
+    if difference.constant is not None:
+        return difference.constant >= 0
+    if len(difference.terms) <= _MOST_TERMS and difference.height <= 1:
+        return is_nonnegative(difference)
+    low = range_of(difference)[0]
+    return low is not None and low >= 0
 
 
 def _merged(candidates: list[Poly], markers: frozenset[Symbol]) -> list[Poly]:

@@ -16,6 +16,9 @@ from tolcost.algebra import (
     ONE,
     ZERO,
     AlgebraBudget,
+    Cond,
+    Eq,
+    Ge,
     Poly,
     Symbol,
     data_symbol,
@@ -150,7 +153,7 @@ class _Pass:
         waiting = [p - atom(marker) for p in step.candidates if marker in p.free]
         ready = tuple(p for p in step.candidates if marker not in p.free)
         if not waiting:
-            return self._latest(start, self._over(step, node))
+            return self._forgetful(node, start, step)
         each = waiting[0]
         for other in waiting[1:]:
             each = maximum(each, other)
@@ -161,6 +164,13 @@ class _Pass:
         first = self._over(Depth(ready), node)
         uneven = first.candidates != ready and each != ZERO
         return self._latest(chained, Depth(later(first, but_one).candidates, first.exact and not uneven))
+
+    def _forgetful(self, node: Fold, start: Depth, step: Depth) -> Depth:
+        """Give the depth of a fold whose step does not look at the accumulator: only the last counts."""
+        deepest = self._over(step, node)
+        if not is_nonnegative(product_of(node.extents) - 1):
+            return Depth(self._latest(start, deepest).candidates, False)
+        return Depth(deepest.candidates, deepest.exact and set(deepest.candidates) == set(step.candidates))
 
     def _steps(self, node: Fold, each: Poly) -> tuple[Poly, Poly, bool]:
         """Give the length of all steps, of all but one, and whether the latter is exact."""
@@ -182,14 +192,19 @@ class _Pass:
         both = self._latest(then, other)
         if set(then.candidates) == set(other.candidates):
             return both
-        markers = frozenset(self._accumulators.values())
         condition = decided_by(node)
-        marked = any(p.free & markers for p in (*then.candidates, *other.candidates))
-        if condition is None or marked or any(s.kind != "length" for s in symbols_of_cond(condition)):
+        if condition is None or not self._simple(condition, (*then.candidates, *other.candidates)):
             return Depth(both.candidates, False)
         holds = indicator(condition)
         chosen = holds * _one(then) + (1 - holds) * _one(other)
         return Depth((chosen,), then.exact and other.exact)
+
+    def _simple(self, condition: Cond, candidates: tuple[Poly, ...]) -> bool:
+        """Whether a choice is worth one exact expression: one comparison of lengths, plain sides."""
+        markers = frozenset(self._accumulators.values())
+        lengths = all(symbol.kind == "length" for symbol in symbols_of_cond(condition))
+        plain = all(p.height == 0 and not p.free & markers for p in candidates)
+        return isinstance(condition, Ge | Eq) and lengths and plain
 
 
 def _one(depth: Depth) -> Poly:

@@ -6,19 +6,11 @@ from tolcost.algebra import Poly, const, coordinate
 from tolcost.atoms.nodes import Lambda, Node, Part
 from tolcost.diagnostics import Span
 from tolcost.elaborate.context import Env, bind_data, fail
+from tolcost.elaborate.elements import element
 from tolcost.elaborate.folding import fold_static, integer_division
+from tolcost.elaborate.layout import build, grid, materialise
 from tolcost.elaborate.lengths import unify
-from tolcost.elaborate.shapes import (
-    build,
-    element,
-    first,
-    grid,
-    known,
-    materialise,
-    shape_of,
-    shape_text,
-    space_of,
-)
+from tolcost.elaborate.shapes import first, known, shape_of, shape_text, space_of
 from tolcost.elaborate.values import Data, Missing, Opaque, Pieces, Seq, Value, Vec, View, is_static
 from tolcost.elementary import FUNCTIONS
 from tolcost.spaces import join_spaces, kind_of
@@ -34,8 +26,12 @@ def apply(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value:
         if isinstance(a, Missing | Seq):
             materialise(env, a, span)
     if any(isinstance(a, Pieces) or (isinstance(a, Data) and len(a.node.type) > 1) for a in args):
-        fail("T0404", f"`{name}` applies to numbers, and this is a list", span,
-             hint="take a component first: x[1]'")
+        fail(
+            "T0404",
+            f"`{name}` applies to numbers, and this is a list",
+            span,
+            hint="take a component first: x[1]'",
+        )
     args = _entries_for_numbers(args)
     if all(not _is_tol(a) for a in args):
         return _apply_numbers(env, name, args, span)
@@ -124,7 +120,9 @@ def result_space(name: str, domain: str) -> str:
     return domain
 
 
-def static_node(name: str, args: tuple[Node, ...], space: str, span: Span, result: str | None = None) -> Lambda:
+def static_node(
+    name: str, args: tuple[Node, ...], space: str, span: Span, result: str | None = None
+) -> Lambda:
     """A function of static nodes: free."""
     return Lambda(name, args, space, (Part((), result or space),), "static", span)
 
@@ -138,12 +136,21 @@ def _apply_elementwise(env: Env, name: str, args: tuple[Value, ...], span: Span)
     if numbers is not None and any(isinstance(a, Vec) for a in args):
         loose = any(isinstance(a, Vec) and a.loose for a in args)
         bound = tuple(bind_data(env, a) for a in args)
-        return Vec(numbers, tuple(
-            _apply_numbers(env, name, _at(env, bound, tuple(const(n) for n in at), span), span)
-            for at in grid(numbers)), loose)
+        return Vec(
+            numbers,
+            tuple(
+                _apply_numbers(env, name, _at(env, bound, tuple(const(n) for n in at), span), span)
+                for at in grid(numbers)
+            ),
+            loose,
+        )
     if all(is_static(a) for a in args):
-        return View(shape, lambda at: _apply_numbers(env, name, _at(env, args, at, span), span), True,
-                    result_space(name, _domain(name, args)) if name != "/" else "Z")
+        return View(
+            shape,
+            lambda at: _apply_numbers(env, name, _at(env, args, at, span), span),
+            True,
+            result_space(name, _domain(name, args)) if name != "/" else "Z",
+        )
     return Data(_build(env, name, args, shape, span))
 
 
@@ -166,12 +173,15 @@ def common_shape(env: Env, name: str, args: tuple[Value, ...], span: Span) -> tu
     shape = shapes[0]
     for other in shapes[1:]:
         if len(other) != len(shape):
-            fail("T0307", f"`{name}` combines ToLs of equal shape, not {shape_text(shape)} with {shape_text(other)}",
-                 span, hint="map over one of them and index the other", definite=True)
+            fail(
+                "T0307",
+                f"`{name}` combines ToLs of equal shape, not {shape_text(shape)} with {shape_text(other)}",
+                span,
+                hint="map over one of them and index the other",
+                definite=True,
+            )
         shape = tuple(
             unify(env, a, b, f"`{name}` combines shapes {shape_text(shape)} and {shape_text(other)}", span)
             for a, b in zip(shape, other, strict=True)
         )
     return shape
-
-

@@ -6,14 +6,16 @@ fresh coordinates: a static result stays a formula, a data result becomes a Buil
 
 from __future__ import annotations
 
-
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from tolcost.algebra import Cond, Poly, const, coordinate, ge, substitute, substitute_cond, the_symbol
+from tolcost.algebra import Cond, Poly, const, coordinate, substitute, substitute_cond, the_symbol
 from tolcost.diagnostics import Span
-from tolcost.elaborate.context import Element, Env, Lazy, NeedsUnrolling, bind_data, fail, force
-from tolcost.elaborate.shapes import build, element, first, grid, known, materialise, shape_of
+from tolcost.elaborate.calls import arity, call_values, function_of, is_functional
+from tolcost.elaborate.context import Element, Env, Lazy, NeedsUnrolling, bind_data, fail
+from tolcost.elaborate.elements import element
+from tolcost.elaborate.evaluate import evaluate, form
+from tolcost.elaborate.layout import _unrolled, build, grid, inside, materialise, own_place
+from tolcost.elaborate.shapes import first, known, shape_of, space_of
 from tolcost.elaborate.values import Data, Seq, Value, Vec, View, is_static
 from tolcost.syntax import tree
 
@@ -21,7 +23,6 @@ UNROLL_LIMIT = 4096
 """The largest static domain that is taken entry by entry."""
 
 Names = dict[str, "Lazy | Value"]
-At = Callable[[Env, tuple[Value, ...]], Value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +36,15 @@ class Pattern:
     def bind(self, at: tuple[Value, ...], span: Span) -> Names:
         """The names with their coordinates."""
         if len(self.names) > len(at) or (self.rest is None and self.names and len(self.names) != len(at)):
-            fail("T0322", f"{len(self.names)} coordinate names for {len(at)} dimensions", self.span or span,
-                 hint="a bare name or *name takes any number of coordinates")
+            fail(
+                "T0322",
+                f"{len(self.names)} coordinate names for {len(at)} dimensions",
+                self.span or span,
+                hint="a bare name or *name takes any number of coordinates",
+            )
         bound: Names = dict(zip(self.names, at, strict=False))
         if self.rest is not None:
-            remaining = at[len(self.names):]
+            remaining = at[len(self.names) :]
             bound[self.rest] = Vec((len(remaining),), remaining, loose=True)
         return bound
 
@@ -53,12 +58,17 @@ def pattern_of(expr: tree.Expr | None) -> Pattern:
             return Pattern(rest=name, span=span)
         case tree.Bracket(items=items, span=span):
             names = [item.name for item in items if isinstance(item, tree.Name)]
-            rest = [item.value.name for item in items
-                    if isinstance(item, tree.Splice) and isinstance(item.value, tree.Name)]
+            rest = [
+                item.value.name
+                for item in items
+                if isinstance(item, tree.Splice) and isinstance(item.value, tree.Name)
+            ]
             last_is_rest = not rest or isinstance(items[-1], tree.Splice)
             if len(names) + len(rest) == len(items) and len(rest) <= 1 and last_is_rest:
                 return Pattern(tuple(names), rest[0] if rest else None, span)
-    fail("T0323", "the coordinates must be names: i, [i, j] or [n, *o]", expr.span)  # type: ignore[union-attr]
+        case _:
+            pass
+    fail("T0323", "the coordinates must be names: i, [i, j] or [n, *o]", expr.span)
 
 
 def hints(pattern: Pattern, rank: int) -> tuple[str, ...]:
@@ -72,14 +82,6 @@ def hints(pattern: Pattern, rank: int) -> tuple[str, ...]:
 def fresh(pattern: Pattern, shape: tuple[Poly, ...]) -> tuple[Poly, ...]:
     """Fresh coordinates for a shape."""
     return tuple(coordinate(name, d) for name, d in zip(hints(pattern, len(shape)), shape, strict=True))
-
-
-def inside(env: Env, shape: tuple[Poly, ...]) -> Env:
-    """The block under coordinates of a shape; inside it no length of the shape is 0."""
-    from tolcost.elaborate.lengths import decide
-
-    facts = [ge(d - 1) for d in shape if d.constant is None]
-    return env.child(scope=env.scope.inner(*(f for f in facts if isinstance(decide(env, f), type(f)))))
 
 
 # ---- map ---------------------------------------------------------------------------------
@@ -97,9 +99,6 @@ class Body:
 
     def at(self, env: Env, at: tuple[Value, ...]) -> Value:
         """The body's value at a coordinate, its bindings going to the block of ``env``."""
-        from tolcost.elaborate.calls import arity, call_values, function_of, is_functional
-        from tolcost.elaborate.expressions import evaluate
-
         item = Lazy("", env, lambda: element(env, self.over, at, self.span, checked=True))
         names = self.pattern.bind(at, self.span)
         inner = Env(env.context, env.scope, names, self.env, Element(item, at))
@@ -112,10 +111,9 @@ class Body:
         return first(evaluate(inner, self.expr))
 
 
+@form("map")
 def map_form(env: Env, expr: tree.Call) -> Value:
     """``map(t, f, iter)``."""
-    from tolcost.elaborate.expressions import evaluate
-
     if not 2 <= len(expr.args) <= 3:
         fail("T0203", f"`map` takes 2 to 3 arguments, not {len(expr.args)}", expr.span)
     outer = env.indexing(False)
@@ -161,7 +159,9 @@ def _nested(shape: tuple[int, ...], items: list[Value]) -> Vec | None:
     if len(inner) != 1 or None in inner:
         return None
     (rest,) = inner
-    return Vec((*shape, *(rest or ())), tuple(e for item in items if isinstance(item, Vec) for e in item.items))
+    return Vec(
+        (*shape, *(rest or ())), tuple(e for item in items if isinstance(item, Vec) for e in item.items)
+    )
 
 
 def _under_coordinates(env: Env, body: Body, shape: tuple[Poly, ...]) -> Value:
@@ -177,13 +177,15 @@ def _under_coordinates(env: Env, body: Body, shape: tuple[Poly, ...]) -> Value:
     return _static_view(env, body, shape, coords, value)
 
 
-def _static_view(env: Env, body: Body, shape: tuple[Poly, ...], coords: tuple[Poly, ...], value: Value) -> View:
+def _static_view(
+    env: Env, body: Body, shape: tuple[Poly, ...], coords: tuple[Poly, ...], value: Value
+) -> View:
     """A static map of symbolic lengths: its element at given coordinates, by substitution."""
     symbols = tuple(the_symbol(c) for c in coords)
     inner_shape = shape_of(env, value, body.span)
 
     def get(at: tuple[Value, ...]) -> Value:
-        outer, rest = at[: len(coords)], at[len(coords):]
+        outer, rest = at[: len(coords)], at[len(coords) :]
         if all(isinstance(a, Poly) for a in outer):
             swap = {s: a for s, a in zip(symbols, outer, strict=True) if isinstance(a, Poly)}
             if isinstance(value, Poly):
@@ -193,106 +195,4 @@ def _static_view(env: Env, body: Body, shape: tuple[Poly, ...], coords: tuple[Po
         again = body.at(env.child(scope=env.scope.inner()), outer)
         return element(env, again, rest, body.span, checked=True) if rest else again
 
-    from tolcost.elaborate.shapes import space_of
-
     return View((*shape, *inner_shape), get, True, space_of(value))
-
-
-def _unrolled(env: Env, at: At, shape: tuple[Poly, ...], place: int, span: Span) -> Value:
-    """Take one dimension of the domain entry by entry, because a table is looked up by it."""
-    from tolcost.elaborate.expressions import as_entry, join_values
-    from tolcost.elaborate.primitives import reshape_value
-
-    size = shape[place].constant
-    assert size is not None
-    rest = shape[:place] + shape[place + 1:]
-    slices = [bind_data(env, _slice_of(env, at, rest, place, const(k), span)) for k in range(1, size + 1)]
-    if not rest and all(not shape_of(env, s, span) for s in slices):
-        return Vec((size,), tuple(slices))
-    joined: Value | None = None
-    for piece in slices:
-        if not rest:
-            entry = as_entry(env, piece, span)
-        else:
-            whole = shape_of(env, piece, span)
-            entry = reshape_value(env, piece, (*whole[:place], const(1), *whole[place:]), span)
-        joined = entry if joined is None else join_values(env, joined, entry, place + 1, span)
-    assert joined is not None
-    return joined
-
-
-def _slice_of(env: Env, at: At, rest: tuple[Poly, ...], place: int, k: Poly, span: Span) -> Value:
-    """The map with one coordinate fixed."""
-    if not rest:
-        return at(env, (k,))
-    return lay(env, rest, lambda inner, coords: at(inner, (*coords[:place], k, *coords[place:])), span)
-
-
-def lay(env: Env, shape: tuple[Poly, ...], at: At, span: Span, names: tuple[str, ...] = ()) -> Value:
-    """A ToL of a shape whose elements a function gives, laid out by the program."""
-    hinted = names or tuple(f"i{n + 1}" for n in range(len(shape)))
-    coords = tuple(coordinate(name, d) for name, d in zip(hinted, shape, strict=True))
-    inner = inside(env, shape)
-    try:
-        node = materialise(inner, at(inner, coords), span)
-        return Data(build(coords, shape, inner.scope.block(node), span))
-    except NeedsUnrolling as needs:
-        return _unrolled(env, at, shape, own_place(needs, coords), span)
-
-
-def own_place(needs: NeedsUnrolling, coords: tuple[Poly, ...]) -> int:
-    """Which of our coordinates is to be taken entry by entry; if none, it is someone else's."""
-    for n, c in enumerate(coords):
-        if the_symbol(c) is needs.symbol:
-            return n
-    raise needs
-
-
-# ---- reduce ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Step:
-    """One step of a reduce: from an accumulator and a coordinate to the next accumulator."""
-
-    env: Env
-    over: Value
-    expr: tree.Expr
-    pattern: Pattern
-    span: Span
-
-    def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
-        """The next accumulator; bindings go to the block of ``env``."""
-        from tolcost.elaborate.calls import arity, call_values, function_of, is_functional
-
-        item = Lazy("", env, lambda: element(env, self.over, at, self.span, checked=True))
-        names = self.pattern.bind(at, self.span)
-        inner = Env(env.context, env.scope, names, self.env, Element(item, at))
-        if not is_functional(inner, self.expr):
-            fail("T0406", "`reduce` needs a function of the accumulator and the element", self.expr.span,
-                 hint="name one, such as add, or write (a, e) => a + e")
-        function = function_of(inner, self.expr)
-        low, _ = arity(inner, function)
-        args: tuple[Lazy | Value, ...] = (accumulator, item)
-        if low == 3:
-            args = (accumulator, item, Vec((len(at),), at, loose=True))
-        return first(call_values(inner, function, args, self.span))
-
-
-def reduce_form(env: Env, expr: tree.Call) -> Value:
-    """``reduce(t, f, init, iter)``."""
-    from tolcost.elaborate.expressions import evaluate
-    from tolcost.elaborate.folds import fold_value
-
-    if not 2 <= len(expr.args) <= 4:
-        fail("T0203", f"`reduce` takes 3 to 4 arguments, not {len(expr.args)}", expr.span)
-    outer = env.indexing(False)
-    over = bind_data(outer, first(evaluate(outer, expr.args[0])))
-    if len(expr.args) == 2:
-        fail("T0325", "`reduce` needs a value to start from", expr.span, hint="for a sum: reduce(t, add, 0)")
-    start = first(evaluate(outer, expr.args[2]))
-    pattern = pattern_of(expr.args[3] if len(expr.args) == 4 else None)
-    step = Step(outer, over, expr.args[1], pattern, expr.span)
-    return fold_value(outer, step, bind_data(outer, start), shape_of(outer, over, expr.span))
-
-

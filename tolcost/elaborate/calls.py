@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from tolcost.algebra import FALSE, TRUE
 from tolcost.diagnostics import Diagnostic, Label, Rejected, Span
 from tolcost.elaborate.apply import apply
-from tolcost.elaborate.binders import map_form, reduce_form
-from tolcost.elaborate.choose import where_form
-from tolcost.elaborate.context import CALL_DEPTH, Env, Impossible, Lazy, fail, force
-from tolcost.elaborate.expressions import delay, entries, evaluate, global_name, is_callable_name
-from tolcost.elaborate.primitives import PRIMITIVES
+from tolcost.elaborate.context import CALL_DEPTH, Env, Impossible, Lazy, bind_data, fail, force
+from tolcost.elaborate.evaluate import FORMS, PRIMITIVES, evaluate, evaluates, form
+from tolcost.elaborate.expressions import delay, entries, global_name, is_callable_name
 from tolcost.elaborate.values import Builtin, Closure, Function, Missing, Native, Seq, Value, is_function
 from tolcost.elementary import FUNCTIONS
 from tolcost.syntax import tree
@@ -19,6 +15,7 @@ from tolcost.syntax import tree
 MAX_LABELS = 4
 
 
+@evaluates(tree.Call)
 def call(env: Env, expr: tree.Call) -> Value:
     """The value of an application."""
     function = function_of(env, expr.function)
@@ -27,10 +24,8 @@ def call(env: Env, expr: tree.Call) -> Value:
     if isinstance(function, Builtin) and function.name in FORMS:
         return FORMS[function.name](env, expr)
     if isinstance(function, Builtin) and function.name in env.context.operators:
-        from tolcost.elaborate.programs import call_operator
-
         named = {name: evaluate(env, value) for name, value in expr.named}
-        return call_operator(env, function.name, _values(env, expr), named, expr.span)
+        return env.context.call_operator(env, function.name, _values(env, expr), named, expr.span)
     if expr.named:
         fail("T0208", "only operators take named arguments", expr.span)
     if isinstance(function, Closure):
@@ -141,16 +136,16 @@ def call_values(env: Env, function: Function, args: tuple[Lazy | Value, ...], sp
             return run(tuple(force(a, span) for a in args))
         case Builtin(name=name):
             values = tuple(force(a, span) for a in args)
-            return apply(env, name, values, span) if name in FUNCTIONS else _primitive(env, name, values, span)
+            return (
+                apply(env, name, values, span) if name in FUNCTIONS else _primitive(env, name, values, span)
+            )
 
 
 def _primitive(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value:
     if name in PRIMITIVES:
         return PRIMITIVES[name](env, args, span)
     if name in env.context.operators:
-        from tolcost.elaborate.programs import call_operator
-
-        return call_operator(env, name, args, {}, span)
+        return env.context.call_operator(env, name, args, {}, span)
     fail("T0209", f"`{name}` cannot be passed as a function", span)
 
 
@@ -181,23 +176,29 @@ def _with_label(rejected: Rejected, name: str, span: Span) -> Rejected:
     return (Impossible if isinstance(rejected, Impossible) else Rejected)(told, *rest)
 
 
+@evaluates(tree.Compose)
+def _compose(env: Env, expr: tree.Compose) -> Value:
+    functions = tuple(function_of(env, f) for f in expr.functions)
+
+    def run(args: tuple[Value, ...]) -> Value:
+        value = call_values(env, functions[0], args, expr.span)
+        for function in functions[1:]:
+            value = call_values(env, function, (bind_data(env, value),), expr.span)
+        return value
+
+    return Native("this composition", 1, run)
+
+
 # ---- special forms -----------------------------------------------------------------------
 
 
+@form("given")
 def _given_form(env: Env, expr: tree.Call) -> Value:
     (arg,) = expr.args
     value = evaluate(env, arg)
     return FALSE if isinstance(value, Missing) else TRUE
 
 
+@form("seq")
 def _sequence_form(env: Env, expr: tree.Call) -> Value:
     return Seq(_values(env, expr))
-
-
-FORMS: dict[str, Callable[[Env, tree.Call], Value]] = {
-    "map": map_form,
-    "reduce": reduce_form,
-    "where": where_form,
-    "given": _given_form,
-    "seq": _sequence_form,
-}

@@ -19,36 +19,41 @@ from tolcost.algebra import (
     Symbol,
     conj,
     const,
+    coordinate,
     disj,
     indicator,
     negate,
     substitute,
     symbols_of,
 )
-from tolcost.atoms.nodes import Convert, Node, Number, Part, Select, Type, Where
+from tolcost.atoms.nodes import Node, Part, Select, Where
 from tolcost.diagnostics import Span
 from tolcost.elaborate.context import Env, Impossible, Scope, bind_data, fail
+from tolcost.elaborate.elements import element
+from tolcost.elaborate.evaluate import evaluate, form
 from tolcost.elaborate.folding import as_number, truth
-from tolcost.elaborate.lengths import solve, decide, unify
-from tolcost.elaborate.shapes import (
-    build,
-    element,
-    first,
-    grid,
-    known,
-    materialise,
-    shape_of,
-    shape_text,
+from tolcost.elaborate.layout import build, grid, in_spaces, materialise
+from tolcost.elaborate.lengths import decide, solve, unify
+from tolcost.elaborate.shapes import first, known, shape_of, shape_text
+from tolcost.elaborate.values import (
+    Data,
+    Opaque,
+    Pieces,
+    Ratio,
+    Seq,
+    Value,
+    Vec,
+    View,
+    is_function,
+    is_static,
 )
-from tolcost.elaborate.values import Data, Opaque, Pieces, Ratio, Seq, Value, Vec, View, is_function, is_static
 from tolcost.spaces import join_spaces
 from tolcost.syntax import tree
 
 
+@form("where")
 def where_form(env: Env, expr: tree.Call) -> Value:
     """``where(c, a, b)`` with its branches unevaluated."""
-    from tolcost.elaborate.expressions import evaluate
-
     if len(expr.args) != 3:
         fail("T0203", f"`where` takes 3 arguments, not {len(expr.args)}", expr.span)
     condition = first(evaluate(env, expr.args[0]))
@@ -64,8 +69,6 @@ def where_form(env: Env, expr: tree.Call) -> Value:
 
 
 def _static_choice(env: Env, condition: Cond, expr: tree.Call) -> Value:
-    from tolcost.elaborate.expressions import evaluate
-
     _, then, other = expr.args
     if condition is TRUE:
         return evaluate(env, then)
@@ -79,14 +82,14 @@ def _static_choice(env: Env, condition: Cond, expr: tree.Call) -> Value:
         except Impossible:
             remaining = other if side is then else then
             env.context.record(negate(fact), "the other case cannot be", side.span)
-            return evaluate(env.child(scope=Scope(env.scope, (*env.scope.facts, negate(fact)),
-                                                  env.scope.bindings)), remaining)
+            return evaluate(
+                env.child(scope=Scope(env.scope, (*env.scope.facts, negate(fact)), env.scope.bindings)),
+                remaining,
+            )
     return merge(env, condition, sides[0], sides[1], expr.span)
 
 
 def _opaque_choice(env: Env, condition: Opaque, expr: tree.Call) -> Value:
-    from tolcost.elaborate.expressions import evaluate
-
     sides = []
     for side in expr.args[1:]:
         inner = env.child(scope=env.scope.inner())
@@ -108,13 +111,24 @@ def merge(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Val
     if a is b:
         return a
     if isinstance(a, Vec) and isinstance(b, Vec) and a.shape == b.shape:
-        items = tuple(merge(env, condition, (then_env, x), (other_env, y), span)
-                      for x, y in zip(a.items, b.items, strict=True))
+        items = tuple(
+            merge(env, condition, (then_env, x), (other_env, y), span)
+            for x, y in zip(a.items, b.items, strict=True)
+        )
         return Vec(a.shape, items, a.loose and b.loose)
-    if isinstance(a, Pieces) and isinstance(b, Pieces) and len(a.items) == len(b.items) \
-            and is_static(a) and is_static(b):
-        return Pieces(tuple(merge(env, condition, (then_env, x), (other_env, y), span)
-                            for x, y in zip(a.items, b.items, strict=True)))
+    if (
+        isinstance(a, Pieces)
+        and isinstance(b, Pieces)
+        and len(a.items) == len(b.items)
+        and is_static(a)
+        and is_static(b)
+    ):
+        return Pieces(
+            tuple(
+                merge(env, condition, (then_env, x), (other_env, y), span)
+                for x, y in zip(a.items, b.items, strict=True)
+            )
+        )
     if is_function(a) or is_function(b) or isinstance(a, str) or isinstance(b, str):
         if a == b:
             return a
@@ -137,9 +151,17 @@ def _merge_static(env: Env, condition: Cond, then: Side, other: Side, span: Span
         return a
     if isinstance(a, View | Vec) and isinstance(b, View | Vec):
         shape = _merged_shape(env, condition, shape_of(env, a, span), shape_of(env, b, span), span)
-        return View(shape, lambda at: merge(
-            env, condition, (then_env, element(then_env, a, at, span, checked=True)),
-            (other_env, element(other_env, b, at, span, checked=True)), span), True)
+        return View(
+            shape,
+            lambda at: merge(
+                env,
+                condition,
+                (then_env, element(then_env, a, at, span, checked=True)),
+                (other_env, element(other_env, b, at, span, checked=True)),
+                span,
+            ),
+            True,
+        )
     return None
 
 
@@ -176,11 +198,16 @@ def _at_equality(p: Poly, symbol: Symbol, value: Poly) -> Poly:
     return substitute(p, swap)
 
 
-def _merged_shape(env: Env, condition: Cond | Node, a: tuple[Poly, ...], b: tuple[Poly, ...],
-                  span: Span) -> tuple[Poly, ...]:
+def _merged_shape(
+    env: Env, condition: Cond | Node, a: tuple[Poly, ...], b: tuple[Poly, ...], span: Span
+) -> tuple[Poly, ...]:
     if len(a) != len(b):
-        fail("T0308", f"the two cases have different ranks: {shape_text(a)} and {shape_text(b)}", span,
-             hint="which case holds must be known while compiling where the rank depends on it")
+        fail(
+            "T0308",
+            f"the two cases have different ranks: {shape_text(a)} and {shape_text(b)}",
+            span,
+            hint="which case holds must be known while compiling where the rank depends on it",
+        )
     if not isinstance(condition, Cond):
         return tuple(unify(env, x, y, "both cases have one shape", span) for x, y in zip(a, b, strict=True))
     return tuple(merge_integers(condition, x, y) for x, y in zip(a, b, strict=True))
@@ -212,16 +239,6 @@ def align(then_env: Env, a: Value, other_env: Env, b: Value, span: Span) -> tupl
     return in_spaces(left, spaces), in_spaces(right, spaces)
 
 
-def in_spaces(node: Node, spaces: tuple[str, ...]) -> Node:
-    """The node with its components in the given spaces; free."""
-    if tuple(p.space for p in node.type) == spaces:
-        return node
-    parts: Type = tuple(Part(p.shape, s) for p, s in zip(node.type, spaces, strict=True))
-    if isinstance(node, Number):
-        return Number(node.value, parts)
-    return Convert(node, parts)
-
-
 # ---- conditions on data ------------------------------------------------------------------
 
 
@@ -233,10 +250,10 @@ def choose_by_data(env: Env, condition: Value, then: Value, other: Value, span: 
     numbers = known(shape)
     bound = tuple(bind_data(env, v) for v in (condition, then, other))
     if numbers is not None and isinstance(condition, Vec):
-        return Vec(numbers, tuple(
-            _choose_entry(env, bound, tuple(const(n) for n in at), span) for at in grid(numbers)))
-    from tolcost.algebra import coordinate
-
+        return Vec(
+            numbers,
+            tuple(_choose_entry(env, bound, tuple(const(n) for n in at), span) for at in grid(numbers)),
+        )
     coords = tuple(coordinate(f"i{n + 1}", d) for n, d in enumerate(shape))
     scope = env.scope.inner()
     inner = env.child(scope=scope)
@@ -245,8 +262,7 @@ def choose_by_data(env: Env, condition: Value, then: Value, other: Value, span: 
 
 
 def _choose_entry(env: Env, values: tuple[Value, ...], at: tuple[Value, ...], span: Span) -> Value:
-    condition, then, other = (
-        element(env, v, at, span) if shape_of(env, v, span) else v for v in values)
+    condition, then, other = (element(env, v, at, span) if shape_of(env, v, span) else v for v in values)
     holds = truth(condition)
     if holds is None:
         return _where(env, condition, then, other, span)
@@ -263,10 +279,9 @@ def _where(env: Env, condition: Value, then: Value, other: Value, span: Span) ->
     for p, q in zip(left.type, right.type, strict=True):
         if len(p.shape) != len(q.shape):
             fail("T0308", f"the two cases have shapes {shape_text(p.shape)} and {shape_text(q.shape)}", span)
-        shape = tuple(unify(env, x, y, "both cases have one shape", span)
-                      for x, y in zip(p.shape, q.shape, strict=True))
+        shape = tuple(
+            unify(env, x, y, "both cases have one shape", span) for x, y in zip(p.shape, q.shape, strict=True)
+        )
         parts.append(Part(shape, p.space))
     node = Where(materialise(env, condition, span), left, right, parts[0].space, tuple(parts), "data", span)
     return Data(node)
-
-

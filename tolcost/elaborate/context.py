@@ -38,7 +38,8 @@ class NeedsUnrolling(Exception):
 class Context:
     """What one elaboration has found so far."""
 
-    operators: Mapping[str, Program] = field(default_factory=dict)
+    operators: Mapping[str, Program]
+    call_operator: Callable[[Env, str, tuple[Value, ...], dict[str, Value], Span], Value]
     conditions: dict[Cond, Condition] = field(default_factory=dict)
     unproved: dict[Cond, Condition] = field(default_factory=dict)
     warnings: list[Diagnostic] = field(default_factory=list)
@@ -51,8 +52,12 @@ class Context:
         """Count one step of work; refuse the program when it has had too many."""
         self.steps += 1
         if self.steps > BUDGET:
-            fail("T0501", f"this program takes more than {BUDGET:,} steps to elaborate", span,
-                 hint="a function that calls another twice doubles the work at every level; name the value")
+            fail(
+                "T0501",
+                f"this program takes more than {BUDGET:,} steps to elaborate",
+                span,
+                hint="a function that calls another twice doubles the work at every level; name the value",
+            )
 
     def record(self, condition: Cond, reason: str, span: Span) -> None:
         """Note something the result relies on, once.
@@ -144,11 +149,21 @@ class Env:
     star: Element | None = None
     in_index: bool = False
 
-    def child(self, names: dict[str, Lazy | Value] | None = None, scope: Scope | None = None,
-              star: Element | None = None) -> Env:
+    def child(
+        self,
+        names: dict[str, Lazy | Value] | None = None,
+        scope: Scope | None = None,
+        star: Element | None = None,
+    ) -> Env:
         """An environment inside this one."""
-        return Env(self.context, scope or self.scope, names or {}, self, star or self.star,
-                   self.in_index and star is None)
+        return Env(
+            self.context,
+            scope or self.scope,
+            names or {},
+            self,
+            star or self.star,
+            self.in_index and star is None,
+        )
 
     def indexing(self, inside: bool) -> Env:
         """The same environment inside or outside an index list."""
@@ -165,8 +180,14 @@ class Env:
             env = env.parent
 
 
-def fail(code: str, message: str, span: Span = NOWHERE, hint: str | None = None,
-         labels: tuple[Label, ...] = (), definite: bool = False) -> NoReturn:
+def fail(
+    code: str,
+    message: str,
+    span: Span = NOWHERE,
+    hint: str | None = None,
+    labels: tuple[Label, ...] = (),
+    definite: bool = False,
+) -> NoReturn:
     """Reject the program with one diagnostic."""
     kind = Impossible if definite else Rejected
     raise kind(Diagnostic(code, message, span, labels, hint))

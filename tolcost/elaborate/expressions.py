@@ -5,31 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 from tolcost.algebra import FALSE, TRUE, Poly, const, ge, maximum
 from tolcost.diagnostics import Span
 from tolcost.elaborate.apply import apply, divide
 from tolcost.elaborate.context import Env, Lazy, bind_data, fail, force
+from tolcost.elaborate.elements import capacity_of, element, pick_component, spread
+from tolcost.elaborate.evaluate import FORMS, PRIMITIVES, evaluate, evaluates
+from tolcost.elaborate.joining import as_entry, join_values
 from tolcost.elaborate.lengths import facts_here, require
-from tolcost.elaborate.shapes import (
-    component,
-    element,
-    first,
-    grid,
-    join_nodes,
-    known,
-    materialise,
-    shape_of,
-    shape_text,
-)
+from tolcost.elaborate.shapes import first, known, shape_of
 from tolcost.elaborate.values import (
     Builtin,
     Closure,
     Data,
-    Native,
     Pieces,
-    Results,
     Seq,
     Spaces,
     Value,
@@ -53,16 +43,17 @@ _BIND_EVERY = 64
 """A long sum is bound now and then, so that the IR does not grow deep."""
 
 
-def evaluate(env: Env, expr: tree.Expr) -> Value:
-    """The value of an expression."""
-    env.context.tick(expr.span)
-    return _EVALUATE[type(expr)](env, expr)
-
-
+@evaluates(tree.Number)
 def _number(env: Env, expr: tree.Number) -> Value:
     return const(int(expr.text)) if expr.text.isdigit() else Fraction(expr.text)
 
 
+@evaluates(tree.Text)
+def _text(env: Env, expr: tree.Text) -> Value:
+    return expr.value
+
+
+@evaluates(tree.Name)
 def _name(env: Env, expr: tree.Name) -> Value:
     for found in env.lookups(expr.name):
         return force(found, expr.span)
@@ -82,12 +73,10 @@ def global_name(env: Env, name: str, span: Span) -> Value:
 
 def is_callable_name(env: Env, name: str) -> bool:
     """Whether a name is an elementary function, a primitive or a known operator."""
-    from tolcost.elaborate.calls import FORMS
-    from tolcost.elaborate.primitives import PRIMITIVES
-
     return name in FUNCTIONS or name in PRIMITIVES or name in FORMS or name in env.context.operators
 
 
+@evaluates(tree.Star)
 def _star(env: Env, expr: tree.Star) -> Value:
     if env.star is None:
         fail("T0206", "`*` stands outside of any map or reduce", expr.span)
@@ -96,32 +85,17 @@ def _star(env: Env, expr: tree.Star) -> Value:
     return force(env.star.value, expr.span)
 
 
+@evaluates(tree.Splice)
 def _splice(env: Env, expr: tree.Splice) -> Value:
     fail("T0207", "a splice stands where a single value is needed", expr.span)
 
 
+@evaluates(tree.OperatorName)
 def _operator_name(env: Env, expr: tree.OperatorName) -> Value:
     return Builtin(INFIX[expr.op])
 
 
 # ---- lists, vectors, elements ------------------------------------------------------------
-
-
-def spread(env: Env, value: Value, span: Span) -> tuple[Value, ...]:
-    """The entries of a vector of known length; a number is its own only entry."""
-    value = first(value)
-    if isinstance(value, Seq):
-        return value.items
-    shape = shape_of(env, value, span)
-    if not shape:
-        return (value,)
-    numbers = known(shape)
-    if len(shape) > 1 or numbers is None:
-        fail("T0309", f"only a vector of known length can be spliced here, not shape {shape_text(shape)}", span)
-    if isinstance(value, Vec):
-        return value.items
-    bound = bind_data(env, value)
-    return tuple(element(env, bound, (const(n),), span, checked=True) for (n,) in grid(numbers))
 
 
 def entries(env: Env, items: tuple[tree.Expr, ...], span: Span) -> tuple[Value, ...]:
@@ -146,12 +120,17 @@ def as_length(env: Env, value: Value, span: Span) -> Poly:
     if isinstance(value, Fraction) and value.denominator == 1:
         value = const(value.numerator)
     if not isinstance(value, Poly):
-        fail("T0310", "a length must be an integer known while compiling", span,
-             hint="lengths come from shapes, attributes and static inputs, not from data")
+        fail(
+            "T0310",
+            "a length must be an integer known while compiling",
+            span,
+            hint="lengths come from shapes, attributes and static inputs, not from data",
+        )
     require(env, ge(value), "a length is not negative", span, "this length is negative")
     return value
 
 
+@evaluates(tree.Bracket)
 def _bracket(env: Env, expr: tree.Bracket) -> Value:
     pieces: list[tuple[bool, Value]] = []
     for item in expr.items:
@@ -174,8 +153,11 @@ def _plain_entry(env: Env, spliced: bool, value: Value, span: Span) -> bool:
     shape = shape_of(env, value, span)
     if not spliced:
         return not shape
-    return isinstance(value, Seq) or (len(shape) == 1 and isinstance(value, Vec)) or (
-        len(shape) == 1 and known(shape) is not None and isinstance(value, View) and value.static)
+    return (
+        isinstance(value, Seq)
+        or (len(shape) == 1 and isinstance(value, Vec))
+        or (len(shape) == 1 and known(shape) is not None and isinstance(value, View) and value.static)
+    )
 
 
 def _stack(env: Env, pieces: list[tuple[bool, Value]], expr: tree.Bracket) -> Value:
@@ -192,34 +174,7 @@ def _stack(env: Env, pieces: list[tuple[bool, Value]], expr: tree.Bracket) -> Va
     return joined
 
 
-def as_entry(env: Env, value: Value, span: Span) -> Value:
-    """A value as a ToL of one entry: a new first dimension of length 1."""
-    from tolcost.elaborate.primitives import reshape_value
-
-    if isinstance(value, Pieces):
-        return Pieces(tuple(as_entry(env, item, span) for item in value.items))
-    return reshape_value(env, value, (const(1), *shape_of(env, value, span)), span)
-
-
-def join_values(env: Env, left: Value, right: Value, d: int, span: Span) -> Value:
-    """Two ToLs one after the other along dimension ``d``."""
-    from tolcost.elaborate.lengths import unify
-
-    a, b = shape_of(env, left, span), shape_of(env, right, span)
-    if len(a) != len(b) or not 1 <= d <= len(a):
-        fail("T0312", f"cannot join shapes {shape_text(a)} and {shape_text(b)} along dimension {d}", span,
-             hint="all other dimensions must agree", definite=True)
-    for n, (x, y) in enumerate(zip(a, b, strict=True)):
-        if n + 1 != d:
-            unify(env, x, y, f"joining {shape_text(a)} and {shape_text(b)}", span)
-    if isinstance(left, Vec) and isinstance(right, Vec) and len(a) == 1:
-        return Vec((left.shape[0] + right.shape[0],), left.items + right.items)
-    if isinstance(left, Pieces) and isinstance(right, Pieces):
-        return Pieces(tuple(join_values(env, x, y, d, span) for x, y in zip(left.items, right.items, strict=True)))
-    spaces = [None, None]
-    return Data(join_nodes(materialise(env, left, span, spaces[0]), materialise(env, right, span, spaces[1]), d))
-
-
+@evaluates(tree.Tuple)
 def _tuple(env: Env, expr: tree.Tuple) -> Value:
     items: list[Value] = []
     for item in expr.items:
@@ -228,6 +183,7 @@ def _tuple(env: Env, expr: tree.Tuple) -> Value:
     return Pieces(tuple(items))
 
 
+@evaluates(tree.Index)
 def _index(env: Env, expr: tree.Index) -> Value:
     base = first(evaluate(env.indexing(False), expr.base))
     at = entries(env.indexing(True), expr.items, expr.span)
@@ -244,54 +200,26 @@ def _whole(value: Value, span: Span) -> int:
     fail("T0313", "this index must be a number known while compiling", span)
 
 
+@evaluates(tree.ListIndex)
 def _list_index(env: Env, expr: tree.ListIndex) -> Value:
     base = evaluate(env.indexing(False), expr.base)
     j = _whole(evaluate(env.indexing(False), expr.item), expr.span)
     return pick_component(env, base, j, expr.span)
 
 
-def pick_component(env: Env, base: Value, j: int, span: Span) -> Value:
-    """Component ``j`` of a list."""
-    size = capacity_of(env, base, span)
-    if not 1 <= j <= size:
-        fail("T0314", f"component {j} of a list of capacity {size}", span, definite=True)
-    match base:
-        case Pieces(items=items) | Results(items=items):
-            return items[j - 1]
-        case Data(node=node) if len(node.type) > 1:
-            return Data(component(env.scope.bind(node), j))
-        case View(shape=shape, get=get, static=static) if size > 1:
-            return View(shape, lambda at: pick_component(env, get(at), j, span), static)
-        case _:
-            return base
-
-
-def capacity_of(env: Env, value: Value, span: Span) -> int:
-    """How many components each element has."""
-    match value:
-        case Pieces(items=items) | Results(items=items):
-            return len(items)
-        case Data(node=node):
-            return len(node.type)
-        case View(shape=shape, get=get):
-            from tolcost.algebra import coordinate
-
-            probe = env.child(scope=env.scope.inner())
-            return capacity_of(probe, get(tuple(coordinate("i", d) for d in shape)), span)
-        case _:
-            return 1
-
-
+@evaluates(tree.Shape)
 def _shape(env: Env, expr: tree.Shape) -> Value:
     value = first(evaluate(env.indexing(False), expr.value))
     shape = shape_of(env, value, expr.span)
     return Vec((len(shape),), shape, loose=True)
 
 
+@evaluates(tree.Capacity)
 def _capacity(env: Env, expr: tree.Capacity) -> Value:
     return const(capacity_of(env, first(evaluate(env.indexing(False), expr.value)), expr.span))
 
 
+@evaluates(tree.Range)
 def _range(env: Env, expr: tree.Range) -> Value:
     low, high = (_integer(env, e) for e in (expr.low, expr.high))
     a, b = low.constant, high.constant
@@ -310,6 +238,7 @@ def _integer(env: Env, expr: tree.Expr) -> Poly:
     return value
 
 
+@evaluates(tree.ZeroTol)
 def _zero_tol(env: Env, expr: tree.ZeroTol) -> Value:
     return zeros(dimensions(env, expr.items, expr.span))
 
@@ -322,6 +251,7 @@ def zeros(shape: tuple[Poly, ...]) -> Value:
 # ---- operators ---------------------------------------------------------------------------
 
 
+@evaluates(tree.Unary)
 def _unary(env: Env, expr: tree.Unary) -> Value:
     value = evaluate(env, expr.value)
     if expr.op == "+":
@@ -329,6 +259,7 @@ def _unary(env: Env, expr: tree.Unary) -> Value:
     return apply(env, "neg" if expr.op == "-" else "not", (value,), expr.span)
 
 
+@evaluates(tree.Chain)
 def _chain(env: Env, expr: tree.Chain) -> Value:
     value = evaluate(env, expr.first)
     for n, (op, operand) in enumerate(expr.rest, start=1):
@@ -349,6 +280,7 @@ def infix(env: Env, op: str, left: Value, right: Value, span: Span) -> Value:
     return apply(env, INFIX[op], (left, right), span)
 
 
+@evaluates(tree.Power)
 def _power(env: Env, expr: tree.Power) -> Value:
     return apply(env, "pow", (evaluate(env, expr.base), evaluate(env, expr.exponent)), expr.span)
 
@@ -356,24 +288,12 @@ def _power(env: Env, expr: tree.Power) -> Value:
 # ---- functions and blocks ----------------------------------------------------------------
 
 
+@evaluates(tree.Lambda)
 def _lambda(env: Env, expr: tree.Lambda) -> Value:
     return Closure("this function", expr.params, expr.body, env)
 
 
-def _compose(env: Env, expr: tree.Compose) -> Value:
-    from tolcost.elaborate.calls import call_values, function_of
-
-    functions = tuple(function_of(env, f) for f in expr.functions)
-
-    def run(args: tuple[Value, ...]) -> Value:
-        value = call_values(env, functions[0], args, expr.span)
-        for function in functions[1:]:
-            value = call_values(env, function, (bind_data(env, value),), expr.span)
-        return value
-
-    return Native("this composition", 1, run)
-
-
+@evaluates(tree.Block)
 def _block(env: Env, expr: tree.Block) -> Value:
     return evaluate(define_all(env, expr.statements), expr.result)
 
@@ -389,6 +309,8 @@ def define_all(env: Env, statements: tuple[tree.Statement, ...]) -> Env:
                 inner.names[name] = Closure(name, params, value, inner)
             case tree.Unpack(names=names, value=value):
                 _define_components(inner, names, value)
+            case _:
+                pass
     return inner
 
 
@@ -405,35 +327,3 @@ def _define_components(env: Env, names: tuple[str, ...], value: tree.Expr) -> No
 
     for j, name in enumerate(names, start=1):
         env.names[name] = Lazy(name, env, part(j))
-
-
-def _call(env: Env, expr: tree.Call) -> Value:
-    from tolcost.elaborate.calls import call
-
-    return call(env, expr)
-
-
-_EVALUATE: dict[type, Callable[[Env, Any], Value]] = {
-    tree.Number: _number,
-    tree.Text: lambda env, expr: expr.value,
-    tree.Name: _name,
-    tree.Star: _star,
-    tree.Splice: _splice,
-    tree.OperatorName: _operator_name,
-    tree.Bracket: _bracket,
-    tree.Tuple: _tuple,
-    tree.Index: _index,
-    tree.ListIndex: _list_index,
-    tree.Shape: _shape,
-    tree.Capacity: _capacity,
-    tree.Call: _call,
-    tree.Compose: _compose,
-    tree.Unary: _unary,
-    tree.Chain: _chain,
-    tree.Power: _power,
-    tree.Lambda: _lambda,
-    tree.Block: _block,
-    tree.Range: _range,
-    tree.ZeroTol: _zero_tol,
-}
-

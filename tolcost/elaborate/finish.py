@@ -13,7 +13,9 @@ from tolcost.algebra import Cond, Poly, substitute, substitute_cond, symbols_of
 from tolcost.atoms.nodes import (
     Block,
     Build,
+    Charge,
     Component,
+    Constant,
     Convert,
     Embed,
     Filter,
@@ -47,8 +49,9 @@ def finish(context: Context, program: Program) -> tuple[Program, tuple[Diagnosti
     outputs = tuple(Output(o.name, pass_.node(o.node, "data"), o.span) for o in program.outputs)
     bindings = pass_.bindings(program.bindings)
     inputs = tuple(pass_.input(i) for i in program.inputs)
-    return Program(program.name, inputs, bindings, outputs, program.conditions, program.symbols,
-                   program.unproved), ()
+    return Program(
+        program.name, inputs, bindings, outputs, program.conditions, program.symbols, program.unproved
+    ), ()
 
 
 @dataclass(slots=True)
@@ -63,7 +66,7 @@ class _Finish:
     used: set[int] = field(default_factory=set)
     keep: list[object] = field(default_factory=list)
 
-    def node(self, node: Node, use: str) -> Node:
+    def node(self, node: Node, use: Charge) -> Node:
         """The node as it is used: for its value (``data``) or as a coordinate (``index``)."""
         key = (id(node), use)
         found = self.seen.get(key)
@@ -103,7 +106,7 @@ class _Finish:
             self.keep.append(var)
         return self.vars[id(var)]
 
-    def block(self, block: Block, use: str) -> Block:
+    def block(self, block: Block, use: Charge) -> Block:
         """A block: its result first, then the bindings that turned out to be needed, last first."""
         result = self.node(block.result, use)
         return Block(self.bindings(block.bindings), result)
@@ -120,7 +123,7 @@ class _Finish:
         """Coordinates: whatever computes them is charged apart."""
         return tuple(self.poly(a) if isinstance(a, Poly) else self.node(a, "index") for a in at)
 
-    def _rewrite(self, node: Node, use: str) -> Node:
+    def _rewrite(self, node: Node, use: Charge) -> Node:
         kind = self.type(node.type)
         match node:
             case Input():
@@ -135,11 +138,10 @@ class _Finish:
                     self.valued.add(id(var))
                 return Ref(self.var(var), kind)
             case Lambda(function=f, args=args, space=space, charge=charge, span=span):
-                charged = charge if charge == "static" else use
-                return Lambda(f, tuple(self.node(a, use) for a in args), space, kind, charged, span)  # type: ignore[arg-type]
+                charged: Charge = charge if charge == "static" else use
+                return Lambda(f, tuple(self.node(a, use) for a in args), space, kind, charged, span)
             case Where(condition=c, then=a, other=b, space=space, span=span):
-                return Where(self.node(c, use), self.node(a, use), self.node(b, use), space, kind,
-                             use, span)  # type: ignore[arg-type]
+                return Where(self.node(c, use), self.node(a, use), self.node(b, use), space, kind, use, span)
             case Member(tol=tol, at=at, span=span):
                 return Member(self.node(tol, "data"), self.index(at), kind, span)
             case Component(value=value, j=j):
@@ -151,17 +153,19 @@ class _Finish:
             case _:
                 return self._rewrite_rest(node, use, kind)
 
-    def _constant(self, value: object) -> object:  # type: ignore[misc]
+    def _constant(self, value: Constant) -> Constant:
         if isinstance(value, Poly):
             return self.poly(value)
         return self.cond(value) if isinstance(value, Cond) else value
 
-    def _rewrite_rest(self, node: Node, use: str, kind: Type) -> Node:
+    def _rewrite_rest(self, node: Node, use: Charge, kind: Type) -> Node:
         match node:
             case Embed(value=value):
                 return Embed(self.node(value, use), kind)
             case Build(coords=coords, extents=extents, body=body, span=span):
-                return Build(coords, tuple(self.poly(d) for d in extents), self.block(body, "data"), kind, span)
+                return Build(
+                    coords, tuple(self.poly(d) for d in extents), self.block(body, "data"), kind, span
+                )
             case Fold():
                 return self._fold(node, kind)
             case Select(condition=c, then=a, other=b, span=span):
@@ -175,7 +179,8 @@ class _Finish:
                 return Put(self.node(tol, "data"), self.index(at), self.node(value, "data"), kind, span)
             case Filter(tol=tol, mask=mask, length=symbol, span=span):
                 return Filter(self.node(tol, "data"), self.node(mask, "data"), symbol, kind, span)
-        raise AssertionError(type(node))
+            case _:
+                raise AssertionError(type(node))
 
     def _fold(self, node: Fold, kind: Type) -> Node:
         body = self.block(node.body, "data")

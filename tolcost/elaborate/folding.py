@@ -132,10 +132,11 @@ def plain(x: Real) -> Fraction | float:
     return x
 
 
-def _arithmetic(whole: Callable[[Poly, Poly], Poly],
-                parts: Callable[[Poly, Poly, Poly, Poly], tuple[Poly, Poly]],
-                numbers: Callable[[Fraction | float, Fraction | float], Fraction | float],
-                ) -> Callable[[Env, Span, Real, Real], Value | None]:
+def _arithmetic(
+    whole: Callable[[Poly, Poly], Poly],
+    parts: Callable[[Poly, Poly, Poly, Poly], tuple[Poly, Poly]],
+    numbers: Callable[[Fraction | float, Fraction | float], Fraction | float],
+) -> Callable[[Env, Span, Real, Real], Value | None]:
     def rule(env: Env, span: Span, x: Real, y: Real) -> Value | None:
         if isinstance(x, Poly) and isinstance(y, Poly):
             return whole(x, y)
@@ -294,7 +295,9 @@ def _negative(env: Env, span: Span, x: Real) -> Value | None:
     match x:
         case Ratio(over=over, under=under):
             return Ratio(-over, under)
-        case _:
+        case Poly() | Fraction():
+            return -x
+        case float():
             return -x
 
 
@@ -313,7 +316,9 @@ def _sign(env: Env, span: Span, x: Real) -> Value | None:
 
 
 def _square(env: Env, span: Span, x: Real) -> Value | None:
-    return _RULES["mul"](env, span, x, x)
+    product = _RULES["mul"](env, span, x, x)
+    assert product is None or not isinstance(product, str)
+    return product
 
 
 def _reciprocal(env: Env, span: Span, x: Real) -> Value | None:

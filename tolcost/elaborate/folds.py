@@ -9,6 +9,7 @@ from tolcost.algebra import (
     Cond,
     Poly,
     const,
+    coordinate,
     data_symbol,
     eq,
     ge,
@@ -19,15 +20,65 @@ from tolcost.algebra import (
     total,
 )
 from tolcost.atoms.nodes import Fold, Node, Part, Ref, Type, Var
-from tolcost.elaborate.binders import UNROLL_LIMIT, Step, fresh, inside
-from tolcost.elaborate.choose import in_spaces
-from tolcost.elaborate.context import Env, NeedsUnrolling, bind_data, fail
+from tolcost.diagnostics import Span
+from tolcost.elaborate.binders import UNROLL_LIMIT, Pattern, fresh, pattern_of
+from tolcost.elaborate.calls import arity, call_values, function_of, is_functional
+from tolcost.elaborate.context import Element, Env, Lazy, NeedsUnrolling, bind_data, fail
+from tolcost.elaborate.elements import element
+from tolcost.elaborate.evaluate import evaluate, form
+from tolcost.elaborate.layout import build, component, grid, in_spaces, inside, materialise
 from tolcost.elaborate.lengths import facts_here, settle, unify
-from tolcost.elaborate.shapes import build, component, grid, known, materialise, shape_text, volume
+from tolcost.elaborate.shapes import first, known, shape_of, shape_text, volume
 from tolcost.elaborate.values import Data, Opaque, Pieces, Seq, Value, Vec, View, is_static
 from tolcost.spaces import join_spaces
+from tolcost.syntax import tree
 
 _PASSES = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """One step of a reduce: from an accumulator and a coordinate to the next accumulator."""
+
+    env: Env
+    over: Value
+    expr: tree.Expr
+    pattern: Pattern
+    span: Span
+
+    def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
+        """The next accumulator; bindings go to the block of ``env``."""
+        item = Lazy("", env, lambda: element(env, self.over, at, self.span, checked=True))
+        names = self.pattern.bind(at, self.span)
+        inner = Env(env.context, env.scope, names, self.env, Element(item, at))
+        if not is_functional(inner, self.expr):
+            fail(
+                "T0406",
+                "`reduce` needs a function of the accumulator and the element",
+                self.expr.span,
+                hint="name one, such as add, or write (a, e) => a + e",
+            )
+        function = function_of(inner, self.expr)
+        low, _ = arity(inner, function)
+        args: tuple[Lazy | Value, ...] = (accumulator, item)
+        if low == 3:
+            args = (accumulator, item, Vec((len(at),), at, loose=True))
+        return first(call_values(inner, function, args, self.span))
+
+
+@form("reduce")
+def reduce_form(env: Env, expr: tree.Call) -> Value:
+    """``reduce(t, f, init, iter)``."""
+    if not 2 <= len(expr.args) <= 4:
+        fail("T0203", f"`reduce` takes 3 to 4 arguments, not {len(expr.args)}", expr.span)
+    outer = env.indexing(False)
+    over = bind_data(outer, first(evaluate(outer, expr.args[0])))
+    if len(expr.args) == 2:
+        fail("T0325", "`reduce` needs a value to start from", expr.span, hint="for a sum: reduce(t, add, 0)")
+    start = first(evaluate(outer, expr.args[2]))
+    pattern = pattern_of(expr.args[3] if len(expr.args) == 4 else None)
+    step = Step(outer, over, expr.args[1], pattern, expr.span)
+    return fold_value(outer, step, bind_data(outer, start), shape_of(outer, over, expr.span))
 
 
 def fold_value(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value:
@@ -57,7 +108,9 @@ def fold_value(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> V
         return _entry_by_entry(env, step, start, iter(grid(numbers)), stop_at_data=False)[0]
 
 
-def _entry_by_entry(env: Env, step: Step, start: Value, points: object, stop_at_data: bool) -> tuple[Value, bool]:
+def _entry_by_entry(
+    env: Env, step: Step, start: Value, points: object, stop_at_data: bool
+) -> tuple[Value, bool]:
     """Run the steps one by one; stop, undone, at the first that gives data if asked to."""
     value = start
     for at in points:  # type: ignore[attr-defined]
@@ -169,8 +222,12 @@ def _fold_under_coordinates(env: Env, step: Step, start: Value, shape: tuple[Pol
         if settled == growth:
             return _finish(env, step, begin, growth, shape, coords, var, inner, node)
         growth = settled
-    fail("T0326", "the accumulator's shape does not settle", step.span,
-         hint="each step may add a fixed amount to a length, nothing else")
+    fail(
+        "T0326",
+        "the accumulator's shape does not settle",
+        step.span,
+        hint="each step may add a fixed amount to a length, nothing else",
+    )
 
 
 def _as_value(ref: Ref, start: Value) -> Value:
@@ -191,21 +248,30 @@ def _position(coords: tuple[Poly, ...], shape: tuple[Poly, ...]) -> Poly:
 def _adjust(env: Env, growth: _Growth, node: Node, done: Poly, step: Step) -> _Growth:
     """The accumulator's type as the step's result suggests it."""
     if len(node.type) != len(growth.parts):
-        fail("T0327", f"the accumulator is a list of {len(growth.parts)}, but a step gives {len(node.type)}",
-             step.span)
+        fail(
+            "T0327",
+            f"the accumulator is a list of {len(growth.parts)}, but a step gives {len(node.type)}",
+            step.span,
+        )
     parts, by = [], []
     expected = growth.after(done + 1)
     for was, want, grows, now in zip(growth.parts, expected, growth.by, node.type, strict=True):
         space = join_spaces(was.space, now.space)
         if len(was.shape) != len(now.shape):
             if was.shape:
-                fail("T0327", f"the accumulator has shape {shape_text(was.shape)}, but a step gives "
-                     f"{shape_text(now.shape)}", step.span)
+                fail(
+                    "T0327",
+                    f"the accumulator has shape {shape_text(was.shape)}, but a step gives "
+                    f"{shape_text(now.shape)}",
+                    step.span,
+                )
             parts.append(Part(now.shape, space))
             by.append(tuple(const(0) for _ in now.shape))
             continue
         parts.append(Part(was.shape, space))
-        by.append(tuple(_grow(env, w, n, g, step) for w, n, g in zip(want.shape, now.shape, grows, strict=True)))
+        by.append(
+            tuple(_grow(env, w, n, g, step) for w, n, g in zip(want.shape, now.shape, grows, strict=True))
+        )
     return _Growth(tuple(parts), tuple(by))
 
 
@@ -222,8 +288,17 @@ def _grow(env: Env, want: Poly, now: Poly, grows: Poly, step: Step) -> Poly:
     return grows
 
 
-def _finish(env: Env, step: Step, begin: Node, growth: _Growth, shape: tuple[Poly, ...],
-            coords: tuple[Poly, ...], var: Var, inner: Env, node: Node) -> Value:
+def _finish(
+    env: Env,
+    step: Step,
+    begin: Node,
+    growth: _Growth,
+    shape: tuple[Poly, ...],
+    coords: tuple[Poly, ...],
+    var: Var,
+    inner: Env,
+    node: Node,
+) -> Value:
     spaces = tuple(p.space for p in growth.parts)
     body = inner.scope.block(in_spaces(node, spaces))
     kind = growth.after(volume(shape))
@@ -236,10 +311,6 @@ def _spread(begin: Node, parts: Type, env: Env, step: Step) -> Node:
     """A scalar start for an accumulator that is a ToL: the same number everywhere."""
     if len(parts) != 1 or begin.type[0].shape or not parts[0].shape:
         return begin
-    from tolcost.algebra import coordinate
-
     value = env.scope.bind(begin)
     coords = tuple(coordinate(f"i{n + 1}", d) for n, d in enumerate(parts[0].shape))
     return build(coords, parts[0].shape, env.scope.inner().block(value), step.span)
-
-

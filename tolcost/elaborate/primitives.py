@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 
 from tolcost.algebra import (
@@ -23,26 +22,19 @@ from tolcost.algebra import (
     the_symbol,
 )
 from tolcost.algebra.poly import atom
-from tolcost.atoms.nodes import Convert, Embed, Filter, Part, Put, Reshape
+from tolcost.atoms.nodes import Convert, Embed, Filter, Part, Put
 from tolcost.diagnostics import Span
+from tolcost.elaborate.apply import apply
 from tolcost.elaborate.context import Env, bind_data, fail
+from tolcost.elaborate.elements import capacity_of, check_indices, element, index_node, pick_component, spread
+from tolcost.elaborate.evaluate import PRIMITIVES, Primitive
 from tolcost.elaborate.folding import truth
+from tolcost.elaborate.joining import join_values, reshape_value
+from tolcost.elaborate.layout import in_spaces, lay_out, materialise
 from tolcost.elaborate.lengths import decide, require, unify
-from tolcost.elaborate.shapes import (
-    element,
-    first,
-    index_node,
-    known,
-    materialise,
-    shape_of,
-    shape_text,
-    space_of,
-    volume,
-)
+from tolcost.elaborate.shapes import first, known, shape_of, shape_text, space_of, volume
 from tolcost.elaborate.values import Data, Opaque, Pieces, Ratio, Seq, Spaces, Value, Vec, View, is_static
 from tolcost.spaces import SPACES, join_spaces, kind_of
-
-Primitive = Callable[[Env, tuple[Value, ...], Span], Value]
 
 
 def _expect(name: str, args: tuple[Value, ...], low: int, high: int, span: Span) -> None:
@@ -72,14 +64,10 @@ def _dim(env: Env, args: tuple[Value, ...], span: Span) -> Value:
 
 
 def _capacity(env: Env, args: tuple[Value, ...], span: Span) -> Value:
-    from tolcost.elaborate.expressions import capacity_of
-
     return const(capacity_of(env, args[0], span))
 
 
 def _vol(env: Env, args: tuple[Value, ...], span: Span) -> Value:
-    from tolcost.elaborate.expressions import capacity_of
-
     return volume(shape_of(env, args[0], span)) * capacity_of(env, args[0], span)
 
 
@@ -159,8 +147,6 @@ def _bound(which: str) -> Primitive:
 
 
 def _vector(env: Env, value: Value, span: Span) -> tuple[Value, ...]:
-    from tolcost.elaborate.expressions import spread
-
     return spread(env, value, span)
 
 
@@ -178,7 +164,11 @@ def _part(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     low, high = _integers(env, args[1], span), _integers(env, args[2], span)
     shape = shape_of(env, value, span)
     if not len(low) == len(high) == len(shape):
-        fail("T0316", f"the corners of a part need {len(shape)} coordinates each for shape {shape_text(shape)}", span)
+        fail(
+            "T0316",
+            f"the corners of a part need {len(shape)} coordinates each for shape {shape_text(shape)}",
+            span,
+        )
     if isinstance(value, Seq | Vec) and len(shape) == 1:
         a, b = low[0].constant, high[0].constant
         if a is not None and b is not None:
@@ -186,8 +176,6 @@ def _part(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     size = tuple(_box_length(env, a, b, d, span) for a, b, d in zip(low, high, shape, strict=True))
 
     def get(at: tuple[Value, ...]) -> Value:
-        from tolcost.elaborate.apply import apply
-
         moved = tuple(apply(env, "add", (a - 1, k), span) for a, k in zip(low, at, strict=True))
         return element(env, value, moved, span, checked=True)
 
@@ -196,9 +184,9 @@ def _part(env: Env, args: tuple[Value, ...], span: Span) -> Value:
 
 def _cut(env: Env, value: Seq | Vec, a: int, b: int, span: Span) -> Value:
     n = len(value.items)
-    if not (1 <= a and b <= n) and b >= a:
+    if not (a >= 1 and b <= n) and b >= a:
         fail("T0302", f"part {a}..{b} of something of length {n}", span, definite=True)
-    items = value.items[a - 1:max(b, a - 1)]
+    items = value.items[a - 1 : max(b, a - 1)]
     return Seq(items) if isinstance(value, Seq) else Vec((len(items),), items, value.loose)
 
 
@@ -212,8 +200,6 @@ def _box_length(env: Env, a: Poly, b: Poly, extent: Poly, span: Span) -> Poly:
 
 
 def _component(env: Env, args: tuple[Value, ...], span: Span) -> Value:
-    from tolcost.elaborate.expressions import pick_component
-
     (j,) = _integers(env, args[1], span)
     if j.constant is None:
         fail("T0313", "which component must be known while compiling", span)
@@ -249,8 +235,6 @@ def _tile(env: Env, args: tuple[Value, ...], span: Span) -> Value:
 
 
 def _components(env: Env, value: Value, span: Span) -> tuple[Value, ...]:
-    from tolcost.elaborate.expressions import capacity_of, pick_component
-
     return tuple(pick_component(env, value, j, span) for j in range(1, capacity_of(env, value, span) + 1))
 
 
@@ -280,29 +264,7 @@ def _share(env: Env, whole: Poly, rest: Poly, span: Span) -> Poly:
     return found
 
 
-def reshape_value(env: Env, value: Value, shape: tuple[Poly, ...], span: Span) -> Value:
-    """The same elements, row-major, under another shape."""
-    old = shape_of(env, value, span)
-    if old == shape:
-        return value
-    if isinstance(value, Pieces):
-        return Pieces(tuple(reshape_value(env, item, shape, span) for item in value.items))
-    before, after = volume(old), volume(shape)
-    unify(env, before, after, f"reshaping {shape_text(old)} to {shape_text(shape)}", span)
-    numbers = known(shape)
-    if isinstance(value, Vec) and numbers is not None:
-        return value.items[0] if not numbers else Vec(numbers, value.items)
-    if is_static(value) and not old and numbers is not None and not isinstance(value, Opaque):
-        return Vec(numbers, (value,))
-    if not shape:
-        return element(env, bind_data(env, value), (const(1),) * len(old), span, checked=True)
-    node = materialise(env, value, span)
-    return Data(Reshape(node, tuple(Part(shape, p.space) for p in node.type)))
-
-
 def _join(env: Env, args: tuple[Value, ...], span: Span) -> Value:
-    from tolcost.elaborate.expressions import join_values
-
     left, right = args[:2]
     if isinstance(left, Seq) and isinstance(right, Seq):
         return Seq(left.items + right.items)
@@ -321,8 +283,12 @@ def _embed(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     if isinstance(value, Vec):
         return Vec((*value.shape, 1), value.items)
     if isinstance(value, View):
-        return View((*shape, const(1)), lambda at: element(env, value, at[:-1], span, checked=True),
-                    value.static, value.space)
+        return View(
+            (*shape, const(1)),
+            lambda at: element(env, value, at[:-1], span, checked=True),
+            value.static,
+            value.space,
+        )
     if is_static(value) and not isinstance(value, Opaque):
         return Vec((1,), (value,))
     node = materialise(env, value, span)
@@ -337,10 +303,13 @@ def _put(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     shape = shape_of(env, value, span)
     if len(at) > len(shape):
         fail("T0303", f"{len(at)} indices into a ToL of shape {shape_text(shape)}", span)
-    if isinstance(value, View) and known(shape) is not None and value.static and len(shape) == 1 \
-            and all(isinstance(a, Poly) and a.constant is not None for a in at):
-        from tolcost.elaborate.shapes import lay_out
-
+    if (
+        isinstance(value, View)
+        and known(shape) is not None
+        and value.static
+        and len(shape) == 1
+        and all(isinstance(a, Poly) and a.constant is not None for a in at)
+    ):
         value = lay_out(value, known(shape) or (), env, span)
     if isinstance(value, Vec) and len(value.shape) == 1:
         place = at[0].constant if isinstance(at[0], Poly) else None
@@ -357,15 +326,10 @@ def _put_entry(value: Vec, place: int, new: Value, span: Span) -> Value:
 
 
 def _put_node(env: Env, value: Value, at: tuple[Value, ...], new: Value, span: Span) -> Value:
-    from tolcost.elaborate.choose import in_spaces
-    from tolcost.elaborate.lengths import check_index
-
     shape = shape_of(env, value, span)
-    for a, extent in zip(at, shape, strict=False):
-        if isinstance(a, Poly):
-            check_index(env, a, extent, span, f"of shape {shape_text(shape)}")
+    check_indices(env, at, shape, span)
     tol, item = materialise(env, value, span), materialise(env, new, span)
-    rest = shape[len(at):]
+    rest = shape[len(at) :]
     for x, y in zip(rest, item.type[0].shape, strict=False):
         unify(env, x, y, "what is put has the shape of what it replaces", span)
     spaces = tuple(join_spaces(p.space, q.space) for p, q in zip(tol.type, item.type, strict=True))
@@ -426,7 +390,9 @@ def _same(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     left, right = _integers(env, args[0], span), _integers(env, args[1], span)
     if len(left) != len(right):
         fail("T0301", f"{len(left)} lengths against {len(right)}", span, definite=True)
-    merged = tuple(unify(env, a, b, "the lengths are the same", span) for a, b in zip(left, right, strict=True))
+    merged = tuple(
+        unify(env, a, b, "the lengths are the same", span) for a, b in zip(left, right, strict=True)
+    )
     return merged[0] if len(merged) == 1 else Vec((len(merged),), merged)
 
 
@@ -444,8 +410,8 @@ def _chars(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     return Vec((len(text),), tuple(text))
 
 
-PRIMITIVES: dict[str, Primitive] = {
-    name: _fixed(name, low, high, run)
+PRIMITIVES.update(
+    (name, _fixed(name, low, high, run))
     for name, low, high, run in (
         ("shape", 1, 1, _shape),
         ("dim", 1, 1, _dim),
@@ -470,4 +436,4 @@ PRIMITIVES: dict[str, Primitive] = {
         ("bdim", 2, 2, _bdim),
         ("chars", 1, 1, _chars),
     )
-}
+)

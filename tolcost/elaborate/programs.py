@@ -6,16 +6,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from tolcost.algebra import FALSE, TRUE, Cond, Poly, Symbol, const, length, symbols_of
+from tolcost.algebra import Cond, Poly, Symbol, const, length, symbols_of
 from tolcost.atoms.nodes import Input as InputNode
-from tolcost.atoms.nodes import Number, Output, Part, Program
+from tolcost.atoms.nodes import Output, Part, Program
 from tolcost.diagnostics import Diagnostic, Span
 from tolcost.elaborate.context import Context, Env, Lazy, Scope, fail, force
-from tolcost.elaborate.expressions import as_length, define_all, delay, dimensions, evaluate, zeros
+from tolcost.elaborate.evaluate import evaluate
+from tolcost.elaborate.expressions import as_length, define_all, delay, dimensions, zeros
 from tolcost.elaborate.finish import finish
 from tolcost.elaborate.folding import truth
+from tolcost.elaborate.layout import materialise
 from tolcost.elaborate.lengths import unify
-from tolcost.elaborate.shapes import first, materialise, shape_of, shape_text
+from tolcost.elaborate.order import value_order
+from tolcost.elaborate.shapes import first, shape_text
 from tolcost.elaborate.values import (
     Data,
     Missing,
@@ -27,7 +30,6 @@ from tolcost.elaborate.values import (
     Vec,
     View,
     is_function,
-    is_static,
 )
 from tolcost.spaces import SPACES, kind_of
 from tolcost.syntax import tree
@@ -58,19 +60,25 @@ class Elaborated:
     program: Program
     values: tuple[tuple[str, Value], ...]
     warnings: tuple[Diagnostic, ...] = ()
-    equal: Mapping[object, Poly] = field(default_factory=dict)
+    equal: Mapping[Symbol, Poly] = field(default_factory=dict)
 
 
-def elaborate(program: tree.Program, given: Mapping[str, Argument] | None = None, *,
-              name: str = "program", library: Iterable[tree.Program] = (),
-              operators: Mapping[str, tree.Program] | None = None, outputs: int | None = None) -> Elaborated:
+def elaborate(
+    program: tree.Program,
+    given: Mapping[str, Argument] | None = None,
+    *,
+    name: str = "program",
+    library: Iterable[tree.Program] = (),
+    operators: Mapping[str, tree.Program] | None = None,
+    outputs: int | None = None,
+) -> Elaborated:
     """Lower a program.
 
     ``given`` says what is known of its inputs: a ``Tensor`` has a shape and a space, any other
     value is static.  Lengths that nothing gives are symbols named as the program names them.
     ``outputs`` is how many outputs are asked for, all of them if None.
     """
-    context = Context(operators=operators or {})
+    context = Context(operators or {}, call_operator)
     top = Env(context, Scope(), {})
     asked = [s for s in program.statements if isinstance(s, tree.Define) and s.output]
     top.names["outputs"] = const(outputs if outputs is not None else max(len(asked), 1))
@@ -78,9 +86,15 @@ def elaborate(program: tree.Program, given: Mapping[str, Argument] | None = None
     _force_in_order(env, program)
     values = _results(env, program, outputs)
     named = tuple(_outputs(env, values))
-    lowered = Program(name, tuple(inputs), tuple(env.scope.bindings), named,
-                      tuple(context.conditions.values()), _symbols(env, inputs),
-                      tuple(context.unproved.values()))
+    lowered = Program(
+        name,
+        tuple(inputs),
+        tuple(env.scope.bindings),
+        named,
+        tuple(context.conditions.values()),
+        _symbols(env, inputs),
+        tuple(context.unproved.values()),
+    )
     done, warnings = finish(context, lowered)
     return Elaborated(done, values, (*context.warnings, *warnings), context.equal)
 
@@ -100,8 +114,9 @@ def _symbols(env: Env, inputs: Iterable[InputNode]) -> tuple[Symbol, ...]:
     return tuple(s for s in found if s.kind == "length" and s not in env.context.equal)
 
 
-def _enter(top: Env, program: tree.Program, given: dict[str, Argument],
-           library: Iterable[tree.Program]) -> tuple[Env, list[InputNode]]:
+def _enter(
+    top: Env, program: tree.Program, given: dict[str, Argument], library: Iterable[tree.Program]
+) -> tuple[Env, list[InputNode]]:
     """The environment of a program: library, lengths, inputs, definitions."""
     base = top
     for file in library:
@@ -127,6 +142,8 @@ def _declared_space_names(program: tree.Program) -> dict[str, Lazy | Value]:
                 spaces[name] = Spaces(_base_spaces(spaces, space))
             case tree.ListDecl(name=name, spaces=names):
                 spaces[name] = Spaces(tuple(base for n in names for base in _base_spaces(spaces, n)))
+            case _:
+                pass
     return spaces
 
 
@@ -155,23 +172,18 @@ def _force_in_order(env: Env, program: tree.Program) -> None:
     """Compute long chains of definitions from their start, so that none is forced deep in another."""
     if len(program.statements) < 200:
         return
-    order = _dependency_order(program)
-    for name in order:
+    for name in value_order(program):
         found = env.names.get(name)
         if isinstance(found, Lazy):
             force(found)
 
 
-def _dependency_order(program: tree.Program) -> list[str]:
-    from tolcost.syntax.names import value_order
-
-    return value_order(program)
-
-
 # ---- inputs ------------------------------------------------------------------------------
 
 
-def _bind_inputs(env: Env, program: tree.Program, given: dict[str, Argument], inputs: list[InputNode]) -> None:
+def _bind_inputs(
+    env: Env, program: tree.Program, given: dict[str, Argument], inputs: list[InputNode]
+) -> None:
     declared = [s for s in program.statements if isinstance(s, tree.Input)]
     # Plain names of lengths bind first, whichever input mentions them; expressions are equations.
     for statement in declared:
@@ -215,11 +227,15 @@ def _pairs(statement: tree.Input, shape: tuple[Poly, ...]) -> list[tuple[tree.Ex
     declared = statement.shape
     gap = next((n for n, e in enumerate(declared) if isinstance(e, tree.Ellipsis)), None)
     head = declared if gap is None else declared[:gap]
-    tail = () if gap is None else declared[gap + 1:]
+    tail = () if gap is None else declared[gap + 1 :]
     if len(shape) < len(head) + len(tail) or (gap is None and len(shape) != len(head)):
-        fail("T0328", f"`{statement.name}` is declared with {len(head) + len(tail)} lengths, "
-             f"but has shape {shape_text(shape)}", statement.span)
-    pairs = [*zip(head, shape, strict=False), *zip(tail, shape[len(shape) - len(tail):], strict=True)]
+        fail(
+            "T0328",
+            f"`{statement.name}` is declared with {len(head) + len(tail)} lengths, "
+            f"but has shape {shape_text(shape)}",
+            statement.span,
+        )
+    pairs = [*zip(head, shape, strict=False), *zip(tail, shape[len(shape) - len(tail) :], strict=True)]
     return [(e, d) for e, d in pairs if not isinstance(e, tree.Ellipsis)]
 
 
@@ -227,15 +243,19 @@ def _bind_input(env: Env, statement: tree.Input, argument: Argument | None, inpu
     if argument is None or isinstance(argument, Missing):
         return _absent(env, statement, inputs)
     if isinstance(argument, Inputs):
-        items = tuple(_one(env, statement, item, f"{statement.name}.{n}", inputs)
-                      for n, item in enumerate(argument.items, start=1))
+        items = tuple(
+            _one(env, statement, item, f"{statement.name}.{n}", inputs)
+            for n, item in enumerate(argument.items, start=1)
+        )
         return Seq(items)
     if statement.variadic and not isinstance(argument, Seq):
         return Seq((_one(env, statement, argument, f"{statement.name}.1", inputs),))
     return _one(env, statement, argument, statement.name, inputs)
 
 
-def _one(env: Env, statement: tree.Input, argument: Tensor | Value, name: str, inputs: list[InputNode]) -> Value:
+def _one(
+    env: Env, statement: tree.Input, argument: Tensor | Value, name: str, inputs: list[InputNode]
+) -> Value:
     shape = _shape_given(argument)
     if shape is not None and not isinstance(argument, Seq):
         for entry, actual in _pairs(statement, shape):
@@ -263,8 +283,12 @@ def _static_argument(statement: tree.Input, value: Value) -> Value:
         return Vec(value.shape, tuple(_static_argument(statement, v) for v in value.items), value.loose)
     if statement.space == "B" and not isinstance(value, Cond | Data):
         return truth(value) or value
-    if isinstance(value, Poly) and value.constant is not None and kind_of_declared(statement.space) == "R" \
-            and statement.kind == "attr":
+    if (
+        isinstance(value, Poly)
+        and value.constant is not None
+        and kind_of_declared(statement.space) == "R"
+        and statement.kind == "attr"
+    ):
         return Fraction(value.constant)
     return value
 
@@ -280,8 +304,12 @@ def _absent(env: Env, statement: tree.Input, inputs: list[InputNode]) -> Value:
     if statement.optional:
         return Missing(statement.name)
     if statement.variadic:
-        fail("T0414", f"how many `{statement.name}` there are must be said", statement.span,
-             hint="give their shapes")
+        fail(
+            "T0414",
+            f"how many `{statement.name}` there are must be said",
+            statement.span,
+            hint="give their shapes",
+        )
     if statement.kind == "tol":
         return _symbolic(env, statement, inputs)
     if statement.shape or statement.kind == "static":
@@ -291,10 +319,15 @@ def _absent(env: Env, statement: tree.Input, inputs: list[InputNode]) -> Value:
 
 def _symbolic(env: Env, statement: tree.Input, inputs: list[InputNode]) -> Value:
     if any(isinstance(entry, tree.Ellipsis) for entry in statement.shape):
-        fail("T0408", f"the rank of `{statement.name}` is not declared", statement.span,
-             hint=f"say its shape: --shape {statement.name}=n,m")
-    shape = tuple(as_length(env, evaluate(env, e), e.span) for e in statement.shape
-                  if not isinstance(e, tree.Ellipsis))
+        fail(
+            "T0408",
+            f"the rank of `{statement.name}` is not declared",
+            statement.span,
+            hint=f"say its shape: --shape {statement.name}=n,m",
+        )
+    shape = tuple(
+        as_length(env, evaluate(env, e), e.span) for e in statement.shape if not isinstance(e, tree.Ellipsis)
+    )
     node = InputNode(statement.name, tuple(Part(shape, s) for s in _declared_spaces(env, statement)))
     inputs.append(node)
     return Data(node)
@@ -306,11 +339,18 @@ def _declared_spaces(env: Env, statement: tree.Input) -> tuple[str, ...]:
 
 
 def _symbolic_vector(env: Env, statement: tree.Input) -> Value:
-    sizes = [as_length(env, evaluate(env, e), e.span).constant for e in statement.shape
-             if not isinstance(e, tree.Ellipsis)]
+    sizes = [
+        as_length(env, evaluate(env, e), e.span).constant
+        for e in statement.shape
+        if not isinstance(e, tree.Ellipsis)
+    ]
     if len(sizes) > 1 or None in sizes:
-        fail("T0413", f"the value of `{statement.name}` must be known while compiling", statement.span,
-             hint=f"give it: --attr {statement.name}=...")
+        fail(
+            "T0413",
+            f"the value of `{statement.name}` must be known while compiling",
+            statement.span,
+            hint=f"give it: --attr {statement.name}=...",
+        )
     if not sizes:
         return _length_for(statement, statement.name)
     count = sizes[0] or 0
@@ -328,8 +368,12 @@ def _symbolic_attribute(env: Env, statement: tree.Input, inputs: list[InputNode]
     if kind == "Z":
         return _length_for(statement, statement.name)
     if kind in ("B", "S"):
-        fail("T0413", f"the value of `{statement.name}` must be known while compiling", statement.span,
-             hint=f"give it: --attr {statement.name}=...")
+        fail(
+            "T0413",
+            f"the value of `{statement.name}` must be known while compiling",
+            statement.span,
+            hint=f"give it: --attr {statement.name}=...",
+        )
     node = InputNode(statement.name, (Part((), statement.space),))
     inputs.append(node)
     return Opaque(node, statement.space)
@@ -344,8 +388,12 @@ def _results(env: Env, program: tree.Program, asked: int | None) -> tuple[tuple[
     if not chosen:
         values = [s for s in defines if s.params is None]
         if not values:
-            fail("T0210", "this program computes nothing: it has no value and no output", program.span,
-                 hint="mark the result with :=")
+            fail(
+                "T0210",
+                "this program computes nothing: it has no value and no output",
+                program.span,
+                hint="mark the result with :=",
+            )
         chosen = values[-1:]
     if asked is not None and not chosen[-1].variadic:
         chosen = chosen[:asked]
@@ -378,15 +426,20 @@ def call_operator(env: Env, name: str, args: tuple[Value, ...], named: dict[str,
     program = env.context.operators[name]
     given = _arguments(program, args, named, name, span)
     top = Env(env.context, env.scope, {"outputs": const(1)})
-    libraries = [env.context.operators[f"use {n}"] for s in program.statements
-                 if isinstance(s, tree.Use) for n in s.names]
+    libraries = [
+        env.context.operators[f"use {n}"]
+        for s in program.statements
+        if isinstance(s, tree.Use)
+        for n in s.names
+    ]
     inner, _ = _enter(top, program, dict(given), libraries)
     values = tuple(value for _, value in _results(inner, program, None))
     return values[0] if len(values) == 1 else Results(values)
 
 
-def _arguments(program: tree.Program, args: tuple[Value, ...], named: dict[str, Value], name: str,
-               span: Span) -> dict[str, Argument]:
+def _arguments(
+    program: tree.Program, args: tuple[Value, ...], named: dict[str, Value], name: str, span: Span
+) -> dict[str, Argument]:
     inputs = [s for s in program.statements if isinstance(s, tree.Input) and s.kind != "attr"]
     given: dict[str, Argument] = dict(named)
     rest = list(args)
@@ -399,5 +452,3 @@ def _arguments(program: tree.Program, args: tuple[Value, ...], named: dict[str, 
     if rest:
         fail("T0203", f"`{name}` takes {len(inputs)} inputs, not {len(args)}", span)
     return given
-
-

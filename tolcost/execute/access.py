@@ -54,6 +54,7 @@ def filtered(machine: Machine, node: Filter, args: list[Batch], grid: Grid, time
     moving = frozenset().union(*(varying(shape[: grid.depth], grid) for shape in shapes))
     if moving:
         raise NeedsLoop(moving)
+    machine.demand_fixed([length for part in node.tol.type for length in part.shape[:1]], grid)
     machine.faults.check(mask.pieces)
     chosen = np.flatnonzero(mask.pieces[0].data.reshape(-1) != 0)
     machine.env[node.length] = chosen.size

@@ -22,7 +22,8 @@ from tolcost.execute.values import Piece, first_fault, tidy
 class Batch:
     """A value on a grid of some depth: that many leading axes belong to the grid.
 
-    The fault of a piece has the rank of its data; any axis of it may have size 1.
+    The fault of a piece has the rank of its data, and the two spread over each other: an axis
+    that matters to one only has size 1 in the other.
     """
 
     pieces: tuple[Piece, ...]
@@ -37,9 +38,7 @@ class Batch:
 def each(batch: Batch, change: Callable[[Array], Array], depth: int | None = None) -> Batch:
     """Rearrange the elements of every piece and their faults alike."""
     pieces = (
-        Piece(
-            change(piece.data), None if piece.fault is None else change(spread(piece.fault, piece.data.shape))
-        )
+        Piece(change(piece.data), None if piece.fault is None else change(whole_fault(piece, batch.depth)))
         for piece in batch.pieces
     )
     return Batch(tuple(pieces), batch.depth if depth is None else depth)
@@ -48,6 +47,14 @@ def each(batch: Batch, change: Callable[[Array], Array], depth: int | None = Non
 def spread(array: Array, shape: tuple[int, ...]) -> Array:
     """Repeat along axes of size 1, without copying."""
     return array if array.shape == shape else np.broadcast_to(array, shape)
+
+
+def whole_fault(piece: Piece, depth: int) -> Array:
+    """Give the fault of every element, 0 where there is none, in the shape of the elements."""
+    own = piece.data.shape[depth:]
+    if piece.fault is None:
+        return np.zeros((1,) * depth + own, np.int32)
+    return spread(piece.fault, piece.fault.shape[:depth] + own)
 
 
 def lift(batch: Batch, depth: int) -> Batch:
@@ -72,8 +79,9 @@ def _inserted(array: Array, place: int, added: tuple[int, ...]) -> Array:
 def reshaped(piece: Piece, own: tuple[int, ...], depth: int) -> Piece:
     """Give a piece another shape of its own, with the elements in the same order."""
     shape = piece.data.shape
-    fault = None if piece.fault is None else spread(piece.fault, shape).reshape(shape[:depth] + own)
-    return Piece(piece.data.reshape(shape[:depth] + own), fault)
+    fault = None if piece.fault is None else whole_fault(piece, depth)
+    moved = None if fault is None else fault.reshape(fault.shape[:depth] + own)
+    return Piece(piece.data.reshape(shape[:depth] + own), moved)
 
 
 def constant(data: Array, depth: int) -> Batch:
@@ -124,7 +132,7 @@ def pad(piece: Piece, own: tuple[int, ...], depth: int) -> Piece:
     if shape[depth:] == own:
         return piece
     widths = [(0, 0)] * depth + [(0, new - old) for new, old in zip(own, shape[depth:], strict=True)]
-    fault = None if piece.fault is None else np.pad(spread(piece.fault, shape), widths)
+    fault = None if piece.fault is None else np.pad(whole_fault(piece, depth), widths)
     return Piece(np.pad(piece.data, widths), fault)
 
 
@@ -159,38 +167,23 @@ def concatenate(batches: Sequence[Batch], axis: int) -> Batch:
 
 
 def _concatenated(pieces: Sequence[Piece], axis: int, depth: int) -> Piece:
-    shapes = _common_shapes([piece.data.shape for piece in pieces], axis, depth)
-    ready = [
-        pad(_spread_grid(piece, shape[:depth]), shape[depth:], depth)
-        for piece, shape in zip(pieces, shapes, strict=True)
-    ]
-    data = np.concatenate([piece.data for piece in ready], axis)
-    if all(piece.fault is None for piece in ready):
+    data = _laid_end_to_end([piece.data for piece in pieces], axis, depth)
+    if all(piece.fault is None for piece in pieces):
         return Piece(data)
-    return Piece(data, np.concatenate([fault_array(piece) for piece in ready], axis))
+    return Piece(data, _laid_end_to_end([whole_fault(piece, depth) for piece in pieces], axis, depth))
 
 
-def _common_shapes(shapes: list[tuple[int, ...]], axis: int, depth: int) -> list[tuple[int, ...]]:
-    most = [max(sizes) for sizes in zip(*shapes, strict=True)]
-    if depth == 0 and any(
-        s != m for shape in shapes for k, (s, m) in enumerate(zip(shape, most, strict=True)) if k != axis
-    ):
-        raise Rejected(Diagnostic("T0332", "the members of a ToL have different shapes"))
-    return [
-        tuple(s if k == axis else m for k, (s, m) in enumerate(zip(shape, most, strict=True)))
-        for shape in shapes
-    ]
+def _laid_end_to_end(arrays: Sequence[Array], axis: int, depth: int) -> Array:
+    """Concatenate; other axes of the grid are spread, other axes of the values padded."""
+    most = [max(sizes) for sizes in zip(*(array.shape for array in arrays), strict=True)]
+    return np.concatenate([_fitted(array, most, axis, depth) for array in arrays], axis)
 
 
-def _spread_grid(piece: Piece, leading: tuple[int, ...]) -> Piece:
-    shape = leading + piece.data.shape[len(leading) :]
-    if piece.data.shape == shape:
-        return piece
-    return Piece(spread(piece.data, shape), None if piece.fault is None else spread(piece.fault, shape))
-
-
-def fault_array(piece: Piece) -> Array:
-    """Give the fault of every element, 0 where there is none."""
-    if piece.fault is None:
-        return np.zeros(piece.data.shape, np.int32)
-    return spread(piece.fault, piece.data.shape)
+def _fitted(array: Array, most: list[int], axis: int, depth: int) -> Array:
+    shape = tuple(size if k == axis else most[k] for k, size in enumerate(array.shape))
+    if shape[depth:] != array.shape[depth:]:
+        if depth == 0:
+            raise Rejected(Diagnostic("T0332", "the members of a ToL have different shapes"))
+        missing = (new - old for new, old in zip(shape[depth:], array.shape[depth:], strict=True))
+        array = np.pad(array, [*[(0, 0)] * depth, *((0, width) for width in missing)])
+    return spread(array, shape)

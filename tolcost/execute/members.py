@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from tolcost.execute.batch import Batch, fault_array, spread, with_fault
+from tolcost.execute.batch import Batch, spread, whole_fault, with_fault
 from tolcost.execute.dtypes import Array
 from tolcost.execute.grid import Grid
 from tolcost.execute.statics import Affine
@@ -33,7 +33,7 @@ def _strided_piece(piece: Piece, index: Sequence[Affine], grid: Grid) -> Piece:
     data = _window(piece.data, index, grid)
     if piece.fault is None:
         return Piece(data)
-    return Piece(data, tidy(_window(spread(piece.fault, piece.data.shape), index, grid)))
+    return Piece(data, tidy(_window(whole_fault(piece, grid.depth), index, grid)))
 
 
 def _window(data: Array, index: Sequence[Affine], grid: Grid) -> Array:
@@ -50,6 +50,9 @@ def _window(data: Array, index: Sequence[Affine], grid: Grid) -> Array:
         shape.append(axis.size if any(moves) or data.shape[place] > 1 else 1)
         strides.append(step)
     origin = data[(slice(None),) * depth + tuple(slice(form.origin - 1, None) for form in index)]
+    if data.dtype.isbuiltin != 1:  # NumPy's array interface knows only its own element types
+        raw = as_strided(origin.view(f"u{data.itemsize}"), shape, strides, writeable=False)
+        return raw.view(data.dtype)
     return as_strided(origin, shape, strides, writeable=False)
 
 
@@ -110,9 +113,15 @@ def gathered(tol: Batch, inside: list[Array], fault: Array | None, grid: Grid) -
             continue
         at = (*grid_index(piece.data, grid), *inside)
         data = np.asarray(piece.data[at]) if at else piece.data
-        found = None if piece.fault is None else tidy(np.asarray(fault_array(piece)[at]))
-        pieces.append(Piece(data, found))
+        pieces.append(Piece(data, _gathered_fault(piece, inside, grid)))
     return with_fault(Batch(tuple(pieces), tol.depth), fault)
+
+
+def _gathered_fault(piece: Piece, inside: list[Array], grid: Grid) -> Array | None:
+    if piece.fault is None:
+        return None
+    fault = whole_fault(piece, grid.depth)
+    return tidy(np.asarray(fault[(*grid_index(fault, grid), *inside)]))
 
 
 def replaced(tol: Batch, inside: list[Array], value: Batch, fault: Array | None, grid: Grid) -> Batch:
@@ -124,16 +133,19 @@ def replaced(tol: Batch, inside: list[Array], value: Batch, fault: Array | None,
 
 
 def _replaced_piece(old: Piece, inside: list[Array], new: Piece, grid: Grid) -> Piece:
-    depth = grid.depth
-    leading = np.broadcast_shapes(old.data.shape[:depth], new.data.shape[:depth], *(i.shape for i in inside))
-    shape = (*leading, *old.data.shape[depth:])
-    if 0 in shape:
-        return Piece(spread(old.data, shape))
-    data = np.array(spread(old.data, shape))
-    at = (*grid_index(data, grid), *inside)
-    data[at] = new.data
+    data = _overwritten(old.data, inside, new.data, grid)
     if old.fault is None and new.fault is None:
         return Piece(data)
-    fault = np.array(spread(fault_array(old), shape))
-    fault[at] = fault_array(new)
-    return Piece(data, tidy(fault))
+    faults = [whole_fault(piece, grid.depth) for piece in (old, new)]
+    return Piece(data, tidy(_overwritten(faults[0], inside, faults[1], grid)))
+
+
+def _overwritten(old: Array, inside: list[Array], new: Array, grid: Grid) -> Array:
+    """Copy an array with members replaced; new members may be padded less than the old ones."""
+    depth = grid.depth
+    leading = np.broadcast_shapes(old.shape[:depth], new.shape[:depth], *(i.shape for i in inside))
+    copy = np.array(spread(old, (*leading, *old.shape[depth:])))
+    if copy.size:
+        rest = tuple(slice(0, size) for size in new.shape[depth:])
+        copy[(*grid_index(copy, grid), *inside, *rest)] = new
+    return copy

@@ -441,4 +441,5 @@ def _definition_hint(target: Expr) -> str:
             return f"define the whole of `{name}`: `{name} = map(…, …, [i])`"
         case Call():
             return "the parameters of a function are names: `f(i, j) = …`"
-    return "a definition starts with a name: `x = …`, `f(i) = …` or `(a, b) = …`"
+        case _:
+            return "a definition starts with a name: `x = …`, `f(i) = …` or `(a, b) = …`"

@@ -22,7 +22,7 @@ def deepest(statement: Statement, limit: int) -> Statement | Expr | None:
 def children(node: Any) -> list[Any]:
     """The nodes right below a node, in the order in which they are written."""
     found: list[Any] = []
-    for name in _parts(type(node)):
+    for name in _parts(node.__class__):
         _collect(getattr(node, name), found)
     return found
 

@@ -128,10 +128,9 @@ def _statement(statement: Statement) -> list[Part]:
             return [f"operator {name}" if since is None else f"operator {name} {since}"]
         case Use(names=names):
             return [f"use {', '.join(names)}"]
-        case SpaceDecl(name=name, space=space, low=None) | SpaceDecl(name=name, space=space, high=None):
-            return [f"space {name}: {space}"]
-        case SpaceDecl(name=name, space=space, low=Expr() as low, high=Expr() as high):
-            return [f"space {name}: {space} [", Slot(low, item=True), ", ", Slot(high, item=True), "]"]
+        case SpaceDecl(name=name, space=space, low=low, high=high):
+            ends: list[list[Part]] = [[Slot(end, item=True)] for end in (low, high) if end is not None]
+            return [f"space {name}: {space}", *([" [", *separated(ends), "]"] if ends else [])]
         case ListDecl(name=name, spaces=spaces):
             return [f"list {name}: {', '.join(spaces)}"]
         case Zeros(name=name, shape=shape):
@@ -144,8 +143,12 @@ def _input(statement: Input) -> list[Part]:
     mark = "?" if statement.optional else "..." if statement.variadic else ""
     row: list[Part] = [f"{statement.kind} {statement.name}{mark}: {statement.space}"]
     if statement.shape:
-        lengths: list[list[Part]] = [["..."] if isinstance(e, Ellipsis) else [Slot(e, item=True)] for e in statement.shape]
+        lengths = [_length(length) for length in statement.shape]
         row += [" [", Mark.OPEN, *separated(lengths), Mark.CLOSE, "]"]
     if statement.default is not None:
         row += [" = ", Slot(statement.default)]
     return row
+
+
+def _length(length: Expr | Ellipsis) -> list[Part]:
+    return ["..."] if isinstance(length, Ellipsis) else [Slot(length, item=True)]

@@ -180,8 +180,8 @@ def _postfix(expr: Expr) -> list[Part]:
 
 def _infix(expr: Expr) -> list[Part]:
     match expr:
-        case Unary(op=op, value=value):
-            return [f"{op} " if op == "not" else op, Slot(value, PREFIX_LEVELS[op])]
+        case Unary(op=sign, value=value):
+            return [f"{sign} " if sign == "not" else sign, Slot(value, PREFIX_LEVELS[sign])]
         case Chain(first=first, rest=rest):
             level = _level(expr) + 1
             row: list[Part] = [Mark.OPEN, Slot(first, level)]
@@ -191,8 +191,9 @@ def _infix(expr: Expr) -> list[Part]:
         case Power(base=base, exponent=exponent):
             return [*_base(base), "^", Slot(exponent, POWER)]
         case Range(low=low, high=high):
-            ends_in_dot = isinstance(low, Number) and low.text.endswith(".")
-            return [Slot(low, POSTFIX + 1 if ends_in_dot else SUM + 1), "..", Slot(high, SUM + 1)]
+            # `3...n` would be read as `3` and an ellipsis
+            in_dot = isinstance(low, Number) and low.text.endswith(".")
+            return [Slot(low, POSTFIX + in_dot), "..", Slot(high, SUM + 1)]
         case Lambda(params=params, body=body):
             return [Mark.OPEN, f"({', '.join(params)}) =>", Mark.SOFT, Slot(body), Mark.CLOSE]
         case _:
@@ -213,9 +214,10 @@ def _base(expr: Expr, links: bool = False) -> list[Part]:
 def _spliceable(expr: Expr) -> bool:
     """Whether an expression starts with what can follow the ``*`` of a splice."""
     while isinstance(expr, Index | ListIndex | Call | Compose):
-        match expr:
-            case Index(base=inner) | ListIndex(base=inner) | Call(function=inner) | Compose(functions=(inner, *_)):
-                expr = inner
+        if isinstance(expr, Compose):
+            expr = expr.functions[0]
+        else:
+            expr = expr.function if isinstance(expr, Call) else expr.base
     match expr:
         case Name(name=name):
             return name not in _WORDS

@@ -1,0 +1,87 @@
+"""Binding a node to the definition of its operator: by position for inputs, by name for attributes.
+
+There is nothing about any particular operator here.  Formal names are those of the ONNX schema, so
+what a node says maps onto what a definition declares; whatever does not is a diagnostic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from tolcost.catalogue.nodes import Node
+from tolcost.catalogue.specs import Spec
+from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.elaborate import Inputs, Tensor
+from tolcost.elaborate.values import Missing, Value
+from tolcost.syntax import tree
+
+Argument: TypeAlias = Tensor | Inputs | Value
+
+
+def bind(node: Node, spec: Spec, inputs: Sequence[Argument | None]) -> dict[str, Argument]:
+    """What the definition is given: an argument per formal name; None is an input left out."""
+    problems: list[Diagnostic] = []
+    given = _positional(node, spec, inputs, problems)
+    declared = {statement.name: statement for statement in spec.attributes}
+    for name, value in node.attributes.items():
+        if name in declared:
+            given[name] = value
+        else:
+            problems.append(_unknown_attribute(node, spec, name))
+    missing = [s.name for s in spec.attributes if _required(s) and s.name not in given]
+    problems += [Diagnostic("T0631", f"{_named(node)} needs the attribute {quoted(m)}") for m in missing]
+    if problems:
+        raise Rejected(*problems)
+    return given
+
+
+def formals(spec: Spec, count: int) -> list[tree.Input]:
+    """The declaration that each of a node's inputs meets; a variadic one takes all that are left."""
+    found: list[tree.Input] = []
+    for statement in spec.inputs:
+        found.extend([statement] * (count - len(found)) if statement.variadic else [statement])
+    return found[:count]
+
+
+def _positional(
+    node: Node, spec: Spec, inputs: Sequence[Argument | None], problems: list[Diagnostic]
+) -> dict[str, Argument]:
+    given: dict[str, Argument] = {}
+    rest = list(inputs)
+    for statement in spec.inputs:
+        if statement.variadic:
+            given[statement.name] = Inputs(tuple(_member(item) for item in rest if item is not None))
+            rest = []
+            continue
+        argument = rest.pop(0) if rest else None
+        if argument is not None:
+            given[statement.name] = argument
+        elif statement.optional:
+            given[statement.name] = Missing(statement.name)
+        else:
+            problems.append(Diagnostic("T0632", f"{_named(node)} needs its input {quoted(statement.name)}"))
+    if any(item is not None for item in rest):
+        most = len(spec.inputs)
+        problems.append(Diagnostic("T0633", f"{_named(node)} has {len(inputs)} inputs, but takes {most}"))
+    return given
+
+
+def _member(item: Argument) -> Tensor | Value:
+    """An entry of a variadic input."""
+    if isinstance(item, Inputs):
+        raise Rejected(Diagnostic("T0634", "a sequence cannot be one of several inputs under one name"))
+    return item
+
+
+def _required(statement: tree.Input) -> bool:
+    return not statement.optional and statement.default is None
+
+
+def _unknown_attribute(node: Node, spec: Spec, name: str) -> Diagnostic:
+    hint = f"the definition of {spec.name} since version {spec.since} has no such attribute"
+    return Diagnostic("T0630", f"{_named(node)} has an unknown attribute {quoted(name)}", spec.program.span, hint=hint)
+
+
+def _named(node: Node) -> str:
+    return f"{node.op} {quoted(node.name)}" if node.name else node.op

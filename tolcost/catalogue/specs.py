@@ -1,0 +1,250 @@
+"""Finding the definition of an operator: folders of ``.tol`` files, by domain, name and version.
+
+``Name.tol`` holds the newest meaning of an operator and ``Name@9.tol`` one that held from version
+9 on; the header of a file says the version its meaning starts at (1 where it says none).  A
+folder given by a user is searched before the one that comes with tolcost, and may also hold
+library files, in ``lib/``.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from tolcost.diagnostics import Diagnostic, Rejected, Source, quoted
+from tolcost.library import specs_root
+from tolcost.syntax import operator_signature, parse, resolve, signatures, tree
+
+FOLDER_OF_DOMAIN = {
+    "": "onnx",
+    "ai.onnx": "onnx",
+    "ai.onnx.ml": "onnx.ml",
+    "ai.onnx.preview": "onnx.preview",
+    "ai.onnx.preview.training": "onnx.preview.training",
+}
+"""Which folder holds the operators of a domain; any other domain has a folder of its own name."""
+
+_FILE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:@([0-9]{1,4}))?\.tol")
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_MAX_FILE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spec:
+    """One meaning of an operator: its program, and the library files it uses."""
+
+    domain: str
+    name: str
+    since: int
+    source: Source
+    program: tree.Program
+    library: tuple[tree.Program, ...]
+
+    @property
+    def inputs(self) -> tuple[tree.Input, ...]:
+        """Its inputs, in the order of a node's."""
+        return tuple(s for s in self.program.statements if isinstance(s, tree.Input) and s.kind != "attr")
+
+    @property
+    def attributes(self) -> tuple[tree.Input, ...]:
+        """Its attributes."""
+        return tuple(s for s in self.program.statements if isinstance(s, tree.Input) and s.kind == "attr")
+
+    @property
+    def outputs(self) -> tuple[tree.Define, ...]:
+        """Its outputs, in the order of a node's."""
+        return tuple(s for s in self.program.statements if isinstance(s, tree.Define) and s.output)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _File:
+    """A file that defines an operator; ``since`` where its name says the version."""
+
+    folder: str
+    since: int | None
+    path: Traversable
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Library:
+    """All operators that can be found, read when first asked for."""
+
+    roots: tuple[Traversable, ...]
+    _files: dict[str, dict[str, list[_File]]] = field(default_factory=dict, repr=False)
+    _specs: dict[tuple[str, str], tuple[Spec, ...]] = field(default_factory=dict, repr=False)
+    _used: dict[str, tree.Program] = field(default_factory=dict, repr=False)
+    _sources: dict[str, tree.Program] = field(default_factory=dict, repr=False)
+
+    def find(self, domain: str, name: str, opset: int | None = None) -> Spec | None:
+        """The newest meaning that is not newer than the opset; the newest of all without one."""
+        known = self.versions(domain, name)
+        fitting = [spec for spec in known if opset is None or spec.since <= opset]
+        return fitting[-1] if fitting else None
+
+    def versions(self, domain: str, name: str) -> tuple[Spec, ...]:
+        """Every meaning of an operator, oldest first."""
+        key = (domain, name)
+        if key not in self._specs:
+            found: dict[int, Spec] = {}
+            for file in self._listing(domain).get(name, []):
+                spec = self._read(domain, name, file)
+                found.setdefault(spec.since, spec)
+            self._specs[key] = tuple(found[since] for since in sorted(found))
+        return self._specs[key]
+
+    def names(self, domain: str) -> tuple[str, ...]:
+        """The operators of a domain that have a definition."""
+        return tuple(sorted(self._listing(domain)))
+
+    def outside(self, domain: str) -> dict[str, str]:
+        """The operators of a domain that are no ToL computation, and why: its ``outside.toml``."""
+        reasons: dict[str, str] = {}
+        for root in reversed(self.roots):
+            file = root.joinpath(_folder(domain), "outside.toml")
+            if file.is_file():
+                table = tomllib.loads(file.read_text(encoding="utf-8")).get("outside", {})
+                reasons.update({str(name): str(reason) for name, reason in table.items()})
+        return reasons
+
+    def operators(self) -> Mapping[str, tree.Program]:
+        """What a program may call: every operator of ONNX by name, and library files as ``use x``."""
+        return _Operators(self)
+
+    def used(self, name: str, asked: tree.Use | None = None) -> tree.Program:
+        """A library file together with everything it uses itself."""
+        if name not in self._used:
+            order: dict[str, None] = {}
+            self._gather(name, asked, order, ())
+            statements = (s for file in order for s in self._sources[file].statements)
+            self._used[name] = tree.Program(tuple(s for s in statements if not isinstance(s, tree.Use)))
+        return self._used[name]
+
+    def _gather(self, name: str, asked: tree.Use | None, order: dict[str, None], above: tuple[str, ...]) -> None:
+        """Put a library file after those it uses."""
+        if name in order or name in above:
+            return
+        for statement in self._library_file(name, asked).statements:
+            if isinstance(statement, tree.Use):
+                for inner in statement.names:
+                    self._gather(inner, statement, order, (*above, name))
+        order[name] = None
+
+    def _library_file(self, name: str, asked: tree.Use | None) -> tree.Program:
+        if name not in self._sources:
+            self._sources[name] = parse(self._library_source(name, asked))
+        return self._sources[name]
+
+    def _library_source(self, name: str, asked: tree.Use | None) -> Source:
+        for root in self.roots if _PLAIN.fullmatch(name) else ():
+            file = root.joinpath("lib", f"{name}.tol")
+            if file.is_file():
+                return _source(file, f"lib/{name}.tol")
+        problem = f"there is no library file called {quoted(name)}"
+        raise Rejected(Diagnostic("T0211", problem, asked.span) if asked else Diagnostic("T0211", problem))
+
+    def _listing(self, domain: str) -> dict[str, list[_File]]:
+        folder = _folder(domain)
+        if folder not in self._files:
+            self._files[folder] = self._list(folder)
+        return self._files[folder]
+
+    def _list(self, folder: str) -> dict[str, list[_File]]:
+        found: dict[str, list[_File]] = {}
+        for root in self.roots:
+            place = root.joinpath(folder)
+            for path in sorted(place.iterdir(), key=lambda p: p.name) if place.is_dir() else ():
+                match = _FILE.fullmatch(path.name)
+                if match is not None:
+                    since = int(match[2]) if match[2] else None
+                    found.setdefault(match[1], []).append(_File(folder, since, path))
+        return found
+
+    def _read(self, domain: str, name: str, file: _File) -> Spec:
+        source = _source(file.path, f"{file.folder}/{file.path.name}")
+        program = parse(source)
+        header = next((s for s in program.statements if isinstance(s, tree.Operator)), None)
+        if header is None or header.name != name:
+            problem = f"{source.name} must start with `operator {name}`"
+            raise Rejected(Diagnostic("T0620", problem, header.span if header else program.span))
+        since = header.since or 1
+        if file.since is not None and file.since != since:
+            problem = f"the file is named for version {file.since}, but its header says {since}"
+            raise Rejected(Diagnostic("T0620", problem, header.span))
+        library = tuple(self.used(n, s) for s in program.statements if isinstance(s, tree.Use) for n in s.names)
+        self._check_names(program, library)
+        return Spec(domain, name, since, source, program, library)
+
+    def _check_names(self, program: tree.Program, library: Sequence[tree.Program]) -> None:
+        known = {name: found for file in library for name, found in signatures(file).items()}
+        for name in _called(program.span.source.text, self._listing("")):
+            file = self._listing("")[name][0]
+            found = operator_signature(parse(_source(file.path, f"{file.folder}/{file.path.name}")))
+            if found is not None:
+                known.setdefault(*found)
+        problems = [d for d in resolve(program, known) if d.severity == "error"]
+        if problems:
+            raise Rejected(*problems)
+
+
+def _called(text: str, known: Iterable[str]) -> set[str]:
+    return set(_WORD.findall(text)).intersection(known)
+
+
+class _Operators(Mapping[str, tree.Program]):
+    """Operators by name, read when they are called."""
+
+    def __init__(self, library: Library) -> None:
+        """Look them up in a library."""
+        self._library = library
+
+    def __getitem__(self, name: str) -> tree.Program:
+        """The newest meaning of an operator, or the library file after ``use``."""
+        if name.startswith("use "):
+            return self._library.used(name.removeprefix("use "))
+        spec = self._library.find("", name)
+        if spec is None:
+            raise KeyError(name)
+        return spec.program
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the operators."""
+        return iter(self._library.names(""))
+
+    def __len__(self) -> int:
+        """How many operators there are."""
+        return len(self._library.names(""))
+
+    def __contains__(self, name: object) -> bool:
+        """Whether there is such an operator; nothing is read."""
+        return isinstance(name, str) and (name.startswith("use ") or name in self._library.names(""))
+
+
+def open_library(folders: Iterable[str | Path] = ()) -> Library:
+    """The operators in a user's folders, then those that come with tolcost.
+
+    >>> open_library().find("", "Softmax", 13).since
+    13
+    """
+    return Library((*map(Path, folders), specs_root()))
+
+
+def _folder(domain: str) -> str:
+    folder = FOLDER_OF_DOMAIN.get(domain, domain)
+    if not _PLAIN.fullmatch(folder):
+        raise Rejected(Diagnostic("T0621", f"{quoted(domain)} is not the name of a domain"))
+    return folder
+
+
+def _source(file: Traversable, shown: str) -> Source:
+    try:
+        raw = file.read_bytes()
+        if len(raw) > _MAX_FILE:
+            raise Rejected(Diagnostic("T0622", f"{shown} is larger than {_MAX_FILE} bytes"))
+        return Source(f"specs/{shown}", raw.decode("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise Rejected(Diagnostic("T0622", f"{shown} cannot be read: {error}")) from None

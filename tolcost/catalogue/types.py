@@ -1,0 +1,204 @@
+"""ONNX values as ours: element types as spaces, tensors as arrays, constants as static values.
+
+Protobuf stops here.  Static integers become polynomials, so that shapes can be computed with
+them; static reals become the simplest fraction that rounds to the same float, so that lengths
+computed from a scale of 0.6 are the ones meant.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, TypeAlias, cast
+
+import ml_dtypes
+import numpy as np
+import onnx
+from onnx import AttributeProto, TensorProto, numpy_helper
+
+from tolcost.algebra import FALSE, TRUE, const
+from tolcost.atoms.nodes import Constant, Part, Table
+from tolcost.diagnostics import Diagnostic, Rejected
+from tolcost.elaborate.values import Data, Value, Vec
+
+Array: TypeAlias = np.ndarray[Any, Any]
+
+MAX_STATIC = 1 << 20
+"""No constant with more elements is taken apart into static values."""
+
+SPACE_OF_CODE: dict[int, str] = {
+    TensorProto.FLOAT: "float32",
+    TensorProto.UINT8: "uint8",
+    TensorProto.INT8: "int8",
+    TensorProto.UINT16: "uint16",
+    TensorProto.INT16: "int16",
+    TensorProto.INT32: "int32",
+    TensorProto.INT64: "int64",
+    TensorProto.STRING: "string",
+    TensorProto.BOOL: "bool",
+    TensorProto.FLOAT16: "float16",
+    TensorProto.DOUBLE: "float64",
+    TensorProto.UINT32: "uint32",
+    TensorProto.UINT64: "uint64",
+    TensorProto.COMPLEX64: "complex64",
+    TensorProto.COMPLEX128: "complex128",
+    TensorProto.BFLOAT16: "bfloat16",
+    TensorProto.FLOAT8E4M3FN: "float8_e4m3fn",
+    TensorProto.FLOAT8E4M3FNUZ: "float8_e4m3fnuz",
+    TensorProto.FLOAT8E5M2: "float8_e5m2",
+    TensorProto.FLOAT8E5M2FNUZ: "float8_e5m2fnuz",
+    TensorProto.UINT4: "uint4",
+    TensorProto.INT4: "int4",
+    TensorProto.FLOAT4E2M1: "float4_e2m1fn",
+    TensorProto.FLOAT8E8M0: "float8_e8m0fnu",
+    TensorProto.UINT2: "uint2",
+    TensorProto.INT2: "int2",
+}
+"""ONNX's numbers for element types, and the spaces they are here."""
+
+CODE_OF_SPACE: dict[str, int] = {name: code for code, name in SPACE_OF_CODE.items()}
+
+
+def space_of_code(code: int) -> str:
+    """The space of an ONNX element type.
+
+    >>> space_of_code(1), space_of_code(22)
+    ('float32', 'int4')
+    """
+    if code not in SPACE_OF_CODE:
+        raise Rejected(Diagnostic("T0610", f"there is no element type number {code}"))
+    return SPACE_OF_CODE[code]
+
+
+def space_of_dtype(dtype: np.dtype[Any]) -> str:
+    """The space of a NumPy element type.
+
+    >>> space_of_dtype(np.dtype("f2")), space_of_dtype(np.dtype("?"))
+    ('float16', 'bool')
+    """
+    if dtype.kind in "OUST":
+        return "string"
+    if dtype.name not in CODE_OF_SPACE:
+        raise Rejected(Diagnostic("T0610", f"there is no element type for {dtype.name}"))
+    return dtype.name
+
+
+def array_of(value: object) -> Array:
+    """The array that a tensor, an array or a scalar stands for."""
+    if isinstance(value, TensorProto):
+        return numpy_helper.to_array(value)
+    return np.asarray(value)
+
+
+# ---- static values -----------------------------------------------------------------------
+
+
+def static_value(array: Array) -> Value:
+    """An array as a value known while compiling; a numeric for rank 0.
+
+    >>> static_value(np.array([1, 2])).items
+    (1, 2)
+    """
+    if array.size > MAX_STATIC:
+        raise Rejected(Diagnostic("T0611", f"a constant of {array.size} elements is too large to compile with"))
+    one = _converter(array.dtype)
+    if array.ndim == 0:
+        return one(array[()])
+    return Vec(tuple(array.shape), tuple(one(item) for item in array.reshape(-1)))
+
+
+def table(array: Array) -> Value:
+    """An array as constants of a program: they have an element type, and cost nothing."""
+    part = Part(tuple(map(const, array.shape)), space_of_dtype(array.dtype))
+    value = static_value(array)
+    items = value.items if isinstance(value, Vec) else (value,)
+    return Data(Table(cast("tuple[Constant, ...]", items), (part,)))
+
+
+def _converter(dtype: np.dtype[Any]) -> Callable[[Any], Value]:
+    if dtype.kind in "OUST":
+        return lambda item: item.decode("utf-8", "replace") if isinstance(item, bytes) else str(item)
+    if dtype.kind == "b":
+        return lambda item: TRUE if item else FALSE
+    if dtype.kind in "iu" or dtype.name in ("int4", "uint4", "int2", "uint2"):
+        return lambda item: const(int(item))
+    if dtype.kind == "c":
+        return complex
+    return lambda item: simplest(float(item), dtype)
+
+
+def simplest(value: float, dtype: np.dtype[Any] | None = None) -> Value:
+    """The fraction with the smallest denominator that rounds to a float; NaN and infinities stay.
+
+    >>> simplest(0.6000000238418579), simplest(1e-05), simplest(math.inf)
+    (Fraction(3, 5), Fraction(1, 100000), inf)
+    """
+    if not math.isfinite(value):
+        return value
+    if value == int(value):
+        return Fraction(int(value))
+    kind = dtype if dtype is not None and dtype.name in _SHARP else np.dtype(np.float32)
+    below, above = _neighbours(abs(value), kind)
+    middle = Fraction(abs(value))
+    found = _simplest_between((below + middle) / 2, (above + middle) / 2)
+    return found if value > 0 else -found
+
+
+_SHARP = ("float16", "float32", "float64", "bfloat16")
+
+
+def _neighbours(value: float, dtype: np.dtype[Any]) -> tuple[Fraction, Fraction]:
+    finest = ml_dtypes.finfo(dtype)
+    _, exponent = math.frexp(value)
+    lowest = math.frexp(float(finest.smallest_normal))[1]
+    step = Fraction(2) ** (max(exponent, lowest) - 1 - finest.nmant)
+    exact = Fraction(value)
+    return exact - step / 2 if math.frexp(value)[0] == 0.5 else exact - step, exact + step
+
+
+def _simplest_between(low: Fraction, high: Fraction) -> Fraction:
+    """The fraction of the smallest denominator strictly between two, 0 <= low < high."""
+    whole = low.numerator // low.denominator
+    if whole + 1 < high:
+        return Fraction(whole + 1)
+    if low == whole:
+        rest = high - whole
+        return whole + Fraction(1, rest.denominator // rest.numerator + 1)
+    return whole + 1 / _simplest_between(1 / (high - whole), 1 / (low - whole))
+
+
+# ---- attributes --------------------------------------------------------------------------
+
+
+def attribute_value(attribute: AttributeProto) -> Value | None:
+    """What an attribute of numbers or text says, as a static value; None for tensors and graphs."""
+    kind = AttributeProto
+    match attribute.type:
+        case kind.INT:
+            return const(attribute.i)
+        case kind.FLOAT:
+            return simplest(attribute.f)
+        case kind.STRING:
+            return _text(attribute.s)
+        case kind.INTS:
+            return _vector([const(i) for i in attribute.ints])
+        case kind.FLOATS:
+            return _vector([simplest(f) for f in attribute.floats])
+        case kind.STRINGS:
+            return _vector([_text(s) for s in attribute.strings])
+        case _:
+            return None
+
+
+def _vector(items: list[Any]) -> Value:
+    return Vec((len(items),), tuple(items))
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")
+
+
+def onnx_version() -> str:
+    """The version of the installed onnx."""
+    return str(onnx.__version__)

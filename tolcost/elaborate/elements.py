@@ -1,0 +1,192 @@
+"""Elements, slices and components of values."""
+
+from __future__ import annotations
+
+from tolcost.algebra import Poly, const, coordinate, symbols_of
+from tolcost.atoms.nodes import Member, Node, Part
+from tolcost.diagnostics import Span
+from tolcost.elaborate.context import Env, NeedsUnrolling, bind_data, fail
+from tolcost.elaborate.layout import component, grid, materialise
+from tolcost.elaborate.lengths import check_index
+from tolcost.elaborate.shapes import Shape, first, known, shape_of, shape_text, space_of
+from tolcost.elaborate.values import Data, Opaque, Pieces, Results, Seq, Value, Vec, View, is_static
+
+
+def element(env: Env, value: Value, at: tuple[Value, ...], span: Span, checked: bool = False) -> Value:
+    """The element at a full coordinate, or the slice at a partial one."""
+    shape = shape_of(env, value, span)
+    if len(at) > len(shape):
+        fail(
+            "T0303",
+            f"{len(at)} indices into a ToL of shape {shape_text(shape)}",
+            span,
+            hint=f"it has {len(shape)} dimension{'s' * (len(shape) != 1)}",
+        )
+    if not at:
+        return value
+    if not checked:
+        check_indices(env, at, shape, span)
+    if len(at) < len(shape):
+        return _slice(env, value, at, shape, span)
+    match value:
+        case Vec():
+            return _entry(env, value, at, span)
+        case View(get=get, static=static):
+            if static and not all(isinstance(a, Poly) for a in at):
+                return _looked_up(env, value, at, span)
+            return get(at)
+        case Data(node=node):
+            return Data(member(env, node, at, span))
+        case Pieces(items=items):
+            return Pieces(tuple(element(env, item, at, span, checked=True) for item in items))
+        case Seq(items=items):
+            return _sequence_entry(items, at[0], span)
+        case _:
+            fail("T0303", "this value has no elements", span)
+
+
+def check_indices(env: Env, at: tuple[Value, ...], shape: Shape, span: Span) -> None:
+    """Every static index lies inside its dimension; the others are checked when run."""
+    for index, extent in zip(at, shape, strict=False):
+        if isinstance(index, Poly):
+            check_index(env, index, extent, span, f"of shape {shape_text(shape)}")
+
+
+def _slice(env: Env, value: Value, at: tuple[Value, ...], shape: Shape, span: Span) -> Value:
+    if isinstance(value, Vec):
+        numbers = [a.constant if isinstance(a, Poly) else None for a in at]
+        if all(n is not None for n in numbers):
+            return _vec_slice(value, [n for n in numbers if n is not None])
+    bound = Data(env.scope.bind(value.node)) if isinstance(value, Data) else value
+    rest = shape[len(at) :]
+    static = not isinstance(value, Data) and is_static_indexed(value, at)
+    return View(
+        rest, lambda more: element(env, bound, (*at, *more), span, checked=True), static, space_of(value)
+    )
+
+
+def is_static_indexed(value: Value, at: tuple[Value, ...]) -> bool:
+    """Whether an element of a static ToL stays static under these indices."""
+    return is_static(value) and all(is_static(a) for a in at)
+
+
+def _vec_slice(value: Vec, at: list[int]) -> Value:
+    rest = value.shape[len(at) :]
+    size = 1
+    for d in rest:
+        size *= d
+    start = _offset(value.shape[: len(at)], at) * size
+    return Vec(rest, value.items[start : start + size])
+
+
+def _offset(shape: tuple[int, ...], at: list[int]) -> int:
+    offset = 0
+    for d, a in zip(shape, at, strict=True):
+        offset = offset * d + a - 1
+    return offset
+
+
+def _entry(env: Env, value: Vec, at: tuple[Value, ...], span: Span) -> Value:
+    numbers = [a.constant if isinstance(a, Poly) else None for a in at]
+    if all(n is not None for n in numbers):
+        return value.items[_offset(value.shape, [n for n in numbers if n is not None])]
+    if value.items and all(item == value.items[0] for item in value.items):
+        return value.items[0]
+    for index in at:
+        if isinstance(index, Poly):
+            for symbol in symbols_of(index):
+                if (
+                    symbol.kind == "coord"
+                    and symbol.hi is not None
+                    and symbol.hi.constant is not None
+                    and symbol.hi.constant <= 64
+                ):
+                    raise NeedsUnrolling(symbol, span)
+    return _looked_up(env, value, at, span)
+
+
+def _looked_up(env: Env, value: Value, at: tuple[Value, ...], span: Span) -> Value:
+    """An element of a static ToL at an index that is not a number: a look-up in its layout."""
+    found = member(env, materialise(env, value, span), at, span)
+    if is_static_indexed(value, at):
+        return Opaque(found, found.type[0].space)
+    return Data(found)
+
+
+def _sequence_entry(items: tuple[Value, ...], index: Value, span: Span) -> Value:
+    if isinstance(index, Poly) and index.constant is not None:
+        return items[index.constant - 1]
+    if isinstance(index, Poly):
+        for symbol in symbols_of(index):
+            if symbol.kind == "coord":
+                raise NeedsUnrolling(symbol, span)
+    fail("T0304", "a sequence is indexed by something not known while compiling", span)
+
+
+def member(env: Env, node: Node, at: tuple[Value, ...], span: Span) -> Node:
+    """Π of a materialised ToL."""
+    base = env.scope.bind(node)
+    indices = tuple(a if isinstance(a, Poly) else index_node(env, a, span) for a in at)
+    return Member(base, indices, tuple(Part((), p.space) for p in base.type), span)
+
+
+def index_node(env: Env, value: Value, span: Span) -> Node:
+    """An index that is not a formula: a numeric node."""
+    node = materialise(env, value, span)
+    if node.type[0].shape:
+        fail(
+            "T0305",
+            "an index is a ToL where a number is needed",
+            span,
+            hint="a vector of known length is spliced: x[*v]",
+        )
+    return node
+
+
+def pick_component(env: Env, base: Value, j: int, span: Span) -> Value:
+    """Component ``j`` of a list."""
+    size = capacity_of(env, base, span)
+    if not 1 <= j <= size:
+        fail("T0314", f"component {j} of a list of capacity {size}", span, definite=True)
+    match base:
+        case Pieces(items=items) | Results(items=items):
+            return items[j - 1]
+        case Data(node=node) if len(node.type) > 1:
+            return Data(component(env.scope.bind(node), j))
+        case View(shape=shape, get=get, static=static) if size > 1:
+            return View(shape, lambda at: pick_component(env, get(at), j, span), static)
+        case _:
+            return base
+
+
+def capacity_of(env: Env, value: Value, span: Span) -> int:
+    """How many components each element has."""
+    match value:
+        case Pieces(items=items) | Results(items=items):
+            return len(items)
+        case Data(node=node):
+            return len(node.type)
+        case View(shape=shape, get=get):
+            probe = env.child(scope=env.scope.inner())
+            return capacity_of(probe, get(tuple(coordinate("i", d) for d in shape)), span)
+        case _:
+            return 1
+
+
+def spread(env: Env, value: Value, span: Span) -> tuple[Value, ...]:
+    """The entries of a vector of known length; a number is its own only entry."""
+    value = first(value)
+    if isinstance(value, Seq):
+        return value.items
+    shape = shape_of(env, value, span)
+    if not shape:
+        return (value,)
+    numbers = known(shape)
+    if len(shape) > 1 or numbers is None:
+        fail(
+            "T0309", f"only a vector of known length can be spliced here, not shape {shape_text(shape)}", span
+        )
+    if isinstance(value, Vec):
+        return value.items
+    bound = bind_data(env, value)
+    return tuple(element(env, bound, (const(n),), span, checked=True) for (n,) in grid(numbers))

@@ -1,0 +1,268 @@
+"""Laying values out: turning what is known of a value into nodes of the IR."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from tolcost.algebra import Cond, Poly, const, coordinate, ge, symbols_of, symbols_of_cond, the_symbol
+from tolcost.atoms.nodes import (
+    Block,
+    Build,
+    Component,
+    Constant,
+    Convert,
+    Embed,
+    Join,
+    Lambda,
+    Node,
+    Number,
+    Pack,
+    Part,
+    Reshape,
+    Table,
+    Type,
+)
+from tolcost.diagnostics import NOWHERE, Span
+from tolcost.elaborate.context import Env, NeedsUnrolling, bind_data, fail
+from tolcost.elaborate.lengths import decide
+from tolcost.elaborate.shapes import LAY_OUT_LIMIT, Shape, known, shape_of, space_of
+from tolcost.elaborate.values import (
+    Data,
+    Missing,
+    Opaque,
+    Pieces,
+    Ratio,
+    Results,
+    Seq,
+    Spaces,
+    Value,
+    Vec,
+    View,
+    is_function,
+    is_static,
+)
+from tolcost.spaces import join_spaces
+
+
+def materialise(env: Env, value: Value, span: Span = NOWHERE, space: str | None = None) -> Node:
+    """The node that computes a value; static numerics take ``space`` where it is given."""
+    match value:
+        case Data(node=node):
+            return node
+        case Opaque(node=node):
+            return node
+        case View(shape=shape):
+            return build_from(env, shape, value, span, space)
+        case Vec():
+            return _vec_node(env, value, span, space)
+        case Pieces(items=items):
+            return pack(tuple(materialise(env, item, span) for item in items))
+        case Results(items=items):
+            return materialise(env, items[0], span, space)
+        case Ratio(over=over, under=under):
+            args = (number(over, "R"), number(under, "R"))
+            return Lambda("div", args, "R", (Part((), "R"),), "static", span)
+        case Missing() | Spaces() | Seq():
+            fail("T0403", f"{describe(value)} stands where a ToL is needed", span)
+        case _ if is_function(value):
+            fail(
+                "T0402",
+                "a function stands where a value is needed",
+                span,
+                hint="apply it, or pass it to map or reduce",
+            )
+        case _:
+            return number(value, space or space_of(value))  # type: ignore[arg-type]
+
+
+def describe(value: Value) -> str:
+    """What kind of thing a value is, for messages."""
+    match value:
+        case Missing(name=name):
+            return f"the optional input `{name}`, which was not given,"
+        case Spaces():
+            return "a space"
+        case Seq():
+            return "a sequence"
+        case _:
+            return "a value"
+
+
+def number(value: Constant, space: str) -> Number:
+    """A static numeric as a node."""
+    return Number(value, (Part((), space),))
+
+
+def pack(nodes: tuple[Node, ...]) -> Node:
+    """A list of nodes; one alone is itself."""
+    if len(nodes) == 1:
+        return nodes[0]
+    return Pack(nodes, tuple(part for node in nodes for part in node.type))
+
+
+def build_from(env: Env, shape: Shape, value: View, span: Span, space: str | None = None) -> Node:
+    """Lay a view out: a Build of its elements."""
+    if known(shape) is not None and value.static:
+        return _vec_node(env, lay_out(value, known(shape) or (), env, span), span, space)
+
+    def at(inner: Env, coords: tuple[Value, ...]) -> Value:
+        entry = value.get(coords)
+        return (
+            entry
+            if space is None or not is_static(entry)
+            else Opaque(materialise(inner, entry, span, space), space)
+        )
+
+    return materialise(env, lay(env, shape, at, span), span)
+
+
+def build(coords: Shape, extents: Shape, body: Block, span: Span) -> Node:
+    """A Build over coordinates given as polynomials of one symbol each."""
+    if not coords and not body.bindings:
+        return body.result
+    parts = tuple(Part((*extents, *p.shape), p.space) for p in body.result.type)
+    return Build(tuple(the_symbol(c) for c in coords), tuple(extents), body, parts, span)
+
+
+def lay_out(value: View, shape: tuple[int, ...], env: Env, span: Span) -> Vec:
+    """A view of known lengths, entry by entry."""
+    size = 1
+    for d in shape:
+        size *= d
+    if size > LAY_OUT_LIMIT:
+        fail("T0502", f"a static ToL of {size:,} entries is too large to lay out while compiling", span)
+    items = tuple(value.get(tuple(const(a) for a in at)) for at in grid(shape))
+    return Vec(shape, items)
+
+
+def grid(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """All coordinates of a shape, row-major, 1-based.
+
+    >>> grid((2, 2))
+    [(1, 1), (1, 2), (2, 1), (2, 2)]
+    """
+    points: list[tuple[int, ...]] = [()]
+    for d in shape:
+        points = [(*p, a) for p in points for a in range(1, d + 1)]
+    return points
+
+
+def _constant(value: Value) -> bool:
+    return isinstance(value, Poly | Cond | Fraction | float | complex | bool)
+
+
+def _vec_node(env: Env, value: Vec, span: Span, space: str | None) -> Node:
+    if not value.shape:
+        return materialise(env, value.items[0], span, space)
+    shape = tuple(const(d) for d in value.shape)
+    if all(_constant(item) and not _has_coordinates(item) for item in value.items):
+        return Table(value.items, (Part(shape, space or space_of(value)),))  # type: ignore[arg-type]
+    joined_space = space or space_of(value)
+    pieces = [one_entry(materialise(env, item, span, joined_space)) for item in value.items]
+    flat = join_all(pieces)
+    return flat if len(shape) == 1 else Reshape(flat, tuple(Part(shape, p.space) for p in flat.type))
+
+
+def _has_coordinates(value: Value) -> bool:
+    if isinstance(value, Poly):
+        return any(s.kind == "coord" for s in symbols_of(value))
+    if isinstance(value, Cond):
+        return any(s.kind == "coord" for s in symbols_of_cond(value))
+    return False
+
+
+def one_entry(node: Node) -> Node:
+    """Ξ of a numeric: a vector of one entry."""
+    return Embed(node, tuple(Part((*p.shape, const(1)), p.space) for p in node.type))
+
+
+def join_all(pieces: list[Node], d: int = 1) -> Node:
+    """⋈ of ToLs, one after the other along dimension ``d``, as a balanced tree so that depth stays small."""
+    while len(pieces) > 1:
+        pairs = [join_nodes(a, b, d) for a, b in zip(pieces[::2], pieces[1::2], strict=False)]
+        pieces = pairs + pieces[len(pieces) - len(pieces) % 2 :]
+    return pieces[0]
+
+
+def join_nodes(left: Node, right: Node, d: int) -> Node:
+    """⋈ along dimension ``d``; the caller has checked the other dimensions."""
+    parts: Type = tuple(
+        Part(
+            (*a.shape[: d - 1], a.shape[d - 1] + b.shape[d - 1], *a.shape[d:]), join_spaces(a.space, b.space)
+        )
+        for a, b in zip(left.type, right.type, strict=True)
+    )
+    return Join(left, right, d, parts)
+
+
+def component(value: Node, j: int) -> Node:
+    """Π': component ``j`` of a list; of a fresh pack it is the item itself."""
+    if isinstance(value, Pack) and all(len(item.type) == 1 for item in value.items):
+        return value.items[j - 1]
+    return Component(value, j, (value.type[j - 1],))
+
+
+def in_spaces(node: Node, spaces: tuple[str, ...]) -> Node:
+    """The node with its components in the given spaces; free."""
+    if tuple(p.space for p in node.type) == spaces:
+        return node
+    parts: Type = tuple(Part(p.shape, s) for p, s in zip(node.type, spaces, strict=True))
+    if isinstance(node, Number):
+        return Number(node.value, parts)
+    return Convert(node, parts)
+
+
+At = Callable[[Env, tuple[Value, ...]], Value]
+"""What stands at a coordinate; its bindings go to the block of the environment."""
+
+
+def _unrolled(env: Env, at: At, shape: tuple[Poly, ...], place: int, span: Span) -> Value:
+    """Take one dimension of the domain entry by entry, because a table is looked up by it."""
+    size = shape[place].constant
+    assert size is not None
+    rest = shape[:place] + shape[place + 1 :]
+    slices = [bind_data(env, _slice_of(env, at, rest, place, const(k), span)) for k in range(1, size + 1)]
+    if not rest and all(not shape_of(env, s, span) for s in slices):
+        return Vec((size,), tuple(slices))
+    pieces = [_thickened(materialise(env, piece, span), place) for piece in slices]
+    return Data(join_all(pieces, place + 1))
+
+
+def _thickened(node: Node, place: int) -> Node:
+    """The same ToL with a dimension of length 1 put in at a place."""
+    parts = tuple(Part((*p.shape[:place], const(1), *p.shape[place:]), p.space) for p in node.type)
+    return Reshape(node, parts)
+
+
+def _slice_of(env: Env, at: At, rest: tuple[Poly, ...], place: int, k: Poly, span: Span) -> Value:
+    """The map with one coordinate fixed."""
+    if not rest:
+        return at(env, (k,))
+    return lay(env, rest, lambda inner, coords: at(inner, (*coords[:place], k, *coords[place:])), span)
+
+
+def lay(env: Env, shape: tuple[Poly, ...], at: At, span: Span, names: tuple[str, ...] = ()) -> Value:
+    """A ToL of a shape whose elements a function gives, laid out by the program."""
+    hinted = names or tuple(f"i{n + 1}" for n in range(len(shape)))
+    coords = tuple(coordinate(name, d) for name, d in zip(hinted, shape, strict=True))
+    inner = inside(env, shape)
+    try:
+        node = materialise(inner, at(inner, coords), span)
+        return Data(build(coords, shape, inner.scope.block(node), span))
+    except NeedsUnrolling as needs:
+        return _unrolled(env, at, shape, own_place(needs, coords), span)
+
+
+def own_place(needs: NeedsUnrolling, coords: tuple[Poly, ...]) -> int:
+    """Which of our coordinates is to be taken entry by entry; if none, it is someone else's."""
+    for n, c in enumerate(coords):
+        if the_symbol(c) is needs.symbol:
+            return n
+    raise needs
+
+
+def inside(env: Env, shape: tuple[Poly, ...]) -> Env:
+    """The block under coordinates of a shape; inside it no length of the shape is 0."""
+    facts = [ge(d - 1) for d in shape if d.constant is None]
+    return env.child(scope=env.scope.inner(*(f for f in facts if isinstance(decide(env, f), type(f)))))
