@@ -8,6 +8,7 @@ import pytest
 
 from tolcost.diagnostics import Source
 from tolcost.syntax import parse
+from tolcost.syntax.format import format_program
 
 PAPER = Path(__file__).parents[2] / "specs" / "paper"
 ROWS = list(csv.DictReader((PAPER / "tables.csv").read_text(encoding="utf-8").splitlines()))
@@ -74,8 +75,9 @@ def test_section_5_is_there(name: str) -> None:
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.name)
-def test_a_program_parses(path: Path) -> None:
-    assert parse(Source(path.name, path.read_text(encoding="utf-8"))).statements
+def test_a_program_parses_and_is_formatted(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert format_program(parse(Source(path.name, text))) == text
 
 
 def test_a_correction_says_what_it_changed_and_nothing_else_is_missing() -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tolcost.algebra.vectorised import Ints
 
 Values = Mapping[Symbol, int]
+_SHORT = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +97,11 @@ def _generator_value(generator: Generator, point: _Point) -> int:
 
 
 def _sum_value(body: Poly, symbol: Symbol, lo: int, hi: int, point: _Point) -> int:
-    """Put the numbers in and sum: what has no closed form in symbols often has one in numbers."""
-    if hi < lo:
-        return 0
+    """Add up a short range; for a long one put the numbers in and look for a closed form again."""
+    if hi - lo < _SHORT:
+        point.loops.take(max(hi - lo + 1, 0))
+        values = dict(point.values)
+        return sum(value_at(body, {**values, symbol: value}, point.loops) for value in range(lo, hi + 1))
     binder = coordinate("x", hi, lo)
     given: dict[Symbol, Poly | int] = {symbol: binder}
     for other in body.free:

@@ -36,8 +36,8 @@ from tolcost.algebra.substitute import replace_generator, substitute
 from tolcost.algebra.symbols import Floor, Generator, Relu, Sum, Symbol
 
 _MAX_ENUMERATED = 64
-_MAX_WORK = 20_000
-_MAX_TERMS = 1_000
+_MAX_WORK = 6_000
+_MAX_TERMS = 400
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,31 +12,26 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
-from tolcost.algebra import ONE, ZERO, AlgebraBudget, Poly, const, maximum, relu
-from tolcost.algebra.poly import product_of, total_of
+from tolcost.algebra import ZERO, AlgebraBudget, Poly, const, maximum
+from tolcost.algebra.poly import total_of
 from tolcost.atoms.nodes import (
     Block,
     Build,
     Component,
-    Convert,
     Embed,
-    Filter,
     Fold,
     Join,
     Lambda,
     Member,
     Node,
-    Pack,
     Program,
-    Put,
-    Reshape,
     Select,
-    Type,
     Where,
 )
 from tolcost.atoms.walk import operands
 from tolcost.cost.accumulation import accumulated_products
 from tolcost.cost.datasymbols import bound_above, mentions_data
+from tolcost.cost.moving import assembled, moved, plus
 from tolcost.cost.terms import (
     EVERYWHERE,
     Item,
@@ -58,6 +53,7 @@ Key: TypeAlias = tuple[str, str]
 
 ATOMS = ("lambda", "norm", "member", "join", "embed")
 _MAC = Item("mac", "mac")
+_LAMBDA, _MEMBER, _JOIN, _EMBED = (Item("atom", name) for name in ("lambda", "member", "join", "embed"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +97,7 @@ class Counter:
         self._products = accumulated_products(program, self.regions)
         self._totals: Totals = {}
         self._blocks: dict[int, Terms] = {}
+        self._done: dict[int, Terms] = {}
         self._filters = filters_of(self.regions)
         for block, inside in self.regions.blocks:
             self._blocks[id(block)] = self._region(inside)
@@ -124,38 +121,56 @@ class Counter:
         for root in inside.roots:
             times[id(root)] += 1
         terms: Terms = {}
+        single: dict[Item, int] = {}
         for node in reversed(inside.order):
             visits = times[id(node)]
-            accumulate(terms, self._own(node), visits)
+            for item in self._items(node):
+                single[item] = single.get(item, 0) + visits
+            accumulate(terms, self._whole(node), visits)
             for operand in operands(node):
                 times[id(operand)] += visits
+        accumulate(terms, {(item, EVERYWHERE): const(visits) for item, visits in single.items()})
         return terms
 
-    def _own(self, node: Node) -> Terms:
-        """Count what a node does beside evaluating its operands."""
+    def _items(self, node: Node) -> tuple[Item, ...]:
+        """Give what a node counts exactly once each: functions applied, single atoms."""
         match node:
-            case Lambda():
-                return self._applied(node, node.function)
-            case Where():
-                return self._applied(node, "where")
+            case Lambda() | Where():
+                return self._applied(node)
+            case Member() | Component():
+                return (_MEMBER,)
+            case Join():
+                return (_JOIN,)
+            case Embed():
+                return (_EMBED,)
+            case _:
+                return ()
+
+    def _applied(self, node: Lambda | Where) -> tuple[Item, ...]:
+        if node.charge == "static":
+            return ()
+        name = node.function if isinstance(node, Lambda) else "where"
+        item = Item(node.charge, name, node.space, node.span)
+        if node.charge == "index":
+            return (item,)
+        return (item, _LAMBDA, _MAC) if id(node) in self._products else (item, _LAMBDA)
+
+    def _whole(self, node: Node) -> Terms:
+        """Give what a node counts by its shape or its blocks; worked out once."""
+        if not isinstance(node, Build | Fold | Select):
+            return moved(node)
+        if id(node) not in self._done:
+            self._done[id(node)] = self._quantified(node)
+        return self._done[id(node)]
+
+    def _quantified(self, node: Build | Fold | Select) -> Terms:
+        match node:
             case Build():
                 return self._built(node)
             case Fold():
                 return self._looped(node)
             case Select():
                 return self._selected(node)
-            case _:
-                return _moved(node)
-
-    def _applied(self, node: Lambda | Where, function: str) -> Terms:
-        if node.charge == "static":
-            return {}
-        terms: Terms = {(Item(node.charge, function, node.space, node.span), EVERYWHERE): ONE}
-        if node.charge == "data":
-            terms |= _atoms(**{"lambda": ONE})
-        if id(node) in self._products:
-            terms[(_MAC, EVERYWHERE)] = ONE
-        return terms
 
     def _looped(self, node: Build | Fold) -> Terms:
         terms = self._blocks[id(node.body)]
@@ -168,7 +183,7 @@ class Counter:
     def _built(self, node: Build) -> Terms:
         if not node.coords:
             return self._looped(node)
-        return _plus(self._looped(node), _assembled(node))
+        return plus(self._looped(node), assembled(node))
 
     def _selected(self, node: Select) -> Terms:
         then, other = self._blocks[id(node.then)], self._blocks[id(node.other)]
@@ -191,83 +206,8 @@ class Counter:
         }
 
 
-def _moved(node: Node) -> Terms:
-    """Count what a node does that computes nothing: members, joins and embeds."""
-    match node:
-        case Member() | Component():
-            return _atoms(member=ONE)
-        case Pack(items=items):
-            return _atoms(join=const(len(items) - 1))
-        case Join():
-            return _atoms(join=ONE)
-        case Embed():
-            return _atoms(embed=ONE)
-        case Reshape(type=type_) | Convert(type=type_):
-            return _relayed(type_)
-        case Put():
-            return _put(node)
-        case Filter(type=type_):
-            return _plus(_relayed(type_), _atoms(norm=ONE))
-        case _:
-            return {}
-
-
 def _at(item: Item, span: Span) -> Item:
     return Item(item.kind, item.name, item.space, span if item.kind in ("data", "index") else NOWHERE)
-
-
-def _atoms(**counts: Poly) -> Terms:
-    return {(Item("atom", name), EVERYWHERE): count for name, count in counts.items() if count != ZERO}
-
-
-def _plus(left: Terms, right: Terms) -> Terms:
-    terms = dict(left)
-    accumulate(terms, right)
-    return terms
-
-
-def _suffix_products(shape: tuple[Poly, ...]) -> Poly:
-    """Sum of the products of the last 1, 2, ... lengths, all but the product of all of them."""
-    total, product = ZERO, ONE
-    for extent in reversed(shape[1:]):
-        product = product * extent
-        total = total + product
-    return total
-
-
-def _relay(shape: tuple[Poly, ...], read: bool = True) -> Terms:
-    """Count taking a ToL apart into members and joining them again under a shape."""
-    if not shape:
-        return {}
-    volume = product_of(shape)
-    return _atoms(member=volume if read else ZERO, join=relu(volume - 1), embed=_suffix_products(shape))
-
-
-def _relayed(type_: Type) -> Terms:
-    terms: Terms = {}
-    for part in type_:
-        accumulate(terms, _relay(part.shape))
-    return terms
-
-
-def _assembled(node: Build) -> Terms:
-    """Count putting the values of a body together: numerics as they are, ToLs by their members."""
-    rank = len(node.extents)
-    inner = [part.shape[rank:] for part in node.type]
-    if not any(inner):
-        return _relay(node.extents, read=False)
-    terms: Terms = {}
-    for shape in inner:
-        accumulate(terms, _relay((*node.extents, *shape)))
-    return terms
-
-
-def _put(node: Put) -> Terms:
-    """Count a replacement: every member is read but those replaced."""
-    terms = _relayed(node.type)
-    replaced = total_of(product_of(part.shape[len(node.at) :]) for part in node.type if part.shape)
-    accumulate(terms, _atoms(member=-replaced))
-    return terms
 
 
 def count(program: Program) -> Counts:

@@ -30,7 +30,7 @@ from tolcost.cost.formulas import (
     source_text,
 )
 from tolcost.cost.terms import Terms, free_in
-from tolcost.cost.walk import decided_by
+from tolcost.cost.walk import applying, decided_by
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span
 
 _MAX_STEPS = 100
@@ -77,7 +77,7 @@ def derive(program: Program) -> Derivation:
         explainer = _Explainer(Counter(program))
         named = [(var.name, node) for var, node in program.bindings]
         outputs = [(out.name, out.node) for out in program.outputs]
-        chains = [explainer.chain(name, node) for name, node in named if explainer.terms(node)]
+        chains = [explainer.chain(name, node) for name, node in named if explainer.costs(node)]
         chains += [explainer.chain(name, node) for name, node in outputs]
     except AlgebraBudget as error:
         raise Rejected(
@@ -91,7 +91,12 @@ class _Explainer:
 
     def __init__(self, counter: Counter) -> None:
         self._counter = counter
+        self._costly = applying(counter.regions)
         self._terms: dict[int, Terms] = {}
+
+    def costs(self, node: Node | Block) -> bool:
+        """Whether a node or block applies some function to data."""
+        return id(node) in self._costly
 
     def terms(self, node: Node | Block) -> Terms:
         """Give what one visit applies to data."""
@@ -135,7 +140,7 @@ class _Explainer:
         if isinstance(node, Block):
             parts, reason = self._expand(Eops(leaf.text, node.result))
             return _plus((*self._named(node), parts)), reason
-        if not self.terms(node):
+        if not self.costs(node):
             return Value(ZERO), "applies no function to data"
         text = self._text(node)
         if text and text != leaf.text and not isinstance(node, Lambda | Where):
@@ -180,7 +185,7 @@ class _Explainer:
     def _inside(self, block: Block) -> Formula:
         """Give what one visit of a block costs: as one leaf where its result says what it is."""
         result = block.result
-        if self._named(block) and isinstance(result, _SPOKEN) and self.terms(result):
+        if self._named(block) and isinstance(result, _SPOKEN) and self.costs(result):
             return Eops(self._text(result), block)
         return _plus((*self._named(block), *self._parts(result)))
 
@@ -188,7 +193,7 @@ class _Explainer:
         return tuple(
             Eops(var.name if _speaks(var.name) else self._text(node), node)
             for var, node in block.bindings
-            if self.terms(node)
+            if self.costs(node)
         )
 
     def _parts(self, node: Node) -> tuple[Formula, ...]:
@@ -200,7 +205,7 @@ class _Explainer:
             if len(parts) + len(stack) > _MAX_PARTS:
                 return (Eops(self._text(node), node),)
             if isinstance(top, _SPOKEN):
-                parts += [Eops(self._text(top), top)] if self.terms(top) else []
+                parts += [Eops(self._text(top), top)] if self.costs(top) else []
             else:
                 stack.extend(reversed(operands(top)))
         return tuple(parts)
@@ -208,7 +213,7 @@ class _Explainer:
     def _text(self, node: Node) -> str:
         """Say what a leaf is: a function whose arguments are free by its name, else its source."""
         name = node.function if isinstance(node, Lambda) else "where" if isinstance(node, Where) else ""
-        if name and not any(self.terms(arg) for arg in operands(node)):
+        if name and not any(map(self.costs, operands(node))):
             return name
         return source_text(_span(node)) or name or type(node).__name__.lower()
 

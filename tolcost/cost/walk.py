@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from tolcost.algebra import And, Cond, Eq, Ge, Not, Or, Poly, Symbol, Truth
-from tolcost.atoms.nodes import Block, Filter, Node, Program, Select, Var
+from tolcost.atoms.nodes import Block, Filter, Lambda, Node, Program, Select, Var, Where
 from tolcost.atoms.walk import blocks, operands
 
 Bindings: TypeAlias = dict[Var, Node]
@@ -122,3 +122,21 @@ def filters_of(found: Regions) -> dict[int, tuple[tuple[Symbol, Poly], ...]]:
 def _upper_bound(node: Filter) -> Poly:
     """A filter keeps at most what there is."""
     return node.length.hi if node.length.hi is not None else node.tol.type[0].shape[0]
+
+
+def applying(found: Regions) -> set[int]:
+    """Give the identities of the nodes and blocks that apply some function to data."""
+    result: set[int] = set()
+    for block, inside in found.blocks:
+        _mark(inside, result)
+        if any(id(root) in result for root in inside.roots):
+            result.add(id(block))
+    _mark(found.top, result)
+    return result
+
+
+def _mark(inside: Region, result: set[int]) -> None:
+    for node in inside.order:
+        own = isinstance(node, Lambda | Where) and node.charge == "data"
+        if own or any(id(part) in result for part in (*operands(node), *blocks(node))):
+            result.add(id(node))

@@ -143,11 +143,14 @@ def _entry_by_entry(env: Env, body: Body, shape: tuple[int, ...]) -> Vec | None:
     if not 0 < size <= UNROLL_LIMIT:
         return Vec(shape, ()) if size == 0 and len(shape) == 1 else None
     items: list[Value] = []
-    for at in grid(shape):
-        value = body.at(env.child(scope=env.scope.inner()), tuple(const(a) for a in at))
-        if not is_static(value):
-            return None
-        items.append(value)
+    outer = env.child(scope=env.scope.inner())
+    with env.context.attempt(outer.scope) as trial:
+        for at in grid(shape):
+            value = body.at(outer.child(scope=outer.scope.inner()), tuple(const(a) for a in at))
+            if not is_static(value):
+                return None
+            items.append(value)
+        trial.keep()
     return _nested(shape, items)
 
 
@@ -168,9 +171,11 @@ def _under_coordinates(env: Env, body: Body, shape: tuple[Poly, ...]) -> Value:
     coords = fresh(body.pattern, shape)
     inner = inside(env, shape)
     try:
-        value = body.at(inner, coords)
-        if not is_static(value):
-            node = materialise(inner, value, body.span)
+        with env.context.attempt(inner.scope) as trial:
+            value = body.at(inner, coords)
+            node = None if is_static(value) else materialise(inner, value, body.span)
+            trial.keep()
+        if node is not None:
             return Data(build(coords, shape, inner.scope.block(node), body.span))
     except NeedsUnrolling as needs:
         return _unrolled(env, body.at, shape, own_place(needs, coords), body.span)

@@ -78,7 +78,9 @@ def _static_choice(env: Env, condition: Cond, expr: tree.Call) -> Value:
     for side, fact in ((then, condition), (other, negate(condition))):
         inner = env.child(scope=env.scope.inner(fact))
         try:
-            sides.append((inner, first(evaluate(inner, side))))
+            with env.context.attempt(inner.scope) as trial:
+                sides.append((inner, first(evaluate(inner, side))))
+                trial.keep()
         except Impossible:
             remaining = other if side is then else then
             env.context.record(negate(fact), "the other case cannot be", side.span)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from tolcost.algebra import And, Cond, Poly, Symbol, symbols_of_cond
+from tolcost.algebra import And, Cond, Poly, Symbol, substitute, symbols_of_cond
 from tolcost.atoms.nodes import Block, Condition, Node, Number, Ref, Table, Var
 from tolcost.atoms.nodes import Input as InputNode
 from tolcost.diagnostics import NOWHERE, Diagnostic, Label, Rejected, Span
@@ -35,15 +36,41 @@ class NeedsUnrolling(Exception):
 
 
 @dataclass(slots=True)
+class Notes:
+    """What the result relies on: conditions on lengths, on coordinates, and lengths that are equal."""
+
+    conditions: dict[Cond, Condition] = field(default_factory=dict)
+    unproved: dict[Cond, Condition] = field(default_factory=dict)
+    equal: dict[Symbol, Poly] = field(default_factory=dict)
+
+    def copy(self) -> Notes:
+        """The same notes, to go back to."""
+        return Notes(dict(self.conditions), dict(self.unproved), dict(self.equal))
+
+
+@dataclass(slots=True)
+class Trial:
+    """A piece of elaboration that may be thrown away, and the notes as they were before it."""
+
+    scope: Scope
+    before: Notes
+    kept: bool = False
+
+    def keep(self) -> None:
+        """The attempt succeeded: what it noted stays."""
+        self.kept = True
+
+
+@dataclass(slots=True)
 class Context:
     """What one elaboration has found so far."""
 
     operators: Mapping[str, Program]
     call_operator: Callable[[Env, str, tuple[Value, ...], dict[str, Value], Span], Value]
-    conditions: dict[Cond, Condition] = field(default_factory=dict)
-    unproved: dict[Cond, Condition] = field(default_factory=dict)
+    notes: Notes = field(default_factory=Notes)
+    trials: list[Trial] = field(default_factory=list)
+    level: int = 0
     warnings: list[Diagnostic] = field(default_factory=list)
-    equal: dict[Symbol, Poly] = field(default_factory=dict)
     steps: int = 0
     depth: int = 0
     names: int = 0
@@ -66,8 +93,45 @@ class Context:
         lengths, is kept apart: running checks it element by element.
         """
         local = any(s.kind == "coord" for s in symbols_of_cond(condition))
-        notes = self.unproved if local else self.conditions
-        notes.setdefault(condition, Condition(condition, reason, span))
+        for notes in self._lasting():
+            kept = notes.unproved if local else notes.conditions
+            kept.setdefault(condition, Condition(condition, reason, span))
+
+    def adopt(self, symbol: Symbol, value: Poly) -> None:
+        """From now on a length is another."""
+        for notes in self._lasting():
+            notes.equal = {s: substitute(p, {symbol: value}) for s, p in notes.equal.items()}
+            notes.equal[symbol] = value
+
+    def _lasting(self) -> Iterator[Notes]:
+        """The notes in force, and those to go back to from trials that do not matter here."""
+        yield self.notes
+        for trial in self.trials[self.level :]:
+            yield trial.before
+
+    @contextmanager
+    def attempt(self, scope: Scope) -> Iterator[Trial]:
+        """Elaborate something in a block of its own; unless it is kept, what it noted is forgotten."""
+        trial = Trial(scope, self.notes.copy())
+        level = self.level
+        self.trials.append(trial)
+        self.level = len(self.trials)
+        try:
+            yield trial
+        finally:
+            self.trials.pop()
+            self.level = level
+            if not trial.kept:
+                self.notes = trial.before
+
+    def level_of(self, scope: Scope) -> int:
+        """How many of the trials under way the block belongs to."""
+        above = set()
+        here: Scope | None = scope
+        while here is not None:
+            above.add(id(here))
+            here = here.parent
+        return sum(id(trial.scope) in above for trial in self.trials)
 
 
 def _parts(fact: Cond) -> tuple[Cond, ...]:
@@ -122,11 +186,15 @@ def force(lazy: Lazy | Value, span: Span = NOWHERE) -> Value:
     if lazy.value is None:
         if lazy.busy:
             fail("T0204", f"`{lazy.name}` is defined in terms of itself", span)
+        # A value from outside of a trial outlives it, and so must what the value relies on.
+        context = lazy.env.context
+        level, context.level = context.level, context.level_of(lazy.env.scope)
         lazy.busy = True
         try:
             lazy.value = bind_data(lazy.env, lazy.compute(), lazy.name)
         finally:
             lazy.busy = False
+            context.level = level
     return lazy.value
 
 

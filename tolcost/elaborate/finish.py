@@ -78,18 +78,18 @@ class _Finish:
 
     def poly(self, p: Poly) -> Poly:
         """A length in the terms that are left after equal ones were merged."""
-        equal = self.context.equal
+        equal = self.context.notes.equal
         while equal and not equal.keys().isdisjoint(symbols_of(p)):
             p = substitute(p, equal)
         return p
 
     def cond(self, c: Cond) -> Cond:
         """A condition in the same terms."""
-        return substitute_cond(c, self.context.equal) if self.context.equal else c
+        return substitute_cond(c, self.context.notes.equal) if self.context.notes.equal else c
 
     def type(self, parts: Type) -> Type:
         """A type in the same terms."""
-        if not self.context.equal:
+        if not self.context.notes.equal:
             return parts
         return tuple(Part(tuple(self.poly(d) for d in p.shape), p.space) for p in parts)
 

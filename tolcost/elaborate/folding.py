@@ -304,7 +304,9 @@ def _negative(env: Env, span: Span, x: Real) -> Value | None:
 def _absolute(env: Env, span: Span, x: Real) -> Value | None:
     if isinstance(x, Poly):
         return maximum(x, -x, facts_here(env))
-    return abs(x) if isinstance(x, Fraction | float) else None
+    if isinstance(x, Fraction):
+        return abs(x)
+    return abs(x) if isinstance(x, float) else None
 
 
 def _sign(env: Env, span: Span, x: Real) -> Value | None:

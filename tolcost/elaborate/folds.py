@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -109,16 +110,19 @@ def fold_value(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> V
 
 
 def _entry_by_entry(
-    env: Env, step: Step, start: Value, points: object, stop_at_data: bool
+    env: Env, step: Step, start: Value, points: Iterable[tuple[int, ...]], stop_at_data: bool
 ) -> tuple[Value, bool]:
     """Run the steps one by one; stop, undone, at the first that gives data if asked to."""
     value = start
-    for at in points:  # type: ignore[attr-defined]
-        where = env.child(scope=env.scope.inner()) if stop_at_data else env
-        value = step.at(where, value, tuple(const(a) for a in at))
-        if stop_at_data and not is_static(value):
-            return start, False
-        value = bind_data(env, value)
+    outer = env.child(scope=env.scope.inner()) if stop_at_data else env
+    with env.context.attempt(outer.scope) as trial:
+        for at in points:
+            where = outer.child(scope=outer.scope.inner()) if stop_at_data else env
+            value = step.at(where, value, tuple(const(a) for a in at))
+            if stop_at_data and not is_static(value):
+                return start, False
+            value = bind_data(env, value)
+        trial.keep()
     return value, True
 
 
@@ -142,10 +146,15 @@ def _steady(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Valu
     if prove(ge(volume(shape) - 1), facts_here(env)) is not True:
         return None
     coords = fresh(step.pattern, shape)
-    value = step.at(inside(env, shape), start, coords)
-    if not isinstance(value, Poly | Cond | Fraction | float) or _mentions(value, coords):
-        return None
-    return value if step.at(inside(env, shape), value, coords) == value else None
+    inner = inside(env, shape)
+    with env.context.attempt(inner.scope) as trial:
+        value = step.at(inner, start, coords)
+        if not isinstance(value, Poly | Cond | Fraction | float) or _mentions(value, coords):
+            return None
+        if step.at(inner, value, coords) != value:
+            return None
+        trial.keep()
+    return value
 
 
 def _mentions(value: Value, coords: tuple[Poly, ...]) -> bool:
@@ -159,12 +168,15 @@ def _sum(env: Env, step: Step, start: Poly, shape: tuple[Poly, ...]) -> Value | 
     accumulator = data_symbol("accumulator", None, None)
     symbol = the_symbol(accumulator)
     coords = fresh(step.pattern, shape)
-    value = step.at(inside(env, shape), accumulator, coords)
-    if not isinstance(value, Poly):
-        return None
-    added = value - accumulator
-    if symbol in symbols_of(added):
-        return None
+    inner = inside(env, shape)
+    with env.context.attempt(inner.scope) as trial:
+        value = step.at(inner, accumulator, coords)
+        if not isinstance(value, Poly):
+            return None
+        added = value - accumulator
+        if symbol in symbols_of(added):
+            return None
+        trial.keep()
     over = [(the_symbol(c), const(1), d) for c, d in zip(coords, shape, strict=True)]
     return start + total(added, over, facts=facts_here(env))
 
@@ -176,16 +188,18 @@ def _opaque_fold(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) ->
         coords = fresh(step.pattern, shape)
         inner = inside(env, shape)
         var = Var("accumulator", (Part((), space),))
-        value = step.at(inner, Opaque(Ref(var, var.type), space), coords)
-        if not is_static(value) or isinstance(value, Vec | Pieces | Seq):
-            return None
-        node = materialise(inner, value, step.span)
-        joined = join_spaces(space, node.type[0].space)
-        if joined == space:
-            body = inner.scope.block(in_spaces(node, (space,)))
-            symbols = tuple(the_symbol(c) for c in coords)
-            begin = in_spaces(first_node, (space,))
-            return Opaque(Fold(symbols, shape, var, begin, body, var.type, step.span), space)
+        with env.context.attempt(inner.scope) as trial:
+            value = step.at(inner, Opaque(Ref(var, var.type), space), coords)
+            if not is_static(value) or isinstance(value, Vec | Pieces | Seq):
+                return None
+            node = materialise(inner, value, step.span)
+            joined = join_spaces(space, node.type[0].space)
+            if joined == space:
+                trial.keep()
+                body = inner.scope.block(in_spaces(node, (space,)))
+                symbols = tuple(the_symbol(c) for c in coords)
+                begin = in_spaces(first_node, (space,))
+                return Opaque(Fold(symbols, shape, var, begin, body, var.type, step.span), space)
         space = joined
     return None
 
@@ -216,11 +230,13 @@ def _fold_under_coordinates(env: Env, step: Step, start: Value, shape: tuple[Pol
         inner = inside(env, shape)
         done = _position(coords, shape)
         var = Var("accumulator", growth.after(done))
-        result = step.at(inner, _as_value(Ref(var, var.type), start), coords)
-        node = materialise(inner, result, step.span)
-        settled = _adjust(inner, growth, node, done, step)
-        if settled == growth:
-            return _finish(env, step, begin, growth, shape, coords, var, inner, node)
+        with env.context.attempt(inner.scope) as trial:
+            result = step.at(inner, _as_value(Ref(var, var.type), start), coords)
+            node = materialise(inner, result, step.span)
+            settled = _adjust(inner, growth, node, done, step)
+            if settled == growth:
+                trial.keep()
+                return _finish(env, step, begin, growth, shape, coords, var, inner, node)
         growth = settled
     fail(
         "T0326",

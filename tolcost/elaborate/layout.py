@@ -248,7 +248,9 @@ def lay(env: Env, shape: tuple[Poly, ...], at: At, span: Span, names: tuple[str,
     coords = tuple(coordinate(name, d) for name, d in zip(hinted, shape, strict=True))
     inner = inside(env, shape)
     try:
-        node = materialise(inner, at(inner, coords), span)
+        with env.context.attempt(inner.scope) as trial:
+            node = materialise(inner, at(inner, coords), span)
+            trial.keep()
         return Data(build(coords, shape, inner.scope.block(node), span))
     except NeedsUnrolling as needs:
         return _unrolled(env, at, shape, own_place(needs, coords), span)

@@ -28,8 +28,8 @@ from tolcost.elaborate.context import Context, Env, fail
 
 def settle(context: Context, p: Poly) -> Poly:
     """The polynomial with every length that was found equal to another replaced."""
-    while context.equal and not context.equal.keys().isdisjoint(symbols_of(p)):
-        p = substitute(p, context.equal)
+    while context.notes.equal and not context.notes.equal.keys().isdisjoint(symbols_of(p)):
+        p = substitute(p, context.notes.equal)
     return p
 
 
@@ -37,8 +37,8 @@ def decide(env: Env, condition: Cond) -> Cond:
     """TRUE or FALSE where that can be proved here, else the condition itself."""
     if condition is TRUE or condition is FALSE:
         return condition
-    if env.context.equal:
-        condition = substitute_cond(condition, env.context.equal)
+    if env.context.notes.equal:
+        condition = substitute_cond(condition, env.context.notes.equal)
     facts = facts_here(env)
     verdict = prove(condition, facts)
     if verdict is None:
@@ -48,9 +48,9 @@ def decide(env: Env, condition: Cond) -> Cond:
 
 def facts_here(env: Env) -> tuple[Cond, ...]:
     """What is known to hold in the current block."""
-    if not env.context.equal:
+    if not env.context.notes.equal:
         return env.scope.facts
-    return tuple(substitute_cond(fact, env.context.equal) for fact in env.scope.facts)
+    return tuple(substitute_cond(fact, env.context.notes.equal) for fact in env.scope.facts)
 
 
 def unify(env: Env, left: Poly, right: Poly, what: str, span: Span, other: Span | None = None) -> Poly:
@@ -69,8 +69,7 @@ def unify(env: Env, left: Poly, right: Poly, what: str, span: Span, other: Span 
     context.record(eq(left - right), what, span)
     if solved is not None:
         symbol, value = solved
-        context.equal = {s: substitute(p, {symbol: value}) for s, p in context.equal.items()}
-        context.equal[symbol] = value
+        context.adopt(symbol, value)
         return settle(context, left)
     return left
 

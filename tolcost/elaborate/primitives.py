@@ -380,7 +380,7 @@ def _exact(env: Env, args: tuple[Value, ...], span: Span) -> Value:
         symbol = next(iter(symbols))
         share = length(f"{symbol.name}_share")
         env.context.record(eq(a - b * share), "the length divides", span)
-        env.context.equal[symbol] = b * share
+        env.context.adopt(symbol, b * share)
         return share
     require(env, eq(mod(a, b)), "the length divides", span, "the length does not divide")
     return floordiv(a, b)

@@ -91,12 +91,12 @@ def elaborate(
         tuple(inputs),
         tuple(env.scope.bindings),
         named,
-        tuple(context.conditions.values()),
+        tuple(context.notes.conditions.values()),
         _symbols(env, inputs),
-        tuple(context.unproved.values()),
+        tuple(context.notes.unproved.values()),
     )
     done, warnings = finish(context, lowered)
-    return Elaborated(done, values, (*context.warnings, *warnings), context.equal)
+    return Elaborated(done, values, (*context.warnings, *warnings), context.notes.equal)
 
 
 def _symbols(env: Env, inputs: Iterable[InputNode]) -> tuple[Symbol, ...]:
@@ -111,7 +111,7 @@ def _symbols(env: Env, inputs: Iterable[InputNode]) -> tuple[Symbol, ...]:
         for item in value.items if isinstance(value, Vec) else (value,):
             if isinstance(item, Poly):
                 found.update(dict.fromkeys(sorted(symbols_of(item), key=lambda s: s.key)))
-    return tuple(s for s in found if s.kind == "length" and s not in env.context.equal)
+    return tuple(s for s in found if s.kind == "length" and s not in env.context.notes.equal)
 
 
 def _enter(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-MAX_BYTES = 16 * 1024 * 1024
+MAX_BYTES = 4 * 1024 * 1024
 """The largest file that is read."""
 
-MAX_DEPTH = 300
-"""How deep brackets, and the tree they make, may nest."""
+MAX_DEPTH = 200
+"""How deep brackets, and the tree they make, may nest: comparing two trees takes four times as many frames."""
 
 MAX_DIGITS = 4000
 """The longest number: Python itself refuses to print one of more than 4,300 digits."""
 
 MAX_ERRORS = 20
 """After so many syntax errors the rest of a file is not looked at."""
+
+MAX_NAME_ERRORS = 100
+"""So many mistakes in names are told."""

@@ -19,12 +19,13 @@ from tolcost.syntax.build import Builder
 from tolcost.syntax.depth import deepest
 from tolcost.syntax.limits import MAX_DEPTH, MAX_ERRORS
 from tolcost.syntax.mistakes import Mistake, Piece, Unexpected, describe, resume
-from tolcost.syntax.reading import check_characters
+from tolcost.syntax.reading import check_text
 from tolcost.syntax.tables import END, tables
 from tolcost.syntax.tree import Comment, Program, Statement
 
-_GAP = re.compile(r"[ \t\r\f]*(#[^\n]*|//[^\n]*)?")
-_BLANKS = r"[ \t\r\f]*"
+_BLANK = re.compile(r"[ \t\r\f]*")
+_WHITE = re.compile(r"[ \t\r\f\n]*")
+_COMMENT = re.compile(r"(?:#|//)[^\n]*")
 _SEPARATOR = "_SEP"
 _PAIRS = {"RPAR": "LPAR", "RSQB": "LSQB", "RBRACE": "LBRACE", "CLOSE_BAR": "OPEN_BAR"}
 _BRACKETS = frozenset(_PAIRS) | frozenset(_PAIRS.values())
@@ -37,7 +38,7 @@ def parse(source: Source) -> Program:
     >>> parse(Source("demo", "y := map(x, * + 1)")).statements[0].name
     'y'
     """
-    check_characters(source)
+    check_text(source)
     return _Parser(source).program()
 
 
@@ -87,14 +88,15 @@ class _Parser:
     def _run(self) -> Statement:
         """The automaton, from the start of a statement to its end.
 
-        Beside the stack of states there is one of values and two that say where each value starts and ends.
+        Beside the stack of states there is one of values and one that says where each value starts; a rule
+        ends where the last token ended.
         """
         table, text, rules = tables(), self.text, self.rules
         moves, scanners = table.moves, _scanners()
         states, state = [0], 0
         values: list[Any] = []
         starts: list[int] = []
-        ends: list[int] = []
+        last = self.pos
         while True:
             match = scanners[state].match(text, self.pos)
             if match is not None:
@@ -109,10 +111,9 @@ class _Parser:
             while (move := moves[state].get(kind, 0)) < 0:
                 size, symbol, action = rules[~move]
                 if size > 1:
-                    ends[-size] = ends[-1]
-                    del starts[1 - size :], ends[1 - size :], states[1 - size :]
+                    del starts[1 - size :], states[1 - size :]
                 if action is not None:
-                    values[-size:] = (action(values[-size:], starts[-1], ends[-1]),)
+                    values[-size:] = (action(values[-size:], starts[-1], last),)
                 elif size > 1:
                     del values[1 - size :]
                 state = states[-1] = moves[states[-2]][symbol]
@@ -125,8 +126,7 @@ class _Parser:
             states.append(move)
             values.append(word if (word := text[start:end]).isascii() else _composed(kind, word))
             starts.append(start)
-            ends.append(end)
-            state, self.previous = move, (kind, start, end)
+            state, last, self.previous = move, end, (kind, start, end)
             self.tokens += 1
 
     def _unexpected(self, kind: str, start: int, end: int, moves: dict[str, int]) -> Unexpected:
@@ -165,18 +165,24 @@ class _Parser:
         return END if not indented and (END in moves or self.previous[0] in _ENDING) else None
 
     def _skip_comment(self) -> None:
-        match = cast(re.Match[str], _GAP.match(self.text, self.pos))
-        if match[1]:
-            span = Span(self.source, match.start(1), match.end(1))
-            self.comments.append(Comment(match[1].rstrip(), span))
-        self.pos = match.end()
+        """Go to the end of the line, or to what stands there before it."""
+        self.pos = _skip(_BLANK, self.text, self.pos)
+        match = _COMMENT.match(self.text, self.pos)
+        if match is not None:
+            self.comments.append(Comment(match[0].rstrip(), Span(self.source, self.pos, match.end())))
+            self.pos = match.end()
 
     def _skip_gap(self) -> None:
         """Go to where the next line with code starts."""
         self._skip_comment()
-        while self.pos < len(self.text) and self.text[self.pos] == "\n":
-            self.pos += 1
+        while self.text.startswith("\n", self.pos):
+            self.pos = _skip(_WHITE, self.text, self.pos)
             self._skip_comment()
+
+
+def _skip(pattern: re.Pattern[str], text: str, pos: int) -> int:
+    match = pattern.match(text, pos)
+    return match.end() if match else pos
 
 
 def _too_deep(span: Span) -> Diagnostic:
@@ -194,7 +200,7 @@ class _Scanners(dict[int, re.Pattern[str]]):
     def __missing__(self, state: int) -> re.Pattern[str]:
         table = tables()
         names = [f"(?P<{name}>{pattern})" for name, pattern in table.terminals if name in table.moves[state]]
-        self[state] = re.compile(f"{_BLANKS}(?:{'|'.join(names)})" if names else "(?!)")
+        self[state] = re.compile(f"{_BLANK.pattern}(?:{'|'.join(names)})" if names else "(?!)")
         return self[state]
 
 

@@ -32,8 +32,10 @@ def read_source(path: str | Path) -> Source:
         raise Rejected(Diagnostic("T0002", message, _location(name, data, error.start), hint=hint)) from None
 
 
-def check_characters(source: Source) -> None:
-    """Refuse characters that would deceive a reader, wherever they stand."""
+def check_text(source: Source) -> None:
+    """Refuse a text that is too long, or has characters that would deceive a reader."""
+    if len(source.text) > MAX_BYTES:
+        raise Rejected(_too_large(source.name))
     match = _DECEPTIVE.search(source.text)
     if match is None:
         return
@@ -52,9 +54,13 @@ def _read(path: Path, name: str) -> bytes:
         span = Span(Source(name, ""), 0, 0)
         raise Rejected(Diagnostic("T0001", f"cannot read the file: {reason.lower()}", span)) from None
     if len(data) > MAX_BYTES:
-        message = f"the file is larger than {MAX_BYTES // 2**20} MiB"
-        raise Rejected(Diagnostic("T0512", message, Span(Source(name, ""), 0, 0)))
+        raise Rejected(_too_large(name))
     return data
+
+
+def _too_large(name: str) -> Diagnostic:
+    message = f"the program is larger than {MAX_BYTES // 2**20} MiB"
+    return Diagnostic("T0512", message, Span(Source(name, ""), 0, 0))
 
 
 def _location(name: str, data: bytes, at: int) -> Span:

@@ -14,6 +14,7 @@ from tolcost.diagnostics import Diagnostic, Label, Span, quoted
 from tolcost.spaces import SPACES
 from tolcost.syntax.cycles import cycles
 from tolcost.syntax.depth import children
+from tolcost.syntax.limits import MAX_NAME_ERRORS
 from tolcost.syntax.scopes import (
     BINDERS,
     BUILTINS,
@@ -85,7 +86,8 @@ class _Resolver:
     def tell(
         self, code: str, message: str, span: Span, hint: str | None = None, labels: tuple[Label, ...] = ()
     ) -> None:
-        self.found.append(Diagnostic(code, message, span, labels, hint))
+        if len(self.found) < MAX_NAME_ERRORS:
+            self.found.append(Diagnostic(code, message, span, labels, hint))
 
     # ---- declarations
 

@@ -1,0 +1,211 @@
+"""Holding a definition to one of ONNX's node tests: its values, its shapes, and its count.
+
+The closed form is derived first, with symbols for lengths, and only then evaluated at the
+lengths of the case.  The run that gives the values also counts; where it is short enough, the
+plain interpreter repeats both.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from tolcost.algebra import AlgebraBudget, Poly, evaluate, to_text
+from tolcost.catalogue.cases import Case, Item
+from tolcost.catalogue.compare import distribution_difference, shape_difference, value_difference
+from tolcost.catalogue.deriving import Derived, arrays_by_name, derive
+from tolcost.catalogue.specs import Library, Spec
+from tolcost.cost import Counts
+from tolcost.diagnostics import NOWHERE, Rejected, place, render_all
+from tolcost.elaborate.values import Missing, Seq
+from tolcost.execute import Counts as Executed
+from tolcost.execute import Execution, run_reference, run_vectorised
+
+Status = Literal["pass", "fail", "outside"]
+
+SHORT_RUN = 20_000
+"""Runs of at most so many elementary steps are repeated by the reference interpreter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What became of a case.  ``concrete`` names lengths that could not be symbols.
+
+    ``cause`` is one line; ``detail`` says more, for the person who wrote the definition.
+    """
+
+    name: str
+    op: str
+    status: Status
+    value: bool | None = None
+    shape: bool | None = None
+    count: bool | None = None
+    cause: str | None = None
+    concrete: tuple[str, ...] = ()
+    form: str | None = None
+    detail: str | None = None
+
+
+def check(case: Case, library: Library) -> Result:
+    """Hold the definition of a case's operator to the case."""
+    op = case.node.op
+    reason = library.outside(case.node.domain).get(op)
+    if reason is not None:
+        return Result(case.name, op, "outside", cause=reason)
+    try:
+        spec = library.find(case.node.domain, op, case.opset)
+        if spec is None:
+            return Result(case.name, op, "fail", cause=f"{op} has no definition for opset {case.opset}")
+        return _held(case, spec, library)
+    except Rejected as error:
+        return Result(case.name, op, "fail", cause=_one_line(error), detail=render_all(error.diagnostics))
+    except Exception as error:  # a defect of ours must not end the whole suite, and must not pass
+        cause = f"internal error: {type(error).__name__}: {error}"[:300]
+        return Result(case.name, op, "fail", cause=cause, detail=traceback.format_exc(limit=-12))
+
+
+def _held(case: Case, spec: Spec, library: Library) -> Result:
+    derived = derive(case, spec, library)
+    arrays = arrays_by_name(case, spec)
+    program = derived.lowered.program
+    used = {needed.name: arrays[needed.name] for needed in program.inputs}
+    execution = run_vectorised(program, used)
+    shape = _shape_problem(case, derived, execution)
+    value = _value_problem(case, derived, execution)
+    counted = _count_problem(derived.counts, execution)
+    if counted is None and value is None and _steps(execution.counts) <= SHORT_RUN:
+        counted = _reference_problem(execution, run_reference(program, used))
+    problems = [problem for problem in (shape, value, counted) if problem is not None]
+    return Result(
+        name=case.name,
+        op=case.node.op,
+        status="fail" if problems else "pass",
+        value=value is None,
+        shape=shape is None,
+        count=counted is None,
+        cause="; ".join(problems) or None,
+        concrete=derived.concrete,
+        form=to_text(derived.counts.eops),
+    )
+
+
+# ---- values and shapes -------------------------------------------------------------------
+
+
+def results(derived: Derived, execution: Execution) -> tuple[Item, ...]:
+    """What a node would give, place by place: tensors, sequences, or nothing."""
+    found: list[Item] = []
+    variadic = {s.name for s in derived.spec.outputs if s.variadic}
+    for name, value in derived.lowered.values:
+        if isinstance(value, Seq):
+            items = tuple(np.asarray(execution.outputs[f"{name}.{n}"]) for n in range(1, len(value.items) + 1))
+            found.extend(items if name in variadic else (items,))
+        elif isinstance(value, Missing):
+            found.append(None)
+        elif isinstance(value, str):
+            found.append(np.array(value, np.object_))
+        else:
+            found.append(np.asarray(execution.outputs[name]))
+    return tuple(found)
+
+
+def _shape_problem(case: Case, derived: Derived, execution: Execution) -> str | None:
+    ours = results(derived, execution)
+    if len(ours) < len(case.outputs):
+        return f"{len(ours)} outputs, not {len(case.outputs)}"
+    for n, (mine, theirs) in enumerate(zip(ours, case.outputs, strict=False), start=1):
+        problem = shape_difference(mine, theirs) if case.node.outputs[n - 1] else None
+        if problem is not None:
+            return f"output {n}: {problem}"
+    return _form_problem(derived, execution)
+
+
+def _form_problem(derived: Derived, execution: Execution) -> str | None:
+    """A shape whose closed form is not the shape that came out."""
+    for output in derived.lowered.program.outputs:
+        forms = output.node.type[0].shape
+        said = tuple(evaluate(form, execution.bindings) for form in forms)
+        actual = np.asarray(execution.outputs[output.name]).shape
+        if said != actual:
+            texts = ", ".join(map(to_text, forms))
+            return f"the shape of {output.name} is {list(actual)}, but its form [{texts}] says {list(said)}"
+    return None
+
+
+def _value_problem(case: Case, derived: Derived, execution: Execution) -> str | None:
+    random = any(function == "rand" for function, _ in execution.counts.histogram)
+    for n, (mine, theirs) in enumerate(zip(results(derived, execution), case.outputs, strict=False), start=1):
+        if not case.node.outputs[n - 1]:
+            continue
+        if random:
+            problem = distribution_difference(mine, theirs)
+        else:
+            problem = value_difference(mine, theirs, case.rtol, case.atol)
+        if problem is not None:
+            return f"output {n}: {problem}"
+    return None
+
+
+# ---- counts ------------------------------------------------------------------------------
+
+
+def _count_problem(closed: Counts, execution: Execution) -> str | None:
+    """A count of the run that is not what the closed form says (or more than a bound allows)."""
+    executed = execution.counts
+    bound = closed.status == "upper bound"
+    pairs: list[tuple[str, Mapping[tuple[str, str], Poly], Mapping[tuple[str, str], int]]] = [
+        ("", closed.histogram, executed.histogram),
+        ("index ", closed.index, executed.index),
+        ("atom ", {(k, ""): v for k, v in closed.atoms.items()}, {(k, ""): v for k, v in executed.atoms.items()}),
+    ]
+    for kind, forms, numbers in pairs:
+        for key in sorted(forms.keys() | numbers.keys()):
+            form, ran = forms.get(key), numbers.get(key, 0)
+            try:
+                said = evaluate(form, execution.bindings) if form is not None else 0
+            except AlgebraBudget as error:
+                return f"{kind}{':'.join(filter(None, key))}: its closed form cannot be evaluated: {error}"
+            if said != ran and not (bound and said > ran):
+                text = to_text(form)[:200] if form is not None else "0"
+                return f"{kind}{':'.join(filter(None, key))}: {ran} executed, but the closed form {text} is {said}"
+    return None
+
+
+def _steps(counts: Executed) -> int:
+    return sum(counts.atoms.values()) + sum(counts.index.values())
+
+
+def _reference_problem(fast: Execution, plain: Execution) -> str | None:
+    """How the two interpreters disagree; None if they do not."""
+    for what in ("histogram", "index", "atoms"):
+        a, b = getattr(fast.counts, what), getattr(plain.counts, what)
+        if a != b:
+            return f"the interpreters count differently ({what}): {a} and {b}"[:400]
+    for name, ours in fast.outputs.items():
+        problem = value_difference(np.asarray(ours), np.asarray(plain.outputs[name]), 1e-3, 1e-7)
+        if problem is not None and not any(f == "rand" for f, _ in fast.counts.histogram):
+            return f"the interpreters give different values of {name}: {problem}"
+    return None
+
+
+# ---- telling -----------------------------------------------------------------------------
+
+
+def _one_line(error: Rejected) -> str:
+    first = error.diagnostics[0]
+    where = ""
+    if first.span is not NOWHERE:
+        spot = place(first.span)
+        snippet = " ".join(first.span.source.text[first.span.start : first.span.end].split())[:60]
+        where = f" ({first.span.source.name}:{spot.line}:{spot.column} `{snippet}`)"
+    return f"{first.code} {first.message}{where}"
+
+
+if __name__ == "__main__":
+    from tolcost.catalogue.develop import main
+
+    raise SystemExit(main())

@@ -1,0 +1,137 @@
+"""The closed form behind a case: its operator lowered with every length a symbol of its own.
+
+A length of 1 stays 1, because it may broadcast, and static inputs keep their values.  Where an
+operator cannot be lowered like that (a length decides a rank, or how many entries a sequence has),
+as few lengths as possible take the values of the case, and the result names them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+from tolcost.algebra import Poly, const, length
+from tolcost.catalogue.binding import Argument, bind, formals
+from tolcost.catalogue.cases import Case, Item
+from tolcost.catalogue.specs import Library, Spec
+from tolcost.catalogue.types import Array, space_of_dtype, static_value
+from tolcost.cost import Counts, count
+from tolcost.diagnostics import Rejected
+from tolcost.elaborate import Elaborated, Inputs, Tensor, elaborate
+from tolcost.syntax import tree
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Derived:
+    """An operator lowered for a case: the program, its counts, and the lengths that are numbers."""
+
+    spec: Spec
+    lowered: Elaborated
+    counts: Counts
+    concrete: tuple[str, ...] = ()
+
+
+def derive(case: Case, spec: Spec, library: Library) -> Derived:
+    """Lower the operator of a case with as many symbolic lengths as it allows."""
+    try:
+        return _attempt(case, spec, library, ())
+    except Rejected:
+        axes = tuple(_axes(case, spec))
+        if not axes:
+            raise
+        fallback = _attempt(case, spec, library, axes)
+        for fewer in _smaller(axes):
+            try:
+                return _attempt(case, spec, library, fewer)
+            except Rejected:
+                continue
+        return fallback
+
+
+def _attempt(case: Case, spec: Spec, library: Library, concrete: tuple[str, ...]) -> Derived:
+    given = bind(case.node, spec, _arguments(case, spec, frozenset(concrete)))
+    lowered = elaborate(
+        spec.program,
+        given,
+        name=spec.name,
+        library=spec.library,
+        operators=library.operators(),
+        outputs=case.node.asked,
+    )
+    return Derived(spec, lowered, count(lowered.program), concrete)
+
+
+def _smaller(axes: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Sets of lengths to try as numbers, small ones first: one length, then one input."""
+    for axis in reversed(axes):
+        yield (axis,)
+    for _, group in groupby(axes, key=lambda axis: axis.rpartition("_")[0]):
+        yield tuple(group)
+
+
+def _axes(case: Case, spec: Spec) -> Iterator[str]:
+    """The names of all lengths that a case leaves open."""
+    for statement, base, array in _tensors(case, spec):
+        if statement.kind != "static":
+            yield from (f"{base}_{d}" for d, n in enumerate(array.shape, start=1) if n != 1)
+
+
+def arrays_by_name(case: Case, spec: Spec) -> dict[str, Array]:
+    """The arrays of a case under the names that its lowered program has for its inputs."""
+    found: dict[str, Array] = {}
+    for n, (statement, item) in enumerate(_placed(case, spec)):
+        if isinstance(item, tuple):
+            found.update({f"{statement.name}.{k}": array for k, array in enumerate(item, start=1)})
+        elif item is not None and statement.variadic:
+            found[f"{statement.name}.{n + 2 - len(spec.inputs)}"] = item
+        elif item is not None:
+            found[statement.name] = item
+    return found
+
+
+def _placed(case: Case, spec: Spec) -> list[tuple[tree.Input, Item]]:
+    return list(zip(formals(spec, len(case.inputs)), case.inputs, strict=False))
+
+
+def _tensors(case: Case, spec: Spec) -> Iterator[tuple[tree.Input, str, Array]]:
+    for n, (statement, item) in enumerate(_placed(case, spec)):
+        if isinstance(item, tuple):
+            for k, array in enumerate(item, start=1):
+                yield statement, f"{statement.name}{k}", array
+        elif item is not None:
+            yield statement, _base(statement, n, spec), item
+
+
+def _base(statement: tree.Input, place: int, spec: Spec) -> str:
+    return f"{statement.name}{place + 2 - len(spec.inputs)}" if statement.variadic else statement.name
+
+
+def _arguments(case: Case, spec: Spec, concrete: frozenset[str]) -> list[Argument | None]:
+    placed = _placed(case, spec)
+    found = [_argument(statement, _base(statement, n, spec), item, concrete)
+             for n, (statement, item) in enumerate(placed)]
+    # inputs beyond those declared are left for the binder to complain about
+    return [*found, *(_tensor("extra", item, concrete) if not isinstance(item, tuple) and item is not None else None
+                      for item in case.inputs[len(placed):])]
+
+
+def _argument(statement: tree.Input, base: str, item: Item, concrete: frozenset[str]) -> Argument | None:
+    if item is None:
+        return None
+    if isinstance(item, tuple):
+        return Inputs(tuple(_tensor(f"{base}{k}", array, concrete) for k, array in enumerate(item, start=1)))
+    if statement.kind == "static":
+        return static_value(item)
+    return _tensor(base, item, concrete)
+
+
+def _tensor(base: str, array: Array, concrete: frozenset[str]) -> Tensor:
+    lengths = (_length(f"{base}_{d}", n, concrete) for d, n in enumerate(array.shape, start=1))
+    return Tensor(tuple(lengths), space_of_dtype(array.dtype))
+
+
+def _length(name: str, actual: int, concrete: frozenset[str]) -> Poly:
+    if actual == 1 or name in concrete:
+        return const(actual)
+    return length(name, min(actual, 1))

@@ -1,0 +1,104 @@
+"""Running ONNX's node tests against the definitions, and what came of it.
+
+The whole suite, or the cases of some operators, over all cores.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tolcost.catalogue.cases import load_cases
+from tolcost.catalogue.conformance import Result, check
+from tolcost.catalogue.specs import Library, open_library
+from tolcost.catalogue.types import onnx_version
+from tolcost.catalogue.workers import spread
+from tolcost.diagnostics import Diagnostic, Rejected, quoted
+
+SECONDS_PER_CASE = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The results of a run, in the order of the suite."""
+
+    onnx: str
+    results: tuple[Result, ...]
+
+    @property
+    def failures(self) -> tuple[Result, ...]:
+        """The cases that did not pass, other than those outside the model."""
+        return tuple(r for r in self.results if r.status == "fail")
+
+    def figures(self) -> dict[str, int]:
+        """How many cases there are of each status, and how many had lengths that are numbers."""
+        found = Counter(r.status for r in self.results)
+        concrete = sum(bool(r.concrete) for r in self.results)
+        return {
+            "cases": len(self.results),
+            "pass": found["pass"],
+            "fail": found["fail"],
+            "outside": found["outside"],
+            "concrete": concrete,
+        }
+
+
+Progress = Callable[[int, int, Result], None]
+"""Told after each case: how many are done, of how many, and the result."""
+
+
+def verify(
+    names: Iterable[str] = (),
+    jobs: int | None = None,
+    progress: Progress | None = None,
+    specs: Sequence[str | Path] = (),
+    seconds: float = SECONDS_PER_CASE,
+) -> Report:
+    """Hold definitions to ONNX's node tests: all, or those of some operators or case names."""
+    wanted = tuple(names)
+    library = open_library(specs)
+    cases = load_cases(wanted)
+    _all_known(wanted, {case.name for case in cases} | {case.node.op for case in cases}, library)
+
+    def lost(n: int, why: str) -> Result:
+        return Result(cases[n].name, cases[n].node.op, "fail", cause=why)
+
+    found: dict[int, Result] = {}
+    workers = min(jobs or os.cpu_count() or 1, len(cases))
+    for n, result in spread(lambda n: check(cases[n], library), len(cases), lost, workers, seconds):
+        found[n] = result
+        if progress is not None:
+            progress(len(found), len(cases), result)
+    return Report(onnx_version(), tuple(found[n] for n in sorted(found)))
+
+
+def _all_known(wanted: Sequence[str], found: set[str], library: Library) -> None:
+    unknown = [name for name in wanted if name not in found and library.find("", name) is None]
+    if unknown:
+        raise Rejected(*(Diagnostic("T0640", f"onnx has no test of {quoted(name)}") for name in unknown))
+
+
+def as_record(report: Report) -> dict[str, object]:
+    """A report as plain data for JSON."""
+    return {
+        "tolcost": 1,
+        "kind": "verify",
+        "onnx": report.onnx,
+        "summary": report.figures(),
+        "cases": [
+            {
+                "name": r.name,
+                "op": r.op,
+                "status": r.status,
+                "value": r.value,
+                "shape": r.shape,
+                "count": r.count,
+                "cause": r.cause,
+                "concrete": list(r.concrete),
+            }
+            for r in report.results
+        ],
+    }

@@ -1,0 +1,117 @@
+"""Work spread over processes that share what was loaded before, each piece with a time limit.
+
+A child is a copy of this process (fork), so nothing is sent to it but the number of its next
+piece of work.  One that dies or takes too long is replaced, and its piece gets a stand-in result:
+a crash costs one piece of work, never the suite.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+_RECURSION = 20_000
+
+
+@dataclass(slots=True, eq=False)
+class _Child(Generic[T]):
+    """A process, the way to it, what it is doing, and since when."""
+
+    process: BaseProcess
+    pipe: Connection
+    doing: int
+    since: float
+
+
+def spread(
+    work: Callable[[int], T], pieces: int, instead: Callable[[int, str], T], jobs: int, seconds: float
+) -> Iterator[tuple[int, T]]:
+    """Results of ``work(0) .. work(pieces-1)`` as they come; ``instead`` stands in for one lost."""
+    if jobs <= 1 or "fork" not in multiprocessing.get_all_start_methods():
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), _RECURSION))
+        yield from ((n, work(n)) for n in range(pieces))
+        return
+    todo = iter(range(pieces))
+    children = [_start(work, n) for n in _first(todo, jobs)]
+    try:
+        while children:
+            for child in _ready(children, seconds):
+                yield child.doing, _collect(child, instead, seconds)
+                _next(children, child, work, todo)
+    finally:
+        for child in children:
+            _end(child)
+
+
+def _first(todo: Iterator[int], count: int) -> Iterator[int]:
+    for _ in range(count):
+        found = next(todo, None)
+        if found is not None:
+            yield found
+
+
+def _start(work: Callable[[int], T], first: int) -> _Child[T]:
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_serve, args=(work, theirs), daemon=True)
+    process.start()
+    theirs.close()
+    ours.send(first)
+    return _Child(process, ours, first, time.monotonic())
+
+
+def _serve(work: Callable[[int], T], pipe: Connection) -> None:
+    """Do pieces of work until told to stop."""
+    sys.setrecursionlimit(_RECURSION)
+    while (piece := pipe.recv()) is not None:
+        pipe.send(work(piece))
+
+
+def _ready(children: list[_Child[T]], seconds: float) -> list[_Child[T]]:
+    """The children that have finished, died, or had their time."""
+    while True:
+        answered = wait([child.pipe for child in children], timeout=0.5)
+        now = time.monotonic()
+        found = [c for c in children if c.pipe in answered or now - c.since > seconds]
+        if found:
+            return found
+
+
+def _collect(child: _Child[T], instead: Callable[[int, str], T], seconds: float) -> T:
+    try:
+        if child.pipe.poll():
+            result: T = child.pipe.recv()
+            return result
+        why = f"took longer than {seconds:g} s"
+    except (EOFError, OSError):
+        why = "the process that ran it died"
+    _end(child)
+    return instead(child.doing, why)
+
+
+def _next(children: list[_Child[T]], child: _Child[T], work: Callable[[int], T], todo: Iterator[int]) -> None:
+    """Give a child its next piece, or replace it, or let it go."""
+    piece = next(todo, None)
+    alive = child.process.is_alive()
+    if piece is not None and alive:
+        child.doing, child.since = piece, time.monotonic()
+        child.pipe.send(piece)
+        return
+    children.remove(child)
+    _end(child)
+    if piece is not None:
+        children.append(_start(work, piece))
+
+
+def _end(child: _Child[T]) -> None:
+    if child.process.is_alive():
+        child.process.kill()
+    child.process.join()
+    child.pipe.close()
