@@ -91,7 +91,7 @@ class Place:
 
 
 def place(span: Span) -> Place:
-    """Where a span starts.
+    r"""Where a span starts.
 
     >>> place(Span(Source("demo", "ab\\ncd"), 4, 5)).line
     2
@@ -150,7 +150,9 @@ def render(diagnostic: Diagnostic, colour: bool = False) -> str:
         lines.extend(_excerpt(label, sign, where, gutter, paint, repeated=where.line == shown))
         shown = where.line
     if diagnostic.hint:
-        lines.append(f"{' ' * gutter}  {paint.edge('=')} {paint.bold('hint')}: {_cut(visible(diagnostic.hint))}")
+        lines.append(
+            f"{' ' * gutter}  {paint.edge('=')} {paint.bold('hint')}: {_cut(visible(diagnostic.hint))}"
+        )
     return "\n".join(lines)
 
 

@@ -19,6 +19,7 @@ from tolcost.atoms.verify import verify
 from tolcost.cost import Analysis, analyze_program
 from tolcost.diagnostics import Diagnostic, Rejected, Source
 from tolcost.elaborate import Argument, Elaborated, elaborate
+from tolcost.elaborate.repeats import repeated_work
 from tolcost.library import NoSuchSpec, read_spec
 from tolcost.syntax import parse
 from tolcost.syntax.resolve import resolve
@@ -105,6 +106,11 @@ def lower(parsed: Parsed, given: Mapping[str, Argument] | None = None, name: str
     elaborated = with_deep_stack(lambda: elaborate(parsed.program, given, name=title, library=parsed.library))
     verify(elaborated.program)
     return elaborated
+
+
+def warnings_of(lowered: Elaborated) -> tuple[Diagnostic, ...]:
+    """What the author of a program might want to know, besides the result."""
+    return (*lowered.warnings, *repeated_work(lowered.program))
 
 
 def analyze_source(source: Source, given: Mapping[str, Argument] | None = None) -> Analysis:

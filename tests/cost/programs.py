@@ -199,3 +199,26 @@ def shared_and_chosen() -> Program:
     choice = select(ge(n - 5), apply("mul", value, value), apply("sqrt", member(X, n)))
     where = Where(apply("lt", member(X, n), number(0)), choice, number(0), "R", R0)
     return program(where, inputs=(X,))
+
+
+def conv2d(exact: bool = True, stride: int = 2, kernel: int = 3, pad: int = 1) -> Program:
+    """A convolution with channels; taps in the padding are skipped, or multiply by zero."""
+    height, width = length("H"), length("W")
+    into, out = length("Ci"), length("Co")
+    x = Input("x", tensor("R", into, height, width))
+    size = n * 0 + kernel
+    w = Input("w", tensor("R", out, into, size, size))
+    rows, columns = ((side + 2 * pad - kernel) // stride + 1 for side in (height, width))
+    f, oy, ox = coordinate("f", out), coordinate("oy", rows), coordinate("ox", columns)
+    c, ky, kx = coordinate("c", into), coordinate("ky", size), coordinate("kx", size)
+    y, z = (oy - 1) * stride + ky - pad, (ox - 1) * stride + kx - pad
+    inside = conj(ge(y - 1), le(y, height), ge(z - 1), le(z, width))
+    acc = Var("acc", R0)
+    if exact:
+        product = apply("mul", member(x, c, y, z), member(w, f, c, ky, kx))
+        step: Node = select(inside, apply("add", ref(acc), product), ref(acc))
+    else:
+        padded = select(inside, member(x, c, y, z), number(0))
+        step = apply("add", ref(acc), apply("mul", padded, member(w, f, c, ky, kx)))
+    taps = fold([c, ky, kx], [into, size, size], acc, number(0), step)
+    return program(build([f, oy, ox], [out, rows, columns], taps), inputs=(x, w))

@@ -162,6 +162,14 @@ def test_broken_conditions():
     assert [c.reason for c in broken] == ["square"]
 
 
+def test_a_convolution_counts_both_ways():
+    dims = {"H": 9, "W": 11, "Ci": 2, "Co": 4}
+    dense = numbers(analyze_program(programs.conv2d(exact=False)), dims)
+    exact = numbers(analyze_program(programs.conv2d(exact=True)), dims)
+    assert (dense.eops, dense.macs) == (4320, 2160)
+    assert (exact.eops, exact.macs) == (3328, 1664)
+
+
 def test_nothing_computed():
     i = coordinate("i", n)
     analysis = analyze_program(program(build([i], [n], member(X, i)), inputs=(X,)))

@@ -7,7 +7,22 @@ from hypothesis import strategies as st
 from tolcost.syntax import tree
 
 plain_names = st.sampled_from(
-    ["x", "y1", "add", "n_2", "space", "list", "use", "attr", "static", "operator", "Größe", "λ", "iter", "nota"]
+    [
+        "x",
+        "y1",
+        "add",
+        "n_2",
+        "space",
+        "list",
+        "use",
+        "attr",
+        "static",
+        "operator",
+        "Größe",
+        "λ",
+        "iter",
+        "nota",
+    ]
 )
 names = plain_names | st.just("tol")
 values = names | st.sampled_from(["and", "or", "xor", "not", "part'", "R*", "Z+", "Q-", "N*"])

@@ -91,7 +91,7 @@ def parse_text(text: str, symbols: Mapping[str, Poly] | None = None) -> Poly:
 
 
 def _reject(message: str, source: Source, start: int, end: int) -> NoReturn:
-    raise Rejected(Diagnostic("T0601", message, Span(source, start, end)))
+    raise Rejected(Diagnostic("T0141", message, Span(source, start, end)))
 
 
 def _tokens(source: Source) -> tuple[_Token, ...]:

@@ -39,11 +39,10 @@ from tolcost.atoms.nodes import (
     Var,
     Where,
 )
-from tolcost.diagnostics import Diagnostic
 from tolcost.elaborate.context import Context
 
 
-def finish(context: Context, program: Program) -> tuple[Program, tuple[Diagnostic, ...]]:
+def finish(context: Context, program: Program) -> Program:
     """The program ready to be counted and run."""
     pass_ = _Finish(context)
     outputs = tuple(Output(o.name, pass_.node(o.node, "data"), o.span) for o in program.outputs)
@@ -51,7 +50,7 @@ def finish(context: Context, program: Program) -> tuple[Program, tuple[Diagnosti
     inputs = tuple(pass_.input(i) for i in program.inputs)
     return Program(
         program.name, inputs, bindings, outputs, program.conditions, program.symbols, program.unproved
-    ), ()
+    )
 
 
 @dataclass(slots=True)

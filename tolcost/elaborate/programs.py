@@ -95,8 +95,8 @@ def elaborate(
         _symbols(env, inputs),
         tuple(context.notes.unproved.values()),
     )
-    done, warnings = finish(context, lowered)
-    return Elaborated(done, values, (*context.warnings, *warnings), context.notes.equal)
+    done = finish(context, lowered)
+    return Elaborated(done, values, tuple(context.warnings), context.notes.equal)
 
 
 def _symbols(env: Env, inputs: Iterable[InputNode]) -> tuple[Symbol, ...]:

@@ -19,7 +19,7 @@ TOP = -1
 
 @dataclass(slots=True)
 class Attached:
-    """Comments by where a block starts (those between its lines) and where a line starts (those inside it)."""
+    """Comments by where a block starts, if between its lines, and by where a line starts, if inside it."""
 
     between: dict[int, list[Comment]] = field(default_factory=lambda: defaultdict(list))
     inside: dict[int, list[Comment]] = field(default_factory=lambda: defaultdict(list))

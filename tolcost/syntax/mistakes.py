@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tolcost.diagnostics import Diagnostic, Label, Source, Span
+from tolcost.syntax.precedence import BINARY_LEVELS
 from tolcost.syntax.tables import END
 
 _START = re.compile(
@@ -23,8 +24,8 @@ _START = re.compile(
 _LEXEME = re.compile(r"\w+|\.\.\.|\.\.|:=|=>|==|!=|<=|>=|&&|\*\*|.|\Z", re.DOTALL)
 _OPENING = {"LPAR": "(", "LSQB": "[", "LBRACE": "{", "OPEN_BAR": "|"}
 _CLOSERS = {"(": ")", "[": "]", "{": "}", "|": "|"}
-_OPERATORS = frozenset("+ - * / % ^ == != < <= > >= .. and or xor".split())
-_KEYWORDS = frozenset("operator use space list tol static attr".split())
+_OPERATORS = frozenset(BINARY_LEVELS)
+_KEYWORDS = frozenset({"operator", "use", "space", "list", "tol", "static", "attr"})
 _FOREIGN = {
     "&&": "the word `and`", "&": "the word `and`", "!": "the word `not`", "**": "`^`", "~": "the word `not`",
     "=>": "parameters before it: `(a, e) => a + e`", "->": "`=>`", "¬": "the word `not`",
@@ -129,7 +130,8 @@ def _cut_short(m: Mistake) -> Diagnostic | None:
         return None
     code = m.source.text[:line].rstrip()
     span = Span(m.source, len(code) - 1, len(code))
-    return Diagnostic("T0122", "the statement is not complete", span, hint="something has to follow on this line")
+    hint = "something has to follow on this line"
+    return Diagnostic("T0122", "the statement is not complete", span, hint=hint)
 
 
 def _bracket(m: Mistake) -> Diagnostic | None:
@@ -143,7 +145,8 @@ def _bracket(m: Mistake) -> Diagnostic | None:
         return Diagnostic("T0103", f"`{m.text}` does not close `{opening}`", m.here, (label,))
     if m.previous.kind == "COMMA":
         hint = "remove the comma, or write what is missing"
-        return Diagnostic("T0129", f"nothing follows the comma before `{m.text}`", m.at(m.previous), hint=hint)
+        message = f"nothing follows the comma before `{m.text}`"
+        return Diagnostic("T0129", message, m.at(m.previous), hint=hint)
     if m.text == "}" and m.previous.kind == "LBRACE":
         hint = "end the block with the expression that is its value"
         return Diagnostic("T0119", "a block ends with its value", m.at(m.previous), hint=hint)
@@ -184,11 +187,11 @@ def _foreign(m: Mistake) -> Diagnostic | None:
         return Diagnostic("T0128", "`**` is not an operator here", span, hint=f"use {_FOREIGN['**']}")
     if text in _FOREIGN:
         return Diagnostic("T0128", f"`{text}` is not an operator here", m.here, hint=f"use {_FOREIGN[text]}")
-    if len(text) == 1 and not text.isspace() and not text.isprintable() or not text.isascii() and not text[0].isalpha():
+    if text in ("$", "@", "`", "\\", "?"):
+        return Diagnostic("T0121", f"a character that cannot stand here: `{text}`", m.here)
+    if text and not text[0].isalnum() and not (text.isascii() and text.isprintable()):
         named = f"U+{ord(text[0]):04X} {unicodedata.name(text[0], '')}".strip()
-        return Diagnostic("T0121", f"a character that cannot stand in a program: {named}", m.here)
-    if text in ("$", "@", "`", "\\", "?", "~"):
-        return Diagnostic("T0121", f"a character that cannot stand in a program: `{text}`", m.here)
+        return Diagnostic("T0121", f"a character that cannot stand here: {named}", m.here)
     return None
 
 
@@ -224,8 +227,8 @@ def _juxtaposed(m: Mistake) -> Diagnostic | None:
     if m.before in _KEYWORDS and m.previous.start == m.statement:
         return Diagnostic("T0104", f"`{m.before}` is not followed by a name", m.at(m.previous))
     if m.before in _KEYWORDS:
-        return Diagnostic("T0126", f"`{m.before}` cannot declare anything here", m.at(m.previous),
-                          hint="declarations stand outside of blocks and brackets")  # fmt: skip
+        hint = "declarations stand outside of blocks and brackets"
+        return Diagnostic("T0126", f"`{m.before}` cannot declare anything here", m.at(m.previous), hint=hint)
     between = m.source.text[m.previous.end : m.found.start]
     if "\n" in between and not m.brackets:
         hint = "an indented line continues the statement above; start a new one in the first column"

@@ -39,8 +39,10 @@ def check_text(source: Source) -> None:
     match = _DECEPTIVE.search(source.text)
     if match is None:
         return
-    named = f"U+{ord(match[0]):04X} {unicodedata.name(match[0], 'NULL')}"
     span = Span(source, match.start(), match.end())
+    if match[0] == "\0":
+        raise Rejected(Diagnostic("T0003", "a NUL character: this is not a text", span))
+    named = f"U+{ord(match[0]):04X} {unicodedata.name(match[0])}"
     hint = "remove it; in a text, write what should be shown"
     raise Rejected(Diagnostic("T0005", f"a character that hides what is written: {named}", span, hint=hint))
 

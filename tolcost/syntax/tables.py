@@ -2,7 +2,8 @@
 
 Building the LALR table and importing Lark take longer than reading a small program, so the table is
 stored as ``tables.json``.  It records which grammar it was made from: after an edit of the grammar the
-stored table is out of date, and Lark builds a fresh one in memory.  ``python -m tolcost.syntax`` stores it again.
+stored table is out of date, and Lark builds a fresh one in memory.  ``python -m tolcost.syntax``
+stores it again.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def encode(grammar: str) -> dict[str, Any]:
         "terminals": [[t.name, t.pattern.to_regexp()] for t in sorted(lark.terminals, key=_trial_order)],
         "reductions": [[rule.alias, len(rule.expansion), rule.origin.name] for rule in rules],
         "moves": [
-            {name: states[arg] if arg in states else order[arg] for name, (_, arg) in _by_name(table.states[state])}
+            {name: states.get(arg, order.get(arg)) for name, (_, arg) in _by_name(table.states[state])}
             for state in states
         ],
         "final": states[table.end_states["statement"]],
@@ -138,4 +139,3 @@ def store() -> None:
     """Write the table of the present grammar beside it."""
     data = encode(GRAMMAR.read_text("utf-8"))
     STORED.write_text(json.dumps(data, separators=(",", ":"), ensure_ascii=True) + "\n", "utf-8")
-

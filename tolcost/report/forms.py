@@ -1,0 +1,215 @@
+"""What can stand in a report: closed forms and numbers, at a point, as text and as LaTeX.
+
+A form is exact.  A quotient is shown in lowest terms, as far as factors are easily seen; it is
+never turned into a decimal fraction that would not be it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from fractions import Fraction
+from math import gcd
+from typing import TypeAlias
+
+from tolcost.algebra import (
+    AlgebraBudget,
+    Poly,
+    Symbol,
+    UnboundSymbol,
+    const,
+    evaluate,
+    substitute,
+    to_latex,
+    to_text,
+)
+from tolcost.algebra.factor import Factored, factored
+from tolcost.algebra.latex import name_latex
+from tolcost.algebra.poly import atom, product_of
+from tolcost.cost.depth import Depth
+from tolcost.cost.record import Ratio
+from tolcost.cost.weights import Weighed
+
+Form: TypeAlias = Poly | Depth | Ratio | Weighed | int | Fraction
+Values: TypeAlias = Mapping[Symbol, int]
+
+_MOST_BITS = 12_000
+_SUM = re.compile(r" [+-] |/")
+_WORD = re.compile(r"[A-Za-z0-9_]+\Z")
+
+
+def form_at(form: Form, values: Values) -> Form | None:
+    """Give a form at a point: a number where everything in it is known; None where it divides by 0.
+
+    >>> from tolcost.algebra import length, the_symbol
+    >>> n, m = length("n"), length("m")
+    >>> form_at(n * m + 1, {the_symbol(n): 3}), form_at(n * n, {the_symbol(n): 3})
+    (3*m + 1, 9)
+    """
+    if isinstance(form, int | Fraction):
+        return form
+    try:
+        return evaluate(form, values) if isinstance(form, Poly) else form.at(values)
+    except UnboundSymbol:
+        return _partly(form, values)
+
+
+def _partly(form: Poly | Depth | Ratio | Weighed, values: Values) -> Form:
+    """Put numbers in place of the symbols that have one."""
+    match form:
+        case Poly():
+            return _put(form, values)
+        case Depth():
+            return _depth(form, values)
+        case Ratio(numerator=top, denominator=bottom):
+            below = _depth(bottom, values) if isinstance(bottom, Depth) else _put(bottom, values)
+            return Ratio(_put(top, values), below)
+        case Weighed(numerator=top, denominator=divisor, unit=unit):
+            return Weighed(_put(top, values), divisor, unit)
+
+
+def _put(form: Poly, values: Values) -> Poly:
+    return substitute(form, {symbol: const(value) for symbol, value in values.items()})
+
+
+def _depth(form: Depth, values: Values) -> Depth:
+    logs = tuple((symbol, _put(inside, values)) for symbol, inside in form.logs)
+    return Depth(tuple(_put(candidate, values) for candidate in form.candidates), form.exact, logs)
+
+
+def text_of(form: Form, grouped: bool = False) -> str:
+    """Give a form as text; ``grouped`` puts commas between the thousands of a number.
+
+    >>> from tolcost.algebra import length
+    >>> n = length("n")
+    >>> text_of(Ratio(8 * n * n, 4 * n * n + 4 * n)), text_of(Fraction(64, 3)), text_of(10**6, grouped=True)
+    ('2*n/(n + 1)', '64/3', '1,000,000')
+    """
+    match form:
+        case int():
+            return _digits(form, grouped)
+        case Fraction(numerator=top, denominator=bottom):
+            whole = _digits(top, grouped)
+            return whole if bottom == 1 else f"{whole}/{_digits(bottom, grouped)}"
+        case Poly():
+            known = form.constant
+            return to_text(form) if known is None else _digits(known, grouped)
+        case Depth():
+            return str(form)
+        case Weighed():
+            return to_text(form.poly)
+        case Ratio():
+            return _ratio_text(form, grouped)
+
+
+def _digits(value: int, grouped: bool) -> str:
+    if value.bit_length() > _MOST_BITS:
+        raise AlgebraBudget(f"a number has {value.bit_length():,} bits")
+    return f"{value:,}" if grouped else str(value)
+
+
+def _ratio_text(ratio: Ratio, grouped: bool) -> str:
+    top, bottom = lowest(ratio)
+    over = text_of(top, grouped)
+    if isinstance(bottom, Poly) and bottom == 1:
+        return over
+    under = text_of(bottom, grouped)
+    return f"{_bracketed(over)}/{under if _WORD.match(under) else f'({under})'}"
+
+
+def _bracketed(text: str) -> str:
+    """Put brackets around a sum or a quotient, unless brackets hold it already."""
+    outside = text
+    while (inner := re.sub(r"\([^()]*\)", "", outside)) != outside:
+        outside = inner
+    return f"({text})" if _SUM.search(outside) else text
+
+
+def lowest(ratio: Ratio) -> tuple[Poly, Poly | Depth]:
+    """Cancel what the two sides of a quotient are seen to share: numbers, lengths and factors."""
+    below = _plain(ratio.denominator)
+    if below is None or not below.terms or not ratio.numerator.terms:
+        return ratio.numerator, ratio.denominator
+    top, bottom = factored(ratio.numerator), factored(below)
+    number = Fraction(top.number * bottom.den, top.den * bottom.number)
+    shared = Counter(g for g in top.monomial if _positive(g)) & Counter(bottom.monomial)
+    common = Counter(dict(top.factors)) & Counter(dict(bottom.factors))
+    return (
+        _rest(top, shared, common) * number.numerator,
+        _rest(bottom, shared, common) * number.denominator,
+    )
+
+
+def _plain(form: Poly | Depth) -> Poly | None:
+    """Give the polynomial that a form is, if it is one."""
+    if isinstance(form, Poly):
+        return form
+    return form.candidates[0] if len(form.candidates) == 1 and not form.logs else None
+
+
+def _positive(generator: object) -> bool:
+    """Whether something can be cancelled because it is never 0."""
+    low = generator.lo if isinstance(generator, Symbol) else None
+    return low is not None and low.constant is not None and low.constant >= 1
+
+
+def _rest(split: Factored, shared: Counter[object], common: Counter[Poly]) -> Poly:
+    generators = Counter(split.monomial)
+    generators.subtract(shared)  # type: ignore[arg-type]  # shared holds generators of this very product
+    factors = Counter(dict(split.factors))
+    factors.subtract(common)
+    powers = (factor**times for factor, times in factors.items())
+    return product_of((*(atom(g) ** times for g, times in generators.items()), *powers))
+
+
+def exact_decimal(value: int | Fraction) -> str:
+    """Give a number as the decimal it is, or as a quotient where no decimal is exact.
+
+    >>> exact_decimal(Fraction(37, 10)), exact_decimal(Fraction(1, 3)), exact_decimal(Fraction(4, 2))
+    ('3.7', '1/3', '2')
+    """
+    value = Fraction(value)
+    places = 0
+    while 10**places % value.denominator:
+        places += 1
+        if places > 60 or gcd(value.denominator, 10) == 1:
+            return text_of(value)
+    digits = _digits(abs(value.numerator) * 10**places // value.denominator, grouped=False)
+    if not places:
+        return ("-" if value < 0 else "") + digits
+    digits = digits.rjust(places + 1, "0")
+    return f"{'-' if value < 0 else ''}{digits[:-places]}.{digits[-places:]}"
+
+
+def latex_of(form: Form) -> str:
+    r"""Give a form as LaTeX for math mode.
+
+    >>> from tolcost.algebra import length
+    >>> print(latex_of(Ratio(length("n"), length("m"))))
+    \frac{n}{m}
+    """
+    match form:
+        case int():
+            return to_latex(form)
+        case Fraction(numerator=top, denominator=bottom):
+            return to_latex(top) if bottom == 1 else rf"\frac{{{to_latex(top)}}}{{{to_latex(bottom)}}}"
+        case Poly():
+            return to_latex(form)
+        case Weighed():
+            return to_latex(form.poly)
+        case Depth():
+            return _depth_latex(form)
+        case Ratio():
+            top_poly, below = lowest(form)
+            if isinstance(below, Poly) and below == 1:
+                return to_latex(top_poly)
+            return rf"\frac{{{to_latex(top_poly)}}}{{{latex_of(below)}}}"
+
+
+def _depth_latex(depth: Depth) -> str:
+    texts = [to_latex(candidate) for candidate in depth.candidates]
+    for symbol, inside in depth.logs:
+        log = rf"\left\lceil\log_2\left({to_latex(inside)}\right)\right\rceil"
+        texts = [text.replace(name_latex(symbol.name), log) for text in texts]
+    return texts[0] if len(texts) == 1 else rf"\max\left({', '.join(texts)}\right)"
