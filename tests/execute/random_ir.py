@@ -303,8 +303,7 @@ class Gen:
         summed = total([p], [count], mem(ref(named), p), "or" if space == "B" else "add")
         entry = select(ge(count - q), mem(ref(named), q), summed)
         made = build([q], [shape[0]], entry)
-        whole = select(ge(const(0)), block((named, kept), made), block(made))
-        return whole
+        return build([], [], block((named, kept), made))
 
     def grown(self, scope: Scope, space: str, fuel: int) -> Node:
         extent = self.extent(scope)

@@ -60,7 +60,7 @@ def _undominated(bounds: tuple[Poly, ...], facts: tuple[Cond, ...], way: int) ->
     return tuple(kept)
 
 
-def dominating(found: Found, remaining: frozenset[Symbol], facts: tuple[Cond, ...]) -> list[Competing]:
+def dominating(found: Found, remaining: frozenset[Symbol]) -> list[Competing]:
     """Split into cases by which bound is tightest, where that depends on remaining coordinates."""
     lows = _winners(found.lows, remaining, 1)
     highs = _winners(found.highs, remaining, -1)

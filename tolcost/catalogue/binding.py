@@ -30,7 +30,7 @@ def bind(node: Node, spec: Spec, inputs: Sequence[Argument | None]) -> dict[str,
         else:
             problems.append(_unknown_attribute(node, spec, name))
     missing = [s.name for s in spec.attributes if _required(s) and s.name not in given]
-    problems += [Diagnostic("T0631", f"{_named(node)} needs the attribute {quoted(m)}") for m in missing]
+    problems += [Diagnostic("T0656", f"{_named(node)} needs the attribute {quoted(m)}") for m in missing]
     if problems:
         raise Rejected(*problems)
     return given
@@ -60,17 +60,17 @@ def _positional(
         elif statement.optional:
             given[statement.name] = Missing(statement.name)
         else:
-            problems.append(Diagnostic("T0632", f"{_named(node)} needs its input {quoted(statement.name)}"))
+            problems.append(Diagnostic("T0657", f"{_named(node)} needs its input {quoted(statement.name)}"))
     if any(item is not None for item in rest):
         most = len(spec.inputs)
-        problems.append(Diagnostic("T0633", f"{_named(node)} has {len(inputs)} inputs, but takes {most}"))
+        problems.append(Diagnostic("T0658", f"{_named(node)} has {len(inputs)} inputs, but takes {most}"))
     return given
 
 
 def _member(item: Argument) -> Tensor | Value:
     """An entry of a variadic input."""
     if isinstance(item, Inputs):
-        raise Rejected(Diagnostic("T0634", "a sequence cannot be one of several inputs under one name"))
+        raise Rejected(Diagnostic("T0659", "a sequence cannot be one of several inputs under one name"))
     return item
 
 
@@ -80,7 +80,7 @@ def _required(statement: tree.Input) -> bool:
 
 def _unknown_attribute(node: Node, spec: Spec, name: str) -> Diagnostic:
     hint = f"the definition of {spec.name} since version {spec.since} has no such attribute"
-    return Diagnostic("T0630", f"{_named(node)} has an unknown attribute {quoted(name)}", spec.program.span, hint=hint)
+    return Diagnostic("T0655", f"{_named(node)} has an unknown attribute {quoted(name)}", hint=hint)
 
 
 def _named(node: Node) -> str:

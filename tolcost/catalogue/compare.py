@@ -91,5 +91,6 @@ def _distributions(ours: Array, theirs: Array) -> str | None:
     steps = np.searchsorted(a, every, "right") / a.size - np.searchsorted(b, every, "right") / b.size
     distance = float(np.abs(steps).max())
     allowed = _RARELY * math.sqrt((a.size + b.size) / (a.size * b.size))
-    return None if distance <= allowed else f"the distributions differ by {distance:.3f} (allowed {allowed:.3f})"
-
+    if distance <= allowed:
+        return None
+    return f"the distributions differ by {distance:.3f}, chance allows {allowed:.3f}"

@@ -10,11 +10,11 @@ from __future__ import annotations
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 
-from tolcost.algebra import AlgebraBudget, Poly, evaluate, to_text
+from tolcost.algebra import ZERO, AlgebraBudget, Poly, evaluate, to_text
 from tolcost.catalogue.cases import Case, Item
 from tolcost.catalogue.compare import distribution_difference, shape_difference, value_difference
 from tolcost.catalogue.deriving import Derived, arrays_by_name, derive
@@ -25,6 +25,8 @@ from tolcost.elaborate.values import Missing, Seq
 from tolcost.execute import Counts as Executed
 from tolcost.execute import Execution, run_reference, run_vectorised
 
+K = TypeVar("K", bound=tuple[str, ...])
+T = TypeVar("T")
 Status = Literal["pass", "fail", "outside"]
 
 SHORT_RUN = 20_000
@@ -102,7 +104,8 @@ def results(derived: Derived, execution: Execution) -> tuple[Item, ...]:
     variadic = {s.name for s in derived.spec.outputs if s.variadic}
     for name, value in derived.lowered.values:
         if isinstance(value, Seq):
-            items = tuple(np.asarray(execution.outputs[f"{name}.{n}"]) for n in range(1, len(value.items) + 1))
+            names = (f"{name}.{n}" for n in range(1, len(value.items) + 1))
+            items = tuple(np.asarray(execution.outputs[entry]) for entry in names)
             found.extend(items if name in variadic else (items,))
         elif isinstance(value, Missing):
             found.append(None)
@@ -157,21 +160,33 @@ def _count_problem(closed: Counts, execution: Execution) -> str | None:
     """A count of the run that is not what the closed form says (or more than a bound allows)."""
     executed = execution.counts
     bound = closed.status == "upper bound"
-    pairs: list[tuple[str, Mapping[tuple[str, str], Poly], Mapping[tuple[str, str], int]]] = [
-        ("", closed.histogram, executed.histogram),
-        ("index ", closed.index, executed.index),
-        ("atom ", {(k, ""): v for k, v in closed.atoms.items()}, {(k, ""): v for k, v in executed.atoms.items()}),
-    ]
-    for kind, forms, numbers in pairs:
-        for key in sorted(forms.keys() | numbers.keys()):
-            form, ran = forms.get(key), numbers.get(key, 0)
-            try:
-                said = evaluate(form, execution.bindings) if form is not None else 0
-            except AlgebraBudget as error:
-                return f"{kind}{':'.join(filter(None, key))}: its closed form cannot be evaluated: {error}"
-            if said != ran and not (bound and said > ran):
-                text = to_text(form)[:200] if form is not None else "0"
-                return f"{kind}{':'.join(filter(None, key))}: {ran} executed, but the closed form {text} is {said}"
+    return (
+        _differing("", closed.histogram, executed.histogram, execution, bound)
+        or _differing("index ", closed.index, executed.index, execution, bound)
+        or _differing("atom ", _keyed(closed.atoms), _keyed(executed.atoms), execution, bound)
+    )
+
+
+def _keyed(table: Mapping[str, T]) -> dict[tuple[str, ...], T]:
+    return {(name,): value for name, value in table.items()}
+
+
+def _differing(
+    kind: str,
+    forms: Mapping[K, Poly],
+    numbers: Mapping[K, int],
+    execution: Execution,
+    bound: bool,
+) -> str | None:
+    for key in sorted(forms.keys() | numbers.keys()):
+        form, ran = forms.get(key, ZERO), numbers.get(key, 0)
+        what = f"{kind}{':'.join(key)}"
+        try:
+            said = evaluate(form, execution.bindings)
+        except AlgebraBudget as error:
+            return f"{what}: its closed form cannot be evaluated: {error}"
+        if said != ran and not (bound and said > ran):
+            return f"{what}: {ran} executed, but the closed form {to_text(form)[:200]} is {said}"
     return None
 
 

@@ -109,11 +109,13 @@ def _base(statement: tree.Input, place: int, spec: Spec) -> str:
 
 def _arguments(case: Case, spec: Spec, concrete: frozenset[str]) -> list[Argument | None]:
     placed = _placed(case, spec)
-    found = [_argument(statement, _base(statement, n, spec), item, concrete)
-             for n, (statement, item) in enumerate(placed)]
-    # inputs beyond those declared are left for the binder to complain about
-    return [*found, *(_tensor("extra", item, concrete) if not isinstance(item, tuple) and item is not None else None
-                      for item in case.inputs[len(placed):])]
+    found = [
+        _argument(statement, _base(statement, n, spec), item, concrete)
+        for n, (statement, item) in enumerate(placed)
+    ]
+    # inputs beyond those declared are for the binder to complain about
+    beyond = [None if item is None else Inputs(()) for item in case.inputs[len(placed) :]]
+    return [*found, *beyond]
 
 
 def _argument(statement: tree.Input, base: str, item: Item, concrete: frozenset[str]) -> Argument | None:

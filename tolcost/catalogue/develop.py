@@ -15,7 +15,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Check some operators, say what failed and why, and give the exit code."""
     options = _options(arguments)
     try:
-        report = verify(options.names, options.jobs, _progress(options), options.specs, options.seconds)
+        report = verify(options.names, options.jobs, _progress, options.specs, options.seconds)
     except Rejected as error:
         print(render_all(error.diagnostics), file=sys.stderr)
         return 2
@@ -34,14 +34,10 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _progress(options: argparse.Namespace):  # type: ignore[no-untyped-def]
-    def show(done: int, of: int, result: Result) -> None:
-        if sys.stderr.isatty():
-            print(f"\r{done}/{of} {result.name[:60]:<60}", end="", file=sys.stderr)
-        if done == of and sys.stderr.isatty():
-            print(file=sys.stderr)
-
-    return show
+def _progress(done: int, of: int, result: Result) -> None:
+    if sys.stderr.isatty():
+        end = "\n" if done == of else ""
+        print(f"\r{done}/{of} {result.name[:60]:<60}", end=end, file=sys.stderr)
 
 
 def _tell(report: Report, verbose: bool, forms: bool) -> None:

@@ -124,7 +124,9 @@ class Library:
             self._used[name] = tree.Program(tuple(s for s in statements if not isinstance(s, tree.Use)))
         return self._used[name]
 
-    def _gather(self, name: str, asked: tree.Use | None, order: dict[str, None], above: tuple[str, ...]) -> None:
+    def _gather(
+        self, name: str, asked: tree.Use | None, order: dict[str, None], above: tuple[str, ...]
+    ) -> None:
         """Put a library file after those it uses."""
         if name in order or name in above:
             return
@@ -170,12 +172,13 @@ class Library:
         header = next((s for s in program.statements if isinstance(s, tree.Operator)), None)
         if header is None or header.name != name:
             problem = f"{source.name} must start with `operator {name}`"
-            raise Rejected(Diagnostic("T0620", problem, header.span if header else program.span))
+            raise Rejected(Diagnostic("T0652", problem, header.span if header else program.span))
         since = header.since or 1
         if file.since is not None and file.since != since:
             problem = f"the file is named for version {file.since}, but its header says {since}"
-            raise Rejected(Diagnostic("T0620", problem, header.span))
-        library = tuple(self.used(n, s) for s in program.statements if isinstance(s, tree.Use) for n in s.names)
+            raise Rejected(Diagnostic("T0652", problem, header.span))
+        uses = [s for s in program.statements if isinstance(s, tree.Use)]
+        library = tuple(self.used(n, s) for s in uses for n in s.names)
         self._check_names(program, library)
         return Spec(domain, name, since, source, program, library)
 
@@ -236,7 +239,7 @@ def open_library(folders: Iterable[str | Path] = ()) -> Library:
 def _folder(domain: str) -> str:
     folder = FOLDER_OF_DOMAIN.get(domain, domain)
     if not _PLAIN.fullmatch(folder):
-        raise Rejected(Diagnostic("T0621", f"{quoted(domain)} is not the name of a domain"))
+        raise Rejected(Diagnostic("T0653", f"{quoted(domain)} is not the name of a domain"))
     return folder
 
 
@@ -244,7 +247,7 @@ def _source(file: Traversable, shown: str) -> Source:
     try:
         raw = file.read_bytes()
         if len(raw) > _MAX_FILE:
-            raise Rejected(Diagnostic("T0622", f"{shown} is larger than {_MAX_FILE} bytes"))
+            raise Rejected(Diagnostic("T0654", f"{shown} is larger than {_MAX_FILE} bytes"))
         return Source(f"specs/{shown}", raw.decode("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise Rejected(Diagnostic("T0622", f"{shown} cannot be read: {error}")) from None
+        raise Rejected(Diagnostic("T0654", f"{shown} cannot be read: {error}")) from None

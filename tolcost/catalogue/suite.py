@@ -78,7 +78,7 @@ def verify(
 def _all_known(wanted: Sequence[str], found: set[str], library: Library) -> None:
     unknown = [name for name in wanted if name not in found and library.find("", name) is None]
     if unknown:
-        raise Rejected(*(Diagnostic("T0640", f"onnx has no test of {quoted(name)}") for name in unknown))
+        raise Rejected(*(Diagnostic("T0660", f"onnx has no test of {quoted(name)}") for name in unknown))
 
 
 def as_record(report: Report) -> dict[str, object]:

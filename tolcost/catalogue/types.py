@@ -67,7 +67,7 @@ def space_of_code(code: int) -> str:
     ('float32', 'int4')
     """
     if code not in SPACE_OF_CODE:
-        raise Rejected(Diagnostic("T0610", f"there is no element type number {code}"))
+        raise Rejected(Diagnostic("T0650", f"there is no element type number {code}"))
     return SPACE_OF_CODE[code]
 
 
@@ -80,7 +80,7 @@ def space_of_dtype(dtype: np.dtype[Any]) -> str:
     if dtype.kind in "OUST":
         return "string"
     if dtype.name not in CODE_OF_SPACE:
-        raise Rejected(Diagnostic("T0610", f"there is no element type for {dtype.name}"))
+        raise Rejected(Diagnostic("T0650", f"there is no element type for {dtype.name}"))
     return dtype.name
 
 
@@ -101,7 +101,7 @@ def static_value(array: Array) -> Value:
     (1, 2)
     """
     if array.size > MAX_STATIC:
-        raise Rejected(Diagnostic("T0611", f"a constant of {array.size} elements is too large to compile with"))
+        raise Rejected(Diagnostic("T0651", f"a constant of {array.size} elements is too large"))
     one = _converter(array.dtype)
     if array.ndim == 0:
         return one(array[()])
@@ -149,7 +149,7 @@ _SHARP = ("float16", "float32", "float64", "bfloat16")
 
 
 def _neighbours(value: float, dtype: np.dtype[Any]) -> tuple[Fraction, Fraction]:
-    finest = ml_dtypes.finfo(dtype)
+    finest = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
     _, exponent = math.frexp(value)
     lowest = math.frexp(float(finest.smallest_normal))[1]
     step = Fraction(2) ** (max(exponent, lowest) - 1 - finest.nmant)

@@ -147,7 +147,7 @@ def _apply_elementwise(env: Env, name: str, args: tuple[Value, ...], span: Span)
     if all(is_static(a) for a in args):
         return View(
             shape,
-            lambda at: _apply_numbers(env, name, _at(env, args, at, span), span),
+            lambda here, at: _apply_numbers(here, name, _at(here, args, at, span), span),
             True,
             result_space(name, _domain(name, args)) if name != "/" else "Z",
         )

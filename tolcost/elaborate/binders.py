@@ -146,11 +146,12 @@ def _entry_by_entry(env: Env, body: Body, shape: tuple[int, ...]) -> Vec | None:
     outer = env.child(scope=env.scope.inner())
     with env.context.attempt(outer.scope) as trial:
         for at in grid(shape):
-            value = body.at(outer.child(scope=outer.scope.inner()), tuple(const(a) for a in at))
+            value = body.at(outer, tuple(const(a) for a in at))
             if not is_static(value):
                 return None
             items.append(value)
         trial.keep()
+    env.scope.absorb(outer.scope)
     return _nested(shape, items)
 
 
@@ -189,7 +190,7 @@ def _static_view(
     symbols = tuple(the_symbol(c) for c in coords)
     inner_shape = shape_of(env, value, body.span)
 
-    def get(at: tuple[Value, ...]) -> Value:
+    def get(here: Env, at: tuple[Value, ...]) -> Value:
         outer, rest = at[: len(coords)], at[len(coords) :]
         if all(isinstance(a, Poly) for a in outer):
             swap = {s: a for s, a in zip(symbols, outer, strict=True) if isinstance(a, Poly)}
@@ -197,7 +198,7 @@ def _static_view(
                 return substitute(value, swap)
             if isinstance(value, Cond):
                 return substitute_cond(value, swap)
-        again = body.at(env.child(scope=env.scope.inner()), outer)
-        return element(env, again, rest, body.span, checked=True) if rest else again
+        again = body.at(here, outer)
+        return element(here, again, rest, body.span, checked=True) if rest else again
 
     return View((*shape, *inner_shape), get, True, space_of(value))

@@ -102,10 +102,10 @@ def _partial(env: Env, function: Function, expr: tree.Call) -> Value:
     """``f(*, y)``: a function of the arguments written as ``*``."""
     fixed = tuple(None if isinstance(a, tree.Star) else argument(env, a) for a in expr.args)
 
-    def run(args: tuple[Value, ...]) -> Value:
+    def run(here: Env, args: tuple[Value, ...]) -> Value:
         rest = iter(args)
         full = tuple(next(rest) if a is None else force(a, expr.span) for a in fixed)
-        return call_values(env, function, full, expr.span)
+        return call_values(here, function, full, expr.span)
 
     return Native("this function", sum(a is None for a in fixed), run)
 
@@ -133,7 +133,7 @@ def call_values(env: Env, function: Function, args: tuple[Lazy | Value, ...], sp
         case Closure():
             return _call_closure(env, function, args, span)
         case Native(call=run):
-            return run(tuple(force(a, span) for a in args))
+            return run(env, tuple(force(a, span) for a in args))
         case Builtin(name=name):
             values = tuple(force(a, span) for a in args)
             return (
@@ -180,10 +180,10 @@ def _with_label(rejected: Rejected, name: str, span: Span) -> Rejected:
 def _compose(env: Env, expr: tree.Compose) -> Value:
     functions = tuple(function_of(env, f) for f in expr.functions)
 
-    def run(args: tuple[Value, ...]) -> Value:
-        value = call_values(env, functions[0], args, expr.span)
+    def run(here: Env, args: tuple[Value, ...]) -> Value:
+        value = call_values(here, functions[0], args, expr.span)
         for function in functions[1:]:
-            value = call_values(env, function, (bind_data(env, value),), expr.span)
+            value = call_values(here, function, (bind_data(here, value),), expr.span)
         return value
 
     return Native("this composition", 1, run)

@@ -143,7 +143,7 @@ def merge(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Val
 
 
 def _merge_static(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Value | None:
-    (then_env, a), (other_env, b) = then, other
+    a, b = then[1], other[1]
     if isinstance(a, Cond) and isinstance(b, Cond):
         return disj(conj(condition, a), conj(negate(condition), b))
     a, b = as_number(a), as_number(b)
@@ -155,16 +155,20 @@ def _merge_static(env: Env, condition: Cond, then: Side, other: Side, span: Span
         shape = _merged_shape(env, condition, shape_of(env, a, span), shape_of(env, b, span), span)
         return View(
             shape,
-            lambda at: merge(
-                env,
-                condition,
-                (then_env, element(then_env, a, at, span, checked=True)),
-                (other_env, element(other_env, b, at, span, checked=True)),
-                span,
-            ),
+            lambda here, at: _merge_elements(here, condition, a, b, at, span),
             True,
         )
     return None
+
+
+def _merge_elements(
+    env: Env, condition: Cond, a: Value, b: Value, at: tuple[Value, ...], span: Span
+) -> Value:
+    sides = []
+    for value, fact in ((a, condition), (b, negate(condition))):
+        inner = env.child(scope=env.scope.inner(fact))
+        sides.append((inner, element(inner, value, at, span, checked=True)))
+    return merge(env, condition, sides[0], sides[1], span)
 
 
 def merge_integers(condition: Cond, a: Poly, b: Poly) -> Poly:

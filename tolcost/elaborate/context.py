@@ -159,6 +159,10 @@ class Scope:
         self.bindings.append((var, node))
         return Ref(var, node.type)
 
+    def absorb(self, inner: Scope) -> None:
+        """Take over the bindings of a block inside this one."""
+        self.bindings.extend(inner.bindings)
+
     def block(self, result: Node) -> Block:
         """The finished block."""
         return Block(tuple(self.bindings), result)

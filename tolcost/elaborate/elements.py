@@ -34,7 +34,7 @@ def element(env: Env, value: Value, at: tuple[Value, ...], span: Span, checked: 
         case View(get=get, static=static):
             if static and not all(isinstance(a, Poly) for a in at):
                 return _looked_up(env, value, at, span)
-            return get(at)
+            return get(env, at)
         case Data(node=node):
             return Data(member(env, node, at, span))
         case Pieces(items=items):
@@ -61,7 +61,10 @@ def _slice(env: Env, value: Value, at: tuple[Value, ...], shape: Shape, span: Sp
     rest = shape[len(at) :]
     static = not isinstance(value, Data) and is_static_indexed(value, at)
     return View(
-        rest, lambda more: element(env, bound, (*at, *more), span, checked=True), static, space_of(value)
+        rest,
+        lambda here, more: element(here, bound, (*at, *more), span, checked=True),
+        static,
+        space_of(value),
     )
 
 
@@ -154,7 +157,7 @@ def pick_component(env: Env, base: Value, j: int, span: Span) -> Value:
         case Data(node=node) if len(node.type) > 1:
             return Data(component(env.scope.bind(node), j))
         case View(shape=shape, get=get, static=static) if size > 1:
-            return View(shape, lambda at: pick_component(env, get(at), j, span), static)
+            return View(shape, lambda here, at: pick_component(here, get(here, at), j, span), static)
         case _:
             return base
 
@@ -168,7 +171,7 @@ def capacity_of(env: Env, value: Value, span: Span) -> int:
             return len(node.type)
         case View(shape=shape, get=get):
             probe = env.child(scope=env.scope.inner())
-            return capacity_of(probe, get(tuple(coordinate("i", d) for d in shape)), span)
+            return capacity_of(probe, get(probe, tuple(coordinate("i", d) for d in shape)), span)
         case _:
             return 1
 

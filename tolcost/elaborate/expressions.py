@@ -226,7 +226,7 @@ def _range(env: Env, expr: tree.Range) -> Value:
     if a is not None and b is not None and b - a < 100_000:
         return Vec((max(b - a + 1, 0),), tuple(const(n) for n in range(a, b + 1)))
     size = maximum(high - low + 1, const(0), facts_here(env))
-    return View((size,), lambda at: apply(env, "add", (low - 1, at[0]), expr.span), True)
+    return View((size,), lambda here, at: apply(here, "add", (low - 1, at[0]), expr.span), True)
 
 
 def _integer(env: Env, expr: tree.Expr) -> Poly:
@@ -245,7 +245,7 @@ def _zero_tol(env: Env, expr: tree.ZeroTol) -> Value:
 
 def zeros(shape: tuple[Poly, ...]) -> Value:
     """A ToL of zeros."""
-    return View(shape, lambda at: const(0), True)
+    return View(shape, lambda here, at: const(0), True)
 
 
 # ---- operators ---------------------------------------------------------------------------

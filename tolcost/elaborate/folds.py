@@ -117,12 +117,13 @@ def _entry_by_entry(
     outer = env.child(scope=env.scope.inner()) if stop_at_data else env
     with env.context.attempt(outer.scope) as trial:
         for at in points:
-            where = outer.child(scope=outer.scope.inner()) if stop_at_data else env
-            value = step.at(where, value, tuple(const(a) for a in at))
+            value = step.at(outer, value, tuple(const(a) for a in at))
             if stop_at_data and not is_static(value):
                 return start, False
-            value = bind_data(env, value)
+            value = bind_data(outer, value)
         trial.keep()
+    if stop_at_data:
+        env.scope.absorb(outer.scope)
     return value, True
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -26,7 +27,7 @@ from tolcost.atoms.nodes import (
 from tolcost.diagnostics import NOWHERE, Span
 from tolcost.elaborate.context import Env, NeedsUnrolling, bind_data, fail
 from tolcost.elaborate.lengths import decide
-from tolcost.elaborate.shapes import LAY_OUT_LIMIT, Shape, known, shape_of, space_of
+from tolcost.elaborate.shapes import Shape, known, shape_of, space_of
 from tolcost.elaborate.values import (
     Data,
     Missing,
@@ -43,6 +44,12 @@ from tolcost.elaborate.values import (
     is_static,
 )
 from tolcost.spaces import join_spaces
+
+LAY_OUT_LIMIT = 100_000
+"""The largest static ToL that is taken entry by entry."""
+
+TABLE_LIMIT = 4096
+"""The largest static ToL that becomes a table; a larger one is computed where it is used."""
 
 
 def materialise(env: Env, value: Value, span: Span = NOWHERE, space: str | None = None) -> Node:
@@ -103,16 +110,15 @@ def pack(nodes: tuple[Node, ...]) -> Node:
 
 def build_from(env: Env, shape: Shape, value: View, span: Span, space: str | None = None) -> Node:
     """Lay a view out: a Build of its elements."""
-    if known(shape) is not None and value.static:
-        return _vec_node(env, lay_out(value, known(shape) or (), env, span), span, space)
+    numbers = known(shape)
+    if numbers is not None and value.static and math.prod(numbers) <= TABLE_LIMIT:
+        return _vec_node(env, lay_out(value, numbers, env, span), span, space)
 
     def at(inner: Env, coords: tuple[Value, ...]) -> Value:
-        entry = value.get(coords)
-        return (
-            entry
-            if space is None or not is_static(entry)
-            else Opaque(materialise(inner, entry, span, space), space)
-        )
+        entry = value.get(inner, coords)
+        if space is None or not is_static(entry):
+            return entry
+        return Opaque(materialise(inner, entry, span, space), space)
 
     return materialise(env, lay(env, shape, at, span), span)
 
@@ -127,12 +133,10 @@ def build(coords: Shape, extents: Shape, body: Block, span: Span) -> Node:
 
 def lay_out(value: View, shape: tuple[int, ...], env: Env, span: Span) -> Vec:
     """A view of known lengths, entry by entry."""
-    size = 1
-    for d in shape:
-        size *= d
+    size = math.prod(shape)
     if size > LAY_OUT_LIMIT:
         fail("T0502", f"a static ToL of {size:,} entries is too large to lay out while compiling", span)
-    items = tuple(value.get(tuple(const(a) for a in at)) for at in grid(shape))
+    items = tuple(value.get(env, tuple(const(a) for a in at)) for at in grid(shape))
     return Vec(shape, items)
 
 

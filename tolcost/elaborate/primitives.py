@@ -175,7 +175,7 @@ def _part(env: Env, args: tuple[Value, ...], span: Span) -> Value:
             return _cut(env, value, a, b, span)
     size = tuple(_box_length(env, a, b, d, span) for a, b, d in zip(low, high, shape, strict=True))
 
-    def get(at: tuple[Value, ...]) -> Value:
+    def get(env: Env, at: tuple[Value, ...]) -> Value:
         moved = tuple(apply(env, "add", (a - 1, k), span) for a, k in zip(low, at, strict=True))
         return element(env, value, moved, span, checked=True)
 
@@ -213,7 +213,7 @@ def _swap(env: Env, args: tuple[Value, ...], span: Span) -> Value:
         fail("T0317", f"there is no such dimension in shape {shape_text(shape)}", span)
     unify(env, shape[place - 1], shape_of(env, order, span)[0], "a swap names every place once", span)
 
-    def get(at: tuple[Value, ...]) -> Value:
+    def get(env: Env, at: tuple[Value, ...]) -> Value:
         source = element(env, order, (at[place - 1],), span, checked=True)
         return element(env, value, (*at[: place - 1], source, *at[place:]), span, checked=True)
 
@@ -227,11 +227,11 @@ def _tile(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     if size is None:
         fail("T0318", "`tile` moves the last dimension into the list, so its length must be a number", span)
 
-    def get(at: tuple[Value, ...]) -> Value:
+    def get(env: Env, at: tuple[Value, ...]) -> Value:
         pieces = [element(env, value, (*at, const(j)), span, checked=True) for j in range(1, size + 1)]
         return Pieces(tuple(c for piece in pieces for c in _components(env, piece, span)))
 
-    return get(()) if len(shape) == 1 else View(shape[:-1], get, is_static(value), space_of(value))
+    return get(env, ()) if len(shape) == 1 else View(shape[:-1], get, is_static(value), space_of(value))
 
 
 def _components(env: Env, value: Value, span: Span) -> tuple[Value, ...]:
@@ -285,7 +285,7 @@ def _embed(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     if isinstance(value, View):
         return View(
             (*shape, const(1)),
-            lambda at: element(env, value, at[:-1], span, checked=True),
+            lambda here, at: element(here, value, at[:-1], span, checked=True),
             value.static,
             value.space,
         )

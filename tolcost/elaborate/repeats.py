@@ -79,15 +79,14 @@ class _Finder:
         """Report the largest pieces of a body that need nothing of its own."""
         changing = set(own)
         for var, node in body.bindings:
-            if not changing.isdisjoint(self.needs[id(node)]):
+            if _changes(self.needs[id(node)], changing):
                 changing.add(var)
         pending = list(_roots(body))
         while pending:
             node = pending.pop()
             if not self.works[id(node)]:
                 continue
-            needs = self.needs[id(node)]
-            if changing.isdisjoint(needs) and not any(isinstance(n, Lambda) for n in needs):
+            if not _changes(self.needs[id(node)], changing):
                 self._report(node, around)
             elif not isinstance(node, Build | Fold | Select):
                 pending.extend(operands(node))
@@ -107,6 +106,11 @@ class _Finder:
                 severity="warning",
             ),
         )
+
+
+def _changes(needs: Needs, changing: set[object]) -> bool:
+    """Whether something is different at each visit; a random number always is."""
+    return not changing.isdisjoint(needs) or any(isinstance(need, Lambda) for need in needs)
 
 
 def _roots(block: Block) -> tuple[Node, ...]:

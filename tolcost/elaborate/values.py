@@ -68,11 +68,12 @@ class Vec:
 class View:
     """A ToL known by what it holds at each coordinate; nothing is laid out.
 
+    ``get`` works in the environment of whoever asks, so that what it binds belongs there.
     ``static`` views give static values.  ``space`` is that of the elements where it is known.
     """
 
     shape: tuple[Poly, ...]
-    get: Callable[[tuple[Value, ...]], Value]
+    get: Callable[[Env, tuple[Value, ...]], Value]
     static: bool
     space: str = "Z"
 
@@ -135,7 +136,7 @@ class Native:
 
     name: str
     arity: int
-    call: Callable[[tuple[Value, ...]], Value]
+    call: Callable[[Env, tuple[Value, ...]], Value]
 
 
 Function: TypeAlias = Closure | Builtin | Native

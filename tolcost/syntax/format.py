@@ -33,12 +33,12 @@ from tolcost.syntax.tree import (
 
 
 def format_program(program: Program) -> str:
-    """The text of a program.
+    r"""The text of a program.
 
     >>> from tolcost.diagnostics import Source
     >>> from tolcost.syntax.parser import parse
     >>> format_program(parse(Source("demo", "y:=map(x,mul(*,a [1]))  // twice")))
-    'y := map(x, mul(*, a[1]))  // twice\\n'
+    'y := map(x, mul(*, a[1]))  // twice\n'
     """
     several = [block for statement in program.statements for block in _broken(statement)]
     writer = _Writer({id(block) for block in several}, attach(program, several))

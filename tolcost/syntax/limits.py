@@ -6,7 +6,7 @@ MAX_BYTES = 4 * 1024 * 1024
 """The largest file that is read."""
 
 MAX_DEPTH = 200
-"""How deep brackets, and the tree they make, may nest: comparing two trees takes four times as many frames."""
+"""How deep brackets, and the tree they make, may nest.  Comparing two trees takes four frames a level."""
 
 MAX_DIGITS = 4000
 """The longest number: Python itself refuses to print one of more than 4,300 digits."""

@@ -277,9 +277,9 @@ def _generic(m: Mistake) -> Diagnostic:
 
 
 _WORDS = {
-    "NAME": "a name", "KIND": "a space such as `R`", "NUMBER": "a number", "BINARY": "an operator", "EQ": "`=`",
-    "FILL": "`:=`", "COLON": "`:`", "COMMA": "`,`", "RPAR": "`)`", "RSQB": "`]`", "RBRACE": "`}`",
-    "LPAR": "`(`", "LSQB": "`[`", "ARROW": "`=>`", "QUESTION": "`?`",
+    "NAME": "a name", "KIND": "a space such as `R`", "NUMBER": "a number", "BINARY": "an operator",
+    "EQ": "`=`", "FILL": "`:=`", "COLON": "`:`", "COMMA": "`,`", "RPAR": "`)`", "RSQB": "`]`",
+    "RBRACE": "`}`", "LPAR": "`(`", "LSQB": "`[`", "ARROW": "`=>`", "QUESTION": "`?`",
 }  # fmt: skip
 
 

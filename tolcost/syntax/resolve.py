@@ -7,14 +7,13 @@ walk keeps its own stack, and tells everything it finds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from tolcost.diagnostics import Diagnostic, Label, Span, quoted
-from tolcost.spaces import SPACES
 from tolcost.syntax.cycles import cycles
+from tolcost.syntax.declarations import Declarations
 from tolcost.syntax.depth import children
-from tolcost.syntax.limits import MAX_NAME_ERRORS
 from tolcost.syntax.scopes import (
     BINDERS,
     BUILTINS,
@@ -24,6 +23,7 @@ from tolcost.syntax.scopes import (
     Scope,
     Signature,
     is_global,
+    place_of,
 )
 from tolcost.syntax.tree import (
     Block,
@@ -38,29 +38,24 @@ from tolcost.syntax.tree import (
     ListDecl,
     ListIndex,
     Name,
-    Operator,
     Program,
     SpaceDecl,
     Splice,
     Star,
     Statement,
     Unpack,
-    Zeros,
 )
-
-_MOST_HINTS = 30
-_MOST_CANDIDATES = 5000
 
 
 def resolve(program: Program, known: Known | None = None, library: bool = False) -> tuple[Diagnostic, ...]:
-    """All mistakes in the names of a program, in the order of its text.
+    r"""All mistakes in the names of a program, in the order of its text.
 
     ``known`` are names from elsewhere: the definitions of libraries in use, and operators.  A library
     needs no output.
 
     >>> from tolcost.diagnostics import Source
     >>> from tolcost.syntax.parser import parse
-    >>> [d.message for d in resolve(parse(Source("demo", "tol x: R [n]\\ny := map(x, exq(*))")))]
+    >>> [d.message for d in resolve(parse(Source("demo", "tol x: R [n]\ny := map(x, exq(*))")))]
     ['there is no function `exq`']
     """
     resolver = _Resolver(known or {})
@@ -75,100 +70,24 @@ def resolve(program: Program, known: Known | None = None, library: bool = False)
 
 
 @dataclass(slots=True)
-class _Resolver:
-    known: Known
-    found: list[Diagnostic] = field(default_factory=list)
-    definitions: list[Definition] = field(default_factory=list)
+class _Resolver(Declarations):
     unknown: set[str] = field(default_factory=set)
-    spaces: set[str] = field(default_factory=lambda: set(SPACES))
     waiting: list[tuple[Expr, Scope]] = field(default_factory=list)
 
-    def tell(
-        self, code: str, message: str, span: Span, hint: str | None = None, labels: tuple[Label, ...] = ()
-    ) -> None:
-        if len(self.found) < MAX_NAME_ERRORS:
-            self.found.append(Diagnostic(code, message, span, labels, hint))
-
-    # ---- declarations
-
-    def declare_all(self, program: Program) -> Scope:
-        """The scope of the program, with everything that its statements define."""
-        top = Scope(None)
-        inputs = [s for s in program.statements if isinstance(s, Input)]
-        for statement in program.statements:
-            if isinstance(statement, SpaceDecl | ListDecl):
-                self.spaces.add(statement.name)
-            self.declare(statement, top)
-        for name in [n for s in inputs for n in _lengths(s)]:
-            top.names.setdefault(name.name, Definition(name.name, "length", name.span))
-        self._check_header(program.statements)
-        return top
-
-    def declare(self, statement: Statement, scope: Scope) -> None:
-        match statement:
-            case Define(name=name, params=None, output=output):
-                self._define(Definition(name, "value", _at(statement, name)), scope, output)
-            case Define(name=name, params=params, output=output):
-                found = Definition(name, "function", _at(statement, name), len(params or ()))
-                self._define(found, scope, output)
-            case Unpack(names=names):
-                for name in names:
-                    self._define(Definition(name, "value", _at(statement, name)), scope)
-            case Zeros(name=name):
-                self._define(Definition(name, "zeros", _at(statement, name)), scope)
-            case Input(name=name):
-                self._define(Definition(name, "input", _at(statement, name)), scope)
-            case _:
-                pass
-
-    def _define(self, definition: Definition, scope: Scope, output: bool = False) -> None:
-        first = scope.names.get(definition.name)
-        definition.fills = first is not None and first.sort == "zeros" and output
-        if first is not None and not definition.fills:
-            label = (Label(first.span, "the first one is here"),)
-            hint = "a ToL declared by `tol` is filled with `:=`" if first.sort == "zeros" else None
-            self.tell("T0202", f"{quoted(definition.name)} is defined twice", definition.span, hint, label)
-            first.fills = True  # so that the second one, if it builds on the first, is not told to be a cycle
-            return
-        scope.names[definition.name] = definition
-        self.definitions.append(definition)
-
-    def _check_header(self, statements: Sequence[Statement]) -> None:
-        for place, statement in enumerate(statements):
-            if isinstance(statement, Operator) and place > 0:
-                hint = "a file holds one operator, and its header comes first"
-                self.tell("T0215", "the header of an operator stands in the middle", statement.span, hint)
-        positional = [s for s in statements if isinstance(s, Input) and s.kind != "attr"]
-        for statement in positional[:-1]:
-            if statement.variadic:
-                message = f"{quoted(statement.name)} takes all that follows, so it has to come last"
-                self.tell("T0216", message, _at(statement, statement.name))
-
-    def check_output(self, program: Program) -> None:
-        """A program has an output: those marked so, or else its last definition."""
-        defined = [s for s in program.statements if isinstance(s, Define | Unpack | Zeros)]
-        if any(isinstance(s, Define) and s.output for s in defined):
-            return
-        if not defined:
-            span = program.statements[-1].span if program.statements else program.span
-            where = Span(span.source, span.start, min(span.end, span.start + 1))
-            self.tell("T0212", "the program defines nothing", where, "mark an output with `:=`")
-        elif isinstance(last := defined[-1], Define) and last.params is not None:
-            hint = "the last definition is the output, unless others are marked with `:=`"
-            self.tell("T0212", "the program has no output: a function is not one", _at(last, last.name), hint)
+    # ---- statements
 
     def check(self, statement: Statement, scope: Scope) -> None:
         """The parts of a statement: spaces at once, expressions later."""
         match statement:
             case SpaceDecl(space=space):
-                self._check_space(space, statement)
+                self.check_space(space, statement)
             case ListDecl(spaces=spaces):
                 for space in spaces:
-                    self._check_space(space, statement)
+                    self.check_space(space, statement)
             case Input(space=space):
-                self._check_space(space, statement)
+                self.check_space(space, statement)
             case Define(params=params, output=True) if params is not None:
-                self.tell("T0213", "an output has no parameters", _at(statement, statement.name))
+                self.tell("T0213", "an output has no parameters", place_of(statement.span, statement.name))
             case _:
                 pass
         if isinstance(statement, Define | Unpack):
@@ -176,29 +95,17 @@ class _Resolver:
         else:
             self._later(children(statement), scope)
 
-    def _check_space(self, space: str, statement: Statement) -> None:
-        if space not in self.spaces:
-            span = _at(statement, space, last=True)
-            self.tell("T0210", f"there is no space {quoted(space)}", span, self._similar(space, self.spaces))
-
     def _body(self, statement: Define | Unpack, scope: Scope) -> None:
         """The value of a definition, in the scope of its parameters."""
         params = (statement.params or ()) if isinstance(statement, Define) else ()
         first, *others = statement.names if isinstance(statement, Unpack) else (statement.name,)
-        self._unique(params, statement.span)
+        self.unique(params, statement.span)
         owner = scope.names.get(first)
         for name in others:
             if owner is not None and name in scope.names:
                 scope.names[name].needs[owner] = statement.span
         inner = Scope(scope, scope.star, owner, _parameters(params, statement.span))
         self.waiting.append((statement.value, inner))
-
-    def _unique(self, names: Iterable[str], span: Span) -> None:
-        seen: set[str] = set()
-        for name in names:
-            if name in seen:
-                self.tell("T0211", f"{quoted(name)} is named twice", _within(span, name, 2))
-            seen.add(name)
 
     # ---- expressions
 
@@ -223,7 +130,7 @@ class _Resolver:
             case Compose(functions=functions):
                 self._composed(functions, scope)
             case Lambda(params=params, body=body):
-                self._unique(params, expr.span)
+                self.unique(params, expr.span)
                 self._later((body,), Scope(scope, scope.star, None, _parameters(params, expr.span)))
             case Block(statements=statements, result=result):
                 self._block(statements, result, scope)
@@ -272,7 +179,7 @@ class _Resolver:
         """``map`` and ``reduce``: their body sees ``*`` and the coordinates that are named after it."""
         coordinates = call.args[place] if len(call.args) > place else None
         names = self._coordinates(coordinates)
-        self._unique((n.name for n in names), coordinates.span if coordinates else call.span)
+        self.unique((n.name for n in names), coordinates.span if coordinates else call.span)
         bound = {n.name: Definition(n.name, "coordinate", n.span) for n in names}
         for index, arg in enumerate(call.args[:place]):
             inner = Scope(scope, True, None, bound) if index == 1 else scope
@@ -305,7 +212,7 @@ class _Resolver:
         if signature is not None:
             self._count(name, signature, call, None)
         elif hidden is not None or name.name in CONSTANTS:
-            label = (Label(hidden.span, f"this {hidden.sort}"),) if hidden else ()
+            label = (Label(hidden.place, f"this {hidden.sort}"),) if hidden else ()
             hint = f"an element is selected with `{name.name}[i]`" if len(name.name) < 40 else None
             self.tell("T0205", f"{quoted(name.name)} is not a function", name.span, hint, label)
         elif name.name not in self.known:
@@ -315,12 +222,12 @@ class _Resolver:
     def _count(self, name: Name, signature: Signature, call: Call | None, own: Definition | None) -> None:
         if call is None:
             return
-        label = (Label(own.span, "it is defined here"),) if own else ()
+        label = (Label(own.place, "it is defined here"),) if own else ()
         wrong = [n for n, _ in call.named if n not in signature.named]
         if wrong:
             message = f"{quoted(name.name)} has no argument named {quoted(wrong[0])}"
             none = None if signature.named else "only operators have named arguments"
-            hint = self._similar(wrong[0], signature.named) or none
+            hint = self.similar(wrong[0], signature.named) or none
             self.tell("T0208", message, call.span, hint, label)
         count = len(call.args)
         if any(isinstance(a, Splice) for a in call.args):
@@ -333,19 +240,10 @@ class _Resolver:
         if name.name in self.unknown:
             return
         self.unknown.add(name.name)
-        hint = self._similar(name.name, (*scope.visible(), *BUILTINS, *CONSTANTS, *self.known))
+        hint = self.similar(name.name, (*scope.visible(), *BUILTINS, *CONSTANTS, *self.known))
         if name.name == "iter":
             hint = "name the coordinates after the body: `map(t, f(i), i)`"
         self.tell("T0201", f"{message} {quoted(name.name)}", name.span, hint)
-
-    def _similar(self, name: str, candidates: Iterable[str]) -> str | None:
-        from difflib import get_close_matches
-
-        if len(self.found) > _MOST_HINTS or len(name) > 60:
-            return None
-        usable = [c for c in candidates if abs(len(c) - len(name)) < 4][:_MOST_CANDIDATES]
-        close = get_close_matches(name, usable, 1, 0.7) or [c for c in usable if c.lower() == name.lower()]
-        return f"did you mean `{close[0]}`?" if close else None
 
 
 def _note(owner: Definition | None, needed: Definition, span: Span) -> None:
@@ -356,34 +254,3 @@ def _note(owner: Definition | None, needed: Definition, span: Span) -> None:
 
 def _parameters(names: Iterable[str], span: Span) -> dict[str, Definition]:
     return {name: Definition(name, "parameter", span) for name in names}
-
-
-def _lengths(statement: Input) -> list[Name]:
-    """The names in a declared shape that stand for lengths."""
-    found: list[Name] = []
-    waiting = [e for e in statement.shape if not isinstance(e, Ellipsis)]
-    while waiting:
-        match waiting.pop():
-            case Name() as name:
-                found.append(name)
-            case Call(args=args):
-                waiting.extend(args)
-            case other:
-                waiting.extend(children(other))
-    return found
-
-
-def _at(statement: Statement, name: str, last: bool = False) -> Span:
-    """Where a statement writes a name: its first place, or its last."""
-    span = statement.span
-    find = span.source.text.rfind if last else span.source.text.find
-    start = find(name, span.start, span.end)
-    return Span(span.source, start, start + len(name)) if start >= 0 else span
-
-
-def _within(span: Span, name: str, times: int) -> Span:
-    """The second (third …) place of a name in a span."""
-    start = span.start - 1
-    for _ in range(times):
-        start = span.source.text.find(name, start + 1, span.end)
-    return Span(span.source, start, start + len(name)) if start >= 0 else span

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
@@ -71,9 +72,22 @@ class Definition:
     needs: dict[Definition, Span] = field(default_factory=dict)
 
     @property
+    def place(self) -> Span:
+        """Where its name stands."""
+        return place_of(self.span, self.name)
+
+    @property
     def maybe_function(self) -> bool:
         """Whether it can be called, as far as one can see."""
         return self.sort in ("function", "value", "parameter")
+
+
+def place_of(span: Span, name: str, which: int = 0) -> Span:
+    """The first place of a name in a span (or the second …; -1 for the last); the span if there is none."""
+    pattern = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+    found = [match.span() for match in pattern.finditer(span.source.text, span.start, span.end)]
+    usable = -len(found) <= which < len(found)
+    return Span(span.source, *found[which]) if usable else span
 
 
 @dataclass(eq=False, slots=True)

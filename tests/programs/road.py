@@ -1,0 +1,129 @@
+"""One program down the whole road, held to its promises at concrete lengths.
+
+The closed forms of the cost pass, evaluated at the lengths of a run, must be what the reference
+interpreter counted: every function, every index operation, every atom.  Shapes too.  The fast
+interpreter must agree with the plain one in values and counts.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from tolcost.algebra import Poly, Symbol, evaluate, to_text
+from tolcost.atoms.nodes import Part, Program
+from tolcost.cost import Counts, count
+from tolcost.diagnostics import Rejected, Source
+from tolcost.elaborate import Argument, Elaborated, elaborate
+from tolcost.execute import Execution, run_reference, run_vectorised
+from tolcost.syntax import parse
+from tolcost.syntax.resolve import resolve
+
+MAX_STEPS = 400_000
+
+
+class Mismatch(AssertionError):
+    """A promise that a program breaks."""
+
+
+def lowered(text: str, given: Mapping[str, Argument] | None = None) -> Elaborated:
+    """The program as atoms; mistakes in the text are rejected as the command line would."""
+    program = parse(Source("case.tol", text))
+    problems = [d for d in resolve(program) if d.severity == "error"]
+    if problems:
+        raise Rejected(*problems)
+    return elaborate(program, given, name="case")
+
+
+def arrays(part: Part, dims: Mapping[Symbol, int], rng: np.random.Generator) -> np.ndarray:
+    """Small values that compute without rounding, of the right shape and space."""
+    shape = tuple(evaluate(length, dims) for length in part.shape)
+    if part.space in ("B", "bool"):
+        return rng.integers(0, 2, shape).astype(bool)
+    if part.space.startswith(("N", "uint")):
+        return rng.integers(0, 5, shape)
+    if part.space.startswith(("Z", "int")):
+        return rng.integers(-3, 5, shape)
+    return rng.integers(-8, 9, shape) / 4
+
+
+def inputs_for(program: Program, dims: Mapping[str, int], seed: int) -> dict[str, object]:
+    """Values for every input of a program at concrete lengths."""
+    symbols = {symbol: dims[symbol.name] for symbol in program.symbols}
+    found: dict[str, object] = {}
+    for needed in program.inputs:
+        rng = np.random.default_rng((seed, zlib.crc32(needed.name.encode())))
+        parts = tuple(arrays(part, symbols, rng) for part in needed.type)
+        found[needed.name] = parts[0] if len(parts) == 1 else parts
+    return found
+
+
+# ---- the promises ------------------------------------------------------------------------
+
+
+def check(text: str, points: Iterable[Mapping[str, int]], seed: int = 0) -> Elaborated:
+    """Lower a program and hold it to its promises at each point; Mismatch says what broke."""
+    done = lowered(text)
+    hold(done.program, points, seed)
+    return done
+
+
+def hold(program: Program, points: Iterable[Mapping[str, int]], seed: int = 0) -> None:
+    """Hold a lowered program to its promises at each point."""
+    counts = count(program)
+    for dims in points:
+        given = inputs_for(program, dims, seed)
+        run = run_reference(program, given, dims, MAX_STEPS)  # type: ignore[arg-type]
+        same_counts(counts, run, dims)
+        same_shapes(program, run, dims)
+        same_runs(run, run_vectorised(program, given, dims), dims)  # type: ignore[arg-type]
+
+
+def same_counts(counts: Counts, run: Execution, dims: Mapping[str, int]) -> None:
+    """The closed forms at the lengths of a run against what it counted."""
+    for what, forms, found in (
+        ("function", counts.histogram, run.counts.histogram),
+        ("index function", counts.index, run.counts.index),
+        ("atom", counts.atoms, run.counts.atoms),
+    ):
+        for key in sorted({*forms, *found}, key=str):
+            form = forms.get(key)  # type: ignore[call-overload]
+            said = 0 if form is None else at(form, run)
+            counted = found.get(key, 0)  # type: ignore[call-overload]
+            wrong = counted > said if counts.status == "upper bound" else counted != said
+            if wrong:
+                shown = "nothing" if form is None else to_text(form)
+                raise Mismatch(f"{what} {key}: {shown} is {said}, counted {counted} at {dict(dims)}")
+    lambdas = sum(run.counts.histogram.values())
+    if run.counts.atoms["lambda"] != lambdas:
+        raise Mismatch(f"{run.counts.atoms['lambda']} lambdas for {lambdas} functions")
+
+
+def at(form: Poly, run: Execution) -> int:
+    return evaluate(form, run.bindings)
+
+
+def same_shapes(program: Program, run: Execution, dims: Mapping[str, int]) -> None:
+    """The shapes in the types of the outputs against those of the arrays."""
+    for output in program.outputs:
+        value = run.outputs[output.name]
+        pieces = value if isinstance(value, tuple) else (value,)
+        for part, array in zip(output.node.type, pieces, strict=True):
+            said = tuple(max(at(length, run), 0) for length in part.shape)
+            if said != array.shape:
+                shape = ", ".join(map(to_text, part.shape))
+                raise Mismatch(f"{output.name}: [{shape}] is {said}, the value has {array.shape} at {dict(dims)}")
+
+
+def same_runs(slow: Execution, fast: Execution, dims: Mapping[str, int]) -> None:
+    """Both interpreters did the same and came to the same."""
+    if slow.counts != fast.counts:
+        raise Mismatch(f"the interpreters count differently at {dict(dims)}: {slow.counts} {fast.counts}")
+    for name, expected in slow.outputs.items():
+        found = fast.outputs[name]
+        pairs = zip(found, expected, strict=True) if isinstance(expected, tuple) else ((found, expected),)
+        for a, b in pairs:
+            if a.dtype != b.dtype or a.shape != b.shape or not np.allclose(a, b, 1e-4, 1e-4, equal_nan=True):
+                raise Mismatch(f"{name} differs between the interpreters at {dict(dims)}: {a} and {b}")

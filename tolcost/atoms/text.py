@@ -1,0 +1,289 @@
+"""The readable text form of a program of the atomic IR.
+
+One line per named value.  Bodies of quantifiers and choices are indented below the line that
+opens them.  What is used twice, or would make a line too long, gets a number: unlike a name,
+it stands for its text and counts wherever it is used.  Written with the signs of the paper:
+Λ lambda (Λᵢ on coordinates, Λ₀ static), Π member, ⋈ join, Ξ embed, and Ξ⋈ for a whole Build.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from tolcost.algebra import Cond, Poly, Symbol, cond_text, display_names, symbols_of_cond, to_text
+from tolcost.algebra.text import quoted
+from tolcost.atoms.nodes import (
+    Block,
+    Build,
+    Component,
+    Constant,
+    Convert,
+    Embed,
+    Filter,
+    Fold,
+    Input,
+    Join,
+    Lambda,
+    Member,
+    Node,
+    Number,
+    Pack,
+    Part,
+    Program,
+    Put,
+    Ref,
+    Reshape,
+    Select,
+    Table,
+    Type,
+    Var,
+    Where,
+)
+from tolcost.atoms.walk import Schedule, Step, blocks, operands, schedule, schedule_block
+
+WIDTH = 100
+"""A part of a line longer than this becomes a line of its own."""
+
+
+def program_text(program: Program) -> str:
+    """Write a program as text."""
+    writer = _Writer(display_names(_all_symbols(program)))
+    lines = writer.lines
+    lines.append(f"program {program.name}")
+    lines.extend(f"  {quoted(needed.name)}: {writer.type(needed.type)}" for needed in program.inputs)
+    plan = schedule(program.bindings, tuple(output.node for output in program.outputs))
+    titles = [
+        (f"{quoted(output.name)} := ", f"  : {writer.type(output.node.type)}") for output in program.outputs
+    ]
+    writer.write(plan, 1, titles)
+    for condition in program.conditions:
+        lines.append(f"  where {cond_text(condition.condition, writer.names)}  # {condition.reason}")
+    return "\n".join(lines) + "\n"
+
+
+@dataclass(slots=True)
+class _Writer:
+    """Lines so far, the names of symbols and variables, and the numbers given out."""
+
+    names: Mapping[Symbol, str]
+    lines: list[str] = field(default_factory=list)
+    vars: dict[Var, str] = field(default_factory=dict)
+    taken: Counter[str] = field(default_factory=Counter)
+    numbered: int = 0
+
+    # ---- lines ---------------------------------------------------------------------------
+
+    def write(self, plan: Schedule, indent: int, titles: Sequence[tuple[str, str]]) -> None:
+        """Write the lines of a schedule; its results get what is to stand before and after."""
+        uses = Counter(k for step in plan.steps for k in step.operands)
+        uses.update(plan.roots)
+        results = plan.roots[len(plan.roots) - len(titles) :]
+        own_line = {k: title for k, title in zip(results, titles, strict=True) if uses[k] == 1}
+        texts: list[str] = []
+        for k, step in enumerate(plan.steps):
+            args = [texts[j] for j in step.operands]
+            if k in own_line and blocks(step.node) and not step.binds:
+                self.open(step.node, args, indent, own_line[k])
+                texts.append("")
+            else:
+                texts.append(self.step(step, args, uses[k], indent))
+        for k, (before, after) in zip(results, titles, strict=True):
+            if texts[k]:
+                self.lines.append(f"{'  ' * indent}{before}{texts[k]}{after}")
+
+    def step(self, step: Step, args: list[str], uses: int, indent: int) -> str:
+        """Give the text of a step, as a name if it has or needs one."""
+        node = step.node
+        if not blocks(node) and not step.binds:
+            text = self.node(node, args)
+            if isinstance(node, Input | Number | Ref) or (uses <= 1 and len(text) <= WIDTH):
+                return text
+            name = self.number()
+            self.lines.append(f"{'  ' * indent}{name} = {text}")
+            return name
+        name = self.named(step.binds) if step.binds else self.number()
+        self.open(node, args, indent, (f"{name} = ", ""))
+        return name
+
+    def open(self, node: Node, args: list[str], indent: int, title: tuple[str, str]) -> None:
+        """Write a line for a node, and the blocks inside it below."""
+        self.lines.append(f"{'  ' * indent}{title[0]}{self.node(node, args)}{title[1]}")
+        self.bodies(node, indent + 1)
+
+    def bodies(self, node: Node, indent: int) -> None:
+        """Write the blocks inside a node."""
+        match node:
+            case Build(body=body) | Fold(body=body):
+                self.block(body, indent)
+            case Select(then=then, other=other):
+                self.block(then, indent)
+                self.lines.append(f"{'  ' * (indent - 1)}else")
+                self.block(other, indent)
+            case _:
+                pass
+
+    def block(self, block: Block, indent: int) -> None:
+        """Write the lines of a block, its result last."""
+        self.write(schedule_block(block), indent, [("", "")])
+
+    def named(self, variables: tuple[Var, ...]) -> str:
+        """Give variables that name one value a name not used yet."""
+        name = self.fresh(variables[0].name)
+        self.vars.update(dict.fromkeys(variables, name))
+        return name
+
+    def fresh(self, wanted: str) -> str:
+        """Make a name different from all others."""
+        base = quoted(wanted)
+        self.taken[base] += 1
+        return base if self.taken[base] == 1 else self.fresh(f"{wanted}_{self.taken[base]}")
+
+    def number(self) -> str:
+        """Give the next number."""
+        self.numbered += 1
+        return f"%{self.numbered}"
+
+    # ---- parts of a line -----------------------------------------------------------------
+
+    def node(self, node: Node, args: list[str]) -> str:  # noqa: C901 - one case per atom
+        """Write a node, given the texts of its operands."""
+        match node:
+            case Input(name=name):
+                return quoted(name)
+            case Number(value=value):
+                return self.constant(value)
+            case Table(values=values):
+                shown = ", ".join(map(self.constant, values[:8]))
+                return f"[{shown}{', …' if len(values) > 8 else ''}]"
+            case Ref(var=var):
+                return self.vars.get(var) or quoted(var.name)
+            case Lambda(function=function, space=space, charge=charge):
+                return f"Λ{_mark(charge)}({function}.{space}; {', '.join(args)})"
+            case Where(space=space, charge=charge):
+                return f"Λ{_mark(charge)}(where.{space}; {', '.join(args)})"
+            case Member(at=at):
+                return f"Π({args[0]}; {self.index(at, args[1:])})"
+            case Component(j=j):
+                return f"Π'({args[0]}; {j})"
+            case Pack():
+                return f"({' ⋈̄ '.join(args)})"
+            case Join(d=d):
+                return f"({args[0]} ⋈{d} {args[1]})"
+            case Embed():
+                return f"Ξ({args[0]})"
+            case Build(coords=coords, extents=extents):
+                return f"Ξ⋈ [{self.ranges(coords, extents)}]"
+            case Fold(coords=coords, extents=extents, accumulator=accumulator):
+                return f"fold [{self.ranges(coords, extents)}] {self.named((accumulator,))} from {args[0]}"
+            case Select(condition=condition):
+                text = args[0] if isinstance(condition, Node) else cond_text(condition, self.names)
+                return f"select {text}"
+            case Reshape(type=types):
+                return f"reshape({args[0]}; {self.type(types)})"
+            case Convert(type=types):
+                return f"convert({args[0]}; {self.type(types)})"
+            case Put(at=at):
+                return f"put({args[0]}; {self.index(at, args[1:-1])}; {args[-1]})"
+            case Filter(length=length):
+                return f"filter({args[0]}; {args[1]}; {quoted(self.names[length])})"
+
+    def index(self, at: tuple[Poly | Node, ...], computed: list[str]) -> str:
+        """Write an index list."""
+        texts = iter(computed)
+        return ", ".join(to_text(i, self.names) if isinstance(i, Poly) else next(texts) for i in at)
+
+    def ranges(self, coords: tuple[Symbol, ...], extents: tuple[Poly, ...]) -> str:
+        """Write the ranges of a quantifier."""
+        pairs = zip(coords, extents, strict=True)
+        return ", ".join(f"{quoted(self.names[s])} ≤ {to_text(e, self.names)}" for s, e in pairs)
+
+    def constant(self, value: Constant) -> str:
+        """Write a static numeric."""
+        match value:
+            case Poly():
+                return to_text(value, self.names)
+            case bool():
+                return "true" if value else "false"
+            case float() | complex() | Fraction():
+                return str(value)
+            case str():
+                return quoted(value)
+            case _:
+                return cond_text(value, self.names)
+
+    def type(self, types: Type) -> str:
+        """Write a type: spaces and shapes of the components."""
+        return ", ".join(map(self.part, types))
+
+    def part(self, part: Part) -> str:
+        """Write the type of one component."""
+        shape = ", ".join(to_text(length, self.names) for length in part.shape)
+        return f"{part.space} [{shape}]" if part.shape else part.space
+
+
+def _mark(charge: str) -> str:
+    """Mark functions that are not applied to data."""
+    return {"data": "", "index": "ᵢ", "static": "₀"}[charge]
+
+
+def _all_symbols(program: Program) -> set[Symbol]:
+    """Collect every symbol a program mentions, so that each can have a name of its own."""
+    found: set[Symbol] = set(program.symbols)
+    for condition in program.conditions:
+        found.update(symbols_of_cond(condition.condition))
+    for needed in program.inputs:
+        found.update(_type_symbols(needed.type))
+    seen: set[Node] = set()
+    pending: list[Node] = [node for _, node in program.bindings]
+    pending.extend(output.node for output in program.outputs)
+    while pending:
+        node = pending.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        found.update(_own_symbols(node))
+        pending.extend(operands(node))
+        for block in blocks(node):
+            pending.extend(inner for _, inner in block.bindings)
+            pending.append(block.result)
+    return found
+
+
+def _own_symbols(node: Node) -> Iterable[Symbol]:
+    yield from _type_symbols(node.type)
+    match node:
+        case Number(value=value):
+            yield from _constant_symbols(value)
+        case Table(values=values):
+            for value in values:
+                yield from _constant_symbols(value)
+        case Member(at=at) | Put(at=at):
+            for index in at:
+                if isinstance(index, Poly):
+                    yield from index.free
+        case Build(coords=coords, extents=extents) | Fold(coords=coords, extents=extents):
+            yield from coords
+            for extent in extents:
+                yield from extent.free
+        case Select(condition=condition) if isinstance(condition, Cond):
+            yield from symbols_of_cond(condition)
+        case Filter(length=length):
+            yield length
+        case _:
+            pass
+
+
+def _constant_symbols(value: Constant) -> Iterable[Symbol]:
+    if isinstance(value, Poly):
+        yield from value.free
+    elif isinstance(value, Cond):
+        yield from symbols_of_cond(value)
+
+
+def _type_symbols(types: Type) -> Iterable[Symbol]:
+    for part in types:
+        for length in part.shape:
+            yield from length.free

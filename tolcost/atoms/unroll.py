@@ -1,0 +1,411 @@
+"""Unrolling a program at concrete lengths into nothing but the five atoms.
+
+This is the construction by which the paper shows that the atoms are complete.  Every Build is
+taken apart into joins and embeds, every Fold into nested lambdas.  A matrix is put together as
+its columns: the innermost joins run over the first coordinate, each vector is embedded, and
+the next joins put those side by side.
+
+What only data decides (the length of a Filter, where a Put goes, a Select on a computed value)
+cannot be unrolled, and neither can what would be too large; both are diagnostics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from math import prod
+from typing import Literal, TypeAlias
+
+from tolcost.algebra import Poly, Symbol, evaluate, evaluate_cond
+from tolcost.algebra.errors import UnboundSymbol
+from tolcost.atoms.nodes import (
+    Block,
+    Build,
+    Charge,
+    Component,
+    Constant,
+    Convert,
+    Embed,
+    Filter,
+    Fold,
+    Input,
+    Join,
+    Lambda,
+    Member,
+    Node,
+    Number,
+    Pack,
+    Part,
+    Program,
+    Put,
+    Ref,
+    Reshape,
+    Select,
+    Table,
+    Type,
+    Var,
+    Where,
+)
+from tolcost.atoms.walk import Schedule, schedule, schedule_block
+from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span
+
+MAX_ATOMS = 100_000
+
+Operation = Literal["lambda", "norm", "member", "join", "embed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """The result of an atom, by its place."""
+
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """An input."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """Static numerics in row-major order under a shape, in a space; most often just one."""
+
+    values: tuple[int | float | complex | str, ...]
+    shape: tuple[int, ...]
+    space: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """The same value in other spaces, which is no computation."""
+
+    value: Operand
+    spaces: tuple[str, ...]
+
+
+Operand: TypeAlias = Slot | Given | Constants | Cast
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """One atomic computation.
+
+    ``index`` is a coordinate of a member (1-based), ``component`` that of a list.  A join with
+    ``d`` 0 makes a list.  ``spaces`` are those of the result's components; ``shape`` is that
+    of an embed's result.  A numeric may stand for a vector of one entry.
+    """
+
+    operation: Operation
+    args: tuple[Operand, ...]
+    spaces: tuple[str, ...]
+    function: str = ""
+    space: str = ""
+    charge: Charge = "data"
+    index: tuple[int | Operand, ...] = ()
+    component: int = 0
+    d: int = 0
+    shape: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unrolled:
+    """The atoms in order, and what the outputs are: an operand and the shape of each component."""
+
+    atoms: tuple[Atom, ...]
+    outputs: tuple[tuple[str, Operand, tuple[tuple[int, ...], ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """An operand and the types of its components at concrete lengths."""
+
+    operand: Operand
+    parts: tuple[tuple[tuple[int, ...], str], ...]
+
+    @property
+    def spaces(self) -> tuple[str, ...]:
+        return tuple(space for _, space in self.parts)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.parts[0][0]
+
+
+def unroll(program: Program, dims: Mapping[str, int], max_atoms: int = MAX_ATOMS) -> Unrolled:
+    """Write a program out as atoms, with every length given by name in ``dims``."""
+    machine = _Unroller(_lengths(program, dims), max_atoms)
+    plan = schedule(program.bindings, tuple(output.node for output in program.outputs))
+    values = machine.follow(plan)[len(program.bindings) :]
+    outputs = (
+        (output.name, value.operand, tuple(shape for shape, _ in value.parts))
+        for output, value in zip(program.outputs, values, strict=True)
+    )
+    return Unrolled(tuple(machine.atoms), tuple(outputs))
+
+
+def _lengths(program: Program, dims: Mapping[str, int]) -> dict[Symbol, int]:
+    declared = (length for needed in program.inputs for part in needed.type for length in part.shape)
+    symbols = {symbol for length in declared for symbol in length.free}.union(program.symbols)
+    return {symbol: dims[symbol.name] for symbol in symbols if symbol.name in dims}
+
+
+def _refused(message: str, span: Span = NOWHERE) -> Rejected:
+    return Rejected(Diagnostic("T0510", message, span))
+
+
+class _Unroller:
+    """Atoms so far, and what variables, lengths and coordinates stand for."""
+
+    def __init__(self, env: dict[Symbol, int], max_atoms: int) -> None:
+        self.env = env
+        self.atoms: list[Atom] = []
+        self.left = max_atoms
+        self.vars: dict[Var, _Value] = {}
+        self.schedules: dict[Block, Schedule] = {}
+
+    # ---- walking ---------------------------------------------------------------------------
+
+    def follow(self, plan: Schedule) -> list[_Value]:
+        values: list[_Value] = []
+        for step in plan.steps:
+            value = self.evaluate(step.node, [values[k] for k in step.operands])
+            self.vars.update(dict.fromkeys(step.binds, value))
+            values.append(value)
+        return [values[k] for k in plan.roots]
+
+    def visit(self, block: Block) -> _Value:
+        if block not in self.schedules:
+            self.schedules[block] = schedule_block(block)
+        return self.follow(self.schedules[block])[-1]
+
+    def emit(self, atom: Atom) -> Operand:
+        self.spend(1)
+        self.atoms.append(atom)
+        return Slot(len(self.atoms) - 1)
+
+    def spend(self, count: int) -> None:
+        """Stop before the result becomes too large."""
+        self.left -= count
+        if self.left < 0:
+            raise _refused("unrolled, the program has too many atoms; try smaller lengths")
+
+    # ---- static values ---------------------------------------------------------------------
+
+    def integer(self, p: Poly) -> int:
+        try:
+            return evaluate(p, self.env)
+        except UnboundSymbol as missing:
+            raise _refused(f"to unroll, every length has to be given: {missing}") from None
+
+    def types(self, types: Type) -> tuple[tuple[tuple[int, ...], str], ...]:
+        return tuple((tuple(max(self.integer(s), 0) for s in part.shape), part.space) for part in types)
+
+    def literal(self, value: Constant) -> int | float | complex | str:
+        match value:
+            case Poly():
+                return self.integer(value)
+            case bool():
+                return int(value)
+            case float() | complex() | str():
+                return value
+            case Fraction():
+                return value.numerator if value.denominator == 1 else float(value)
+            case _:
+                return int(evaluate_cond(value, self.env))
+
+    def constants(self, values: Sequence[Constant], types: Type) -> _Value:
+        parts = self.types(types)
+        shape, space = parts[0]
+        return _Value(Constants(tuple(map(self.literal, values)), shape, space), parts)
+
+    # ---- nodes -----------------------------------------------------------------------------
+
+    def evaluate(self, node: Node, args: list[_Value]) -> _Value:  # noqa: C901 - one case per atom
+        match node:
+            case Input():
+                return _Value(Given(node.name), self.types(node.type))
+            case Number():
+                return self.constants((node.value,), node.type)
+            case Table():
+                return self.constants(node.values, node.type)
+            case Ref():
+                return self.vars[node.var]
+            case Lambda() | Where():
+                return self.apply(node, args)
+            case Member():
+                return self.member(args[0], self.index(node.at, args[1:]))
+            case Component():
+                return self.component(args[0], node.j)
+            case Pack():
+                return self.pack(args)
+            case Join():
+                parts = self.joined_types(node, args)
+                operands = tuple(value.operand for value in args)
+                spaces = tuple(space for _, space in parts)
+                return _Value(self.emit(Atom("join", operands, spaces, d=node.d)), parts)
+            case Embed():
+                parts = tuple(((*shape, 1), space) for shape, space in args[0].parts)
+                atom = Atom("embed", (args[0].operand,), args[0].spaces, shape=parts[0][0])
+                return _Value(self.emit(atom), parts)
+            case Build():
+                return self.build(node)
+            case Fold():
+                return self.fold(node, args[0])
+            case Select():
+                return self.select(node)
+            case Reshape():
+                return self.relayed(args[0], self.types(node.type))
+            case Convert():
+                return self.convert(args[0], node)
+            case Put():
+                return self.put(node, args)
+            case Filter():
+                raise _refused("a length that depends on data cannot be unrolled", node.span)
+
+    def apply(self, node: Lambda | Where, args: list[_Value]) -> _Value:
+        function = node.function if isinstance(node, Lambda) else "where"
+        spaces = tuple(part.space for part in node.type)
+        operands = tuple(value.operand for value in args)
+        parts = tuple(
+            (shape, space) for (shape, _), space in zip(self.result(node, args), spaces, strict=True)
+        )
+        return _Value(self.emit(Atom("lambda", operands, spaces, function, node.space, node.charge)), parts)
+
+    def result(self, node: Lambda | Where, args: list[_Value]) -> tuple[tuple[tuple[int, ...], str], ...]:
+        """Give the shapes of a function's result: a numeric, or those of the value chosen."""
+        return args[1].parts if isinstance(node, Where) else (((), node.type[0].space),)
+
+    def index(self, at: tuple[Poly | Node, ...], computed: Sequence[_Value]) -> tuple[int | Operand, ...]:
+        values = iter(computed)
+        return tuple(self.integer(i) if isinstance(i, Poly) else next(values).operand for i in at)
+
+    def member(self, tol: _Value, index: tuple[int | Operand, ...]) -> _Value:
+        atom = Atom("member", (tol.operand,), tol.spaces, index=index)
+        return _Value(self.emit(atom), tuple(((), space) for space in tol.spaces))
+
+    def component(self, value: _Value, j: int) -> _Value:
+        shape, space = value.parts[j - 1]
+        return _Value(self.emit(Atom("member", (value.operand,), (space,), component=j)), ((shape, space),))
+
+    def pack(self, items: Sequence[_Value]) -> _Value:
+        found = items[0]
+        for item in items[1:]:
+            parts = (*found.parts, *item.parts)
+            spaces = tuple(space for _, space in parts)
+            found = _Value(self.emit(Atom("join", (found.operand, item.operand), spaces)), parts)
+        return found
+
+    def joined_types(self, node: Join, args: list[_Value]) -> tuple[tuple[tuple[int, ...], str], ...]:
+        d = node.d - 1
+        shapes = (
+            (*left[:d], left[d] + right[d], *left[d + 1 :])
+            for (left, _), (right, _) in zip(args[0].parts, args[1].parts, strict=True)
+        )
+        return tuple((shape, part.space) for shape, part in zip(shapes, node.type, strict=True))
+
+    def select(self, node: Select) -> _Value:
+        if isinstance(node.condition, Node):
+            raise _refused("a choice by a computed value cannot be unrolled", node.span)
+        return self.visit(node.then if evaluate_cond(node.condition, self.env) else node.other)
+
+    # ---- quantifiers -----------------------------------------------------------------------
+
+    def over(self, coords: tuple[Symbol, ...], extents: tuple[Poly, ...]) -> Iterator[None]:
+        """Bind the coordinates in row-major order."""
+        if not coords:
+            yield
+            return
+        for k in range(1, self.integer(extents[0]) + 1):
+            self.spend(0 if coords[1:] else 1)
+            self.env[coords[0]] = k
+            yield from self.over(coords[1:], extents[1:])
+
+    def fold(self, node: Fold, start: _Value) -> _Value:
+        accumulator = start
+        for _ in self.over(node.coords, node.extents):
+            self.vars[node.accumulator] = accumulator
+            accumulator = self.visit(node.body)
+        return accumulator
+
+    def build(self, node: Build) -> _Value:
+        extents = tuple(max(self.integer(extent), 0) for extent in node.extents)
+        members = [self.visit(node.body) for _ in self.over(node.coords, node.extents)]
+        if not node.coords:
+            return members[0]
+        if not members:
+            return self.pack([self.empty(part) for part in node.type])
+        if all(not shape for shape, _ in members[0].parts):
+            return self.assembled(members, extents)
+        return self.pack([self.column(members, j, extents) for j in range(len(node.type))])
+
+    def empty(self, part: Part) -> _Value:
+        """Give a ToL without members: there is nothing to put together."""
+        known = (s for s in part.shape if s.free <= self.env.keys())
+        shape = tuple(max(self.integer(s), 0) for s in known)
+        return _Value(Constants((), shape, part.space), ((shape, part.space),))
+
+    def column(self, members: Sequence[_Value], j: int, extents: tuple[int, ...]) -> _Value:
+        """Put one component of members that are ToLs together, element by element."""
+        elements = [element for value in members for element in self.elements(value, j)]
+        return self.assembled(elements, (*extents, *members[0].parts[j][0]))
+
+    def elements(self, value: _Value, j: int = 0) -> list[_Value]:
+        """Take one component of a value apart, in row-major order."""
+        part = value if len(value.parts) == 1 else self.component(value, j + 1)
+        if not part.shape:
+            return [part]
+        self.spend(0)
+        return [self.member(part, at) for at in product(*(range(1, size + 1) for size in part.shape))]
+
+    def assembled(self, elements: Sequence[_Value], shape: tuple[int, ...]) -> _Value:
+        """Put numerics (or lists of them) together: along the first coordinate, then the next."""
+        spaces = elements[0].spaces if elements else ("R",)
+        if prod(shape) == 0:
+            return _Value(Constants((), shape, spaces[0]), tuple((shape, space) for space in spaces))
+        current = [value.operand for value in elements]
+        for k, size in enumerate(shape):
+            if k:
+                width = (*shape[:k], 1)
+                current = [self.emit(Atom("embed", (operand,), spaces, shape=width)) for operand in current]
+            current = self.joined(current, size, k + 1, spaces)
+        return _Value(current[0], tuple((shape, space) for space in spaces))
+
+    def joined(self, operands: list[Operand], size: int, d: int, spaces: tuple[str, ...]) -> list[Operand]:
+        """Join along the coordinate that comes first in row-major order, for each of the others."""
+        rest = len(operands) // size
+        result = []
+        for j in range(rest):
+            found = operands[j]
+            for i in range(1, size):
+                found = self.emit(Atom("join", (found, operands[i * rest + j]), spaces, d=d))
+            result.append(found)
+        return result
+
+    # ---- whole values ----------------------------------------------------------------------
+
+    def relayed(self, value: _Value, parts: tuple[tuple[tuple[int, ...], str], ...]) -> _Value:
+        """Take a value apart and put it together in other shapes."""
+        columns = [self.assembled(self.elements(value, j), parts[j][0]) for j in range(len(parts))]
+        return self.pack(columns)
+
+    def convert(self, value: _Value, node: Convert) -> _Value:
+        spaces = tuple(part.space for part in node.type)
+        parts = tuple((shape, space) for (shape, _), space in zip(value.parts, spaces, strict=True))
+        cast = _Value(Cast(value.operand, spaces), parts)
+        return self.relayed(cast, parts) if any(shape for shape, _ in parts) else cast
+
+    def put(self, node: Put, args: list[_Value]) -> _Value:
+        index = self.index(node.at, args[1:-1])
+        at = tuple(i for i in index if isinstance(i, int))
+        if len(at) != len(index) or len(node.type) != 1:
+            raise _refused("replacing a member at a place that data decides cannot be unrolled", node.span)
+        tol, new = args[0], iter(self.elements(args[-1]))
+        elements = [
+            next(new) if where[: len(at)] == at else self.member(tol, where)
+            for where in product(*(range(1, size + 1) for size in tol.shape))
+        ]
+        return self.assembled(elements, tol.shape)
