@@ -1,9 +1,9 @@
 """From syntax tree to atoms: partial evaluation with symbolic lengths."""
 
 from tolcost.elaborate import binders, calls, choose, expressions, folds, primitives
-from tolcost.elaborate.programs import Argument, Elaborated, Inputs, Tensor, elaborate
+from tolcost.elaborate.programs import Argument, Elaborated, Inputs, Known, Tensor, elaborate
 
 RULE_MODULES = (binders, calls, choose, expressions, folds, primitives)
 """Imported for the rules they register with ``evaluate``."""
 
-__all__ = ["RULE_MODULES", "Argument", "Elaborated", "Inputs", "Tensor", "elaborate"]
+__all__ = ["RULE_MODULES", "Argument", "Elaborated", "Inputs", "Known", "Tensor", "elaborate"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tolcost.algebra import FALSE, TRUE
 from tolcost.diagnostics import Diagnostic, Label, Rejected, Span
 from tolcost.elaborate.apply import apply
-from tolcost.elaborate.context import CALL_DEPTH, Env, Impossible, Lazy, bind_data, fail, force
+from tolcost.elaborate.context import CALL_DEPTH, Env, Impossible, Lazy, bind_data, fail, force, space_name
 from tolcost.elaborate.evaluate import FORMS, PRIMITIVES, evaluate, evaluates, form
 from tolcost.elaborate.expressions import delay, entries, global_name, is_callable_name
 from tolcost.elaborate.values import Builtin, Closure, Function, Missing, Native, Seq, Value, is_function
@@ -197,6 +197,15 @@ def _given_form(env: Env, expr: tree.Call) -> Value:
     (arg,) = expr.args
     value = evaluate(env, arg)
     return FALSE if isinstance(value, Missing) else TRUE
+
+
+@form("space")
+def _space_form(env: Env, expr: tree.Call) -> Value:
+    """``space(x)``; a static input that came in a space of its own says which."""
+    if len(expr.args) == 1 and isinstance(expr.args[0], tree.Name):
+        for found in env.lookups(space_name(expr.args[0].name)):
+            return force(found, expr.span)
+    return PRIMITIVES["space"](env, _values(env, expr), expr.span)
 
 
 @form("seq")

@@ -278,3 +278,8 @@ def bind_data(env: Env, value: Value, name: str = "") -> Value:
             return Opaque(env.scope.bind(node, name), space)
         case _:
             return value
+
+
+def space_name(name: str) -> str:
+    """Under what name the space of a static input is kept; no program can define it."""
+    return f"space of {name}"

@@ -10,7 +10,7 @@ from tolcost.algebra import Cond, Poly, Symbol, const, length, symbols_of
 from tolcost.atoms.nodes import Input as InputNode
 from tolcost.atoms.nodes import Output, Part, Program
 from tolcost.diagnostics import Diagnostic, Span
-from tolcost.elaborate.context import Context, Env, Lazy, Scope, fail, force
+from tolcost.elaborate.context import Context, Env, Lazy, Scope, fail, force, space_name
 from tolcost.elaborate.evaluate import evaluate
 from tolcost.elaborate.expressions import as_length, define_all, delay, dimensions, zeros
 from tolcost.elaborate.finish import finish
@@ -44,13 +44,21 @@ class Tensor:
 
 
 @dataclass(frozen=True, slots=True)
+class Known:
+    """A static input whose element type matters: what it is, and the space it comes in."""
+
+    value: Value
+    space: str
+
+
+@dataclass(frozen=True, slots=True)
 class Inputs:
     """Several inputs under one name: a variadic input or a sequence."""
 
     items: tuple[Tensor | Value, ...]
 
 
-Argument = Tensor | Inputs | Value
+Argument = Tensor | Known | Inputs | Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,11 +198,16 @@ def _bind_inputs(
         _bind_lengths(env, statement, given.get(statement.name))
     for statement in declared:
         argument = given.pop(statement.name, None)
+        if isinstance(argument, Known):
+            env.names[space_name(statement.name)] = Spaces((argument.space,))
+            argument = argument.value
         env.names[statement.name] = _bind_input(env, statement, argument, inputs)
 
 
 def _shape_given(argument: Argument | None) -> tuple[Poly, ...] | None:
     match argument:
+        case Known(value=value):
+            return _shape_given(value)
         case Tensor(shape=shape):
             return shape
         case Vec(shape=numbers):
