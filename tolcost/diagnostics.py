@@ -132,27 +132,14 @@ def render(diagnostic: Diagnostic, colour: bool = False) -> str:
     paint = _Paint(colour, diagnostic.severity)
     head = f"{diagnostic.severity}[{diagnostic.code}]"
     lines = [f"{paint.main(head)}{paint.bold(': ' + _cut(visible(diagnostic.message)))}"]
-    marks = [(Label(diagnostic.span, ""), "^"), *((label, "-") for label in diagnostic.labels)]
-    marks = [(label, sign) for label, sign in marks if label.span.source is not NOWHERE.source]
-    gutter = max((len(str(place(label.span).line)) for label, _ in marks), default=1)
-    last: Source | None = None
-    shown = -1
-    for label, sign in marks:
-        where = place(label.span)
-        if label.span.source is not last:
-            arrow = "-->" if sign == "^" else ":::"
-            name = visible(label.span.source.name)
-            lines.append(f"{' ' * gutter} {paint.edge(arrow)} {name}:{where.line}:{where.column}")
-            lines.append(f"{' ' * gutter}  {paint.edge('|')}")
-            last, shown = label.span.source, -1
-        elif where.line not in (shown, shown + 1):
-            lines.append(f"{' ' * gutter} {paint.edge('...')}")
-        lines.extend(_excerpt(label, sign, where, gutter, paint, repeated=where.line == shown))
-        shown = where.line
+    gutter = 1
+    if diagnostic.span.source is not NOWHERE.source:
+        marks = _marks(diagnostic)
+        gutter = max(len(str(mark.place.line)) for mark in marks)
+        lines.extend(_excerpts(marks, diagnostic.span, gutter, paint))
     if diagnostic.hint:
-        lines.append(
-            f"{' ' * gutter}  {paint.edge('=')} {paint.bold('hint')}: {_cut(visible(diagnostic.hint))}"
-        )
+        hint = f"{paint.bold('hint')}: {_cut(visible(diagnostic.hint))}"
+        lines.append(f"{' ' * gutter}  {paint.edge('=')} {hint}")
     return "\n".join(lines)
 
 
@@ -181,14 +168,54 @@ class _Paint:
         return f"{code}{text}{_PLAIN}" if self.on else text
 
 
-def _excerpt(label: Label, sign: str, where: Place, gutter: int, paint: _Paint, repeated: bool) -> list[str]:
-    """The line of a label and the marks below it."""
-    text, indent, width = _window(label.span, where)
-    colour = paint.main if sign == "^" else paint.edge
-    marks = colour(sign * width + (f" {_cut(visible(label.text))}" if label.text else ""))
-    source = f"{where.line:>{gutter + 1}} {paint.edge('|')} {text}".rstrip()
-    below = f"{' ' * gutter}  {paint.edge('|')} {indent}{marks}"
-    return [below] if repeated else [source, below]
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """A place to point at, and how."""
+
+    label: Label
+    sign: str
+    place: Place
+
+
+def _marks(diagnostic: Diagnostic) -> list[_Mark]:
+    """All places of a diagnostic: by source, that of the diagnostic first, then in the order of the text."""
+    labels = [(Label(diagnostic.span, ""), "^"), *((label, "-") for label in diagnostic.labels)]
+    marks = [
+        _Mark(label, sign, place(label.span))
+        for label, sign in labels
+        if label.span.source is not NOWHERE.source
+    ]
+    sources = list(dict.fromkeys(id(mark.label.span.source) for mark in marks))
+    return sorted(marks, key=lambda m: (sources.index(id(m.label.span.source)), m.label.span.start))
+
+
+def _excerpts(marks: list[_Mark], main: Span, gutter: int, paint: _Paint) -> list[str]:
+    """The lines that the marks are on, each once, with the marks below."""
+    lines: list[str] = []
+    last: Source | None = None
+    shown = 0
+    for mark in marks:
+        source, line = mark.label.span.source, mark.place.line
+        if source is not last:
+            where = place(main) if source is main.source else mark.place
+            arrow = paint.edge("-->" if source is main.source else ":::")
+            lines.append(f"{' ' * gutter} {arrow} {visible(source.name)}:{where.line}:{where.column}")
+            lines.append(f"{' ' * gutter}  {paint.edge('|')}")
+        elif line > shown + 1:
+            lines.append(f"{' ' * gutter} {paint.edge('...')}")
+        lines.extend(_excerpt(mark, gutter, paint, again=source is last and line == shown))
+        last, shown = source, line
+    return lines
+
+
+def _excerpt(mark: _Mark, gutter: int, paint: _Paint, again: bool) -> list[str]:
+    """The line of a mark, unless it was shown already, and the mark below it."""
+    text, indent, width = _window(mark.label.span, mark.place)
+    colour = paint.main if mark.sign == "^" else paint.edge
+    signs = colour(mark.sign * width + (f" {_cut(visible(mark.label.text))}" if mark.label.text else ""))
+    source = f"{mark.place.line:>{gutter + 1}} {paint.edge('|')} {text}".rstrip()
+    below = f"{' ' * gutter}  {paint.edge('|')} {indent}{signs}"
+    return [below] if again else [source, below]
 
 
 def _window(span: Span, where: Place) -> tuple[str, str, int]:

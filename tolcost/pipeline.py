@@ -57,7 +57,7 @@ def with_deep_stack(work: Callable[[], T]) -> T:
 
     before = threading.stack_size(STACK_BYTES)
     try:
-        thread = threading.Thread(target=run)
+        thread = threading.Thread(target=run, daemon=True)  # so that an interrupt ends it
         thread.start()
     finally:
         threading.stack_size(before)
@@ -115,5 +115,9 @@ def warnings_of(lowered: Elaborated) -> tuple[Diagnostic, ...]:
 
 def analyze_source(source: Source, given: Mapping[str, Argument] | None = None) -> Analysis:
     """Everything that is known about the cost of a program."""
-    lowered = lower(read_program(source), given)
-    return with_deep_stack(lambda: analyze_program(lowered.program, source.name))
+    return analyze_lowered(lower(read_program(source), given), source.name)
+
+
+def analyze_lowered(lowered: Elaborated, file: str) -> Analysis:
+    """The same for a program that is lowered already."""
+    return with_deep_stack(lambda: analyze_program(lowered.program, file))

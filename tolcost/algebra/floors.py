@@ -190,9 +190,13 @@ def divide(p: Poly, q: Poly) -> tuple[Poly, Poly]:
 
 
 def exact_quotient(p: Poly, q: Poly) -> Poly | None:
-    """Quotient if there is no remainder, else ``None``; cheaper than ``divide`` when there is one."""
-    quotient, rest = _divide(p, q, stop_early=True)
-    return None if rest.terms else quotient
+    """Quotient, with any coefficients, if there is no remainder, else ``None``.
+
+    Dividing by the common divisor first loses nothing: what is left then divides in integers.
+    """
+    content = gcd(*q.terms.values())
+    quotient, rest = _divide(p, scale(q, 1, content), stop_early=True)
+    return None if rest.terms else scale(quotient, 1, content)
 
 
 def _divide(p: Poly, q: Poly, stop_early: bool) -> tuple[Poly, Poly]:
@@ -246,8 +250,18 @@ def _floor_by_poly(p: Poly, q: Poly) -> Poly:
         return whole + _floor_by_poly(rest, q)
     if not rest.terms:
         return ZERO
+    inner = _lone_floor(rest)
+    if inner is not None:
+        return _floor_by_poly(inner.p, inner.q * q)
     known = _known_quotient(rest, q)
     return atom(Floor(rest, q)) if known is None else const(known)
+
+
+def _lone_floor(p: Poly) -> Floor | None:
+    """Give the floor that is all of p."""
+    ((mono, coef), *more) = p.terms.items()
+    lone = not more and coef == 1 and len(mono) == 1
+    return mono[0] if lone and isinstance(mono[0], Floor) else None
 
 
 def _known_quotient(p: Poly, q: Poly) -> int | None:

@@ -1,0 +1,1 @@
+"""The atomic IR: nodes, and ways to walk, check, print and unroll them."""

@@ -12,11 +12,11 @@ from typing import TypeAlias
 from tolcost.catalogue.nodes import Node
 from tolcost.catalogue.specs import Spec
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
-from tolcost.elaborate import Inputs, Tensor
+from tolcost.elaborate import Inputs, Known, Tensor
 from tolcost.elaborate.values import Missing, Value
 from tolcost.syntax import tree
 
-Argument: TypeAlias = Tensor | Inputs | Value
+Argument: TypeAlias = Tensor | Known | Inputs | Value
 
 
 def bind(node: Node, spec: Spec, inputs: Sequence[Argument | None]) -> dict[str, Argument]:
@@ -69,6 +69,8 @@ def _positional(
 
 def _member(item: Argument) -> Tensor | Value:
     """An entry of a variadic input."""
+    if isinstance(item, Known):
+        return item.value
     if isinstance(item, Inputs):
         raise Rejected(Diagnostic("T0659", "a sequence cannot be one of several inputs under one name"))
     return item

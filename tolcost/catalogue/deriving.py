@@ -18,7 +18,7 @@ from tolcost.catalogue.specs import Library, Spec
 from tolcost.catalogue.types import Array, space_of_dtype, static_value
 from tolcost.cost import Counts, count
 from tolcost.diagnostics import Rejected
-from tolcost.elaborate import Elaborated, Inputs, Tensor, elaborate
+from tolcost.elaborate import Elaborated, Inputs, Known, Tensor, elaborate
 from tolcost.syntax import tree
 
 
@@ -124,7 +124,7 @@ def _argument(statement: tree.Input, base: str, item: Item, concrete: frozenset[
     if isinstance(item, tuple):
         return Inputs(tuple(_tensor(f"{base}{k}", array, concrete) for k, array in enumerate(item, start=1)))
     if statement.kind == "static":
-        return static_value(item)
+        return Known(static_value(item), space_of_dtype(item.dtype))
     return _tensor(base, item, concrete)
 
 

@@ -54,6 +54,8 @@ SPACE_OF_CODE: dict[int, str] = {
     TensorProto.FLOAT8E8M0: "float8_e8m0fnu",
     TensorProto.UINT2: "uint2",
     TensorProto.INT2: "int2",
+    TensorProto.FLOAT6E2M3: "float6_e2m3fn",
+    TensorProto.FLOAT6E3M2: "float6_e3m2fn",
 }
 """ONNX's numbers for element types, and the spaces they are here."""
 
@@ -141,9 +143,12 @@ def simplest(value: float, dtype: np.dtype[Any] | None = None) -> Value:
     kind = dtype if dtype is not None and dtype.name in _SHARP else np.dtype(np.float32)
     below, above = _neighbours(abs(value), kind)
     middle = Fraction(abs(value))
-    found = _simplest_between((below + middle) / 2, (above + middle) / 2)
+    found = _simplest_between(middle - (middle - below) * _REACH, middle + (above - middle) * _REACH)
     return found if value > 0 else -found
 
+
+_REACH = Fraction(1, 2) - Fraction(1, 1 << 24)
+"""How far to look towards the next float: not quite half way, so that rounding twice does no harm."""
 
 _SHARP = ("float16", "float32", "float64", "bfloat16")
 

@@ -35,14 +35,13 @@ from tolcost.cost.moving import assembled, moved, plus
 from tolcost.cost.terms import (
     EVERYWHERE,
     Item,
+    Sums,
     Terms,
-    Totals,
     accumulate,
     choose,
     choose_apart,
     collapse,
     quantify,
-    summed,
 )
 from tolcost.cost.walk import Region, Regions, decided_by, filters_of, region, regions
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span
@@ -95,7 +94,7 @@ class Counter:
         self.regions: Regions = regions(program)
         self.bounded = False
         self._products = accumulated_products(program, self.regions)
-        self._totals: Totals = {}
+        self._sums = Sums()
         self._blocks: dict[int, Terms] = {}
         self._done: dict[int, Terms] = {}
         self._filters = filters_of(self.regions)
@@ -104,7 +103,7 @@ class Counter:
 
     def program(self) -> dict[Item, Poly]:
         """Give the closed form of everything the program counts."""
-        return collapse(self._region(self.regions.top), self._totals, lambda item: item)
+        return collapse(self._region(self.regions.top), self._sums, lambda item: item)
 
     def data_terms(self, root: Node | Block) -> Terms:
         """Give what one visit of a node or block applies to data, not yet summed."""
@@ -113,7 +112,7 @@ class Counter:
 
     def closed(self, terms: Terms) -> Poly:
         """Add terms up; coordinates around them stay symbols."""
-        return total_of(summed(poly, place, self._totals) for (_, place), poly in terms.items())
+        return total_of(self._sums.closed(poly, place) for (_, place), poly in terms.items())
 
     def _region(self, inside: Region) -> Terms:
         """Count a region: what each node does itself, times how often the roots reach it."""
@@ -178,7 +177,7 @@ class Counter:
             for symbol, most in reversed(self._filters[id(node.body)]):
                 terms, changed = bound_above(terms, symbol, most, node.span)
                 self.bounded |= changed
-        return quantify(terms, node.coords, node.extents, self._totals)
+        return quantify(terms, node.coords, node.extents, self._sums)
 
     def _built(self, node: Build) -> Terms:
         if not node.coords:
@@ -199,7 +198,7 @@ class Counter:
         if then == other:
             return then
         self.bounded = True
-        sides = [collapse(side, self._totals, lambda item: _at(item, span)) for side in (then, other)]
+        sides = [collapse(side, self._sums, lambda item: _at(item, span)) for side in (then, other)]
         items = dict.fromkeys((*sides[0], *sides[1]))
         return {
             (item, EVERYWHERE): maximum(sides[0].get(item, ZERO), sides[1].get(item, ZERO)) for item in items

@@ -50,7 +50,8 @@ def _largest(poly: Poly, symbol: Symbol, most: Poly, span: Span) -> Poly:
 def _widest(place: Place, symbol: Symbol, most: Poly) -> Place:
     """Let ranges run to the upper bound, and drop the conditions that the symbol decides."""
     binders = tuple((s, low, substitute(high, {symbol: most})) for s, low, high in place.binders)
-    return Place(binders, tuple(guard for guard in place.guards if not _mentions(guard, symbol)))
+    guards = tuple(guard for guard in place.guards if not _mentions(guard, symbol))
+    return Place(binders, guards, substitute(place.factor, {symbol: most}))
 
 
 def _mentions(guard: Cond, symbol: Symbol) -> bool:

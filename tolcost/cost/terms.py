@@ -3,7 +3,7 @@
 A term is a polynomial for one counted thing, to be summed over binders where guards hold.
 It stays unsummed while a coordinate from outside occurs in it, because a sum over connected
 coordinates is easier taken at once than one coordinate after the other.  A coordinate that
-does not occur multiplies at once, and a term without outside coordinates is summed at once,
+does not occur only multiplies, and a term without outside coordinates is summed at once,
 so what is kept stays small.
 """
 
@@ -13,8 +13,20 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from tolcost.algebra import ONE, ZERO, Cond, Poly, Symbol, negate, symbols_of, symbols_of_cond, total
-from tolcost.algebra.conditions import Not, Or
+from tolcost.algebra import (
+    ONE,
+    ZERO,
+    Cond,
+    Not,
+    Or,
+    Poly,
+    Symbol,
+    negate,
+    symbols_of,
+    symbols_of_cond,
+    total,
+)
+from tolcost.algebra.poly import total_of
 from tolcost.diagnostics import NOWHERE, Span
 
 ItemKind = Literal["data", "index", "atom", "mac"]
@@ -33,16 +45,49 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The coordinates that a term is to be summed over, outermost first, and where it counts."""
+    """The coordinates that a term is to be summed over, outermost first, and where it counts.
+
+    ``factor`` multiplies the sum.  It is kept apart because a long expression is better
+    multiplied once, at the end, than by one length at every level of a nest.
+    """
 
     binders: tuple[Binder, ...] = ()
     guards: tuple[Cond, ...] = ()
+    factor: Poly = ONE
 
 
 EVERYWHERE = Place()
 Terms: TypeAlias = dict[tuple[Item, Place], Poly]
-Totals: TypeAlias = dict[tuple[Poly, Place], Poly]
-"""Sums already taken in this analysis: many terms share one."""
+
+
+class Sums:
+    """Sums and products already taken in this analysis: many terms share one."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._totals: dict[tuple[Poly, tuple[Binder, ...], tuple[Cond, ...]], Poly] = {}
+        self._products: dict[tuple[Poly, Poly], Poly] = {}
+
+    def total(self, poly: Poly, place: Place) -> Poly:
+        """Take the sum of a term without its factor; coordinates from outside stay in the result."""
+        if not place.binders and not place.guards:
+            return poly
+        key = (poly, place.binders, place.guards)
+        if key not in self._totals:
+            self._totals[key] = total(poly, place.binders, place.guards)
+        return self._totals[key]
+
+    def product(self, left: Poly, right: Poly) -> Poly:
+        """Multiply."""
+        if left == ONE:
+            return right
+        if (left, right) not in self._products:
+            self._products[left, right] = left * right
+        return self._products[left, right]
+
+    def closed(self, poly: Poly, place: Place) -> Poly:
+        """Give the value of a whole term."""
+        return self.product(place.factor, self.total(poly, place))
 
 
 def accumulate(terms: Terms, more: Mapping[tuple[Item, Place], Poly], times: int = 1) -> None:
@@ -55,7 +100,7 @@ def accumulate(terms: Terms, more: Mapping[tuple[Item, Place], Poly], times: int
 
 def free_in(poly: Poly, place: Place) -> set[Symbol]:
     """Give the symbols that occur free in a term, lengths included."""
-    free = set(symbols_of(poly))
+    free = set(symbols_of(poly) | symbols_of(place.factor))
     for guard in place.guards:
         free |= symbols_of_cond(guard)
     for _, low, high in place.binders:
@@ -63,41 +108,33 @@ def free_in(poly: Poly, place: Place) -> set[Symbol]:
     return free - {symbol for symbol, _, _ in place.binders}
 
 
-def quantify(terms: Terms, coords: Iterable[Symbol], extents: Iterable[Poly], totals: Totals) -> Terms:
+def quantify(terms: Terms, coords: Iterable[Symbol], extents: Iterable[Poly], sums: Sums) -> Terms:
     """Sum terms over coordinates that run from 1 to their extents."""
     ranges = tuple(zip(coords, extents, strict=True))
     result: Terms = {}
     for (item, place), poly in terms.items():
-        outer, value = _bind(poly, place, ranges, totals)
+        outer, value = _bind(poly, place, ranges, sums)
         accumulate(result, {(item, outer): value})
     return result
 
 
 def _bind(
-    poly: Poly, place: Place, ranges: tuple[tuple[Symbol, Poly], ...], totals: Totals
+    poly: Poly, place: Place, ranges: tuple[tuple[Symbol, Poly], ...], sums: Sums
 ) -> tuple[Place, Poly]:
     free = free_in(poly, place)
-    binders = place.binders
+    binders, factor = place.binders, place.factor
     for symbol, extent in reversed(ranges):
-        if symbol in free:
-            binders = ((symbol, ONE, extent), *binders)
-            free |= symbols_of(extent)
-        else:
-            poly = poly * extent
-    bound = Place(binders, place.guards)
-    if any(symbol.kind == "coord" for symbol in free_in(poly, bound)):
+        if symbol not in free:
+            factor = sums.product(factor, extent)
+            continue
+        if symbol in factor.free:
+            poly, factor = sums.product(factor, poly), ONE
+        binders = ((symbol, ONE, extent), *binders)
+        free |= extent.free
+    bound = Place(binders, place.guards, factor)
+    if any(symbol.kind == "coord" for symbol in free_in(poly, Place(binders, place.guards))):
         return bound, poly
-    return EVERYWHERE, summed(poly, bound, totals)
-
-
-def summed(poly: Poly, place: Place, totals: Totals) -> Poly:
-    """Take the sum of one term; coordinates from outside stay in the result."""
-    if place == EVERYWHERE:
-        return poly
-    key = (poly, place)
-    if key not in totals:
-        totals[key] = total(poly, place.binders, place.guards)
-    return totals[key]
+    return Place(factor=factor), sums.total(poly, bound)
 
 
 def choose(condition: Cond, then: Terms, other: Terms) -> Terms:
@@ -113,7 +150,7 @@ def choose(condition: Cond, then: Terms, other: Terms) -> Terms:
     accumulate(difference, other, -1)
     for (item, place), poly in difference.items():
         if poly != ZERO:
-            guarded = Place(place.binders, add_guard(place.guards, condition))
+            guarded = add_guard(place, condition)
             accumulate(result, {(item, guarded): poly})
     return result
 
@@ -123,20 +160,20 @@ def choose_apart(condition: Cond, then: Terms, other: Terms) -> Terms:
     result: Terms = {}
     for guard, side in ((condition, then), (negate(condition), other)):
         for (item, place), poly in side.items():
-            guarded = Place(place.binders, add_guard(place.guards, guard))
+            guarded = add_guard(place, guard)
             accumulate(result, {(item, guarded): poly})
     return result
 
 
-def add_guard(guards: tuple[Cond, ...], condition: Cond) -> tuple[Cond, ...]:
-    """Put a condition in front of others, once."""
-    return guards if condition in guards else (condition, *guards)
+def add_guard(place: Place, condition: Cond) -> Place:
+    """Let a term count only where a condition holds."""
+    guards = place.guards if condition in place.guards else (condition, *place.guards)
+    return Place(place.binders, guards, place.factor)
 
 
-def collapse(terms: Terms, totals: Totals, key: Callable[[Item], Item]) -> dict[Item, Poly]:
+def collapse(terms: Terms, sums: Sums, key: Callable[[Item], Item]) -> dict[Item, Poly]:
     """Sum every term, and add up those that ``key`` makes the same."""
-    result: dict[Item, Poly] = {}
+    parts: dict[Item, list[Poly]] = {}
     for (item, place), poly in terms.items():
-        name = key(item)
-        result[name] = result.get(name, ZERO) + summed(poly, place, totals)
-    return result
+        parts.setdefault(key(item), []).append(sums.closed(poly, place))
+    return {item: total_of(listed) for item, listed in parts.items()}

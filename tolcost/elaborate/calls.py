@@ -19,10 +19,10 @@ MAX_LABELS = 4
 def call(env: Env, expr: tree.Call) -> Value:
     """The value of an application."""
     function = function_of(env, expr.function)
-    if env.star is None and any(isinstance(a, tree.Star) for a in expr.args):
-        return _partial(env, function, expr)
     if isinstance(function, Builtin) and function.name in FORMS:
         return FORMS[function.name](env, expr)
+    if env.star is None and any(isinstance(a, tree.Star) for a in expr.args):
+        return _partial(env, function, expr)
     if isinstance(function, Builtin) and function.name in env.context.operators:
         named = {name: evaluate(env, value) for name, value in expr.named}
         return env.context.call_operator(env, function.name, _values(env, expr), named, expr.span)
@@ -75,6 +75,8 @@ def is_functional(env: Env, expr: tree.Expr | None) -> bool:
             for found in env.lookups(name):
                 return is_functional(found.env, found.expr) if isinstance(found, Lazy) else is_function(found)
             return is_callable_name(env, name)
+        case tree.Call(function=tree.Name(name=name)) if name in FORMS:
+            return False
         case tree.Call(args=args):
             return env.star is None and any(isinstance(a, tree.Star) for a in args)
         case _:

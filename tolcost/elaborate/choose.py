@@ -109,7 +109,9 @@ Side = tuple[Env, Value]
 
 def merge(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Value:
     """One value that is ``then`` where the condition holds and ``other`` elsewhere."""
-    (then_env, a), (other_env, b) = then, other
+    then_env, other_env = then[0], other[0]
+    a, b = alike(then[1], other[1])
+    then, other = (then_env, a), (other_env, b)
     if a is b:
         return a
     if isinstance(a, Vec) and isinstance(b, Vec) and a.shape == b.shape:
@@ -140,6 +142,17 @@ def merge(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Val
         if merged is not None:
             return merged
     return _select(env, condition, then, other, span)
+
+
+def alike(a: Value, b: Value) -> tuple[Value, Value]:
+    """Two values of which one may be a coordinate vector of one entry, standing for that entry."""
+    return _entry_beside(a, b), _entry_beside(b, a)
+
+
+def _entry_beside(value: Value, other: Value) -> Value:
+    if isinstance(value, Vec) and value.loose and value.shape == (1,) and not isinstance(other, Vec | View):
+        return value.items[0]
+    return value
 
 
 def _merge_static(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Value | None:
@@ -250,6 +263,7 @@ def align(then_env: Env, a: Value, other_env: Env, b: Value, span: Span) -> tupl
 
 def choose_by_data(env: Env, condition: Value, then: Value, other: Value, span: Span) -> Value:
     """``where`` with a condition on data: one elementary function per condition."""
+    then, other = alike(then, other)
     shape = shape_of(env, condition, span)
     if not shape:
         return _where(env, condition, then, other, span)

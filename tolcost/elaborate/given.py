@@ -4,7 +4,8 @@
     shapes = {"xs": (("n",), ("m",))}    several inputs under a variadic name
     attrs  = {"axis": -1, "pads": (1, 2), "mode": "linear", "size": ("n", 3)}
 
-A text is itself for an input of texts, and the name of a length for any other.  This module turns them into the arguments that ``elaborate`` takes; it evaluates nothing.
+A text is itself for an input of texts, and the name of a length for any other.  This module
+turns what is said into the arguments that ``elaborate`` takes; it evaluates nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ from tolcost.syntax import tree
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MOST_ENTRIES = 100_000
-
 
 Plain: TypeAlias = "int | float | bool | str | Fraction | Sequence[Plain]"
 Shape: TypeAlias = Sequence[int | str]

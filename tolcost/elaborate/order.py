@@ -12,7 +12,7 @@ def value_order(program: tree.Program) -> list[str]:
     Found without recursion, so that a chain of 10,000 definitions is no deeper than two.
     """
     defines = {s.name: s for s in program.statements if isinstance(s, tree.Define)}
-    needs = {name: [n for n in _mentioned(s.value) if n in defines] for name, s in defines.items()}
+    needs = {name: [n for n in mentioned(s.value) if n in defines] for name, s in defines.items()}
     order: dict[str, None] = {}
     for start in defines:
         path, open_ = [(start, iter(needs[start]))], {start}
@@ -28,7 +28,8 @@ def value_order(program: tree.Program) -> list[str]:
     return list(order)
 
 
-def _mentioned(expr: tree.Expr) -> list[str]:
+def mentioned(expr: tree.Expr) -> list[str]:
+    """The names an expression mentions, wherever in it."""
     names: dict[str, None] = {}
     stack: list[tree.Expr] = [expr]
     while stack:

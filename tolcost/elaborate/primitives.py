@@ -352,6 +352,8 @@ def _filter(env: Env, args: tuple[Value, ...], span: Span) -> Value:
 
 
 def _filter_static(env: Env, value: Value, mask: Value, span: Span) -> Value:
+    if known(shape_of(env, mask, span)) is None or len(shape_of(env, mask, span)) != 1:
+        fail("T0320", "which entries stay must be known while compiling, or depend on data", span)
     items, marks = _vector(env, value, span), _vector(env, mask, span)
     kept = []
     for item, mark in zip(items, marks, strict=True):

@@ -12,12 +12,12 @@ from tolcost.atoms.nodes import Output, Part, Program
 from tolcost.diagnostics import Diagnostic, Span
 from tolcost.elaborate.context import Context, Env, Lazy, Scope, fail, force, space_name
 from tolcost.elaborate.evaluate import evaluate
-from tolcost.elaborate.expressions import as_length, define_all, delay, dimensions, zeros
+from tolcost.elaborate.expressions import as_length, define_all, delay, dimensions, is_callable_name, zeros
 from tolcost.elaborate.finish import finish
 from tolcost.elaborate.folding import truth
 from tolcost.elaborate.layout import materialise
 from tolcost.elaborate.lengths import unify
-from tolcost.elaborate.order import value_order
+from tolcost.elaborate.order import mentioned, value_order
 from tolcost.elaborate.shapes import first, shape_text
 from tolcost.elaborate.values import (
     Data,
@@ -131,10 +131,10 @@ def _enter(
         base = define_all(base, file.statements)
     declared = base.child(_declared_space_names(program))
     inputs: list[InputNode] = []
-    _bind_inputs(declared, program, given, inputs)
+    env = define_all(declared, program.statements)
+    _bind_inputs(env, declared.names, program, given, inputs)
     if given:
         fail("T0412", f"there is no input called `{next(iter(given))}`", program.span)
-    env = define_all(declared, program.statements)
     for statement in program.statements:
         if isinstance(statement, tree.Zeros):
             _declare_zeros(env, statement, program)
@@ -190,18 +190,23 @@ def _force_in_order(env: Env, program: tree.Program) -> None:
 
 
 def _bind_inputs(
-    env: Env, program: tree.Program, given: dict[str, Argument], inputs: list[InputNode]
+    env: Env,
+    names: dict[str, Lazy | Value],
+    program: tree.Program,
+    given: dict[str, Argument],
+    inputs: list[InputNode],
 ) -> None:
+    """Give every declared input, and every length its shape mentions, its value in ``names``."""
     declared = [s for s in program.statements if isinstance(s, tree.Input)]
     # Plain names of lengths bind first, whichever input mentions them; expressions are equations.
     for statement in declared:
-        _bind_lengths(env, statement, given.get(statement.name))
+        _bind_lengths(env, names, statement, given.get(statement.name))
     for statement in declared:
         argument = given.pop(statement.name, None)
         if isinstance(argument, Known):
-            env.names[space_name(statement.name)] = Spaces((argument.space,))
+            names[space_name(statement.name)] = Spaces((argument.space,))
             argument = argument.value
-        env.names[statement.name] = _bind_input(env, statement, argument, inputs)
+        names[statement.name] = _bind_input(env, statement, argument, inputs)
 
 
 def _shape_given(argument: Argument | None) -> tuple[Poly, ...] | None:
@@ -222,17 +227,25 @@ def _shape_given(argument: Argument | None) -> tuple[Poly, ...] | None:
             return ()
 
 
-def _bind_lengths(env: Env, statement: tree.Input, argument: Argument | None) -> None:
+def _bind_lengths(
+    env: Env, names: dict[str, Lazy | Value], statement: tree.Input, argument: Argument | None
+) -> None:
     shape = _shape_given(argument)
-    if shape is None:
-        if argument is None and not statement.optional and not statement.variadic:
-            for entry in statement.shape:
-                if isinstance(entry, tree.Name) and not any(True for _ in env.lookups(entry.name)):
-                    env.names[entry.name] = length(entry.name)
+    if shape is not None:
+        for entry, actual in _pairs(statement, shape):
+            if isinstance(entry, tree.Name):
+                names.setdefault(entry.name, actual)
+    elif argument is not None or statement.variadic or statement.optional:
         return
-    for entry, actual in _pairs(statement, shape):
-        if isinstance(entry, tree.Name) and entry.name not in env.names:
-            env.names[entry.name] = actual
+    for entry in statement.shape:
+        if not isinstance(entry, tree.Ellipsis):
+            for name in mentioned(entry):
+                if not _is_defined(env, name):
+                    names[name] = length(name)
+
+
+def _is_defined(env: Env, name: str) -> bool:
+    return any(True for _ in env.lookups(name)) or is_callable_name(env, name)
 
 
 def _pairs(statement: tree.Input, shape: tuple[Poly, ...]) -> list[tuple[tree.Expr, Poly]]:
@@ -261,6 +274,7 @@ def _bind_input(env: Env, statement: tree.Input, argument: Argument | None, inpu
             for n, item in enumerate(argument.items, start=1)
         )
         return Seq(items)
+    assert not isinstance(argument, Known)
     if statement.variadic and not isinstance(argument, Seq):
         return Seq((_one(env, statement, argument, f"{statement.name}.1", inputs),))
     return _one(env, statement, argument, statement.name, inputs)
@@ -283,8 +297,9 @@ def _one(
 
 
 def _equate(env: Env, statement: tree.Input, entry: tree.Expr, actual: Poly) -> None:
-    if isinstance(entry, tree.Name) and entry.name not in env.names:
-        env.names[entry.name] = actual
+    names = env.parent.names if env.parent is not None else {}
+    if isinstance(entry, tree.Name) and isinstance(known := names.get(entry.name), Poly):
+        unify(env, actual, known, f"the declared shape of `{statement.name}`", entry.span)
         return
     wanted = as_length(env, evaluate(env, entry), entry.span)
     unify(env, actual, wanted, f"the declared shape of `{statement.name}`", entry.span)

@@ -146,6 +146,7 @@ def _overwritten(old: Array, inside: list[Array], new: Array, grid: Grid) -> Arr
     leading = np.broadcast_shapes(old.shape[:depth], new.shape[:depth], *(i.shape for i in inside))
     copy = np.array(spread(old, (*leading, *old.shape[depth:])))
     if copy.size:
-        rest = tuple(slice(0, size) for size in new.shape[depth:])
-        copy[(*grid_index(copy, grid), *inside, *rest)] = new
+        at: list[Array | slice] = [*grid_index(copy, grid), *inside]
+        at.extend(slice(0, size) for size in new.shape[depth:])
+        copy[tuple(at)] = new
     return copy

@@ -62,8 +62,8 @@ def _fetch(operand: Operand, results: Sequence[Parts], given: Mapping[str, Parts
             return tuple(convert(part, space) for part, space in zip(parts, spaces, strict=True))
         case Constants(values=values, shape=shape, space=space):
             made = np.empty(len(values), dtype_of(space))
-            for k, value in enumerate(values):
-                made[k] = number(value, space)[()]
+            for k, entry in enumerate(values):
+                made[k] = number(entry, space)[()]
             return (made.reshape(shape),)
 
 

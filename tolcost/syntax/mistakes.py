@@ -28,8 +28,8 @@ _OPERATORS = frozenset(BINARY_LEVELS)
 _KEYWORDS = frozenset({"operator", "use", "space", "list", "tol", "static", "attr"})
 _FOREIGN = {
     "&&": "the word `and`", "&": "the word `and`", "!": "the word `not`", "**": "`^`", "~": "the word `not`",
-    "=>": "parameters before it: `(a, e) => a + e`", "->": "`=>`", "¬": "the word `not`",
-    "≤": "`<=`", "≥": "`>=`", "≠": "`!=`", "×": "`*`", "÷": "`/`", "−": "`-`", "–": "`-`", "…": "`...`",
+    "->": "`=>`", "¬": "the word `not`",
+    "≤": "`<=`", "≥": "`>=`", "≠": "`!=`", "×": "`*`", "÷": "`/`", "−": "`-`", "–": "`-`",
     "“": 'a plain quote, `"`', "”": 'a plain quote, `"`', "‘": "a plain quote, `'`", "’": "a plain `'`",
 }  # fmt: skip
 
@@ -55,7 +55,9 @@ class Mistake:
     brackets: tuple[Piece, ...]
     """The brackets that are open."""
     expected: frozenset[str]
-    """The symbols that the grammar could have used."""
+    """The symbols that the grammar may use after the last one, wherever that stands."""
+    settled: frozenset[str]
+    """Those that it could have used here, where that is known."""
 
     @property
     def text(self) -> str:
@@ -184,9 +186,11 @@ def _foreign(m: Mistake) -> Diagnostic | None:
     text = m.text
     if m.previous.kind == "STAR" and m.source.text[m.previous.start - 1] == "*":
         span = Span(m.source, m.previous.start - 1, m.previous.end)
-        return Diagnostic("T0128", "`**` is not an operator here", span, hint=f"use {_FOREIGN['**']}")
+        return Diagnostic("T0128", "`**` is not part of the language", span, hint=f"use {_FOREIGN['**']}")
     if text in _FOREIGN:
-        return Diagnostic("T0128", f"`{text}` is not an operator here", m.here, hint=f"use {_FOREIGN[text]}")
+        return Diagnostic(
+            "T0128", f"`{text}` is not part of the language", m.here, hint=f"use {_FOREIGN[text]}"
+        )
     if text in ("$", "@", "`", "\\", "?"):
         return Diagnostic("T0121", f"a character that cannot stand here: `{text}`", m.here)
     if text and not text[0].isalnum() and not (text.isascii() and text.isprintable()):
@@ -207,17 +211,17 @@ def _splice(m: Mistake) -> Diagnostic | None:
         message = "`*` splices only as an entry of a list or of arguments"
         hint = "write an operator between them, or splice in `[ ]`, an index or a call: `[*v, 1]`"
         return Diagnostic("T0124", message, m.at(m.previous), hint=hint)
-    if m.text in _OPERATORS and "DOT" in m.expected and "BINARY" not in m.expected:
+    if m.text in _OPERATORS and "DOT" in m.settled and "BINARY" not in m.settled:
         hint = "put what is spliced in parentheses: `*(v + 1)`"
         return Diagnostic("T0124", "a splice ends before an operator", m.here, hint=hint)
     return None
 
 
 def _ellipsis(m: Mistake) -> Diagnostic | None:
-    if m.text != "...":
+    if m.text not in ("...", "…"):
         return None
     hint = "`...` stands in the shape of an input, `tol x: R [n, ...]`, or after the name of a variadic one"
-    return Diagnostic("T0130", "`...` cannot stand here", m.here, hint=hint)
+    return Diagnostic("T0130", f"`{m.text}` cannot stand here", m.here, hint=hint)
 
 
 def _juxtaposed(m: Mistake) -> Diagnostic | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from functools import cache
 from typing import Any, cast
 
@@ -120,7 +121,7 @@ class _Parser:
             if kind == END and state == table.final:
                 return cast(Statement, values[0])
             if move == 0:
-                raise self._unexpected(kind, start, end, possible)
+                raise self._unexpected(kind, start, end, possible, moves[state])
             if kind in _BRACKETS:
                 self._bracket(kind, start)
             states.append(move)
@@ -129,10 +130,14 @@ class _Parser:
             state, last, self.previous = move, end, (kind, start, end)
             self.tokens += 1
 
-    def _unexpected(self, kind: str, start: int, end: int, moves: dict[str, int]) -> Unexpected:
+    def _unexpected(
+        self, kind: str, start: int, end: int, moves: Iterable[str], after: Iterable[str] = ()
+    ) -> Unexpected:
         found, previous = Piece(kind, start, end), Piece(*self.previous)
         brackets, expected = tuple(self.brackets), frozenset(moves)
-        return Unexpected(Mistake(self.source, self.statement, found, previous, brackets, expected))
+        return Unexpected(
+            Mistake(self.source, self.statement, found, previous, brackets, expected, frozenset(after))
+        )
 
     # ---- brackets and lines
 

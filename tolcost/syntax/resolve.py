@@ -65,13 +65,14 @@ def resolve(program: Program, known: Known | None = None, library: bool = False)
     for statement in program.statements:
         resolver.check(statement, top)
     resolver.walk()
+    resolver.tell_unknown()
     found = [*resolver.found, *cycles(resolver.definitions)]
     return tuple(sorted(found, key=lambda d: d.span.start))
 
 
 @dataclass(slots=True)
 class _Resolver(Declarations):
-    unknown: set[str] = field(default_factory=set)
+    unknown: dict[str, tuple[str, Name, Scope]] = field(default_factory=dict)
     waiting: list[tuple[Expr, Scope]] = field(default_factory=list)
 
     # ---- statements
@@ -152,7 +153,7 @@ class _Resolver(Declarations):
             _note(owner, definition, name.span)
             return
         if not is_global(name.name, self.known) and name.name not in self.spaces:
-            self._report_unknown("there is nothing named", name, scope)
+            self._unknown("there is nothing named", name, scope)
 
     def _call(self, call: Call, scope: Scope) -> None:
         signature = None
@@ -213,10 +214,11 @@ class _Resolver(Declarations):
             self._count(name, signature, call, None)
         elif hidden is not None or name.name in CONSTANTS:
             label = (Label(hidden.place, f"this {hidden.sort}"),) if hidden else ()
-            hint = f"an element is selected with `{name.name}[i]`" if len(name.name) < 40 else None
+            indexed = hidden is not None and hidden.sort in ("input", "zeros") and len(name.name) < 40
+            hint = f"an element is selected with `{name.name}[i]`" if indexed else None
             self.tell("T0205", f"{quoted(name.name)} is not a function", name.span, hint, label)
         elif name.name not in self.known:
-            self._report_unknown("there is no function", name, scope)
+            self._unknown("there is no function", name, scope)
         return signature
 
     def _count(self, name: Name, signature: Signature, call: Call | None, own: Definition | None) -> None:
@@ -236,14 +238,19 @@ class _Resolver(Declarations):
             message = f"{quoted(name.name)} takes {signature}, not {count}"
             self.tell("T0203", message, call.span, labels=label)
 
-    def _report_unknown(self, message: str, name: Name, scope: Scope) -> None:
-        if name.name in self.unknown:
-            return
-        self.unknown.add(name.name)
-        hint = self.similar(name.name, (*scope.visible(), *BUILTINS, *CONSTANTS, *self.known))
-        if name.name == "iter":
-            hint = "name the coordinates after the body: `map(t, f(i), i)`"
-        self.tell("T0201", f"{message} {quoted(name.name)}", name.span, hint)
+    def _unknown(self, message: str, name: Name, scope: Scope) -> None:
+        """Remember the first use of an unknown name."""
+        first = self.unknown.get(name.name)
+        if first is None or name.span.start < first[1].span.start:
+            self.unknown[name.name] = message, name, scope
+
+    def tell_unknown(self) -> None:
+        """Tell of the unknown names, of each once."""
+        for message, name, scope in self.unknown.values():
+            hint = self.similar(name.name, (*scope.visible(), *BUILTINS, *CONSTANTS, *self.known))
+            if name.name == "iter":
+                hint = "name the coordinates after the body: `map(t, f(i), i)`"
+            self.tell("T0201", f"{message} {quoted(name.name)}", name.span, hint)
 
 
 def _note(owner: Definition | None, needed: Definition, span: Span) -> None:

@@ -1,0 +1,55 @@
+"""Maximum, minimum, clipping and signs."""
+
+from __future__ import annotations
+
+from hypothesis import given
+
+from tests.algebra.support import at, build, grid, lengths, trees, value
+from tolcost.algebra import coordinate, evaluate, ge, length, maximum, minimum, relu, sign, to_text
+
+n, m = length("n"), length("m")
+
+
+def test_maximum_and_minimum_add_up() -> None:
+    assert maximum(n, m) + minimum(n, m) == n + m
+    assert maximum(n, m) == maximum(m, n)
+    assert relu(n - m) - relu(m - n) == n - m
+
+
+def test_order_is_proved_first() -> None:
+    i = coordinate("i", n)
+    assert maximum(i, n) == n
+    assert minimum(n + m, n) == n
+    assert relu(n - 1) == n - 1
+    assert relu(i - n) == 0
+    assert relu(n - m, (ge(n - m),)) == n - m
+    assert maximum(n, 3, (ge(n - 5),)) == n
+
+
+def test_clips_have_one_form() -> None:
+    assert to_text(relu(2 * n - 6)) == "2*Max(n - 3, 0)"
+    assert relu(6 - 2 * n) == 2 * relu(n - 3) - 2 * n + 6
+    assert relu(relu(n - 3) - 4) == relu(n - 7)
+    assert relu(relu(n - m) + 2) == relu(n - m) + 2
+    assert relu(2 * relu(n - m) - n) == relu(n - 2 * m)
+
+
+def test_sign() -> None:
+    i = coordinate("i", n)
+    assert sign(n) == 1
+    assert sign(-n) == -1
+    assert sign(n - n) == 0
+    assert sign(i - n - 1) == -1
+    assert sign(n - 2) is None
+    assert sign(n - 2, (ge(n - 3),)) == 1
+
+
+@given(trees("nm"), trees("nm"))
+def test_against_python(a: object, b: object) -> None:
+    names = lengths("nm", lo=0)
+    p, q = build(a, names), build(b, names)
+    for point in grid("nm", range(4)):
+        there = at(names, point)
+        assert evaluate(maximum(p, q), there) == max(value(a, point), value(b, point))
+        assert evaluate(minimum(p, q), there) == min(value(a, point), value(b, point))
+        assert evaluate(relu(p), there) == max(value(a, point), 0)

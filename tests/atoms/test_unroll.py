@@ -1,0 +1,125 @@
+"""Unrolled programs: only the five atoms, as many as counted, and the right values."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from random import Random
+
+import numpy as np
+import pytest
+
+from tests.execute import programs as p
+from tests.execute.random_ir import Gen
+from tests.execute.test_random import inputs
+from tolcost.atoms.nodes import Program
+from tolcost.atoms.unroll import Unrolled, unroll
+from tolcost.atoms.unrolled_text import unrolled_text
+from tolcost.diagnostics import Rejected
+from tolcost.execute import Execution, run_reference
+from tolcost.execute.unrolled import count_unrolled, evaluate_unrolled
+
+
+def unrolled_for(program: Program, values: dict[str, np.ndarray]) -> Unrolled:
+    run = run_reference(program, values)
+    return unroll(program, {symbol.name: value for symbol, value in run.bindings.items()})
+
+
+def same_as_reference(program: Program, values: dict[str, np.ndarray]) -> Unrolled:
+    made = unrolled_for(program, values)
+    run = run_reference(program, values)
+    found = evaluate_unrolled(made, values)
+    for name, expected in run.outputs.items():
+        parts = (
+            zip(found[name], expected, strict=True)
+            if isinstance(expected, tuple)
+            else [(found[name], expected)]
+        )
+        for a, b in parts:
+            assert a.shape == b.shape
+            np.testing.assert_array_equal(a, b)
+    assert count_unrolled(made) == run.counts.atoms
+    return made
+
+
+def test_matmul_of_two_by_two_reads_like_the_paper():
+    a, b = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[5.0, 6.0], [7.0, 8.0]])
+    made = same_as_reference(p.matmul_direct(), {"a": a, "b": b})
+    assert evaluate_unrolled(made, {"a": a, "b": b})["y"].tolist() == (a @ b).tolist()
+    text = unrolled_text(made)
+    assert text.splitlines()[:6] == [
+        "%1 = Π(a; 1, 1)",
+        "%2 = Π(b; 1, 1)",
+        "%3 = Λ(mul; %1, %2)",
+        "%4 = Λ(add; 0, %3)",
+        "%5 = Π(a; 1, 2)",
+        "%6 = Π(b; 2, 1)",
+    ]
+    # the innermost joins run over the first coordinate: f11 with f21, then f12 with f22
+    assert text.splitlines()[-6:] == [
+        "%33 = %8 ⋈ %24",
+        "%34 = %16 ⋈ %32",
+        "%35 = Ξ(%33)",
+        "%36 = Ξ(%34)",
+        "%37 = %35 ⋈ %36",
+        "y := %37",
+    ]
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 3), (3, 1), (2, 3)])
+def test_shapes_with_ones(shape):
+    same_as_reference(p.elementwise(), {"x": np.ones(shape)})
+    same_as_reference(p.matmul(), {"a": np.ones(shape), "b": np.ones((shape[1], 2))})
+
+
+@pytest.mark.parametrize(
+    "program, values",
+    [
+        (p.conv(2, 1), {"x": np.ones((2, 7)), "w": np.ones((2, 2, 3))}),
+        (p.conv(2, 1, exact=True), {"x": np.ones((2, 7)), "w": np.ones((2, 2, 3))}),
+        (p.argmax(), {"x": np.array([[1.0, 3.0], [5.0, 2.0]])}),
+        (p.cumsum(), {"x": np.array([1.0, 2.0, 3.0])}),
+        (p.gather(), {"x": np.eye(3), "at": np.array([3, 1])}),
+        (p.flattened(), {"x": np.arange(6, dtype=np.int8).reshape(2, 3)}),
+        (p.triangle_built(), {"x": np.arange(9.0).reshape(3, 3)}),
+    ],
+)
+def test_programs(program, values):
+    same_as_reference(program, values)
+
+
+def test_only_the_five_atoms():
+    made = unrolled_for(p.argmax(), {"x": np.ones((2, 2))})
+    assert {atom.operation for atom in made.atoms} == {"lambda", "member", "join"}
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_programs(seed):
+    program, values = Gen(Random(seed)).program(), inputs(seed)
+    run = run_reference(program, values)
+    dims = {symbol.name: value for symbol, value in run.bindings.items()}
+    with suppress(Rejected):
+        made = unroll(program, dims, 20_000)
+        compare(made, values, run)
+
+
+def compare(made: Unrolled, values: dict[str, np.ndarray], run: Execution) -> None:
+    if any(atom.function == "rand" for atom in made.atoms):
+        return
+    found = evaluate_unrolled(made, values)
+    for name, expected in run.outputs.items():
+        np.testing.assert_array_equal(found[name], expected)
+
+
+@pytest.mark.parametrize(
+    "program, dims",
+    [
+        (p.matmul_direct(), {"n": 1000, "m": 1000, "k": 1000}),
+        (p.matmul_direct(), {"n": 2}),
+        (p.keep_positive(), {"n": 2, "m": 2}),
+        (p.scatter(), {"n": 2, "m": 2}),
+    ],
+)
+def test_what_cannot_be_unrolled_is_told(program, dims):
+    with pytest.raises(Rejected) as caught:
+        unroll(program, dims)
+    assert caught.value.diagnostics[0].code == "T0510"

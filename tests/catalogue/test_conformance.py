@@ -1,0 +1,113 @@
+"""Cases pass for right definitions and fail, with the right cause, for wrong ones."""
+
+from pathlib import Path
+
+import pytest
+
+from tolcost.catalogue.cases import Case, load_cases
+from tolcost.catalogue.conformance import Result, check
+from tolcost.catalogue.deriving import derive
+from tolcost.catalogue.specs import Library, open_library
+from tolcost.catalogue.suite import as_record, verify
+
+SOFTMAX = (Path(__file__).parents[2] / "specs" / "onnx" / "Softmax.tol").read_text()
+
+
+@pytest.fixture(name="cases", scope="module")
+def _cases() -> dict[str, Case]:
+    return {case.name: case for case in load_cases()}
+
+
+@pytest.fixture(name="library", scope="module")
+def _library() -> Library:
+    return open_library()
+
+
+def with_softmax(folder: Path, text: str) -> Library:
+    (folder / "onnx").mkdir()
+    (folder / "onnx" / "Softmax.tol").write_text(text)
+    return open_library([folder])
+
+
+def test_the_suite_is_all_there(cases: dict[str, Case]) -> None:
+    assert len(cases) > 1300
+    assert not any("_expanded" in name for name in cases)
+
+
+@pytest.mark.parametrize(
+    "name, form",
+    [
+        ("test_matmul_2d", "2*A_1*A_2*B_2"),
+        ("test_matmul_3d", "2*A_1*A_2*A_3*B_3"),
+        ("test_softmax_axis_1", "5*input_1*input_2*input_3"),
+        ("test_reduce_sum_keepdims_random", "data_1*data_2*data_3"),
+        ("test_argmax_keepdims_random", "2*data_1*data_2*data_3"),
+        ("test_gemm_default_matrix_bias", "2*A_1*A_2*B_2"),
+        ("test_add_bcast", "A_1*A_2*A_3"),
+        ("test_transpose_default", "0"),
+    ],
+)
+def test_the_forms_are_what_one_would_write(
+    cases: dict[str, Case], library: Library, name: str, form: str
+) -> None:
+    result = check(cases[name], library)
+    assert (result.status, result.form, result.concrete) == ("pass", form, ())
+
+
+def failing(cases: dict[str, Case], library: Library) -> Result:
+    result = check(cases["test_softmax_axis_1"], library)
+    assert result.status == "fail"
+    assert result.cause
+    return result
+
+
+def test_a_wrong_value_is_seen(cases: dict[str, Case], tmp_path: Path) -> None:
+    result = failing(cases, with_softmax(tmp_path, SOFTMAX.replace("add, 0", "add, 1")))
+    assert (result.value, result.shape, result.count) == (False, True, True)
+
+
+def test_a_wrong_shape_is_seen(cases: dict[str, Case], tmp_path: Path) -> None:
+    wrong = SOFTMAX.replace("output := ", "softened = ") + "output := [softened]\n"
+    assert failing(cases, with_softmax(tmp_path, wrong)).shape is False
+
+
+def test_a_wrong_element_type_is_seen(cases: dict[str, Case], tmp_path: Path) -> None:
+    wrong = SOFTMAX.replace("output := ", "softened = ") + "output := convert(softened, float64)\n"
+    assert "element type float64, not float32" in (failing(cases, with_softmax(tmp_path, wrong)).cause or "")
+
+
+def test_a_definition_that_cannot_be_compiled_says_why(cases: dict[str, Case], tmp_path: Path) -> None:
+    result = failing(cases, with_softmax(tmp_path, SOFTMAX.replace("max, -Inf", "max, missing")))
+    assert "missing" in (result.cause or "")
+    assert "Softmax.tol:" in (result.detail or "")
+
+
+def test_lengths_that_decide_a_rank_are_numbers_and_named(cases: dict[str, Case], tmp_path: Path) -> None:
+    text = "operator Softmax 13\ntol input: R [...]\nattr axis: Z = -1\n"
+    text += "n = |input|[2]\noutput := reshape(input, [*map(tol[n], 1), *|input|])\n"
+    library = with_softmax(tmp_path, text)
+    case = cases["test_softmax_axis_1"]
+    spec = library.find("", "Softmax", 13)
+    assert spec is not None
+    assert derive(case, spec, library).concrete == ("input_2",)
+
+
+def test_operators_outside_and_undefined_are_told(
+    cases: dict[str, Case], library: Library, tmp_path: Path
+) -> None:
+    outside = check(cases["test_string_concat"], library)
+    assert (outside.status, outside.value) == ("outside", None)
+    assert outside.cause
+    case = cases["test_softmax_axis_1"]
+    newer = with_softmax(tmp_path, "operator Softmax 99\ntol input: R [...]\noutput := input\n")
+    result = check(case, Library(newer.roots[:1]))
+    assert (result.status, result.cause) == ("fail", "Softmax has no definition for opset 13")
+
+
+def test_verify_gives_one_record_per_case() -> None:
+    told: list[int] = []
+    report = verify(["Softmax", "test_relu"], jobs=2, progress=lambda done, of, result: told.append(done))
+    record = as_record(report)
+    assert record["summary"] == {"cases": 8, "pass": 8, "fail": 0, "outside": 0, "concrete": 0}
+    assert told == list(range(1, 9))
+    assert report.failures == ()

@@ -1,0 +1,81 @@
+"""Definitions are found by domain, name and version, a user's before ours."""
+
+from pathlib import Path
+
+import pytest
+
+from tolcost.catalogue.specs import open_library
+from tolcost.diagnostics import Rejected
+
+
+def write(folder: Path, name: str, text: str) -> None:
+    file = folder / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+TWICE = "operator Twice {since}\ntol X: R [...]\nY := map(X, * * {factor})\n"
+
+
+def test_the_newest_meaning_that_is_not_newer(tmp_path: Path) -> None:
+    write(tmp_path, "onnx/Twice.tol", TWICE.format(since=13, factor=2))
+    write(tmp_path, "onnx/Twice@7.tol", TWICE.format(since=7, factor=3))
+    library = open_library([tmp_path])
+    found = [library.find("", "Twice", opset) for opset in (6, 7, 12, 13, 99)]
+    assert [spec and spec.since for spec in found] == [None, 7, 7, 13, 13]
+
+
+def test_our_own_operators_are_found() -> None:
+    library = open_library()
+    spec = library.find("ai.onnx", "ReduceSum", 11)
+    assert spec is not None
+    assert [a.name for a in spec.attributes] == ["axes", "keepdims"]
+    assert library.find("", "NoSuchOperator") is None
+
+
+def test_a_users_folder_comes_first(tmp_path: Path) -> None:
+    write(tmp_path, "onnx/Relu.tol", "operator Relu\ntol X: R [...]\nY := map(X, abs)\n")
+    spec = open_library([tmp_path]).find("", "Relu", 14)
+    assert spec is not None
+    assert "abs" in spec.source.text
+
+
+def test_library_files_bring_what_they_use(tmp_path: Path) -> None:
+    write(tmp_path, "lib/low.tol", "one(x) = x + 1\n")
+    write(tmp_path, "lib/high.tol", "use low\ntwo(x) = one(one(x))\n")
+    write(tmp_path, "mine/Two.tol", "operator Two\ntol X: R [...]\nuse high\nY := map(X, two(*))\n")
+    spec = open_library([tmp_path]).find("mine", "Two")
+    assert spec is not None
+    assert [s.name for s in spec.library[0].statements] == ["one", "two"]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "name, text, code",
+    [
+        ("Bad.tol", "tol X: R [n]\nY := X\n", "T0652"),
+        ("Bad.tol", "operator Good\ntol X: R [n]\nY := X\n", "T0652"),
+        ("Bad@3.tol", "operator Bad 4\ntol X: R [n]\nY := X\n", "T0652"),
+        ("Bad.tol", "operator Bad\ntol X: R [n]\nuse nowhere\nY := X\n", "T0211"),
+        ("Bad.tol", "operator Bad\ntol X: R [n]\nuse lib_of_evil\nY := X\n", "T0211"),
+        ("Bad.tol", "operator Bad\ntol X: R [n]\nY := nonsense(X)\n", "T0201"),
+    ],
+)
+def test_mistakes_are_told(tmp_path: Path, name: str, text: str, code: str) -> None:
+    write(tmp_path, f"onnx/{name}", text)
+    with pytest.raises(Rejected) as caught:
+        open_library([tmp_path]).find("", "Bad")
+    assert caught.value.diagnostics[0].code == code
+
+
+@pytest.mark.parametrize("domain", ["../etc", "/", "a/b", "a\0b"])
+def test_a_domain_cannot_leave_the_folder(domain: str) -> None:
+    with pytest.raises(Rejected):
+        open_library().find(domain, "Relu")
+
+
+def test_every_definition_that_ships_can_be_read() -> None:
+    library = open_library()
+    for domain in ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training"):
+        for name in library.names(domain):
+            assert library.versions(domain, name)
+            assert name not in library.outside(domain)

@@ -1,0 +1,92 @@
+"""ONNX's element types and numbers as ours."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from onnx import TensorProto, helper
+
+from tolcost.algebra import TRUE, const
+from tolcost.catalogue.types import (
+    CODE_OF_SPACE,
+    SPACE_OF_CODE,
+    array_of,
+    attribute_value,
+    simplest,
+    space_of_code,
+    space_of_dtype,
+    static_value,
+    table,
+)
+from tolcost.diagnostics import Rejected
+from tolcost.elaborate.values import Data, Vec
+from tolcost.spaces import SPACES
+
+
+def test_every_element_type_of_onnx_has_a_space() -> None:
+    missing = set(TensorProto.DataType.values()) - SPACE_OF_CODE.keys() - {TensorProto.UNDEFINED}
+    assert missing == set()
+    assert set(CODE_OF_SPACE) <= SPACES.keys()
+
+
+@pytest.mark.parametrize("code", sorted(SPACE_OF_CODE))
+def test_numpy_and_onnx_agree_on_the_space(code: int) -> None:
+    assert space_of_dtype(helper.tensor_dtype_to_np_dtype(code)) == space_of_code(code)
+
+
+def test_an_unknown_element_type_is_refused() -> None:
+    with pytest.raises(Rejected):
+        space_of_code(999)
+    with pytest.raises(Rejected):
+        space_of_dtype(np.dtype("M8[s]"))
+
+
+@given(st.floats(width=32, allow_nan=False, allow_infinity=False))
+def test_the_simplest_fraction_rounds_to_the_float(value: float) -> None:
+    found = simplest(value)
+    assert isinstance(found, Fraction)
+    assert np.float32(found.numerator / found.denominator) == np.float32(value)
+    assert found.denominator <= Fraction(value).denominator
+
+
+@given(st.floats(width=16, allow_nan=False, allow_infinity=False))
+def test_half_precision_needs_less(value: float) -> None:
+    found = simplest(value, np.dtype(np.float16))
+    assert isinstance(found, Fraction)
+    assert np.float16(found.numerator / found.denominator) == np.float16(value)
+
+
+def test_numbers_that_people_write_come_back() -> None:
+    for text in ("0.1", "0.6", "1e-5", "-0.75", "2.3333333", "0.2"):
+        assert simplest(float(np.float32(text))) in (Fraction(text), Fraction(7, 3))
+
+
+def test_static_values_keep_their_kind() -> None:
+    assert static_value(np.array(3)) == const(3)
+    assert static_value(np.array([[True]])) == Vec((1, 1), (TRUE,))
+    assert static_value(np.array([0.5], np.float32)) == Vec((1,), (Fraction(1, 2),))
+    assert static_value(np.array(["a", b"b"], object)) == Vec((2,), ("a", "b"))
+
+
+def test_small_integers_come_out_of_a_tensor() -> None:
+    proto = helper.make_tensor("t", TensorProto.INT4, [3], [-8, 7, 1])
+    assert static_value(array_of(proto)) == Vec((3,), (const(-8), const(7), const(1)))
+
+
+def test_a_tensor_attribute_keeps_its_element_type() -> None:
+    value = table(np.array([1, 2], np.int8))
+    assert isinstance(value, Data)
+    assert value.node.type[0].space == "int8"
+
+
+def test_attributes_become_static_values() -> None:
+    def read(value: object) -> object:
+        return attribute_value(helper.make_attribute("a", value))
+
+    assert read(3) == const(3)
+    assert read(0.1) == Fraction(1, 10)
+    assert read("text") == "text"
+    assert read([1, 2]) == Vec((2,), (const(1), const(2)))
+    assert read(["x"]) == Vec((1,), ("x",))

@@ -1,0 +1,40 @@
+"""What became of one random program, in a form that can be counted and compared."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from tests.programs.road import Mismatch, check
+from tolcost.diagnostics import Rejected, render_all
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """``kind`` tells what happened, ``what`` names it well enough to see the same thing again."""
+
+    kind: Literal["agrees", "refused", "differs", "crashed"]
+    what: str = ""
+    detail: str = ""
+
+    @property
+    def bad(self) -> bool:
+        return self.kind in ("differs", "crashed")
+
+
+def judge(text: str, points: Iterable[Mapping[str, int]], seed: int = 0) -> Verdict:
+    """Run a program down the road; nothing it does is an exception here."""
+    try:
+        check(text, points, seed)
+    except Rejected as rejected:
+        head = rejected.diagnostics[0]
+        return Verdict("refused", f"{head.code} {head.message}", render_all(rejected.diagnostics))
+    except Mismatch as broken:
+        return Verdict("differs", str(broken).split(":", 1)[0], str(broken))
+    except Exception as error:  # a crash is what we look for, whatever it is
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{last.filename.rsplit('/', 1)[-1]} {last.name}"
+        return Verdict("crashed", f"{type(error).__name__} in {where}", traceback.format_exc())
+    return Verdict("agrees")

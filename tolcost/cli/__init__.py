@@ -1,0 +1,92 @@
+"""The command line: a table of commands, each in a module of its own that loads when it is used.
+
+Listing the commands loads nothing but click.  A new command is a line in ``COMMANDS`` and a
+module with a click command called ``command``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from types import MappingProxyType
+from typing import NoReturn
+
+import click
+
+from tolcost import __version__
+
+COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "analyze": ("analyze", "What programs cost, as closed forms and as numbers."),
+        "explain": ("explain", "How a cost comes about, step by step; or what a diagnostic code means."),
+        "lower": ("lower", "A program as its syntax tree, or as atoms."),
+        "run": ("run", "Execute a program, and count while doing so."),
+        "fmt": ("reformat", "Put programs into the canonical layout."),
+    }
+)
+"""For each command the module it is in, and what it does in one line."""
+
+
+class _Commands(click.Group):
+    """A group that knows the names of its commands, and loads the one that is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of a name, or None."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = import_module(f"tolcost.cli.{COMMANDS[cmd_name][0]}").command
+        return command if isinstance(command, click.Command) else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or name the one that was probably meant."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], COMMANDS, n=1)
+            meant = f" Did you mean {near[0]}?" if near else " See tolcost --help."
+            ctx.fail(f"There is no command {args[0][:60]!r}.{meant}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands from the table, without loading them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 fine, 1 costlier or failing, 2 bad usage or input, 3 undecided, 70 internal error.",
+)
+@click.version_option(__version__, prog_name="tolcost", message="%(prog)s %(version)s")
+def group() -> None:
+    """Exact symbolic cost of tensor programs.
+
+    \b
+    tolcost analyze matmul.tol --symbolic
+    tolcost analyze matmul.tol --dim n=64 --dim k=32 --dim m=16
+    """
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line, and give its exit code."""
+    try:
+        outcome = group.main(args=arguments, prog_name="tolcost", standalone_mode=False)
+        sys.stdout.flush()
+    except BaseException as error:  # every way to fail has its exit code, and its words
+        from tolcost.cli.failures import exit_code
+
+        return exit_code(error)
+    return outcome if isinstance(outcome, int) else 0
+
+
+def main() -> NoReturn:
+    """Be the ``tolcost`` command."""
+    sys.exit(run())

@@ -1,0 +1,115 @@
+"""``tolcost analyze``: what programs cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import click
+
+from tolcost.cli import options
+from tolcost.cli.failures import as_rejected, colour_on_stdout, show
+from tolcost.cli.output import deliver
+from tolcost.cli.programs import Request, lowered, warn
+from tolcost.cost import Weights, load_weights
+from tolcost.cost.record import weighed
+from tolcost.diagnostics import Rejected, quoted
+from tolcost.pipeline import analyze_lowered
+from tolcost.report import FORMATS, METRICS, Study, locate, write_studies
+from tolcost.report.text import text_report
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What to show of every program."""
+
+    dims: Mapping[str, int]
+    metrics: frozenset[str]
+    models: tuple[Weights, ...]
+    symbolic: bool
+
+
+def _metrics(context: click.Context, parameter: click.Parameter, value: str | None) -> frozenset[str]:
+    if value is None:
+        return frozenset(METRICS)
+    asked = [name.strip() for name in value.split(",")]
+    unknown = [name for name in asked if name not in METRICS]
+    if unknown:
+        raise click.BadParameter(f"{unknown[0][:40]!r} is none of {', '.join(METRICS)}")
+    return frozenset(asked)
+
+
+@click.command(short_help="What programs cost.")
+@options.files_argument
+@click.option("--symbolic", is_flag=True, help="Closed forms, beside numbers where lengths are given.")
+@options.dim_option
+@options.input_options
+@click.option("--metric", "metrics", metavar="NAMES", callback=_metrics,
+              help=f"Only these, separated by commas: {', '.join(METRICS)}.")  # fmt: skip
+@click.option("--weights", "models", metavar="FILE|NAME", multiple=True,
+              help="A cost model: a weight file, or a shipped one such as energy-45nm; repeat for others.")  # fmt: skip
+@click.option("--format", "form", type=click.Choice(list(FORMATS)), default="text", help="How to write it.")
+@options.output_option
+def command(
+    files: tuple[str, ...],
+    symbolic: bool,
+    dims: tuple[str, ...],
+    shapes: tuple[str, ...],
+    attrs: tuple[str, ...],
+    metrics: frozenset[str],
+    models: tuple[str, ...],
+    form: str,
+    output: str | None,
+) -> int:
+    """Count what programs cost.
+
+    With every length given by --dim, the figures are exact integers; otherwise, and with
+    --symbolic, they are closed forms in the lengths.
+
+    \b
+    tolcost analyze matmul.tol --symbolic
+    tolcost analyze matmul.tol --dim n=64 --dim k=32 --dim m=16
+    tolcost analyze softmax.tol --shape x=batch,1000 --attr axis=2 --format json
+    tolcost analyze matmul.tol --weights energy-45nm --metric eops,bytes
+    """
+    asked = _Asked(
+        options.read_dims(dims), metrics, tuple(load_weights(model) for model in models), symbolic
+    )
+    studies, failed = _study_all(files, Request.read(shapes, attrs), asked)
+    _check_names(studies, asked.dims)
+    if studies:
+        colour = form == "text" and output is None and colour_on_stdout()
+        deliver(text_report(studies, colour=True) if colour else write_studies(studies, form), output)
+    return 2 if failed else 0
+
+
+def _study_all(files: Sequence[str], request: Request, asked: _Asked) -> tuple[list[Study], bool]:
+    """Analyse every file; one that is rejected is told about, and the others go on."""
+    studies: list[Study] = []
+    failed = False
+    for file in files:
+        try:
+            studies.append(_study(file, request, asked))
+        except Exception as error:
+            rejected = as_rejected(error)
+            if not isinstance(rejected, Rejected):
+                raise
+            show(rejected)
+            failed = True
+    return studies, failed
+
+
+def _study(file: str, request: Request, asked: _Asked) -> Study:
+    program = lowered(file, request)
+    warn(program)
+    analysis = analyze_lowered(program, file)
+    models = tuple((model.name, weighed(analysis, model)) for model in asked.models)
+    return Study(analysis, locate(analysis, asked.dims), asked.metrics, models, asked.symbolic)
+
+
+def _check_names(studies: Iterable[Study], dims: Mapping[str, int]) -> None:
+    """Refuse a length that no program has: it is a mistake, and would be ignored."""
+    known = {symbol.name: None for study in studies for symbol in study.analysis.symbols}
+    for name in dims:
+        if known and name not in known:
+            raise click.UsageError(f"--dim: there is no length {quoted(name)}; known: {', '.join(known)}")
