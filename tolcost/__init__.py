@@ -14,20 +14,39 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
     from tolcost.diagnostics import Diagnostic, Rejected
+    from tolcost.elaborate.given import Plain, Shape
     from tolcost.report.result import Result
-    from tolcost.session import analyze
 
 __version__ = "0.1.0"
+__all__ = ["Diagnostic", "Rejected", "Result", "__version__", "analyze"]
 
 _WHERE = {
     "Diagnostic": "tolcost.diagnostics",
     "Rejected": "tolcost.diagnostics",
     "Result": "tolcost.report.result",
-    "analyze": "tolcost.pipeline",
 }
 
-__all__ = ["Diagnostic", "Rejected", "Result", "__version__", "analyze"]
+
+def analyze(
+    program: str | Path,
+    dims: Mapping[str, int] | None = None,
+    shapes: Mapping[str, Shape | Sequence[Shape]] | None = None,
+    attrs: Mapping[str, Plain] | None = None,
+) -> Result:
+    """Give what a program costs.
+
+    ``program`` is a path, or the text of a program; a string with a line break or ``=`` in it
+    is text.  ``dims`` gives lengths by name, ``shapes`` the shapes of inputs of any rank, and
+    ``attrs`` the values of attributes and static inputs.  A program that cannot be analysed
+    raises ``Rejected``, with diagnostics that say why.
+    """
+    from tolcost.pipeline import study_program
+
+    return study_program(program, dims, shapes, attrs)
 
 
 def __getattr__(name: str) -> object:
@@ -38,4 +57,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
+    """Give the public names, those not loaded yet included."""
     return sorted({*globals(), *__all__})

@@ -10,18 +10,22 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import TypeVar
 
 from tolcost.atoms.verify import verify
 from tolcost.cost import Analysis, analyze_program
 from tolcost.diagnostics import Diagnostic, Rejected, Source
 from tolcost.elaborate import Argument, Elaborated, elaborate
+from tolcost.elaborate.given import Plain, Shape, arguments
 from tolcost.elaborate.repeats import repeated_work
 from tolcost.library import NoSuchSpec, read_spec
-from tolcost.syntax import parse
+from tolcost.report.result import Result
+from tolcost.report.study import locate
+from tolcost.syntax import parse, read_source
 from tolcost.syntax.resolve import resolve
 from tolcost.syntax.scopes import signatures
 from tolcost.syntax.tree import Program, Use
@@ -121,3 +125,23 @@ def analyze_source(source: Source, given: Mapping[str, Argument] | None = None) 
 def analyze_lowered(lowered: Elaborated, file: str) -> Analysis:
     """The same for a program that is lowered already."""
     return with_deep_stack(lambda: analyze_program(lowered.program, file))
+
+
+def study_program(
+    program: str | Path,
+    dims: Mapping[str, int] | None = None,
+    shapes: Mapping[str, Shape | Sequence[Shape]] | None = None,
+    attrs: Mapping[str, Plain] | None = None,
+) -> Result:
+    """The whole road to a result for Python: text or file in, closed forms out."""
+    source = _text_or_file(program)
+    parsed = read_program(source)
+    lowered = lower(parsed, arguments(parsed.program, shapes, attrs))
+    analysis = analyze_lowered(lowered, source.name)
+    return Result(analysis, locate(analysis, dims or {}), warnings_of(lowered))
+
+
+def _text_or_file(program: str | Path) -> Source:
+    if isinstance(program, str) and ("\n" in program or ("=" in program and not Path(program).exists())):
+        return Source("<text>", program)
+    return read_source(program)

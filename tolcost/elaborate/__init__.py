@@ -1,7 +1,8 @@
 """From syntax tree to atoms: partial evaluation with symbolic lengths."""
 
 from tolcost.elaborate import binders, calls, choose, expressions, folds, primitives
-from tolcost.elaborate.programs import Argument, Elaborated, Inputs, Known, Tensor, elaborate
+from tolcost.elaborate.inputs import Argument, Inputs, Known, Tensor
+from tolcost.elaborate.programs import Elaborated, elaborate
 
 RULE_MODULES = (binders, calls, choose, expressions, folds, primitives)
 """Imported for the rules they register with ``evaluate``."""

@@ -17,7 +17,7 @@ from typing import NoReturn, TypeAlias
 
 from tolcost.algebra import FALSE, TRUE, Poly, const, length
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span, quoted
-from tolcost.elaborate.programs import Argument, Inputs, Tensor
+from tolcost.elaborate.inputs import Argument, Inputs, Tensor
 from tolcost.elaborate.values import Value, Vec
 from tolcost.spaces import SPACES
 from tolcost.syntax import tree

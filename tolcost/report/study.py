@@ -55,12 +55,12 @@ class Study:
 
     @property
     def forms_shown(self) -> bool:
-        """Whether closed forms are shown: when asked for, or when numbers cannot be."""
-        return self.symbolic or not self.point.complete
+        """Whether general closed forms are shown: when asked for, or when no length is given."""
+        return self.symbolic or not self.point_shown
 
     @property
     def point_shown(self) -> bool:
-        """Whether a point is shown: when lengths were given, or when there are none to give."""
+        """Whether figures at a point are shown: when lengths are given, or when there are none to give."""
         return bool(self.point.dims) or (self.point.complete and not self.symbolic)
 
 

@@ -44,9 +44,9 @@ def _program(study: Study, colour: bool) -> str:
     title = f"{_BOLD}{name}{_PLAIN}  {_DIM}{file}{_PLAIN}" if colour else f"{name}  {file}"
     blocks = [_types(study)]
     if study.forms_shown:
-        blocks.append(_figures(study, lambda form: form, numbers=False))
+        blocks.append(_figures(study, _unchanged))
     if study.point_shown:
-        blocks.append([Row(0, _heading(study.point)), *_figures(study, at_point(study.point), numbers=True)])
+        blocks.append([Row(0, _heading(study.point)), *_figures(study, at_point(study.point))])
     blocks.append(_standing(study))
     return title + "\n" + "\n".join(_lines(blocks, colour))
 
@@ -80,10 +80,11 @@ def at_point(point: Point) -> Callable[[Form], Form | None]:
 
 def _heading(point: Point) -> str:
     pairs = ", ".join(f"{visible(name)} = {value:,}" for name, value in sorted(point.dims.items()))
-    return f"at {pairs}" if pairs else "in numbers"
+    open_ = f" ({', '.join(visible(s.name) for s in point.missing)} open)" if point.missing else ""
+    return f"at {pairs}{open_}" if pairs else "in numbers"
 
 
-def _figures(study: Study, at: Callable[[Form], Form | None], numbers: bool) -> list[Row]:
+def _figures(study: Study, at: Callable[[Form], Form | None]) -> list[Row]:
     rows: list[Row] = []
     for figure in figures(study):
         rows.append(_figure(figure, at) if figure.headed else Row(0, figure.label))
@@ -109,16 +110,21 @@ def _valued(indent: int, label: str, form: Form | None, unit: str = "") -> Row:
         decimal = exact_decimal(form)
         if "/" not in decimal:
             return Row(indent, label, decimal, unit)
-        remark = f"{unit}, about {float(form):,.4g}".lstrip(", ")
+        remark = f"{unit}, about {_about(form)}".lstrip(", ")
     number = isinstance(form, int | Fraction)
     return Row(indent, label, text_of(form, grouped=True), remark, number)
+
+
+def _about(value: Fraction) -> str:
+    """A number for the eye; the exact one stands beside it."""
+    return f"{round(value):,}" if abs(value) >= 1000 else f"{float(value):.4g}"
 
 
 def _standing(study: Study) -> list[Row]:
     """The status, and what the figures rely on."""
     analysis = study.analysis
     rows = [Row(0, "status", analysis.status)]
-    if study.forms_shown:
+    if study.forms_shown or not study.point.complete:
         lengths = [s for s in analysis.symbols if s.kind == "length" and _least(s) == 1]
         bound = f"{', '.join(visible(s.name) for s in lengths)} >= 1" if lengths else ""
         rows += [Row(0, "lengths", bound)] if bound else []

@@ -135,8 +135,8 @@ class Declarations:
 
         if len(self.found) > _MOST_HINTS or len(name) > 60:
             return None
-        usable = [c for c in candidates if abs(len(c) - len(name)) < 4][:_MOST_CANDIDATES]
-        close = get_close_matches(name, usable, 1, 0.76) or [c for c in usable if c.lower() == name.lower()]
+        usable = [c for c in candidates if abs(len(c) - len(name)) <= max(1, len(name) // 3)][:_MOST_CANDIDATES]
+        close = get_close_matches(name, usable, 1, 0.74) or [c for c in usable if c.lower() == name.lower()]
         return f"did you mean `{close[0]}`?" if close else None
 
 

@@ -28,7 +28,7 @@ _OPERATORS = frozenset(BINARY_LEVELS)
 _KEYWORDS = frozenset({"operator", "use", "space", "list", "tol", "static", "attr"})
 _FOREIGN = {
     "&&": "the word `and`", "&": "the word `and`", "!": "the word `not`", "**": "`^`", "~": "the word `not`",
-    "->": "`=>`", "¬": "the word `not`",
+    "¬": "the word `not`",
     "≤": "`<=`", "≥": "`>=`", "≠": "`!=`", "×": "`*`", "÷": "`/`", "−": "`-`", "–": "`-`",
     "“": 'a plain quote, `"`', "”": 'a plain quote, `"`', "‘": "a plain quote, `'`", "’": "a plain `'`",
 }  # fmt: skip

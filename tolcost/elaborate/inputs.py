@@ -1,0 +1,275 @@
+"""Binding the inputs a program declares to what is given of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from tolcost.algebra import Cond, Poly, const, length
+from tolcost.atoms.nodes import Input as InputNode
+from tolcost.atoms.nodes import Part, Type
+from tolcost.elaborate.context import Env, Lazy, fail, space_name
+from tolcost.elaborate.evaluate import evaluate
+from tolcost.elaborate.expressions import as_length, is_callable_name
+from tolcost.elaborate.folding import truth
+from tolcost.elaborate.lengths import unify
+from tolcost.elaborate.order import mentioned
+from tolcost.elaborate.shapes import shape_text
+from tolcost.elaborate.values import Data, Missing, Opaque, Seq, Spaces, Value, Vec, View
+from tolcost.spaces import SPACES, kind_of
+from tolcost.syntax import tree
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """An input of which only the shape and the space are known."""
+
+    shape: tuple[Poly, ...]
+    space: str
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A static input whose element type matters: what it is, and the space it comes in."""
+
+    value: Value
+    space: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Several inputs under one name: a variadic input or a sequence."""
+
+    items: tuple[Tensor | Value, ...]
+
+
+Argument = Tensor | Known | Inputs | Value
+
+
+@dataclass(frozen=True, slots=True)
+class Binder:
+    """Gives declared inputs, and the lengths their shapes mention, their values in ``names``.
+
+    ``env`` sees the program's definitions too, so that a declared shape may mention them.
+    """
+
+    env: Env
+    names: dict[str, Lazy | Value]
+    inputs: dict[str, InputNode] = field(default_factory=dict)
+
+    def bind(self, program: tree.Program, given: dict[str, Argument]) -> tuple[InputNode, ...]:
+        """Bind everything declared; what is used of ``given`` is taken out of it."""
+        declared = [s for s in program.statements if isinstance(s, tree.Input)]
+        arguments = {s.name: given.pop(s.name, None) for s in declared}
+        for statement in declared:
+            self._name_lengths(statement, arguments[statement.name])
+        self._open_lengths(declared, arguments)
+        # Attributes and static inputs first: the shapes of the others may depend on them.
+        for statement in sorted(declared, key=lambda s: s.kind == "tol"):
+            self._bind_one(statement, arguments[statement.name])
+        for statement in declared:
+            self._equate(statement, arguments[statement.name])
+        order = {s.name: n for n, s in enumerate(declared)}
+        return tuple(sorted(self.inputs.values(), key=lambda node: order[node.name.split(".")[0]]))
+
+    def _name_lengths(self, statement: tree.Input, argument: Argument | None) -> None:
+        """A length declared by a plain name is what is given there, whichever input comes first."""
+        for entry, actual in _pairs(statement, shape_given(argument)):
+            if isinstance(entry, tree.Name):
+                self.names.setdefault(entry.name, actual)
+
+    def _open_lengths(self, declared: list[tree.Input], arguments: dict[str, Argument | None]) -> None:
+        """A name that nothing defines, in a declared shape, is a length of that name."""
+        inputs = {s.name for s in declared}
+        for statement in declared:
+            if arguments[statement.name] is None and (statement.optional or statement.variadic):
+                continue
+            for entry in statement.shape:
+                names = [] if isinstance(entry, tree.Ellipsis) else mentioned(entry)
+                for name in names:
+                    if name not in inputs and not _is_defined(self.env, name):
+                        self.names[name] = length(name)
+
+    def _bind_one(self, statement: tree.Input, argument: Argument | None) -> None:
+        if isinstance(argument, Known):
+            self.names[space_name(statement.name)] = Spaces((argument.space,))
+            argument = argument.value
+        self.names[statement.name] = self._value(statement, argument)
+
+    def _value(self, statement: tree.Input, argument: Tensor | Inputs | Value | None) -> Value:
+        if argument is None or isinstance(argument, Missing):
+            return self._absent(statement)
+        if isinstance(argument, Inputs):
+            return Seq(
+                tuple(
+                    self._one(statement, item, f"{statement.name}.{n}")
+                    for n, item in enumerate(argument.items, start=1)
+                )
+            )
+        if statement.variadic and not isinstance(argument, Seq):
+            return Seq((self._one(statement, argument, f"{statement.name}.1"),))
+        return self._one(statement, argument, statement.name)
+
+    def _one(self, statement: tree.Input, argument: Tensor | Value, name: str) -> Value:
+        if not isinstance(argument, Tensor):
+            return _static_argument(statement, argument)
+        if statement.kind == "static":
+            fail("T0413", f"the value of `{name}` must be known while compiling", statement.span)
+        return Data(self._input(name, (Part(argument.shape, argument.space),)))
+
+    def _input(self, name: str, parts: Type) -> InputNode:
+        node = InputNode(name, parts)
+        self.inputs[name] = node
+        return node
+
+    def _equate(self, statement: tree.Input, argument: Argument | None) -> None:
+        """What a declared shape says and what is given are the same."""
+        items = argument.items if isinstance(argument, Inputs) else (argument,)
+        for item in items:
+            for entry, actual in _pairs(statement, shape_given(item)):
+                self._equate_length(statement, entry, actual)
+
+    def _equate_length(self, statement: tree.Input, entry: tree.Expr, actual: Poly) -> None:
+        declared = self.names.get(entry.name) if isinstance(entry, tree.Name) else None
+        if not isinstance(declared, Poly):
+            declared = as_length(self.env, evaluate(self.env, entry), entry.span)
+        unify(self.env, actual, declared, f"the declared shape of `{statement.name}`", entry.span)
+
+    def _absent(self, statement: tree.Input) -> Value:
+        if statement.default is not None:
+            return _static_argument(statement, evaluate(self.env, statement.default))
+        if statement.optional:
+            return Missing(statement.name)
+        if statement.variadic:
+            fail(
+                "T0414",
+                f"how many `{statement.name}` there are must be said",
+                statement.span,
+                hint="give their shapes",
+            )
+        if statement.kind == "tol":
+            return self._symbolic(statement)
+        if statement.shape or statement.kind == "static":
+            return self._symbolic_vector(statement)
+        return self._symbolic_attribute(statement)
+
+    def _symbolic(self, statement: tree.Input) -> Value:
+        if any(isinstance(entry, tree.Ellipsis) for entry in statement.shape):
+            fail(
+                "T0408",
+                f"the rank of `{statement.name}` is not declared",
+                statement.span,
+                hint=f"say its shape: --shape {statement.name}=n,m",
+            )
+        shape = tuple(
+            as_length(self.env, evaluate(self.env, e), e.span)
+            for e in statement.shape
+            if not isinstance(e, tree.Ellipsis)
+        )
+        node = self._input(statement.name, tuple(Part(shape, s) for s in self._declared_spaces(statement)))
+        return Data(node)
+
+    def _declared_spaces(self, statement: tree.Input) -> tuple[str, ...]:
+        found = next(iter(self.env.lookups(statement.space)), None)
+        return found.names if isinstance(found, Spaces) else (statement.space,)
+
+    def _symbolic_vector(self, statement: tree.Input) -> Value:
+        sizes = [
+            as_length(self.env, evaluate(self.env, e), e.span).constant
+            for e in statement.shape
+            if not isinstance(e, tree.Ellipsis)
+        ]
+        if len(sizes) > 1 or None in sizes:
+            fail(
+                "T0413",
+                f"the value of `{statement.name}` must be known while compiling",
+                statement.span,
+                hint=f"give it: --attr {statement.name}=...",
+            )
+        if not sizes:
+            return _length_for(statement, statement.name)
+        count = sizes[0] or 0
+        return Vec((count,), tuple(_length_for(statement, f"{statement.name}{n + 1}") for n in range(count)))
+
+    def _symbolic_attribute(self, statement: tree.Input) -> Value:
+        kind = kind_of_declared(statement.space)
+        if kind == "Z":
+            return _length_for(statement, statement.name)
+        if kind in ("B", "S"):
+            fail(
+                "T0413",
+                f"the value of `{statement.name}` must be known while compiling",
+                statement.span,
+                hint=f"give it: --attr {statement.name}=...",
+            )
+        node = self._input(statement.name, (Part((), statement.space),))
+        return Opaque(node, statement.space)
+
+
+def shape_given(argument: Argument | None) -> tuple[Poly, ...] | None:
+    """The shape of an argument, if it is one ToL."""
+    match argument:
+        case Known(value=value):
+            return shape_given(value)
+        case Tensor(shape=shape):
+            return shape
+        case Vec(shape=numbers):
+            return tuple(const(n) for n in numbers)
+        case Data(node=node):
+            return node.type[0].shape
+        case View(shape=shape):
+            return shape
+        case None | Missing() | Inputs() | Seq():
+            return None
+        case _:
+            return ()
+
+
+def _pairs(statement: tree.Input, shape: tuple[Poly, ...] | None) -> list[tuple[tree.Expr, Poly]]:
+    """Declared lengths beside the actual ones, where those are known; an ellipsis takes the rest."""
+    if shape is None:
+        return []
+    declared = statement.shape
+    gap = next((n for n, e in enumerate(declared) if isinstance(e, tree.Ellipsis)), None)
+    head = declared if gap is None else declared[:gap]
+    tail = () if gap is None else declared[gap + 1 :]
+    if len(shape) < len(head) + len(tail) or (gap is None and len(shape) != len(head)):
+        fail(
+            "T0328",
+            f"`{statement.name}` is declared with {len(head) + len(tail)} lengths, "
+            f"but has shape {shape_text(shape)}",
+            statement.span,
+        )
+    pairs = [*zip(head, shape, strict=False), *zip(tail, shape[len(shape) - len(tail) :], strict=True)]
+    return [(e, d) for e, d in pairs if not isinstance(e, tree.Ellipsis)]
+
+
+def _is_defined(env: Env, name: str) -> bool:
+    return any(True for _ in env.lookups(name)) or is_callable_name(env, name)
+
+
+def _static_argument(statement: tree.Input, value: Value) -> Value:
+    """A static value in the space its input declares: truth values for B, exact reals for R."""
+    if isinstance(value, Vec):
+        return Vec(value.shape, tuple(_static_argument(statement, v) for v in value.items), value.loose)
+    if statement.space == "B" and not isinstance(value, Cond | Data):
+        return truth(value) or value
+    if (
+        isinstance(value, Poly)
+        and value.constant is not None
+        and kind_of_declared(statement.space) == "R"
+        and statement.kind == "attr"
+    ):
+        return Fraction(value.constant)
+    return value
+
+
+def kind_of_declared(space: str) -> str:
+    """The family of a declared space; a list or a program's own space counts as R."""
+    return kind_of(space) if space in SPACES else "R"
+
+
+def _length_for(statement: tree.Input, name: str) -> Poly:
+    space = SPACES.get(statement.space)
+    lo = space.lo if space is not None else None
+    return length(name, int(lo)) if lo is not None else length(name, -(2**31))
