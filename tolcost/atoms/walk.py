@@ -8,6 +8,7 @@ exponential work.  Bodies of Build, Fold and Select are blocks with schedules of
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tolcost.algebra import Poly
@@ -79,7 +80,23 @@ def blocks(node: Node) -> tuple[Block, ...]:
             return ()
 
 
-@dataclass(frozen=True, slots=True)
+def inner_nodes(roots: Iterable[Node]) -> Iterator[Node]:
+    """Give every node in and under some nodes, each once, in no particular order."""
+    seen: set[Node] = set()
+    pending = list(roots)
+    while pending:
+        node = pending.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        yield node
+        pending.extend(operands(node))
+        for block in blocks(node):
+            pending.extend(inner for _, inner in block.bindings)
+            pending.append(block.result)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Step:
     """A node to evaluate: the steps its operands come from, and how often it counts.
 
@@ -93,7 +110,7 @@ class Step:
     done: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Schedule:
     """The steps of a block in order, and where its roots (bindings, then results) are."""
 

@@ -3,7 +3,9 @@
 A multiplication counts when its product reaches the accumulator of a fold through additions
 alone: as ``acc + x*w`` in the step, or as the element of a built ToL that the step adds
 (``reduce(map(..., mul), add, 0)``), through names, static choices, and the copies that
-reshape and convert make.  A product chosen by data, or added outside a fold, does not count.
+reshape and convert make.  The accumulator may be a list or a ToL whose members add up, as
+when a transposed convolution puts ``t[p] + x*w`` back into ``t``.  A product chosen by data,
+or added outside a fold, does not count.
 """
 
 from __future__ import annotations
@@ -12,16 +14,20 @@ from tolcost.atoms.nodes import (
     Build,
     Component,
     Convert,
+    Embed,
     Fold,
+    Join,
     Lambda,
     Member,
     Node,
     Pack,
     Program,
+    Put,
     Ref,
     Reshape,
     Select,
 )
+from tolcost.atoms.walk import blocks, operands
 from tolcost.cost.walk import Bindings, Regions, bindings_of
 
 
@@ -32,59 +38,67 @@ def accumulated_products(program: Program, found: Regions) -> set[int]:
     for region in found:
         for node in region.order:
             if isinstance(node, Fold):
-                for term in _added_terms(node, bound):
+                for term in _added_terms(node):
                     products |= _products(term, bound)
     return products
 
 
-def _added_terms(fold: Fold, bound: Bindings) -> list[Node]:
-    """Give what the step of a fold adds to its accumulator."""
-    order = _additions(fold.body.result, bound)
+def _added_terms(fold: Fold) -> list[Node]:
+    """Give what the step of a fold adds to its accumulator, or to members of it."""
+    order = _additions(fold)
     reaching: set[int] = set()
-    for node in order:
+    for node, summands in order:
         is_accumulator = isinstance(node, Ref) and node.var is fold.accumulator
-        if is_accumulator or any(id(child) in reaching for child in _summands(node, bound)):
+        if is_accumulator or any(id(summand) in reaching for summand in summands):
             reaching.add(id(node))
     return [
         arg
-        for node in order
+        for node, _ in order
         if isinstance(node, Lambda) and sum(id(arg) in reaching for arg in node.args) == 1
         for arg in node.args
         if id(arg) not in reaching
     ]
 
 
-def _summands(node: Node, bound: Bindings) -> tuple[Node, ...]:
-    """Give the values that a value is the sum of, or is one of; nothing where it is neither."""
-    match node:
-        case Ref(var=var) if var in bound:
-            return (bound[var],)
-        case Component(value=value):
-            return (value,)
-        case Pack(items=items):
-            return items
-        case Lambda(function="add", charge="data", args=args):
-            return args
-        case Select(then=then, other=other):
-            return (then.result, other.result)
-        case _:
-            return ()
+def _additions(fold: Fold) -> list[tuple[Node, tuple[Node, ...]]]:
+    """Give the nodes that a step is the sum of, each with its summands, summands first.
 
-
-def _additions(result: Node, bound: Bindings) -> list[Node]:
-    """Give the nodes that a sum is made of, summands before sums."""
-    order: list[Node] = []
+    Only names bound inside the step are looked through: others cannot hold the accumulator.
+    """
+    bound = dict(fold.body.bindings)
+    order: list[tuple[Node, tuple[Node, ...]]] = []
     seen: set[int] = set()
-    stack: list[tuple[Node, bool]] = [(result, False)]
+    stack: list[tuple[Node, bool]] = [(fold.body.result, False)]
     while stack:
         node, done = stack.pop()
         if done:
-            order.append(node)
+            order.append((node, _summands(node, bound)))
         elif id(node) not in seen:
             seen.add(id(node))
+            for block in blocks(node):
+                bound.update(block.bindings)
             stack.append((node, True))
-            stack.extend((child, False) for child in _summands(node, bound))
+            stack.extend((summand, False) for summand in _summands(node, bound))
     return order
+
+
+def _summands(node: Node, bound: Bindings) -> tuple[Node, ...]:
+    """Give the values that a value is the sum of, or has as members; nothing where it is neither."""
+    match node:
+        case Ref(var=var) if var in bound:
+            return (bound[var],)
+        case Lambda(function="add", charge="data", args=args):
+            return args
+        case Build() | Select():
+            return tuple(block.result for block in blocks(node))
+        case Member(tol=tol):
+            return (tol,)
+        case Put(tol=tol, value=value):
+            return (tol, value)
+        case Pack() | Join() | Component() | Embed() | Reshape() | Convert():
+            return operands(node)
+        case _:
+            return ()
 
 
 def _products(term: Node, bound: Bindings) -> set[int]:

@@ -89,9 +89,9 @@ class Counter:
     ``bounded`` tells, after counting, whether some count had to be replaced by an upper bound.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, found: Regions | None = None) -> None:
         """Count every block of the program."""
-        self.regions: Regions = regions(program)
+        self.regions: Regions = found or regions(program)
         self.bounded = False
         self._products = accumulated_products(program, self.regions)
         self._sums = Sums()
@@ -209,13 +209,13 @@ def _at(item: Item, span: Span) -> Item:
     return Item(item.kind, item.name, item.space, span if item.kind in ("data", "index") else NOWHERE)
 
 
-def count(program: Program) -> Counts:
+def count(program: Program, found: Regions | None = None) -> Counts:
     """Count a program exactly, in closed form.
 
     A count that is too large to compute stops with a diagnostic.
     """
     try:
-        counter = Counter(program)
+        counter = Counter(program, found)
         closed = counter.program()
     except AlgebraBudget as error:
         raise Rejected(

@@ -129,7 +129,8 @@ def latest(*depths: Depth, markers: frozenset[Symbol] = frozenset()) -> Depth:
     """
     exact = all(depth.exact for depth in depths)
     kept: list[Poly] = []
-    for candidate in (c for depth in depths for c in depth.candidates):
+    given = [candidate for depth in depths for candidate in depth.candidates]
+    for candidate in [c for c in given if c != ZERO] or given[:1]:  # no depth is less than 0
         if not any(_never_less(other, candidate) for other in kept):
             kept = [other for other in kept if not _never_less(candidate, other)]
             kept.append(candidate)

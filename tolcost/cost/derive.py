@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tolcost.algebra import ONE, ZERO, AlgebraBudget, Poly
-from tolcost.algebra.poly import product_of, total_of
-from tolcost.atoms.nodes import Block, Build, Fold, Lambda, Node, Program, Select, Where
+from tolcost.algebra.poly import atom, product_of, total_of
+from tolcost.atoms.nodes import Block, Build, Fold, Lambda, Member, Node, Program, Ref, Select, Var, Where
 from tolcost.atoms.walk import operands
 from tolcost.cost.count import Counter
 from tolcost.cost.formulas import (
@@ -24,13 +24,14 @@ from tolcost.cost.formulas import (
     Plus,
     Times,
     Value,
+    first_argument,
     first_open,
     replace,
     show,
     source_text,
 )
 from tolcost.cost.terms import Terms, free_in
-from tolcost.cost.walk import applying, decided_by
+from tolcost.cost.walk import applying, decided_by, region, roots_of
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span
 
 _MAX_STEPS = 100
@@ -75,10 +76,9 @@ def derive(program: Program) -> Derivation:
     """Derive the EOPs of a program: those of its named values that cost something, then its outputs."""
     try:
         explainer = _Explainer(Counter(program))
-        named = [(var.name, node) for var, node in program.bindings]
-        outputs = [(out.name, out.node) for out in program.outputs]
-        chains = [explainer.chain(name, node) for name, node in named if explainer.costs(node)]
-        chains += [explainer.chain(name, node) for name, node in outputs]
+        named = {var: node for var, node in program.bindings if explainer.costs(node)}
+        chains = [explainer.chain(var.name, node) for var, node in named.items()]
+        chains += [explainer.chain(out.name, out.node) for out in program.outputs if not _is(out.node, named)]
     except AlgebraBudget as error:
         raise Rejected(
             Diagnostic("T0601", f"the cost of {program.name} is too large to compute: {error}")
@@ -190,8 +190,9 @@ class _Explainer:
         return _plus((*self._named(block), *self._parts(result)))
 
     def _named(self, block: Block) -> tuple[Formula, ...]:
+        """Give the cost of the names of a block, under the words they have in the source."""
         return tuple(
-            Eops(var.name if _speaks(var.name) else self._text(node), node)
+            Eops(_argument(var, block.result) or self._text(node), node)
             for var, node in block.bindings
             if self.costs(node)
         )
@@ -218,15 +219,31 @@ class _Explainer:
         return source_text(_span(node)) or name or type(node).__name__.lower()
 
 
+def _is(node: Node, named: dict[Var, Node]) -> bool:
+    """Whether a value is just a name whose cost is derived already."""
+    return isinstance(node, Ref) and node.var in named
+
+
 def _plus(parts: tuple[Formula, ...]) -> Formula:
     if not parts:
         return Value(ZERO)
     return parts[0] if len(parts) == 1 else Plus(parts)
 
 
-def _speaks(name: str) -> bool:
-    """Whether the name of a variable is one that a person wrote."""
-    return bool(name) and not name.startswith("_") and "#" not in name
+def _argument(var: Var, result: Node) -> str:
+    """Give the words for a variable that is what a reduce runs over: the first argument as written."""
+    if not isinstance(result, Fold) or not _runs_over(result, var):
+        return ""
+    return first_argument(source_text(result.span))
+
+
+def _runs_over(node: Fold, var: Var) -> bool:
+    """Whether the step of a fold takes the member of a variable at the fold's own coordinates."""
+    at = tuple(atom(symbol) for symbol in node.coords)
+    return any(
+        isinstance(found, Member) and isinstance(found.tol, Ref) and found.tol.var is var and found.at == at
+        for found in region(roots_of(node.body)).order
+    )
 
 
 def _span(node: Node | Block) -> Span:

@@ -113,6 +113,23 @@ def source_text(span: Span) -> str:
     return text if len(text) <= _MAX_SOURCE else f"{text[: _MAX_SOURCE - 1]}…"
 
 
+def first_argument(call: str) -> str:
+    """Give the first argument of a call as it is written; nothing where the text is no call.
+
+    >>> first_argument("reduce(vec(i, j), add, 0)")
+    'vec(i, j)'
+    """
+    name, bracket, rest = call.partition("(")
+    if not bracket or not name.strip().isidentifier():
+        return ""
+    depth = 0
+    for place, character in enumerate(rest):
+        depth += (character in "([{") - (character in ")]}")
+        if depth < 0 or (depth == 0 and character == ","):
+            return rest[:place].strip()
+    return ""
+
+
 def line_of(span: Span) -> int | None:
     """Give the line of the source that a span begins on, counted from 1."""
     return None if span.end <= span.start else span.source.text.count("\n", 0, span.start) + 1

@@ -19,6 +19,7 @@ from tolcost.cost.count import Counts, Key, Status, Term, count
 from tolcost.cost.depth import Depth
 from tolcost.cost.span import Depths, depths
 from tolcost.cost.traffic import Traffic, traffic
+from tolcost.cost.walk import Regions, regions
 from tolcost.cost.weights import Weighed, Weights, load_weights, weigh
 from tolcost.diagnostics import Rejected
 
@@ -131,7 +132,8 @@ class Analysis:
 
 def analyze_program(program: Program, file: str = "") -> Analysis:
     """Bring together everything that is known about the cost of a program."""
-    counts = count(program)
+    found = regions(program)
+    counts = count(program, found)
     return Analysis(
         name=program.name,
         file=file,
@@ -139,8 +141,8 @@ def analyze_program(program: Program, file: str = "") -> Analysis:
         outputs=tuple(Tensor(out.name, out.node.type) for out in program.outputs),
         counts=counts,
         flops=weigh(counts, shipped("flops")).numerator,
-        traffic=traffic(program),
-        span=_depths(program),
+        traffic=traffic(program, found),
+        span=_depths(program, found),
         conditions=program.conditions,
         unproved=program.unproved,
         symbols=_symbols(program, counts),
@@ -167,10 +169,10 @@ def shipped(name: str) -> Weights:
     return load_weights(name)
 
 
-def _depths(program: Program) -> Depths | None:
+def _depths(program: Program, found: Regions) -> Depths | None:
     """Depth beside the counts: not knowing it is no reason to withhold them."""
     try:
-        return depths(program)
+        return depths(program, found)
     except Rejected:
         return None
 

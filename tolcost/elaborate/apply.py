@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from tolcost.algebra import Poly, const, coordinate
+from tolcost.algebra import Poly, const
 from tolcost.atoms.nodes import Lambda, Node, Part
 from tolcost.diagnostics import Span
 from tolcost.elaborate.context import Env, bind_data, fail
 from tolcost.elaborate.elements import element
 from tolcost.elaborate.folding import fold_static, integer_division
-from tolcost.elaborate.layout import build, grid, materialise
+from tolcost.elaborate.layout import grid, lay, materialise
 from tolcost.elaborate.lengths import unify
 from tolcost.elaborate.shapes import first, known, shape_of, shape_text, space_of
 from tolcost.elaborate.values import Data, Missing, Opaque, Pieces, Seq, Value, Vec, View, is_static
@@ -151,16 +151,10 @@ def _apply_elementwise(env: Env, name: str, args: tuple[Value, ...], span: Span)
             True,
             result_space(name, _domain(name, args)) if name != "/" else "Z",
         )
-    return Data(_build(env, name, args, shape, span))
-
-
-def _build(env: Env, name: str, args: tuple[Value, ...], shape: tuple[Poly, ...], span: Span) -> Node:
     bound = tuple(bind_data(env, a) for a in args)
-    coords = tuple(coordinate(f"i{n + 1}", d) for n, d in enumerate(shape))
-    scope = env.scope.inner()
-    inner = env.child(scope=scope)
-    result = _apply_numbers(inner, name, _at(inner, bound, coords, span), span)
-    return build(coords, shape, scope.block(materialise(inner, result, span)), span)
+    return lay(
+        env, shape, lambda here, at: _apply_numbers(here, name, _at(here, bound, at, span), span), span
+    )
 
 
 def _at(env: Env, args: tuple[Value, ...], at: tuple[Value, ...], span: Span) -> tuple[Value, ...]:

@@ -15,7 +15,7 @@ from tolcost.elaborate.context import Element, Env, Lazy, NeedsUnrolling, bind_d
 from tolcost.elaborate.elements import element
 from tolcost.elaborate.evaluate import evaluate, form
 from tolcost.elaborate.layout import _unrolled, build, grid, inside, materialise, own_place
-from tolcost.elaborate.shapes import first, known, shape_of, space_of
+from tolcost.elaborate.shapes import entry, first, known, shape_of, space_of
 from tolcost.elaborate.values import Data, Seq, Value, Vec, View, is_static
 from tolcost.syntax import tree
 
@@ -107,8 +107,8 @@ class Body:
             args: tuple[Lazy | Value, ...] = (item,)
             if arity(inner, function)[0] == 2:
                 args = (item, Vec((len(at),), at, loose=True))
-            return first(call_values(inner, function, args, self.span))
-        return first(evaluate(inner, self.expr))
+            return entry(call_values(inner, function, args, self.span))
+        return entry(evaluate(inner, self.expr))
 
 
 @form("map")

@@ -19,7 +19,6 @@ from tolcost.algebra import (
     Symbol,
     conj,
     const,
-    coordinate,
     disj,
     indicator,
     negate,
@@ -32,7 +31,7 @@ from tolcost.elaborate.context import Env, Impossible, Scope, bind_data, fail
 from tolcost.elaborate.elements import element
 from tolcost.elaborate.evaluate import evaluate, form
 from tolcost.elaborate.folding import as_number, truth
-from tolcost.elaborate.layout import build, grid, in_spaces, materialise
+from tolcost.elaborate.layout import grid, in_spaces, lay, materialise
 from tolcost.elaborate.lengths import decide, solve, unify
 from tolcost.elaborate.shapes import first, known, shape_of, shape_text
 from tolcost.elaborate.values import (
@@ -274,11 +273,7 @@ def choose_by_data(env: Env, condition: Value, then: Value, other: Value, span: 
             numbers,
             tuple(_choose_entry(env, bound, tuple(const(n) for n in at), span) for at in grid(numbers)),
         )
-    coords = tuple(coordinate(f"i{n + 1}", d) for n, d in enumerate(shape))
-    scope = env.scope.inner()
-    inner = env.child(scope=scope)
-    node = materialise(inner, _choose_entry(inner, bound, coords, span), span)
-    return Data(build(coords, shape, scope.block(node), span))
+    return lay(env, shape, lambda here, at: _choose_entry(here, bound, at, span), span)
 
 
 def _choose_entry(env: Env, values: tuple[Value, ...], at: tuple[Value, ...], span: Span) -> Value:

@@ -29,7 +29,7 @@ from tolcost.elaborate.elements import element
 from tolcost.elaborate.evaluate import evaluate, form
 from tolcost.elaborate.layout import build, component, grid, in_spaces, inside, materialise
 from tolcost.elaborate.lengths import facts_here, settle, unify
-from tolcost.elaborate.shapes import first, known, shape_of, shape_text, volume
+from tolcost.elaborate.shapes import entry, first, known, shape_of, shape_text, volume
 from tolcost.elaborate.values import Data, Opaque, Pieces, Seq, Value, Vec, View, is_static
 from tolcost.spaces import join_spaces
 from tolcost.syntax import tree
@@ -64,7 +64,7 @@ class Step:
         args: tuple[Lazy | Value, ...] = (accumulator, item)
         if low == 3:
             args = (accumulator, item, Vec((len(at),), at, loose=True))
-        return first(call_values(inner, function, args, self.span))
+        return entry(call_values(inner, function, args, self.span))
 
 
 @form("reduce")
@@ -76,7 +76,7 @@ def reduce_form(env: Env, expr: tree.Call) -> Value:
     over = bind_data(outer, first(evaluate(outer, expr.args[0])))
     if len(expr.args) == 2:
         fail("T0325", "`reduce` needs a value to start from", expr.span, hint="for a sum: reduce(t, add, 0)")
-    start = first(evaluate(outer, expr.args[2]))
+    start = entry(evaluate(outer, expr.args[2]))
     pattern = pattern_of(expr.args[3] if len(expr.args) == 4 else None)
     step = Step(outer, over, expr.args[1], pattern, expr.span)
     return fold_value(outer, step, bind_data(outer, start), shape_of(outer, over, expr.span))

@@ -32,7 +32,7 @@ from tolcost.elaborate.folding import truth
 from tolcost.elaborate.joining import join_values, reshape_value
 from tolcost.elaborate.layout import in_spaces, lay_out, materialise
 from tolcost.elaborate.lengths import decide, require, unify
-from tolcost.elaborate.shapes import first, known, shape_of, shape_text, space_of, volume
+from tolcost.elaborate.shapes import entry, first, known, shape_of, shape_text, space_of, volume
 from tolcost.elaborate.values import Data, Opaque, Pieces, Ratio, Seq, Spaces, Value, Vec, View, is_static
 from tolcost.spaces import SPACES, join_spaces, kind_of
 
@@ -229,7 +229,8 @@ def _tile(env: Env, args: tuple[Value, ...], span: Span) -> Value:
 
     def get(env: Env, at: tuple[Value, ...]) -> Value:
         pieces = [element(env, value, (*at, const(j)), span, checked=True) for j in range(1, size + 1)]
-        return Pieces(tuple(c for piece in pieces for c in _components(env, piece, span)))
+        found = tuple(c for piece in pieces for c in _components(env, piece, span))
+        return found[0] if len(found) == 1 else Pieces(found)
 
     return get(env, ()) if len(shape) == 1 else View(shape[:-1], get, is_static(value), space_of(value))
 
@@ -299,7 +300,7 @@ def _embed(env: Env, args: tuple[Value, ...], span: Span) -> Value:
 
 
 def _put(env: Env, args: tuple[Value, ...], span: Span) -> Value:
-    value, at, new = args[0], _vector(env, args[1], span), args[2]
+    value, at, new = args[0], _vector(env, args[1], span), entry(args[2])
     shape = shape_of(env, value, span)
     if len(at) > len(shape):
         fail("T0303", f"{len(at)} indices into a ToL of shape {shape_text(shape)}", span)
@@ -330,7 +331,13 @@ def _put_node(env: Env, value: Value, at: tuple[Value, ...], new: Value, span: S
     check_indices(env, at, shape, span)
     tol, item = materialise(env, value, span), materialise(env, new, span)
     rest = shape[len(at) :]
-    for x, y in zip(rest, item.type[0].shape, strict=False):
+    if len(rest) != len(item.type[0].shape):
+        fail(
+            "T0329",
+            f"what is put has shape {shape_text(item.type[0].shape)}, and replaces shape {shape_text(rest)}",
+            span,
+        )
+    for x, y in zip(rest, item.type[0].shape, strict=True):
         unify(env, x, y, "what is put has the shape of what it replaces", span)
     spaces = tuple(join_spaces(p.space, q.space) for p, q in zip(tol.type, item.type, strict=True))
     tol, item = in_spaces(tol, spaces), in_spaces(item, spaces)

@@ -26,6 +26,14 @@ from tolcost.spaces import join_spaces
 Shape = tuple[Poly, ...]
 
 
+def entry(value: Value) -> Value:
+    """A coordinate vector of one entry stands for the entry where a number is wanted."""
+    value = first(value)
+    if isinstance(value, Vec) and value.loose and value.shape == (1,):
+        return value.items[0]
+    return value
+
+
 def first(value: Value) -> Value:
     """An operator's several results stand for the first of them."""
     return value.items[0] if isinstance(value, Results) else value

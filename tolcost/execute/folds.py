@@ -31,27 +31,43 @@ MAX_ELEMENTS = 2**23
 """A reduction that needs more elements at a time is done in parts."""
 
 
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """A Build that is not made, because a fold reduces its members; and how often it counts."""
+
+    build: Build
+    times: int
+
+
 def fold(machine: Machine, node: Fold, start: Batch, grid: Grid, times: int) -> Batch:
     """Evaluate a Fold at every point of a grid."""
     first = in_spaces(start, node.accumulator.type)
-    if node not in machine.reductions:
-        machine.reductions[node] = recognise(node)
     reduction = machine.reductions[node]
     nested = len(machine.nest)
     machine.nest.extend(node.coords)
     try:
-        if reduction is not None and node not in machine.loops:
+        if reduction is not None:
             saved = machine.tally.snapshot()
             try:
-                return _reduced(machine, node, reduction, first, grid, times)
+                return _at_once(machine, node, reduction, first, grid, times)
             except NeedsLoop as need:
-                if need.symbols.isdisjoint(node.coords):
+                if need.symbols.isdisjoint(_coordinates(machine, node, reduction)):
                     raise
-                machine.loops[node] = need.symbols.intersection(node.coords)
+                machine.reductions[node] = None
                 machine.tally.restore(saved)
         return _stepped(machine, node, first, grid, times)
     finally:
         del machine.nest[nested:]
+
+
+def _coordinates(machine: Machine, node: Fold, reduction: Reduction) -> tuple[Symbol, ...]:
+    """Give the coordinates a reduction does at once, also those of a Build it looks through."""
+    deferred = _deferred(machine, reduction)
+    return node.coords if deferred is None else (*node.coords, *deferred.build.coords)
+
+
+def _deferred(machine: Machine, reduction: Reduction) -> Deferred | None:
+    return None if reduction.through is None else machine.deferred.get(reduction.through)
 
 
 # ---- step by step ----------------------------------------------------------------------------

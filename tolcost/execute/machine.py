@@ -42,11 +42,11 @@ from tolcost.execute.batch import Batch
 from tolcost.execute.builds import build
 from tolcost.execute.counts import Tally
 from tolcost.execute.dtypes import Array, convert, dtype_of
-from tolcost.execute.folds import fold
+from tolcost.execute.folds import Deferred, fold
 from tolcost.execute.functions import apply_function
 from tolcost.execute.grid import SINGLE, Grid, NeedsLoop, restrict
 from tolcost.execute.inputs import length_of
-from tolcost.execute.patterns import Reduction
+from tolcost.execute.patterns import Reduction, fusible, recognise
 from tolcost.execute.relays import count_relay
 from tolcost.execute.sites import rand_sites
 from tolcost.execute.special import uniform
@@ -80,6 +80,8 @@ class Machine:
         self.sites = rand_sites(program)
         self.schedules: dict[Block, Schedule] = {}
         self.reductions: dict[Fold, Reduction | None] = {}
+        self.fusible: dict[Schedule, frozenset[Var]] = {}
+        self.deferred: dict[Var, Deferred] = {}
         self.loops: dict[Build | Fold, frozenset[Symbol]] = {}
         self.steps_left = max_steps
 
@@ -108,8 +110,13 @@ class Machine:
         if self.steps_left < 0:
             raise Rejected(Diagnostic("T0340", "the run takes too many steps", hint="try smaller lengths"))
         values: list[Batch | None] = []
+        fusible = self.fused_in(plan)
         for step in plan.steps:
             args = [value for k in step.operands if (value := values[k]) is not None]
+            if step.binds and step.binds[0] in fusible and isinstance(step.node, Build):
+                self.deferred[step.binds[0]] = Deferred(step.node, times * step.times)
+                values.append(Batch((), grid.depth))
+                continue
             value = self.evaluate(step.node, args, grid, times * step.times)
             for var in step.binds:
                 self.vars[var] = value
@@ -117,6 +124,16 @@ class Machine:
             for k in step.done:
                 values[k] = None
         return [value for k in plan.roots if (value := values[k]) is not None]
+
+    def fused_in(self, plan: Schedule) -> frozenset[Var]:
+        """Give the variables of a schedule that a fold can reduce without making them."""
+        found = self.fusible.get(plan)
+        if found is None:
+            for step in plan.steps:
+                if isinstance(step.node, Fold) and step.node not in self.reductions:
+                    self.reductions[step.node] = recognise(step.node)
+            found = self.fusible[plan] = fusible(plan, self.reductions)
+        return found
 
     # ---- nodes -----------------------------------------------------------------------------
 

@@ -7,11 +7,13 @@ otherwise leaves the accumulator alone.  If f adds and e is a product, it is a c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
-from tolcost.algebra import Cond
-from tolcost.atoms.nodes import Block, Fold, Lambda, Node, Ref, Select, Var
-from tolcost.atoms.walk import Schedule, blocks, operands, schedule
+from tolcost.algebra import Cond, Poly
+from tolcost.atoms.nodes import Block, Build, Fold, Lambda, Member, Node, Ref, Select, Var
+from tolcost.atoms.walk import Schedule, inner_nodes, schedule
 from tolcost.elementary import FUNCTIONS
 from tolcost.spaces import kind_of
 
@@ -24,7 +26,7 @@ class Reduction:
 
     ``outside`` are the bindings made at every point.  Where the guard holds (or does not, if
     not ``on_true``), ``inside`` gives e, or the two factors of e if ``product`` is the
-    multiplication that makes it.
+    multiplication that makes it.  ``through`` is the variable whose members e is, if it is.
     """
 
     step: Lambda
@@ -33,6 +35,7 @@ class Reduction:
     on_true: bool
     inside: Schedule
     product: Lambda | None
+    through: Var | None
 
 
 def recognise(fold: Fold) -> Reduction | None:
@@ -52,9 +55,18 @@ def recognise(fold: Fold) -> Reduction | None:
     needed = [*(node for _, node in (*outer, *block.bindings)), element]
     if _mentions(needed, fold.accumulator):
         return None
-    product = _product(element, block.result)
+    product = product_of(element, block.result)
     inside = schedule(block.bindings, product.args if product is not None else (element,))
-    return Reduction(block.result, schedule(outer, ()), condition, on_true, inside, product)
+    through = _through(element, fold) if condition is None and not block.bindings else None
+    return Reduction(block.result, schedule(outer, ()), condition, on_true, inside, product, through)
+
+
+def through_build(reduction: Reduction, build: Build) -> Reduction:
+    """Give the reduction of a Build's members as they are computed, without making the Build."""
+    element = build.body.result
+    product = product_of(element, reduction.step)
+    inside = schedule(build.body.bindings, product.args if product is not None else (element,))
+    return replace(reduction, inside=inside, product=product, through=None)
 
 
 def _guarded_step(body: Block, accumulator: Var) -> tuple[Cond | None, bool, Block] | None:
@@ -92,7 +104,8 @@ def _element(step: Lambda, accumulator: Var) -> Node | None:
     return left if _is_accumulator(right, accumulator) else None
 
 
-def _product(element: Node, step: Lambda) -> Lambda | None:
+def product_of(element: Node, step: Lambda) -> Lambda | None:
+    """Give the multiplication whose products a fold adds up directly."""
     if step.function != "add" or not isinstance(element, Lambda) or element.function != "mul":
         return None
     return element if element.space == element.type[0].space == step.space else None
@@ -100,17 +113,44 @@ def _product(element: Node, step: Lambda) -> Lambda | None:
 
 def _mentions(roots: list[Node], var: Var) -> bool:
     """Look for a variable in nodes and everything inside them."""
-    seen: set[Node] = set()
-    pending = list(roots)
-    while pending:
-        node = pending.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if _is_accumulator(node, var):
-            return True
-        pending.extend(operands(node))
-        for block in blocks(node):
-            pending.extend(inner for _, inner in block.bindings)
-            pending.append(block.result)
-    return False
+    return any(_is_accumulator(node, var) for node in inner_nodes(roots))
+
+
+def _through(element: Node, fold: Fold) -> Var | None:
+    """Give the variable whose members, just as they come, are what a fold reduces."""
+    if not isinstance(element, Member) or not isinstance(element.tol, Ref):
+        return None
+    own = tuple(Poly({(symbol,): 1}) for symbol in fold.coords)
+    same = len(element.at) == len(own) and all(
+        isinstance(index, Poly) and index == coord for index, coord in zip(element.at, own, strict=True)
+    )
+    return element.tol.var if same else None
+
+
+def fusible(plan: Schedule, reductions: Mapping[Fold, Reduction | None]) -> frozenset[Var]:
+    """Find named Builds of numerics whose only use is to be reduced by a fold of the same block.
+
+    They need not be made: the fold can reduce their members as they are computed.
+    """
+    built = {
+        step.binds[0]: step.node
+        for step in plan.steps
+        if len(step.binds) == 1 and isinstance(step.node, Build) and numeric_body(step.node)
+    }
+    if not built:
+        return frozenset()
+    folds = [step.node for step in plan.steps if isinstance(step.node, Fold)]
+    wanted = {
+        reduction.through: fold
+        for fold in folds
+        if (reduction := reductions[fold]) is not None and reduction.through in built
+    }
+    uses = Counter(node.var for node in inner_nodes(step.node for step in plan.steps) if isinstance(node, Ref))
+    return frozenset(
+        var for var, fold in wanted.items() if uses[var] == 1 and built[var].extents == fold.extents
+    )
+
+
+def numeric_body(build: Build) -> bool:
+    """Tell whether the members of a Build are numerics."""
+    return len(build.type) == 1 and len(build.type[0].shape) == len(build.coords) > 0
