@@ -16,10 +16,8 @@ def test_sum_equals_adding_up(data: st.DataObject) -> None:
     names: dict[str, Poly] = {"n": length("n", low), "m": length("m", low)}
     over: list[tuple[object, Poly, Poly]] = []
     for letter in "ijk"[: data.draw(st.integers(1, 3))]:
-        linear = trees(list(names), leaves=2)
         lo = as_poly(1) if data.draw(st.booleans()) else _linear(data, names)
         hi = data.draw(st.sampled_from(list(names.values()))) if data.draw(st.booleans()) else _linear(data, names)
-        del linear
         names[letter] = coordinate(letter, hi, lo)
         over.append((the_symbol(names[letter]), lo, hi))
     body = build(data.draw(trees(list(names), leaves=4)), names)

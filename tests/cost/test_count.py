@@ -23,9 +23,10 @@ from tests.cost.programs import (
     program,
     ref,
     select,
+    tensor,
 )
 from tolcost.algebra import Symbol, coordinate, evaluate, ge, to_text
-from tolcost.atoms.nodes import Node, Program, Var
+from tolcost.atoms.nodes import Node, Program, Put, Var
 from tolcost.cost import Counts, count
 from tolcost.cost.formulas import line_of
 
@@ -169,6 +170,21 @@ def test_a_product_bound_by_a_name_is_a_mac():
     i = coordinate("i", n)
     body = block(apply("add", ref(acc), ref(name)), (name, product))
     assert count(program(fold([i], [n], acc, number(0), body))).macs == n
+
+
+def test_members_of_an_accumulator_add_up_too():
+    i, j = coordinate("i", n), coordinate("j", m)
+    acc = Var("acc", tensor("R", m))
+    start = build([coordinate("u", m)], [m], number(0))
+    product = apply("mul", member(X, i), number(2))
+    added = apply("add", member(ref(acc), j), product)
+    everywhere = build([j], [m], added)
+    assert count(program(fold([i], [n], acc, start, everywhere))).macs == n * m
+    one = apply("add", member(ref(acc), m), product)
+    put = Put(ref(acc), (m,), one, acc.type)
+    assert count(program(fold([i], [n], acc, start, put))).macs == n
+    elsewhere = Put(ref(acc), (m,), apply("add", product, number(1)), acc.type)
+    assert count(program(fold([i], [n], acc, start, elsewhere))).macs == 0
 
 
 def test_deep_nesting_needs_no_stack():

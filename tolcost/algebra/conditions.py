@@ -95,15 +95,21 @@ def _tightened(p: Poly) -> Poly:
 
 
 def _without_clip(p: Poly) -> Poly:
-    """Rewrite ``relu(a) + r >= 0`` as ``a + r >= 0`` where r < 0, and the same with a minus."""
+    """Rewrite ``relu(a) + r >= 0`` as ``a + r >= 0`` where r < 0, and the same with a minus.
+
+    The clip of ``-a`` is the clip of a less a, so either may be the one that can go.
+    """
     clips = [(g, coef) for mono, coef in p.terms.items() for g in mono if isinstance(g, Relu)]
     if len(clips) != 1 or (clips[0][0],) not in p.terms:
         return p
     clip, coef = clips[0]
-    rest = p - scale(atom(clip), coef)
-    low, high = numerator_range(rest)
-    needed = high is not None and high < 0 if coef > 0 else low is not None and low >= 0
-    return _tightened(rest + scale(clip.p, coef)) if needed else p
+    idle = p - scale(atom(clip), coef)
+    active = idle + scale(clip.p, coef)
+    for one, other in ((idle, active), (active, idle)):
+        low, high = numerator_range(one)
+        if (high is not None and high < 0) if coef > 0 else (low is not None and low >= 0):
+            return _tightened(other)
+    return p
 
 
 def _without_floor(p: Poly) -> Poly:

@@ -54,12 +54,16 @@ def factored(p: Poly) -> Factored:
         found[factor] = found.get(factor, 0) + 1
     if rest != 1:
         found[rest] = found.get(rest, 0) + 1
-    return Factored(number, p.den, shared, tuple(sorted(found.items(), key=lambda fp: fp[0].key)))
+    return Factored(number, p.den, shared, tuple(sorted(found.items(), key=lambda fp: _reading_key(fp[0]))))
 
 
 def display_order(p: Poly) -> list[Monomial]:
     """Sort terms for reading: high degree first, then by name."""
     return sorted(p.terms, key=lambda mono: (-len(mono), tuple(g.key for g in mono)))
+
+
+def _reading_key(p: Poly) -> list[tuple[int, tuple[object, ...], int]]:
+    return [(-len(mono), tuple(g.key for g in mono), p.terms[mono]) for mono in display_order(p)]
 
 
 def leading_sign(p: Poly) -> int:

@@ -122,7 +122,7 @@ def _multipliers(goal: Poly, fact: Poly) -> list[Poly]:
             continue
         for other, against in fact.terms.items():
             left = _quotient(mono, other) if against < 0 and len(other) <= len(mono) else None
-            if left is not None and (other or not mono):
+            if left is not None:
                 found[poly({left: -coef * fact.den}, -against * goal.den)] = None
     return list(found)
 
@@ -230,7 +230,14 @@ def _by_floors(goal: Poly, known: Known, fuel: Fuel, uses: int) -> bool:
         relaxed = _relaxed(goal, floor)
         if relaxed is not None:
             return above(relaxed, known, fuel, uses)
-    return False
+    definitions = tuple(fact for floor in floors for fact in _definition(floor) if fact not in known)
+    return _by_known(goal, definitions + known, fuel, uses) if definitions else False
+
+
+def _definition(floor: Floor) -> Known:
+    """What is at least 0 by the meaning of a floor: the remainder, and its distance to the divisor."""
+    rest = floor.p - multiply(floor.q, atom(floor))
+    return rest, floor.q - 1 - rest
 
 
 def _paired(goal: Poly, floors: list[Floor]) -> Poly | None:

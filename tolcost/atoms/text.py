@@ -9,11 +9,11 @@ it stands for its text and counts wherever it is used.  Written with the signs o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from tolcost.algebra import Cond, Poly, Symbol, cond_text, display_names, symbols_of_cond, to_text
+from tolcost.algebra import Poly, Symbol, cond_text, display_names, to_text
 from tolcost.algebra.text import quoted
 from tolcost.atoms.nodes import (
     Block,
@@ -42,7 +42,8 @@ from tolcost.atoms.nodes import (
     Var,
     Where,
 )
-from tolcost.atoms.walk import Schedule, Step, blocks, operands, schedule, schedule_block
+from tolcost.atoms.symbols import program_symbols
+from tolcost.atoms.walk import Schedule, Step, blocks, schedule, schedule_block
 
 WIDTH = 100
 """A part of a line longer than this becomes a line of its own."""
@@ -50,7 +51,7 @@ WIDTH = 100
 
 def program_text(program: Program) -> str:
     """Write a program as text."""
-    writer = _Writer(display_names(_all_symbols(program)))
+    writer = _Writer(display_names(program_symbols(program)))
     lines = writer.lines
     lines.append(f"program {program.name}")
     lines.extend(f"  {quoted(needed.name)}: {writer.type(needed.type)}" for needed in program.inputs)
@@ -227,63 +228,3 @@ class _Writer:
 def _mark(charge: str) -> str:
     """Mark functions that are not applied to data."""
     return {"data": "", "index": "ᵢ", "static": "₀"}[charge]
-
-
-def _all_symbols(program: Program) -> set[Symbol]:
-    """Collect every symbol a program mentions, so that each can have a name of its own."""
-    found: set[Symbol] = set(program.symbols)
-    for condition in program.conditions:
-        found.update(symbols_of_cond(condition.condition))
-    for needed in program.inputs:
-        found.update(_type_symbols(needed.type))
-    seen: set[Node] = set()
-    pending: list[Node] = [node for _, node in program.bindings]
-    pending.extend(output.node for output in program.outputs)
-    while pending:
-        node = pending.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        found.update(_own_symbols(node))
-        pending.extend(operands(node))
-        for block in blocks(node):
-            pending.extend(inner for _, inner in block.bindings)
-            pending.append(block.result)
-    return found
-
-
-def _own_symbols(node: Node) -> Iterable[Symbol]:
-    yield from _type_symbols(node.type)
-    match node:
-        case Number(value=value):
-            yield from _constant_symbols(value)
-        case Table(values=values):
-            for value in values:
-                yield from _constant_symbols(value)
-        case Member(at=at) | Put(at=at):
-            for index in at:
-                if isinstance(index, Poly):
-                    yield from index.free
-        case Build(coords=coords, extents=extents) | Fold(coords=coords, extents=extents):
-            yield from coords
-            for extent in extents:
-                yield from extent.free
-        case Select(condition=condition) if isinstance(condition, Cond):
-            yield from symbols_of_cond(condition)
-        case Filter(length=length):
-            yield length
-        case _:
-            pass
-
-
-def _constant_symbols(value: Constant) -> Iterable[Symbol]:
-    if isinstance(value, Poly):
-        yield from value.free
-    elif isinstance(value, Cond):
-        yield from symbols_of_cond(value)
-
-
-def _type_symbols(types: Type) -> Iterable[Symbol]:
-    for part in types:
-        for length in part.shape:
-            yield from length.free

@@ -186,7 +186,7 @@ class _Explainer:
         """Give what one visit of a block costs: as one leaf where its result says what it is."""
         result = block.result
         if self._named(block) and isinstance(result, _SPOKEN) and self.costs(result):
-            return Eops(self._text(result), block)
+            return Eops(source_text(_span(result)) or self._text(result), block)
         return _plus((*self._named(block), *self._parts(result)))
 
     def _named(self, block: Block) -> tuple[Formula, ...]:

@@ -193,3 +193,11 @@ def spread(env: Env, value: Value, span: Span) -> tuple[Value, ...]:
         return value.items
     bound = bind_data(env, value)
     return tuple(element(env, bound, (const(n),), span, checked=True) for (n,) in grid(numbers))
+
+
+def integers(env: Env, value: Value, span: Span) -> tuple[Poly, ...]:
+    """The entries of a vector, all of them integers known while compiling."""
+    found = spread(env, value, span)
+    if not all(isinstance(e, Poly) for e in found):
+        fail("T0310", "these must be integers known while compiling", span)
+    return tuple(e for e in found if isinstance(e, Poly))

@@ -7,17 +7,17 @@ do the primitives and the special forms.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from tolcost.diagnostics import Span
-from tolcost.elaborate.context import Env
+from tolcost.elaborate.context import Env, fail
+from tolcost.elaborate.shapes import first
 from tolcost.elaborate.values import Value
 from tolcost.syntax import tree
 
 Rule = Callable[[Env, Any], Value]
 Form = Callable[[Env, tree.Call], Value]
 Primitive = Callable[[Env, tuple[Value, ...], Span], Value]
-_F = TypeVar("_F", Rule, Form)
 
 RULES: dict[type, Rule] = {}
 """How to evaluate each kind of expression."""
@@ -51,5 +51,21 @@ def form(name: str) -> Callable[[Form], Form]:
     def register(rule: Form) -> Form:
         FORMS[name] = rule
         return rule
+
+    return register
+
+
+def primitive(name: str, low: int, high: int) -> Callable[[Primitive], Primitive]:
+    """Register a primitive that takes ``low`` to ``high`` arguments."""
+
+    def register(run: Primitive) -> Primitive:
+        def checked(env: Env, args: tuple[Value, ...], span: Span) -> Value:
+            if not low <= len(args) <= high:
+                takes = str(low) if low == high else f"{low} to {high}"
+                fail("T0203", f"`{name}` takes {takes} argument{'s' * (high != 1)}, not {len(args)}", span)
+            return run(env, tuple(first(a) for a in args), span)
+
+        PRIMITIVES[name] = checked
+        return run
 
     return register

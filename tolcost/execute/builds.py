@@ -58,8 +58,13 @@ def _count(machine: Machine, node: Build, value: Batch, grid: Grid, times: int) 
         return
     if any(len(part.shape) > rank for part in node.type):
         machine.relay(node.type, value, grid, times)
-        return
-    _, join, embed = count_relay(Part(node.extents, ""), value.own()[:rank], grid, machine.env)
+    else:
+        count_assembly(machine, node, value.own()[:rank], grid, times)
+
+
+def count_assembly(machine: Machine, node: Build, sizes: Sequence[int], grid: Grid, times: int) -> None:
+    """Count putting numerics together, where ``sizes`` are the largest extents."""
+    _, join, embed = count_relay(Part(node.extents, ""), sizes, grid, machine.env)
     machine.tally.atoms["join"] += join * times
     machine.tally.atoms["embed"] += embed * times
 

@@ -7,19 +7,23 @@ grid around it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tolcost.algebra import Poly, Symbol
-from tolcost.atoms.nodes import Fold
+from tolcost.atoms.nodes import Build, Fold
 from tolcost.execute.batch import Batch, choose, in_spaces, spread
+from tolcost.execute.builds import build as make_build
+from tolcost.execute.builds import count_assembly
 from tolcost.execute.dtypes import Array
 from tolcost.execute.footprint import footprint
 from tolcost.execute.functions import apply_function
 from tolcost.execute.grid import Grid, NeedsLoop, extend, largest, restrict, split
-from tolcost.execute.patterns import Reduction, recognise
+from tolcost.execute.patterns import Reduction, through_build
 from tolcost.execute.reduce import combine, contract, identity, reduce_axes
 from tolcost.execute.statics import cond_on_grid, poly_on_grid
 from tolcost.execute.values import Piece, first_fault, tidy
@@ -40,34 +44,77 @@ class Deferred:
 
 
 def fold(machine: Machine, node: Fold, start: Batch, grid: Grid, times: int) -> Batch:
-    """Evaluate a Fold at every point of a grid."""
+    """Evaluate a Fold at every point of a grid: the fastest way that works."""
     first = in_spaces(start, node.accumulator.type)
     reduction = machine.reductions[node]
-    nested = len(machine.nest)
-    machine.nest.extend(node.coords)
-    try:
-        if reduction is not None:
-            saved = machine.tally.snapshot()
-            try:
-                return _at_once(machine, node, reduction, first, grid, times)
-            except NeedsLoop as need:
-                if need.symbols.isdisjoint(_coordinates(machine, node, reduction)):
-                    raise
-                machine.reductions[node] = None
-                machine.tally.restore(saved)
+    if reduction is not None and reduction.through in machine.deferred:
+        found = _through(machine, reduction, first, grid, times)
+        if found is not None:
+            return found
+    if reduction is not None:
+        task = _Task(reduction, node.coords, node.extents, times, times)
+        found = _attempt(machine, task, first, grid)
+        if found is not None:
+            return found
+        machine.reductions[node] = None
+    with nested(machine, node.coords):
         return _stepped(machine, node, first, grid, times)
+
+
+@contextmanager
+def nested(machine: Machine, coords: tuple[Symbol, ...]) -> Iterator[None]:
+    """Note that some coordinates are around what is evaluated."""
+    depth = len(machine.nest)
+    machine.nest.extend(coords)
+    try:
+        yield
     finally:
-        del machine.nest[nested:]
+        del machine.nest[depth:]
 
 
-def _coordinates(machine: Machine, node: Fold, reduction: Reduction) -> tuple[Symbol, ...]:
-    """Give the coordinates a reduction does at once, also those of a Build it looks through."""
-    deferred = _deferred(machine, reduction)
-    return node.coords if deferred is None else (*node.coords, *deferred.build.coords)
+def _through(machine: Machine, reduction: Reduction, start: Batch, grid: Grid, times: int) -> Batch | None:
+    """Reduce the members of a Build that was put off; make it after all if that cannot be."""
+    assert reduction.through is not None
+    deferred = machine.deferred.pop(reduction.through)
+    build = deferred.build
+    looking = through_build(reduction, build)
+    task = _Task(looking, build.coords, build.extents, times, deferred.times, members=True)
+    found = _attempt(machine, task, start, grid)
+    if found is None:
+        machine.unfusible.add(reduction.through)
+        machine.vars[reduction.through] = make_build(machine, build, grid, deferred.times)
+        return None
+    sizes = [largest(poly_on_grid(extent, grid, machine.env), grid) for extent in build.extents]
+    count_assembly(machine, build, sizes, grid, deferred.times)
+    return found
 
 
-def _deferred(machine: Machine, reduction: Reduction) -> Deferred | None:
-    return None if reduction.through is None else machine.deferred.get(reduction.through)
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """A reduction, the coordinates it runs over, and how often its step and its element count.
+
+    ``members``: every step reads its element as a member of a Build.
+    """
+
+    reduction: Reduction
+    coords: tuple[Symbol, ...]
+    extents: tuple[Poly, ...]
+    step_times: int
+    element_times: int
+    members: bool = False
+
+
+def _attempt(machine: Machine, task: _Task, start: Batch, grid: Grid) -> Batch | None:
+    """Reduce at once; ``None`` if something inside needs the coordinates one by one."""
+    saved = machine.tally.snapshot()
+    try:
+        with nested(machine, task.coords):
+            return _reduced(machine, task, start, grid)
+    except NeedsLoop as need:
+        if need.symbols.isdisjoint(task.coords):
+            raise
+        machine.tally.restore(saved)
+        return None
 
 
 # ---- step by step ----------------------------------------------------------------------------
@@ -105,20 +152,18 @@ def _steps(
 # ---- at once ---------------------------------------------------------------------------------
 
 
-def _reduced(
-    machine: Machine, node: Fold, reduction: Reduction, start: Batch, grid: Grid, times: int
-) -> Batch:
+def _reduced(machine: Machine, task: _Task, start: Batch, grid: Grid) -> Batch:
     wide = grid
-    for symbol, extent in zip(node.coords, node.extents, strict=True):
+    for symbol, extent in zip(task.coords, task.extents, strict=True):
         wide = extend(wide, symbol, poly_on_grid(extent, wide, machine.env))
         if wide.points == 0:
             return start
+    step = task.reduction.step
     accumulator = start.pieces[0]
-    for part in split(wide, grid.depth, _limit(machine, reduction, wide))[1]:
-        found = _partial(machine, reduction, part, grid, times) if part.points else None
+    for part in split(wide, grid.depth, _limit(machine, task.reduction, wide))[1]:
+        found = _partial(machine, task, part, grid) if part.points else None
         if found is not None:
-            space = reduction.step.space
-            data = combine(reduction.step.function, space, accumulator.data, found.data)
+            data = combine(step.function, step.space, accumulator.data, found.data)
             accumulator = Piece(data, first_fault([accumulator.fault, found.fault]))
     return Batch((accumulator,), grid.depth)
 
@@ -131,21 +176,23 @@ def _limit(machine: Machine, reduction: Reduction, wide: Grid) -> int:
     return max(1, MAX_ELEMENTS * wide.size // needed)
 
 
-def _partial(machine: Machine, reduction: Reduction, part: Grid, grid: Grid, times: int) -> Piece | None:
+def _partial(machine: Machine, task: _Task, part: Grid, grid: Grid) -> Piece | None:
     """Reduce over the points of a part; ``None`` if its guard holds nowhere."""
-    machine.follow(reduction.outside, part, times)
-    inner = _guarded(machine, reduction, part)
+    step, product = task.reduction.step, task.reduction.product
+    machine.follow(task.reduction.outside, part, task.element_times)
+    inner = _guarded(machine, task.reduction, part)
     if inner.points == 0:
         return None
-    step, product = reduction.step, reduction.product
-    values = machine.follow(reduction.inside, inner, times)
-    machine.tally.apply(step.function, step.space, step.charge, times * inner.points)
+    values = machine.follow(task.reduction.inside, inner, task.element_times)
+    machine.tally.apply(step.function, step.space, step.charge, task.step_times * inner.points)
+    if task.members:
+        machine.tally.atoms["member"] += task.step_times * inner.points
     over = range(grid.depth, part.depth)
     complete = inner.points == grid.points * prod(part.axes[k].size for k in over)
     mask = None if complete else inner.mask
     if product is None:
         return _total(step.function, step.space, values[-1].pieces[0], mask, part, grid)
-    machine.tally.apply("mul", product.space, product.charge, times * inner.points)
+    machine.tally.apply("mul", product.space, product.charge, task.element_times * inner.points)
     left, right = values[-2].pieces[0], values[-1].pieces[0]
     return _sum_of_products(step.space, left, right, mask, part, grid)
 
@@ -191,9 +238,17 @@ def _sum_of_products(
         data = apply_function("mul", space, space, [left.data, right.data])
         return _total("add", space, Piece(data, first_fault([left.fault, right.fault])), mask, part, grid)
     sizes = [axis.size for axis in part.axes]
-    masked = left.data if mask is None else np.where(mask, left.data, left.data.dtype.type(0))
-    total = contract(masked, right.data, space, sizes, frozenset(range(grid.depth, part.depth)))
+    a, b = (left.data, right.data) if mask is None else _masked(left.data, right.data, mask)
+    total = contract(a, b, space, sizes, frozenset(range(grid.depth, part.depth)))
     return Piece(_without(total, grid.depth))
+
+
+def _masked(left: Array, right: Array, mask: Array) -> tuple[Array, Array]:
+    """Put 0 for one factor where a point is not there: the factor that grows less by it."""
+    growth = [prod(np.broadcast_shapes(x.shape, mask.shape)) / x.size for x in (left, right)]
+    if growth[0] <= growth[1]:
+        return np.where(mask, left, left.dtype.type(0)), right
+    return left, np.where(mask, right, right.dtype.type(0))
 
 
 def _is_finite(data: Array) -> bool:

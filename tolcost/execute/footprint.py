@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
-from tolcost.algebra import Cond, Poly, symbols_of_cond
-from tolcost.atoms.nodes import Member, Node, Number, Put, Ref, Table
-from tolcost.atoms.walk import Schedule, blocks
+from tolcost.atoms.nodes import Node, Ref
+from tolcost.atoms.symbols import own_symbols
+from tolcost.atoms.walk import Schedule, blocks, inner_nodes
 from tolcost.execute.grid import Grid
 
 if TYPE_CHECKING:
@@ -34,27 +34,20 @@ def footprint(machine: Machine, plan: Schedule, grid: Grid) -> int:
 def _own_places(
     machine: Machine, node: Node, bound: dict[object, frozenset[int]], grid: Grid
 ) -> frozenset[int]:
-    """Give the axes a node varies along by itself; what contains blocks may vary along all."""
-    if blocks(node):
-        return frozenset(range(grid.depth))
-    match node:
-        case Ref(var=var):
-            return bound[var] if var in bound else _places_of_value(machine, node)
-        case Number(value=Poly() as value):
-            return _places_of(value, grid)
-        case Number(value=value):
-            known = symbols_of_cond(value) if isinstance(value, Cond) else frozenset()
-            return frozenset(grid.places[symbol] for symbol in known if symbol in grid.places)
-        case Table():
-            return frozenset(range(grid.depth))
-        case Member(at=at) | Put(at=at):
-            return frozenset().union(*(_places_of(index, grid) for index in at if isinstance(index, Poly)))
-        case _:
-            return frozenset()
-
-
-def _places_of(p: Poly, grid: Grid) -> frozenset[int]:
-    return frozenset(grid.places[symbol] for symbol in p.free if symbol in grid.places)
+    """Give the axes a node varies along by itself, or through the blocks inside it."""
+    inside = (
+        inner
+        for block in blocks(node)
+        for inner in inner_nodes([*(b for _, b in block.bindings), block.result])
+    )
+    found = frozenset(grid.places[symbol] for symbol in own_symbols(node) if symbol in grid.places)
+    if isinstance(node, Ref):
+        found |= bound[node.var] if node.var in bound else _places_of_value(machine, node)
+    for inner in inside:
+        found |= frozenset(grid.places[symbol] for symbol in own_symbols(inner) if symbol in grid.places)
+        if isinstance(inner, Ref) and (inner.var in bound or inner.var in machine.vars):
+            found |= bound.get(inner.var) or _places_of_value(machine, inner)
+    return found
 
 
 def _places_of_value(machine: Machine, node: Ref) -> frozenset[int]:

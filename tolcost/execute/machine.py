@@ -82,6 +82,7 @@ class Machine:
         self.reductions: dict[Fold, Reduction | None] = {}
         self.fusible: dict[Schedule, frozenset[Var]] = {}
         self.deferred: dict[Var, Deferred] = {}
+        self.unfusible: set[Var] = set()
         self.loops: dict[Build | Fold, frozenset[Symbol]] = {}
         self.steps_left = max_steps
 
@@ -133,7 +134,7 @@ class Machine:
                 if isinstance(step.node, Fold) and step.node not in self.reductions:
                     self.reductions[step.node] = recognise(step.node)
             found = self.fusible[plan] = fusible(plan, self.reductions)
-        return found
+        return found - self.unfusible if self.unfusible else found
 
     # ---- nodes -----------------------------------------------------------------------------
 

@@ -145,7 +145,9 @@ def fusible(plan: Schedule, reductions: Mapping[Fold, Reduction | None]) -> froz
         for fold in folds
         if (reduction := reductions[fold]) is not None and reduction.through in built
     }
-    uses = Counter(node.var for node in inner_nodes(step.node for step in plan.steps) if isinstance(node, Ref))
+    uses = Counter(
+        node.var for node in inner_nodes(step.node for step in plan.steps) if isinstance(node, Ref)
+    )
     return frozenset(
         var for var, fold in wanted.items() if uses[var] == 1 and built[var].extents == fold.extents
     )

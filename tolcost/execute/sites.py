@@ -2,28 +2,12 @@
 
 from __future__ import annotations
 
-from tolcost.atoms.nodes import Block, Lambda, Node, Program
-from tolcost.atoms.walk import blocks, operands
+from tolcost.atoms.nodes import Lambda, Program
+from tolcost.atoms.walk import inner_nodes
 
 
 def rand_sites(program: Program) -> dict[Lambda, int]:
     """Give every call of ``rand`` a number that depends only on its place in the program."""
-    sites: dict[Lambda, int] = {}
-    seen: set[Node] = set()
-    pending = [node for _, node in program.bindings]
-    pending.extend(output.node for output in program.outputs)
-    pending.reverse()
-    while pending:
-        node = pending.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if isinstance(node, Lambda) and node.function == "rand":
-            sites[node] = len(sites) + 1
-        inside = [child for block in blocks(node) for child in _block_nodes(block)]
-        pending.extend(reversed([*operands(node), *inside]))
-    return sites
-
-
-def _block_nodes(block: Block) -> tuple[Node, ...]:
-    return (*(node for _, node in block.bindings), block.result)
+    roots = [*(node for _, node in program.bindings), *(output.node for output in program.outputs)]
+    calls = (node for node in inner_nodes(roots) if isinstance(node, Lambda) and node.function == "rand")
+    return {node: number for number, node in enumerate(calls, 1)}

@@ -1,7 +1,7 @@
 """What can stand in a report: closed forms and numbers, at a point, as text and as LaTeX.
 
-A form is exact.  A quotient is shown in lowest terms, as far as factors are easily seen; it is
-never turned into a decimal fraction that would not be it.
+A form is exact.  A quotient is shown in lowest terms, as far as factors are easily seen, and a
+number as a decimal only where that is all of it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from fractions import Fraction
-from math import gcd
 from typing import TypeAlias
 
 from tolcost.algebra import (
@@ -35,6 +34,7 @@ Form: TypeAlias = Poly | Depth | Ratio | Weighed | int | Fraction
 Values: TypeAlias = Mapping[Symbol, int]
 
 _MOST_BITS = 12_000
+_MOST_PLACES = 9
 _SUM = re.compile(r" [+-] |/")
 _WORD = re.compile(r"[A-Za-z0-9_]+\Z")
 
@@ -83,15 +83,16 @@ def text_of(form: Form, grouped: bool = False) -> str:
 
     >>> from tolcost.algebra import length
     >>> n = length("n")
-    >>> text_of(Ratio(8 * n * n, 4 * n * n + 4 * n)), text_of(Fraction(64, 3)), text_of(10**6, grouped=True)
-    ('2*n/(n + 1)', '64/3', '1,000,000')
+    >>> text_of(Ratio(8 * n * n, 4 * n * n + 4 * n)), text_of(10**6, grouped=True)
+    ('2*n/(n + 1)', '1,000,000')
+    >>> text_of(Fraction(64, 3)), text_of(Fraction(-37, 10))
+    ('64/3', '-3.7')
     """
     match form:
         case int():
             return _digits(form, grouped)
-        case Fraction(numerator=top, denominator=bottom):
-            whole = _digits(top, grouped)
-            return whole if bottom == 1 else f"{whole}/{_digits(bottom, grouped)}"
+        case Fraction():
+            return _fraction(form, grouped)
         case Poly():
             known = form.constant
             return to_text(form) if known is None else _digits(known, grouped)
@@ -163,23 +164,14 @@ def _rest(split: Factored, shared: Counter[object], common: Counter[Poly]) -> Po
     return product_of((*(atom(g) ** times for g, times in generators.items()), *powers))
 
 
-def exact_decimal(value: int | Fraction) -> str:
-    """Give a number as the decimal it is, or as a quotient where no decimal is exact.
-
-    >>> exact_decimal(Fraction(37, 10)), exact_decimal(Fraction(1, 3)), exact_decimal(Fraction(4, 2))
-    ('3.7', '1/3', '2')
-    """
-    value = Fraction(value)
-    places = 0
-    while 10**places % value.denominator:
-        places += 1
-        if places > 60 or gcd(value.denominator, 10) == 1:
-            return text_of(value)
-    digits = _digits(abs(value.numerator) * 10**places // value.denominator, grouped=False)
-    if not places:
-        return ("-" if value < 0 else "") + digits
-    digits = digits.rjust(places + 1, "0")
-    return f"{'-' if value < 0 else ''}{digits[:-places]}.{digits[-places:]}"
+def _fraction(value: Fraction, grouped: bool) -> str:
+    """Write a number as the decimal it is, or as a quotient where no short decimal is exact."""
+    places = next((n for n in range(_MOST_PLACES + 1) if 10**n % value.denominator == 0), None)
+    if places is None:
+        return f"{_digits(value.numerator, grouped)}/{_digits(value.denominator, grouped)}"
+    whole, rest = divmod(abs(value.numerator) * 10**places // value.denominator, 10**places)
+    minus = "-" if value < 0 else ""
+    return f"{minus}{_digits(whole, grouped)}" + (f".{rest:0{places}}" if places else "")
 
 
 def latex_of(form: Form) -> str:
@@ -193,7 +185,8 @@ def latex_of(form: Form) -> str:
         case int():
             return to_latex(form)
         case Fraction(numerator=top, denominator=bottom):
-            return to_latex(top) if bottom == 1 else rf"\frac{{{to_latex(top)}}}{{{to_latex(bottom)}}}"
+            text = text_of(form)
+            return text if "/" not in text else rf"\frac{{{top}}}{{{bottom}}}"
         case Poly():
             return to_latex(form)
         case Weighed():

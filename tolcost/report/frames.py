@@ -15,6 +15,7 @@ def frame(study: Study) -> pandas.DataFrame:
     rows = [
         (line.metric, line.item, line.space, _text(line.form), _value(line.value) if shown else None)
         for line in lines(study)
+        if not line.heading
     ]
     return pandas.DataFrame(rows, columns=["metric", "item", "space", "form", "value"], dtype=object)
 

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from tolcost.algebra import Poly, Symbol, to_text
 from tolcost.cost.record import Analysis, Tensor
 from tolcost.report.conditions import Given, given_conditions
-from tolcost.report.forms import Form, exact_decimal, form_at, text_of
+from tolcost.report.forms import Form, form_at, text_of
 from tolcost.report.study import Study
 
 VERSION = 1
@@ -41,7 +41,7 @@ def number(value: int | Fraction) -> Json:
     (9007199254740992, '9007199254740993', '0.25')
     """
     if isinstance(value, Fraction):
-        return number(value.numerator) if value.denominator == 1 else exact_decimal(value)
+        return number(value.numerator) if value.denominator == 1 else text_of(value)
     return value if abs(value) <= LARGEST_EXACT else text_of(value)
 
 

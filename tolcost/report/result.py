@@ -150,18 +150,21 @@ class Result:
 
     def __repr__(self) -> str:
         """The name, the EOPs, and how sure they are."""
-        eops = text_of(self._at(self.analysis.eops) or 0)
-        return f"<Result {self.name}: {eops} EOPs, {self.status}>"
+        return f"<Result {self.name}: {text_of(self._eops())} EOPs, {self.status}>"
 
     def _repr_latex_(self) -> str:
         """The EOPs, for notebooks."""
-        return f"${latex_of(self._at(self.analysis.eops) or 0)}$"
+        return f"${latex_of(self._eops())}$"
 
     def _study(self) -> Study:
         return Study(self.analysis, self.point, symbolic=not self.point.dims)
 
     def _at(self, form: Form) -> Form | None:
         return form_at(form, self.point.values) if self.point.values else form
+
+    def _eops(self) -> Form:
+        found = self._at(self.analysis.eops)
+        return self.analysis.eops if found is None else found
 
     def _poly(self, form: Poly) -> sympy.Expr:
         found = self._at(form)

@@ -27,6 +27,7 @@ from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.report.forms import Form
 
 METRICS = ("eops", "flops", "macs", "bytes", "span", "index", "atoms")
+_TREES = "associative reduces as trees"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,7 @@ class Part:
     name: str
     space: str
     form: Form
+    remark: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +132,11 @@ def _span(analysis: Analysis) -> Iterable[Figure]:
         yield Figure("span", "depth", None)
         return
     differs = depth.tree != depth.chain
-    tree = (Part("reduces as trees", "", depth.tree),) if differs else ()
+    tree = (Part("tree", "", depth.tree, _TREES),) if differs else ()
     yield Figure("span", "depth", depth.chain, tree, "" if depth.chain.exact else "at most")
     if analysis.parallelism is None or analysis.parallelism_tree is None or analysis.eops == 0:
         return
-    wide = (Part("reduces as trees", "", analysis.parallelism_tree),) if differs else ()
+    wide = (Part("tree", "", analysis.parallelism_tree, _TREES),) if differs else ()
     yield Figure("parallelism", "parallelism", analysis.parallelism, wide)
 
 

@@ -32,6 +32,7 @@ class Line:
     form: Form | None
     value: Form | None
     unit: str = ""
+    heading: bool = False
 
 
 def lines(study: Study) -> Iterable[Line]:
@@ -41,6 +42,8 @@ def lines(study: Study) -> Iterable[Line]:
         if figure.headed:
             value = None if figure.form is None else at(figure.form)
             yield Line(figure.metric, figure.label, "", "", figure.form, value, figure.unit)
+        else:
+            yield Line(figure.metric, figure.label, "", "", None, None, heading=True)
         for part in figure.parts:
             yield Line(figure.metric, figure.label, part.name, part.space, part.form, at(part.form))
 
@@ -48,6 +51,10 @@ def lines(study: Study) -> Iterable[Line]:
 def _cells(study: Study, line: Line) -> list[Form | None]:
     shown = [line.form] if study.forms_shown else []
     return shown + ([line.value] if study.point_shown else [])
+
+
+def _nothing(line: Line) -> str:
+    return "" if line.heading else UNKNOWN
 
 
 def _titles(study: Study) -> list[str]:
@@ -75,7 +82,7 @@ def _markdown(study: Study) -> str:
         label = f"{line.item} {markdown_code(line.space)}" if line.space else line.item or line.label
         indent = "&emsp;" if line.item else ""
         unit = f" {markdown_text(line.unit)}" if line.unit else ""
-        cells = [UNKNOWN if c is None else markdown_code(text_of(c)) + unit for c in _cells(study, line)]
+        cells = [markdown_code(text_of(c)) + unit if c is not None else _nothing(line) for c in _cells(study, line)]
         rows.append(_markdown_row([indent + label, *cells]))
     conditions = given_conditions(analysis.conditions, analysis.file)
     rows += ["", "Holds where:", ""] if conditions else []
@@ -119,7 +126,7 @@ def csv_report(studies: Sequence[Study]) -> str:
     for study in studies:
         name, file = study.analysis.name, study.analysis.file
         shown = study.point.complete or bool(study.point.dims)
-        for line in lines(study):
+        for line in (line for line in lines(study) if not line.heading):
             value = line.value if shown else None
             row = (name, file, _metric(line), line.item, line.space, _plain(line.form), _plain(value))
             writer.writerow([csv_cell(cell) for cell in row])
@@ -166,7 +173,7 @@ def _latex(study: Study) -> str:
         label = latex_text(f"{line.item} {line.space}".rstrip() if line.item else line.label)
         indent = r"\quad " if line.item else ""
         unit = rf"~{latex_text(line.unit)}" if line.unit else ""
-        cells = [UNKNOWN if c is None else f"${latex_of(c)}${unit}" for c in _cells(study, line)]
+        cells = [f"${latex_of(c)}${unit}" if c is not None else _nothing(line) for c in _cells(study, line)]
         rows.append(" & ".join([indent + label, *cells]) + r" \\")
     return "\n".join([*rows, r"\hline", r"\end{tabular}", ""])
 

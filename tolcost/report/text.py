@@ -13,7 +13,7 @@ from tolcost.algebra import Symbol, to_text
 from tolcost.cost.record import Tensor
 from tolcost.diagnostics import visible
 from tolcost.report.conditions import Given, given_conditions
-from tolcost.report.forms import Form, exact_decimal, form_at, text_of
+from tolcost.report.forms import Form, form_at, text_of
 from tolcost.report.study import Figure, Point, Study, figures
 
 _BOLD, _DIM, _PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[0m"
@@ -90,7 +90,7 @@ def _figures(study: Study, at: Callable[[Form], Form | None]) -> list[Row]:
         rows.append(_figure(figure, at) if figure.headed else Row(0, figure.label))
         for part in figure.parts:
             label = f"{part.name} {part.space}".rstrip()
-            rows.append(_valued(1, label, at(part.form)))
+            rows.append(_valued(1, label, at(part.form), part.remark))
     return rows
 
 
@@ -106,13 +106,10 @@ def _valued(indent: int, label: str, form: Form | None, unit: str = "") -> Row:
     if form is None:
         return Row(indent, label, "not defined here")
     remark = unit
-    if isinstance(form, Fraction) and form.denominator != 1:
-        decimal = exact_decimal(form)
-        if "/" not in decimal:
-            return Row(indent, label, decimal, unit)
-        remark = f"{unit}, about {_about(form)}".lstrip(", ")
-    number = isinstance(form, int | Fraction)
-    return Row(indent, label, text_of(form, grouped=True), remark, number)
+    text = text_of(form, grouped=True)
+    if isinstance(form, Fraction) and "/" in text:
+        remark = f"about {_about(form)}{', ' if unit else ''}{unit}"
+    return Row(indent, label, text, remark, isinstance(form, int | Fraction))
 
 
 def _about(value: Fraction) -> str:

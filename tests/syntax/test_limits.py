@@ -1,0 +1,144 @@
+"""Input that is too much, or no text at all: one clear diagnostic, soon, and no traceback."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from tolcost.diagnostics import Rejected, Source, render
+from tolcost.syntax import format_program, parse, read_source, resolve
+from tolcost.syntax.limits import MAX_BYTES, MAX_DEPTH, MAX_ERRORS, MAX_NAME_ERRORS
+
+MANY = 100_000
+SECONDS = 30
+"""Far more than needed, on any machine: what is not linear takes hours."""
+
+
+def rejected(text: str) -> str:
+    """The code of the only diagnostic."""
+    start = time.monotonic()
+    with pytest.raises(Rejected) as caught:
+        parse(Source("big.tol", text))
+    (diagnostic,) = caught.value.diagnostics
+    assert len(render(diagnostic)) < 2000
+    assert time.monotonic() - start < SECONDS
+    return diagnostic.code
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(" * MANY + "x" + ")" * MANY,
+        "[" * MANY,
+        "{" * MANY,
+        "|" * MANY,
+        "f(" * MANY,
+        "-" * MANY + "x",
+        "not " * MANY + "x",
+        "x" + "[1]" * MANY,
+        "x" + "()" * MANY,
+        "x" + "[1]'" * MANY,
+        "x" + "^x" * MANY,
+        "(a) => " * MANY + "a",
+        "(-" * (MAX_DEPTH // 2 + 5) + "x" + ")" * (MAX_DEPTH // 2 + 5),
+    ],
+    ids=lambda text: text[:6],
+)
+def test_deep_nesting(text: str) -> None:
+    assert rejected(f"y = {text}") == "T0511"
+
+
+@pytest.mark.parametrize(
+    "text, code",
+    [
+        ("y = f(" + "a,\n" * MANY, "T0102"),
+        ("y = {" + "a = 1\n" * MANY, "T0102"),
+        ('y = "' + "a" * 1_000_000, "T0120"),
+        ("y = " + "1" * 1_000_000, "T0513"),
+        ("y = 1\0", "T0003"),
+        ("y = 1 # \u202e", "T0005"),
+        ("#" * (MAX_BYTES + 1), "T0512"),
+    ],
+    ids=["bracket", "brace", "text", "digits", "NUL", "direction", "size"],
+)
+def test_too_much_or_not_text(text: str, code: str) -> None:
+    assert rejected(text) == code
+
+
+def test_as_deep_as_allowed() -> None:
+    depth = MAX_DEPTH - 2
+    program = parse(Source("deep.tol", "y = " + "f(" * depth + "1" + ")" * depth))
+    assert parse(Source("again.tol", format_program(program))) == program
+    assert [d.code for d in resolve(program)] == ["T0201"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " + ".join(["x"] * MANY),
+        ".".join(["f"] * MANY),
+        "[" + ", ".join(["x"] * MANY) + "]",
+        "{" + "\n".join(f"x{k} = 1" for k in range(MANY // 5)) + "\n3 }",
+        "f(\n" + "# c\n" * MANY + "x)",
+        "a" * 1_000_000,
+    ],
+    ids=["sum", "composition", "list", "block", "comments", "name"],
+)
+def test_wide_programs_are_fine(text: str) -> None:
+    start = time.monotonic()
+    program = parse(Source("wide.tol", f"y = {text}"))
+    resolve(program)
+    assert parse(Source("again.tol", format_program(program))) == program
+    assert time.monotonic() - start < 3 * SECONDS
+
+
+def test_many_statements() -> None:
+    lines = ["x0 = 1", *(f"x{k} = x{k - 1} + 1" for k in range(1, MANY // 5))]
+    assert resolve(parse(Source("long.tol", "\n".join(reversed(lines))))) == ()
+    lines[0] = f"x0 = x{MANY // 5 - 1}"
+    (cycle,) = resolve(parse(Source("long.tol", "\n".join(lines))))
+    assert cycle.code == "T0204"
+    assert len(render(cycle)) < 2000
+
+
+def test_many_mistakes() -> None:
+    with pytest.raises(Rejected) as caught:
+        parse(Source("bad.tol", "a = b c\n" * MANY))
+    assert len(caught.value.diagnostics) == MAX_ERRORS
+    unknown = ", ".join(f"q{k}" for k in range(MANY // 10))
+    assert len(resolve(parse(Source("bad.tol", f"y = [{unknown}]")))) == MAX_NAME_ERRORS
+
+
+# ---- files
+
+
+def unreadable(path: Path) -> str:
+    with pytest.raises(Rejected) as caught:
+        read_source(path)
+    (diagnostic,) = caught.value.diagnostics
+    assert render(diagnostic)
+    return f"{diagnostic.code} {diagnostic.message}"
+
+
+def test_files_that_are_no_programs(tmp_path: Path) -> None:
+    file = tmp_path / "p.tol"
+    assert unreadable(file) == "T0001 cannot read the file: no such file or directory"
+    assert unreadable(tmp_path) == "T0001 cannot read the file: is a directory"
+    assert unreadable(Path("a\0b")) == "T0001 cannot read the file: the name cannot be used"
+    file.write_bytes(b"x = 1\n\xff\xfe")
+    assert unreadable(file) == "T0002 the byte 0xff at offset 6 is not UTF-8"
+    file.write_bytes(b"\x08\x07\x00\x01")
+    assert unreadable(file) == "T0003 a NUL byte at offset 2: this is not a text file"
+    file.write_bytes(b"\n" * (50 * 1024 * 1024))
+    assert unreadable(file) == f"T0512 the program is larger than {MAX_BYTES // 2**20} MiB"
+
+
+def test_reading_keeps_the_text(tmp_path: Path) -> None:
+    file = tmp_path / "p.tol"
+    file.write_bytes("\ufeffgröße = 1\r\n".encode())
+    source = read_source(file)
+    assert source.name == str(file)
+    assert source.text == "\ufeffgröße = 1\r\n"
+    assert len(parse(source).statements) == 1

@@ -1,0 +1,132 @@
+"""Primitives that take ToLs apart: part, swap, tile, filter."""
+
+from __future__ import annotations
+
+from tolcost.algebra import FALSE, TRUE, Poly, const, data_symbol, ge, the_symbol
+from tolcost.algebra.poly import atom
+from tolcost.atoms.nodes import Filter, Part
+from tolcost.diagnostics import Span
+from tolcost.elaborate.apply import apply
+from tolcost.elaborate.context import Env, bind_data, fail
+from tolcost.elaborate.elements import capacity_of, element, integers, pick_component, spread
+from tolcost.elaborate.evaluate import primitive
+from tolcost.elaborate.folding import truth
+from tolcost.elaborate.layout import materialise
+from tolcost.elaborate.lengths import decide, require, unify
+from tolcost.elaborate.shapes import known, shape_of, shape_text, space_of
+from tolcost.elaborate.values import Data, Pieces, Seq, Value, Vec, View, is_static
+
+
+@primitive("part", 2, 3)
+def _part(env: Env, args: tuple[Value, ...], span: Span) -> Value:
+    value = bind_data(env, args[0])
+    if len(args) == 2:
+        return element(env, value, spread(env, args[1], span), span)
+    low, high = integers(env, args[1], span), integers(env, args[2], span)
+    shape = shape_of(env, value, span)
+    if not len(low) == len(high) == len(shape):
+        fail(
+            "T0316",
+            f"the corners of a part need {len(shape)} coordinates each for shape {shape_text(shape)}",
+            span,
+        )
+    if isinstance(value, Seq | Vec) and len(shape) == 1:
+        a, b = low[0].constant, high[0].constant
+        if a is not None and b is not None:
+            return _cut(env, value, a, b, span)
+    size = tuple(_box_length(env, a, b, d, span) for a, b, d in zip(low, high, shape, strict=True))
+
+    def get(env: Env, at: tuple[Value, ...]) -> Value:
+        moved = tuple(apply(env, "add", (a - 1, k), span) for a, k in zip(low, at, strict=True))
+        return element(env, value, moved, span, checked=True)
+
+    return View(size, get, is_static(value), space_of(value))
+
+
+def _cut(env: Env, value: Seq | Vec, a: int, b: int, span: Span) -> Value:
+    n = len(value.items)
+    if not (a >= 1 and b <= n) and b >= a:
+        fail("T0302", f"part {a}..{b} of something of length {n}", span, definite=True)
+    items = value.items[a - 1 : max(b, a - 1)]
+    return Seq(items) if isinstance(value, Seq) else Vec((len(items),), items, value.loose)
+
+
+def _box_length(env: Env, a: Poly, b: Poly, extent: Poly, span: Span) -> Poly:
+    size = b - a + 1
+    message = "a part reaches outside of its ToL"
+    require(env, ge(size), "a part is not shorter than nothing", span, message)
+    require(env, ge(a - 1), "a part starts inside its ToL", span, message)
+    require(env, ge(extent - b), "a part ends inside its ToL", span, message)
+    return size
+
+
+@primitive("part'", 2, 2)
+def _component(env: Env, args: tuple[Value, ...], span: Span) -> Value:
+    (j,) = integers(env, args[1], span)
+    if j.constant is None:
+        fail("T0313", "which component must be known while compiling", span)
+    return pick_component(env, args[0], j.constant, span)
+
+
+@primitive("swap", 3, 3)
+def _swap(env: Env, args: tuple[Value, ...], span: Span) -> Value:
+    value, (d,), order = bind_data(env, args[0]), integers(env, args[1], span), args[2]
+    shape, place = shape_of(env, value, span), d.constant
+    if place is None or not 1 <= place <= len(shape):
+        fail("T0317", f"there is no such dimension in shape {shape_text(shape)}", span)
+    unify(env, shape[place - 1], shape_of(env, order, span)[0], "a swap names every place once", span)
+
+    def get(env: Env, at: tuple[Value, ...]) -> Value:
+        source = element(env, order, (at[place - 1],), span, checked=True)
+        return element(env, value, (*at[: place - 1], source, *at[place:]), span, checked=True)
+
+    return View(shape, get, is_static(value), space_of(value))
+
+
+@primitive("tile", 1, 1)
+def _tile(env: Env, args: tuple[Value, ...], span: Span) -> Value:
+    value = bind_data(env, args[0])
+    shape = shape_of(env, value, span)
+    size = shape[-1].constant if shape else None
+    if size is None:
+        fail("T0318", "`tile` moves the last dimension into the list, so its length must be a number", span)
+
+    def get(env: Env, at: tuple[Value, ...]) -> Value:
+        pieces = [element(env, value, (*at, const(j)), span, checked=True) for j in range(1, size + 1)]
+        found = tuple(c for piece in pieces for c in _components(env, piece, span))
+        return found[0] if len(found) == 1 else Pieces(found)
+
+    return get(env, ()) if len(shape) == 1 else View(shape[:-1], get, is_static(value), space_of(value))
+
+
+def _components(env: Env, value: Value, span: Span) -> tuple[Value, ...]:
+    return tuple(pick_component(env, value, j, span) for j in range(1, capacity_of(env, value, span) + 1))
+
+
+@primitive("filter", 2, 2)
+def _filter(env: Env, args: tuple[Value, ...], span: Span) -> Value:
+    value, mask = args
+    size = shape_of(env, value, span)[0] if shape_of(env, value, span) else const(1)
+    if is_static(mask):
+        return _filter_static(env, value, mask, span)
+    unify(env, size, shape_of(env, mask, span)[0], "a filter has one mark per entry", span)
+    node, marks = materialise(env, value, span), materialise(env, mask, span)
+    env.context.names += 1
+    symbol = the_symbol(data_symbol(f"z{env.context.names}", 0, size))
+    parts = tuple(Part((atom(symbol), *p.shape[1:]), p.space) for p in node.type)
+    return Data(env.scope.bind(Filter(node, env.scope.bind(marks), symbol, parts, span)))
+
+
+def _filter_static(env: Env, value: Value, mask: Value, span: Span) -> Value:
+    if known(shape_of(env, mask, span)) is None or len(shape_of(env, mask, span)) != 1:
+        fail("T0320", "which entries stay must be known while compiling, or depend on data", span)
+    items, marks = spread(env, value, span), spread(env, mask, span)
+    kept = []
+    for item, mark in zip(items, marks, strict=True):
+        holds = truth(mark)
+        decided = None if holds is None else decide(env, holds)
+        if decided is not TRUE and decided is not FALSE:
+            fail("T0320", "which entries stay must be known while compiling, or depend on data", span)
+        if decided is TRUE:
+            kept.append(item)
+    return Seq(tuple(kept)) if isinstance(value, Seq) else Vec((len(kept),), tuple(kept))
