@@ -29,6 +29,7 @@ from tolcost.algebra import Symbol, coordinate, evaluate, ge, to_text
 from tolcost.atoms.nodes import Node, Program, Put, Var
 from tolcost.cost import Counts, count
 from tolcost.cost.formulas import line_of
+from tolcost.diagnostics import Rejected
 
 N, M, K = programs.SYMBOLS
 GRID = [{N: a, M: b, K: c} for a in (1, 2, 5, 8) for b in (1, 3) for c in (1, 4)]
@@ -201,6 +202,15 @@ def test_nested_loops_300_deep():
     for _ in range(300):
         value = fold([coordinate("i", 2)], [n * 0 + 2], Var("acc", R0), number(0), value)
     assert count(program(value)).eops == 2**300
+
+
+def test_what_is_too_large_is_a_diagnostic():
+    value: Node = apply("exp", member(X, n))
+    for _ in range(450):
+        value = fold([coordinate("i", n)], [n], Var("acc", R0), number(0), value)
+    with pytest.raises(Rejected) as caught:
+        count(program(value))
+    assert caught.value.diagnostics[0].code == "T0601"
 
 
 def test_reference_interpreter_agrees():

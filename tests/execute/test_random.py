@@ -39,7 +39,7 @@ def agree(seed: int, faults: bool) -> str:
     program = Gen(Random(seed), faults).program()
     values = inputs(seed)
     slow = outcome(run_reference, program, values)
-    if slow == {"T0340"}:
+    if slow == {"T0520"}:
         return "large"
     fast = outcome(run_vectorised, program, values)
     if isinstance(slow, set) or isinstance(fast, set):

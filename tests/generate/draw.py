@@ -39,7 +39,7 @@ class Draw:
 
     def first_of(self, options: Sequence[Option], otherwise: str) -> str:
         """Try options, likelier ones sooner; one that does not apply gives None."""
-        left = list(options)
+        left = [option for option in options if option[0] > 0]
         while left:
             weights = [weight for weight, _ in left]
             at = self.random.choices(range(len(left)), weights)[0]

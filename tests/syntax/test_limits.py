@@ -42,7 +42,7 @@ def rejected(text: str) -> str:
         "x" + "[1]'" * MANY,
         "x" + "^x" * MANY,
         "(a) => " * MANY + "a",
-        "(-" * (MAX_DEPTH // 2 + 5) + "x" + ")" * (MAX_DEPTH // 2 + 5),
+        "(1, -" * (MAX_DEPTH // 2 + 5) + "x" + ")" * (MAX_DEPTH // 2 + 5),
     ],
     ids=lambda text: text[:6],
 )

@@ -122,9 +122,16 @@ def _multipliers(goal: Poly, fact: Poly) -> list[Poly]:
             continue
         for other, against in fact.terms.items():
             left = _quotient(mono, other) if against < 0 and len(other) <= len(mono) else None
-            if left is not None:
+            if left is not None and (other or not mono or _pays_off(goal, fact, mono)):
                 found[poly({left: -coef * fact.den}, -against * goal.den)] = None
     return list(found)
+
+
+def _pays_off(goal: Poly, fact: Poly, mono: Monomial) -> bool:
+    """Whether the goal has what subtracting the fact times a monomial takes away."""
+    return all(
+        goal.terms.get(monomial_product(mono, other), 0) > 0 for other, coef in fact.terms.items() if coef > 0
+    )
 
 
 def _quotient(mono: Monomial, part: Monomial) -> Monomial | None:

@@ -81,7 +81,7 @@ def blocks(node: Node) -> tuple[Block, ...]:
 
 
 def inner_nodes(roots: Iterable[Node]) -> Iterator[Node]:
-    """Give every node in and under some nodes, each once, in no particular order."""
+    """Give every node in and under some nodes, each once, in an order of the program's making."""
     seen: set[Node] = set()
     pending = list(roots)
     while pending:

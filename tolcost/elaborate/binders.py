@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tolcost.algebra import Cond, Poly, const, coordinate, substitute, substitute_cond, the_symbol
-from tolcost.diagnostics import Span
+from tolcost.diagnostics import Rejected, Span
 from tolcost.elaborate.calls import arity, call_values, function_of, is_functional
 from tolcost.elaborate.context import Element, Env, Lazy, NeedsUnrolling, bind_data, fail
 from tolcost.elaborate.elements import element
@@ -140,8 +140,10 @@ def _entry_by_entry(env: Env, body: Body, shape: tuple[int, ...]) -> Vec | None:
     size = 1
     for d in shape:
         size *= d
-    if not 0 < size <= UNROLL_LIMIT:
-        return Vec(shape, ()) if size == 0 and len(shape) == 1 else None
+    if size == 0:
+        return _nothing(env, body, shape)
+    if size > UNROLL_LIMIT:
+        return None
     items: list[Value] = []
     outer = env.child(scope=env.scope.inner())
     with env.context.attempt(outer.scope) as trial:
@@ -153,6 +155,19 @@ def _entry_by_entry(env: Env, body: Body, shape: tuple[int, ...]) -> Vec | None:
         trial.keep()
     env.scope.absorb(outer.scope)
     return _nested(shape, items)
+
+
+def _nothing(env: Env, body: Body, shape: tuple[int, ...]) -> Vec | None:
+    """A map over nothing: a vector without entries, unless its elements would have been data."""
+    if len(shape) != 1:
+        return None
+    outer = env.child(scope=env.scope.inner())
+    with env.context.attempt(outer.scope):
+        try:
+            entry_ = body.at(outer, fresh(body.pattern, tuple(const(d) for d in shape)))
+        except (Rejected, NeedsUnrolling):
+            return Vec(shape, ())
+    return Vec(shape, ()) if is_static(entry_) and not shape_of(env, entry_, body.span) else None
 
 
 def _nested(shape: tuple[int, ...], items: list[Value]) -> Vec | None:

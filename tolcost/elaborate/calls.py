@@ -8,7 +8,18 @@ from tolcost.elaborate.apply import apply
 from tolcost.elaborate.context import CALL_DEPTH, Env, Impossible, Lazy, bind_data, fail, force, space_name
 from tolcost.elaborate.evaluate import FORMS, PRIMITIVES, evaluate, evaluates, form
 from tolcost.elaborate.expressions import delay, entries, global_name, is_callable_name
-from tolcost.elaborate.values import Builtin, Closure, Function, Missing, Native, Seq, Value, is_function
+from tolcost.elaborate.values import (
+    Builtin,
+    Cast,
+    Closure,
+    Function,
+    Missing,
+    Native,
+    Seq,
+    Spaces,
+    Value,
+    is_function,
+)
 from tolcost.elementary import FUNCTIONS
 from tolcost.syntax import tree
 
@@ -207,7 +218,10 @@ def _space_form(env: Env, expr: tree.Call) -> Value:
     if len(expr.args) == 1 and isinstance(expr.args[0], tree.Name):
         for found in env.lookups(space_name(expr.args[0].name)):
             return force(found, expr.span)
-    return PRIMITIVES["space"](env, _values(env, expr), expr.span)
+    values = _values(env, expr)
+    if len(values) == 1 and isinstance(values[0], Cast):
+        return Spaces((values[0].space,))
+    return PRIMITIVES["space"](env, values, expr.span)
 
 
 @form("seq")

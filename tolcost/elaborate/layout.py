@@ -29,6 +29,7 @@ from tolcost.elaborate.context import Env, NeedsUnrolling, bind_data, fail
 from tolcost.elaborate.lengths import decide
 from tolcost.elaborate.shapes import Shape, known, shape_of, space_of
 from tolcost.elaborate.values import (
+    Cast,
     Data,
     Missing,
     Opaque,
@@ -65,6 +66,8 @@ def materialise(env: Env, value: Value, span: Span = NOWHERE, space: str | None 
             return _vec_node(env, value, span, space)
         case Pieces(items=items):
             return pack(tuple(materialise(env, item, span) for item in items))
+        case Cast(value=inner, space=cast):
+            return materialise(env, inner, span, cast)
         case Results(items=items):
             return materialise(env, items[0], span, space)
         case Ratio(over=over, under=under):

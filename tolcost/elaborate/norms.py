@@ -16,7 +16,7 @@ from tolcost.elaborate.folding import truth
 from tolcost.elaborate.layout import materialise
 from tolcost.elaborate.lengths import require, unify
 from tolcost.elaborate.shapes import shape_of, space_of, volume
-from tolcost.elaborate.values import Data, Opaque, Pieces, Ratio, Spaces, Value, Vec, View, is_static
+from tolcost.elaborate.values import Cast, Data, Opaque, Pieces, Ratio, Spaces, Value, Vec, View, is_static
 from tolcost.spaces import SPACES, kind_of
 
 
@@ -67,8 +67,9 @@ def _default_space(value: Value) -> str:
 def _convert(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     value, target = args
     spaces = _space_names(target, span)
-    if is_static(value) and len(spaces) == 1 and not isinstance(value, View | Pieces | Opaque):
-        return _convert_static(value, spaces[0])
+    if is_static(value) and len(spaces) == 1 and not isinstance(value, Pieces | Opaque):
+        static = value if isinstance(value, View) else _convert_static(value, spaces[0])
+        return Cast(static, spaces[0]) if SPACES[spaces[0]].finite else static
     node = materialise(env, value, span)
     if len(spaces) not in (1, len(node.type)):
         fail("T0409", f"{len(spaces)} spaces for a list of capacity {len(node.type)}", span)

@@ -15,7 +15,6 @@ from tolcost.elaborate.finish import finish
 from tolcost.elaborate.inputs import Argument, Binder
 from tolcost.elaborate.layout import materialise
 from tolcost.elaborate.order import value_order
-from tolcost.elaborate.shapes import first
 from tolcost.elaborate.values import (
     Missing,
     Results,
@@ -174,7 +173,8 @@ def _results(env: Env, program: tree.Program, asked: int | None) -> tuple[tuple[
 
 
 def _result(env: Env, statement: tree.Define) -> Value:
-    value = first(force(env.names[statement.name], statement.span))
+    value = force(env.names[statement.name], statement.span)
+    value = value.items[0] if isinstance(value, Results) else value
     if is_function(value):
         fail("T0402", f"the output `{statement.name}` is a function", statement.span)
     return value

@@ -9,6 +9,7 @@ from tolcost.diagnostics import Span
 from tolcost.elaborate.context import Env, fail
 from tolcost.elaborate.lengths import settle
 from tolcost.elaborate.values import (
+    Cast,
     Data,
     Missing,
     Opaque,
@@ -35,8 +36,10 @@ def entry(value: Value) -> Value:
 
 
 def first(value: Value) -> Value:
-    """An operator's several results stand for the first of them."""
-    return value.items[0] if isinstance(value, Results) else value
+    """The value to compute with: the first of several results, whatever space it is to come out in."""
+    while isinstance(value, Results | Cast):
+        value = value.items[0] if isinstance(value, Results) else value.value
+    return value
 
 
 def shape_of(env: Env, value: Value, span: Span) -> Shape:
@@ -50,6 +53,8 @@ def shape_of(env: Env, value: Value, span: Span) -> Shape:
             return tuple(settle(env.context, d) for d in node.type[0].shape)
         case Pieces(items=items):
             return shape_of(env, items[0], span)
+        case Cast(value=inner):
+            return shape_of(env, inner, span)
         case Seq(items=items):
             return (const(len(items)),)
         case Missing(name=name):
@@ -70,7 +75,7 @@ def space_of(value: Value) -> str:
     match value:
         case Data(node=node):
             return node.type[0].space
-        case View(space=space) | Opaque(space=space):
+        case View(space=space) | Opaque(space=space) | Cast(space=space):
             return space
         case Vec(items=items) | Pieces(items=items):
             spaces = [space_of(item) for item in items] or ["Z"]

@@ -11,7 +11,7 @@ value is a piece of atomic IR.  Binding time belongs to the value: ``is_static``
           | View         a ToL of any lengths, by a function from coordinates
           | Data         a numeric, list or ToL computed by the program
           | Pieces       a list whose components are values of their own
-          | Seq | Missing | Results | functions
+          | Seq | Missing | Results | Cast | functions
 """
 
 from __future__ import annotations
@@ -106,6 +106,14 @@ class Results:
     items: tuple[Value, ...]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Cast:
+    """A static value in a finite space: it computes as the value, and comes out in the space."""
+
+    value: Value
+    space: str
+
+
 @dataclass(frozen=True, slots=True)
 class Missing:
     """An optional input that is not there."""
@@ -156,6 +164,7 @@ Value: TypeAlias = (
     | Pieces
     | Seq
     | Results
+    | Cast
     | Missing
     | Closure
     | Builtin

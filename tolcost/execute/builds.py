@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tolcost.algebra import Poly, Symbol
-from tolcost.atoms.nodes import Build, Part
+from tolcost.atoms.nodes import Build, Input, Part, Ref, Table
 from tolcost.execute.batch import Batch, concatenate, each, fill_axes
 from tolcost.execute.dtypes import Array, dtype_of
 from tolcost.execute.grid import Grid, NeedsLoop, extend, largest, restrict, split
@@ -155,8 +155,14 @@ def _blank(piece: Piece, sizes: tuple[int, ...], depth: int) -> Piece:
 
 def _weight(machine: Machine, node: Build, inner: Grid) -> int:
     """Give the largest number of elements that one point of the body needs at a time."""
-    steps = machine.planned(node.body).steps
-    shapes = (part.shape for step in steps for part in step.node.type if part.shape)
+    plan = machine.planned(node.body)
+    put_off = machine.fused_in(plan)
+    made = [
+        step.node.type
+        for step in plan.steps
+        if not isinstance(step.node, Input | Ref | Table) and put_off.isdisjoint(step.binds)
+    ]
+    shapes = (part.shape for types in made for part in types if part.shape)
     return max((_volume(machine, shape, inner) for shape in shapes), default=1)
 
 

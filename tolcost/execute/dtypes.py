@@ -116,7 +116,7 @@ def _parsed(value: object) -> int | float | complex | Fraction:
         try:
             return float(value)
         except ValueError:
-            raise Rejected(Diagnostic("T0333", f"the text {value[:40]!r} is not a number")) from None
+            raise Rejected(Diagnostic("T0421", f"the text {value[:40]!r} is not a number")) from None
     if isinstance(value, int | float | complex | Fraction):
         return value
     raise InternalError(f"not a number: {type(value).__name__}")
@@ -165,7 +165,7 @@ def _whole(value: int | float | complex | Fraction, space: str, target: np.dtype
     bits = SPACES[space].bits
     if bits is None:
         if not -(2**63) <= exact < 2**63:
-            raise Rejected(Diagnostic("T0331", f"{_shortened(exact)} is too large to execute with"))
+            raise Rejected(Diagnostic("T0522", f"{_shortened(exact)} is too large to execute with"))
         return np.asarray(exact, target)
     wrapped = exact % 2**bits
     if not space.startswith("u") and wrapped >= 2 ** (bits - 1):

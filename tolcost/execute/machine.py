@@ -109,7 +109,7 @@ class Machine:
         """Evaluate the steps of a schedule and give the values of its roots."""
         self.steps_left -= len(plan.steps) * (1 + grid.size // _GRAIN)
         if self.steps_left < 0:
-            raise Rejected(Diagnostic("T0340", "the run takes too many steps", hint="try smaller lengths"))
+            raise Rejected(Diagnostic("T0520", "the run takes too many steps", hint="try smaller lengths"))
         values: list[Batch | None] = []
         fusible = self.fused_in(plan)
         for step in plan.steps:

@@ -73,7 +73,7 @@ def run_reference(
         try:
             outputs = machine.outputs()
         except RecursionError:
-            raise Rejected(Diagnostic("T0341", "the program nests too deeply to be executed")) from None
+            raise Rejected(Diagnostic("T0521", "the program nests too deeply to be executed")) from None
     final = {symbol: value for symbol, value in machine.env.items() if symbol.kind != "coord"}
     check_conditions(program.conditions, final)
     return Execution(outputs, machine.tally.counts(), final)
@@ -120,7 +120,7 @@ class _Reference:
     def follow(self, plan: Schedule, times: int) -> list[Value]:
         self.steps_left -= len(plan.steps)
         if self.steps_left < 0:
-            raise Rejected(Diagnostic("T0340", "the run takes too many steps", hint="try smaller lengths"))
+            raise Rejected(Diagnostic("T0520", "the run takes too many steps", hint="try smaller lengths"))
         values: list[Value] = []
         for step in plan.steps:
             value = self.evaluate(step.node, [values[k] for k in step.operands], times * step.times)

@@ -90,4 +90,4 @@ def check_size(shape: Sequence[int]) -> None:
         volume *= max(length, 1)
     if volume > MAX_ELEMENTS:
         text = f"a value of {volume} elements is too large to execute with (the limit is {MAX_ELEMENTS})"
-        raise Rejected(Diagnostic("T0340", text, hint="try smaller lengths"))
+        raise Rejected(Diagnostic("T0520", text, hint="try smaller lengths"))

@@ -39,9 +39,9 @@ def run_vectorised(
         try:
             outputs = _outputs(machine)
         except RecursionError:
-            raise Rejected(Diagnostic("T0341", "the program nests too deeply to be executed")) from None
+            raise Rejected(Diagnostic("T0521", "the program nests too deeply to be executed")) from None
         except MemoryError:
-            raise Rejected(Diagnostic("T0340", "the run needs more memory than there is")) from None
+            raise Rejected(Diagnostic("T0520", "the run needs more memory than there is")) from None
     final = {symbol: value for symbol, value in machine.env.items() if symbol.kind != "coord"}
     check_conditions(program.conditions, final)
     return Execution(outputs, machine.tally.counts(), final)

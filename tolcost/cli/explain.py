@@ -1,0 +1,52 @@
+"""``tolcost explain``: how a cost comes about, or what a diagnostic code means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from tolcost.cli import options
+from tolcost.cli.output import deliver
+
+
+@click.command()
+@click.argument("subject", metavar="FILE.tol|CODE")
+@options.input_options
+@options.output_option
+def command(subject: str, shapes: tuple[str, ...], attrs: tuple[str, ...], output: str | None) -> int:
+    """Derive a program's EOPs step by step, each step with its reason and its line.
+
+    With a diagnostic code, tell what it means and what helps.
+
+    \b
+    tolcost explain matmul.tol
+    tolcost explain T0312
+    """
+    is_code = re.fullmatch(r"[Tt]\d{4}", subject) and not Path(subject).exists()
+    deliver(_code(subject) if is_code else _program(subject, shapes, attrs), output)
+    return 0
+
+
+def _code(code: str) -> str:
+    from tolcost.codes import codes, explanation
+
+    text = explanation(code)
+    if text is None:
+        known = ", ".join(known for known in codes() if known[:3] == code[:3].upper())
+        raise click.UsageError(f"There is no code {code.upper()}." + (f" There are {known}." if known else ""))
+    return text + "\n"
+
+
+def _program(file: str, shapes: Sequence[str], attrs: Sequence[str]) -> str:
+    from tolcost.cli.programs import Request, lowered, warn
+    from tolcost.cost import derive
+    from tolcost.pipeline import with_deep_stack
+    from tolcost.report.derivation import derivation_text
+
+    program = lowered(file, Request.read(shapes, attrs))
+    warn(program)
+    derivation = with_deep_stack(lambda: derive(program.program))
+    return derivation_text(derivation, program.program.name, file)

@@ -1,0 +1,150 @@
+"""Arrays from and to the outside: ``.npy`` files, nested lists, random ones, and text to show.
+
+Files come from anywhere: nothing in them is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from tolcost.algebra import Poly, Symbol, the_symbol
+from tolcost.atoms.nodes import Input, Part, Program
+from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.execute.counts import Output
+from tolcost.execute.dtypes import Array, convert, dtype_of
+from tolcost.execute.inputs import value_of
+from tolcost.execute.values import check_size
+from tolcost.spaces import SPACES
+
+Nested: TypeAlias = "int | float | bool | str | Fraction | Sequence[Nested]"
+
+_FEW = 8
+"""Random integers are this small, so that they can be looked at."""
+
+
+def load_array(path: Path) -> Array:
+    """Read a ``.npy`` file; anything else under that name is a diagnostic."""
+    try:
+        with path.open("rb") as file:
+            loaded = np.load(file, allow_pickle=False)
+    except OSError as error:
+        raise Rejected(_unreadable(path, (error.strerror or str(error)).lower())) from None
+    except (ValueError, EOFError, SyntaxError, TypeError, KeyError, OverflowError) as error:
+        text = " ".join(str(error).split())[:120]
+        hint = "a .npy file holds one array of numbers; numpy.save writes one"
+        raise Rejected(_unreadable(path, text or "it holds nothing", hint)) from None
+    if not isinstance(loaded, np.ndarray):
+        raise Rejected(_unreadable(path, "it holds several arrays", "give them one by one, as .npy files"))
+    return loaded
+
+
+def _unreadable(path: Path, reason: str, hint: str | None = None) -> Diagnostic:
+    return Diagnostic("T0342", f"cannot read an array from {quoted(str(path))}: {reason}", hint=hint)
+
+
+def array_bytes(array: Array) -> bytes:
+    """Give the content of a ``.npy`` file; types of other packages are written in the next wider one."""
+    plain = array if array.dtype.kind in "biufc" else _widened(array)
+    out = io.BytesIO()
+    np.save(out, plain, allow_pickle=False)
+    return out.getvalue()
+
+
+def _widened(array: Array) -> Array:
+    if array.dtype == np.object_:
+        return array.astype(np.str_)
+    return array.astype(np.float32 if array.dtype.name.startswith(("float", "bfloat")) else np.int64)
+
+
+def nested_array(values: Nested, name: str) -> Array:
+    """Give nested sequences as an array.
+
+    >>> nested_array(((1, 2), (3, 4)), "a").shape
+    (2, 2)
+    """
+    try:
+        found = np.array(_plain(values))
+    except ValueError:
+        raise Rejected(Diagnostic("T0321", f"the rows of {quoted(name)} differ in length")) from None
+    except OverflowError:
+        raise Rejected(Diagnostic("T0522", f"a number of {quoted(name)} is too large to execute with")) from None
+    return found.astype(np.object_) if found.dtype.kind == "U" else found
+
+
+def _plain(values: Nested) -> object:
+    if isinstance(values, Fraction):
+        return float(values)
+    return values if isinstance(values, int | float | str) else [_plain(value) for value in values]
+
+
+def plain_values(array: Array) -> Nested:
+    """Give an array as nested tuples of Python's numbers, exactly."""
+    if array.ndim:
+        return tuple(plain_values(row) for row in array)
+    value = array.item()
+    return Fraction(value) if isinstance(value, float) and np.isfinite(value) else value  # type: ignore[no-any-return]
+
+
+def random_arrays(
+    program: Program, given: Mapping[str, Array], dims: Mapping[str, int], seed: int
+) -> dict[str, tuple[Array, ...]]:
+    """Give arrays for the inputs that have none: the same for the same seed."""
+    known = _lengths(program, given, dims)
+    rng = np.random.default_rng(seed)
+    return {
+        needed.name: tuple(_random(part, known, rng, needed) for part in needed.type)
+        for needed in program.inputs
+        if needed.name not in given
+    }
+
+
+def _lengths(program: Program, given: Mapping[str, Array], dims: Mapping[str, int]) -> dict[Symbol, int]:
+    """Give the lengths that are known, from options and from the shapes of the arrays there are."""
+    known = {symbol: dims[symbol.name] for symbol in program.symbols if symbol.name in dims}
+    for needed in program.inputs:
+        if needed.name in given:
+            for declared, actual in zip(needed.type[0].shape, given[needed.name].shape, strict=False):
+                known |= _alone(declared, actual)
+    return known
+
+
+def _alone(declared: Poly, actual: int) -> dict[Symbol, int]:
+    try:
+        return {the_symbol(declared): actual}
+    except ValueError:
+        return {}
+
+
+def _random(part: Part, known: Mapping[Symbol, int], rng: np.random.Generator, needed: Input) -> Array:
+    shape = tuple(value_of(length, known) for length in part.shape)
+    check_size(shape)
+    space = SPACES[part.space]
+    match space.kind:
+        case "B":
+            return rng.integers(0, 2, shape).astype(np.bool_)
+        case "Z":
+            low, high = int(max(-_FEW, _end(space.lo, -_FEW))), int(min(_FEW, _end(space.hi, _FEW)))
+            return convert(np.asarray(rng.integers(low, high + 1, shape)), part.space)
+        case "R":
+            low = 0.0 if part.space.endswith("+") else -1.0
+            return convert(np.asarray(rng.uniform(low, 0.0 if part.space.endswith("-") else 1.0, shape)), part.space)
+        case "C":
+            return np.asarray(rng.uniform(-1, 1, shape) + 1j * rng.uniform(-1, 1, shape), dtype_of(part.space))
+        case "S":
+            raise Rejected(Diagnostic("T0320", f"no value was given for the texts {quoted(needed.name)}"))
+
+
+def _end(bound: float | None, otherwise: int) -> float:
+    return otherwise if bound is None else bound
+
+
+def show_output(value: Output) -> str:
+    """Give an output as text; large arrays are cut."""
+    parts = value if isinstance(value, tuple) else (value,)
+    return "\n".join(np.array2string(part, threshold=1000, max_line_width=100) for part in parts)

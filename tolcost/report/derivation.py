@@ -1,0 +1,49 @@
+"""A derivation as text: a chain of equalities for every name, each with its line and reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tolcost.algebra import to_text
+from tolcost.cost.derive import Chain, Derivation, Step
+from tolcost.diagnostics import NOWHERE, place, visible
+
+_WIDEST = 72
+"""A longer formula does not push the reasons beside the others further right."""
+
+
+def derivation_text(derivation: Derivation, name: str, file: str) -> str:
+    """Give the chains of all named values, and their sum."""
+    chains = _worth_showing(derivation)
+    lines = [f"{visible(name)}  {visible(file)}", ""]
+    for chain in chains:
+        lines += [*_chain(chain, file), ""]
+    costly = [chain for chain in chains if chain.total != 0]
+    if len(costly) != 1:
+        parts = " + ".join(f"EOPs({visible(chain.name)})" for chain in costly) or "EOPs of the whole program"
+        lines += [f"{parts} = {to_text(derivation.total)}", ""]
+    return "\n".join(lines)
+
+
+def _worth_showing(derivation: Derivation) -> tuple[Chain, ...]:
+    """Leave out outputs that are but another mention of a value derived already."""
+    named = {chain.name for chain in derivation.chains if chain.total != 0}
+    kept = [chain for chain in derivation.chains if chain.total != 0 or chain.name not in named]
+    return tuple(kept)
+
+
+def _chain(chain: Chain, file: str) -> Iterator[str]:
+    steps = [(visible(step.text_after), _line(step, file), visible(step.reason)) for step in chain.steps]
+    width = max((len(text) for text, _, _ in steps if len(text) <= _WIDEST), default=0)
+    place_width = max((len(where) for _, where, _ in steps), default=0)
+    yield f"EOPs({visible(chain.name)})"
+    for text, where, reason in steps:
+        yield f"  = {text.ljust(width)}  {where.ljust(place_width)}  {reason}".rstrip()
+
+
+def _line(step: Step, file: str) -> str:
+    if step.span.source is NOWHERE.source:
+        return ""
+    name = step.span.source.name
+    number = place(step.span).line
+    return f"line {number}" if name == file else f"{visible(name)}:{number}"
