@@ -93,7 +93,7 @@ class Place:
 def place(span: Span) -> Place:
     r"""Where a span starts.
 
-    >>> place(Span(Source("demo", "ab\\ncd"), 4, 5)).line
+    >>> place(Span(Source("demo", "ab\ncd"), 4, 5)).line
     2
     """
     text = span.source.text

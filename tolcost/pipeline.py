@@ -12,22 +12,20 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
 from tolcost.atoms.verify import verify
+from tolcost.catalogue.specs import Library, open_library
 from tolcost.cost import Analysis, analyze_program
-from tolcost.diagnostics import Diagnostic, Rejected, Source
+from tolcost.diagnostics import Diagnostic, Source
 from tolcost.elaborate import Argument, Elaborated, elaborate
 from tolcost.elaborate.given import Plain, Shape, arguments
 from tolcost.elaborate.repeats import repeated_work
-from tolcost.library import NoSuchSpec, read_spec
 from tolcost.report.result import Result
 from tolcost.report.study import locate
 from tolcost.syntax import parse, read_source
-from tolcost.syntax.resolve import resolve
-from tolcost.syntax.scopes import signatures
 from tolcost.syntax.tree import Program, Use
 
 T = TypeVar("T")
@@ -42,6 +40,7 @@ class Parsed:
     source: Source
     program: Program
     library: tuple[Program, ...]
+    specs: Library
 
 
 def with_deep_stack(work: Callable[[], T]) -> T:
@@ -71,43 +70,31 @@ def with_deep_stack(work: Callable[[], T]) -> T:
     return outcome[0]
 
 
-@lru_cache(maxsize=256)
-def library_file(name: str) -> Program:
-    """A file of the library, parsed."""
-    return parse(read_spec("lib", name))
+@cache
+def shipped_specs() -> Library:
+    """The library files and operators that every program may use."""
+    return open_library()
 
 
-def read_program(source: Source) -> Parsed:
-    """Parse a program and check its names; all mistakes found are reported together."""
-    program = parse(source)
-    library = _library(program)
-    known = {name: signature for file in library for name, signature in signatures(file).items()}
-    problems = tuple(d for d in resolve(program, known) if d.severity == "error")
-    if problems:
-        raise Rejected(*problems)
-    return Parsed(source, program, library)
+def read_program(source: Source, specs: Library | None = None) -> Parsed:
+    """Parse a program and check its names; all mistakes found are reported together.
 
-
-def _library(program: Program) -> tuple[Program, ...]:
-    found: list[Program] = []
-    for statement in program.statements:
-        if isinstance(statement, Use):
-            found.extend(_used(name, statement) for name in statement.names)
-    return tuple(found)
-
-
-def _used(name: str, statement: Use) -> Program:
-    try:
-        return library_file(name)
-    except NoSuchSpec:
-        problem = Diagnostic("T0211", f"there is no library file called `{name}`", statement.span)
-        raise Rejected(problem) from None
+    ``specs`` is where library files and operators are looked up: those of tolcost if None.
+    """
+    program, specs = parse(source), specs or shipped_specs()
+    uses = [statement for statement in program.statements if isinstance(statement, Use)]
+    library = tuple(specs.used(name, use) for use in uses for name in use.names)
+    specs.check_names(program, library)
+    return Parsed(source, program, library, specs)
 
 
 def lower(parsed: Parsed, given: Mapping[str, Argument] | None = None, name: str | None = None) -> Elaborated:
     """Lower a program to atoms, with what is given of its inputs."""
     title = name or parsed.source.name.rsplit("/", 1)[-1].removesuffix(".tol")
-    elaborated = with_deep_stack(lambda: elaborate(parsed.program, given, name=title, library=parsed.library))
+    operators = parsed.specs.operators()
+    elaborated = with_deep_stack(
+        lambda: elaborate(parsed.program, given, name=title, library=parsed.library, operators=operators)
+    )
     verify(elaborated.program)
     return elaborated
 

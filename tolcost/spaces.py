@@ -43,6 +43,7 @@ _MATHEMATICAL = (
     *(Space(name, "R") for name in ("Q", "Q*", "Q+", "Q-", "R", "R*", "R+", "R-", "I")),
     Space("C", "C"),
     Space("S", "S"),
+    Space("G", "S"),  # a graph of an ONNX model, which a program applies as a function
 )
 
 _FLOATS = (

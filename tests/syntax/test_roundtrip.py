@@ -26,7 +26,7 @@ def test_printed_and_parsed_is_the_same(program: syntax.Program) -> None:
 
 @given(programs, st.data())
 def test_comments_survive(program: syntax.Program, data: st.DataObject) -> None:
-    lines = format_program(program).splitlines()
+    lines = format_program(program).split("\n")
     commented: list[str] = []
     for number, line in enumerate(lines):
         commented += data.draw(st.sampled_from([[], [f"  # above {number}"], ["", f"// above {number}"]]))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tolcost.algebra.clips import quick_relu
 from tolcost.algebra.intervals import generator_range, numerator_range
 from tolcost.algebra.poly import (
     UNIT,
@@ -31,19 +32,19 @@ Known = tuple[Poly, ...]
 
 @dataclass(slots=True)
 class Fuel:
-    """How many more goals may be looked at."""
+    """How much more may be looked at, counted in terms of goals."""
 
     left: int
 
-    def burn(self) -> bool:
-        """Take one; ``False`` when there is none."""
-        self.left -= 1
+    def burn(self, goal: Poly) -> bool:
+        """Take a goal; ``False`` when there is not enough left."""
+        self.left -= 1 + len(goal.terms)
         return self.left >= 0
 
 
 def above(goal: Poly, known: Known, fuel: Fuel, uses: int = 2) -> bool:
     """Whether ``goal > -1`` is shown wherever the known expressions are at least 0."""
-    if not fuel.burn():
+    if not fuel.burn(goal):
         return False
     verdict = obvious(goal)
     if verdict is not None:  # what is known may still contradict itself, then anything holds
@@ -177,7 +178,7 @@ def _at_end(goal: Poly, symbol: Symbol, end: Poly, known: Known, fuel: Fuel, use
         room = symbol.hi - symbol.lo
         if obvious(room) is not True:
             rest = (*rest, room)
-    return above(substitute(goal, {symbol: end}), rest, fuel, uses)
+    return above(substitute(goal, {symbol: end}, quick_relu), rest, fuel, uses)
 
 
 def _innermost_first(goal: Poly) -> list[Symbol]:
@@ -290,9 +291,9 @@ def _by_cases(goal: Poly, known: Known, fuel: Fuel, uses: int) -> bool:
     if not clips:
         return False
     clip = clips[0]
-    return above(replace_generator(goal, clip, const(0)), (-clip.p, *known), fuel, uses) and above(
-        replace_generator(goal, clip, clip.p), (clip.p, *known), fuel, uses
-    )
+    idle = replace_generator(goal, clip, const(0), quick_relu)
+    active = replace_generator(goal, clip, clip.p, quick_relu)
+    return above(idle, (-clip.p, *known), fuel, uses) and above(active, (clip.p, *known), fuel, uses)
 
 
 def _clips_in(p: Poly) -> set[Relu]:

@@ -17,7 +17,7 @@ from tolcost.algebra.poly import Poly, as_poly, atom, scale
 from tolcost.algebra.symbols import Interval, Symbol
 
 Facts: TypeAlias = tuple[Cond, ...]
-_FUEL = 30
+_FUEL = 250
 
 
 def prove(cond: Cond, facts: Facts = ()) -> bool | None:

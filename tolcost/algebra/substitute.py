@@ -7,6 +7,7 @@ A symbol keeps its own bounds: they speak of the values it was made for.  So do 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from math import gcd
 
 from tolcost.algebra.clips import relu
@@ -32,8 +33,8 @@ def symbols_of(p: Poly | int) -> frozenset[Symbol]:
     return as_poly(p).free
 
 
-def substitute(p: Poly, values: Mapping[Symbol, Poly | int]) -> Poly:
-    """Put polynomials in place of symbols, all at once.
+def substitute(p: Poly, values: Mapping[Symbol, Poly | int], clip: Callable[[Poly], Poly] = relu) -> Poly:
+    """Put polynomials in place of symbols, all at once; ``clip`` makes the clips of the result.
 
     >>> from tolcost.algebra.poly import length, the_symbol
     >>> n, m = length("n"), length("m")
@@ -43,33 +44,41 @@ def substitute(p: Poly, values: Mapping[Symbol, Poly | int]) -> Poly:
     if p.free.isdisjoint(values):
         return p
     given = {symbol: as_poly(value) for symbol, value in values.items()}
-    return _substitute(p, given, {})
+    return _substitute(p, _Change(given, clip), {})
 
 
-def _substitute(p: Poly, given: dict[Symbol, Poly], done: dict[Generator, Poly]) -> Poly:
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """What to put in, and how to clip."""
+
+    given: dict[Symbol, Poly]
+    clip: Callable[[Poly], Poly]
+
+
+def _substitute(p: Poly, new: _Change, done: dict[Generator, Poly]) -> Poly:
     def change(generator: Generator) -> Poly | None:
-        if generator.free.isdisjoint(given):
+        if generator.free.isdisjoint(new.given):
             return None
         if generator not in done:
-            done[generator] = _replaced(generator, given, done)
+            done[generator] = _replaced(generator, new, done)
         return done[generator]
 
     return map_generators(p, change)
 
 
-def _replaced(generator: Generator, given: dict[Symbol, Poly], done: dict[Generator, Poly]) -> Poly:
+def _replaced(generator: Generator, new: _Change, done: dict[Generator, Poly]) -> Poly:
     match generator:
         case Symbol():
-            return given[generator]
+            return new.given[generator]
         case Floor(p=p, q=q):
-            return floordiv(_substitute(p, given, done), _substitute(q, given, done))
+            return floordiv(_substitute(p, new, done), _substitute(q, new, done))
         case Relu(p=p):
-            return relu(_substitute(p, given, done))
+            return new.clip(_substitute(p, new, done))
         case Sum():
-            return _sum_replaced(generator, given, done)
+            return _sum_replaced(generator, new, done)
 
 
-def _sum_replaced(generator: Sum, given: dict[Symbol, Poly], done: dict[Generator, Poly]) -> Poly:
+def _sum_replaced(generator: Sum, new: _Change, done: dict[Generator, Poly]) -> Poly:
     """Sum over a new binder: what is put in may itself contain the old one.
 
     Only numbers can turn a sum without a closed form into one that has one.
@@ -77,11 +86,11 @@ def _sum_replaced(generator: Sum, given: dict[Symbol, Poly], done: dict[Generato
     from tolcost.algebra.faulhaber import opaque_sum
     from tolcost.algebra.sums import sum_over
 
-    lo, hi = _substitute(generator.lo, given, done), _substitute(generator.hi, given, done)
+    lo, hi = _substitute(generator.lo, new, done), _substitute(generator.hi, new, done)
     binder = coordinate("_", hi, lo)
-    inner = {**given, generator.symbol: binder}
+    inner = _Change({**new.given, generator.symbol: binder}, new.clip)
     body = _substitute(generator.body, inner, {})
-    numbers = any(given[s].constant is not None for s in generator.free if s in given)
+    numbers = any(new.given[s].constant is not None for s in generator.free if s in new.given)
     return (sum_over if numbers else opaque_sum)(body, the_symbol(binder), lo, hi)
 
 
@@ -110,23 +119,22 @@ def _times_monomial(p: Poly, mono: Monomial, coef: int, den: int) -> Poly:
     return multiply(p, poly({mono: coef // common}, den // common))
 
 
-def replace_generator(p: Poly, old: Generator, new: Poly) -> Poly:
-    """Put a polynomial in place of one generator, at any depth, back to normal form."""
+def replace_generator(
+    p: Poly, old: Generator, new: Poly, clip: Callable[[Poly], Poly] = relu
+) -> Poly:
+    """Put a polynomial in place of one generator, at any depth except inside sums."""
 
     def change(generator: Generator) -> Poly | None:
         if generator is old:
             return new
         match generator:
-            case Symbol():
-                return None
             case Floor(p=top, q=bottom):
-                a, b = replace_generator(top, old, new), replace_generator(bottom, old, new)
+                a, b = (replace_generator(part, old, new, clip) for part in (top, bottom))
                 return None if a is top and b is bottom else floordiv(a, b)
             case Relu(p=inside):
-                c = replace_generator(inside, old, new)
-                return None if c is inside else relu(c)
-            case Sum():
+                c = replace_generator(inside, old, new, clip)
+                return None if c is inside else clip(c)
+            case Symbol() | Sum():
                 return None
 
     return map_generators(p, change) if p.height >= old.height else p
-

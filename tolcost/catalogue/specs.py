@@ -179,10 +179,11 @@ class Library:
             raise Rejected(Diagnostic("T0652", problem, header.span))
         uses = [s for s in program.statements if isinstance(s, tree.Use)]
         library = tuple(self.used(n, s) for s in uses for n in s.names)
-        self._check_names(program, library)
+        self.check_names(program, library)
         return Spec(domain, name, since, source, program, library)
 
-    def _check_names(self, program: tree.Program, library: Sequence[tree.Program]) -> None:
+    def check_names(self, program: tree.Program, library: Sequence[tree.Program]) -> None:
+        """Refuse a program that mentions what neither it, its library files nor an operator defines."""
         known = {name: found for file in library for name, found in signatures(file).items()}
         for name in _called(program.span.source.text, self._listing("")):
             file = self._listing("")[name][0]

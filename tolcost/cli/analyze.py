@@ -10,7 +10,7 @@ import click
 from tolcost.cli import options
 from tolcost.cli.failures import as_rejected, colour_on_stdout, show
 from tolcost.cli.output import deliver
-from tolcost.cli.programs import Request, lowered, warn
+from tolcost.cli.programs import Request, lowered, name_of, warn
 from tolcost.cost import Weights, load_weights
 from tolcost.cost.record import weighed
 from tolcost.diagnostics import Rejected, quoted
@@ -56,6 +56,7 @@ def command(
     dims: tuple[str, ...],
     shapes: tuple[str, ...],
     attrs: tuple[str, ...],
+    specs: tuple[str, ...],
     metrics: frozenset[str],
     models: tuple[str, ...],
     form: str,
@@ -72,10 +73,8 @@ def command(
     tolcost analyze softmax.tol --shape x=batch,1000 --attr axis=2 --format json
     tolcost analyze matmul.tol --weights energy-45nm --metric eops,bytes
     """
-    asked = _Asked(
-        options.read_dims(dims), metrics, tuple(load_weights(model) for model in models), symbolic
-    )
-    studies, failed = _study_all(files, Request.read(shapes, attrs), asked)
+    asked = _Asked(options.read_dims(dims), metrics, tuple(load_weights(model) for model in models), symbolic)
+    studies, failed = _study_all(files, Request.read(shapes, attrs, specs), asked)
     _check_names(studies, asked.dims)
     if studies:
         colour = form == "text" and output is None and colour_on_stdout()
@@ -102,7 +101,7 @@ def _study_all(files: Sequence[str], request: Request, asked: _Asked) -> tuple[l
 def _study(file: str, request: Request, asked: _Asked) -> Study:
     program = lowered(file, request)
     warn(program)
-    analysis = analyze_lowered(program, file)
+    analysis = analyze_lowered(program, name_of(file))
     models = tuple((model.name, weighed(analysis, model)) for model in asked.models)
     return Study(analysis, locate(analysis, asked.dims), asked.metrics, models, asked.symbolic)
 

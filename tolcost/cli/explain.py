@@ -16,7 +16,9 @@ from tolcost.cli.output import deliver
 @click.argument("subject", metavar="FILE.tol|CODE")
 @options.input_options
 @options.output_option
-def command(subject: str, shapes: tuple[str, ...], attrs: tuple[str, ...], output: str | None) -> int:
+def command(
+    subject: str, shapes: tuple[str, ...], attrs: tuple[str, ...], specs: tuple[str, ...], output: str | None
+) -> int:
     """Derive a program's EOPs step by step, each step with its reason and its line.
 
     With a diagnostic code, tell what it means and what helps.
@@ -26,7 +28,7 @@ def command(subject: str, shapes: tuple[str, ...], attrs: tuple[str, ...], outpu
     tolcost explain T0312
     """
     is_code = re.fullmatch(r"[Tt]\d{4}", subject) and not Path(subject).exists()
-    deliver(_code(subject) if is_code else _program(subject, shapes, attrs), output)
+    deliver(_code(subject) if is_code else _program(subject, shapes, attrs, specs), output)
     return 0
 
 
@@ -36,17 +38,19 @@ def _code(code: str) -> str:
     text = explanation(code)
     if text is None:
         known = ", ".join(known for known in codes() if known[:3] == code[:3].upper())
-        raise click.UsageError(f"There is no code {code.upper()}." + (f" There are {known}." if known else ""))
+        raise click.UsageError(
+            f"There is no code {code.upper()}." + (f" There are {known}." if known else "")
+        )
     return text + "\n"
 
 
-def _program(file: str, shapes: Sequence[str], attrs: Sequence[str]) -> str:
-    from tolcost.cli.programs import Request, lowered, warn
+def _program(file: str, shapes: Sequence[str], attrs: Sequence[str], specs: tuple[str, ...]) -> str:
+    from tolcost.cli.programs import Request, lowered, name_of, warn
     from tolcost.cost import derive
     from tolcost.pipeline import with_deep_stack
     from tolcost.report.derivation import derivation_text
 
-    program = lowered(file, Request.read(shapes, attrs))
+    program = lowered(file, Request.read(shapes, attrs, specs))
     warn(program)
     derivation = with_deep_stack(lambda: derive(program.program))
-    return derivation_text(derivation, program.program.name, file)
+    return derivation_text(derivation, program.program.name, name_of(file))

@@ -25,6 +25,7 @@ def command(
     dims: tuple[str, ...],
     shapes: tuple[str, ...],
     attrs: tuple[str, ...],
+    specs: tuple[str, ...],
     output: str | None,
 ) -> int:
     """Show what a program becomes: its syntax tree, its atoms, or its atoms unrolled.
@@ -39,7 +40,7 @@ def command(
         raise click.UsageError("--dim needs --unroll: the other stages are the same for all lengths")
     if unroll and stage == "ast":
         raise click.UsageError("--unroll is about atoms, not about --stage ast")
-    request = Request.read(shapes, attrs)
+    request = Request.read(shapes, attrs, specs)
     deliver(_tree(file) if stage == "ast" else _atoms(file, request, lengths if unroll else None), output)
     return 0
 

@@ -23,22 +23,26 @@ def files_argument(function: F) -> F:
 
 def dim_option(function: F) -> F:
     """Add ``--dim``."""
-    text = "a length, or an integer attribute; repeat for others"
+    text = "A length, or an integer attribute; repeat for others."
     return click.option("--dim", "dims", metavar="NAME=N", multiple=True, help=text)(function)
 
 
 def input_options(function: F) -> F:
     """Add what can be said of a program's inputs."""
-    shape = "the shape of an input declared with [...], in names and numbers: x=n,4"
-    attr = "the value of an attribute or static input: k=3, axes=[1,2], mode=linear"
+    shape = "The shape of an input declared with [...], in names and numbers: x=n,4."
+    attr = "The value of an attribute or static input: k=3, axes=[1,2], mode=linear."
+    specs = "A folder of operators and library files, searched before those of tolcost."
+    function = click.option("--specs", metavar="DIR", multiple=True, help=specs)(function)
     function = click.option("--attr", "attrs", metavar="NAME=VALUE", multiple=True, help=attr)(function)
     return click.option("--shape", "shapes", metavar="NAME=LENGTHS", multiple=True, help=shape)(function)
 
 
 def output_option(function: F) -> F:
     """Add ``--output``."""
-    text = "write there instead of standard output"
-    return click.option("--output", "-o", metavar="FILE", type=click.Path(dir_okay=False), help=text)(function)
+    text = "Write there instead of standard output."
+    return click.option("--output", "-o", metavar="FILE", type=click.Path(dir_okay=False), help=text)(
+        function
+    )
 
 
 def read_pairs(option: str, texts: Iterable[str]) -> Iterable[tuple[str, str]]:

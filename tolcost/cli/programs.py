@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import click
 
+from tolcost.catalogue.specs import open_library
 from tolcost.cli.literals import Literal
 from tolcost.cli.options import read_attrs, read_shapes
 from tolcost.cli.failures import colour_on_stderr
 from tolcost.diagnostics import Source, render_all
 from tolcost.elaborate import Elaborated
 from tolcost.elaborate.given import Shape, arguments
-from tolcost.pipeline import lower, read_program, warnings_of
+from tolcost.pipeline import Parsed, lower, read_program, warnings_of
 from tolcost.syntax import read_source
 
 
@@ -23,23 +24,38 @@ class Request:
 
     shapes: Mapping[str, Shape | Sequence[Shape]] = field(default_factory=dict)
     attrs: Mapping[str, Literal] = field(default_factory=dict)
+    specs: tuple[str, ...] = ()
 
     @staticmethod
-    def read(shapes: Iterable[str], attrs: Iterable[str]) -> Request:
-        """Read the options ``--shape`` and ``--attr``."""
+    def read(shapes: Iterable[str], attrs: Iterable[str], specs: tuple[str, ...]) -> Request:
+        """Read the options ``--shape``, ``--attr`` and ``--specs``."""
         found = {name: all_[0] if len(all_) == 1 else all_ for name, all_ in read_shapes(shapes).items()}
-        return Request(found, read_attrs(attrs))
+        return Request(found, read_attrs(attrs), specs)
 
 
 def source_of(file: str) -> Source:
     """Read a program; ``-`` is standard input."""
-    return read_source("/dev/stdin") if file == "-" else read_source(file)
+    return replace(read_source("/dev/stdin"), name="<stdin>") if file == "-" else read_source(file)
+
+
+def parsed_file(file: str, request: Request) -> Parsed:
+    """Read a program, with the operators in the folders of a request."""
+    return read_program(source_of(file), open_library(request.specs) if request.specs else None)
 
 
 def lowered(file: str, request: Request) -> Elaborated:
     """Read a program, and lower it with what is said of its inputs."""
-    parsed = read_program(source_of(file))
+    return lowered_with(parsed_file(file, request), request)
+
+
+def lowered_with(parsed: Parsed, request: Request) -> Elaborated:
+    """Lower a program that is read already."""
     return lower(parsed, arguments(parsed.program, request.shapes, request.attrs))
+
+
+def name_of(file: str) -> str:
+    """Give the name that a file goes by in results."""
+    return "<stdin>" if file == "-" else file
 
 
 def warn(program: Elaborated) -> None:

@@ -11,7 +11,7 @@ import click
 from tolcost.cli import options
 from tolcost.cli.literals import Literal, read_literal
 from tolcost.cli.output import write_whole
-from tolcost.cli.programs import Request, lowered_with, source_of, warn
+from tolcost.cli.programs import Request, lowered_with, name_of, parsed_file, warn
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, visible
 from tolcost.elaborate import Elaborated
 from tolcost.execute import Execution, run_reference, run_vectorised
@@ -24,7 +24,7 @@ from tolcost.execute.files import (
     random_arrays,
     show_output,
 )
-from tolcost.pipeline import Parsed, analyze_lowered, read_program, with_deep_stack
+from tolcost.pipeline import Parsed, analyze_lowered, with_deep_stack
 from tolcost.report.comparison import compare_counts
 from tolcost.syntax.tree import Ellipsis, Input
 
@@ -60,6 +60,7 @@ def command(
     dims: tuple[str, ...],
     shapes: tuple[str, ...],
     attrs: tuple[str, ...],
+    specs: tuple[str, ...],
     engine: str,
     count: bool,
     output: str | None,
@@ -71,16 +72,99 @@ def command(
     tolcost run matmul.tol --random --dim n=2 --dim k=3 --dim m=4 --count
     """
     lengths = options.read_dims(dims)
-    parsed = read_program(source_of(file))
-    given = _read_inputs(parsed, inputs, Request.read(shapes, attrs))
+    request = Request.read(shapes, attrs, specs)
+    parsed = parsed_file(file, request)
+    given = _read_inputs(parsed, inputs, request)
     program = lowered_with(parsed, given.request)
     warn(program)
-    arrays = {name: values for name, values in _by_input(program, given.arrays)}
+    arrays = _by_input(parsed, given.arrays)
     if is_random:
-        known = {name: value for name, value in arrays.items()}
-        arrays |= random_arrays(program.program, known, lengths, seed)
-    execution = with_deep_stack(
-        lambda: _ENGINES[engine](program.program, _single(arrays), lengths)
-    )
+        arrays |= random_arrays(program.program, arrays, lengths, seed)
+    execution = with_deep_stack(lambda: _ENGINES[engine](program.program, arrays, lengths))
     _deliver(execution, program, output)
     return _compare(execution, program, file) if count else 0
+
+
+def _read_inputs(parsed: Parsed, texts: Iterable[str], request: Request) -> _Given:
+    """Sort what was given into arrays and values known while compiling, and say what shapes follow."""
+    declared = {s.name: s for s in parsed.program.statements if isinstance(s, Input)}
+    arrays: dict[str, tuple[Array, ...]] = {}
+    attrs: dict[str, Literal] = dict(request.attrs)
+    for name, text in options.read_pairs("--input", texts):
+        if name not in declared:
+            known = ", ".join(map(quoted, declared))
+            raise Rejected(
+                Diagnostic("T0412", f"there is no input called {quoted(name)}", hint=f"there are {known}")
+            )
+        if declared[name].kind != "tol":
+            attrs[name] = _static(name, text)
+        else:
+            arrays[name] = (*arrays.get(name, ()), _array(name, text))
+    open_ = {name: found for name, found in arrays.items() if _is_open(declared[name])}
+    shapes = {name: [list(a.shape) for a in found] for name, found in open_.items()}
+    single = {name: all_ if declared[name].variadic else all_[0] for name, all_ in shapes.items()}
+    return _Given(arrays, Request({**request.shapes, **single}, attrs, request.specs))
+
+
+def _is_literal(text: str) -> bool:
+    """Whether a value stands there itself, rather than the name of a file."""
+    return not text.endswith(".npy") and (text[:1] in tuple("[-+.'\"0123456789") or text in ("true", "false"))
+
+
+def _array(name: str, text: str) -> Array:
+    return nested_array(read_literal(text), name) if _is_literal(text) else load_array(Path(text))
+
+
+def _static(name: str, text: str) -> Literal:
+    if text.endswith(".npy"):
+        return plain_values(load_array(Path(text)))
+    return read_literal(text)
+
+
+def _is_open(declared: Input) -> bool:
+    """Whether what an input is has to be told by what is given for it."""
+    return declared.variadic or declared.optional or any(isinstance(e, Ellipsis) for e in declared.shape)
+
+
+def _by_input(parsed: Parsed, arrays: Mapping[str, tuple[Array, ...]]) -> dict[str, tuple[Array, ...]]:
+    """Name arrays as the lowered program does: the items of a variadic input are inputs of their own."""
+    variadic = {s.name for s in parsed.program.statements if isinstance(s, Input) and s.variadic}
+    found: dict[str, tuple[Array, ...]] = {}
+    for name, parts in arrays.items():
+        if name in variadic:
+            found |= {f"{name}.{n}": (part,) for n, part in enumerate(parts, start=1)}
+        else:
+            found[name] = parts
+    return found
+
+
+def _deliver(execution: Execution, program: Elaborated, output: str | None) -> None:
+    """Show the outputs, or write each to a file of its own."""
+    types = {out.name: out.node.type for out in program.program.outputs}
+    if output is not None:
+        Path(output).mkdir(parents=True, exist_ok=True)
+    for name, value in execution.outputs.items():
+        if output is None:
+            spaces = ", ".join(part.space for part in types[name])
+            click.echo(f"{visible(name)}: {spaces} {_shapes(value)}\n{show_output(value)}")
+            continue
+        parts = value if isinstance(value, tuple) else (value,)
+        for n, part in enumerate(parts, start=1):
+            file = f"{name}.npy" if len(parts) == 1 else f"{name}.{n}.npy"
+            write_whole(Path(output) / file, array_bytes(part))
+
+
+def _shapes(value: Array | tuple[Array, ...]) -> str:
+    parts = value if isinstance(value, tuple) else (value,)
+    return ", ".join(str(list(part.shape)) for part in parts)
+
+
+def _compare(execution: Execution, program: Elaborated, file: str) -> int:
+    """Show executed counts beside those of the closed form; they are the same, or something is wrong."""
+    text, agree = compare_counts(
+        execution.counts, execution.bindings, analyze_lowered(program, name_of(file))
+    )
+    click.echo(f"\n{text}", nl=False)
+    if not agree:
+        click.echo("executed counts and closed forms differ: please report this, it is a bug", err=True)
+    return 0 if agree else 1

@@ -28,12 +28,12 @@ from tolcost.algebra import (
 from tolcost.atoms.nodes import Node, Part, Select, Where
 from tolcost.diagnostics import Span
 from tolcost.elaborate.context import Env, Impossible, Scope, bind_data, fail
-from tolcost.elaborate.elements import element
+from tolcost.elaborate.elements import element, leaves, regrown
 from tolcost.elaborate.evaluate import evaluate, form
 from tolcost.elaborate.folding import as_number, truth
-from tolcost.elaborate.layout import grid, in_spaces, lay, materialise
+from tolcost.elaborate.layout import component, grid, in_spaces, lay, materialise
 from tolcost.elaborate.lengths import decide, solve, unify
-from tolcost.elaborate.shapes import first, known, shape_of, shape_text
+from tolcost.elaborate.shapes import entry, first, known, shape_of, shape_text
 from tolcost.elaborate.values import (
     Data,
     Opaque,
@@ -62,9 +62,19 @@ def where_form(env: Env, expr: tree.Call) -> Value:
     if holds is not None:
         return _static_choice(env, decide(env, holds), expr)
     if isinstance(condition, Opaque):
-        return _opaque_choice(env, condition, expr)
+        return _opaque_choice(env, condition.node, expr)
     then, other = (first(evaluate(env, a)) for a in expr.args[1:])
     return choose_by_data(env, condition, then, other, expr.span)
+
+
+@form("choose")
+def choose_form(env: Env, expr: tree.Call) -> Value:
+    """``choose(c, a, b)``: as ``where``, but of a condition on data only the side taken is computed."""
+    condition = entry(evaluate(env, expr.args[0]))
+    holds = truth(condition)
+    if holds is not None:
+        return _static_choice(env, decide(env, holds), expr)
+    return _opaque_choice(env, materialise(env, condition, expr.span), expr)
 
 
 def _static_choice(env: Env, condition: Cond, expr: tree.Call) -> Value:
@@ -90,7 +100,7 @@ def _static_choice(env: Env, condition: Cond, expr: tree.Call) -> Value:
     return merge(env, condition, sides[0], sides[1], expr.span)
 
 
-def _opaque_choice(env: Env, condition: Opaque, expr: tree.Call) -> Value:
+def _opaque_choice(env: Env, condition: Node, expr: tree.Call) -> Value:
     sides = []
     for side in expr.args[1:]:
         inner = env.child(scope=env.scope.inner())
@@ -98,7 +108,23 @@ def _opaque_choice(env: Env, condition: Opaque, expr: tree.Call) -> Value:
     (ea, a), (eb, b) = sides
     if is_static(a) and is_static(b) and a == b:
         return a
-    return _select(env, condition.node, (ea, a), (eb, b), expr.span)
+    if isinstance(a, Seq) and isinstance(b, Seq):
+        return _choose_sequence(env, condition, (ea, a), (eb, b), expr.span)
+    return _select(env, condition, (ea, a), (eb, b), expr.span)
+
+
+def _choose_sequence(env: Env, condition: Node, then: Side, other: Side, span: Span) -> Value:
+    """Sequences of one length, chosen as one list so that each side is computed once."""
+    (then_env, a), (other_env, b) = then, other
+    left, right = leaves(a), leaves(b)
+    if len(left) != len(right):
+        fail("T0407", "the two cases give sequences of different lengths", span)
+    if not left:
+        return a
+    chosen = _select(env, condition, (then_env, Pieces(left)), (other_env, Pieces(right)), span)
+    node = env.scope.bind(materialise(env, chosen, span))
+    parts = [Data(component(node, j + 1)) if len(left) > 1 else Data(node) for j in range(len(left))]
+    return regrown(a, iter(parts))
 
 
 # ---- merging -----------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tolcost.algebra import Poly, const, coordinate, symbols_of
 from tolcost.atoms.nodes import Member, Node, Part
 from tolcost.diagnostics import Span
@@ -193,6 +195,20 @@ def spread(env: Env, value: Value, span: Span) -> tuple[Value, ...]:
         return value.items
     bound = bind_data(env, value)
     return tuple(element(env, bound, (const(n),), span, checked=True) for (n,) in grid(numbers))
+
+
+def leaves(value: Value) -> tuple[Value, ...]:
+    """The tensors of a sequence, and of the sequences in it."""
+    if isinstance(value, Seq):
+        return tuple(leaf for item in value.items for leaf in leaves(item))
+    return (value,)
+
+
+def regrown(like: Value, parts: Iterator[Value]) -> Value:
+    """A sequence of the same structure with other tensors."""
+    if isinstance(like, Seq):
+        return Seq(tuple(regrown(item, parts) for item in like.items))
+    return next(parts)
 
 
 def integers(env: Env, value: Value, span: Span) -> tuple[Poly, ...]:

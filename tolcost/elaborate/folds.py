@@ -21,11 +21,11 @@ from tolcost.algebra import (
     total,
 )
 from tolcost.atoms.nodes import Fold, Node, Part, Ref, Type, Var
-from tolcost.diagnostics import Span
+from tolcost.diagnostics import Diagnostic, Rejected, Span
 from tolcost.elaborate.binders import UNROLL_LIMIT, Pattern, fresh, pattern_of
 from tolcost.elaborate.calls import arity, call_values, function_of, is_functional
 from tolcost.elaborate.context import Element, Env, Lazy, NeedsUnrolling, bind_data, fail
-from tolcost.elaborate.elements import element
+from tolcost.elaborate.elements import element, pick_component
 from tolcost.elaborate.evaluate import evaluate, form
 from tolcost.elaborate.layout import build, component, grid, in_spaces, inside, materialise
 from tolcost.elaborate.lengths import facts_here, settle, unify
@@ -67,6 +67,29 @@ class Step:
         return entry(call_values(inner, function, args, self.span))
 
 
+class _NotAList(Rejected):
+    """A sequence of sequences, or one whose length changes: only taking the steps one by one will do."""
+
+    def __init__(self, span: Span) -> None:
+        message = "this accumulator is a sequence that cannot be a list, so the steps must be few and known"
+        super().__init__(Diagnostic("T0331", message, span))
+
+
+class _Listwise(Step):
+    """A step whose accumulator is a sequence, seen as one on a list of the same values."""
+
+    def __init__(self, step: Step) -> None:
+        super().__init__(step.env, step.over, step.expr, step.pattern, step.span)
+
+    def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
+        """The next list."""
+        parts = accumulator.items if isinstance(accumulator, Pieces) else (accumulator,)
+        result = Step.at(self, env, Seq(parts), at)
+        if not isinstance(result, Seq):
+            raise _NotAList(self.span)
+        return Pieces(result.items) if len(result.items) > 1 else result.items[0]
+
+
 @form("reduce")
 def reduce_form(env: Env, expr: tree.Call) -> Value:
     """``reduce(t, f, init, iter)``."""
@@ -102,11 +125,22 @@ def fold_value(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> V
             static = _static_fold(env, step, start, shape)
             if static is not None:
                 return static
+        if isinstance(start, Seq):
+            return _sequence_fold(env, step, start, shape)
         return _fold_under_coordinates(env, step, start, shape)
-    except NeedsUnrolling:
+    except (NeedsUnrolling, _NotAList):
         if numbers is None or size > UNROLL_LIMIT:
             raise
         return _entry_by_entry(env, step, start, iter(grid(numbers)), stop_at_data=False)[0]
+
+
+def _sequence_fold(env: Env, step: Step, start: Seq, shape: tuple[Poly, ...]) -> Value:
+    """A fold whose accumulator is a sequence of tensors, as one on a list of the same tensors."""
+    if not start.items or any(isinstance(item, Seq) for item in start.items):
+        raise _NotAList(step.span)
+    listed = Pieces(start.items) if len(start.items) > 1 else start.items[0]
+    folded = bind_data(env, _fold_under_coordinates(env, _Listwise(step), listed, shape))
+    return Seq(tuple(pick_component(env, folded, j + 1, step.span) for j in range(len(start.items))))
 
 
 def _entry_by_entry(

@@ -43,6 +43,9 @@ def arguments(
         statement = _declaration(declared, name)
         if name in found:
             _fail("T0412", f"{quoted(name)} has both a shape and a value", statement.span)
+        if statement.kind == "tol":
+            hint = "say `static` or `attr` in the program if its value is known while compiling"
+            _fail("T0412", f"{quoted(name)} is data: it has no value yet", statement.span, hint)
         found[name] = static_value(value, statement)
     return found
 

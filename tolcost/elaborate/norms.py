@@ -5,7 +5,20 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from tolcost.algebra import Cond, Poly, const, eq, exact_div, floordiv, indicator, length, mod, symbols_of
+from tolcost.algebra import (
+    FALSE,
+    TRUE,
+    Cond,
+    Poly,
+    const,
+    eq,
+    exact_div,
+    floordiv,
+    indicator,
+    length,
+    mod,
+    symbols_of,
+)
 from tolcost.algebra.poly import atom
 from tolcost.atoms.nodes import Convert, Part
 from tolcost.diagnostics import Span
@@ -162,6 +175,12 @@ def _bdim(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     if a.constant == 1:
         return b
     return a if b.constant == 1 else unify(env, a, b, "broadcast lengths agree", span)
+
+
+@primitive("known", 1, 1)
+def _known(env: Env, args: tuple[Value, ...], span: Span) -> Value:
+    """Whether a value is known while compiling."""
+    return TRUE if is_static(args[0]) else FALSE
 
 
 @primitive("chars", 1, 1)

@@ -7,15 +7,16 @@ from dataclasses import dataclass, field
 
 from tolcost.algebra import Poly, Symbol, const, symbols_of
 from tolcost.atoms.nodes import Input as InputNode
-from tolcost.atoms.nodes import Output, Program
+from tolcost.atoms.nodes import Output, Part, Program
 from tolcost.diagnostics import Diagnostic, Span
-from tolcost.elaborate.context import Context, Env, Lazy, Scope, fail, force
+from tolcost.elaborate.context import Context, Env, Lazy, Scope, around_name, bind_data, fail, force
 from tolcost.elaborate.expressions import define_all, delay, dimensions, zeros
 from tolcost.elaborate.finish import finish
-from tolcost.elaborate.inputs import Argument, Binder
+from tolcost.elaborate.inputs import Argument, Binder, Tensor
 from tolcost.elaborate.layout import materialise
 from tolcost.elaborate.order import value_order
 from tolcost.elaborate.values import (
+    Data,
     Missing,
     Results,
     Seq,
@@ -45,24 +46,27 @@ def elaborate(
     library: Iterable[tree.Program] = (),
     operators: Mapping[str, tree.Program] | None = None,
     outputs: int | None = None,
+    around: Mapping[str, Tensor | Value] | None = None,
 ) -> Elaborated:
     """Lower a program.
 
     ``given`` says what is known of its inputs: a ``Tensor`` has a shape and a space, any other
     value is static.  Lengths that nothing gives are symbols named as the program names them.
-    ``outputs`` is how many outputs are asked for, all of them if None.
+    ``outputs`` is how many outputs are asked for, all of them if None.  ``around`` are values that
+    the graphs among the attributes see though nobody passes them: those of the graph around.
     """
     context = Context(operators or {}, call_operator)
     top = Env(context, Scope(), {})
     asked = [s for s in program.statements if isinstance(s, tree.Define) and s.output]
     top.names["outputs"] = const(outputs if outputs is not None else max(len(asked), 1))
+    seen = _around(top, around or {})
     env, inputs = _enter(top, program, dict(given or {}), library)
     _force_in_order(env, program)
     values = _results(env, program, outputs)
     named = tuple(_outputs(env, values))
     lowered = Program(
         name,
-        inputs,
+        (*inputs, *seen),
         tuple(env.scope.bindings),
         named,
         tuple(context.notes.conditions.values()),
@@ -86,6 +90,18 @@ def _symbols(env: Env, inputs: Iterable[InputNode]) -> tuple[Symbol, ...]:
             if isinstance(item, Poly):
                 found.update(dict.fromkeys(sorted(symbols_of(item), key=lambda s: s.key)))
     return tuple(s for s in found if s.kind == "length" and s not in env.context.notes.equal)
+
+
+def _around(top: Env, around: Mapping[str, Tensor | Value]) -> tuple[InputNode, ...]:
+    """Make the values of a surrounding graph known to the graphs inside; the tensors are inputs."""
+    nodes: list[InputNode] = []
+    for name, value in around.items():
+        if isinstance(value, Tensor):
+            nodes.append(InputNode(f"around {name}", (Part(value.shape, value.space),)))
+            top.names[around_name(name)] = Data(nodes[-1])
+        else:
+            top.names[around_name(name)] = value
+    return tuple(nodes)
 
 
 def _enter(
@@ -198,16 +214,27 @@ def call_operator(env: Env, name: str, args: tuple[Value, ...], named: dict[str,
     """An operator applied in the middle of another program, in its block."""
     program = env.context.operators[name]
     given = _arguments(program, args, named, name, span)
-    top = Env(env.context, env.scope, {"outputs": const(1)})
     libraries = [
         env.context.operators[f"use {n}"]
         for s in program.statements
         if isinstance(s, tree.Use)
         for n in s.names
     ]
-    inner, _ = _enter(top, program, dict(given), libraries)
-    values = tuple(value for _, value in _results(inner, program, None))
+    values = apply_program(env, program, given, libraries, None)
     return values[0] if len(values) == 1 else Results(values)
+
+
+def apply_program(
+    env: Env,
+    program: tree.Program,
+    given: Mapping[str, Argument],
+    library: Iterable[tree.Program],
+    outputs: int | None,
+) -> tuple[Value, ...]:
+    """The outputs of a program applied in the block of ``env``, each computed once there."""
+    top = Env(env.context, env.scope, {"outputs": const(1 if outputs is None else outputs)})
+    inner, _ = _enter(top, program, dict(given), library)
+    return tuple(bind_data(env, value) for _, value in _results(inner, program, outputs))
 
 
 def _arguments(

@@ -73,7 +73,9 @@ def nested_array(values: Nested, name: str) -> Array:
     except ValueError:
         raise Rejected(Diagnostic("T0321", f"the rows of {quoted(name)} differ in length")) from None
     except OverflowError:
-        raise Rejected(Diagnostic("T0522", f"a number of {quoted(name)} is too large to execute with")) from None
+        raise Rejected(
+            Diagnostic("T0522", f"a number of {quoted(name)} is too large to execute with")
+        ) from None
     return found.astype(np.object_) if found.dtype.kind == "U" else found
 
 
@@ -133,9 +135,13 @@ def _random(part: Part, known: Mapping[Symbol, int], rng: np.random.Generator, n
             return convert(np.asarray(rng.integers(low, high + 1, shape)), part.space)
         case "R":
             low = 0.0 if part.space.endswith("+") else -1.0
-            return convert(np.asarray(rng.uniform(low, 0.0 if part.space.endswith("-") else 1.0, shape)), part.space)
+            return convert(
+                np.asarray(rng.uniform(low, 0.0 if part.space.endswith("-") else 1.0, shape)), part.space
+            )
         case "C":
-            return np.asarray(rng.uniform(-1, 1, shape) + 1j * rng.uniform(-1, 1, shape), dtype_of(part.space))
+            return np.asarray(
+                rng.uniform(-1, 1, shape) + 1j * rng.uniform(-1, 1, shape), dtype_of(part.space)
+            )
         case "S":
             raise Rejected(Diagnostic("T0320", f"no value was given for the texts {quoted(needed.name)}"))
 

@@ -13,6 +13,8 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from tolcost.algebra import (
+    ONE,
+    ZERO,
     AlgebraBudget,
     Poly,
     Symbol,
@@ -130,7 +132,9 @@ def _bracketed(text: str) -> str:
 def lowest(ratio: Ratio) -> tuple[Poly, Poly | Depth]:
     """Cancel what the two sides of a quotient are seen to share: numbers, lengths and factors."""
     below = _plain(ratio.denominator)
-    if below is None or not below.terms or not ratio.numerator.terms:
+    if ratio.numerator == 0:
+        return ZERO, ONE
+    if below is None or below == 0:
         return ratio.numerator, ratio.denominator
     top, bottom = factored(ratio.numerator), factored(below)
     number = Fraction(top.number * bottom.den, top.den * bottom.number)

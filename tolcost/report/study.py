@@ -98,9 +98,7 @@ def figures(study: Study) -> tuple[Figure, ...]:
         found.append(Figure("flops", "FLOPs", analysis.flops))
     if "macs" in wanted:
         found.append(Figure("macs", "MACs", analysis.macs))
-    found.extend(
-        Figure("weights", name, weighed, unit=weighed.unit) for name, weighed in study.weighed
-    )
+    found.extend(Figure("weights", name, weighed, unit=weighed.unit) for name, weighed in study.weighed)
     if "bytes" in wanted:
         found.extend(_traffic(analysis))
     if "span" in wanted:
@@ -136,7 +134,7 @@ def _span(analysis: Analysis) -> Iterable[Figure]:
     yield Figure("span", "depth", depth.chain, tree, "" if depth.chain.exact else "at most")
     if analysis.parallelism is None or analysis.parallelism_tree is None or analysis.eops == 0:
         return
-    wide = (Part("tree", "", analysis.parallelism_tree, _TREES),) if differs else ()
+    wide = (Part("tree", "", analysis.parallelism_tree),) if differs else ()
     yield Figure("parallelism", "parallelism", analysis.parallelism, wide)
 
 
@@ -200,7 +198,9 @@ def _broken(analysis: Analysis, values: Mapping[Symbol, int]) -> Iterable[Diagno
     for condition in analysis.conditions:
         if symbols_of_cond(condition.condition) <= values.keys() and not _holds(condition, values):
             message = f"these lengths break a condition of the program: {condition.reason}"
-            yield Diagnostic("T0324", message, condition.span, hint=f"it needs {cond_text(condition.condition)}")
+            yield Diagnostic(
+                "T0324", message, condition.span, hint=f"it needs {cond_text(condition.condition)}"
+            )
 
 
 def _holds(condition: Condition, values: Mapping[Symbol, int]) -> bool:

@@ -82,7 +82,9 @@ def _markdown(study: Study) -> str:
         label = f"{line.item} {markdown_code(line.space)}" if line.space else line.item or line.label
         indent = "&emsp;" if line.item else ""
         unit = f" {markdown_text(line.unit)}" if line.unit else ""
-        cells = [markdown_code(text_of(c)) + unit if c is not None else _nothing(line) for c in _cells(study, line)]
+        cells = [
+            markdown_code(text_of(c)) + unit if c is not None else _nothing(line) for c in _cells(study, line)
+        ]
         rows.append(_markdown_row([indent + label, *cells]))
     conditions = given_conditions(analysis.conditions, analysis.file)
     rows += ["", "Holds where:", ""] if conditions else []

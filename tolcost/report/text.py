@@ -140,9 +140,7 @@ def _range(symbol: Symbol) -> str:
 
 
 def _conditions(heading: str, conditions: Iterable[Given]) -> list[Row]:
-    rows = [
-        Row(1, c.text, remark=c.reason + (f" ({c.place})" if c.place else "")) for c in conditions
-    ]
+    rows = [Row(1, c.text, remark=c.reason + (f" ({c.place})" if c.place else "")) for c in conditions]
     return [Row(0, heading), *rows] if rows else []
 
 

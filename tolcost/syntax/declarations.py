@@ -9,7 +9,7 @@ from tolcost.diagnostics import Diagnostic, Label, Span, quoted
 from tolcost.spaces import SPACES
 from tolcost.syntax.depth import children
 from tolcost.syntax.limits import MAX_NAME_ERRORS
-from tolcost.syntax.scopes import Definition, Known, Scope, place_of
+from tolcost.syntax.scopes import Definition, Known, Scope, Sort, place_of
 from tolcost.syntax.tree import (
     Call,
     Define,
@@ -74,7 +74,8 @@ class Declarations:
             case Zeros(name=name):
                 self._define(Definition(name, "zeros", statement.span), scope)
             case Input(name=name):
-                self._define(Definition(name, "input", statement.span), scope)
+                sort: Sort = "value" if statement.space == "G" else "input"
+                self._define(Definition(name, sort, statement.span), scope)
             case _:
                 pass
 

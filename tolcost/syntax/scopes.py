@@ -45,14 +45,14 @@ _PRIMITIVES = {
     "part": (2, 3), "part'": (2, 2), "swap": (3, 3), "reshape": (2, 2), "tile": (1, 1), "map": (2, 3),
     "reduce": (3, 4), "join": (2, 3), "embed": (1, 1), "put": (3, 3), "filter": (2, 2), "seq": (0, None),
     "given": (1, 1), "exact": (2, 2), "same": (2, 2), "bdim": (2, 2), "kind": (1, 1), "lo": (1, 1),
-    "hi": (1, 1), "chars": (1, 1),
+    "hi": (1, 1), "chars": (1, 1), "known": (1, 1), "choose": (3, 3),
 }  # fmt: skip
 
 BUILTINS: dict[str, Signature] = {
     **{name: Signature(low, high) for name, (low, high) in _PRIMITIVES.items()},
     **{name: Signature(*function.arity) for name, function in FUNCTIONS.items()},
 }
-CONSTANTS = frozenset({"true", "false", "Inf", "NaN", "pi"})
+CONSTANTS = frozenset({"true", "false", "Inf", "NaN", "pi", "outputs"})
 BINDERS = {"map": 2, "reduce": 3}
 """The functions whose body sees coordinates, and which argument names these."""
 

@@ -1,0 +1,71 @@
+"""Executed counts beside the closed forms at the same lengths, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from tolcost.algebra import Poly, Symbol
+from tolcost.cost.record import Analysis
+from tolcost.report.forms import Form, form_at, text_of
+
+
+class Executed(Protocol):
+    """What a run counted."""
+
+    @property
+    def histogram(self) -> Mapping[tuple[str, str], int]: ...
+    @property
+    def index(self) -> Mapping[tuple[str, str], int]: ...
+    @property
+    def atoms(self) -> Mapping[str, int]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    label: str
+    executed: int
+    form: Form | None
+
+
+def compare_counts(executed: Executed, values: Mapping[Symbol, int], analysis: Analysis) -> tuple[str, bool]:
+    """Give the table, and whether every count is what its closed form says.
+
+    Where the form is an upper bound, it has to be at least the count.
+    """
+    rows = list(_rows(executed, values, analysis))
+    bound = analysis.status == "upper bound"
+    table = [("", "executed", "at most" if bound else "closed form", "")]
+    agree = True
+    for row in rows:
+        fits = isinstance(row.form, int) and (row.executed <= row.form if bound else row.executed == row.form)
+        agree = agree and fits
+        shown = "not known" if row.form is None else text_of(row.form, grouped=True)
+        table.append((row.label, text_of(row.executed, grouped=True), shown, "" if fits else "  differs"))
+    widths = [max(len(line[column]) for line in table) for column in range(3)]
+    lines = [
+        f"{label.ljust(widths[0])}  {left.rjust(widths[1])}  {right.rjust(widths[2])}{mark}"
+        for label, left, right, mark in table
+    ]
+    return "\n".join(lines) + "\n", agree
+
+
+def _rows(executed: Executed, values: Mapping[Symbol, int], analysis: Analysis) -> Iterator[_Row]:
+    yield _Row("EOPs", sum(executed.histogram.values()), form_at(analysis.eops, values))
+    yield from _functions("", executed.histogram, analysis.histogram, values)
+    yield from _functions("index ", executed.index, analysis.index, values)
+    for name, form in analysis.atoms.items():
+        yield _Row(f"  atom {name}", executed.atoms.get(name, 0), form_at(form, values))
+
+
+def _functions(
+    kind: str,
+    executed: Mapping[tuple[str, str], int],
+    forms: Mapping[tuple[str, str], Poly],
+    values: Mapping[Symbol, int],
+) -> Iterator[_Row]:
+    """Give every function that either side knows; one that a side does not know counts 0 there."""
+    for key in sorted(executed.keys() | forms.keys()):
+        form = form_at(forms[key], values) if key in forms else 0
+        yield _Row(f"  {kind}{key[0]} {key[1]}", executed.get(key, 0), form)
