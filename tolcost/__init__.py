@@ -1,7 +1,7 @@
-"""Exact symbolic cost of tensor programs, from one executable definition of each operator.
+r"""Exact symbolic cost of tensor programs, from one executable definition of each operator.
 
     >>> import tolcost
-    >>> result = tolcost.analyze("tol x: R [n]\\ny := map(x, exp(*) + 1)")
+    >>> result = tolcost.analyze("tol x: R [n]\ny := map(x, exp(*) + 1)")
     >>> result.eops, result.at(n=1000).eops
     (2*n, 2000)
 

@@ -64,8 +64,8 @@ def product(shape: Shape) -> Length:
 
 
 def less_one(length: Length) -> Length:
-    least = max(length.least - 1, 0)
-    return Length(f"{length.text} - 1", least, length.size, length.bounds)
+    text = f"{length.text} - 1" if length.least >= 1 else f"max({length.text} - 1, 0)"
+    return Length(text, max(length.least - 1, 0), length.size, length.bounds)
 
 
 def half(length: Length) -> Length:

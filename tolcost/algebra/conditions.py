@@ -142,7 +142,19 @@ def eq(p: Poly | int) -> Cond:
     low, high = numerator_range(value)
     if (low is not None and low > 0) or (high is not None and high < 0):
         return FALSE
-    return ge(-value) if low == 0 else ge(value) if high == 0 else Eq(value)
+    if low == 0 or high == 0:
+        return ge(-value) if low == 0 else ge(value)
+    clip = _clip_of_negative(value) if value.height else None
+    return Eq(value) if clip is None else ge(clip)
+
+
+def _clip_of_negative(p: Poly) -> Poly | None:
+    """Give u where p is a multiple of ``relu(-u)``, which is written ``relu(u) - u``."""
+    clips = [g for mono in p.terms for g in mono if isinstance(g, Relu)]
+    coef = p.terms.get((clips[0],)) if len(clips) == 1 else None
+    if coef is None or p - scale(atom(clips[0]) - clips[0].p, coef) != 0:
+        return None
+    return clips[0].p
 
 
 def le(a: Poly | int, b: Poly | int) -> Cond:

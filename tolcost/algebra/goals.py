@@ -28,6 +28,7 @@ from tolcost.algebra.substitute import replace_generator, substitute
 from tolcost.algebra.symbols import Floor, Generator, Relu, Sum, Symbol
 
 Known = tuple[Poly, ...]
+_MAX_SHIFTED = 400
 
 
 @dataclass(slots=True)
@@ -82,11 +83,13 @@ def _counted_from_lower_bounds(goal: Poly) -> Poly | None:
             least = generator_range(generator)[0]
             if least is None:
                 return None
-            shifts[generator] = least
+            if least:
+                shifts[generator] = least
+    if sum(1 << sum(g in shifts for g in mono) for mono in goal.terms) > _MAX_SHIFTED:
+        return None
     terms = dict(goal.terms)
     for generator, least in shifts.items():
-        if least:
-            terms = _shifted(terms, generator, least)
+        terms = _shifted(terms, generator, least)
     return poly(terms, goal.den)
 
 

@@ -11,13 +11,14 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth, eq, negate, polys_of
+from tolcost.algebra.errors import AlgebraBudget
 from tolcost.algebra.goals import Fuel, above
 from tolcost.algebra.intervals import range_of
 from tolcost.algebra.poly import Poly, as_poly, atom, scale
 from tolcost.algebra.symbols import Interval, Symbol
 
 Facts: TypeAlias = tuple[Cond, ...]
-_FUEL = 250
+_FUEL = 300
 
 
 def prove(cond: Cond, facts: Facts = ()) -> bool | None:
@@ -120,8 +121,11 @@ def _nonzero(p: Poly, facts: Facts) -> bool:
 
 
 def _nonnegative(p: Poly, facts: Facts) -> bool:
-    goal, known = _solved(p, facts)
-    return above(goal, known, Fuel(_FUEL))
+    try:
+        goal, known = _solved(p, facts)
+        return above(goal, known, Fuel(_FUEL))
+    except AlgebraBudget:  # too large to prove is not proved
+        return False
 
 
 def _solved(p: Poly, facts: Facts) -> tuple[Poly, tuple[Poly, ...]]:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 import sympy
 
 from tolcost.algebra.poly import Poly
-from tolcost.algebra.sympy_form import sympy_symbols, to_sympy
 from tolcost.algebra.symbols import Symbol
+from tolcost.algebra.sympy_form import sympy_symbols, to_sympy
 
 
 def largest_to_sympy(candidates: Sequence[Poly], logs: Iterable[tuple[Symbol, Poly]] = ()) -> sympy.Expr:

@@ -6,25 +6,34 @@ what a node says maps onto what a definition declares; whatever does not is a di
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TypeAlias
 
 from tolcost.catalogue.nodes import Node
 from tolcost.catalogue.specs import Spec
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
-from tolcost.elaborate import Inputs, Known, Tensor
+from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import Missing, Value
 from tolcost.syntax import tree
 
-Argument: TypeAlias = Tensor | Known | Inputs | Value
+Argument: TypeAlias = Tensor | Inputs | Value
 
 
-def bind(node: Node, spec: Spec, inputs: Sequence[Argument | None]) -> dict[str, Argument]:
-    """What the definition is given: an argument per formal name; None is an input left out."""
+def bind(
+    node: Node,
+    spec: Spec,
+    inputs: Sequence[Argument | None],
+    graphs: Mapping[str, Value] = MappingProxyType({}),
+) -> dict[str, Argument]:
+    """What the definition is given: an argument per formal name; None is an input left out.
+
+    ``graphs`` are the graphs among the node's attributes, as functions.
+    """
     problems: list[Diagnostic] = []
     given = _positional(node, spec, inputs, problems)
     declared = {statement.name: statement for statement in spec.attributes}
-    for name, value in node.attributes.items():
+    for name, value in (*node.attributes.items(), *graphs.items()):
         if name in declared:
             given[name] = value
         else:
@@ -69,8 +78,6 @@ def _positional(
 
 def _member(item: Argument) -> Tensor | Value:
     """An entry of a variadic input."""
-    if isinstance(item, Known):
-        return item.value
     if isinstance(item, Inputs):
         raise Rejected(Diagnostic("T0659", "a sequence cannot be one of several inputs under one name"))
     return item

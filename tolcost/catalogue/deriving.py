@@ -14,11 +14,13 @@ from itertools import groupby
 from tolcost.algebra import Poly, const, length
 from tolcost.catalogue.binding import Argument, bind, formals
 from tolcost.catalogue.cases import Case, Item
+from tolcost.catalogue.graphs import Surroundings, graph_functions
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.catalogue.types import Array, space_of_dtype, static_value
 from tolcost.cost import Counts, count
 from tolcost.diagnostics import Rejected
-from tolcost.elaborate import Elaborated, Inputs, Known, Tensor, elaborate
+from tolcost.elaborate import Elaborated, Inputs, Tensor, elaborate
+from tolcost.elaborate.values import Cast
 from tolcost.syntax import tree
 
 
@@ -50,7 +52,13 @@ def derive(case: Case, spec: Spec, library: Library) -> Derived:
 
 
 def _attempt(case: Case, spec: Spec, library: Library, concrete: tuple[str, ...]) -> Derived:
-    given = bind(case.node, spec, _arguments(case, spec, frozenset(concrete)))
+    surroundings = Surroundings(library, {case.node.domain: case.opset})
+    given = bind(
+        case.node,
+        spec,
+        _arguments(case, spec, frozenset(concrete)),
+        graph_functions(case.node, surroundings),
+    )
     lowered = elaborate(
         spec.program,
         given,
@@ -124,7 +132,7 @@ def _argument(statement: tree.Input, base: str, item: Item, concrete: frozenset[
     if isinstance(item, tuple):
         return Inputs(tuple(_tensor(f"{base}{k}", array, concrete) for k, array in enumerate(item, start=1)))
     if statement.kind == "static":
-        return Known(static_value(item), space_of_dtype(item.dtype))
+        return Cast(static_value(item), space_of_dtype(item.dtype))
     return _tensor(base, item, concrete)
 
 

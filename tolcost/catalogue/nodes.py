@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from onnx import AttributeProto, GraphProto, NodeProto
 
-from tolcost.catalogue.types import array_of, attribute_value, table
+from tolcost.catalogue.types import array_of, attribute_value, constant
 from tolcost.elaborate.values import Value
 
 
@@ -53,5 +53,5 @@ def node_of(proto: NodeProto) -> Node:
 
 def _value(attribute: AttributeProto) -> Value | None:
     if attribute.type == AttributeProto.TENSOR:
-        return table(array_of(attribute.t))
+        return constant(array_of(attribute.t))
     return attribute_value(attribute)

@@ -20,11 +20,13 @@ from onnx import AttributeProto, TensorProto, numpy_helper
 from tolcost.algebra import FALSE, TRUE, const
 from tolcost.atoms.nodes import Constant, Part, Table
 from tolcost.diagnostics import Diagnostic, Rejected
-from tolcost.elaborate.values import Data, Value, Vec
+from tolcost.elaborate.values import Cast, Data, Value, Vec
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
 MAX_STATIC = 1 << 20
+SMALL = 1024
+"""The most elements of a constant tensor that may decide a shape."""
 """No constant with more elements is taken apart into static values."""
 
 SPACE_OF_CODE: dict[int, str] = {
@@ -106,6 +108,16 @@ def static_value(array: Array) -> Value:
     if array.ndim == 0:
         return one(array[()])
     return Vec(tuple(array.shape), tuple(one(item) for item in array.reshape(-1)))
+
+
+def constant(array: Array) -> Value:
+    """A constant tensor: known while compiling where it is small enough to matter there, else data.
+
+    Either way it keeps its element type.
+    """
+    if array.size <= SMALL:
+        return Cast(static_value(array), space_of_dtype(array.dtype))
+    return table(array)
 
 
 def table(array: Array) -> Value:

@@ -67,12 +67,7 @@ class _Commands(click.Group):
 )
 @click.version_option(__version__, prog_name="tolcost", message="%(prog)s %(version)s")
 def group() -> None:
-    """Exact symbolic cost of tensor programs.
-
-    \b
-    tolcost analyze matmul.tol --symbolic
-    tolcost analyze matmul.tol --dim n=64 --dim k=32 --dim m=16
-    """
+    """Exact symbolic cost of tensor programs, such as tolcost analyze matmul.tol --symbolic."""
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -39,7 +39,15 @@ def _metrics(context: click.Context, parameter: click.Parameter, value: str | No
     return frozenset(asked)
 
 
-@click.command(short_help="What programs cost.")
+@click.command(
+    cls=options.Command,
+    examples=(
+        "tolcost analyze matmul.tol --symbolic",
+        "tolcost analyze matmul.tol --dim n=64 --dim k=32 --dim m=16",
+        "tolcost analyze softmax.tol --shape x=batch,1000 --attr axis=2 --format json",
+        "tolcost analyze matmul.tol --weights energy-45nm --metric eops,bytes",
+    ),
+)
 @options.files_argument
 @click.option("--symbolic", is_flag=True, help="Closed forms, beside numbers where lengths are given.")
 @options.dim_option
@@ -47,7 +55,7 @@ def _metrics(context: click.Context, parameter: click.Parameter, value: str | No
 @click.option("--metric", "metrics", metavar="NAMES", callback=_metrics,
               help=f"Only these, separated by commas: {', '.join(METRICS)}.")  # fmt: skip
 @click.option("--weights", "models", metavar="FILE|NAME", multiple=True,
-              help="A cost model: a weight file, or a shipped one such as energy-45nm; repeat for others.")  # fmt: skip
+              help="A cost model: a weight file, or the name of a shipped one; repeatable.")  # fmt: skip
 @click.option("--format", "form", type=click.Choice(list(FORMATS)), default="text", help="How to write it.")
 @options.output_option
 def command(
@@ -66,12 +74,6 @@ def command(
 
     With every length given by --dim, the figures are exact integers; otherwise, and with
     --symbolic, they are closed forms in the lengths.
-
-    \b
-    tolcost analyze matmul.tol --symbolic
-    tolcost analyze matmul.tol --dim n=64 --dim k=32 --dim m=16
-    tolcost analyze softmax.tol --shape x=batch,1000 --attr axis=2 --format json
-    tolcost analyze matmul.tol --weights energy-45nm --metric eops,bytes
     """
     asked = _Asked(options.read_dims(dims), metrics, tuple(load_weights(model) for model in models), symbolic)
     studies, failed = _study_all(files, Request.read(shapes, attrs, specs), asked)

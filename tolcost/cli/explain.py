@@ -12,7 +12,13 @@ from tolcost.cli import options
 from tolcost.cli.output import deliver
 
 
-@click.command()
+@click.command(
+    cls=options.Command,
+    examples=(
+        "tolcost explain matmul.tol",
+        "tolcost explain T0312",
+    ),
+)
 @click.argument("subject", metavar="FILE.tol|CODE")
 @options.input_options
 @options.output_option
@@ -22,10 +28,6 @@ def command(
     """Derive a program's EOPs step by step, each step with its reason and its line.
 
     With a diagnostic code, tell what it means and what helps.
-
-    \b
-    tolcost explain matmul.tol
-    tolcost explain T0312
     """
     is_code = re.fullmatch(r"[Tt]\d{4}", subject) and not Path(subject).exists()
     deliver(_code(subject) if is_code else _program(subject, shapes, attrs, specs), output)

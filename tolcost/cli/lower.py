@@ -11,7 +11,14 @@ from tolcost.cli.programs import Request, lowered, source_of, warn
 from tolcost.pipeline import with_deep_stack
 
 
-@click.command()
+@click.command(
+    cls=options.Command,
+    examples=(
+        "tolcost lower matmul.tol",
+        "tolcost lower matmul.tol --stage ast",
+        "tolcost lower matmul.tol --unroll --dim n=2 --dim k=2 --dim m=2",
+    ),
+)
 @click.argument("file", metavar="FILE.tol")
 @click.option("--stage", type=click.Choice(["ast", "atoms"]), default="atoms", help="How far to go.")
 @click.option("--unroll", is_flag=True, help="Nothing but the five atoms, at lengths given by --dim.")
@@ -28,13 +35,7 @@ def command(
     specs: tuple[str, ...],
     output: str | None,
 ) -> int:
-    """Show what a program becomes: its syntax tree, its atoms, or its atoms unrolled.
-
-    \b
-    tolcost lower matmul.tol
-    tolcost lower matmul.tol --stage ast
-    tolcost lower matmul.tol --unroll --dim n=2 --dim k=2 --dim m=2
-    """
+    """Show what a program becomes: its syntax tree, its atoms, or its atoms unrolled."""
     lengths = options.read_dims(dims)
     if lengths and not unroll:
         raise click.UsageError("--dim needs --unroll: the other stages are the same for all lengths")

@@ -16,6 +16,21 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 _LONGEST_LENGTH = 30
 
 
+class Command(click.Command):
+    """A command whose help ends with examples."""
+
+    def __init__(self, *args: Any, examples: tuple[str, ...] = (), **kwargs: Any) -> None:
+        """Take what click's own class takes, and the examples."""
+        super().__init__(*args, **kwargs)
+        self.examples = examples
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples, each on a line of its own."""
+        with formatter.section("Examples"):
+            for example in self.examples:
+                formatter.write(f"{'':>{formatter.current_indent}}{example}\n")
+
+
 def files_argument(function: F) -> F:
     """Add the files to work on."""
     return click.argument("files", metavar="FILE.tol...", nargs=-1, required=True)(function)

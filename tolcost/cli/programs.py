@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 import click
 
 from tolcost.catalogue.specs import open_library
+from tolcost.cli.failures import colour_on_stderr
 from tolcost.cli.literals import Literal
 from tolcost.cli.options import read_attrs, read_shapes
-from tolcost.cli.failures import colour_on_stderr
 from tolcost.diagnostics import Source, render_all
 from tolcost.elaborate import Elaborated
 from tolcost.elaborate.given import Shape, arguments

@@ -12,16 +12,17 @@ from tolcost.cli.fmt import Formatted, fmt
 from tolcost.diagnostics import render_all, visible
 
 
-@click.command()
+@click.command(
+    cls=options.Command,
+    examples=(
+        "tolcost fmt matmul.tol softmax.tol",
+        "tolcost fmt --check *.tol",
+    ),
+)
 @options.files_argument
 @click.option("--check", is_flag=True, help="Change nothing; exit with 1 if something would change.")
 def command(files: tuple[str, ...], check: bool) -> int:
-    """Put programs into the canonical layout.
-
-    \b
-    tolcost fmt matmul.tol softmax.tol
-    tolcost fmt --check *.tol
-    """
+    """Put programs into the canonical layout."""
 
     def tell(result: Formatted) -> None:
         if result.diagnostics:

@@ -39,7 +39,13 @@ class _Given:
     request: Request
 
 
-@click.command()
+@click.command(
+    cls=options.Command,
+    examples=(
+        "tolcost run matmul.tol --input a=[[1,2],[3,4]] --input b=b.npy",
+        "tolcost run matmul.tol --random --dim n=2 --dim k=3 --dim m=4 --count",
+    ),
+)
 @click.argument("file", metavar="FILE.tol")
 @click.option("--input", "inputs", metavar="NAME=VALUE", multiple=True,
               help="A .npy file or a value such as [[1,2],[3,4]]; repeat for others.")  # fmt: skip
@@ -65,12 +71,7 @@ def command(
     count: bool,
     output: str | None,
 ) -> int:
-    """Execute a program.
-
-    \b
-    tolcost run matmul.tol --input a=[[1,2],[3,4]] --input b=b.npy
-    tolcost run matmul.tol --random --dim n=2 --dim k=3 --dim m=4 --count
-    """
+    """Execute a program."""
     lengths = options.read_dims(dims)
     request = Request.read(shapes, attrs, specs)
     parsed = parsed_file(file, request)
@@ -97,7 +98,7 @@ def _read_inputs(parsed: Parsed, texts: Iterable[str], request: Request) -> _Giv
                 Diagnostic("T0412", f"there is no input called {quoted(name)}", hint=f"there are {known}")
             )
         if declared[name].kind != "tol":
-            attrs[name] = _static(name, text)
+            attrs[name] = _static(text)
         else:
             arrays[name] = (*arrays.get(name, ()), _array(name, text))
     open_ = {name: found for name, found in arrays.items() if _is_open(declared[name])}
@@ -115,10 +116,8 @@ def _array(name: str, text: str) -> Array:
     return nested_array(read_literal(text), name) if _is_literal(text) else load_array(Path(text))
 
 
-def _static(name: str, text: str) -> Literal:
-    if text.endswith(".npy"):
-        return plain_values(load_array(Path(text)))
-    return read_literal(text)
+def _static(text: str) -> Literal:
+    return plain_values(load_array(Path(text))) if text.endswith(".npy") else read_literal(text)
 
 
 def _is_open(declared: Input) -> bool:

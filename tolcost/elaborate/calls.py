@@ -5,7 +5,7 @@ from __future__ import annotations
 from tolcost.algebra import FALSE, TRUE
 from tolcost.diagnostics import Diagnostic, Label, Rejected, Span
 from tolcost.elaborate.apply import apply
-from tolcost.elaborate.context import CALL_DEPTH, Env, Impossible, Lazy, bind_data, fail, force, space_name
+from tolcost.elaborate.context import CALL_DEPTH, Env, Impossible, Lazy, bind_data, fail, force
 from tolcost.elaborate.evaluate import FORMS, PRIMITIVES, evaluate, evaluates, form
 from tolcost.elaborate.expressions import delay, entries, global_name, is_callable_name
 from tolcost.elaborate.values import (
@@ -214,10 +214,7 @@ def _given_form(env: Env, expr: tree.Call) -> Value:
 
 @form("space")
 def _space_form(env: Env, expr: tree.Call) -> Value:
-    """``space(x)``; a static input that came in a space of its own says which."""
-    if len(expr.args) == 1 and isinstance(expr.args[0], tree.Name):
-        for found in env.lookups(space_name(expr.args[0].name)):
-            return force(found, expr.span)
+    """``space(x)``; a static value that came in a space of its own says which."""
     values = _values(env, expr)
     if len(values) == 1 and isinstance(values[0], Cast):
         return Spaces((values[0].space,))

@@ -283,8 +283,3 @@ def bind_data(env: Env, value: Value, name: str = "") -> Value:
 def around_name(name: str) -> str:
     """Under what name a value of the graph around is kept; no program can define it."""
     return f"around {name}"
-
-
-def space_name(name: str) -> str:
-    """Under what name the space of a static input is kept; no program can define it."""
-    return f"space of {name}"

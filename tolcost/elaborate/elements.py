@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 
 from tolcost.algebra import Poly, const, coordinate, symbols_of
 from tolcost.atoms.nodes import Member, Node, Part
@@ -12,6 +13,9 @@ from tolcost.elaborate.layout import component, grid, materialise
 from tolcost.elaborate.lengths import check_index
 from tolcost.elaborate.shapes import Shape, first, known, shape_of, shape_text, space_of
 from tolcost.elaborate.values import Data, Opaque, Pieces, Results, Seq, Value, Vec, View, is_static
+
+SHORT = 16
+"""The longest coordinate range that a look-up in a table of integers takes entry by entry."""
 
 
 def element(env: Env, value: Value, at: tuple[Value, ...], span: Span, checked: bool = False) -> Value:
@@ -97,17 +101,18 @@ def _entry(env: Env, value: Vec, at: tuple[Value, ...], span: Span) -> Value:
         return value.items[_offset(value.shape, [n for n in numbers if n is not None])]
     if value.items and all(item == value.items[0] for item in value.items):
         return value.items[0]
-    for index in at:
-        if isinstance(index, Poly):
-            for symbol in symbols_of(index):
-                if (
-                    symbol.kind == "coord"
-                    and symbol.hi is not None
-                    and symbol.hi.constant is not None
-                    and symbol.hi.constant <= 64
-                ):
-                    raise NeedsUnrolling(symbol, span)
+    if not any(isinstance(item, Fraction | float) for item in value.items):
+        _ask_to_unroll(at, span)
     return _looked_up(env, value, at, span)
+
+
+def _ask_to_unroll(at: tuple[Value, ...], span: Span) -> None:
+    """Integers may decide lengths, so a short range of coordinates is taken entry by entry for them."""
+    for index in at:
+        for symbol in symbols_of(index) if isinstance(index, Poly) else ():
+            size = symbol.hi.constant if symbol.kind == "coord" and symbol.hi is not None else None
+            if size is not None and size <= SHORT:
+                raise NeedsUnrolling(symbol, span)
 
 
 def _looked_up(env: Env, value: Value, at: tuple[Value, ...], span: Span) -> Value:

@@ -105,8 +105,8 @@ def _base_space(program: tree.Program, statement: tree.Input) -> str:
             if isinstance(other, tree.SpaceDecl) and other.name == space:
                 space = other.space
             if isinstance(other, tree.ListDecl) and other.name == space:
-                _fail("T0412", f"{quoted(statement.name)} is a list: its shape is only its declaration's to say",
-                      statement.span)  # fmt: skip
+                problem = f"{quoted(statement.name)} is a list: only its declaration says its shape"
+                _fail("T0412", problem, statement.span)
         if space in SPACES:
             break
     return space

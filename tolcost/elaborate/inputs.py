@@ -8,14 +8,14 @@ from fractions import Fraction
 from tolcost.algebra import Cond, Poly, const, length
 from tolcost.atoms.nodes import Input as InputNode
 from tolcost.atoms.nodes import Part, Type
-from tolcost.elaborate.context import Env, Lazy, fail, space_name
+from tolcost.elaborate.context import Env, Lazy, fail
 from tolcost.elaborate.evaluate import evaluate
 from tolcost.elaborate.expressions import as_length, is_callable_name
 from tolcost.elaborate.folding import truth
 from tolcost.elaborate.lengths import unify
 from tolcost.elaborate.order import mentioned
 from tolcost.elaborate.shapes import shape_text
-from tolcost.elaborate.values import Data, Missing, Opaque, Seq, Spaces, Value, Vec, View
+from tolcost.elaborate.values import Cast, Data, Missing, Opaque, Seq, Spaces, Value, Vec, View
 from tolcost.spaces import SPACES, kind_of
 from tolcost.syntax import tree
 
@@ -29,21 +29,13 @@ class Tensor:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """A static input whose element type matters: what it is, and the space it comes in."""
-
-    value: Value
-    space: str
-
-
-@dataclass(frozen=True, slots=True)
 class Inputs:
     """Several inputs under one name: a variadic input or a sequence."""
 
     items: tuple[Tensor | Value, ...]
 
 
-Argument = Tensor | Known | Inputs | Value
+Argument = Tensor | Inputs | Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +83,6 @@ class Binder:
                         self.names[name] = length(name)
 
     def _bind_one(self, statement: tree.Input, argument: Argument | None) -> None:
-        if isinstance(argument, Known):
-            self.names[space_name(statement.name)] = Spaces((argument.space,))
-            argument = argument.value
         self.names[statement.name] = self._value(statement, argument)
 
     def _value(self, statement: tree.Input, argument: Tensor | Inputs | Value | None) -> Value:
@@ -209,7 +198,7 @@ class Binder:
 def shape_given(argument: Argument | None) -> tuple[Poly, ...] | None:
     """The shape of an argument, if it is one ToL."""
     match argument:
-        case Known(value=value):
+        case Cast(value=value):
             return shape_given(value)
         case Tensor(shape=shape):
             return shape
@@ -250,6 +239,8 @@ def _is_defined(env: Env, name: str) -> bool:
 
 def _static_argument(statement: tree.Input, value: Value) -> Value:
     """A static value in the space its input declares: truth values for B, exact reals for R."""
+    if isinstance(value, Cast):
+        return Cast(_static_argument(statement, value.value), value.space)
     if isinstance(value, Vec):
         return Vec(value.shape, tuple(_static_argument(statement, v) for v in value.items), value.loose)
     if statement.space == "B" and not isinstance(value, Cond | Data):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from math import isfinite
 from pathlib import Path
 from typing import TypeAlias
 
@@ -22,6 +23,9 @@ from tolcost.execute.inputs import value_of
 from tolcost.execute.values import check_size
 from tolcost.spaces import SPACES
 
+Plain: TypeAlias = "int | float | bool | str | Fraction | tuple[Plain, ...]"
+Arrays: TypeAlias = Mapping[str, tuple[Array, ...]]
+"""For each input the arrays of its components."""
 Nested: TypeAlias = "int | float | bool | str | Fraction | Sequence[Nested]"
 
 _FEW = 8
@@ -85,16 +89,18 @@ def _plain(values: Nested) -> object:
     return values if isinstance(values, int | float | str) else [_plain(value) for value in values]
 
 
-def plain_values(array: Array) -> Nested:
+def plain_values(array: Array) -> Plain:
     """Give an array as nested tuples of Python's numbers, exactly."""
     if array.ndim:
         return tuple(plain_values(row) for row in array)
     value = array.item()
-    return Fraction(value) if isinstance(value, float) and np.isfinite(value) else value  # type: ignore[no-any-return]
+    if isinstance(value, float) and isfinite(value):
+        return Fraction(value)
+    return value if isinstance(value, bool | int | float) else str(value)
 
 
 def random_arrays(
-    program: Program, given: Mapping[str, Array], dims: Mapping[str, int], seed: int
+    program: Program, given: Arrays, dims: Mapping[str, int], seed: int
 ) -> dict[str, tuple[Array, ...]]:
     """Give arrays for the inputs that have none: the same for the same seed."""
     known = _lengths(program, given, dims)
@@ -106,12 +112,14 @@ def random_arrays(
     }
 
 
-def _lengths(program: Program, given: Mapping[str, Array], dims: Mapping[str, int]) -> dict[Symbol, int]:
+def _lengths(
+    program: Program, given: Arrays, dims: Mapping[str, int]
+) -> dict[Symbol, int]:
     """Give the lengths that are known, from options and from the shapes of the arrays there are."""
     known = {symbol: dims[symbol.name] for symbol in program.symbols if symbol.name in dims}
     for needed in program.inputs:
         if needed.name in given:
-            for declared, actual in zip(needed.type[0].shape, given[needed.name].shape, strict=False):
+            for declared, actual in zip(needed.type[0].shape, given[needed.name][0].shape, strict=False):
                 known |= _alone(declared, actual)
     return known
 
@@ -131,13 +139,11 @@ def _random(part: Part, known: Mapping[Symbol, int], rng: np.random.Generator, n
         case "B":
             return rng.integers(0, 2, shape).astype(np.bool_)
         case "Z":
-            low, high = int(max(-_FEW, _end(space.lo, -_FEW))), int(min(_FEW, _end(space.hi, _FEW)))
-            return convert(np.asarray(rng.integers(low, high + 1, shape)), part.space)
+            first, last = max(-_FEW, _end(space.lo, -_FEW)), min(_FEW, _end(space.hi, _FEW))
+            return convert(np.asarray(rng.integers(int(first), int(last) + 1, shape)), part.space)
         case "R":
-            low = 0.0 if part.space.endswith("+") else -1.0
-            return convert(
-                np.asarray(rng.uniform(low, 0.0 if part.space.endswith("-") else 1.0, shape)), part.space
-            )
+            low, high = -1.0 * (part.space[-1] != "+"), 1.0 * (part.space[-1] != "-")
+            return convert(np.asarray(rng.uniform(low, high, shape)), part.space)
         case "C":
             return np.asarray(
                 rng.uniform(-1, 1, shape) + 1j * rng.uniform(-1, 1, shape), dtype_of(part.space)

@@ -168,12 +168,16 @@ def length_of(poly: Poly, bindings: Mapping[Symbol, int]) -> int:
 
 def value_of(poly: Poly, bindings: Mapping[Symbol, int]) -> int:
     """Give the value of a static integer, or say which length is missing."""
-    constant = poly.constant
-    if constant is not None:
-        return constant
     try:
-        return evaluate(poly, bindings)
-    except UnboundSymbol as missing:
+        if poly.height or poly.den != 1:
+            return evaluate(poly, bindings)
+        total = 0
+        for mono, factor in poly.terms.items():
+            for symbol in mono:  # without floors and clips, nothing but symbols
+                factor *= bindings[symbol]  # type: ignore[index]
+            total += factor
+        return total
+    except (KeyError, UnboundSymbol) as missing:
         symbol = missing.args[0]
         name = symbol.name if isinstance(symbol, Symbol) else str(symbol)
         problem = Diagnostic("T0325", f"the length {name} is not known", hint=f"give --dim {name}=N")

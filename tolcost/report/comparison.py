@@ -15,11 +15,16 @@ class Executed(Protocol):
     """What a run counted."""
 
     @property
-    def histogram(self) -> Mapping[tuple[str, str], int]: ...
+    def histogram(self) -> Mapping[tuple[str, str], int]:
+        """How often each function was applied to data."""
+
     @property
-    def index(self) -> Mapping[tuple[str, str], int]: ...
+    def index(self) -> Mapping[tuple[str, str], int]:
+        """How often each function computed a coordinate."""
+
     @property
-    def atoms(self) -> Mapping[str, int]: ...
+    def atoms(self) -> Mapping[str, int]:
+        """How often each atom was done."""
 
 
 @dataclass(frozen=True, slots=True)

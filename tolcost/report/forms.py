@@ -28,6 +28,7 @@ from tolcost.algebra import (
 from tolcost.algebra.factor import Factored, factored
 from tolcost.algebra.latex import name_latex
 from tolcost.algebra.poly import atom, product_of
+from tolcost.algebra.symbols import Generator
 from tolcost.cost.depth import Depth
 from tolcost.cost.record import Ratio
 from tolcost.cost.weights import Weighed
@@ -153,15 +154,15 @@ def _plain(form: Poly | Depth) -> Poly | None:
     return form.candidates[0] if len(form.candidates) == 1 and not form.logs else None
 
 
-def _positive(generator: object) -> bool:
+def _positive(generator: Generator) -> bool:
     """Whether something can be cancelled because it is never 0."""
     low = generator.lo if isinstance(generator, Symbol) else None
     return low is not None and low.constant is not None and low.constant >= 1
 
 
-def _rest(split: Factored, shared: Counter[object], common: Counter[Poly]) -> Poly:
+def _rest(split: Factored, shared: Counter[Generator], common: Counter[Poly]) -> Poly:
     generators = Counter(split.monomial)
-    generators.subtract(shared)  # type: ignore[arg-type]  # shared holds generators of this very product
+    generators.subtract(shared)
     factors = Counter(dict(split.factors))
     factors.subtract(common)
     powers = (factor**times for factor, times in factors.items())

@@ -20,7 +20,7 @@ from tolcost.report.study import Study
 VERSION = 1
 LARGEST_EXACT = 2**53
 
-Json: TypeAlias = "None | bool | int | str | list[Json] | dict[str, Json]"
+Json: TypeAlias = "bool | int | str | list[Json] | dict[str, Json] | None"
 Show: TypeAlias = Callable[[Form | None], Json]
 
 

@@ -175,7 +175,7 @@ def _latex(study: Study) -> str:
         label = latex_text(f"{line.item} {line.space}".rstrip() if line.item else line.label)
         indent = r"\quad " if line.item else ""
         unit = rf"~{latex_text(line.unit)}" if line.unit else ""
-        cells = [f"${latex_of(c)}${unit}" if c is not None else _nothing(line) for c in _cells(study, line)]
+        cells = [_nothing(line) if c is None else f"${latex_of(c)}${unit}" for c in _cells(study, line)]
         rows.append(" & ".join([indent + label, *cells]) + r" \\")
     return "\n".join([*rows, r"\hline", r"\end{tabular}", ""])
 

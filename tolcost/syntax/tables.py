@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tolcost.diagnostics import InternalError
+
+if TYPE_CHECKING:
+    from logging import LogRecord
 
 GRAMMAR = Path(__file__).with_name("grammar.lark")
 STORED = Path(__file__).with_name("tables.json")
@@ -90,9 +92,11 @@ def encode(grammar: str) -> dict[str, Any]:
 @contextmanager
 def _no_conflicts() -> Iterator[None]:
     """Lark settles shift/reduce conflicts by itself and only logs them; here they are errors."""
+    import logging
+
     from lark import logger
 
-    def refuse(record: logging.LogRecord) -> bool:
+    def refuse(record: LogRecord) -> bool:
         raise InternalError(f"the grammar is not LALR(1): {record.getMessage()}")
 
     level = logger.level
