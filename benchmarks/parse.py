@@ -50,7 +50,10 @@ def _without_comments(file: Path) -> str:
 def _without_docstrings(file: Path) -> ast.Module:
     module = ast.parse(file.read_text("utf-8"))
     for node in ast.walk(module):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
+        if (
+            isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+            and ast.get_docstring(node) is not None
+        ):
             node.body[0] = ast.Pass()
     return module
 

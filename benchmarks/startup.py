@@ -16,7 +16,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 ROUNDS = 10
-PROGRAM = "tol a: R [n, k]\ntol b: R [k, m]\ny := map(tol[n, m], reduce(map(a[i], * * b[*, j]), add, 0), [i, j])\n"
+PROGRAM = (
+    "tol a: R [n, k]\ntol b: R [k, m]\ny := map(tol[n, m], reduce(map(a[i], * * b[*, j]), add, 0), [i, j])\n"
+)
 
 
 def main() -> None:

@@ -49,9 +49,16 @@ def arrays(part: Part, dims: Mapping[Symbol, int], rng: np.random.Generator) -> 
     return rng.integers(-8, 9, shape) / 4
 
 
+def lengths_of(program: Program) -> tuple[Symbol, ...]:
+    """Every length that has to be known: those the program names, and those its inputs mention."""
+    declared = (d for needed in program.inputs for part in needed.type for d in part.shape)
+    mentioned = (symbol for d in declared for symbol in sorted(d.free, key=lambda s: s.key))
+    return tuple(dict.fromkeys((*program.symbols, *mentioned)))
+
+
 def inputs_for(program: Program, dims: Mapping[str, int], seed: int) -> dict[str, object]:
     """Values for every input of a program at concrete lengths."""
-    symbols = {symbol: dims[symbol.name] for symbol in program.symbols}
+    symbols = {symbol: dims[symbol.name] for symbol in lengths_of(program)}
     found: dict[str, object] = {}
     for needed in program.inputs:
         rng = np.random.default_rng((seed, zlib.crc32(needed.name.encode())))

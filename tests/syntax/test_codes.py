@@ -11,7 +11,9 @@ PACKAGE = Path(__file__).parents[2] / "tolcost"
 
 
 def used() -> set[str]:
-    return {code for file in PACKAGE.rglob("*.py") for code in re.findall(r'"(T\d{4})"', file.read_text("utf-8"))}
+    return {
+        code for file in PACKAGE.rglob("*.py") for code in re.findall(r'"(T\d{4})"', file.read_text("utf-8"))
+    }
 
 
 def test_every_code_is_explained() -> None:

@@ -39,4 +39,7 @@ def test_empty_program() -> None:
 
 
 def test_line_ends_and_byte_order_mark_are_unified() -> None:
-    assert formatted("\ufeffx = 1\r\n\r\n# c\r\ny = {\r\n  a = 2\r\n  a }\r\n") == "x = 1\n\n# c\ny = {\n  a = 2\n  a\n}"
+    assert (
+        formatted("\ufeffx = 1\r\n\r\n# c\r\ny = {\r\n  a = 2\r\n  a }\r\n")
+        == "x = 1\n\n# c\ny = {\n  a = 2\n  a\n}"
+    )

@@ -28,10 +28,11 @@ def test_marks_stand_below_their_text() -> None:
 
 def test_places_at_the_edges() -> None:
     assert marked("ab", 2, 2) == ("ab", "  ^")
-    assert marked("", 0, 0) == ("", "^")[:0] or marked("", 0, 0)[1] == "^"
+    assert marked("", 0, 0) == ("", "^")
     assert marked("ab\r\ncd", 0, 6) == ("ab", "^^")
     assert marked("ab\ncd", 1, 5) == ("ab", " ^")
-    assert (place(Span(Source("", "a\n\nbc"), 4, 5)).line, place(Span(Source("", "a\n\nbc"), 4, 5)).column) == (3, 2)
+    found = place(Span(Source("", "a\n\nbc"), 4, 5))
+    assert (found.line, found.column) == (3, 2)
 
 
 def test_long_lines_are_cut_around_the_place() -> None:
@@ -47,7 +48,11 @@ def test_long_lines_are_cut_around_the_place() -> None:
 def test_labels_in_the_order_of_the_text() -> None:
     source = Source("f.tol", "a\nb\nc\nd\ne")
     other = Source("g.tol", "lib")
-    labels = (Label(Span(source, 0, 1), "first"), Label(Span(other, 0, 3), "there"), Label(Span(source, 8, 9), "last"))
+    labels = (
+        Label(Span(source, 0, 1), "first"),
+        Label(Span(other, 0, 3), "there"),
+        Label(Span(source, 8, 9), "last"),
+    )
     text = render(Diagnostic("T0202", "twice", Span(source, 4, 5), labels, "rename one"))
     assert text.splitlines() == [
         "error[T0202]: twice",
@@ -76,7 +81,9 @@ def test_without_a_place() -> None:
 
 def test_nothing_hostile_gets_through() -> None:
     source = Source("evil\x1b]0;name\x07.tol", "x")
-    text = render(Diagnostic("T0101", "bad \x1b[2J \u202e", Span(source, 0, 1), hint="\x9b31m\r\nfake: error"))
+    text = render(
+        Diagnostic("T0101", "bad \x1b[2J \u202e", Span(source, 0, 1), hint="\x9b31m\r\nfake: error")
+    )
     assert re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]", text) is None
     assert quoted("a`\x00" + "b" * 1000).startswith("`a`\\u{0}bbb")
     assert len(quoted("b" * 1000)) < 70

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from lark import Lark
@@ -14,6 +15,7 @@ from tolcost.diagnostics import InternalError, Rejected, Source
 from tolcost.syntax import parse
 from tolcost.syntax.tables import GRAMMAR, STORED, encode, fingerprint
 
+ROOT = Path(__file__).parents[2]
 GRAMMAR_TEXT = GRAMMAR.read_text("utf-8")
 
 
@@ -51,7 +53,8 @@ STATEMENTS = [
 
 @pytest.mark.parametrize("text", STATEMENTS)
 def test_lark_agrees(text: str) -> None:
-    lark = Lark(GRAMMAR_TEXT + "\n%ignore /[ \\t\\n]+/", parser="lalr", lexer="contextual", start="statement")
+    grammar = GRAMMAR_TEXT + "\n%ignore /[ \\t\\n]+/"
+    lark = Lark(grammar, parser="lalr", lexer="contextual", start="statement")
     assert _accepts(lark.parse, text) == _accepts(lambda t: parse(Source("t", t)), text)
 
 
@@ -64,8 +67,11 @@ def _accepts(reader: object, text: str) -> bool:
 
 
 def test_reading_a_program_does_not_load_lark() -> None:
-    code = (
-        "import sys; from tolcost.syntax import parse, format_program; from tolcost.diagnostics import Source;"
-        "format_program(parse(Source('t', 'x = 1'))); sys.exit('lark' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    code = """
+import sys
+from tolcost.diagnostics import Source
+from tolcost.syntax import format_program, parse
+format_program(parse(Source('t', 'x = 1')))
+sys.exit('lark' in sys.modules)
+"""
+    assert subprocess.run([sys.executable, "-c", code], check=False, cwd=ROOT).returncode == 0

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from itertools import product
 
 from tolcost.algebra.cases import Atoms
-from tolcost.algebra.clips import sign
+from tolcost.algebra.clips import maximum, minimum, sign
 from tolcost.algebra.conditions import Cond, Ge, ge
 from tolcost.algebra.faulhaber import affine_parts
 from tolcost.algebra.floors import floordiv
@@ -75,6 +76,9 @@ def _winners(
     moving = tuple(b for b in bounds if b.free & remaining)
     if not moving:
         return [(fixed, ())]
+    if len(fixed) > 1:
+        # Against a moving bound only the tightest of the fixed ones counts.
+        fixed = (reduce(maximum if way == 1 else minimum, fixed),)
     groups = [*((b,) for b in moving), *((fixed,) if fixed else ())]
     result = []
     for k, group in enumerate(groups):

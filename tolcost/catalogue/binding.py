@@ -60,7 +60,7 @@ def _positional(
     rest = list(inputs)
     for statement in spec.inputs:
         if statement.variadic:
-            given[statement.name] = Inputs(tuple(_member(item) for item in rest if item is not None))
+            given[statement.name] = Inputs(tuple(item for item in rest if item is not None))
             rest = []
             continue
         argument = rest.pop(0) if rest else None
@@ -74,13 +74,6 @@ def _positional(
         most = len(spec.inputs)
         problems.append(Diagnostic("T0658", f"{_named(node)} has {len(inputs)} inputs, but takes {most}"))
     return given
-
-
-def _member(item: Argument) -> Tensor | Value:
-    """An entry of a variadic input."""
-    if isinstance(item, Inputs):
-        raise Rejected(Diagnostic("T0659", "a sequence cannot be one of several inputs under one name"))
-    return item
 
 
 def _required(statement: tree.Input) -> bool:

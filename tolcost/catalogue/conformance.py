@@ -21,7 +21,7 @@ from tolcost.catalogue.deriving import Derived, arrays_by_name, derive
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.cost import Counts
 from tolcost.diagnostics import NOWHERE, Rejected, place, render_all
-from tolcost.elaborate.values import Missing, Seq
+from tolcost.elaborate.values import Missing, Seq, Value
 from tolcost.execute import Counts as Executed
 from tolcost.execute import Execution, run_reference, run_vectorised
 
@@ -103,17 +103,27 @@ def results(derived: Derived, execution: Execution) -> tuple[Item, ...]:
     found: list[Item] = []
     variadic = {s.name for s in derived.spec.outputs if s.variadic}
     for name, value in derived.lowered.values:
-        if isinstance(value, Seq):
-            names = (f"{name}.{n}" for n in range(1, len(value.items) + 1))
-            items = tuple(np.asarray(execution.outputs[entry]) for entry in names)
-            found.extend(items if name in variadic else (items,))
-        elif isinstance(value, Missing):
-            found.append(None)
-        elif isinstance(value, str):
-            found.append(np.array(value, np.object_))
+        if isinstance(value, Seq) and name in variadic:
+            found.extend(
+                _result(f"{name}.{n}", item, execution) for n, item in enumerate(value.items, start=1)
+            )
         else:
-            found.append(np.asarray(execution.outputs[name]))
+            found.append(_result(name, value, execution))
     return tuple(found)
+
+
+def _result(name: str, value: Value, execution: Execution) -> Item:
+    """One place of a node's results."""
+    match value:
+        case Seq(items=items):
+            names = (f"{name}.{n}" for n in range(1, len(items) + 1))
+            return tuple(np.asarray(execution.outputs[entry]) for entry in names)
+        case Missing():
+            return None
+        case str():
+            return np.array(value, np.object_)
+        case _:
+            return np.asarray(execution.outputs[name])
 
 
 def _shape_problem(case: Case, derived: Derived, execution: Execution) -> str | None:

@@ -89,12 +89,11 @@ def arrays_by_name(case: Case, spec: Spec) -> dict[str, Array]:
     """The arrays of a case under the names that its lowered program has for its inputs."""
     found: dict[str, Array] = {}
     for n, (statement, item) in enumerate(_placed(case, spec)):
+        name = f"{statement.name}.{n + 2 - len(spec.inputs)}" if statement.variadic else statement.name
         if isinstance(item, tuple):
-            found.update({f"{statement.name}.{k}": array for k, array in enumerate(item, start=1)})
-        elif item is not None and statement.variadic:
-            found[f"{statement.name}.{n + 2 - len(spec.inputs)}"] = item
+            found.update({f"{name}.{k}": array for k, array in enumerate(item, start=1)})
         elif item is not None:
-            found[statement.name] = item
+            found[name] = item
     return found
 
 

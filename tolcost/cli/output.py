@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,7 +18,16 @@ def deliver(text: str, output: str | None) -> None:
 
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file beside its place, and move it there once it is complete and on the disk."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name[:40]}.", suffix=".tmp", dir=path.parent)
+    try:
+        _write_beside(path, data)
+    except OSError as error:  # name the file that was asked for, not the one beside it
+        raise OSError(error.errno, error.strerror, str(path)) from None
+
+
+def _write_beside(path: Path, data: bytes) -> None:
+    from tempfile import mkstemp
+
+    handle, name = mkstemp(prefix=f".{path.name[:40]}.", suffix=".tmp", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)

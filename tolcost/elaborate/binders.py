@@ -135,7 +135,7 @@ def map_value(env: Env, body: Body, shape: tuple[Poly, ...]) -> Value:
     return _under_coordinates(env, body, shape)
 
 
-def _entry_by_entry(env: Env, body: Body, shape: tuple[int, ...]) -> Vec | None:
+def _entry_by_entry(env: Env, body: Body, shape: tuple[int, ...]) -> Value | None:
     """A static map over a known domain, laid out; None if an entry turns out to be data."""
     size = 1
     for d in shape:
@@ -154,7 +154,7 @@ def _entry_by_entry(env: Env, body: Body, shape: tuple[int, ...]) -> Vec | None:
             items.append(value)
         trial.keep()
     env.scope.absorb(outer.scope)
-    return _nested(shape, items)
+    return _nested(shape, items) if shape else items[0]
 
 
 def _nothing(env: Env, body: Body, shape: tuple[int, ...]) -> Vec | None:

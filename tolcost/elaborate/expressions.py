@@ -244,7 +244,9 @@ def _zero_tol(env: Env, expr: tree.ZeroTol) -> Value:
 
 
 def zeros(shape: tuple[Poly, ...]) -> Value:
-    """A ToL of zeros."""
+    """A ToL of zeros; of no dimension, the number 0."""
+    if not shape:
+        return const(0)
     return View(shape, lambda here, at: const(0), True)
 
 

@@ -32,7 +32,7 @@ class Tensor:
 class Inputs:
     """Several inputs under one name: a variadic input or a sequence."""
 
-    items: tuple[Tensor | Value, ...]
+    items: tuple[Tensor | Inputs | Value, ...]
 
 
 Argument = Tensor | Inputs | Value
@@ -85,21 +85,17 @@ class Binder:
     def _bind_one(self, statement: tree.Input, argument: Argument | None) -> None:
         self.names[statement.name] = self._value(statement, argument)
 
-    def _value(self, statement: tree.Input, argument: Tensor | Inputs | Value | None) -> Value:
+    def _value(self, statement: tree.Input, argument: Argument | None) -> Value:
         if argument is None or isinstance(argument, Missing):
             return self._absent(statement)
-        if isinstance(argument, Inputs):
-            return Seq(
-                tuple(
-                    self._one(statement, item, f"{statement.name}.{n}")
-                    for n, item in enumerate(argument.items, start=1)
-                )
-            )
-        if statement.variadic and not isinstance(argument, Seq):
-            return Seq((self._one(statement, argument, f"{statement.name}.1"),))
+        if statement.variadic and not isinstance(argument, Seq | Inputs):
+            argument = Inputs((argument,))
         return self._one(statement, argument, statement.name)
 
-    def _one(self, statement: tree.Input, argument: Tensor | Value, name: str) -> Value:
+    def _one(self, statement: tree.Input, argument: Argument, name: str) -> Value:
+        if isinstance(argument, Inputs):
+            items = enumerate(argument.items, start=1)
+            return Seq(tuple(self._one(statement, item, f"{name}.{n}") for n, item in items))
         if not isinstance(argument, Tensor):
             return _static_argument(statement, argument)
         if statement.kind == "static":

@@ -29,7 +29,19 @@ from tolcost.elaborate.folding import truth
 from tolcost.elaborate.layout import materialise
 from tolcost.elaborate.lengths import require, unify
 from tolcost.elaborate.shapes import shape_of, space_of, volume
-from tolcost.elaborate.values import Cast, Data, Opaque, Pieces, Ratio, Spaces, Value, Vec, View, is_static
+from tolcost.elaborate.values import (
+    Cast,
+    Data,
+    Opaque,
+    Pieces,
+    Ratio,
+    Seq,
+    Spaces,
+    Value,
+    Vec,
+    View,
+    is_static,
+)
 from tolcost.spaces import SPACES, kind_of
 
 
@@ -181,6 +193,11 @@ def _bdim(env: Env, args: tuple[Value, ...], span: Span) -> Value:
 def _known(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     """Whether a value is known while compiling."""
     return TRUE if is_static(args[0]) else FALSE
+
+
+@primitive("isseq", 1, 1)
+def _is_sequence(env: Env, args: tuple[Value, ...], span: Span) -> Value:
+    return TRUE if isinstance(args[0], Seq) else FALSE
 
 
 @primitive("chars", 1, 1)

@@ -199,8 +199,8 @@ def _result(env: Env, statement: tree.Define) -> Value:
 def _outputs(env: Env, values: tuple[tuple[str, Value], ...]) -> Iterable[Output]:
     for name, value in values:
         if isinstance(value, Seq):
-            for n, item in enumerate(value.items, start=1):
-                yield Output(f"{name}.{n}", materialise(env, item))
+            entries = ((f"{name}.{n}", item) for n, item in enumerate(value.items, start=1))
+            yield from _outputs(env, tuple(entries))
         elif isinstance(value, str | Missing):
             continue
         else:

@@ -112,9 +112,7 @@ def random_arrays(
     }
 
 
-def _lengths(
-    program: Program, given: Arrays, dims: Mapping[str, int]
-) -> dict[Symbol, int]:
+def _lengths(program: Program, given: Arrays, dims: Mapping[str, int]) -> dict[Symbol, int]:
     """Give the lengths that are known, from options and from the shapes of the arrays there are."""
     known = {symbol: dims[symbol.name] for symbol in program.symbols if symbol.name in dims}
     for needed in program.inputs:

@@ -42,16 +42,20 @@ def _own_places(
     )
     found = frozenset(grid.places[symbol] for symbol in own_symbols(node) if symbol in grid.places)
     if isinstance(node, Ref):
-        found |= bound[node.var] if node.var in bound else _places_of_value(machine, node)
+        found |= bound[node.var] if node.var in bound else _places_of_value(machine, node, grid)
     for inner in inside:
         found |= frozenset(grid.places[symbol] for symbol in own_symbols(inner) if symbol in grid.places)
         if isinstance(inner, Ref) and (inner.var in bound or inner.var in machine.vars):
-            found |= bound.get(inner.var) or _places_of_value(machine, inner)
+            found |= bound.get(inner.var) or _places_of_value(machine, inner, grid)
     return found
 
 
-def _places_of_value(machine: Machine, node: Ref) -> frozenset[int]:
+def _places_of_value(machine: Machine, node: Ref, grid: Grid) -> frozenset[int]:
+    """Look at the value itself; one left over from a deeper grid tells only about this one."""
     value = machine.vars[node.var]
     return frozenset(
-        place for piece in value.pieces for place in range(value.depth) if piece.data.shape[place] > 1
+        place
+        for piece in value.pieces
+        for place in range(min(value.depth, grid.depth))
+        if piece.data.shape[place] > 1
     )

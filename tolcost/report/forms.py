@@ -119,20 +119,29 @@ def _ratio_text(ratio: Ratio, grouped: bool) -> str:
     if isinstance(bottom, Poly) and bottom == 1:
         return over
     under = text_of(bottom, grouped)
-    return f"{_bracketed(over)}/{under if _WORD.match(under) else f'({under})'}"
+    return f"{_bracketed(over)}/{under if _is_one_thing(under) else f'({under})'}"
+
+
+def _is_one_thing(text: str) -> bool:
+    """Whether a text is a word, or a single call."""
+    return bool(_WORD.match(text)) or (text.endswith(")") and bool(_WORD.match(_outside(text))))
+
+
+def _outside(text: str) -> str:
+    """Give a text without what stands in brackets."""
+    while (inner := re.sub(r"\([^()]*\)", "", text)) != text:
+        text = inner
+    return text
 
 
 def _bracketed(text: str) -> str:
     """Put brackets around a sum or a quotient, unless brackets hold it already."""
-    outside = text
-    while (inner := re.sub(r"\([^()]*\)", "", outside)) != outside:
-        outside = inner
-    return f"({text})" if _SUM.search(outside) else text
+    return f"({text})" if _SUM.search(_outside(text)) else text
 
 
 def lowest(ratio: Ratio) -> tuple[Poly, Poly | Depth]:
     """Cancel what the two sides of a quotient are seen to share: numbers, lengths and factors."""
-    below = _plain(ratio.denominator)
+    below = _only(ratio.denominator)
     if ratio.numerator == 0:
         return ZERO, ONE
     if below is None or below == 0:
@@ -141,17 +150,17 @@ def lowest(ratio: Ratio) -> tuple[Poly, Poly | Depth]:
     number = Fraction(top.number * bottom.den, top.den * bottom.number)
     shared = Counter(g for g in top.monomial if _positive(g)) & Counter(bottom.monomial)
     common = Counter(dict(top.factors)) & Counter(dict(bottom.factors))
-    return (
-        _rest(top, shared, common) * number.numerator,
-        _rest(bottom, shared, common) * number.denominator,
-    )
+    over = _rest(top, shared, common) * number.numerator
+    under = _rest(bottom, shared, common) * number.denominator
+    logs = ratio.denominator.logs if isinstance(ratio.denominator, Depth) else ()
+    return over, Depth((under,), logs=logs) if logs else under
 
 
-def _plain(form: Poly | Depth) -> Poly | None:
-    """Give the polynomial that a form is, if it is one."""
+def _only(form: Poly | Depth) -> Poly | None:
+    """Give the one polynomial that a form is made of, if it is just one."""
     if isinstance(form, Poly):
         return form
-    return form.candidates[0] if len(form.candidates) == 1 and not form.logs else None
+    return form.candidates[0] if len(form.candidates) == 1 else None
 
 
 def _positive(generator: Generator) -> bool:

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tolcost.algebra import Symbol, to_text
+from tolcost.algebra import Symbol
 from tolcost.cost.record import Tensor
 from tolcost.diagnostics import visible
 from tolcost.report.conditions import Given, given_conditions
-from tolcost.report.forms import Form, form_at, text_of
+from tolcost.report.forms import Form, Values, form_at, text_of
 from tolcost.report.study import Figure, Point, Study, figures
 
 _BOLD, _DIM, _PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[0m"
@@ -108,7 +108,7 @@ def _valued(indent: int, label: str, form: Form | None, unit: str = "") -> Row:
     remark = unit
     text = text_of(form, grouped=True)
     if isinstance(form, Fraction) and "/" in text:
-        remark = f"about {_about(form)}{', ' if unit else ''}{unit}"
+        remark = f"{unit}{', ' if unit else ''}about {_about(form)}"
     return Row(indent, label, text, remark, isinstance(form, int | Fraction))
 
 
@@ -120,12 +120,14 @@ def _about(value: Fraction) -> str:
 def _standing(study: Study) -> list[Row]:
     """The status, and what the figures rely on."""
     analysis = study.analysis
+    known = {} if study.forms_shown else study.point.values
     rows = [Row(0, "status", analysis.status)]
+    lengths = [s for s in analysis.symbols if s.kind == "length" and s not in known and _least(s) == 1]
+    if lengths:
+        rows.append(Row(0, "lengths", f"{', '.join(visible(s.name) for s in lengths)} >= 1"))
+    data = [s for s in analysis.symbols if s.kind == "data" and s not in known]
+    rows += [Row(0, "by data", _range(s, known)) for s in data]
     if study.forms_shown or not study.point.complete:
-        lengths = [s for s in analysis.symbols if s.kind == "length" and _least(s) == 1]
-        bound = f"{', '.join(visible(s.name) for s in lengths)} >= 1" if lengths else ""
-        rows += [Row(0, "lengths", bound)] if bound else []
-        rows += [Row(0, "by data", _range(s)) for s in analysis.symbols if s.kind == "data"]
         rows += _conditions("holds where", given_conditions(analysis.conditions, analysis.file))
     return rows + _conditions("checked when run", given_conditions(analysis.unproved, analysis.file))
 
@@ -134,8 +136,9 @@ def _least(symbol: Symbol) -> int | None:
     return None if symbol.lo is None else symbol.lo.constant
 
 
-def _range(symbol: Symbol) -> str:
-    low, high = ("" if end is None else to_text(end) for end in (symbol.lo, symbol.hi))
+def _range(symbol: Symbol, known: Values) -> str:
+    ends = (None if end is None else form_at(end, known) for end in (symbol.lo, symbol.hi))
+    low, high = ("" if end is None else text_of(end) for end in ends)
     return f"{low} <= {visible(symbol.name)}" + (f" <= {high}" if high else "")
 
 

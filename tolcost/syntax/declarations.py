@@ -9,17 +9,22 @@ from tolcost.diagnostics import Diagnostic, Label, Span, quoted
 from tolcost.spaces import SPACES
 from tolcost.syntax.depth import children
 from tolcost.syntax.limits import MAX_NAME_ERRORS
-from tolcost.syntax.scopes import Definition, Known, Scope, Sort, place_of
+from tolcost.syntax.scopes import Definition, Known, Scope, place_of
 from tolcost.syntax.tree import (
     Call,
+    Compose,
     Define,
     Ellipsis,
+    Expr,
     Input,
+    Lambda,
     ListDecl,
     Name,
     Operator,
+    OperatorName,
     Program,
     SpaceDecl,
+    Star,
     Statement,
     Unpack,
     Zeros,
@@ -63,8 +68,9 @@ class Declarations:
     def declare(self, statement: Statement, scope: Scope) -> None:
         """Note what a statement defines."""
         match statement:
-            case Define(name=name, params=None, output=output):
-                self._define(Definition(name, "value", statement.span), scope, output)
+            case Define(name=name, params=None, value=value, output=output):
+                found = Definition(name, "value", statement.span, functional=_is_function(value))
+                self._define(found, scope, output)
             case Define(name=name, params=params, output=output):
                 found = Definition(name, "function", statement.span, len(params or ()))
                 self._define(found, scope, output)
@@ -74,8 +80,8 @@ class Declarations:
             case Zeros(name=name):
                 self._define(Definition(name, "zeros", statement.span), scope)
             case Input(name=name):
-                sort: Sort = "value" if statement.space == "G" else "input"
-                self._define(Definition(name, sort, statement.span), scope)
+                is_graph = statement.space == "G"
+                self._define(Definition(name, "input", statement.span, functional=is_graph), scope)
             case _:
                 pass
 
@@ -136,7 +142,8 @@ class Declarations:
 
         if len(self.found) > _MOST_HINTS or len(name) > 60:
             return None
-        usable = [c for c in candidates if abs(len(c) - len(name)) <= max(1, len(name) // 3)][:_MOST_CANDIDATES]
+        apart = max(1, len(name) // 3)
+        usable = [c for c in candidates if abs(len(c) - len(name)) <= apart][:_MOST_CANDIDATES]
         close = get_close_matches(name, usable, 1, 0.74) or [c for c in usable if c.lower() == name.lower()]
         return f"did you mean `{close[0]}`?" if close else None
 
@@ -154,3 +161,14 @@ def _lengths(statement: Input) -> list[Name]:
             case other:
                 waiting.extend(children(other))
     return found
+
+
+def _is_function(value: Expr) -> bool:
+    """Whether an expression, as written, gives a function.  A name may stand for one."""
+    match value:
+        case Lambda() | OperatorName() | Compose() | Name():
+            return True
+        case Call(args=args):
+            return any(isinstance(arg, Star) for arg in args)
+        case _:
+            return False

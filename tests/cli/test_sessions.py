@@ -1,0 +1,41 @@
+"""Sessions at the command line: what is typed, and everything that comes back, to the letter.
+
+A file of ``sessions/`` is a transcript.  ``$`` starts a command, ``!`` a line on standard error,
+``?`` the exit code where it is not 0; every other line is standard output.  After a change that is
+meant, TOLCOST_ACCEPT=1 writes them anew: read the difference before you keep it.
+"""
+
+import os
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tolcost.cli import run
+
+HERE = Path(__file__).parent
+SESSIONS = sorted((HERE / "sessions").glob("*.txt"))
+
+
+def transcript(command: str, capsys: pytest.CaptureFixture[str]) -> str:
+    program, *arguments = shlex.split(command)
+    assert program == "tolcost"
+    code = run(arguments)
+    out, err = capsys.readouterr()
+    told = "".join(f"! {line}".rstrip() + "\n" for line in err.splitlines())
+    return f"$ {command}\n{out}{told}" + (f"? {code}\n" if code else "")
+
+
+@pytest.mark.parametrize("path", SESSIONS, ids=lambda path: path.stem)
+def test_session(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(HERE / "programs", tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    expected = path.read_text(encoding="utf-8")
+    commands = re.findall(r"^\$ (.*)$", expected, re.MULTILINE)
+    actual = "".join(transcript(command, capsys) for command in commands)
+    if os.environ.get("TOLCOST_ACCEPT"):
+        path.write_text(actual, encoding="utf-8")
+    else:
+        assert actual == expected

@@ -1,0 +1,57 @@
+"""Concrete lengths for a program: small numbers at which everything it relies on holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from random import Random
+
+from tests.programs.road import hold, lengths_of
+from tolcost.algebra import NotInteger, Symbol, evaluate, evaluate_cond, symbols_of_cond
+from tolcost.atoms.nodes import Program
+from tolcost.diagnostics import Rejected
+
+
+def candidates(program: Program, largest: int, seed: int = 0) -> Iterator[dict[str, int]]:
+    """Lengths by name that meet the program's conditions, in a fixed order."""
+    random = Random(seed)
+    while True:
+        dims = {symbol: random.randint(max(_least(symbol), 0), largest) for symbol in lengths_of(program)}
+        if meets(program, dims):
+            yield {symbol.name: value for symbol, value in dims.items()}
+        else:
+            yield {}
+
+
+def meets(program: Program, dims: Mapping[Symbol, int]) -> bool:
+    """Whether every condition that can be told holds; one that divides by 0 does not."""
+    known = (c.condition for c in program.conditions if symbols_of_cond(c.condition) <= dims.keys())
+    try:
+        return all(evaluate_cond(condition, dims) for condition in known)
+    except NotInteger:
+        return False
+
+
+def _least(symbol: Symbol) -> int:
+    if symbol.lo is None or symbol.lo.free:
+        return 1
+    return max(evaluate(symbol.lo, {}), -1)
+
+
+def held_at(program: Program, wanted: int, largest: int = 6, tries: int = 400) -> list[Mapping[str, int]]:
+    """Hold a program to its promises at several points; points at which it may not run do not count.
+
+    A program about indices that are data runs only where the data happens to be in range, so
+    values are drawn anew each time.
+    """
+    found: list[Mapping[str, int]] = []
+    points = candidates(program, largest)
+    for attempt in range(tries):
+        dims = next(points)
+        if (lengths_of(program) and not dims) or len(found) == wanted:
+            continue
+        try:
+            hold(program, [dims], seed=attempt)
+        except Rejected:
+            continue
+        found.append(dims)
+    return found

@@ -1,0 +1,32 @@
+"""The paper's programs: what the closed forms say is what running them counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.programs.points import held_at
+from tests.programs.road import lowered
+from tolcost.diagnostics import Rejected
+
+PAPER = Path(__file__).parents[2] / "specs" / "paper"
+PROGRAMS = sorted(PAPER.glob("*/*.tol"))
+
+
+def well_formed(path: Path) -> bool:
+    """Corrected programs are, and printed ones that need no correction."""
+    return path.name.endswith(".corrected.tol") or not path.with_name(
+        path.name.replace(".printed.", ".corrected.")
+    ).exists()
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_closed_forms_are_what_runs_count(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    try:
+        program = lowered(text).program
+    except Rejected as rejected:
+        assert not well_formed(path), rejected.diagnostics[0].message
+        return
+    assert len(held_at(program, wanted=3)) >= (3 if well_formed(path) else 0)

@@ -1,0 +1,40 @@
+"""Random programs: closed forms, shapes, and both interpreters agree on every one of them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.generate.programs import generate
+from tests.programs.road import check
+from tests.programs.soak import KEPT, batch
+
+BATCH = 250
+BATCHES = 20
+MOST_REFUSED = BATCH // 50
+
+
+@pytest.mark.parametrize("number", range(BATCHES))
+def test_random_programs_keep_their_promises(number: int) -> None:
+    verdicts = batch(number * BATCH, BATCH)
+    assert [(seed, verdict.what) for seed, verdict in verdicts if verdict.bad] == []
+    refused = [(seed, verdict.what) for seed, verdict in verdicts if verdict.kind == "refused"]
+    assert len(refused) <= MOST_REFUSED, refused
+
+
+def test_a_seed_is_a_program() -> None:
+    assert generate(7) == generate(7)
+    assert len({generate(seed).text for seed in range(200)}) > 190
+
+
+def points_of(text: str) -> list[dict[str, int]]:
+    rows = re.findall(r"^# at (.*)$", text, re.M)
+    return [{name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", row)} for row in rows]
+
+
+@pytest.mark.parametrize("path", sorted(KEPT.glob("*.tol")), ids=lambda path: path.stem)
+def test_what_once_broke_still_holds(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    check(text, points_of(text) or [{}])
