@@ -23,8 +23,8 @@ from tolcost.diagnostics import Diagnostic, Source
 from tolcost.elaborate import Argument, Elaborated, elaborate
 from tolcost.elaborate.given import Plain, Shape, arguments
 from tolcost.elaborate.repeats import repeated_work
+from tolcost.report.point import locate
 from tolcost.report.result import Result
-from tolcost.report.study import locate
 from tolcost.syntax import parse, read_source
 from tolcost.syntax.tree import Program, Use
 

@@ -30,7 +30,7 @@ from tests.execute.builders import (
     total,
     where,
 )
-from tolcost.algebra import Poly, conj, const, coordinate, ge, le
+from tolcost.algebra import conj, const, coordinate, ge, le
 from tolcost.atoms.nodes import Part, Program, Var
 
 
@@ -242,5 +242,25 @@ def diagonal_windows(step: int = 1) -> Program:
     return program(build([i, j], [n, n], value), inputs=[x])
 
 
-def lengths() -> tuple[Poly, Poly, Poly]:
-    return n, m, k
+def fault_wider_than_data() -> Program:
+    """Whether the member of an empty vector is read depends on i; what is read does not."""
+    x = tol("x", "R", n)
+    (i,) = coords(("i", n))
+    empty = build([coordinate("e", 0)], [0], num(1.0))
+    guarded = where(lam("gt", mem(x, i), num(0.0)), mem(empty, 1), num(5.0))
+    chosen = select(ge(i - 2), guarded, num(7.0))
+    return program(reshape(build([i], [n], chosen), n, 1), inputs=[x])
+
+
+def filter_of_varying_length() -> Program:
+    """Nothing in the vector that is filtered varies but its length."""
+    (i,) = coords(("i", n))
+    (j,) = coords(("j", i))
+    ones, mask = build([j], [i], num(1, "Z")), build([j], [i], num(True, "B"))
+    kept = filtered(ones, mask)
+    named = Var("kept", kept.type)
+    count = kept.type[0].shape[0]
+    (a,) = coords(("a", count))
+    body = block((named, kept), total([a], [count], mem(ref(named), a)))
+    x = tol("x", "R", n)
+    return program(build([i], [n], body), inputs=[x])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.execute import programs as p
-from tests.execute.builders import build, lam, mem, num, program, ref, tol, total
+from tests.execute.builders import build, embed, join, lam, mem, num, program, ref, tol, total
 from tests.execute.compare import same_both_ways
 from tolcost.algebra import coordinate, ge, length
 from tolcost.atoms.nodes import Condition, Program, Var
@@ -136,3 +136,28 @@ def test_a_build_that_is_reduced_at_once_is_not_made():
     done = same_both_ways(made, {"x": np.arange(6).reshape(2, 3)})
     assert done.outputs["y"].tolist() == 55
     assert done.counts.atoms == {"lambda": 12, "norm": 0, "member": 12, "join": 5, "embed": 3}
+
+
+@BOTH
+def test_doubling_again_and_again_stops(run):
+    x = tol("x", "Z", 1)
+    bindings = []
+    node = x
+    for step in range(40):
+        node = join(node, node)
+        var = Var(f"v{step}", node.type)
+        bindings.append((var, node))
+        node = ref(var)
+    with pytest.raises(Rejected) as caught:
+        run(program(num(1), inputs=[x], bindings=bindings), {"x": np.ones(1)})
+    assert codes(caught) == ["T0520"]
+
+
+@BOTH
+def test_too_many_dimensions_stop(run):
+    node = tol("x", "Z", 1)
+    for _ in range(70):
+        node = embed(node)
+    with pytest.raises(Rejected) as caught:
+        run(program(node, inputs=[tol("x", "Z", 1)]), {"x": np.ones(1)})
+    assert codes(caught) == ["T0520"]

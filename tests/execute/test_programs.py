@@ -231,3 +231,16 @@ def test_shared_nodes_count_on_every_path():
 def test_deep_expressions_need_no_stack():
     done = same_both_ways(p.deep(), {"x": np.zeros(2)})
     assert done.outputs["y"].tolist() == [5000.0, 5000.0]
+
+
+def test_a_fault_may_vary_where_the_data_does_not():
+    done = same_both_ways(p.fault_wider_than_data(), {"x": -np.ones(3)})
+    assert done.outputs["y"].tolist() == [[7.0], [5.0], [5.0]]
+    for run in (run_reference, run_vectorised):
+        with pytest.raises(Rejected):
+            run(p.fault_wider_than_data(), {"x": np.ones(3)})
+
+
+def test_filter_of_a_vector_whose_length_varies():
+    done = same_both_ways(p.filter_of_varying_length(), {"x": np.ones(4)})
+    assert done.outputs["y"].tolist() == [1, 2, 3, 4]

@@ -39,7 +39,7 @@ class Fuel:
 
     def burn(self, goal: Poly) -> bool:
         """Take a goal; ``False`` when there is not enough left."""
-        self.left -= 1 + len(goal.terms)
+        self.left -= 1 + len(goal.terms) * (1 + goal.height)
         return self.left >= 0
 
 

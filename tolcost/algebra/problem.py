@@ -12,7 +12,7 @@ from tolcost.algebra.prove import prove
 from tolcost.algebra.substitute import substitute
 from tolcost.algebra.symbols import Symbol
 
-_MAX_WORK = 6_000
+_MAX_WORK = 12_000
 _MAX_TERMS = 400
 
 
@@ -47,7 +47,7 @@ class Work:
 
     def step(self, body: Poly) -> None:
         """Take up a problem with this summand."""
-        self.left -= 1 + len(body.terms)
+        self.left -= 1 + len(body.terms) * (1 + body.height)
         if self.left < 0 or len(body.terms) > _MAX_TERMS:
             raise NoClosedForm
 

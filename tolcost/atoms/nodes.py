@@ -216,10 +216,14 @@ class Reshape:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Convert:
-    """The same values in other spaces (those of ``type``), rounded or wrapped where finite."""
+    """The same values in other spaces (those of ``type``), rounded or wrapped where finite.
+
+    With ``bits`` the same bits instead, read as elements of another space of equal width.
+    """
 
     value: Node
     type: Type
+    bits: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

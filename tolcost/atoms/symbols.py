@@ -62,6 +62,11 @@ def own_symbols(node: Node) -> Iterator[Symbol]:
             pass
 
 
+def is_fixed(table: Table) -> bool:
+    """Tell whether the entries of a table are the same throughout a run."""
+    return all(symbol.kind == "length" for symbol in own_symbols(table))
+
+
 def constant_symbols(value: Constant) -> Iterable[Symbol]:
     """Give the symbols of a static numeric."""
     if isinstance(value, Poly):

@@ -12,12 +12,13 @@ from tolcost.cli import options
 from tolcost.cli.literals import Literal, read_literal
 from tolcost.cli.output import write_whole
 from tolcost.cli.programs import Request, lowered_with, name_of, parsed_file, warn
-from tolcost.diagnostics import Diagnostic, Rejected, quoted, visible
+from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.elaborate import Elaborated
 from tolcost.execute import Execution, run_reference, run_vectorised
 from tolcost.execute.dtypes import Array
 from tolcost.execute.files import (
     array_bytes,
+    lengths_by_name,
     load_array,
     nested_array,
     plain_values,
@@ -79,9 +80,10 @@ def command(
     program = lowered_with(parsed, given.request)
     warn(program)
     arrays = _by_input(parsed, given.arrays)
+    known = lengths_by_name(program.program, arrays, lengths)
     if is_random:
-        arrays |= random_arrays(program.program, arrays, lengths, seed)
-    execution = with_deep_stack(lambda: _ENGINES[engine](program.program, arrays, lengths))
+        arrays |= random_arrays(program.program, arrays, known, seed)
+    execution = with_deep_stack(lambda: _ENGINES[engine](program.program, arrays, known))
     _deliver(execution, program, output)
     return _compare(execution, program, file) if count else 0
 
@@ -144,18 +146,12 @@ def _deliver(execution: Execution, program: Elaborated, output: str | None) -> N
         Path(output).mkdir(parents=True, exist_ok=True)
     for name, value in execution.outputs.items():
         if output is None:
-            spaces = ", ".join(part.space for part in types[name])
-            click.echo(f"{visible(name)}: {spaces} {_shapes(value)}\n{show_output(value)}")
+            click.echo(show_output(name, value, tuple(part.space for part in types[name])))
             continue
         parts = value if isinstance(value, tuple) else (value,)
         for n, part in enumerate(parts, start=1):
             file = f"{name}.npy" if len(parts) == 1 else f"{name}.{n}.npy"
             write_whole(Path(output) / file, array_bytes(part))
-
-
-def _shapes(value: Array | tuple[Array, ...]) -> str:
-    parts = value if isinstance(value, tuple) else (value,)
-    return ", ".join(str(list(part.shape)) for part in parts)
 
 
 def _compare(execution: Execution, program: Elaborated, file: str) -> int:

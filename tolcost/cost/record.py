@@ -13,7 +13,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import TypeVar
 
-from tolcost.algebra import Poly, Symbol, UnboundSymbol, evaluate, evaluate_cond, symbols_of_cond, to_text
+from tolcost.algebra import NotInteger, Poly, Symbol, UnboundSymbol, complete, evaluate, evaluate_cond, symbols_of_cond, to_text
 from tolcost.atoms.nodes import Condition, Program, Type
 from tolcost.cost.count import Counts, Key, Status, Term, count
 from tolcost.cost.depth import Depth
@@ -195,7 +195,7 @@ class Numbers:
 
 def numbers(analysis: Analysis, dims: Mapping[str, int]) -> Numbers:
     """Evaluate an analysis exactly at lengths given by name."""
-    values = point(analysis.symbols, dims)
+    values = complete((c.condition for c in analysis.conditions), point(analysis.symbols, dims))
     span = analysis.span
     return Numbers(
         dims=MappingProxyType(dict(dims)),
@@ -229,7 +229,14 @@ def _all_at(counts: Mapping[_K, Poly], values: Mapping[Symbol, int]) -> Mapping[
 
 def broken_conditions(analysis: Analysis, values: Mapping[Symbol, int]) -> tuple[Condition, ...]:
     """Give the conditions of an analysis that do not hold at a point."""
-    return tuple(c for c in analysis.conditions if not evaluate_cond(c.condition, values))
+    return tuple(c for c in analysis.conditions if not _holds(c, values))
+
+
+def _holds(condition: Condition, values: Mapping[Symbol, int]) -> bool:
+    try:
+        return evaluate_cond(condition.condition, values)
+    except NotInteger:  # a division by 0: another condition says that there is none
+        return False
 
 
 def weighed(analysis: Analysis, weights: Weights) -> Weighed:

@@ -14,9 +14,10 @@ from tolcost.algebra import (
     TRUE,
     Cond,
     Eq,
-    Not,
+    Ge,
     Poly,
     Symbol,
+    bounds,
     conj,
     const,
     disj,
@@ -215,13 +216,15 @@ def merge_integers(condition: Cond, a: Poly, b: Poly) -> Poly:
         return a
     if _agree(condition, a, b):
         return b
-    if isinstance(condition, Not) and _agree(condition.part, a, b):
+    if _agree(negate(condition), a, b):
         return a
     return b + indicator(condition) * (a - b)
 
 
 def _agree(condition: Cond, a: Poly, b: Poly) -> bool:
-    solved = solve(condition.p) if isinstance(condition, Eq) else None
+    """Whether two formulas are equal where a condition holds, because it leaves a length one value."""
+    equation = _equation(condition)
+    solved = None if equation is None else solve(equation)
     if solved is None:
         return False
     symbol, value = solved
@@ -229,6 +232,17 @@ def _agree(condition: Cond, a: Poly, b: Poly) -> bool:
         return _at_equality(a, symbol, value) == _at_equality(b, symbol, value)
     except ZeroDivisionError:
         return False
+
+
+def _equation(condition: Cond) -> Poly | None:
+    """What must be 0 for a condition to hold, if it comes to that: ``n <= 1`` does for a length."""
+    match condition:
+        case Eq(p=p):
+            return p
+        case Ge(p=p) if bounds(p)[1] == 0:
+            return p
+        case _:
+            return None
 
 
 def _at_equality(p: Poly, symbol: Symbol, value: Poly) -> Poly:

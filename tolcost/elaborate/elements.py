@@ -99,8 +99,8 @@ def _entry(env: Env, value: Vec, at: tuple[Value, ...], span: Span) -> Value:
     numbers = [a.constant if isinstance(a, Poly) else None for a in at]
     if all(n is not None for n in numbers):
         return value.items[_offset(value.shape, [n for n in numbers if n is not None])]
-    if value.items and all(item == value.items[0] for item in value.items):
-        return value.items[0]
+    if all(item == value.items[0] for item in value.items):
+        return value.items[0] if value.items else const(0)  # nobody visits the elements of nothing
     if not any(isinstance(item, Fraction | float) for item in value.items):
         _ask_to_unroll(at, span)
     return _looked_up(env, value, at, span)

@@ -172,8 +172,8 @@ class _Finish:
                 return Select(condition, self.block(a, use), self.block(b, use), kind, span)
             case Reshape(value=value):
                 return Reshape(self.node(value, "data"), kind)
-            case Convert(value=value):
-                return Convert(self.node(value, use), kind)
+            case Convert(value=value, bits=bits):
+                return Convert(self.node(value, use), kind, bits)
             case Put(tol=tol, at=at, value=value, span=span):
                 return Put(self.node(tol, "data"), self.index(at), self.node(value, "data"), kind, span)
             case Filter(tol=tol, mask=mask, length=symbol, span=span):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -21,16 +21,17 @@ from tolcost.algebra import (
     total,
 )
 from tolcost.atoms.nodes import Fold, Node, Part, Ref, Type, Var
-from tolcost.diagnostics import Diagnostic, Rejected, Span
+from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span
 from tolcost.elaborate.binders import UNROLL_LIMIT, Pattern, fresh, pattern_of
 from tolcost.elaborate.calls import arity, call_values, function_of, is_functional
 from tolcost.elaborate.context import Element, Env, Lazy, NeedsUnrolling, bind_data, fail
-from tolcost.elaborate.elements import element, pick_component
+from tolcost.elaborate.elements import element, member, pick_component
 from tolcost.elaborate.evaluate import evaluate, form
 from tolcost.elaborate.layout import build, component, grid, in_spaces, inside, materialise
 from tolcost.elaborate.lengths import facts_here, settle, unify
+from tolcost.elaborate.order import mentioned
 from tolcost.elaborate.shapes import entry, first, known, shape_of, shape_text, volume
-from tolcost.elaborate.values import Data, Opaque, Pieces, Seq, Value, Vec, View, is_static
+from tolcost.elaborate.values import Data, Opaque, Pieces, Seq, Spaces, Value, Vec, View, is_static
 from tolcost.spaces import join_spaces
 from tolcost.syntax import tree
 
@@ -46,6 +47,10 @@ class Step:
     expr: tree.Expr
     pattern: Pattern
     span: Span
+
+    def looks_at_elements(self) -> bool:
+        """Whether the step may use the elements, and not only where they are."""
+        return _mentions_element(self.env, self.expr)
 
     def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
         """The next accumulator; bindings go to the block of ``env``."""
@@ -65,6 +70,13 @@ class Step:
         if low == 3:
             args = (accumulator, item, Vec((len(at),), at, loose=True))
         return entry(call_values(inner, function, args, self.span))
+
+
+def _mentions_element(env: Env, expr: tree.Expr) -> bool:
+    """Whether a step, as written, uses the element; unless it is plain that it does not, it does."""
+    if isinstance(expr, tree.Lambda) and len(expr.params) == 2:
+        return expr.params[1] in mentioned(expr.body)
+    return True
 
 
 class _NotAList(Rejected):
@@ -107,31 +119,33 @@ def reduce_form(env: Env, expr: tree.Call) -> Value:
 
 def fold_value(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value:
     """The fold of a step over a shape."""
-    numbers = known(shape)
-    size = 1
-    for d in numbers or ():
-        size *= d
     if isinstance(step.over, Seq):
-        return _entry_by_entry(env, step, start, ((n + 1,) for n in range(len(step.over.items))), False)[0]
-    if numbers is not None and size == 0:
+        return _entry_by_entry(env, step, start, [(n + 1,) for n in range(len(step.over.items))])
+    numbers = known(shape)
+    few = numbers is not None and math.prod(numbers) <= UNROLL_LIMIT
+    if numbers is not None and math.prod(numbers) == 0:
         return start
-    if numbers is not None and size <= UNROLL_LIMIT and is_static(step.over):
-        tabled = isinstance(step.over, Vec)
-        value, done = _entry_by_entry(env, step, start, iter(grid(numbers)), stop_at_data=not tabled)
-        if done:
-            return value
+    if few and isinstance(step.over, Vec) and _is_table(step.over):
+        return _entry_by_entry(env, step, start, grid(numbers or ()))
     try:
-        if is_static(step.over) and is_static(start):
+        if is_static(start) and (is_static(step.over) or not step.looks_at_elements()):
             static = _static_fold(env, step, start, shape)
             if static is not None:
                 return static
         if isinstance(start, Seq):
             return _sequence_fold(env, step, start, shape)
-        return _fold_under_coordinates(env, step, start, shape)
+        folded = _fold_under_coordinates(env, step, start, shape, static=False)
+        assert folded is not None
+        return folded
     except (NeedsUnrolling, _NotAList):
-        if numbers is None or size > UNROLL_LIMIT:
+        if not few:
             raise
-        return _entry_by_entry(env, step, start, iter(grid(numbers)), stop_at_data=False)[0]
+        return _entry_by_entry(env, step, start, grid(numbers or ()))
+
+
+def _is_table(over: Vec) -> bool:
+    """Whether the entries are of different making, so that only one by one will do."""
+    return bool(over.items)
 
 
 def _sequence_fold(env: Env, step: Step, start: Seq, shape: tuple[Poly, ...]) -> Value:
@@ -139,41 +153,52 @@ def _sequence_fold(env: Env, step: Step, start: Seq, shape: tuple[Poly, ...]) ->
     if not start.items or any(isinstance(item, Seq) for item in start.items):
         raise _NotAList(step.span)
     listed = Pieces(start.items) if len(start.items) > 1 else start.items[0]
-    folded = bind_data(env, _fold_under_coordinates(env, _Listwise(step), listed, shape))
-    return Seq(tuple(pick_component(env, folded, j + 1, step.span) for j in range(len(start.items))))
+    folded = _fold_under_coordinates(env, _Listwise(step), listed, shape, static=False)
+    assert folded is not None
+    bound = bind_data(env, folded)
+    return Seq(tuple(pick_component(env, bound, j + 1, step.span) for j in range(len(start.items))))
 
 
-def _entry_by_entry(
-    env: Env, step: Step, start: Value, points: Iterable[tuple[int, ...]], stop_at_data: bool
-) -> tuple[Value, bool]:
-    """Run the steps one by one; stop, undone, at the first that gives data if asked to."""
+def _entry_by_entry(env: Env, step: Step, start: Value, points: list[tuple[int, ...]]) -> Value:
+    """Run the steps one by one."""
     value = start
-    outer = env.child(scope=env.scope.inner()) if stop_at_data else env
-    with env.context.attempt(outer.scope) as trial:
-        for at in points:
-            value = step.at(outer, value, tuple(const(a) for a in at))
-            if stop_at_data and not is_static(value):
-                return start, False
-            value = bind_data(outer, value)
-        trial.keep()
-    if stop_at_data:
-        env.scope.absorb(outer.scope)
-    return value, True
+    for at in points:
+        value = bind_data(env, step.at(env, value, tuple(const(a) for a in at)))
+    return value
 
 
-# ---- static folds over symbolic lengths --------------------------------------------------
+# ---- static folds ------------------------------------------------------------------------
 
 
 def _static_fold(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
-    """A fold of statics: a sum in closed form where it is one, else a free Fold; None if it is data."""
-    if isinstance(start, Pieces | Vec | View | Seq):
+    """A fold of statics: by numbers, a sum in closed form, or a free Fold; None if it is data."""
+    free = _probe(env, step, start, shape)
+    if free is None:
         return None
+    numbers = known(shape)
+    if numbers is not None and math.prod(numbers) <= UNROLL_LIMIT:
+        return _entry_by_entry(env, step, start, grid(numbers))
     if isinstance(start, Poly):
         summed = _sum(env, step, start, shape)
         if summed is not None:
             return summed
-    steady = _steady(env, step, start, shape)
-    return _opaque_fold(env, step, start, shape) if steady is None else steady
+    steady = None if isinstance(start, Pieces | Vec | View | Seq) else _steady(env, step, start, shape)
+    return free if steady is None else steady
+
+
+def _probe(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
+    """The fold as a free one, if its steps stay static."""
+    if isinstance(start, Seq | str | Spaces):
+        return _probe_words(env, step, start, shape)
+    return _fold_under_coordinates(env, step, start, shape, static=True)
+
+
+def _probe_words(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
+    """Sequences and text have no IR, so only the first step can tell whether a fold of them is static."""
+    inner = env.child(scope=env.scope.inner())
+    with env.context.attempt(inner.scope):
+        value = step.at(inner, start, tuple(const(1) for _ in shape))
+    return start if known(shape) is not None and is_static(value) else None
 
 
 def _steady(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
@@ -216,30 +241,7 @@ def _sum(env: Env, step: Step, start: Poly, shape: tuple[Poly, ...]) -> Value | 
     return start + total(added, over, facts=facts_here(env))
 
 
-def _opaque_fold(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
-    first_node = materialise(env, start, step.span)
-    space = first_node.type[0].space
-    for _ in range(_PASSES):
-        coords = fresh(step.pattern, shape)
-        inner = inside(env, shape)
-        var = Var("accumulator", (Part((), space),))
-        with env.context.attempt(inner.scope) as trial:
-            value = step.at(inner, Opaque(Ref(var, var.type), space), coords)
-            if not is_static(value) or isinstance(value, Vec | Pieces | Seq):
-                return None
-            node = materialise(inner, value, step.span)
-            joined = join_spaces(space, node.type[0].space)
-            if joined == space:
-                trial.keep()
-                body = inner.scope.block(in_spaces(node, (space,)))
-                symbols = tuple(the_symbol(c) for c in coords)
-                begin = in_spaces(first_node, (space,))
-                return Opaque(Fold(symbols, shape, var, begin, body, var.type, step.span), space)
-        space = joined
-    return None
-
-
-# ---- data folds --------------------------------------------------------------------------
+# ---- folds in the IR ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +259,10 @@ class _Growth:
         )
 
 
-def _fold_under_coordinates(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value:
+def _fold_under_coordinates(
+    env: Env, step: Step, start: Value, shape: tuple[Poly, ...], static: bool
+) -> Value | None:
+    """The Fold of a step; a ``static`` one sees its accumulator as static, and is None if a step is not."""
     begin = materialise(env, start, step.span)
     growth = _Growth(begin.type, tuple(tuple(const(0) for _ in p.shape) for p in begin.type))
     for _ in range(_PASSES):
@@ -266,12 +271,17 @@ def _fold_under_coordinates(env: Env, step: Step, start: Value, shape: tuple[Pol
         done = _position(coords, shape)
         var = Var("accumulator", growth.after(done))
         with env.context.attempt(inner.scope) as trial:
-            result = step.at(inner, _as_value(Ref(var, var.type), start), coords)
+            result = step.at(inner, _as_value(Ref(var, var.type), isinstance(start, Pieces), static), coords)
+            if static and not is_static(result):
+                return None
             node = materialise(inner, result, step.span)
             settled = _adjust(inner, growth, node, done, step)
             if settled == growth:
                 trial.keep()
-                return _finish(env, step, begin, growth, shape, coords, var, inner, node)
+                fold = _finish(env, step, begin, growth, shape, coords, var, inner, node)
+                return (
+                    _as_value(env.scope.bind(fold), isinstance(start, Pieces), True) if static else Data(fold)
+                )
         growth = settled
     fail(
         "T0326",
@@ -281,11 +291,18 @@ def _fold_under_coordinates(env: Env, step: Step, start: Value, shape: tuple[Pol
     )
 
 
-def _as_value(ref: Ref, start: Value) -> Value:
-    """The accumulator as the step sees it: a list stays a list of components."""
-    if len(ref.type) > 1 and isinstance(start, Pieces):
-        return Pieces(tuple(Data(component(ref, j + 1)) for j in range(len(ref.type))))
-    return Data(ref)
+def _as_value(node: Node, listed: bool, static: bool) -> Value:
+    """An accumulator as the step sees it: a list stays a list of components, what is static stays free."""
+    if len(node.type) > 1 and listed:
+        return Pieces(tuple(_as_value(component(node, j + 1), False, static) for j in range(len(node.type))))
+    if not static:
+        return Data(node)
+    part = node.type[0]
+    if not part.shape:
+        return Opaque(node, part.space)
+    return View(
+        part.shape, lambda here, at: Opaque(member(here, node, at, NOWHERE), part.space), True, part.space
+    )
 
 
 def _position(coords: tuple[Poly, ...], shape: tuple[Poly, ...]) -> Poly:
@@ -349,13 +366,13 @@ def _finish(
     var: Var,
     inner: Env,
     node: Node,
-) -> Value:
+) -> Node:
     spaces = tuple(p.space for p in growth.parts)
     body = inner.scope.block(in_spaces(node, spaces))
     kind = growth.after(volume(shape))
     start = in_spaces(_spread(begin, growth.parts, env, step), spaces)
     symbols = tuple(the_symbol(c) for c in coords)
-    return Data(Fold(symbols, shape, var, start, body, kind, step.span))
+    return Fold(symbols, shape, var, start, body, kind, step.span)
 
 
 def _spread(begin: Node, parts: Type, env: Env, step: Step) -> Node:

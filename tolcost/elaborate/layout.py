@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from tolcost.algebra import Cond, Poly, const, coordinate, ge, symbols_of, symbols_of_cond, the_symbol
+from tolcost.algebra import TRUE, Cond, Poly, const, coordinate, ge, symbols_of, symbols_of_cond, the_symbol
 from tolcost.atoms.nodes import (
     Block,
     Build,
@@ -273,5 +273,5 @@ def own_place(needs: NeedsUnrolling, coords: tuple[Poly, ...]) -> int:
 
 def inside(env: Env, shape: tuple[Poly, ...]) -> Env:
     """The block under coordinates of a shape; inside it no length of the shape is 0."""
-    facts = [ge(d - 1) for d in shape if d.constant is None]
-    return env.child(scope=env.scope.inner(*(f for f in facts if isinstance(decide(env, f), type(f)))))
+    facts = [decide(env, ge(d - 1)) for d in shape]
+    return env.child(scope=env.scope.inner(*(f for f in facts if f is not TRUE)))

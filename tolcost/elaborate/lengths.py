@@ -37,6 +37,8 @@ def decide(env: Env, condition: Cond) -> Cond:
     """TRUE or FALSE where that can be proved here, else the condition itself."""
     if condition is TRUE or condition is FALSE:
         return condition
+    if FALSE in env.scope.facts:  # a body that is never visited
+        return TRUE
     if env.context.notes.equal:
         condition = substitute_cond(condition, env.context.notes.equal)
     facts = facts_here(env)
@@ -92,7 +94,7 @@ def solve(difference: Poly) -> tuple[Symbol, Poly] | None:
 def require(env: Env, condition: Cond, reason: str, span: Span, message: str) -> None:
     """Prove a condition, record what of it depends on lengths alone, or refuse the program."""
     verdict = decide(env, condition)
-    if verdict is TRUE:
+    if verdict is TRUE or FALSE in env.scope.facts:
         return
     if verdict is FALSE:
         fail("T0302", message, span, definite=True)

@@ -17,6 +17,7 @@ from tolcost.algebra import (
     indicator,
     length,
     mod,
+    negate,
     symbols_of,
 )
 from tolcost.algebra.poly import atom
@@ -27,7 +28,7 @@ from tolcost.elaborate.elements import capacity_of, integers
 from tolcost.elaborate.evaluate import primitive
 from tolcost.elaborate.folding import truth
 from tolcost.elaborate.layout import materialise
-from tolcost.elaborate.lengths import require, unify
+from tolcost.elaborate.lengths import decide, require, unify
 from tolcost.elaborate.shapes import shape_of, space_of, volume
 from tolcost.elaborate.values import (
     Cast,
@@ -126,6 +127,17 @@ def _convert_static(value: Value, space: str) -> Value:
     return value
 
 
+@primitive("bitcast", 2, 2)
+def _bitcast(env: Env, args: tuple[Value, ...], span: Span) -> Value:
+    """The same bits as elements of another space of the same width; free."""
+    node = materialise(env, args[0], span)
+    (target,) = _space_names(args[1], span)
+    for part in node.type:
+        if SPACES[part.space].bits is None or SPACES[part.space].bits != SPACES[target].bits:
+            fail("T0415", f"{part.space} and {target} do not have the same number of bits", span)
+    return Data(Convert(node, tuple(Part(p.shape, target) for p in node.type), bits=True))
+
+
 @primitive("kind", 1, 1)
 def _kind(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     return kind_of(_space_names(args[0], span)[0])
@@ -179,6 +191,17 @@ def _same(env: Env, args: tuple[Value, ...], span: Span) -> Value:
         unify(env, a, b, "the lengths are the same", span) for a, b in zip(left, right, strict=True)
     )
     return merged[0] if len(merged) == 1 else Vec((len(merged),), merged)
+
+
+@primitive("apart", 2, 2)
+def _apart(env: Env, args: tuple[Value, ...], span: Span) -> Value:
+    """Whether two lengths differ; where that is open they are taken to differ, and it is said."""
+    (a,), (b,) = integers(env, args[0], span), integers(env, args[1], span)
+    equal = decide(env, eq(a - b))
+    if equal is TRUE or equal is FALSE:
+        return negate(equal)
+    env.context.record(negate(equal), "the lengths differ", span)
+    return TRUE
 
 
 @primitive("bdim", 2, 2)

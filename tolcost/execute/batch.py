@@ -13,9 +13,9 @@ import numpy as np
 
 from tolcost.atoms.nodes import Type
 from tolcost.diagnostics import Diagnostic, Rejected
-from tolcost.execute.dtypes import Array, convert
+from tolcost.execute.dtypes import Array, convert, same_bits
 from tolcost.execute.grid import Grid
-from tolcost.execute.values import Piece, first_fault, tidy
+from tolcost.execute.values import Piece, check_size, first_fault, tidy
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +89,11 @@ def constant(data: Array, depth: int) -> Batch:
     return Batch((Piece(data.reshape((1,) * depth) if data.ndim == 0 else data),), depth)
 
 
-def in_spaces(batch: Batch, types: Type) -> Batch:
-    """Give the values in the spaces of a type."""
+def in_spaces(batch: Batch, types: Type, bits: bool = False) -> Batch:
+    """Give the values (or the same bits) in the spaces of a type."""
+    change = same_bits if bits else convert
     pieces = (
-        Piece(convert(piece.data, part.space), piece.fault)
+        Piece(change(piece.data, part.space), piece.fault)
         for piece, part in zip(batch.pieces, types, strict=True)
     )
     return Batch(tuple(pieces), batch.depth)
@@ -176,6 +177,7 @@ def _concatenated(pieces: Sequence[Piece], axis: int, depth: int) -> Piece:
 def _laid_end_to_end(arrays: Sequence[Array], axis: int, depth: int) -> Array:
     """Concatenate; other axes of the grid are spread, other axes of the values padded."""
     most = [max(sizes) for sizes in zip(*(array.shape for array in arrays), strict=True)]
+    check_size([*most[:axis], sum(array.shape[axis] for array in arrays), *most[axis + 1 :]])
     return np.concatenate([_fitted(array, most, axis, depth) for array in arrays], axis)
 
 

@@ -128,6 +128,15 @@ def _object_array(values: list[str]) -> Array:
     return made
 
 
+def same_bits(data: Array, space: str) -> Array:
+    """Read the bits of an array as elements of another space of the same width.
+
+    >>> same_bits(np.array([1.0], dtype=np.float32), "int32").tolist()
+    [1065353216]
+    """
+    return np.ascontiguousarray(data).view(dtype_of(space)).reshape(data.shape)
+
+
 def number(value: int | float | complex | Fraction | str, space: str) -> Array:
     """Give a static number as an array of rank 0 in a space.
 

@@ -6,7 +6,7 @@ Files come from anywhere: nothing in them is ever unpickled.
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import isfinite
 from pathlib import Path
@@ -14,9 +14,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tolcost.algebra import Poly, Symbol, the_symbol
+from tolcost.algebra import Eq, Symbol, cond_text, eq, substitute, symbols_of_cond
+from tolcost.algebra.equations import solve
 from tolcost.atoms.nodes import Input, Part, Program
-from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.diagnostics import Diagnostic, Rejected, quoted, visible
 from tolcost.execute.counts import Output
 from tolcost.execute.dtypes import Array, convert, dtype_of
 from tolcost.execute.inputs import value_of
@@ -28,6 +29,7 @@ Arrays: TypeAlias = Mapping[str, tuple[Array, ...]]
 """For each input the arrays of its components."""
 Nested: TypeAlias = "int | float | bool | str | Fraction | Sequence[Nested]"
 
+_MAGIC = b"\x93NUMPY"
 _FEW = 8
 """Random integers are this small, so that they can be looked at."""
 
@@ -36,6 +38,9 @@ def load_array(path: Path) -> Array:
     """Read a ``.npy`` file; anything else under that name is a diagnostic."""
     try:
         with path.open("rb") as file:
+            if file.read(len(_MAGIC)) != _MAGIC:
+                raise ValueError("it is no .npy file")
+            file.seek(0)
             loaded = np.load(file, allow_pickle=False)
     except OSError as error:
         raise Rejected(_unreadable(path, (error.strerror or str(error)).lower())) from None
@@ -43,9 +48,7 @@ def load_array(path: Path) -> Array:
         text = " ".join(str(error).split())[:120]
         hint = "a .npy file holds one array of numbers; numpy.save writes one"
         raise Rejected(_unreadable(path, text or "it holds nothing", hint)) from None
-    if not isinstance(loaded, np.ndarray):
-        raise Rejected(_unreadable(path, "it holds several arrays", "give them one by one, as .npy files"))
-    return loaded
+    return np.asarray(loaded)
 
 
 def _unreadable(path: Path, reason: str, hint: str | None = None) -> Diagnostic:
@@ -99,34 +102,36 @@ def plain_values(array: Array) -> Plain:
     return value if isinstance(value, bool | int | float) else str(value)
 
 
-def random_arrays(
-    program: Program, given: Arrays, dims: Mapping[str, int], seed: int
-) -> dict[str, tuple[Array, ...]]:
+def lengths_by_name(program: Program, given: Arrays, dims: Mapping[str, int]) -> dict[str, int]:
+    """Give every length that options, the shapes of arrays and the program's conditions decide."""
+    values = {s: dims[s.name] for s in _symbols(program) if s.name in dims}
+    equations = [c.condition.p for c in program.conditions if isinstance(c.condition, Eq)]
+    for needed in program.inputs:
+        for part, array in zip(needed.type, given.get(needed.name, ()), strict=False):
+            pairs = zip(part.shape, array.shape, strict=False)
+            equations += [declared - actual for declared, actual in pairs if declared.constant is None]
+    found, impossible = solve(equations, values)
+    if impossible:
+        texts = (cond_text(eq(substitute(equation, dict(values)))) for equation in impossible)
+        raise Rejected(*(Diagnostic("T0322", f"no length makes {text}") for text in texts))
+    return {symbol.name: value for symbol, value in found.items()}
+
+
+def _symbols(program: Program) -> Iterable[Symbol]:
+    shapes = (part.shape for needed in program.inputs for part in needed.type)
+    conditions = (s for c in program.conditions for s in symbols_of_cond(c.condition))
+    return (*program.symbols, *conditions, *(s for shape in shapes for d in shape for s in d.free))
+
+
+def random_arrays(program: Program, given: Arrays, dims: Mapping[str, int], seed: int) -> Arrays:
     """Give arrays for the inputs that have none: the same for the same seed."""
-    known = _lengths(program, given, dims)
+    known = {symbol: dims[symbol.name] for symbol in _symbols(program) if symbol.name in dims}
     rng = np.random.default_rng(seed)
     return {
         needed.name: tuple(_random(part, known, rng, needed) for part in needed.type)
         for needed in program.inputs
         if needed.name not in given
     }
-
-
-def _lengths(program: Program, given: Arrays, dims: Mapping[str, int]) -> dict[Symbol, int]:
-    """Give the lengths that are known, from options and from the shapes of the arrays there are."""
-    known = {symbol: dims[symbol.name] for symbol in program.symbols if symbol.name in dims}
-    for needed in program.inputs:
-        if needed.name in given:
-            for declared, actual in zip(needed.type[0].shape, given[needed.name][0].shape, strict=False):
-                known |= _alone(declared, actual)
-    return known
-
-
-def _alone(declared: Poly, actual: int) -> dict[Symbol, int]:
-    try:
-        return {the_symbol(declared): actual}
-    except ValueError:
-        return {}
 
 
 def _random(part: Part, known: Mapping[Symbol, int], rng: np.random.Generator, needed: Input) -> Array:
@@ -154,7 +159,9 @@ def _end(bound: float | None, otherwise: int) -> float:
     return otherwise if bound is None else bound
 
 
-def show_output(value: Output) -> str:
-    """Give an output as text; large arrays are cut."""
+def show_output(name: str, value: Output, spaces: tuple[str, ...]) -> str:
+    """Give an output as text, its components one after the other; large arrays are cut."""
     parts = value if isinstance(value, tuple) else (value,)
-    return "\n".join(np.array2string(part, threshold=1000, max_line_width=100) for part in parts)
+    types = (f"{space} {list(p.shape)}" if p.shape else space for space, p in zip(spaces, parts, strict=True))
+    arrays = (np.array2string(part, threshold=1000, max_line_width=100) for part in parts)
+    return "\n".join((f"{visible(name)}: {', '.join(types)}", *arrays))

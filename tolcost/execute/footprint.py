@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING
 from tolcost.atoms.nodes import Node, Ref
 from tolcost.atoms.symbols import own_symbols
 from tolcost.atoms.walk import Schedule, blocks, inner_nodes
+from tolcost.execute.batch import Batch
 from tolcost.execute.grid import Grid
 
 if TYPE_CHECKING:
     from tolcost.execute.machine import Machine
+
+
+_NOTHING = Batch((), 0)
 
 
 def footprint(machine: Machine, plan: Schedule, grid: Grid) -> int:
@@ -35,24 +39,25 @@ def _own_places(
     machine: Machine, node: Node, bound: dict[object, frozenset[int]], grid: Grid
 ) -> frozenset[int]:
     """Give the axes a node varies along by itself, or through the blocks inside it."""
-    inside = (
-        inner
-        for block in blocks(node)
-        for inner in inner_nodes([*(b for _, b in block.bindings), block.result])
-    )
+    found = _plain_places(machine, node, bound, grid)
+    for block in blocks(node):
+        for inner in inner_nodes([*(bound_node for _, bound_node in block.bindings), block.result]):
+            found |= _plain_places(machine, inner, bound, grid)
+    return found
+
+
+def _plain_places(
+    machine: Machine, node: Node, bound: dict[object, frozenset[int]], grid: Grid
+) -> frozenset[int]:
     found = frozenset(grid.places[symbol] for symbol in own_symbols(node) if symbol in grid.places)
     if isinstance(node, Ref):
         found |= bound[node.var] if node.var in bound else _places_of_value(machine, node, grid)
-    for inner in inside:
-        found |= frozenset(grid.places[symbol] for symbol in own_symbols(inner) if symbol in grid.places)
-        if isinstance(inner, Ref) and (inner.var in bound or inner.var in machine.vars):
-            found |= bound.get(inner.var) or _places_of_value(machine, inner, grid)
     return found
 
 
 def _places_of_value(machine: Machine, node: Ref, grid: Grid) -> frozenset[int]:
     """Look at the value itself; one left over from a deeper grid tells only about this one."""
-    value = machine.vars[node.var]
+    value = machine.vars.get(node.var, _NOTHING)
     return frozenset(
         place
         for piece in value.pieces

@@ -18,8 +18,8 @@ import numpy as np
 from tolcost.algebra import Symbol
 from tolcost.execute.dtypes import Array
 
-MAX_DEPTH = 40
-"""NumPy has 64 axes at most; a value's own need room too."""
+MAX_DEPTH = 30
+"""NumPy has 64 axes at most; a value's own need room too (see ``inputs.MAX_RANK``)."""
 
 
 class NeedsLoop(Exception):

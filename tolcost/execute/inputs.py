@@ -12,17 +12,22 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tolcost.algebra import Poly, Symbol, evaluate, evaluate_cond, symbols_of_cond, the_symbol
-from tolcost.algebra.errors import UnboundSymbol
+from tolcost.algebra import Poly, Symbol, complete, eq, evaluate, evaluate_cond, symbols_of_cond, the_symbol
+from tolcost.algebra.errors import NotInteger, UnboundSymbol
 from tolcost.atoms.nodes import Condition, Input, Part, Program
+from tolcost.atoms.walk import inner_nodes
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.execute.dtypes import Array, convert, dtype_of
+
+MAX_RANK = 32
+"""NumPy has 64 axes at most, and the fast interpreter needs some for itself."""
 
 Given: TypeAlias = Mapping[str, Array | tuple[Array, ...]]
 
 
 def arrays_of(program: Program, given: Given) -> dict[str, tuple[Array, ...]]:
     """Give every input its arrays, one per component, in the element types of its spaces."""
+    _check_ranks(program)
     problems: list[Diagnostic] = []
     found: dict[str, tuple[Array, ...]] = {}
     for needed in program.inputs:
@@ -40,6 +45,15 @@ def arrays_of(program: Program, given: Given) -> dict[str, tuple[Array, ...]]:
     if problems:
         raise Rejected(*problems)
     return found
+
+
+def _check_ranks(program: Program) -> None:
+    roots = [*(node for _, node in program.bindings), *(output.node for output in program.outputs)]
+    types = (node.type for node in inner_nodes(roots))
+    rank = max((len(part.shape) for parts in types for part in parts), default=0)
+    if rank > MAX_RANK:
+        text = f"a value of rank {rank} cannot be executed with (the limit is {MAX_RANK})"
+        raise Rejected(Diagnostic("T0520", text))
 
 
 def _mismatch(needed: Input, arrays: tuple[Array, ...]) -> Diagnostic | None:
@@ -74,6 +88,8 @@ def bind_lengths(
     for name, declared, actual in pairs:
         _bind(name, declared, actual, bindings, problems)
     _bind_dims(program, pairs, dims or {}, bindings, problems)
+    equations = [eq(declared - actual) for _, declared, actual in pairs]
+    bindings = complete((*equations, *(c.condition for c in program.conditions)), bindings)
     problems.extend(_disagreements(pairs, bindings))
     problems.extend(_out_of_bounds(bindings))
     if problems:
@@ -154,11 +170,17 @@ def check_conditions(conditions: Iterable[Condition], bindings: Mapping[Symbol, 
     broken = tuple(
         Diagnostic("T0324", f"this run breaks a condition of the program: {condition.reason}", condition.span)
         for condition in conditions
-        if symbols_of_cond(condition.condition) <= bindings.keys()
-        and not evaluate_cond(condition.condition, bindings)
+        if symbols_of_cond(condition.condition) <= bindings.keys() and not _holds(condition, bindings)
     )
     if broken:
         raise Rejected(*broken)
+
+
+def _holds(condition: Condition, bindings: Mapping[Symbol, int]) -> bool:
+    try:
+        return evaluate_cond(condition.condition, bindings)
+    except NotInteger:  # a division by 0: another condition says that there is none
+        return False
 
 
 def length_of(poly: Poly, bindings: Mapping[Symbol, int]) -> int:

@@ -11,7 +11,6 @@ from tolcost.atoms.nodes import (
     Block,
     Build,
     Component,
-    Constant,
     Convert,
     Embed,
     Filter,
@@ -23,7 +22,6 @@ from tolcost.atoms.nodes import (
     Node,
     Number,
     Pack,
-    Part,
     Program,
     Put,
     Ref,
@@ -34,6 +32,7 @@ from tolcost.atoms.nodes import (
     Var,
     Where,
 )
+from tolcost.atoms.symbols import is_fixed
 from tolcost.atoms.walk import Schedule, schedule, schedule_block
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.execute import batch as on_grid
@@ -79,6 +78,7 @@ class Machine:
         self.faults = Faults()
         self.sites = rand_sites(program)
         self.schedules: dict[Block, Schedule] = {}
+        self.tables: dict[Table, Batch] = {}
         self.reductions: dict[Fold, Reduction | None] = {}
         self.fusible: dict[Schedule, frozenset[Var]] = {}
         self.deferred: dict[Var, Deferred] = {}
@@ -149,7 +149,7 @@ class Machine:
                 data = constant_on_grid(node.value, node.type[0].space, grid, self.env)
                 return on_grid.constant(data, grid.depth)
             case Table():
-                return Batch((self.laid_out(node.values, node.type[0], grid),), grid.depth)
+                return self.laid_out(node, grid)
             case Ref():
                 return on_grid.lift(self.vars[node.var], grid.depth)
             case Lambda():
@@ -181,21 +181,30 @@ class Machine:
                 return self.reshape(node, args[0], grid, times)
             case Convert():
                 self.relay(node.value.type, args[0], grid, times)
-                return on_grid.in_spaces(args[0], node.type)
+                return on_grid.in_spaces(args[0], node.type, node.bits)
             case Put():
                 return put(self, node, args, grid, times)
             case Filter():
                 return filtered(self, node, args, grid, times)
 
-    def laid_out(self, values: Sequence[Constant], part: Part, grid: Grid) -> Piece:
+    def laid_out(self, node: Table, grid: Grid) -> Batch:
         """Give a static ToL, whose entries may depend on coordinates, at every point."""
-        entries = [constant_on_grid(value, part.space, grid, self.env) for value in values]
+        if is_fixed(node):
+            if node not in self.tables:
+                self.tables[node] = self.entries(node, SINGLE)
+            return on_grid.lift(self.tables[node], grid.depth)
+        return self.entries(node, grid)
+
+    def entries(self, node: Table, grid: Grid) -> Batch:
+        """Evaluate the entries of a table and lay them out."""
+        part = node.type[0]
+        found = [constant_on_grid(value, part.space, grid, self.env) for value in node.values]
         own = tuple(length_of(length, self.env) for length in part.shape)
-        leading = np.broadcast_shapes(*(entry.shape for entry in entries), (1,) * grid.depth)
-        filled = np.empty((*leading, len(entries)), dtype_of(part.space))
-        for k, entry in enumerate(entries):
+        leading = np.broadcast_shapes(*(entry.shape for entry in found), (1,) * grid.depth)
+        filled = np.empty((*leading, len(found)), dtype_of(part.space))
+        for k, entry in enumerate(found):
             filled[..., k] = entry
-        return Piece(filled.reshape(leading + own))
+        return Batch((Piece(filled.reshape(leading + own)),), grid.depth)
 
     def apply(self, node: Lambda, args: list[Batch], grid: Grid, times: int) -> Batch:
         """Apply an elementary function at every point."""

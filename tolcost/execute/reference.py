@@ -41,10 +41,11 @@ from tolcost.atoms.nodes import (
     Var,
     Where,
 )
+from tolcost.atoms.symbols import is_fixed
 from tolcost.atoms.walk import Schedule, schedule, schedule_block
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.execute.counts import Execution, Tally, as_output
-from tolcost.execute.dtypes import Array, convert, dtype_of, number
+from tolcost.execute.dtypes import Array, convert, dtype_of, number, same_bits
 from tolcost.execute.functions import apply_function
 from tolcost.execute.inputs import Given, arrays_of, bind_lengths, check_conditions, length_of, value_of
 from tolcost.execute.sites import rand_sites
@@ -98,6 +99,7 @@ class _Reference:
         self.faults = Faults()
         self.sites = rand_sites(program)
         self.schedules: dict[Block, Schedule] = {}
+        self.tables: dict[Table, Piece] = {}
         self.steps_left = max_steps
 
     def outputs(self) -> dict[str, Array | tuple[Array, ...]]:
@@ -190,11 +192,17 @@ class _Reference:
                 return number(evaluate_cond(value, self.env), space)
 
     def laid_out(self, node: Table) -> Piece:
+        known = self.tables.get(node)
+        if known is not None:
+            return known
         part = node.type[0]
         data = np.empty(len(node.values), dtype_of(part.space))
         for k, value in enumerate(node.values):
             data[k] = self.static_number(value, part.space)[()]
-        return Piece(data.reshape(self.shape_of(part)))
+        piece = Piece(data.reshape(self.shape_of(part)))
+        if is_fixed(node):
+            self.tables[node] = piece
+        return piece
 
     def shape_of(self, part: Part) -> tuple[int, ...]:
         return tuple(length_of(length, self.env) for length in part.shape)
@@ -297,6 +305,11 @@ class _Reference:
     def convert(self, node: Convert, value: Value, times: int) -> Value:
         for piece in value:
             self.tally.relay(piece.data.shape, times)
+        if node.bits:
+            return tuple(
+                Piece(same_bits(p.data, part.space), p.fault)
+                for p, part in zip(value, node.type, strict=True)
+            )
         return _in_spaces(value, node.type)
 
     # ---- quantifiers -----------------------------------------------------------------------
@@ -381,6 +394,7 @@ def _reshaped(piece: Piece, shape: tuple[int, ...]) -> Piece:
 
 
 def _joined(left: Piece, right: Piece, axis: int, part: Part) -> Piece:
+    check_size([left.data.size + right.data.size])
     data = np.concatenate([convert(left.data, part.space), convert(right.data, part.space)], axis)
     if left.fault is None and right.fault is None:
         return Piece(data)
@@ -390,6 +404,7 @@ def _joined(left: Piece, right: Piece, axis: int, part: Part) -> Piece:
 def _stacked(members: Sequence[Piece], extents: tuple[int, ...]) -> Piece:
     """Lay members out in row-major order under the coordinates they belong to."""
     shape = (*extents, *members[0].data.shape)
+    check_size(shape)
     if any(piece.data.shape != members[0].data.shape for piece in members):
         raise Rejected(Diagnostic("T0332", "the members of a ToL have different shapes"))
     data = np.stack([piece.data for piece in members]).reshape(shape)

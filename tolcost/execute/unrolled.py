@@ -13,6 +13,7 @@ from tolcost.execute.counts import ATOMS, Output, as_output
 from tolcost.execute.dtypes import Array, convert, dtype_of, number
 from tolcost.execute.functions import apply_function
 from tolcost.execute.special import uniform
+from tolcost.execute.values import check_size
 
 Parts = tuple[Array, ...]
 
@@ -106,5 +107,6 @@ def _element(part: Array, at: list[int]) -> Array:
 
 def _joined(left: Array, right: Array, d: int, space: str) -> Array:
     """Join along a dimension; a numeric stands for a vector of one entry."""
+    check_size([left.size + right.size])
     ready = [convert(part, space) for part in (left, right)]
     return np.concatenate([part if part.ndim else part.reshape(1) for part in ready], d - 1)

@@ -13,7 +13,8 @@ from tolcost.cost.record import Analysis, Numbers, Ratio, Tensor, numbers
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.report.conditions import given_conditions
 from tolcost.report.forms import Form, form_at, latex_of, text_of
-from tolcost.report.study import Point, Study, locate
+from tolcost.report.point import Point, locate
+from tolcost.report.study import Study
 
 if TYPE_CHECKING:
     import pandas

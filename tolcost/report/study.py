@@ -8,40 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from tolcost.algebra import (
-    Eq,
-    NotInteger,
-    Poly,
-    Symbol,
-    UnboundSymbol,
-    cond_text,
-    evaluate,
-    evaluate_cond,
-    substitute,
-    symbols_of_cond,
-)
-from tolcost.atoms.nodes import Condition
+from tolcost.algebra import Poly
 from tolcost.cost.record import Analysis
 from tolcost.cost.weights import Weighed
-from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.report.forms import Form
+from tolcost.report.point import Point
 
 METRICS = ("eops", "flops", "macs", "bytes", "span", "index", "atoms")
 _TREES = "associative reduces as trees"
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """Lengths by name, what each symbol then stands for, and whether that is every length."""
-
-    dims: Mapping[str, int]
-    values: Mapping[Symbol, int]
-    missing: tuple[Symbol, ...]
-
-    @property
-    def complete(self) -> bool:
-        """Whether every length has a value; what only data decides may still be open."""
-        return not self.missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,75 +110,3 @@ def _span(analysis: Analysis) -> Iterable[Figure]:
         return
     wide = (Part("tree", "", analysis.parallelism_tree),) if differs else ()
     yield Figure("parallelism", "parallelism", analysis.parallelism, wide)
-
-
-# ---- points ------------------------------------------------------------------------------
-
-
-def locate(analysis: Analysis, dims: Mapping[str, int]) -> Point:
-    """Put an analysis at lengths given by name; checks bounds and conditions.
-
-    Names that the analysis does not mention are left out: they may belong to another program.
-    """
-    values = {s: dims[s.name] for s in analysis.symbols if s.name in dims}
-    _solve(analysis, values)
-    problems = [*_out_of_bounds(values), *_broken(analysis, values)]
-    if problems:
-        raise Rejected(*problems)
-    missing = tuple(s for s in analysis.symbols if s.kind == "length" and s not in values)
-    shown = {symbol.name: value for symbol, value in values.items()}
-    return Point(shown, values, missing)
-
-
-def _solve(analysis: Analysis, values: dict[Symbol, int]) -> None:
-    """Work out lengths that the conditions leave no choice for: ``share*parts == n``."""
-    equations = [c.condition.p for c in analysis.conditions if isinstance(c.condition, Eq)]
-    for _ in equations:
-        for equation in equations:
-            left = substitute(equation, dict(values))
-            if len(left.free) == 1:
-                (symbol,) = left.free
-                root = _root(left, symbol)
-                if root is not None:
-                    values[symbol] = root
-
-
-def _root(p: Poly, symbol: Symbol) -> int | None:
-    """Give the integer at which a linear expression in one symbol is 0."""
-    at_0, at_1 = (evaluate(substitute(p, {symbol: n}) * p.den, {}) for n in (0, 1))
-    slope = at_1 - at_0
-    if slope == 0 or at_0 % slope:
-        return None
-    root = -at_0 // slope
-    return root if substitute(p, {symbol: root}) == 0 else None
-
-
-def _out_of_bounds(values: Mapping[Symbol, int]) -> Iterable[Diagnostic]:
-    for symbol, value in values.items():
-        low, high = _bound(symbol.lo, values), _bound(symbol.hi, values)
-        if (low is not None and value < low) or (high is not None and value > high):
-            ends = f"{'' if low is None else f'{low:,}'}..{'' if high is None else f'{high:,}'}"
-            yield Diagnostic("T0323", f"{quoted(symbol.name)} = {value:,} is outside its range {ends}")
-
-
-def _bound(bound: Poly | None, values: Mapping[Symbol, int]) -> int | None:
-    try:
-        return None if bound is None else evaluate(bound, values)
-    except UnboundSymbol:
-        return None
-
-
-def _broken(analysis: Analysis, values: Mapping[Symbol, int]) -> Iterable[Diagnostic]:
-    for condition in analysis.conditions:
-        if symbols_of_cond(condition.condition) <= values.keys() and not _holds(condition, values):
-            message = f"these lengths break a condition of the program: {condition.reason}"
-            yield Diagnostic(
-                "T0324", message, condition.span, hint=f"it needs {cond_text(condition.condition)}"
-            )
-
-
-def _holds(condition: Condition, values: Mapping[Symbol, int]) -> bool:
-    try:
-        return evaluate_cond(condition.condition, values)
-    except NotInteger:  # it divides by something that is 0 here
-        return False

@@ -14,7 +14,8 @@ from tolcost.cost.record import Tensor
 from tolcost.diagnostics import visible
 from tolcost.report.conditions import Given, given_conditions
 from tolcost.report.forms import Form, Values, form_at, text_of
-from tolcost.report.study import Figure, Point, Study, figures
+from tolcost.report.point import Point
+from tolcost.report.study import Figure, Study, figures
 
 _BOLD, _DIM, _PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 UNKNOWN = "not known"
@@ -150,7 +151,8 @@ def _conditions(heading: str, conditions: Iterable[Given]) -> list[Row]:
 def _lines(blocks: Iterable[list[Row]], colour: bool) -> Iterable[str]:
     for block in blocks:
         width = max((2 * row.indent + len(row.label) for row in block if row.value or row.remark), default=0)
-        digits = max((len(row.value) for row in block if row.number), default=0)
+        values = [row for row in block if row.value]
+        digits = max(len(row.value) for row in values) if values and all(row.number for row in values) else 0
         for row in block:
             yield _line(row, width, digits, colour)
         yield ""

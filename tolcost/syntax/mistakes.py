@@ -73,7 +73,8 @@ class Mistake:
     @property
     def here(self) -> Span:
         """The place of what was found."""
-        return Span(self.source, self.found.start, self.found.start + max(len(self.text), 1))
+        end = self.found.start + max(len(self.text), 1)
+        return Span(self.source, self.found.start, min(end, len(self.source.text)))
 
     def at(self, piece: Piece) -> Span:
         """The place of a token."""
@@ -184,7 +185,7 @@ def _number(m: Mistake) -> Diagnostic | None:
 
 def _foreign(m: Mistake) -> Diagnostic | None:
     text = m.text
-    if m.previous.kind == "STAR" and m.source.text[m.previous.start - 1] == "*":
+    if m.previous.kind == "STAR" and m.source.text.endswith("*", 0, m.previous.start):
         span = Span(m.source, m.previous.start - 1, m.previous.end)
         return Diagnostic("T0128", "`**` is not part of the language", span, hint=f"use {_FOREIGN['**']}")
     if text in _FOREIGN:

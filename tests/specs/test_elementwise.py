@@ -1,0 +1,353 @@
+"""Elementwise, typed and random operators where ONNX has no test of its own: old versions, rare options."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+from tolcost.catalogue.cases import Case
+from tolcost.catalogue.conformance import Result, check
+from tolcost.catalogue.nodes import node_of
+from tolcost.catalogue.specs import open_library
+from tolcost.catalogue.types import SPACE_OF_CODE
+
+LIBRARY = open_library()
+RANDOM = np.random.default_rng(7)
+
+Array = np.ndarray[Any, Any]
+
+UNARY = """Abs Acos Acosh Asin Asinh Atan Atanh Cos Cosh Sin Sinh Tan Tanh Ceil Floor Round Exp Log Sqrt Reciprocal
+Neg Sign Erf Not IsInf IsNaN Sigmoid HardSigmoid HardSwish Swish Mish Softplus Softsign Elu Celu Selu LeakyRelu
+PRelu ThresholdedRelu Shrink Gelu SwiGLU Clip""".split()
+BINARY = """And Or Xor Equal Greater GreaterOrEqual Less LessOrEqual BitwiseAnd BitwiseNot BitwiseOr BitwiseXor
+BitShift BitCast Pow Mod Max Min Sum Mean Add Sub Mul Div Relu""".split()
+TYPED = """Cast CastLike QuantizeLinear DequantizeLinear DynamicQuantizeLinear QLinearMatMul QLinearConv MatMulInteger
+ConvInteger Dropout Bernoulli Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike""".split()
+
+
+# ---- every version that a model from opset 7 on can mean --------------------------------------
+
+SCHEMAS = [
+    schema
+    for schema in onnx.defs.get_all_schemas_with_history()
+    if not schema.domain and schema.name in {*UNARY, *BINARY, *TYPED}
+]
+
+
+def versions() -> list[Any]:
+    """The schemas in force at opset 7, and all later ones."""
+    old: dict[str, Any] = {}
+    for schema in sorted(SCHEMAS, key=lambda s: s.since_version):
+        if schema.since_version <= 7:
+            old[schema.name] = schema
+    return [*old.values(), *(s for s in SCHEMAS if s.since_version > 7)]
+
+
+@pytest.mark.parametrize("schema", versions(), ids=lambda s: f"{s.name}-{s.since_version}")
+def test_every_version_has_a_definition_with_the_names_of_its_schema(schema: Any) -> None:
+    spec = LIBRARY.find("", schema.name, max(schema.since_version, 7))
+    assert spec is not None
+    assert [s.name for s in spec.inputs][: len(schema.inputs)] == [i.name for i in schema.inputs]
+    assert {a.name for a in schema.attributes.values()} <= {s.name for s in spec.attributes}
+    assert [s.name for s in spec.outputs] == [o.name for o in schema.outputs]
+    for statement in spec.attributes:
+        if not statement.optional and statement.default is None:
+            assert schema.attributes[statement.name].required
+
+
+# ---- cases of our own -------------------------------------------------------------------------
+
+
+def case_of(
+    op: str,
+    opset: int,
+    inputs: Sequence[Array | None],
+    attributes: Mapping[str, object],
+    outputs: Sequence[Array],
+) -> Case:
+    names = ["" if array is None else f"i{n}" for n, array in enumerate(inputs)]
+    node = node_of(helper.make_node(op, names, [f"o{n}" for n in range(len(outputs))], **attributes))
+    return Case(f"{op}-{opset}", node, opset, tuple(inputs), tuple(outputs), 1e-3, 1e-7)
+
+
+def by_reference(
+    op: str, opset: int, inputs: Sequence[Array | None], attributes: Mapping[str, object], asked: int
+) -> list[Array]:
+    """What ONNX's reference implementation gives."""
+    names = ["" if array is None else f"i{n}" for n, array in enumerate(inputs)]
+    results = [f"o{n}" for n in range(asked)]
+    code = helper.np_dtype_to_tensor_dtype
+    given = [
+        helper.make_tensor_value_info(name, code(array.dtype), array.shape)
+        for name, array in zip(names, inputs, strict=True)
+        if array is not None
+    ]
+    graph = helper.make_graph(
+        [helper.make_node(op, names, results, **attributes)],
+        "one",
+        given,
+        [helper.make_empty_tensor_value_info(name) for name in results],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        evaluator = ReferenceEvaluator(model)
+        found = evaluator.run(None, {n: a for n, a in zip(names, inputs, strict=True) if a is not None})
+    return [np.asarray(array) for array in found]
+
+
+def held(
+    op: str,
+    opset: int,
+    inputs: Sequence[Array | None],
+    attributes: Mapping[str, object] | None = None,
+    outputs: Sequence[Array] | None = None,
+    asked: int = 1,
+) -> Result:
+    """Hold a definition to the values given, or to those of the reference implementation."""
+    options = attributes or {}
+    expected = by_reference(op, opset, inputs, options, asked) if outputs is None else outputs
+    result = check(case_of(op, opset, inputs, options, expected), LIBRARY)
+    assert result.status == "pass", result.detail or result.cause
+    assert result.concrete == ()
+    return result
+
+
+def floats(*shape: int) -> Array:
+    return RANDOM.standard_normal(shape).astype(np.float32)
+
+
+def whole(low: int, high: int, *shape: int, dtype: object = np.uint8) -> Array:
+    return np.asarray(RANDOM.integers(low, high, shape)).astype(np.dtype(dtype))  # type: ignore[call-overload]
+
+
+X = floats(3, 4)
+
+
+@pytest.mark.parametrize(
+    "op, opset, inputs, attributes, form",
+    [
+        ("Clip", 7, [X], {"min": -0.5, "max": 0.5}, "2*input_1*input_2"),
+        ("Clip", 10, [X], {"max": 0.5}, "input_1*input_2"),
+        ("Clip", 6, [X], {}, "0"),
+        ("Dropout", 7, [X], {"ratio": 0.3}, "0"),
+        ("Dropout", 11, [X], {}, "0"),
+        ("PRelu", 7, [X, floats(4)], {}, "3*X_1*X_2"),
+        ("Cast", 7, [X], {"to": 7}, "input_1*input_2"),
+        ("Cast", 13, [X], {"to": 10}, "0"),
+        ("CastLike", 15, [X, np.zeros(1, np.int8)], {}, "input_1*input_2"),
+        ("QuantizeLinear", 13, [X, np.array(0.02, np.float32), np.array(7, np.int8)], {}, "5*x_1*x_2"),
+        ("QuantizeLinear", 13, [X, np.array([0.5, 0.25, 1], np.float32)], {"axis": -2}, "4*x_1*x_2"),
+        ("QuantizeLinear", 19, [X, np.array(0.02, np.float32), np.array(7, np.uint8)], {}, "5*x_1*x_2"),
+        ("DequantizeLinear", 19, [whole(0, 255, 3, 4), np.array(0.02, np.float32)], {}, "x_1*x_2"),
+        ("Max", 8, [X, floats(4)], {}, "data_01_1*data_01_2"),
+        ("Sum", 8, [X, floats(3, 1), floats(1)], {}, "2*data_01_1*data_01_2"),
+        ("Mean", 8, [X, floats(1, 4), floats(3, 4)], {}, "3*data_01_1*data_01_2"),
+        ("Pow", 7, [np.abs(X), floats(1)], {}, "X_1*X_2"),
+        ("LeakyRelu", 7, [X], {"alpha": 2.0}, "3*X_1*X_2"),
+        ("Selu", 7, [X], {}, "6*X_1*X_2"),
+        ("Celu", 12, [X], {}, "4*X_1*X_2"),
+        ("Celu", 12, [X], {"alpha": -0.7}, "6*X_1*X_2"),
+        ("Elu", 7, [X], {"alpha": -0.7}, "5*X_1*X_2"),
+    ],
+)
+def test_old_versions_and_rare_options(
+    op: str, opset: int, inputs: list[Array], attributes: dict[str, object], form: str
+) -> None:
+    assert held(op, opset, inputs, attributes).form == form
+
+
+def test_the_mask_of_an_old_dropout_is_all_ones_in_the_type_that_its_version_says() -> None:
+    held("Dropout", 7, [X], {}, [X, np.ones_like(X)])
+    held("Dropout", 10, [X], {}, [X, np.ones(X.shape, np.bool_)])
+
+
+# ---- casts ------------------------------------------------------------------------------------
+
+NUMBERS = [1.75, 0.0, 2.5, 3.0, 1.0, 2.0, 0.25]
+SIGNED = [*NUMBERS, -1.75, -0.5, -2.0]
+LARGE = [*SIGNED, 300.0, 3e4, -3e4]
+
+
+def numbers(code: int) -> Array:
+    """Numbers that a type can hold, with some beyond what narrower ones can."""
+    dtype = np.dtype(helper.tensor_dtype_to_np_dtype(code))
+    unsigned = dtype.name.startswith(("uint", "bool")) or dtype.name == "float8_e8m0fnu"
+    narrow = dtype.itemsize == 1
+    chosen = NUMBERS if unsigned else SIGNED if narrow else LARGE
+    if dtype.name == "float8_e8m0fnu":
+        chosen = [0.125, 1.0, 2.0, 64.0]
+    return np.array(chosen, np.float64).astype(dtype)
+
+
+TINY = ("int2", "uint2", "int4", "uint4")
+CODES = [code for code, name in SPACE_OF_CODE.items() if name not in ("string", "complex64", "complex128")]
+
+
+@pytest.mark.parametrize("source", CODES, ids=SPACE_OF_CODE.get)
+def test_casts_between_all_types_are_those_of_onnx(source: int) -> None:
+    array = numbers(source)
+    positive = array[np.asarray(array.astype(np.float64) > 0)]
+    for target in CODES:
+        given = positive if SPACE_OF_CODE[target] == "float8_e8m0fnu" else array
+        expected = None
+        if given.dtype.name in (*TINY, "float8_e8m0fnu") and SPACE_OF_CODE[target] in TINY:  # the reference has no such casts
+            expected = [given.astype(np.int64).astype(helper.tensor_dtype_to_np_dtype(target))]
+        held("Cast", 25, [given], {"to": target}, expected)
+
+
+@pytest.mark.parametrize("mode", ["up", "down", "nearest"])
+def test_powers_of_two_are_rounded_as_told(mode: str) -> None:
+    values = np.array([0.124, 1.0, 1.0000001, 1.5, 1.4999999, 3.0, 1e30, 6e-30], np.float32)
+    expected = numpy_helper.to_float8e8m0(values, True, mode)
+    held("Cast", 24, [values], {"to": 24, "round_mode": mode}, [expected])
+
+
+def test_what_float8_e8m0_cannot_hold_is_its_end_or_nan() -> None:
+    values = np.array([0.0, np.inf, np.nan, 1e-45], np.float32)
+    ends = np.array([2.0**-127, 2.0**127, np.nan, 2.0**-127]).astype(ml_dtypes.float8_e8m0fnu)
+    held("Cast", 24, [values], {"to": 24}, [ends])
+
+
+# ---- quantised --------------------------------------------------------------------------------
+
+
+def test_blocks_may_be_left_over() -> None:
+    x = floats(3, 5)
+    scale = np.abs(floats(3, 2)) + 0.1
+    zero = whole(0, 9, 3, 2)
+    options = {"axis": 1, "block_size": 3}
+    assert held("QuantizeLinear", 21, [x, scale, zero], options).form == "5*x_1*x_2"
+    held("DequantizeLinear", 23, [whole(0, 255, 3, 5), scale, zero], {**options, "output_dtype": 10})
+
+
+def test_the_precision_of_quantising_can_be_chosen() -> None:
+    x = np.array([1.0, 3.14159, -700.0, 2049.0], np.float32)
+    scale = np.array(0.1, np.float32)
+    held("QuantizeLinear", 23, [x, scale, np.array(0, np.int16)], {"precision": 10})
+
+
+def test_half_precision_reaches_the_whole_range_of_int16() -> None:
+    x = np.array([6e4, -6e4, 3e4, 0.5], np.float16)
+    scale = np.array(1, np.float16)
+    held("QuantizeLinear", 21, [x, scale], {"output_dtype": 5})
+    held("DequantizeLinear", 21, [np.array([65535, 3], np.uint16), np.array(0.01, np.float16)])
+
+
+def test_unsaturated_float8_overflows() -> None:
+    x = np.array([1e6, -1e6, 3.3], np.float32)
+    held("QuantizeLinear", 19, [x, np.array(1, np.float32), np.zeros((), ml_dtypes.float8_e5m2)], {"saturate": 0})
+
+
+def test_a_tensor_of_zeros_is_quantised_to_zeros() -> None:
+    held("DynamicQuantizeLinear", 11, [np.zeros((2, 3), np.float32)], asked=3)
+
+
+def as_int(array: Array, zero: Array) -> Array:
+    return np.asarray(array.astype(np.int64) - zero.astype(np.int64))
+
+
+def test_zero_points_of_rows_and_columns() -> None:
+    a, b = whole(0, 255, 3, 4), whole(-128, 127, 4, 5, dtype=np.int8)
+    za, zb = whole(0, 255, 3), whole(-128, 127, 5, dtype=np.int8)
+    product = as_int(a, za[:, None]) @ as_int(b, zb)
+    held("MatMulInteger", 10, [a, b, za, zb], {}, [product.astype(np.int32)])
+    held("MatMulInteger", 10, [a, b, None, zb], {}, [(a.astype(int) @ as_int(b, zb)).astype(np.int32)])
+    result = held("MatMulInteger", 10, [a, b])
+    assert result.form == "2*A_1*A_2*B_2"
+
+
+def test_batches_have_zero_points_of_their_own() -> None:
+    a, b = whole(0, 255, 2, 3, 4), whole(0, 255, 2, 4, 5)
+    za, zb = whole(0, 255, 2, 3, 1), whole(0, 255, 2, 1, 5)
+    held("MatMulInteger", 10, [a, b, za, zb])
+
+
+def test_scales_of_rows_and_columns() -> None:
+    a, b = whole(0, 255, 3, 4), whole(0, 255, 4, 5)
+    za, zb = whole(0, 255, 3), whole(0, 255, 5)
+    sa, sb = np.abs(floats(3)) + 0.1, np.abs(floats(5)) + 0.1
+    sy, zy = np.array(700, np.float32), np.array(100, np.uint8)
+    real = (as_int(a, za[:, None]) * sa[:, None].astype(float)) @ (as_int(b, zb) * sb.astype(float))
+    expected = np.clip(np.rint(real / sy) + 100, 0, 255).astype(np.uint8)
+    result = held("QLinearMatMul", 10, [a, sa, za, b, sb, zb, sy, zy], {}, [expected])
+    assert result.form == "2*a_1*a_2*b_2 + a_1*a_2 + 7*a_1*b_2 + a_2*b_2"
+
+
+def test_convolutions_of_integers_have_groups_and_strides() -> None:
+    x, w = whole(0, 255, 2, 4, 7, 6), whole(0, 255, 6, 2, 3, 2)
+    zw = whole(0, 255, 6)
+    options: dict[str, object] = {"group": 2, "strides": [2, 1], "pads": [1, 0, 1, 1], "dilations": [1, 2]}
+    held("ConvInteger", 10, [x, w, np.array(9, np.uint8), zw], options)
+    held("ConvInteger", 10, [x, w], {**options, "pads": [0] * 4, "auto_pad": "SAME_LOWER", "dilations": [1, 1]})
+
+
+def test_a_quantised_convolution_has_a_bias_and_a_scale_for_each_output() -> None:
+    x, w = whole(0, 255, 1, 2, 5, 5), whole(-128, 127, 3, 2, 2, 2, dtype=np.int8)
+    inputs = [
+        x,
+        np.array(0.02, np.float32),
+        np.array(120, np.uint8),
+        w,
+        np.array([0.01, 0.02, 0.03], np.float32),
+        np.array([1, -2, 3], np.int8),
+        np.array(0.5, np.float32),
+        np.array(17, np.int8),
+        np.array([1000, -2000, 3], np.int32),
+    ]
+    held("QLinearConv", 10, inputs, {"pads": [1, 1, 0, 0]})
+
+
+# ---- random -----------------------------------------------------------------------------------
+
+MANY = [60, 100]
+
+
+@pytest.mark.parametrize(
+    "op, inputs, attributes, sample, each",
+    [
+        ("RandomUniform", [], {"shape": MANY}, RANDOM.random(MANY), 1),
+        ("RandomUniform", [], {"shape": MANY, "low": -3.0, "high": 2.0}, RANDOM.uniform(-3, 2, MANY), 3),
+        ("RandomNormal", [], {"shape": MANY}, RANDOM.standard_normal(MANY), 9),
+        (
+            "RandomNormal",
+            [],
+            {"shape": MANY, "mean": 4.0, "scale": 0.5, "seed": 1.0},
+            RANDOM.normal(4, 0.5, MANY),
+            11,
+        ),
+    ],
+)
+def test_random_numbers_have_their_distribution(
+    op: str, inputs: list[Array], attributes: dict[str, object], sample: Array, each: int
+) -> None:
+    for code, dtype in ((1, np.float32), (11, np.float64), (10, np.float16)):
+        result = held(op, 22, inputs, {**attributes, "dtype": code}, [sample.astype(dtype)])
+        assert result.form == str(each * 6000)
+    like = {name: value for name, value in attributes.items() if name != "shape"}
+    result = held(f"{op}Like", 22, [np.zeros(MANY, np.float32)], like, [sample.astype(np.float32)])
+    assert result.form == f"{each}*input_1*input_2".removeprefix("1*")
+    held(f"{op}Like", 22, [np.zeros(MANY, np.int32)], {**like, "dtype": 11}, [sample])
+
+
+def test_random_numbers_of_one_element_are_independent() -> None:
+    """The two uniform numbers of a normal one would otherwise lie on a curve; the tails would be wrong."""
+    uniform = RANDOM.random((2, 6000))
+    sample = np.sqrt(-2 * np.log(1 - uniform[0])) * np.cos(2 * np.pi * uniform[1])
+    held("RandomNormal", 22, [], {"shape": [6000], "dtype": 11}, [sample])
+
+
+def test_classes_are_drawn_as_often_as_they_are_likely() -> None:
+    chance = np.array([0.5, 0.05, 0.3, 0.15])
+    expected = RANDOM.choice(4, (1, 6000), p=chance)
+    inputs = [(np.log(chance[None]) + 3).astype(np.float32)]
+    held("Multinomial", 7, inputs, {"sample_size": 6000}, [expected.astype(np.int32)])
+    held("Multinomial", 22, inputs, {"sample_size": 6000, "dtype": 7}, [expected.astype(np.int64)])

@@ -1,0 +1,58 @@
+"""Solving equations one unknown at a time: what lengths must be, given the others.
+
+Only equations that are linear in the unknown that is left are used; any other stays as it is,
+for whoever checks conditions later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tolcost.algebra.evaluate import evaluate
+from tolcost.algebra.measure import degree
+from tolcost.algebra.poly import Poly
+from tolcost.algebra.substitute import substitute
+from tolcost.algebra.symbols import Symbol
+
+
+def solve(
+    equations: Sequence[Poly], values: Mapping[Symbol, int]
+) -> tuple[dict[Symbol, int], tuple[Poly, ...]]:
+    """Find the symbols that ``p == 0`` for every equation leaves no choice for.
+
+    Gives all values, and the equations that no integer fulfils.
+
+    >>> from tolcost.algebra.poly import length, the_symbol
+    >>> share, n = length("share"), length("n")
+    >>> solve([3 * share - n], {the_symbol(n): 12})
+    ({n: 12, share: 4}, ())
+    >>> solve([3 * share - n], {the_symbol(n): 10})[1]
+    (3*share - n,)
+    """
+    known = dict(values)
+    impossible: dict[Poly, None] = {}
+    for _ in equations:
+        for equation in equations:
+            found = _unknown(substitute(equation, dict(known)))
+            if found is None:
+                continue
+            symbol, slope, offset = found
+            if offset % slope:
+                impossible[equation] = None
+            else:
+                known[symbol] = -offset // slope
+    return known, tuple(impossible)
+
+
+def _unknown(p: Poly) -> tuple[Symbol, int, int] | None:
+    """Give the one unknown of a linear expression, its factor and what is added to it."""
+    if len(p.free) != 1 or degree(p) != 1 or _has_steps(p):
+        return None
+    (symbol,) = p.free
+    at_0, at_1 = (evaluate(substitute(p, {symbol: n}) * p.den, {}) for n in (0, 1))
+    return symbol, at_1 - at_0, at_0
+
+
+def _has_steps(p: Poly) -> bool:
+    """Whether an expression is made of more than symbols: floors, clips or sums."""
+    return any(not isinstance(generator, Symbol) for mono in p.terms for generator in mono)
