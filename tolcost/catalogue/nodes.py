@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from onnx import AttributeProto, GraphProto, NodeProto
 
-from tolcost.catalogue.types import array_of, attribute_value, constant
+from tolcost.catalogue.types import array_of, attribute_value, constant, dense
 from tolcost.elaborate.values import Value
 
 
@@ -52,6 +52,8 @@ def node_of(proto: NodeProto) -> Node:
 
 
 def _value(attribute: AttributeProto) -> Value | None:
+    if attribute.type == AttributeProto.SPARSE_TENSOR:
+        return constant(dense(attribute.sparse_tensor))
     if attribute.type == AttributeProto.TENSOR:
         return constant(array_of(attribute.t))
     return attribute_value(attribute)

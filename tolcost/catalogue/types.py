@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, cast
 import ml_dtypes
 import numpy as np
 import onnx
-from onnx import AttributeProto, TensorProto, numpy_helper
+from onnx import AttributeProto, SparseTensorProto, TensorProto, numpy_helper
 
 from tolcost.algebra import FALSE, TRUE, const
 from tolcost.atoms.nodes import Constant, Part, Table
@@ -91,6 +91,16 @@ def array_of(value: object) -> Array:
     if isinstance(value, TensorProto):
         return numpy_helper.to_array(value)
     return np.asarray(value)
+
+
+def dense(sparse: SparseTensorProto) -> Array:
+    """The array that a sparse tensor stands for; its indices are flat, or a row of coordinates each."""
+    values, places = array_of(sparse.values), array_of(sparse.indices)
+    shape = tuple(sparse.dims)
+    flat = places if places.ndim == 1 else np.ravel_multi_index(tuple(places.T), shape)
+    array = np.zeros(math.prod(shape), dtype=values.dtype)
+    array[flat] = values
+    return array.reshape(shape)
 
 
 # ---- static values -----------------------------------------------------------------------

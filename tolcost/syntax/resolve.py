@@ -203,7 +203,8 @@ class _Resolver(Declarations):
         """What a name in call position means: the nearest function of that name."""
         hidden: Definition | None = None
         for definition, owner in scope.lookups(name.name):
-            if definition.maybe_function:
+            builtin = name.name in BUILTINS or name.name in self.known
+            if definition.maybe_function and not (definition.sort == "value" and builtin):
                 _note(owner, definition, name.span)
                 if definition.arity is not None:
                     self._count(name, Signature(definition.arity, definition.arity), call, definition)
