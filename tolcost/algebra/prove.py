@@ -18,7 +18,7 @@ from tolcost.algebra.poly import Poly, as_poly, atom, scale
 from tolcost.algebra.symbols import Interval, Symbol
 
 Facts: TypeAlias = tuple[Cond, ...]
-_FUEL = 600
+_FUEL = 300
 
 
 def prove(cond: Cond, facts: Facts = ()) -> bool | None:

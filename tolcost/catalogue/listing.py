@@ -12,7 +12,6 @@ from tolcost.catalogue.conformance import Result
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.syntax import tree
-from tolcost.syntax.printing import source_of_length
 
 Standing = Literal["defined", "outside", "missing"]
 
@@ -74,7 +73,7 @@ def signature(spec: Spec) -> str:
 
 def _declared(statement: tree.Input) -> str:
     mark = "?" if statement.optional else "..." if statement.variadic else ""
-    shape = ", ".join("..." if isinstance(e, tree.Ellipsis) else source_of_length(e) for e in statement.shape)
+    shape = ", ".join(e.span.source.text[e.span.start : e.span.end] for e in statement.shape)
     return f"{statement.name}{mark} [{shape}]" if statement.shape else f"{statement.name}{mark}"
 
 

@@ -22,6 +22,8 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "explain": ("explain", "How a cost comes about, step by step; or what a diagnostic code means."),
         "lower": ("lower", "A program as its syntax tree, or as atoms."),
         "run": ("run", "Execute a program, and count while doing so."),
+        "ops": ("ops", "The catalogue of ONNX operators."),
+        "verify": ("verify", "Hold operators to ONNX's own tests."),
         "fmt": ("reformat", "Put programs into the canonical layout."),
     }
 )

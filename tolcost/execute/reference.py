@@ -8,7 +8,6 @@ and adds to the tally exactly what it stands for.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -37,7 +36,6 @@ from tolcost.atoms.nodes import (
     Reshape,
     Select,
     Table,
-    Type,
     Var,
     Where,
 )
@@ -48,9 +46,19 @@ from tolcost.execute.counts import Execution, Tally, as_output
 from tolcost.execute.dtypes import Array, convert, dtype_of, number, same_bits
 from tolcost.execute.functions import apply_function
 from tolcost.execute.inputs import Given, arrays_of, bind_lengths, check_conditions, length_of, value_of
+from tolcost.execute.pieces import (
+    all_fault,
+    element,
+    in_spaces,
+    joined,
+    replaced,
+    reshaped,
+    selected,
+    stacked,
+)
 from tolcost.execute.sites import rand_sites
 from tolcost.execute.special import uniform
-from tolcost.execute.values import Faults, Piece, Value, check_size, first_fault, tidy
+from tolcost.execute.values import Faults, Piece, Value, check_size, first_fault
 
 DEFAULT_STEPS = 20_000_000
 
@@ -159,18 +167,18 @@ class _Reference:
             case Join():
                 self.tally.atoms["join"] += times
                 return tuple(
-                    _joined(a, b, node.d - 1, part) for a, b, part in zip(*args, node.type, strict=True)
+                    joined(a, b, node.d - 1, part) for a, b, part in zip(*args, node.type, strict=True)
                 )
             case Embed():
                 self.tally.atoms["embed"] += times
-                return tuple(_reshaped(piece, (*piece.data.shape, 1)) for piece in args[0])
+                return tuple(reshaped(piece, (*piece.data.shape, 1)) for piece in args[0])
             case Build():
                 return self.build(node, times)
             case Fold():
                 return self.fold(node, args[0], times)
             case Select():
                 chosen = node.then if self.holds(node, args) else node.other
-                return _in_spaces(self.visit(chosen, times), node.type)
+                return in_spaces(self.visit(chosen, times), node.type)
             case Reshape():
                 return self.reshape(node, args[0], times)
             case Convert():
@@ -236,9 +244,9 @@ class _Reference:
         self.tally.apply("where", node.space, node.charge, times)
         condition, then, other = args
         taken = then if condition[0].data != 0 else other
-        pieces = _in_spaces(taken, node.type)
+        pieces = in_spaces(taken, node.type)
         broken = condition[0].fault
-        return pieces if broken is None else tuple(_all_fault(piece, int(broken)) for piece in pieces)
+        return pieces if broken is None else tuple(all_fault(piece, int(broken)) for piece in pieces)
 
     # ---- members ---------------------------------------------------------------------------
 
@@ -267,27 +275,27 @@ class _Reference:
         pieces = args[0]
         fault = fault or self.out_of_range(node, index, pieces[0].data.shape)
         if fault:
-            return tuple(_all_fault(Piece(np.zeros((), piece.data.dtype)), fault) for piece in pieces)
+            return tuple(all_fault(Piece(np.zeros((), piece.data.dtype)), fault) for piece in pieces)
         at = tuple(k - 1 for k in index)
-        return tuple(_element(piece, at) for piece in pieces)
+        return tuple(element(piece, at) for piece in pieces)
 
     def put(self, node: Put, args: list[Value], times: int) -> Value:
-        pieces, value = args[0], _in_spaces(args[-1], node.type)
+        pieces, value = args[0], in_spaces(args[-1], node.type)
         for piece, new in zip(pieces, value, strict=True):
             self.tally.relay(piece.data.shape, times, kept=new.data.size)
         index, fault = self.indices(node.at, args[1:-1])
         fault = fault or self.out_of_range(node, index, pieces[0].data.shape)
         if fault:
-            return tuple(_all_fault(piece, fault) for piece in pieces)
+            return tuple(all_fault(piece, fault) for piece in pieces)
         at = tuple(k - 1 for k in index)
-        return tuple(_replaced(piece, at, new) for piece, new in zip(pieces, value, strict=True))
+        return tuple(replaced(piece, at, new) for piece, new in zip(pieces, value, strict=True))
 
     def filter(self, node: Filter, args: list[Value], times: int) -> Value:
         self.faults.check(args[1])
         chosen = args[1][0].data != 0
         self.env[node.length] = int(chosen.sum())
         self.tally.atoms["norm"] += times
-        kept = tuple(_selected(piece, chosen) for piece in args[0])
+        kept = tuple(selected(piece, chosen) for piece in args[0])
         for piece in kept:
             self.tally.relay(piece.data.shape, times)
         return kept
@@ -296,7 +304,7 @@ class _Reference:
 
     def reshape(self, node: Reshape, value: Value, times: int) -> Value:
         shaped = tuple(
-            _reshaped(piece, self.shape_of(part)) for piece, part in zip(value, node.type, strict=True)
+            reshaped(piece, self.shape_of(part)) for piece, part in zip(value, node.type, strict=True)
         )
         for piece in shaped:
             self.tally.relay(piece.data.shape, times)
@@ -310,7 +318,7 @@ class _Reference:
                 Piece(same_bits(p.data, part.space), p.fault)
                 for p, part in zip(value, node.type, strict=True)
             )
-        return _in_spaces(value, node.type)
+        return in_spaces(value, node.type)
 
     # ---- quantifiers -----------------------------------------------------------------------
 
@@ -330,7 +338,7 @@ class _Reference:
         check_size(extents)
         members = [self.visit(node.body, times) for _ in self.coordinates_over(node.coords, node.extents)]
         if members:
-            pieces = tuple(_stacked(column, extents) for column in zip(*members, strict=True))
+            pieces = tuple(stacked(column, extents) for column in zip(*members, strict=True))
         else:
             pieces = tuple(
                 Piece(np.zeros(self.empty_shape(part), dtype_of(part.space))) for part in node.type
@@ -349,65 +357,8 @@ class _Reference:
             self.tally.relay(piece.data.shape, times)
 
     def fold(self, node: Fold, start: Value, times: int) -> Value:
-        accumulator = _in_spaces(start, node.accumulator.type)
+        accumulator = in_spaces(start, node.accumulator.type)
         for _ in self.coordinates_over(node.coords, node.extents):
             self.vars[node.accumulator] = accumulator
-            accumulator = _in_spaces(self.visit(node.body, times), node.type)
+            accumulator = in_spaces(self.visit(node.body, times), node.type)
         return accumulator
-
-
-def _in_spaces(value: Value, types: Type) -> Value:
-    return tuple(
-        replace(piece, data=convert(piece.data, part.space)) for piece, part in zip(value, types, strict=True)
-    )
-
-
-def _all_fault(piece: Piece, fault: int) -> Piece:
-    return Piece(piece.data, np.full(piece.data.shape, fault, np.int32))
-
-
-def _element(piece: Piece, at: tuple[int, ...]) -> Piece:
-    data = np.asarray(piece.data[at] if at else piece.data)
-    return Piece(data, None if piece.fault is None else tidy(np.asarray(piece.fault[at])))
-
-
-def _fault_array(piece: Piece) -> Array:
-    return np.zeros(piece.data.shape, np.int32) if piece.fault is None else piece.fault
-
-
-def _replaced(piece: Piece, at: tuple[int, ...], new: Piece) -> Piece:
-    data = piece.data.copy()
-    data[at] = new.data
-    if piece.fault is None and new.fault is None:
-        return Piece(data)
-    fault = _fault_array(piece).copy()
-    fault[at] = _fault_array(new)
-    return Piece(data, tidy(fault))
-
-
-def _selected(piece: Piece, chosen: Array) -> Piece:
-    return Piece(piece.data[chosen], None if piece.fault is None else tidy(piece.fault[chosen]))
-
-
-def _reshaped(piece: Piece, shape: tuple[int, ...]) -> Piece:
-    return Piece(piece.data.reshape(shape), None if piece.fault is None else piece.fault.reshape(shape))
-
-
-def _joined(left: Piece, right: Piece, axis: int, part: Part) -> Piece:
-    check_size([left.data.size + right.data.size])
-    data = np.concatenate([convert(left.data, part.space), convert(right.data, part.space)], axis)
-    if left.fault is None and right.fault is None:
-        return Piece(data)
-    return Piece(data, np.concatenate([_fault_array(left), _fault_array(right)], axis))
-
-
-def _stacked(members: Sequence[Piece], extents: tuple[int, ...]) -> Piece:
-    """Lay members out in row-major order under the coordinates they belong to."""
-    shape = (*extents, *members[0].data.shape)
-    check_size(shape)
-    if any(piece.data.shape != members[0].data.shape for piece in members):
-        raise Rejected(Diagnostic("T0332", "the members of a ToL have different shapes"))
-    data = np.stack([piece.data for piece in members]).reshape(shape)
-    if all(piece.fault is None for piece in members):
-        return Piece(data)
-    return Piece(data, np.stack([_fault_array(piece) for piece in members]).reshape(shape))

@@ -1,0 +1,89 @@
+"""Comparison for all lengths: proofs, counterexamples, and honest ignorance."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+
+from tests.algebra.support import at, build, grid, lengths, trees
+from tolcost.algebra import (
+    Poly,
+    compare,
+    coordinate,
+    evaluate,
+    ge,
+    length,
+    maximum,
+    minimum,
+    relu,
+    the_symbol,
+    total,
+)
+
+n, m, k, h = length("n"), length("m"), length("k"), length("H")
+i = coordinate("i", n)
+OPEN = total((i * m) // n, [(the_symbol(i), 1, n)])
+
+
+@pytest.mark.parametrize(
+    "left, right, verdict",
+    [
+        (n * (n + 1) // 2, (n * n + n) // 2, "equal"),
+        (n - n // 2, (n + 1) // 2, "equal"),
+        (n // 3 + (n + 1) // 3 + (n + 2) // 3, n, "equal"),
+        ((n + m) // 2 + (n + m + 1) // 2, n + m, "equal"),
+        (maximum(n, m) * minimum(n, m), n * m, "equal"),
+        (relu(n - 3) * relu(n - 3), (n - 3) * relu(n - 3), "equal"),
+        (relu(n - 3) * relu(2 - n), n - n, "equal"),
+        (n, n * n, "less_or_equal"),
+        (2 * n * m * k, 2 * n * m * k + n * m, "less_or_equal"),
+        (n * n, n, "greater_or_equal"),
+        ((n + 1) // 2, n, "less_or_equal"),
+        (h // 2 * 2, h, "less_or_equal"),
+        (n * n, 10 * n, "crosses"),
+        (n * n, 10**6 * n, "crosses"),
+        (n, m, "crosses"),
+        (n // 2, n // 3 + 1, "crosses"),
+        (OPEN, n * m, "unknown"),
+        (n**3 - 3 * n**2 + 3 * n - 1, n - n, "greater_or_equal"),
+    ],
+)
+def test_verdicts(left: Poly, right: Poly, verdict: str) -> None:
+    result = compare(left, right)
+    assert result.verdict == verdict
+    for witness, below in ((result.below, True), (result.above, False)):
+        if witness is not None:
+            point = dict(witness.point)
+            assert evaluate(left, point) == witness.left
+            assert evaluate(right, point) == witness.right
+            assert (witness.left < witness.right) is below
+    assert verdict != "crosses" or (result.below is not None and result.above is not None)
+
+
+def test_facts_narrow_the_comparison() -> None:
+    assert compare(n, m).verdict == "crosses"
+    assert compare(n, m, (ge(m - n),)).verdict == "less_or_equal"
+    assert compare(n * n, 10 * n, (ge(n - 10),)).verdict == "greater_or_equal"
+
+
+def test_bounds_matter() -> None:
+    z = length("z", 0)
+    assert compare(n, n * n).verdict == "less_or_equal"
+    assert compare(z, z * z).verdict == "less_or_equal"
+    assert compare(1, n).verdict == "less_or_equal"
+    assert compare(1, z).verdict == "crosses"
+    assert compare(5, 5).verdict == "equal"
+    assert compare(5, 6).verdict == "less_or_equal"
+
+
+@settings(max_examples=150)
+@given(trees("nm"), trees("nm"))
+def test_never_wrong(a: object, b: object) -> None:
+    names = lengths("nm")
+    left, right = build(a, names), build(b, names)
+    verdict = compare(left, right).verdict
+    for point in grid("nm", range(1, 8)):
+        x, y = evaluate(left, at(names, point)), evaluate(right, at(names, point))
+        assert verdict != "equal" or x == y
+        assert verdict != "less_or_equal" or x <= y
+        assert verdict != "greater_or_equal" or x >= y

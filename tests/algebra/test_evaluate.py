@@ -1,0 +1,96 @@
+"""Exact evaluation at many points, whatever the size of the numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.algebra.support import build, lengths, trees, value
+from tolcost.algebra import (
+    NotInteger,
+    Poly,
+    UnboundSymbol,
+    coordinate,
+    evaluate,
+    evaluate_many,
+    length,
+    relu,
+    the_symbol,
+    total,
+)
+from tolcost.algebra.numeric_sums import floor_sum
+
+n, m, k = length("n"), length("m"), length("k")
+N, M, K = map(the_symbol, (n, m, k))
+
+
+@settings(max_examples=150)
+@given(trees("nm", positive="n", leaves=8), st.lists(st.tuples(st.integers(1, 2**40), st.integers(1, 2**40))))
+def test_many_agrees_with_python(tree: object, rows: list[tuple[int, int]]) -> None:
+    names = lengths("nm")
+    columns = {N: [a for a, _ in rows], M: [b for _, b in rows]}
+    expected = [value(tree, {"n": a, "m": b}) for a, b in rows]
+    assert evaluate_many(build(tree, names), columns).tolist() == expected
+
+
+@pytest.mark.parametrize("exponent", range(1, 24))
+def test_every_size_of_number(exponent: int) -> None:
+    """From int64 through two limbs to Python integers, with cancellation and both signs."""
+    rng = np.random.default_rng(exponent)
+    a, b = rng.integers(1, 2**16, 500), rng.integers(1, 2**16, 500)
+    p = (n - m) * n ** (exponent // 2) * m ** (exponent - exponent // 2) - 7 * n**exponent + (n + m) // 3
+    result = evaluate_many(p, {N: a, M: b}).tolist()
+    assert result == [evaluate(p, {N: int(x), M: int(y)}) for x, y in zip(a, b, strict=True)]
+
+
+def test_the_borders_of_int64() -> None:
+    for number in (2**31 - 1, 2**31, 2**32, 3037000499, 3037000500, 2**62, 2**63 - 1, 2**63, 2**64):
+        assert evaluate_many(n * n, {N: [number]}).tolist() == [number * number]
+        assert evaluate_many(n * n - n * n * 2 + n, {N: [number, 1]}).tolist() == [number - number**2, 0]
+        assert evaluate_many(n // 3, {N: [number]}).tolist() == [number // 3]
+
+
+def test_denominators() -> None:
+    numbers = list(range(1, 40)) + [2**31 - 2, 10**15]
+    p = n * (n + 1) * (n + 2) // 6
+    assert evaluate_many(p, {N: numbers}).tolist() == [x * (x + 1) * (x + 2) // 6 for x in numbers]
+    with pytest.raises(NotInteger):
+        evaluate_many(Poly({(N,): 1}, 2), {N: [2, 3]})
+
+
+def test_a_million_points() -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(1, 10**5, 10**6), rng.integers(1, 10**5, 10**6)
+    result = evaluate_many(2 * n * m * ((n + 15) // 32) + relu(n - m), {N: a, M: b})
+    assert result.dtype == np.int64
+    expected = 2 * a * b * ((a + 15) // 32) + np.maximum(a - b, 0)
+    assert (result == expected).all()
+
+
+def test_sums_without_closed_form() -> None:
+    i = coordinate("i", n)
+    p = total((i * m) // n, [(the_symbol(i), 1, n)])
+    columns = {N: [1, 5, 7, 5], M: [3, 3, 4, 3]}
+    expected = [sum(x * b // a for x in range(1, a + 1)) for a, b in zip(columns[N], columns[M], strict=True)]
+    assert evaluate_many(p, columns).tolist() == expected
+
+
+def test_edges() -> None:
+    assert evaluate_many(n, {N: []}).tolist() == []
+    assert evaluate_many(7, {}).tolist() == [7]
+    assert evaluate_many(7, {N: [1, 2]}).tolist() == [7, 7]
+    with pytest.raises(UnboundSymbol):
+        evaluate_many(n + m, {N: [1]})
+    with pytest.raises(ValueError, match="different lengths"):
+        evaluate_many(n + m, {N: [1], M: [1, 2]})
+    with pytest.raises(NotInteger):
+        evaluate_many(n // m, {N: [1], M: [0]})
+    assert evaluate_many(n + m, {N: np.array([3], dtype=np.uint64), M: np.array([4], dtype=np.int8)}).tolist() == [7]
+
+
+@given(st.integers(0, 60), st.integers(0, 50), st.integers(-50, 50), st.integers(1, 50))
+def test_floor_sum(count: int, slope: int, offset: int, divisor: int) -> None:
+    expected = sum((slope * x + offset) // divisor for x in range(count))
+    assert floor_sum(count, slope, offset, divisor) == expected

@@ -1,0 +1,79 @@
+"""Expressions handed to sympy keep their values, also after ordinary substitutions there."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import sympy
+from hypothesis import given, settings
+
+from tests.algebra.support import build, lengths, trees, value
+from tolcost.algebra import coordinate, evaluate, length, relu, the_symbol, to_sympy, total
+from tolcost.algebra.sympy_form import FloorDiv, safe_name, sympy_symbols
+
+n, m = length("n"), length("m")
+N, M = the_symbol(n), the_symbol(m)
+
+
+@settings(max_examples=150, deadline=None)
+@given(trees("nm", positive="n", leaves=7))
+def test_values_agree(tree: object) -> None:
+    built = build(tree, lengths("nm"))
+    names = sympy_symbols([N, M])
+    expression = to_sympy(built, names)
+    for a, b in ((1, 1), (2, 7), (9, 4)):
+        there = expression.subs({names[N]: a, names[M]: b}, simultaneous=True)
+        assert there == value(tree, {"n": a, "m": b})
+
+
+@settings(max_examples=60, deadline=None)
+@given(trees("nm", leaves=6))
+def test_values_survive_substitution_and_simplification(tree: object) -> None:
+    built = build(tree, lengths("nm"))
+    names = sympy_symbols([N, M])
+    x = sympy.Symbol("x", integer=True, positive=True)
+    expression = sympy.expand(to_sympy(built, names).subs({names[N]: 2 * x, names[M]: x + 3}))
+    for number in (1, 2, 5):
+        assert expression.subs({x: number}) == value(tree, {"n": 2 * number, "m": number + 3})
+
+
+def test_printing() -> None:
+    assert str(to_sympy((n + 15) // 32)) == "floor((n + 15)/32)"
+    assert str(to_sympy(relu(n - 3) * 2)) == "2*Max(n - 3, 0)"
+    assert sympy.latex(to_sympy((n + 15) // 32)) == r"\left\lfloor\frac{n + 15}{32}\right\rfloor"
+    assert sympy.latex(to_sympy(relu(n - 3) ** 2)) == r"\max\left(n - 3, 0\right)^{2}"
+
+
+def test_sums_are_zero_on_an_empty_range() -> None:
+    i = coordinate("i", n - 4)
+    left = total((i * m) // n, [(the_symbol(i), 1, n - 4)])
+    names = sympy_symbols([N, M])
+    expression = to_sympy(left, names)
+    for a, b in ((1, 3), (2, 2), (7, 3), (9, 5)):
+        there = expression.subs({names[N]: a, names[M]: b}).doit()
+        assert there == evaluate(left, {N: a, M: b})
+
+
+def test_names_are_only_names() -> None:
+    for name in ("N", "S", "E", "I", "Q", "O", "gamma", "lambda", "2*n", "batch size", "__import__('os')", ""):
+        symbol = length(name)
+        shown = to_sympy(symbol)
+        assert isinstance(shown, sympy.Symbol)
+        assert shown.name == safe_name(name)
+        assert shown.name.replace("_", "a").isalnum()
+    assert to_sympy(length("a b") + length("a_u20_b")).free_symbols.__len__() == 2
+
+
+def test_floor_is_not_dropped() -> None:
+    names = sympy_symbols([N, M])
+    expression = to_sympy((n * (2 * m + 2)) // 6, names)
+    assert expression.has(FloorDiv)
+    again = expression.subs({names[M]: names[M] + 1}).doit()
+    assert again.subs({names[N]: 1, names[M]: 1}) == 1
+
+
+def test_sympy_is_loaded_only_when_asked_for() -> None:
+    code = "import sys, tolcost.algebra as a; n = a.length('n'); a.to_text(n*n//2); print('sympy' in sys.modules, 'numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]

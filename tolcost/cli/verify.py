@@ -1,0 +1,62 @@
+"""``tolcost verify``: ONNX's own node tests against the definitions."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from tolcost.catalogue.conformance import Result
+from tolcost.catalogue.suite import Report, as_record, verify
+from tolcost.cli import options
+from tolcost.cli.output import deliver
+from tolcost.cli.progress import Progress
+from tolcost.report.operators import verify_text
+
+
+@click.command(
+    cls=options.Command,
+    examples=(
+        "tolcost verify",
+        "tolcost verify Softmax Conv --verbose",
+        "tolcost verify --format json --output verify.json",
+    ),
+)
+@click.argument("names", metavar="[NAME...]", nargs=-1)
+@click.option("--jobs", "-j", type=click.IntRange(1, 256), help="How many processes; all cores if not said.")
+@click.option("--verbose", "-v", is_flag=True, help="Every operator, and all there is about a failure.")
+@click.option("--specs", metavar="DIR", multiple=True, help="A folder of operators, searched first.")
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", help="How to write it."
+)
+@options.output_option
+def command(
+    names: tuple[str, ...],
+    jobs: int | None,
+    verbose: bool,
+    specs: tuple[str, ...],
+    form: str,
+    output: str | None,
+) -> int:
+    """Hold operators to ONNX's node tests: value, shape and count.
+
+    All operators, or those named; the name of a single test works too.  Exits with 1 if a test
+    fails.
+    """
+    report = run_suite(names, jobs, specs)
+    text = json.dumps(as_record(report), indent=2, allow_nan=False) + "\n"
+    deliver(text if form == "json" else verify_text(report, verbose or bool(names)), output)
+    return 1 if report.failures else 0
+
+
+def run_suite(names: tuple[str, ...], jobs: int | None, specs: tuple[str, ...]) -> Report:
+    """Run the tests, telling how far they are."""
+    progress = Progress()
+
+    def tell(done: int, of: int, result: Result) -> None:
+        progress.tell(done, of, result.name)
+
+    try:
+        return verify(names, jobs, tell, specs)
+    finally:
+        progress.close()

@@ -1,0 +1,1 @@
+"""Whole ONNX models: reading them, and what they cost in their free dimensions."""
