@@ -48,14 +48,14 @@ i = coordinate("i", n)
         (relu(n - 3), "Max(n - 3, 0)"),
         (minimum(n, 3), "n - Max(n - 3, 0)"),
         (n**3 + 3 * n**2 + 2 * n, "n*(n + 1)*(n + 2)"),
-        ((n + m) ** 2 * (n - m + 1), "(m + n)**2*(n - m + 1)"),
+        ((n + m) ** 2 * (n - m + 1), "(n - m + 1)*(m + n)**2"),
         (n * n + n + 1, "n**2 + n + 1"),
         (n * n // 2 + n, "n + floor(n**2/2)"),
         (length("batch size") * 2, "2*`batch size`"),
         (length("Max"), "`Max`"),
         (length("a`b\\"), "`a\\`b\\\\`"),
         (length("x\ny"), "`x\\u{a}y`"),
-        (total((i * m) // n, [(the_symbol(i), 1, n)]), "Sum(floor((i*m)/n), (i, 1, n))"),
+        (total((i * m) // n, [(the_symbol(i), 1, n)]), "Sum(floor(i*m/n), (i, 1, n))"),
     ],
 )
 def test_texts(built: Poly, text: str) -> None:
@@ -66,12 +66,12 @@ def test_texts(built: Poly, text: str) -> None:
 def test_different_symbols_of_one_name_are_told_apart() -> None:
     a, b = coordinate("i", n), coordinate("i", m)
     assert to_text(a + 2 * b) == "i + 2*i_2"
-    assert to_text(a + b * length("i_2")) == "i_2*i_3 + i"
+    assert to_text(a + b * length("i_2")) == "i_3*i_2 + i"
 
 
 def test_factors() -> None:
     assert factor_text(2 * n + 4) == "2*(n + 2)"
-    assert factor_text(n * n - m * m) == "(m - n)*(m + n)" or factor_text(n * n - m * m) == "-(m - n)*(m + n)"
+    assert factor_text(n * n - m * m) == "(n - m)*(m + n)"
     assert factor_text(const(6)) == "6"
 
 
@@ -104,7 +104,7 @@ def test_what_others_write_is_read() -> None:
     assert parse_text("Max(n, m)") == maximum(n, m)
     assert parse_text(" ( n+1 ) * n / 2 ") == n * (n + 1) // 2
     assert parse_text("n**2/2 + n/2") == n * (n + 1) // 2
-    assert parse_text("-n - -3" if False else "-n - 3") == -n - 3
+    assert parse_text("-n - 3") == -n - 3
     assert parse_text("Sum(i, (i, 1, n))") == n * (n + 1) // 2
     assert parse_text("Sum(Sum(1, (j, 1, i)), (i, 1, n))") == n * (n + 1) // 2
     assert parse_text("floor((n/2 + m/3)/2)") == (3 * n + 2 * m) // 12

@@ -58,14 +58,16 @@ from tolcost.algebra.symbols import Floor, Generator, Relu, Sum, Symbol
 from tolcost.algebra.text import cond_text, display_names, factor_text, to_text
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import sympy
 
 
-def to_sympy(p: Poly | int) -> sympy.Expr:
+def to_sympy(p: Poly | int, symbols: Mapping[Symbol, sympy.Symbol] | None = None) -> sympy.Expr:
     """Give the expression as a sympy object; sympy is loaded only here."""
     from tolcost.algebra.sympy_form import to_sympy as convert
 
-    return convert(p)
+    return convert(p, symbols)
 
 
 __all__ = [

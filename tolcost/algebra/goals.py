@@ -55,6 +55,7 @@ def above(goal: Poly, known: Known, fuel: Fuel, uses: int = 2) -> bool:
         or _by_ends(goal, known, fuel, uses)
         or _by_floors(goal, known, fuel, uses)
         or _by_cases(goal, known, fuel, uses)
+        or _by_least_value(goal, known, fuel, uses)
     )
 
 
@@ -311,3 +312,30 @@ def _clips_in(p: Poly) -> set[Relu]:
                 case _:
                     pass
     return found
+
+
+def _by_least_value(goal: Poly, known: Known, fuel: Fuel, uses: int) -> bool:
+    """Look at the least value of a symbol apart: ``z*z >= z`` holds at 0, and from 1 on."""
+    for symbol in sorted(_curved(goal), key=lambda s: s.key):
+        if symbol.lo is None or symbol.lo.constant is None:
+            continue
+        beyond = atom(symbol) - symbol.lo - 1
+        if beyond not in known:
+            least = substitute(goal, {symbol: symbol.lo}, quick_relu)
+            return above(goal, (beyond, *known), fuel, uses) and above(least, known, fuel, uses)
+    return False
+
+
+def _curved(goal: Poly) -> set[Symbol]:
+    """Give the symbols with a positive term of higher power than some negative one."""
+    most: dict[Symbol, int] = {}
+    least: dict[Symbol, int] = {}
+    for mono, coef in goal.terms.items():
+        for generator in set(mono):
+            if isinstance(generator, Symbol):
+                times = mono.count(generator)
+                if coef > 0:
+                    most[generator] = max(times, most.get(generator, 0))
+                else:
+                    least[generator] = min(times, least.get(generator, times))
+    return {symbol for symbol, times in least.items() if most.get(symbol, 0) > times}

@@ -125,16 +125,24 @@ def _term(number: int, mono: Monomial, writer: _Writer) -> str:
 
 
 def _product_text(split: Factored, writer: _Writer) -> str:
-    factors = []
-    if split.monomial:
-        factors.append(_term(1, split.monomial, writer))
-    for factor, times in split.factors:
+    number, shown = _without_minus(split)
+    factors = [_term(1, split.monomial, writer)] if split.monomial else []
+    for factor, times in shown:
         factors.append(f"({_sum_text(factor, writer)})" + (f"**{times}" if times > 1 else ""))
-    number = abs(split.number)
-    if number != 1 or not factors:
-        factors.insert(0, _number(number))
-    text = ("-" if split.number < 0 else "") + "*".join(factors)
+    if abs(number) != 1 or not factors:
+        factors.insert(0, _number(abs(number)))
+    text = ("-" if number < 0 else "") + "*".join(factors)
     return text if split.den == 1 else f"{text}/{_number(split.den)}"
+
+
+def _without_minus(split: Factored) -> tuple[int, list[tuple[Poly, int]]]:
+    """Move a minus in front into a factor that has terms of both signs."""
+    shown = list(split.factors)
+    for index, (factor, times) in enumerate(shown):
+        if split.number < 0 and times % 2 and min(factor.terms.values()) < 0:
+            shown[index] = (-factor, times)
+            return -split.number, shown
+    return split.number, shown
 
 
 def _generator(generator: Generator, writer: _Writer) -> str:
@@ -148,7 +156,8 @@ def _written(generator: Generator, writer: _Writer) -> str:
         case Symbol():
             return quoted(writer.names.get(generator, generator.name))
         case Floor(p=p, q=q):
-            return f"floor({_divided(_shorter(p, writer))}/{_divided(_shorter(q, writer))})"
+            top, bottom = _shorter(p, writer), _shorter(q, writer)
+            return f"floor({top if ' ' not in top else f'({top})'}/{_divisor(bottom)})"
         case Relu(p=p):
             return f"Max({_shorter(p, writer)}, 0)"
         case Sum(body=body, symbol=symbol, lo=lo, hi=hi):
@@ -168,9 +177,9 @@ def binder_name(used: set[str]) -> str:
     return f"i{turn}"
 
 
-def _divided(text: str) -> str:
+def _divisor(text: str) -> str:
     """Put brackets around what does not bind tighter than a division."""
-    return text if re.fullmatch(r"[A-Za-z0-9_]+", text) else f"({text})"
+    return text if re.fullmatch(r"[A-Za-z0-9_]+(\*\*[0-9]+)?", text) else f"({text})"
 
 
 def cond_text(cond: Cond, names: Names | None = None) -> str:

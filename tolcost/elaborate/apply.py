@@ -10,7 +10,7 @@ from tolcost.elaborate.elements import element
 from tolcost.elaborate.folding import fold_static, integer_division
 from tolcost.elaborate.layout import grid, lay, materialise
 from tolcost.elaborate.lengths import unify
-from tolcost.elaborate.shapes import first, known, shape_of, shape_text, space_of
+from tolcost.elaborate.shapes import cast_of, first, known, recast, shape_of, shape_text, space_of
 from tolcost.elaborate.values import Data, Missing, Opaque, Pieces, Seq, Value, Vec, View, is_static
 from tolcost.elementary import FUNCTIONS
 from tolcost.spaces import join_spaces, kind_of
@@ -21,6 +21,7 @@ _ORDER = ("B", "Z", "R", "C", "S")
 def apply(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value:
     """An elementary function of some values; ToLs combine element by element, a scalar spreads."""
     env.context.tick(span)
+    space = _space_of_casts(name, args)
     args = tuple(first(a) for a in args)
     for a in args:
         if isinstance(a, Missing | Seq):
@@ -34,18 +35,34 @@ def apply(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value:
         )
     args = _entries_for_numbers(args)
     if all(not _is_tol(a) for a in args):
-        return _apply_numbers(env, name, args, span)
-    return _apply_elementwise(env, name, args, span)
+        return recast(_apply_numbers(env, name, args, span), space)
+    return recast(_apply_elementwise(env, name, args, span), space)
+
+
+def _space_of_casts(name: str, args: tuple[Value, ...]) -> str | None:
+    """The space of a function of statics some of which came in finite spaces; None if none did."""
+    spaces = [space for a in args if (space := cast_of(a)) is not None]
+    if not spaces or not all(is_static(first(a)) for a in args):
+        return None
+    domain = spaces[0]
+    for space in spaces[1:]:
+        domain = join_spaces(domain, space)
+    return result_space(
+        name, _widened(name, domain, [space_of(first(a)) for a in args if cast_of(a) is None])
+    )
 
 
 def divide(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     """``/``: floor division between static integers, real division between anything else."""
     x, y = (first(a) for a in args)
+    casts = [space for a in args if (space := cast_of(a)) is not None]
+    if any(kind_of(space) == "R" for space in casts):
+        return apply(env, "div", args, span)
     if isinstance(x, Poly) and isinstance(y, Poly):
-        return integer_division(env, span, x, y)
+        return recast(integer_division(env, span, x, y), casts[0] if casts else None)
     if all(isinstance(a, Poly | Vec | View) and is_static(a) and space_of(a) in ("Z", "B") for a in (x, y)):
         return _apply_elementwise(env, "/", _entries_for_numbers((x, y)), span)
-    return apply(env, "div", (x, y), span)
+    return apply(env, "div", args, span)
 
 
 def _is_tol(value: Value) -> bool:
@@ -99,6 +116,11 @@ def _domain(name: str, args: tuple[Value, ...]) -> str:
     domain = data[0] if data else (statics[0] if statics else "R")
     for space in data[1:]:
         domain = join_spaces(domain, space)
+    return _widened(name, domain, statics)
+
+
+def _widened(name: str, domain: str, statics: list[str]) -> str:
+    """A space widened to hold some numbers, and as the function needs it."""
     for space in statics:
         if _ORDER.index(kind_of(space)) > _ORDER.index(kind_of(domain)):
             domain = join_spaces(domain, space)

@@ -15,7 +15,7 @@ from tolcost.elaborate.context import Element, Env, Lazy, NeedsUnrolling, bind_d
 from tolcost.elaborate.elements import element
 from tolcost.elaborate.evaluate import evaluate, form
 from tolcost.elaborate.layout import _unrolled, build, grid, inside, materialise, own_place
-from tolcost.elaborate.shapes import entry, first, known, shape_of, space_of
+from tolcost.elaborate.shapes import cast_of, entry, first, known, recast, shape_of, space_of
 from tolcost.elaborate.values import Data, Seq, Value, Vec, View, is_static
 from tolcost.syntax import tree
 
@@ -96,10 +96,11 @@ class Body:
     expr: tree.Expr
     pattern: Pattern
     span: Span
+    cast: str | None = None
 
     def at(self, env: Env, at: tuple[Value, ...]) -> Value:
         """The body's value at a coordinate, its bindings going to the block of ``env``."""
-        item = Lazy("", env, lambda: element(env, self.over, at, self.span, checked=True))
+        item = Lazy("", env, lambda: recast(element(env, self.over, at, self.span, checked=True), self.cast))
         names = self.pattern.bind(at, self.span)
         inner = Env(env.context, env.scope, names, self.env, Element(item, at))
         if is_functional(inner, self.expr):
@@ -117,9 +118,10 @@ def map_form(env: Env, expr: tree.Call) -> Value:
     if not 2 <= len(expr.args) <= 3:
         fail("T0203", f"`map` takes 2 to 3 arguments, not {len(expr.args)}", expr.span)
     outer = env.indexing(False)
-    over = bind_data(outer, first(evaluate(outer, expr.args[0])))
+    given = evaluate(outer, expr.args[0])
+    over = bind_data(outer, first(given))
     pattern = pattern_of(expr.args[2] if len(expr.args) == 3 else None)
-    body = Body(outer, over, expr.args[1], pattern, expr.span)
+    body = Body(outer, over, expr.args[1], pattern, expr.span, cast_of(given))
     if isinstance(over, Seq):
         return Seq(tuple(bind_data(outer, body.at(outer, (const(n + 1),))) for n in range(len(over.items))))
     return map_value(outer, body, shape_of(outer, over, expr.span))
@@ -154,7 +156,11 @@ def _entry_by_entry(env: Env, body: Body, shape: tuple[int, ...]) -> Value | Non
             items.append(value)
         trial.keep()
     env.scope.absorb(outer.scope)
-    return _nested(shape, items) if shape else items[0]
+    if not shape:
+        return items[0]
+    spaces = {cast_of(item) for item in items}
+    laid_out = _nested(shape, [first(item) for item in items])
+    return laid_out if laid_out is None or len(spaces) > 1 else recast(laid_out, spaces.pop())
 
 
 def _nothing(env: Env, body: Body, shape: tuple[int, ...]) -> Vec | None:
@@ -195,7 +201,7 @@ def _under_coordinates(env: Env, body: Body, shape: tuple[Poly, ...]) -> Value:
             return Data(build(coords, shape, inner.scope.block(node), body.span))
     except NeedsUnrolling as needs:
         return _unrolled(env, body.at, shape, own_place(needs, coords), body.span)
-    return _static_view(env, body, shape, coords, value)
+    return recast(_static_view(env, body, shape, coords, first(value)), cast_of(value))
 
 
 def _static_view(
@@ -213,7 +219,7 @@ def _static_view(
                 return substitute(value, swap)
             if isinstance(value, Cond):
                 return substitute_cond(value, swap)
-        again = body.at(here, outer)
+        again = first(body.at(here, outer))
         return element(here, again, rest, body.span, checked=True) if rest else again
 
     return View((*shape, *inner_shape), get, True, space_of(value))

@@ -34,12 +34,14 @@ from tolcost.elaborate.evaluate import evaluate, form
 from tolcost.elaborate.folding import as_number, truth
 from tolcost.elaborate.layout import component, grid, in_spaces, lay, materialise
 from tolcost.elaborate.lengths import decide, solve, unify
-from tolcost.elaborate.shapes import entry, first, known, shape_of, shape_text
+from tolcost.elaborate.shapes import cast_of, entry, first, known, recast, shape_of, shape_text
 from tolcost.elaborate.values import (
+    Cast,
     Data,
     Opaque,
     Pieces,
     Ratio,
+    Results,
     Seq,
     Value,
     Vec,
@@ -89,7 +91,7 @@ def _static_choice(env: Env, condition: Cond, expr: tree.Call) -> Value:
         inner = env.child(scope=env.scope.inner(fact))
         try:
             with env.context.attempt(inner.scope) as trial:
-                sides.append((inner, first(evaluate(inner, side))))
+                sides.append((inner, evaluate(inner, side)))
                 trial.keep()
         except Impossible:
             remaining = other if side is then else then
@@ -136,6 +138,9 @@ Side = tuple[Env, Value]
 def merge(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Value:
     """One value that is ``then`` where the condition holds and ``other`` elsewhere."""
     then_env, other_env = then[0], other[0]
+    if isinstance(then[1], Cast | Results) or isinstance(other[1], Cast | Results):
+        plain = merge(env, condition, (then_env, first(then[1])), (other_env, first(other[1])), span)
+        return recast(plain, cast_of(then[1]) or cast_of(other[1]))
     a, b = alike(then[1], other[1])
     then, other = (then_env, a), (other_env, b)
     if a is b:

@@ -11,7 +11,7 @@ from typing import Any
 
 from tolcost.diagnostics import Span
 from tolcost.elaborate.context import Env, fail
-from tolcost.elaborate.shapes import first
+from tolcost.elaborate.shapes import cast_of, first, recast
 from tolcost.elaborate.values import Value
 from tolcost.syntax import tree
 
@@ -55,15 +55,19 @@ def form(name: str) -> Callable[[Form], Form]:
     return register
 
 
-def primitive(name: str, low: int, high: int) -> Callable[[Primitive], Primitive]:
-    """Register a primitive that takes ``low`` to ``high`` arguments."""
+def primitive(name: str, low: int, high: int, keeps_space: bool = False) -> Callable[[Primitive], Primitive]:
+    """Register a primitive that takes ``low`` to ``high`` arguments.
+
+    One that only rearranges keeps the space its first argument came in.
+    """
 
     def register(run: Primitive) -> Primitive:
         def checked(env: Env, args: tuple[Value, ...], span: Span) -> Value:
             if not low <= len(args) <= high:
                 takes = str(low) if low == high else f"{low} to {high}"
                 fail("T0203", f"`{name}` takes {takes} argument{'s' * (high != 1)}, not {len(args)}", span)
-            return run(env, tuple(first(a) for a in args), span)
+            result = run(env, tuple(first(a) for a in args), span)
+            return recast(result, cast_of(args[0])) if keeps_space else result
 
         PRIMITIVES[name] = checked
         return run

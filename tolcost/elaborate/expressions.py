@@ -14,7 +14,7 @@ from tolcost.elaborate.elements import capacity_of, element, pick_component, spr
 from tolcost.elaborate.evaluate import FORMS, PRIMITIVES, evaluate, evaluates
 from tolcost.elaborate.joining import as_entry, join_values
 from tolcost.elaborate.lengths import facts_here, require
-from tolcost.elaborate.shapes import first, known, shape_of
+from tolcost.elaborate.shapes import cast_of, first, known, recast, shape_of
 from tolcost.elaborate.values import (
     Builtin,
     Closure,
@@ -185,11 +185,12 @@ def _tuple(env: Env, expr: tree.Tuple) -> Value:
 
 @evaluates(tree.Index)
 def _index(env: Env, expr: tree.Index) -> Value:
-    base = first(evaluate(env.indexing(False), expr.base))
+    whole = evaluate(env.indexing(False), expr.base)
+    base = first(whole)
     at = entries(env.indexing(True), expr.items, expr.span)
     if isinstance(base, Spaces):
         return Spaces((base.names[_whole(at[0], expr.span) - 1],))
-    return element(env, bind_data(env, base), at, expr.span)
+    return recast(element(env, bind_data(env, base), at, expr.span), cast_of(whole))
 
 
 def _whole(value: Value, span: Span) -> int:

@@ -18,6 +18,7 @@ from tolcost.algebra import (
     symbols_of,
     symbols_of_cond,
     the_symbol,
+    to_text,
     total,
 )
 from tolcost.atoms.nodes import Fold, Node, Part, Ref, Type, Var
@@ -30,7 +31,7 @@ from tolcost.elaborate.evaluate import evaluate, form
 from tolcost.elaborate.layout import build, component, grid, in_spaces, inside, materialise
 from tolcost.elaborate.lengths import facts_here, settle, unify
 from tolcost.elaborate.order import mentioned
-from tolcost.elaborate.shapes import entry, first, known, shape_of, shape_text, volume
+from tolcost.elaborate.shapes import cast_of, entry, first, known, recast, shape_of, shape_text, volume
 from tolcost.elaborate.values import Data, Opaque, Pieces, Seq, Spaces, Value, Vec, View, is_static
 from tolcost.spaces import join_spaces
 from tolcost.syntax import tree
@@ -47,6 +48,7 @@ class Step:
     expr: tree.Expr
     pattern: Pattern
     span: Span
+    cast: str | None = None
 
     def looks_at_elements(self) -> bool:
         """Whether the step may use the elements, and not only where they are."""
@@ -54,7 +56,7 @@ class Step:
 
     def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
         """The next accumulator; bindings go to the block of ``env``."""
-        item = Lazy("", env, lambda: element(env, self.over, at, self.span, checked=True))
+        item = Lazy("", env, lambda: recast(element(env, self.over, at, self.span, checked=True), self.cast))
         names = self.pattern.bind(at, self.span)
         inner = Env(env.context, env.scope, names, self.env, Element(item, at))
         if not is_functional(inner, self.expr):
@@ -91,7 +93,7 @@ class _Listwise(Step):
     """A step whose accumulator is a sequence, seen as one on a list of the same values."""
 
     def __init__(self, step: Step) -> None:
-        super().__init__(step.env, step.over, step.expr, step.pattern, step.span)
+        super().__init__(step.env, step.over, step.expr, step.pattern, step.span, step.cast)
 
     def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
         """The next list."""
@@ -108,12 +110,13 @@ def reduce_form(env: Env, expr: tree.Call) -> Value:
     if not 2 <= len(expr.args) <= 4:
         fail("T0203", f"`reduce` takes 3 to 4 arguments, not {len(expr.args)}", expr.span)
     outer = env.indexing(False)
-    over = bind_data(outer, first(evaluate(outer, expr.args[0])))
+    given = evaluate(outer, expr.args[0])
+    over = bind_data(outer, first(given))
     if len(expr.args) == 2:
         fail("T0325", "`reduce` needs a value to start from", expr.span, hint="for a sum: reduce(t, add, 0)")
     start = entry(evaluate(outer, expr.args[2]))
     pattern = pattern_of(expr.args[3] if len(expr.args) == 4 else None)
-    step = Step(outer, over, expr.args[1], pattern, expr.span)
+    step = Step(outer, over, expr.args[1], pattern, expr.span, cast_of(given))
     return fold_value(outer, step, bind_data(outer, start), shape_of(outer, over, expr.span))
 
 
@@ -178,8 +181,8 @@ def _static_fold(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) ->
     numbers = known(shape)
     if numbers is not None and math.prod(numbers) <= UNROLL_LIMIT:
         return _entry_by_entry(env, step, start, grid(numbers))
-    if isinstance(start, Poly):
-        summed = _sum(env, step, start, shape)
+    if isinstance(first(start), Poly):
+        summed = _sum(env, step, first(start), shape)
         if summed is not None:
             return summed
     steady = None if isinstance(start, Pieces | Vec | View | Seq) else _steady(env, step, start, shape)
@@ -208,10 +211,10 @@ def _steady(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Valu
     coords = fresh(step.pattern, shape)
     inner = inside(env, shape)
     with env.context.attempt(inner.scope) as trial:
-        value = step.at(inner, start, coords)
+        value = first(step.at(inner, start, coords))
         if not isinstance(value, Poly | Cond | Fraction | float) or _mentions(value, coords):
             return None
-        if step.at(inner, value, coords) != value:
+        if first(step.at(inner, value, coords)) != value:
             return None
         trial.keep()
     return value
@@ -224,13 +227,13 @@ def _mentions(value: Value, coords: tuple[Poly, ...]) -> bool:
     return isinstance(value, Cond) and not own.isdisjoint(symbols_of_cond(value))
 
 
-def _sum(env: Env, step: Step, start: Poly, shape: tuple[Poly, ...]) -> Value | None:
+def _sum(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
     accumulator = data_symbol("accumulator", None, None)
     symbol = the_symbol(accumulator)
     coords = fresh(step.pattern, shape)
     inner = inside(env, shape)
     with env.context.attempt(inner.scope) as trial:
-        value = step.at(inner, accumulator, coords)
+        value = first(step.at(inner, accumulator, coords))
         if not isinstance(value, Poly):
             return None
         added = value - accumulator
@@ -238,6 +241,7 @@ def _sum(env: Env, step: Step, start: Poly, shape: tuple[Poly, ...]) -> Value | 
             return None
         trial.keep()
     over = [(the_symbol(c), const(1), d) for c, d in zip(coords, shape, strict=True)]
+    assert isinstance(start, Poly)
     return start + total(added, over, facts=facts_here(env))
 
 
@@ -351,6 +355,13 @@ def _grow(env: Env, want: Poly, now: Poly, grows: Poly, step: Step) -> Poly:
     steady = not any(s.kind != "length" for s in symbols_of(difference))
     if steady and (verdict is False or prove(ge(difference - 1)) is True) and grows == const(0):
         return difference
+    if verdict is not True and not steady:
+        fail(
+            "T0326",
+            f"the accumulator's length {to_text(want)} becomes {to_text(now)}, not by a fixed amount a step",
+            step.span,
+            hint="each step may add a fixed amount to a length, nothing else",
+        )
     if verdict is not True:
         unify(env, now, want, "each step keeps the accumulator's shape", step.span)
     return grows

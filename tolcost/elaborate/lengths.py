@@ -101,11 +101,20 @@ def require(env: Env, condition: Cond, reason: str, span: Span, message: str) ->
     # Under a guard on coordinates the worst case may lie where the guard does not hold.
     guarded = any(s.kind == "coord" for fact in env.scope.facts for s in symbols_of_cond(fact))
     worst = None if guarded else worst_case(verdict)
+    if worst is FALSE or (worst is not None and prove(worst, facts_here(env)) is False):
+        fail("T0302", message, span, definite=True)
     env.context.record(verdict if worst is None else worst, reason, span)
 
 
 def worst_case(condition: Cond) -> Cond | None:
     """The condition at the worst coordinates, if each matters in one direction only."""
+    try:
+        return _at_worst(condition)
+    except ZeroDivisionError:
+        return None
+
+
+def _at_worst(condition: Cond) -> Cond | None:
     if not isinstance(condition, Ge):
         return None
     p = condition.p
@@ -115,6 +124,8 @@ def worst_case(condition: Cond) -> Cond | None:
             return ge(p)
         symbol = coordinates[0]
         slope = substitute(p, {symbol: atom(symbol) + 1}) - p
+        if symbol.lo is None or symbol.hi is None or prove(ge(symbol.hi - symbol.lo)) is not True:
+            return None
         if prove(ge(slope)) is True and symbol.lo is not None:
             p = substitute(p, {symbol: symbol.lo})
         elif prove(ge(-slope)) is True and symbol.hi is not None:

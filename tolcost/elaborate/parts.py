@@ -17,7 +17,7 @@ from tolcost.elaborate.shapes import known, shape_of, shape_text, space_of
 from tolcost.elaborate.values import Data, Pieces, Seq, Value, Vec, View, is_static
 
 
-@primitive("part", 2, 3)
+@primitive("part", 2, 3, keeps_space=True)
 def _part(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     value = bind_data(env, args[0])
     if len(args) == 2:
@@ -60,7 +60,7 @@ def _box_length(env: Env, a: Poly, b: Poly, extent: Poly, span: Span) -> Poly:
     return size
 
 
-@primitive("part'", 2, 2)
+@primitive("part'", 2, 2, keeps_space=True)
 def _component(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     (j,) = integers(env, args[1], span)
     if j.constant is None:
@@ -68,7 +68,7 @@ def _component(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     return pick_component(env, args[0], j.constant, span)
 
 
-@primitive("swap", 3, 3)
+@primitive("swap", 3, 3, keeps_space=True)
 def _swap(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     value, (d,), order = bind_data(env, args[0]), integers(env, args[1], span), args[2]
     shape, place = shape_of(env, value, span), d.constant
@@ -83,7 +83,7 @@ def _swap(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     return View(shape, get, is_static(value), space_of(value))
 
 
-@primitive("tile", 1, 1)
+@primitive("tile", 1, 1, keeps_space=True)
 def _tile(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     value = bind_data(env, args[0])
     shape = shape_of(env, value, span)
@@ -103,7 +103,7 @@ def _components(env: Env, value: Value, span: Span) -> tuple[Value, ...]:
     return tuple(pick_component(env, value, j, span) for j in range(1, capacity_of(env, value, span) + 1))
 
 
-@primitive("filter", 2, 2)
+@primitive("filter", 2, 2, keeps_space=True)
 def _filter(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     value, mask = args
     size = shape_of(env, value, span)[0] if shape_of(env, value, span) else const(1)

@@ -16,7 +16,7 @@ from tolcost.elaborate.values import Data, Opaque, Seq, Value, Vec, View, is_sta
 from tolcost.spaces import join_spaces
 
 
-@primitive("reshape", 2, 2)
+@primitive("reshape", 2, 2, keeps_space=True)
 def _reshape(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     wanted = integers(env, args[1], span)
     shape = shape_of(env, args[0], span)
@@ -40,7 +40,7 @@ def _share(env: Env, whole: Poly, rest: Poly, span: Span) -> Poly:
     return found
 
 
-@primitive("join", 2, 3)
+@primitive("join", 2, 3, keeps_space=True)
 def _join(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     left, right = args[:2]
     if isinstance(left, Seq) and isinstance(right, Seq):
@@ -54,7 +54,7 @@ def _join(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     return join_values(env, left, right, rank, span)
 
 
-@primitive("embed", 1, 1)
+@primitive("embed", 1, 1, keeps_space=True)
 def _embed(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     (value,) = args
     shape = shape_of(env, value, span)
@@ -73,7 +73,7 @@ def _embed(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     return Data(Embed(node, tuple(Part((*p.shape, const(1)), p.space) for p in node.type)))
 
 
-@primitive("put", 3, 3)
+@primitive("put", 3, 3, keeps_space=True)
 def _put(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     value, at, new = args[0], spread(env, args[1], span), entry(args[2])
     shape = shape_of(env, value, span)

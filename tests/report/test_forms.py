@@ -1,0 +1,68 @@
+"""Forms at points and in lowest terms: the same value, always."""
+
+from fractions import Fraction
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tolcost.algebra import Poly, const, evaluate, length, parse_text, the_symbol
+from tolcost.cost.record import Ratio
+from tolcost.report.forms import form_at, lowest, text_of
+
+N, M = length("n"), length("m")
+SYMBOLS = {"n": N, "m": M}
+small = st.integers(-4, 4)
+
+
+@st.composite
+def polys(draw: st.DrawFn) -> Poly:
+    linear = [const(draw(small)) + draw(small) * N + draw(small) * M for _ in range(draw(st.integers(1, 3)))]
+    result = const(draw(st.integers(1, 6)))
+    for factor in linear:
+        result = result * factor
+    return result * N ** draw(st.integers(0, 2)) * M ** draw(st.integers(0, 2))
+
+
+@given(polys(), polys(), st.integers(1, 50), st.integers(1, 50))
+def test_lowest_terms_are_the_same_value(top: Poly, bottom: Poly, n: int, m: int) -> None:
+    values = {the_symbol(N): n, the_symbol(M): m}
+    ratio = Ratio(top, bottom)
+    if bottom == 0 or not evaluate(bottom, values):
+        return
+    over, under = lowest(ratio)
+    assert isinstance(under, Poly)
+    assert Fraction(evaluate(over, values), evaluate(under, values)) == ratio.at(values)
+
+
+@given(polys(), st.integers(1, 50), st.integers(1, 50))
+def test_a_form_put_in_place_step_by_step(form: Poly, n: int, m: int) -> None:
+    partly = form_at(form, {the_symbol(N): n})
+    assert partly is not None
+    whole = form_at(partly, {the_symbol(M): m})
+    assert whole == evaluate(form, {the_symbol(N): n, the_symbol(M): m})
+
+
+@given(polys(), polys())
+def test_the_text_of_a_ratio_is_its_two_sides(top: Poly, bottom: Poly) -> None:
+    if bottom == 0:
+        return
+    over, under = lowest(Ratio(top, bottom))
+    text = text_of(Ratio(top, bottom))
+    if under == 1:
+        assert parse_text(text, SYMBOLS) == over
+        return
+    left, _, right = text.rpartition("/")
+    opened = right.count(")") - right.count("(")
+    while opened:  # the stroke was inside of brackets
+        left, _, more = left.rpartition("/")
+        right = f"{more}/{right}"
+        opened = right.count(")") - right.count("(")
+    assert parse_text(left, SYMBOLS) == over
+    assert parse_text(right, SYMBOLS) == under
+
+
+@given(st.fractions())
+def test_numbers_are_exact(value: Fraction) -> None:
+    text = text_of(value)
+    assert Fraction(text) == value
+    assert text_of(value, grouped=True).replace(",", "") == text
