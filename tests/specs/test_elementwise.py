@@ -221,6 +221,28 @@ def test_what_float8_e8m0_cannot_hold_is_its_end_or_nan() -> None:
     held("Cast", 24, [values], {"to": 24}, [ends])
 
 
+@pytest.mark.parametrize(
+    "source, target",
+    [
+        (np.dtype(ml_dtypes.bfloat16), 4),
+        (np.dtype(np.uint16), 16),
+        (np.dtype(np.float16), 5),
+        (np.dtype(ml_dtypes.float8_e5m2), 2),
+        (np.dtype(np.uint8), 17),
+        (np.dtype(np.uint64), 11),
+    ],
+)
+def test_bits_keep_when_read_as_another_type(source: np.dtype[Any], target: int) -> None:
+    raw = np.arange(3, 3 + 4 * source.itemsize, dtype=np.uint8)
+    assert held("BitCast", 26, [raw.view(source)], {"to": target}).form == "0"
+
+
+def test_an_infinity_that_is_not_asked_for_costs_nothing() -> None:
+    options = {"detect_negative": 0, "detect_positive": 0}
+    x = np.array([np.inf, 1], np.float32)
+    assert held("IsInf", 20, [x], options, [np.zeros(2, np.bool_)]).form == "0"
+
+
 # ---- quantised --------------------------------------------------------------------------------
 
 

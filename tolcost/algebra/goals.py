@@ -321,7 +321,10 @@ def _by_least_value(goal: Poly, known: Known, fuel: Fuel, uses: int) -> bool:
             continue
         beyond = atom(symbol) - symbol.lo - 1
         if beyond not in known:
-            least = substitute(goal, {symbol: symbol.lo}, quick_relu)
+            try:
+                least = substitute(goal, {symbol: symbol.lo}, quick_relu)
+            except ZeroDivisionError:  # a divisor of the goal vanishes there: nothing to be learnt
+                continue
             return above(goal, (beyond, *known), fuel, uses) and above(least, known, fuel, uses)
     return False
 
