@@ -199,6 +199,9 @@ def _excerpts(marks: list[_Mark], main: Span, gutter: int, paint: _Paint) -> lis
         if source is not last:
             where = place(main) if source is main.source else mark.place
             arrow = paint.edge("-->" if source is main.source else ":::")
+            if not source.text:  # a file that could not be read, or has nothing in it
+                lines.append(f"{' ' * gutter} {arrow} {visible(source.name)}")
+                continue
             lines.append(f"{' ' * gutter} {arrow} {visible(source.name)}:{where.line}:{where.column}")
             lines.append(f"{' ' * gutter}  {paint.edge('|')}")
         elif line > shown + 1:

@@ -12,9 +12,9 @@ from tolcost.report import FORMATS, Study, write_studies
 from tolcost.report.tables import csv_cell, latex_text, markdown_code, markdown_text
 
 PAYLOADS = (
-    "=HYPERLINK(1)", "+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1", "a|b", "`x`", "``",
-    "<script>alert(1)</script>", "[x](javascript:1)", "\\input{/etc/passwd}", "$x$", "a & b", "50%", "#1", "x_y^z", "~", "{}", "\x1b[2J",
-    "\u202eabc", "a\nb", "::error::x", "*bold*", "![](x)", "a,b\"c", "",
+    "=HYPERLINK(1)", "+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1", "a|b", "`x`", "``", "[x](javascript:1)",
+    "<script>alert(1)</script>", "\\input{/etc/passwd}", "$x$", "a & b", "50%", "#1", "x_y^z", "~", "{}",
+    "\x1b[2J", "\u202eabc", "a\nb", "::error::x", "*bold*", "![](x)", 'a,b"c', "",
 )  # fmt: skip
 
 

@@ -28,7 +28,7 @@ def test_marks_stand_below_their_text() -> None:
 
 def test_places_at_the_edges() -> None:
     assert marked("ab", 2, 2) == ("ab", "  ^")
-    assert marked("", 0, 0) == ("", "^")
+    assert shown("", 0, 0).splitlines()[1:] == ["  --> f.tol"]
     assert marked("ab\r\ncd", 0, 6) == ("ab", "^^")
     assert marked("ab\ncd", 1, 5) == ("ab", " ^")
     found = place(Span(Source("", "a\n\nbc"), 4, 5))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 import sympy
 
@@ -10,8 +11,11 @@ from tolcost.algebra.poly import Poly
 from tolcost.algebra.symbols import Symbol
 from tolcost.algebra.sympy_form import sympy_symbols, to_sympy
 
+Expr: TypeAlias = sympy.Expr
+"""For those who hand expressions on without touching sympy."""
 
-def largest_to_sympy(candidates: Sequence[Poly], logs: Iterable[tuple[Symbol, Poly]] = ()) -> sympy.Expr:
+
+def largest_to_sympy(candidates: Sequence[Poly], logs: Iterable[tuple[Symbol, Poly]] = ()) -> Expr:
     """Give the largest of several forms; each symbol of ``logs`` stands for ``ceil(log2(p))`` of its p.
 
     >>> from tolcost.algebra.poly import length

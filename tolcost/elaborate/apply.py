@@ -197,7 +197,7 @@ def common_shape(env: Env, name: str, args: tuple[Value, ...], span: Span) -> tu
                 definite=True,
             )
         shape = tuple(
-            unify(env, a, b, f"`{name}` combines shapes {shape_text(shape)} and {shape_text(other)}", span)
+            unify(env, a, b, f"`{name}` combines ToLs of one shape, not {shape_text(shape)} and {shape_text(other)}", span)
             for a, b in zip(shape, other, strict=True)
         )
     return shape

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tolcost.algebra import FALSE, TRUE
 from tolcost.diagnostics import Diagnostic, Label, Rejected, Span
 from tolcost.elaborate.apply import apply
+from tolcost.elaborate.blame import blaming
 from tolcost.elaborate.context import CALL_DEPTH, Env, Impossible, Lazy, bind_data, fail, force
 from tolcost.elaborate.evaluate import FORMS, PRIMITIVES, evaluate, evaluates, form
 from tolcost.elaborate.expressions import delay, entries, global_name, is_callable_name
@@ -42,7 +43,9 @@ def call(env: Env, expr: tree.Call) -> Value:
     if isinstance(function, Closure):
         args = tuple(argument(env, a) for a in _unspliced(env, expr))
         return _call_closure(env, function, args, expr.span)
-    return call_values(env, function, _values(env, expr), expr.span)
+    values = _values(env, expr)
+    with blaming(env, expr.span, zip(expr.args, values, strict=False)):
+        return call_values(env, function, values, expr.span)
 
 
 def _values(env: Env, expr: tree.Call) -> tuple[Value, ...]:

@@ -28,6 +28,7 @@ from tolcost.algebra import (
 )
 from tolcost.atoms.nodes import Node, Part, Select, Where
 from tolcost.diagnostics import Span
+from tolcost.elaborate.blame import blaming
 from tolcost.elaborate.context import Env, Impossible, Scope, bind_data, fail
 from tolcost.elaborate.elements import element, leaves, regrown
 from tolcost.elaborate.evaluate import evaluate, form
@@ -67,7 +68,8 @@ def where_form(env: Env, expr: tree.Call) -> Value:
     if isinstance(condition, Opaque):
         return _opaque_choice(env, condition.node, expr)
     then, other = (first(evaluate(env, a)) for a in expr.args[1:])
-    return choose_by_data(env, condition, then, other, expr.span)
+    with blaming(env, expr.span, zip(expr.args, (condition, then, other), strict=True)):
+        return choose_by_data(env, condition, then, other, expr.span)
 
 
 @form("choose")

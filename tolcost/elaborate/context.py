@@ -71,6 +71,7 @@ class Context:
     trials: list[Trial] = field(default_factory=list)
     level: int = 0
     warnings: list[Diagnostic] = field(default_factory=list)
+    declared: dict[str, Span] = field(default_factory=dict)
     steps: int = 0
     depth: int = 0
     names: int = 0

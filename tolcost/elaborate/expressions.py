@@ -6,9 +6,10 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from tolcost.algebra import FALSE, TRUE, Poly, const, ge, maximum
+from tolcost.algebra import FALSE, TRUE, Poly, const, ge, maximum, to_text
 from tolcost.diagnostics import Span
 from tolcost.elaborate.apply import apply, divide
+from tolcost.elaborate.blame import blaming
 from tolcost.elaborate.context import Env, Lazy, bind_data, fail, force
 from tolcost.elaborate.elements import capacity_of, element, pick_component, spread
 from tolcost.elaborate.evaluate import FORMS, PRIMITIVES, evaluate, evaluates
@@ -126,7 +127,7 @@ def as_length(env: Env, value: Value, span: Span) -> Poly:
             span,
             hint="lengths come from shapes, attributes and static inputs, not from data",
         )
-    require(env, ge(value), "a length is not negative", span, "this length is negative")
+    require(env, ge(value), "a length is not negative", span, f"this length is negative: {to_text(value)}")
     return value
 
 
@@ -190,7 +191,8 @@ def _index(env: Env, expr: tree.Index) -> Value:
     at = entries(env.indexing(True), expr.items, expr.span)
     if isinstance(base, Spaces):
         return Spaces((base.names[_whole(at[0], expr.span) - 1],))
-    return recast(element(env, bind_data(env, base), at, expr.span), cast_of(whole))
+    with blaming(env, expr.span, ((expr.base, base),)):
+        return recast(element(env, bind_data(env, base), at, expr.span), cast_of(whole))
 
 
 def _whole(value: Value, span: Span) -> int:
@@ -270,7 +272,8 @@ def _chain(env: Env, expr: tree.Chain) -> Value:
             continue
         right = evaluate(env, operand)
         span = Span(expr.span.source, expr.span.start, operand.span.end)
-        value = infix(env, op, value, right, span)
+        with blaming(env, span, ((expr.first, value), (operand, right))):
+            value = infix(env, op, value, right, span)
         if n % _BIND_EVERY == 0:
             value = bind_data(env, value)
     return value

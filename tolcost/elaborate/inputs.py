@@ -52,6 +52,7 @@ class Binder:
     def bind(self, program: tree.Program, given: dict[str, Argument]) -> tuple[InputNode, ...]:
         """Bind everything declared; what is used of ``given`` is taken out of it."""
         declared = [s for s in program.statements if isinstance(s, tree.Input)]
+        self.env.context.declared.update((s.name, s.span) for s in declared)
         arguments = {s.name: given.pop(s.name, None) for s in declared}
         for statement in declared:
             self._name_lengths(statement, arguments[statement.name])

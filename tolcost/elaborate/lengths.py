@@ -22,7 +22,7 @@ from tolcost.algebra import (
     to_text,
 )
 from tolcost.algebra.poly import atom
-from tolcost.diagnostics import Label, Span
+from tolcost.diagnostics import Span
 from tolcost.elaborate.context import Context, Env, fail
 
 
@@ -55,7 +55,7 @@ def facts_here(env: Env) -> tuple[Cond, ...]:
     return tuple(substitute_cond(fact, env.context.notes.equal) for fact in env.scope.facts)
 
 
-def unify(env: Env, left: Poly, right: Poly, what: str, span: Span, other: Span | None = None) -> Poly:
+def unify(env: Env, left: Poly, right: Poly, what: str, span: Span) -> Poly:
     """Make two lengths equal: prove it, or adopt it as an equation, or refuse."""
     context = env.context
     left, right = settle(context, left), settle(context, right)
@@ -65,8 +65,12 @@ def unify(env: Env, left: Poly, right: Poly, what: str, span: Span, other: Span 
     if verdict is True:
         return left
     if verdict is False:
-        labels = (Label(other, f"this has {to_text(right)}"),) if other is not None else ()
-        fail("T0301", f"{what}: {to_text(left)} is not {to_text(right)}", span, labels=labels, definite=True)
+        fail(
+            "T0301",
+            f"lengths {to_text(left)} and {to_text(right)} differ, but {what}",
+            span,
+            definite=True,
+        )
     solved = solve(left - right)
     context.record(eq(left - right), what, span)
     if solved is not None:

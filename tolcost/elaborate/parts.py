@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tolcost.algebra import FALSE, TRUE, Poly, const, data_symbol, ge, the_symbol
+from tolcost.algebra import FALSE, TRUE, Poly, const, data_symbol, ge, the_symbol, to_text
 from tolcost.algebra.poly import atom
 from tolcost.atoms.nodes import Filter, Part
 from tolcost.diagnostics import Span
@@ -53,7 +53,7 @@ def _cut(env: Env, value: Seq | Vec, a: int, b: int, span: Span) -> Value:
 
 def _box_length(env: Env, a: Poly, b: Poly, extent: Poly, span: Span) -> Poly:
     size = b - a + 1
-    message = "a part reaches outside of its ToL"
+    message = f"the part {to_text(a)}..{to_text(b)} reaches outside 1..{to_text(extent)}"
     require(env, ge(size), "a part is not shorter than nothing", span, message)
     require(env, ge(a - 1), "a part starts inside its ToL", span, message)
     require(env, ge(extent - b), "a part ends inside its ToL", span, message)

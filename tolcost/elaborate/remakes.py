@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tolcost.algebra import Poly, const, eq, exact_div, floordiv, mod
+from tolcost.algebra import Poly, const, eq, exact_div, floordiv, mod, to_text
 from tolcost.atoms.nodes import Embed, Part, Put
 from tolcost.diagnostics import Span
 from tolcost.elaborate.context import Env, fail
@@ -35,7 +35,13 @@ def _share(env: Env, whole: Poly, rest: Poly, span: Span) -> Poly:
         fail("T0319", "-1 beside a length of 0 could be anything", span)
     found = exact_div(whole, rest)
     if found is None:
-        require(env, eq(mod(whole, rest)), "the lengths divide", span, "the lengths do not divide")
+        require(
+            env,
+            eq(mod(whole, rest)),
+            "the lengths divide",
+            span,
+            f"{to_text(whole)} elements do not make rows of {to_text(rest)}",
+        )
         found = floordiv(whole, rest)
     return found
 

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tolcost.algebra import Eq, Symbol, cond_text, eq, substitute, symbols_of_cond
+from tolcost.algebra import Eq, Symbol, cond_text, substitute, symbols_of_cond
 from tolcost.algebra.equations import solve
 from tolcost.atoms.nodes import Input, Part, Program
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, visible
@@ -112,7 +112,7 @@ def lengths_by_name(program: Program, given: Arrays, dims: Mapping[str, int]) ->
             equations += [declared - actual for declared, actual in pairs if declared.constant is None]
     found, impossible = solve(equations, values)
     if impossible:
-        texts = (cond_text(eq(substitute(equation, dict(values)))) for equation in impossible)
+        texts = (cond_text(Eq(substitute(equation, dict(values)))) for equation in impossible)
         raise Rejected(*(Diagnostic("T0322", f"no length makes {text}") for text in texts))
     return {symbol.name: value for symbol, value in found.items()}
 

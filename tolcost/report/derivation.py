@@ -20,7 +20,7 @@ def derivation_text(derivation: Derivation, name: str, file: str) -> str:
         lines += [*_chain(chain, file), ""]
     costly = [chain for chain in chains if chain.total != 0]
     if len(costly) != 1:
-        parts = " + ".join(f"EOPs({visible(chain.name)})" for chain in costly) or "EOPs of the whole program"
+        parts = " + ".join(map(_title, costly)) or "EOPs of the whole program"
         lines += [f"{parts} = {to_text(derivation.total)}", ""]
     return "\n".join(lines)
 
@@ -33,12 +33,18 @@ def _worth_showing(derivation: Derivation) -> tuple[Chain, ...]:
 
 
 def _chain(chain: Chain, file: str) -> Iterator[str]:
-    steps = [(visible(step.text_after), _line(step, file), visible(step.reason)) for step in chain.steps]
+    shown = chain.steps if chain.name else chain.steps[1:]
+    steps = [(visible(step.text_after), _line(step, file), visible(step.reason)) for step in shown]
     width = max((len(text) for text, _, _ in steps if len(text) <= _WIDEST), default=0)
     place_width = max((len(where) for _, where, _ in steps), default=0)
-    yield f"EOPs({visible(chain.name)})"
+    yield _title(chain)
     for text, where, reason in steps:
         yield f"  = {text.ljust(width)}  {where.ljust(place_width)}  {reason}".rstrip()
+
+
+def _title(chain: Chain) -> str:
+    """What is derived: a name, or the source of a value that has none."""
+    return f"EOPs({visible(chain.name)})" if chain.name or not chain.steps else chain.steps[0].text_after
 
 
 def _line(step: Step, file: str) -> str:

@@ -18,7 +18,8 @@ from tolcost.report.study import Study
 
 if TYPE_CHECKING:
     import pandas
-    import sympy
+
+    from tolcost.algebra.sympy_depth import Expr
 
 _K = TypeVar("_K")
 
@@ -60,58 +61,58 @@ class Result:
         return self.analysis.outputs
 
     @property
-    def eops(self) -> sympy.Expr:
+    def eops(self) -> Expr:
         """Elementary functions applied to data."""
         return self._poly(self.analysis.eops)
 
     @property
-    def flops(self) -> sympy.Expr:
+    def flops(self) -> Expr:
         """Floating-point operations."""
         return self._poly(self.analysis.flops)
 
     @property
-    def macs(self) -> sympy.Expr:
+    def macs(self) -> Expr:
         """Multiplications whose product a fold adds up."""
         return self._poly(self.analysis.macs)
 
     @property
-    def bytes(self) -> sympy.Expr | None:
+    def bytes(self) -> Expr | None:
         """Compulsory bytes in and out; None where something that moves has no size."""
         moved = self.analysis.bytes
         return None if moved is None else self._poly(moved)
 
     @property
-    def depth(self) -> sympy.Expr | None:
+    def depth(self) -> Expr | None:
         """The longest chain of functions, with every reduce a chain; None where it is not known."""
         return None if self.analysis.span is None else self._depth(self.analysis.span.chain)
 
     @property
-    def depth_tree(self) -> sympy.Expr | None:
+    def depth_tree(self) -> Expr | None:
         """The longest chain of functions, with associative reduces as trees."""
         return None if self.analysis.span is None else self._depth(self.analysis.span.tree)
 
     @property
-    def parallelism(self) -> sympy.Expr | None:
+    def parallelism(self) -> Expr | None:
         """EOPs over depth."""
         return self._ratio(self.analysis.parallelism)
 
     @property
-    def intensity(self) -> sympy.Expr | None:
+    def intensity(self) -> Expr | None:
         """FLOPs over bytes."""
         return self._ratio(self.analysis.intensity)
 
     @property
-    def histogram(self) -> dict[tuple[str, str], sympy.Expr]:
+    def histogram(self) -> dict[tuple[str, str], Expr]:
         """Counts by function and space."""
         return self._all(self.analysis.histogram)
 
     @property
-    def index(self) -> dict[tuple[str, str], sympy.Expr]:
+    def index(self) -> dict[tuple[str, str], Expr]:
         """Functions that compute coordinates, by function and space; not EOPs."""
         return self._all(self.analysis.index)
 
     @property
-    def atoms(self) -> dict[str, sympy.Expr]:
+    def atoms(self) -> dict[str, Expr]:
         """Counts of the five atoms."""
         return self._all(self.analysis.atoms)
 
@@ -167,11 +168,11 @@ class Result:
         found = self._at(self.analysis.eops)
         return self.analysis.eops if found is None else found
 
-    def _poly(self, form: Poly) -> sympy.Expr:
+    def _poly(self, form: Poly) -> Expr:
         found = self._at(form)
         return to_sympy(found if isinstance(found, Poly | int) else form)
 
-    def _depth(self, depth: Depth) -> sympy.Expr:
+    def _depth(self, depth: Depth) -> Expr:
         from tolcost.algebra.sympy_depth import largest_to_sympy
 
         found = self._at(depth)
@@ -180,7 +181,7 @@ class Result:
         shown = found if isinstance(found, Depth) else depth
         return largest_to_sympy(shown.candidates, shown.logs)
 
-    def _ratio(self, ratio: Ratio | None) -> sympy.Expr | None:
+    def _ratio(self, ratio: Ratio | None) -> Expr | None:
         if ratio is None:
             return None
         below = ratio.denominator
@@ -188,5 +189,5 @@ class Result:
             self._depth(below) if isinstance(below, Depth) else self._poly(below)
         )
 
-    def _all(self, counts: Mapping[_K, Poly]) -> dict[_K, sympy.Expr]:
+    def _all(self, counts: Mapping[_K, Poly]) -> dict[_K, Expr]:
         return {key: self._poly(form) for key, form in counts.items()}

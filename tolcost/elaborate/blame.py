@@ -1,0 +1,56 @@
+"""Saying where shapes came from: labels for the operands of whatever does not fit together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from tolcost.diagnostics import Diagnostic, Label, Rejected, Span
+from tolcost.elaborate.context import Env, Impossible, Lazy
+from tolcost.elaborate.shapes import first, shape_of, shape_text
+from tolcost.elaborate.values import Missing, Value, is_function
+from tolcost.syntax import tree
+
+SHAPE_CODES = frozenset(
+    {"T0301", "T0302", "T0303", "T0307", "T0308", "T0312", "T0315", "T0316", "T0319", "T0327", "T0329"}
+)
+
+Operands = Iterable[tuple[tree.Expr, Value]]
+
+
+@contextmanager
+def blaming(env: Env, span: Span, operands: Operands) -> Iterator[None]:
+    """If shapes do not fit at ``span``, say what shape each operand has and where that was declared."""
+    try:
+        yield
+    except Rejected as rejected:
+        head, *rest = rejected.diagnostics
+        if head.code not in SHAPE_CODES or head.labels or head.span != span:
+            raise
+        labels = tuple(label for expr, value in operands for label in _labels(env, expr, value))
+        told = Diagnostic(head.code, head.message, head.span, labels, head.hint, head.severity)
+        raise (Impossible if isinstance(rejected, Impossible) else Rejected)(told, *rest) from None
+
+
+def _labels(env: Env, expr: tree.Expr, value: Value) -> Iterator[Label]:
+    value = first(value)
+    if is_function(value) or isinstance(value, Missing):
+        return
+    shape = shape_of(env, value, expr.span)
+    if not shape and not isinstance(expr, tree.Name):
+        return
+    told = f"has shape {shape_text(shape)}" if shape else "is a number"
+    declared = _declared(env, expr.name) if isinstance(expr, tree.Name) else None
+    if isinstance(expr, tree.Name) and declared is not None:
+        yield Label(declared, f"`{expr.name}` {told}")
+    else:
+        yield Label(expr.span, f"this {told}")
+
+
+def _declared(env: Env, name: str) -> Span | None:
+    """Where a name is defined in the text, if it is."""
+    for found in env.lookups(name):
+        if isinstance(found, Lazy) and found.expr is not None:
+            return found.expr.span
+        break
+    return env.context.declared.get(name)
