@@ -24,11 +24,11 @@ def codes(caught: pytest.ExceptionInfo[Rejected]) -> list[str]:
 @pytest.mark.parametrize(
     "inputs, code",
     [
-        ({"a": np.ones((2, 3))}, "T0320"),
-        ({"a": np.ones((2, 3)), "b": np.ones(3)}, "T0321"),
-        ({"a": np.ones((2, 3)), "b": (np.ones((3, 2)), np.ones((3, 2)))}, "T0321"),
-        ({"a": np.ones((2, 3)), "b": np.full((3, 2), "x")}, "T0321"),
-        ({"a": np.ones((2, 3)), "b": np.ones((4, 2))}, "T0322"),
+        ({"a": np.ones((2, 3))}, "T0340"),
+        ({"a": np.ones((2, 3)), "b": np.ones(3)}, "T0341"),
+        ({"a": np.ones((2, 3)), "b": (np.ones((3, 2)), np.ones((3, 2)))}, "T0341"),
+        ({"a": np.ones((2, 3)), "b": np.full((3, 2), "x")}, "T0341"),
+        ({"a": np.ones((2, 3)), "b": np.ones((4, 2))}, "T0342"),
     ],
 )
 def test_inputs_that_do_not_fit(run, inputs, code):
@@ -43,7 +43,7 @@ def test_lengths_given_by_name(run):
     i = coordinate("i", n)
     made = Program("test", (), (), program(build([i], [n], num(i))).outputs, (), tuple(n.free))
     assert run(made, {}, {"n": 3}).outputs["y"].tolist() == [1.0, 2.0, 3.0]
-    for dims, code in (({}, "T0325"), ({"n": 0}, "T0323")):
+    for dims, code in (({}, "T0345"), ({"n": 0}, "T0343")):
         with pytest.raises(Rejected) as caught:
             run(made, {}, dims)
         assert codes(caught) == [code]
@@ -57,7 +57,7 @@ def test_declared_expressions_are_checked(run):
     assert run(made, {"x": np.ones(2), "y": np.ones(4)}).outputs["y1"].shape == (4,)
     with pytest.raises(Rejected) as caught:
         run(made, {"x": np.ones(2), "y": np.ones(5)})
-    assert codes(caught) == ["T0322"]
+    assert codes(caught) == ["T0342"]
 
 
 @BOTH
@@ -68,7 +68,7 @@ def test_broken_conditions_are_told(run):
     assert run(made, {"x": np.ones(3)}).outputs["y"].shape == (3,)
     with pytest.raises(Rejected) as caught:
         run(made, {"x": np.ones(2)})
-    assert codes(caught) == ["T0324"]
+    assert codes(caught) == ["T0344"]
     assert "n is at least 3" in caught.value.diagnostics[0].message
 
 

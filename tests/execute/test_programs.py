@@ -146,14 +146,14 @@ def test_gather():
 def test_out_of_range_is_an_error(run, bad):
     with pytest.raises(Rejected) as caught:
         run(p.gather(), {"x": reals(4, 3), "at": np.array([2, bad])})
-    assert [d.code for d in caught.value.diagnostics] == ["T0330"]
+    assert [d.code for d in caught.value.diagnostics] == ["T0346"]
 
 
 @pytest.mark.parametrize("run", [run_reference, run_vectorised])
 def test_put_out_of_range_is_an_error(run):
     with pytest.raises(Rejected) as caught:
         run(p.scatter(), {"x": whole(4), "at": np.array([1, 5]), "u": whole(2)})
-    assert {d.code for d in caught.value.diagnostics} == {"T0330"}
+    assert {d.code for d in caught.value.diagnostics} == {"T0346"}
 
 
 def test_a_fault_that_is_not_taken_is_no_error():

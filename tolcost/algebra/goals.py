@@ -11,9 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tolcost.algebra.clips import quick_relu
-from tolcost.algebra.intervals import generator_range, numerator_range
+from tolcost.algebra.intervals import numerator_range
 from tolcost.algebra.poly import (
-    UNIT,
     Monomial,
     Poly,
     atom,
@@ -24,11 +23,11 @@ from tolcost.algebra.poly import (
     powers_of,
     scale,
 )
+from tolcost.algebra.signs import at_least_zero, direction, obvious
 from tolcost.algebra.substitute import replace_generator, substitute
-from tolcost.algebra.symbols import Floor, Generator, Relu, Sum, Symbol
+from tolcost.algebra.symbols import Floor, Relu, Symbol
 
 Known = tuple[Poly, ...]
-_MAX_SHIFTED = 400
 
 
 @dataclass(slots=True)
@@ -55,56 +54,7 @@ def above(goal: Poly, known: Known, fuel: Fuel, uses: int = 2) -> bool:
         or _by_ends(goal, known, fuel, uses)
         or _by_floors(goal, known, fuel, uses)
         or _by_cases(goal, known, fuel, uses)
-        or _by_least_value(goal, known, fuel, uses)
     )
-
-
-def obvious(goal: Poly) -> bool | None:
-    """Settle by numbers and signs; ``None`` where they do not settle it."""
-    if not goal.terms:
-        return True
-    low, high = numerator_range(goal)
-    if low is not None and low > -goal.den:
-        return True
-    if high is not None and high <= -goal.den:
-        return False
-    shifted = _counted_from_lower_bounds(goal)
-    if shifted is not None and all(coef > 0 or not mono for mono, coef in shifted.terms.items()):
-        return shifted.terms.get(UNIT, 0) > -shifted.den or None
-    return None
-
-
-def _counted_from_lower_bounds(goal: Poly) -> Poly | None:
-    """Replace every generator by its least value and a new one that is at least 0."""
-    if len(goal.terms) == 1:
-        return None
-    shifts: dict[Generator, int] = {}
-    for mono in goal.terms:
-        for generator in mono:
-            least = generator_range(generator)[0]
-            if least is None:
-                return None
-            if least:
-                shifts[generator] = least
-    if sum(1 << sum(g in shifts for g in mono) for mono in goal.terms) > _MAX_SHIFTED:
-        return None
-    terms = dict(goal.terms)
-    for generator, least in shifts.items():
-        terms = _shifted(terms, generator, least)
-    return poly(terms, goal.den)
-
-
-def _shifted(terms: dict[Monomial, int], generator: Generator, least: int) -> dict[Monomial, int]:
-    result: dict[Monomial, int] = {}
-    for mono, coef in terms.items():
-        times = mono.count(generator)
-        rest = tuple(g for g in mono if g is not generator) if times else mono
-        binomial = coef
-        for k in range(times + 1):  # (g + least)**times, highest power of g first
-            part = monomial_product(rest, (generator,) * (times - k)) if k < times else rest
-            result[part] = result.get(part, 0) + binomial
-            binomial = binomial * (times - k) // (k + 1) * least
-    return {mono: coef for mono, coef in result.items() if coef}
 
 
 def _by_known(goal: Poly, known: Known, fuel: Fuel, uses: int) -> bool:
@@ -145,18 +95,13 @@ def _quotient(mono: Monomial, part: Monomial) -> Monomial | None:
         if generator not in left:
             return None
         left.remove(generator)
-    return tuple(left) if all(map(_at_least_zero, left)) else None
-
-
-def _at_least_zero(generator: Generator) -> bool:
-    low = generator_range(generator)[0]
-    return low is not None and low >= 0
+    return tuple(left) if all(map(at_least_zero, left)) else None
 
 
 def _by_ends(goal: Poly, known: Known, fuel: Fuel, uses: int) -> bool:
     """Replace a coordinate by an end of its range, or by both."""
     for symbol in _innermost_first(goal):
-        way = _direction(goal, symbol)
+        way = direction(goal, symbol)
         if way is not None:
             ends = [symbol.lo if way > 0 else symbol.hi]
         elif all(symbol not in g.free or g is symbol for mono in goal.terms for g in mono) and set(
@@ -193,41 +138,6 @@ def _innermost_first(goal: Poly) -> list[Symbol]:
     )
     inner = [s for s in symbols if s not in bounding and not (s.lo is None and s.hi is None)]
     return sorted(inner, key=lambda s: (not _is_symbolic(s.hi) and not _is_symbolic(s.lo), s.key))
-
-
-def _direction(p: Poly, symbol: Symbol) -> int | None:
-    """Give 1 if p never falls as the symbol grows, -1 if it never rises, ``None`` if unknown."""
-    ways = set[int]()
-    for mono, coef in p.terms.items():
-        touched = [g for g in mono if symbol in g.free]
-        if not touched:
-            continue
-        way = _monomial_direction(mono, touched, symbol)
-        if way is None:
-            return None
-        ways.add(way if coef > 0 else -way)
-        if len(ways) > 1:
-            return None
-    return ways.pop() if ways else 1
-
-
-def _monomial_direction(mono: Monomial, touched: list[Generator], symbol: Symbol) -> int | None:
-    if len(mono) > 1 and not all(map(_at_least_zero, mono)):
-        return None
-    ways = {_generator_direction(g, symbol) for g in touched}
-    return ways.pop() if len(ways) == 1 else None
-
-
-def _generator_direction(generator: Generator, symbol: Symbol) -> int | None:
-    match generator:
-        case Symbol():
-            return 1
-        case Relu(p=p):
-            return _direction(p, symbol)
-        case Floor(p=p, q=q):
-            return None if symbol in q.free else _direction(p, symbol)
-        case Sum():
-            return None
 
 
 def _by_floors(goal: Poly, known: Known, fuel: Fuel, uses: int) -> bool:
@@ -314,18 +224,13 @@ def _clips_in(p: Poly) -> set[Relu]:
     return found
 
 
-def _by_least_value(goal: Poly, known: Known, fuel: Fuel, uses: int) -> bool:
-    """Look at the least value of a symbol apart: ``z*z >= z`` holds at 0, and from 1 on."""
+def above_beyond_least(goal: Poly, known: Known, fuel: Fuel) -> bool:
+    """Look at the least value of one symbol apart: ``z*z >= z`` holds at 0, and from 1 on."""
     for symbol in sorted(_curved(goal), key=lambda s: s.key):
-        if symbol.lo is None or symbol.lo.constant is None:
-            continue
-        beyond = atom(symbol) - symbol.lo - 1
-        if beyond not in known:
-            try:
-                least = substitute(goal, {symbol: symbol.lo}, quick_relu)
-            except ZeroDivisionError:  # a divisor of the goal vanishes there: nothing to be learnt
-                continue
-            return above(goal, (beyond, *known), fuel, uses) and above(least, known, fuel, uses)
+        if symbol.lo is not None and symbol.lo.constant is not None:
+            least = substitute(goal, {symbol: symbol.lo}, quick_relu)
+            beyond = atom(symbol) - symbol.lo - 1
+            return above(least, known, fuel) and above(goal, (beyond, *known), fuel)
     return False
 
 

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth, eq, negate, polys_of
 from tolcost.algebra.errors import AlgebraBudget
-from tolcost.algebra.goals import Fuel, above
+from tolcost.algebra.goals import Fuel, above, above_beyond_least
 from tolcost.algebra.intervals import range_of
 from tolcost.algebra.poly import Poly, as_poly, atom, scale
 from tolcost.algebra.symbols import Interval, Symbol
@@ -123,7 +123,7 @@ def _nonzero(p: Poly, facts: Facts) -> bool:
 def _nonnegative(p: Poly, facts: Facts) -> bool:
     try:
         goal, known = _solved(p, facts)
-        return above(goal, known, Fuel(_FUEL))
+        return above(goal, known, Fuel(_FUEL)) or above_beyond_least(goal, known, Fuel(_FUEL))
     except AlgebraBudget:  # too large to prove is not proved
         return False
 

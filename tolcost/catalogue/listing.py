@@ -17,7 +17,7 @@ Standing = Literal["defined", "outside", "missing"]
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class Conformance:
     """What ONNX's node tests say of an operator; ``forms`` are EOPs, by the name of a case."""
 
     cases: int
@@ -35,7 +35,7 @@ class Entry:
     signature: str = ""
     about: str = ""
     spec: Spec | None = None
-    tested: Tested | None = None
+    tested: Conformance | None = None
 
 
 def live_operators() -> tuple[str, ...]:
@@ -54,7 +54,7 @@ def entries(library: Library, names: Sequence[str] = (), results: Iterable[Resul
     return tuple(_entry(library, name, tested.get(name)) for name in names or known)
 
 
-def _entry(library: Library, name: str, tested: Tested | None) -> Entry:
+def _entry(library: Library, name: str, tested: Conformance | None) -> Entry:
     versions = library.versions("", name)
     if not versions:
         reason = library.outside("").get(name)
@@ -84,14 +84,14 @@ def opening(spec: Spec) -> str:
     return " ".join(line.lstrip("# ").rstrip() for line in lines[:first])
 
 
-def _tested(results: Iterable[Result]) -> dict[str, Tested]:
+def _tested(results: Iterable[Result]) -> dict[str, Conformance]:
     by_name: dict[str, list[Result]] = {}
     for result in results:
         by_name.setdefault(result.op, []).append(result)
     return {name: _summary(found) for name, found in by_name.items()}
 
 
-def _summary(results: Sequence[Result]) -> Tested:
+def _summary(results: Sequence[Result]) -> Conformance:
     passed = [result for result in results if result.status == "pass"]
     forms = tuple((result.name, result.form) for result in passed if result.form is not None)
-    return Tested(len(results), len(passed), forms)
+    return Conformance(len(results), len(passed), forms)

@@ -48,7 +48,7 @@ def _space_of_casts(name: str, args: tuple[Value, ...]) -> str | None:
     for space in spaces[1:]:
         domain = join_spaces(domain, space)
     return result_space(
-        name, _widened(name, domain, [space_of(first(a)) for a in args if cast_of(a) is None])
+        name, widened(name, domain, [space_of(first(a)) for a in args if cast_of(a) is None])
     )
 
 
@@ -116,10 +116,10 @@ def _domain(name: str, args: tuple[Value, ...]) -> str:
     domain = data[0] if data else (statics[0] if statics else "R")
     for space in data[1:]:
         domain = join_spaces(domain, space)
-    return _widened(name, domain, statics)
+    return widened(name, domain, statics)
 
 
-def _widened(name: str, domain: str, statics: list[str]) -> str:
+def widened(name: str, domain: str, statics: list[str]) -> str:
     """A space widened to hold some numbers, and as the function needs it."""
     for space in statics:
         if _ORDER.index(kind_of(space)) > _ORDER.index(kind_of(domain)):

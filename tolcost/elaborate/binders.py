@@ -128,13 +128,33 @@ def map_form(env: Env, expr: tree.Call) -> Value:
 
 
 def map_value(env: Env, body: Body, shape: tuple[Poly, ...]) -> Value:
-    """The map of a body over a shape."""
+    """The map of a body over a shape.
+
+    A static map over a small known domain is laid out, a data one is not.  Which it is shows only
+    when the body is elaborated; a body that gave data before is taken to do so again, and is
+    elaborated under coordinates first, so that nested maps are not elaborated twice at each level.
+    """
     numbers = known(shape)
-    if numbers is not None and is_static(body.over):
-        laid_out = _entry_by_entry(env, body, numbers)
-        if laid_out is not None:
-            return laid_out
+    if numbers is None or not is_static(body.over):
+        return _under_coordinates(env, body, shape)
+    if id(body.expr) in env.context.gave_data:
+        value = _quickly(env, body, shape)
+        if value is not None:
+            return value
+    laid_out = _entry_by_entry(env, body, numbers)
+    if laid_out is not None:
+        return laid_out
+    env.context.gave_data.add(id(body.expr))
     return _under_coordinates(env, body, shape)
+
+
+def _quickly(env: Env, body: Body, shape: tuple[Poly, ...]) -> Value | None:
+    """The map under coordinates if it is data after all."""
+    try:
+        value = _under_coordinates(env, body, shape)
+    except Rejected:
+        return None
+    return None if is_static(value) else value
 
 
 def _entry_by_entry(env: Env, body: Body, shape: tuple[int, ...]) -> Value | None:

@@ -72,6 +72,7 @@ class Context:
     level: int = 0
     warnings: list[Diagnostic] = field(default_factory=list)
     declared: dict[str, Span] = field(default_factory=dict)
+    gave_data: set[int] = field(default_factory=set)
     steps: int = 0
     depth: int = 0
     names: int = 0

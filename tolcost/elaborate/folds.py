@@ -21,7 +21,7 @@ from tolcost.algebra import (
     to_text,
     total,
 )
-from tolcost.atoms.nodes import Fold, Node, Part, Ref, Type, Var
+from tolcost.atoms.nodes import Block, Fold, Node, Part, Ref, Type, Var
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span
 from tolcost.elaborate.binders import UNROLL_LIMIT, Pattern, fresh, pattern_of
 from tolcost.elaborate.calls import arity, call_values, function_of, is_functional
@@ -31,6 +31,7 @@ from tolcost.elaborate.evaluate import evaluate, form
 from tolcost.elaborate.layout import build, component, grid, in_spaces, inside, materialise
 from tolcost.elaborate.lengths import facts_here, settle, unify
 from tolcost.elaborate.order import mentioned
+from tolcost.elaborate.retype import leans_on, retyped
 from tolcost.elaborate.shapes import cast_of, entry, first, known, recast, shape_of, shape_text, volume
 from tolcost.elaborate.values import Data, Opaque, Pieces, Seq, Spaces, Value, Vec, View, is_static
 from tolcost.spaces import join_spaces
@@ -132,9 +133,9 @@ def fold_value(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> V
         return _entry_by_entry(env, step, start, grid(numbers or ()))
     try:
         if is_static(start) and (is_static(step.over) or not step.looks_at_elements()):
-            static = _static_fold(env, step, start, shape)
-            if static is not None:
-                return static
+            found = _static_fold(env, step, start, shape)
+            if found is not None:
+                return found
         if isinstance(start, Seq):
             return _sequence_fold(env, step, start, shape)
         folded = _fold_under_coordinates(env, step, start, shape, static=False)
@@ -174,10 +175,13 @@ def _entry_by_entry(env: Env, step: Step, start: Value, points: list[tuple[int, 
 
 
 def _static_fold(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
-    """A fold of statics: by numbers, a sum in closed form, or a free Fold; None if it is data."""
+    """A fold of statics: by numbers, a sum in closed form, or a free Fold.
+
+    The data fold if a step turns out to be data; None if that must be elaborated anew.
+    """
     free = _probe(env, step, start, shape)
-    if free is None:
-        return None
+    if free is None or not is_static(free):
+        return free
     numbers = known(shape)
     if numbers is not None and math.prod(numbers) <= UNROLL_LIMIT:
         return _entry_by_entry(env, step, start, grid(numbers))
@@ -268,24 +272,21 @@ def _fold_under_coordinates(
 ) -> Value | None:
     """The Fold of a step; a ``static`` one sees its accumulator as static, and is None if a step is not."""
     begin = materialise(env, start, step.span)
+    listed = isinstance(start, Pieces)
     growth = _Growth(begin.type, tuple(tuple(const(0) for _ in p.shape) for p in begin.type))
     for _ in range(_PASSES):
-        coords = fresh(step.pattern, shape)
-        inner = inside(env, shape)
-        done = _position(coords, shape)
-        var = Var("accumulator", growth.after(done))
-        with env.context.attempt(inner.scope) as trial:
-            result = step.at(inner, _as_value(Ref(var, var.type), isinstance(start, Pieces), static), coords)
-            if static and not is_static(result):
+        body = _Pass(env, step, shape, growth, listed, static)
+        with env.context.attempt(body.inner.scope) as trial:
+            result = body.run()
+            if static and not is_static(result) and leans_on(body.block, body.var):
                 return None
-            node = materialise(inner, result, step.span)
-            settled = _adjust(inner, growth, node, done, step)
-            if settled == growth:
+            settled = body.settle()
+            if settled.by == growth.by and _same_shapes(settled.parts, growth.parts):
                 trial.keep()
-                fold = _finish(env, step, begin, growth, shape, coords, var, inner, node)
-                return (
-                    _as_value(env.scope.bind(fold), isinstance(start, Pieces), True) if static else Data(fold)
-                )
+                fold = body.finish(begin, settled)
+                if static and is_static(result):
+                    return _as_value(env.scope.bind(fold), listed, True)
+                return Data(fold)
         growth = settled
     fail(
         "T0326",
@@ -293,6 +294,51 @@ def _fold_under_coordinates(
         step.span,
         hint="each step may add a fixed amount to a length, nothing else",
     )
+
+
+def _same_shapes(left: Type, right: Type) -> bool:
+    return all(a.shape == b.shape for a, b in zip(left, right, strict=True))
+
+
+class _Pass:
+    """One elaboration of a step under coordinates, with a guess of the accumulator's type."""
+
+    def __init__(
+        self, env: Env, step: Step, shape: tuple[Poly, ...], growth: _Growth, listed: bool, static: bool
+    ) -> None:
+        self.env, self.step, self.shape, self.growth = env, step, shape, growth
+        self.coords = fresh(step.pattern, shape)
+        self.inner = inside(env, shape)
+        self.done = _position(self.coords, shape)
+        self.var = Var("accumulator", growth.after(self.done))
+        self.accumulator = _as_value(Ref(self.var, self.var.type), listed, static)
+        self.block: Block
+
+    def run(self) -> Value:
+        """The step's result; it becomes the body."""
+        result = self.step.at(self.inner, self.accumulator, self.coords)
+        self.block = self.inner.scope.block(materialise(self.inner, result, self.step.span))
+        return result
+
+    def settle(self) -> _Growth:
+        """The accumulator's type as the result suggests it."""
+        return _adjust(self.inner, self.growth, self.block.result, self.done, self.step)
+
+    def finish(self, begin: Node, growth: _Growth) -> Node:
+        """The Fold; spaces that turned out wider are put in without elaborating again."""
+        spaces = tuple(p.space for p in growth.parts)
+        var, body = self.var, self.block
+        while tuple(p.space for p in var.type) != spaces:
+            wider = Var(var.name, tuple(Part(p.shape, s) for p, s in zip(var.type, spaces, strict=True)))
+            body = retyped(body, var, wider)
+            spaces = tuple(join_spaces(s, p.space) for s, p in zip(spaces, body.result.type, strict=True))
+            var = wider
+        body = Block(body.bindings, in_spaces(body.result, spaces))
+        kind = growth.after(volume(self.shape))
+        kind = tuple(Part(p.shape, s) for p, s in zip(kind, spaces, strict=True))
+        start = in_spaces(_spread(begin, growth.parts, self.env, self.step), spaces)
+        symbols = tuple(the_symbol(c) for c in self.coords)
+        return Fold(symbols, self.shape, var, start, body, kind, self.step.span)
 
 
 def _as_value(node: Node, listed: bool, static: bool) -> Value:
@@ -365,25 +411,6 @@ def _grow(env: Env, want: Poly, now: Poly, grows: Poly, step: Step) -> Poly:
     if verdict is not True:
         unify(env, now, want, "each step keeps the accumulator's shape", step.span)
     return grows
-
-
-def _finish(
-    env: Env,
-    step: Step,
-    begin: Node,
-    growth: _Growth,
-    shape: tuple[Poly, ...],
-    coords: tuple[Poly, ...],
-    var: Var,
-    inner: Env,
-    node: Node,
-) -> Node:
-    spaces = tuple(p.space for p in growth.parts)
-    body = inner.scope.block(in_spaces(node, spaces))
-    kind = growth.after(volume(shape))
-    start = in_spaces(_spread(begin, growth.parts, env, step), spaces)
-    symbols = tuple(the_symbol(c) for c in coords)
-    return Fold(symbols, shape, var, start, body, kind, step.span)
 
 
 def _spread(begin: Node, parts: Type, env: Env, step: Step) -> Node:

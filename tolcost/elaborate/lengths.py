@@ -33,6 +33,14 @@ def settle(context: Context, p: Poly) -> Poly:
     return p
 
 
+def proved(condition: Cond, facts: tuple[Cond, ...] = ()) -> bool | None:
+    """What can be proved of a condition; nothing where a divisor in it vanishes on the way."""
+    try:
+        return prove(condition, facts)
+    except ZeroDivisionError:
+        return None
+
+
 def decide(env: Env, condition: Cond) -> Cond:
     """TRUE or FALSE where that can be proved here, else the condition itself."""
     if condition is TRUE or condition is FALSE:
@@ -42,7 +50,7 @@ def decide(env: Env, condition: Cond) -> Cond:
     if env.context.notes.equal:
         condition = substitute_cond(condition, env.context.notes.equal)
     facts = facts_here(env)
-    verdict = prove(condition, facts)
+    verdict = proved(condition, facts)
     if verdict is None:
         return condition
     return TRUE if verdict else FALSE
@@ -61,7 +69,7 @@ def unify(env: Env, left: Poly, right: Poly, what: str, span: Span) -> Poly:
     left, right = settle(context, left), settle(context, right)
     if left == right:
         return left
-    verdict = prove(eq(left - right), facts_here(env))
+    verdict = proved(eq(left - right), facts_here(env))
     if verdict is True:
         return left
     if verdict is False:
@@ -105,7 +113,7 @@ def require(env: Env, condition: Cond, reason: str, span: Span, message: str) ->
     # Under a guard on coordinates the worst case may lie where the guard does not hold.
     guarded = any(s.kind == "coord" for fact in env.scope.facts for s in symbols_of_cond(fact))
     worst = None if guarded else worst_case(verdict)
-    if worst is FALSE or (worst is not None and prove(worst, facts_here(env)) is False):
+    if worst is FALSE or (worst is not None and proved(worst, facts_here(env)) is False):
         fail("T0302", message, span, definite=True)
     env.context.record(verdict if worst is None else worst, reason, span)
 
@@ -128,11 +136,11 @@ def _at_worst(condition: Cond) -> Cond | None:
             return ge(p)
         symbol = coordinates[0]
         slope = substitute(p, {symbol: atom(symbol) + 1}) - p
-        if symbol.lo is None or symbol.hi is None or prove(ge(symbol.hi - symbol.lo)) is not True:
+        if symbol.lo is None or symbol.hi is None or proved(ge(symbol.hi - symbol.lo)) is not True:
             return None
-        if prove(ge(slope)) is True and symbol.lo is not None:
+        if proved(ge(slope)) is True and symbol.lo is not None:
             p = substitute(p, {symbol: symbol.lo})
-        elif prove(ge(-slope)) is True and symbol.hi is not None:
+        elif proved(ge(-slope)) is True and symbol.hi is not None:
             p = substitute(p, {symbol: symbol.hi})
         else:
             return None

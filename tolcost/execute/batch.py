@@ -122,7 +122,7 @@ def _padded_alike(a: Piece, b: Piece, depth: int) -> tuple[Piece, Piece]:
     if left == right:
         return a, b
     if depth == 0 or len(left) != len(right):
-        raise Rejected(Diagnostic("T0332", "two values that have to agree in shape do not"))
+        raise Rejected(Diagnostic("T0347", "two values that have to agree in shape do not"))
     own = tuple(map(max, left, right))
     return pad(a, own, depth), pad(b, own, depth)
 
@@ -185,7 +185,7 @@ def _fitted(array: Array, most: list[int], axis: int, depth: int) -> Array:
     shape = tuple(size if k == axis else most[k] for k, size in enumerate(array.shape))
     if shape[depth:] != array.shape[depth:]:
         if depth == 0:
-            raise Rejected(Diagnostic("T0332", "the members of a ToL have different shapes"))
+            raise Rejected(Diagnostic("T0347", "the members of a ToL have different shapes"))
         missing = (new - old for new, old in zip(shape[depth:], array.shape[depth:], strict=True))
         array = np.pad(array, [*[(0, 0)] * depth, *((0, width) for width in missing)])
     return spread(array, shape)

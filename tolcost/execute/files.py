@@ -78,7 +78,7 @@ def nested_array(values: Nested, name: str) -> Array:
     try:
         found = np.array(_plain(values))
     except ValueError:
-        raise Rejected(Diagnostic("T0321", f"the rows of {quoted(name)} differ in length")) from None
+        raise Rejected(Diagnostic("T0341", f"the rows of {quoted(name)} differ in length")) from None
     except OverflowError:
         raise Rejected(
             Diagnostic("T0522", f"a number of {quoted(name)} is too large to execute with")
@@ -113,7 +113,7 @@ def lengths_by_name(program: Program, given: Arrays, dims: Mapping[str, int]) ->
     found, impossible = solve(equations, values)
     if impossible:
         texts = (cond_text(Eq(substitute(equation, dict(values)))) for equation in impossible)
-        raise Rejected(*(Diagnostic("T0322", f"no length makes {text}") for text in texts))
+        raise Rejected(*(Diagnostic("T0342", f"no length makes {text}") for text in texts))
     return {symbol.name: value for symbol, value in found.items()}
 
 
@@ -152,7 +152,7 @@ def _random(part: Part, known: Mapping[Symbol, int], rng: np.random.Generator, n
                 rng.uniform(-1, 1, shape) + 1j * rng.uniform(-1, 1, shape), dtype_of(part.space)
             )
         case "S":
-            raise Rejected(Diagnostic("T0320", f"no value was given for the texts {quoted(needed.name)}"))
+            raise Rejected(Diagnostic("T0340", f"no value was given for the texts {quoted(needed.name)}"))
 
 
 def _end(bound: float | None, otherwise: int) -> float:

@@ -32,7 +32,7 @@ def arrays_of(program: Program, given: Given) -> dict[str, tuple[Array, ...]]:
     found: dict[str, tuple[Array, ...]] = {}
     for needed in program.inputs:
         if needed.name not in given:
-            problems.append(Diagnostic("T0320", f"no value was given for the input {needed.name!r}"))
+            problems.append(Diagnostic("T0340", f"no value was given for the input {needed.name!r}"))
             continue
         value = given[needed.name]
         parts = value if isinstance(value, tuple) else (value,)
@@ -59,13 +59,13 @@ def _check_ranks(program: Program) -> None:
 def _mismatch(needed: Input, arrays: tuple[Array, ...]) -> Diagnostic | None:
     if len(arrays) != len(needed.type):
         text = f"the input {needed.name!r} has {len(needed.type)} components, but {len(arrays)} were given"
-        return Diagnostic("T0321", text)
+        return Diagnostic("T0341", text)
     for array, part in zip(arrays, needed.type, strict=True):
         if array.ndim != len(part.shape):
             text = f"the input {needed.name!r} has rank {len(part.shape)}, but the value has {array.ndim}"
-            return Diagnostic("T0321", text)
+            return Diagnostic("T0341", text)
         if (array.dtype.kind in "OUST") != (dtype_of(part.space) == np.object_):
-            return Diagnostic("T0321", f"the input {needed.name!r} needs values of {part.space}")
+            return Diagnostic("T0341", f"the input {needed.name!r} needs values of {part.space}")
     return None
 
 
@@ -115,7 +115,7 @@ def _bind(
     known = bindings.setdefault(symbol, actual)
     if known != actual:
         text = f"{symbol.name} is {known} elsewhere, but {actual} in the input {name!r}"
-        problems.append(Diagnostic("T0322", text))
+        problems.append(Diagnostic("T0342", text))
 
 
 def _only_symbol(declared: Poly) -> Symbol | None:
@@ -139,7 +139,7 @@ def _bind_dims(
         known = bindings.setdefault(symbol, dims[symbol.name])
         if known != dims[symbol.name]:
             text = f"{symbol.name} was given as {dims[symbol.name]}, but the inputs say {known}"
-            problems.append(Diagnostic("T0322", text))
+            problems.append(Diagnostic("T0342", text))
 
 
 def _disagreements(
@@ -150,7 +150,7 @@ def _disagreements(
             expected = evaluate(declared, bindings)
             if expected != actual and _only_symbol(declared) is None:
                 text = f"the input {name!r} has length {actual} where {declared} = {expected} is declared"
-                yield Diagnostic("T0322", text)
+                yield Diagnostic("T0342", text)
 
 
 def _out_of_bounds(bindings: Mapping[Symbol, int]) -> Iterable[Diagnostic]:
@@ -158,7 +158,7 @@ def _out_of_bounds(bindings: Mapping[Symbol, int]) -> Iterable[Diagnostic]:
         low, high = _bound(symbol.lo, bindings), _bound(symbol.hi, bindings)
         if (low is not None and value < low) or (high is not None and value > high):
             between = f"{'-' if low is None else low}..{'-' if high is None else high}"
-            yield Diagnostic("T0323", f"{symbol.name} = {value} is outside its range {between}")
+            yield Diagnostic("T0343", f"{symbol.name} = {value} is outside its range {between}")
 
 
 def _bound(bound: Poly | None, bindings: Mapping[Symbol, int]) -> int | None:
@@ -168,7 +168,7 @@ def _bound(bound: Poly | None, bindings: Mapping[Symbol, int]) -> int | None:
 def check_conditions(conditions: Iterable[Condition], bindings: Mapping[Symbol, int]) -> None:
     """Stop if a condition that can be decided does not hold."""
     broken = tuple(
-        Diagnostic("T0324", f"this run breaks a condition of the program: {condition.reason}", condition.span)
+        Diagnostic("T0344", f"this run breaks a condition of the program: {condition.reason}", condition.span)
         for condition in conditions
         if symbols_of_cond(condition.condition) <= bindings.keys() and not _holds(condition, bindings)
     )
@@ -202,5 +202,5 @@ def value_of(poly: Poly, bindings: Mapping[Symbol, int]) -> int:
     except (KeyError, UnboundSymbol) as missing:
         symbol = missing.args[0]
         name = symbol.name if isinstance(symbol, Symbol) else str(symbol)
-        problem = Diagnostic("T0325", f"the length {name} is not known", hint=f"give --dim {name}=N")
+        problem = Diagnostic("T0345", f"the length {name} is not known", hint=f"give --dim {name}=N")
         raise Rejected(problem) from None

@@ -71,7 +71,7 @@ def stacked(members: Sequence[Piece], extents: tuple[int, ...]) -> Piece:
     shape = (*extents, *members[0].data.shape)
     check_size(shape)
     if any(piece.data.shape != members[0].data.shape for piece in members):
-        raise Rejected(Diagnostic("T0332", "the members of a ToL have different shapes"))
+        raise Rejected(Diagnostic("T0347", "the members of a ToL have different shapes"))
     data = np.stack([piece.data for piece in members]).reshape(shape)
     if all(piece.fault is None for piece in members):
         return Piece(data)

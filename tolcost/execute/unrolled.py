@@ -56,7 +56,7 @@ def _fetch(operand: Operand, results: Sequence[Parts], given: Mapping[str, Parts
             return results[place]
         case Given(name=name):
             if name not in given:
-                raise Rejected(Diagnostic("T0320", f"no value was given for the input {name!r}"))
+                raise Rejected(Diagnostic("T0340", f"no value was given for the input {name!r}"))
             return given[name]
         case Cast(value=value, spaces=spaces):
             parts = _fetch(value, results, given)
@@ -101,7 +101,7 @@ def _applied(atom: Atom, args: list[Parts], place: int) -> Parts:
 def _element(part: Array, at: list[int]) -> Array:
     shape = part.shape or (1,) * len(at)
     if not all(1 <= k <= size for k, size in zip(at, shape, strict=True)):
-        raise Rejected(Diagnostic("T0330", "a member is read out of range"))
+        raise Rejected(Diagnostic("T0346", "a member is read out of range"))
     return np.asarray(part.reshape(shape)[tuple(k - 1 for k in at)])
 
 

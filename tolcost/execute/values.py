@@ -55,7 +55,7 @@ class Faults:
     def diagnostic(self, number: int) -> Diagnostic:
         """Say what went wrong at a place."""
         span, what = self._places[number - 1]
-        return Diagnostic("T0330", what, span)
+        return Diagnostic("T0346", what, span)
 
     def check(self, pieces: Iterable[Piece]) -> None:
         """Stop if any element is a fault."""

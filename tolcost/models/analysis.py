@@ -93,7 +93,7 @@ def analyze_graph(model: Model, library: Library, cache: Cache, dims: Mapping[st
 def _input(walk: Walk, declared: Declared, dims: Mapping[str, int]) -> Known:
     if declared.shape is None:
         message = f"the model does not say the rank of its input {quoted(declared.name)}"
-        raise Rejected(Diagnostic("T0607", message, hint="say its shape: --shape NAME=..."))
+        raise Rejected(Diagnostic("T0677", message, hint="say its shape: --shape NAME=..."))
     shape = tuple(_dimension(walk, declared.name, n, d, dims) for n, d in enumerate(declared.shape))
     tensor = Tensor(shape, declared.space)
     return Inputs((tensor,)) if declared.sequence else tensor
@@ -125,10 +125,10 @@ def _node(walk: Walk, node: Node) -> NodeCost:
     spec = walk.library.find(node.domain, node.op, walk.model.opsets.get(node.domain))
     if spec is None:
         reason = walk.library.outside(node.domain).get(node.op, "it has no definition")
-        return NodeCost(node, None, Diagnostic("T0608", f"{node.op} is not costed: {reason}"))
+        return NodeCost(node, None, Diagnostic("T0678", f"{node.op} is not costed: {reason}"))
     missing = [name for name in _needed(node) if name not in walk.values]
     if missing:
-        return NodeCost(node, None, Diagnostic("T0609", f"nothing is known of its input {quoted(missing[0])}"))
+        return NodeCost(node, None, Diagnostic("T0679", f"nothing is known of its input {quoted(missing[0])}"))
     return _apply(walk, node, spec)
 
 

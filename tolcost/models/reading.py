@@ -86,13 +86,13 @@ def load_model(path: Path) -> Model:
     try:
         raw = path.read_bytes()
     except OSError as error:
-        _refuse("T0601", f"cannot read {quoted(str(path))}: {error.strerror}")
+        _refuse("T0671", f"cannot read {quoted(str(path))}: {error.strerror}")
     return model_of(_parsed(raw, path), path.stem)
 
 
 def _parsed(raw: bytes, path: Path) -> ModelProto:
     if not raw:
-        _refuse("T0602", f"{quoted(path.name)} is empty")
+        _refuse("T0672", f"{quoted(path.name)} is empty")
     try:
         return onnx.load_model_from_string(raw)
     except (DecodeError, ValueError, UnicodeDecodeError):
@@ -102,7 +102,7 @@ def _parsed(raw: bytes, path: Path) -> ModelProto:
             hint = "this is a pointer of Git LFS, not the model: fetch it with `git lfs pull`"
         elif head.startswith((b"<!doctype", b"<html")):
             hint = "this is a web page: the download did not give the model"
-        _refuse("T0603", f"{quoted(path.name)} is not an ONNX model", hint)
+        _refuse("T0673", f"{quoted(path.name)} is not an ONNX model", hint)
 
 
 def _refuse(code: str, message: str, hint: str | None = None) -> NoReturn:
@@ -112,7 +112,7 @@ def _refuse(code: str, message: str, hint: str | None = None) -> NoReturn:
 def model_of(proto: ModelProto, name: str) -> Model:
     """A model as our own types."""
     if not proto.graph.node and not proto.graph.output:
-        _refuse("T0602", f"{quoted(name)} has no graph", "an empty answer is never a cost of 0")
+        _refuse("T0672", f"{quoted(name)} has no graph", "an empty answer is never a cost of 0")
     if len(proto.graph.node) > MOST_NODES:
         _refuse("T0506", f"{quoted(name)} has more than {MOST_NODES:,} nodes")
     return Model(
@@ -143,14 +143,14 @@ def graph_of(proto: GraphProto) -> Graph:
 def _weight(tensor: TensorProto) -> Weight:
     shape = tuple(tensor.dims)
     if any(d < 0 for d in shape):
-        _refuse("T0604", f"the initializer {quoted(tensor.name)} has a negative length")
+        _refuse("T0674", f"the initializer {quoted(tensor.name)} has a negative length")
     external = tensor.data_location == TensorProto.EXTERNAL
     value = None
     if math.prod(shape) <= SMALL and not external:
         try:
             value = constant(array_of(tensor))
         except (ValueError, TypeError) as error:
-            _refuse("T0604", f"the initializer {quoted(tensor.name)} does not hold what it says: {error}")
+            _refuse("T0674", f"the initializer {quoted(tensor.name)} does not hold what it says: {error}")
     return Weight(tensor.name, space_of_code(tensor.data_type), shape, value)
 
 
@@ -191,11 +191,11 @@ def _ordered(proto: GraphProto) -> tuple[Node, ...]:
     for node in proto.node:
         for name in node.output:
             if name and (name in made or name in {i.name for i in proto.input}):
-                _refuse("T0605", f"two nodes give {quoted(name)}")
+                _refuse("T0675", f"two nodes give {quoted(name)}")
             made.add(name)
     for node in proto.node:
         late = [name for name in node.input if name and name in made and name not in known]
         if late:
-            _refuse("T0606", f"{node.op_type} {quoted(node.name)} uses {quoted(late[0])} before it is computed")
+            _refuse("T0676", f"{node.op_type} {quoted(node.name)} uses {quoted(late[0])} before it is computed")
         known.update(node.output)
     return tuple(node_of(node) for node in proto.node)
