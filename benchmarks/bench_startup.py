@@ -3,15 +3,18 @@
     python benchmarks/bench_startup.py [RUNS]
 
 Commands are run in turns, so that whatever else the machine does falls on all of them, and the
-fastest run of each counts.
+fastest run of each counts.  Bytecode is kept, as it is for anyone who installs tolcost; here in a
+folder of its own.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).parents[1]
 MATMUL = "specs/paper/section5/matmul.printed.tol"
@@ -27,17 +30,20 @@ RATIOS = (
 )
 
 
-def seconds(arguments: list[str]) -> float:
+def seconds(arguments: list[str], env: dict[str, str]) -> float:
     start = time.perf_counter()
-    subprocess.run([sys.executable, *arguments], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([sys.executable, *arguments], cwd=ROOT, env=env, check=True, stdout=subprocess.DEVNULL)
     return time.perf_counter() - start
 
 
 def measure(runs: int) -> dict[str, float]:
     best = dict.fromkeys(COMMANDS, float("inf"))
-    for _ in range(runs + 1):  # the first turn fills the caches of the disk and of bytecode
-        for name, arguments in COMMANDS.items():
-            best[name] = min(best[name], seconds(arguments))
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    with TemporaryDirectory() as folder:
+        env = {**kept, "PYTHONPYCACHEPREFIX": folder}
+        for _ in range(runs + 1):  # the first turn compiles
+            for name, arguments in COMMANDS.items():
+                best[name] = min(best[name], seconds(arguments, env))
     return best
 
 

@@ -56,6 +56,8 @@ _FLOATS = (
     Space("float8_e5m2", "R", 8, -57344.0, 57344.0),
     Space("float8_e5m2fnuz", "R", 8, -57344.0, 57344.0),
     Space("float8_e8m0fnu", "R", 8, 2.0**-127, 2.0**127),
+    Space("float6_e2m3fn", "R", 6, -7.5, 7.5),
+    Space("float6_e3m2fn", "R", 6, -28.0, 28.0),
     Space("float4_e2m1fn", "R", 4, -6.0, 6.0),
 )
 

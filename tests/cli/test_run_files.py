@@ -58,7 +58,7 @@ def test_what_is_no_array(
         case "folder":
             file.mkdir()
     assert run(["run", str(PROGRAMS / "matmul.tol"), "--input", "a=a.npy", "--input", "b=[[1]]"]) == 2
-    assert "error[T0342]: cannot read an array from `a.npy`" in capsys.readouterr().err
+    assert "error[T0348]: cannot read an array from `a.npy`" in capsys.readouterr().err
     assert not (tmp_path / "touched").exists()
 
 

@@ -18,6 +18,9 @@ from tolcost.cost import count, derive
 from tolcost.execute import run_reference
 
 ROOT = Path(__file__).parents[2]
+PRODUCT = """tol a: R [2, 2]
+tol b: R [2, 2]
+result := map(tol[2, 2], reduce(a[i], (s, e) => s + e * b[u, j], 0, [u]), [i, j])"""
 MATMUL = (ROOT / "specs" / "examples" / "matmul.tol").read_text(encoding="utf-8")
 
 
@@ -75,14 +78,14 @@ def test_example_3_the_atoms() -> None:
 
 
 def test_example_4_a_product_of_two_by_two_matrices_as_atoms() -> None:
-    written = unroll(program(MATMUL), {"n": 2, "m": 2, "k": 2})
+    written = unroll(program(PRODUCT), {})
     tally = Counter(atom.operation for atom in written.atoms)
     assert set(tally) <= {"lambda", "norm", "member", "join", "embed"}
     functions = Counter(atom.function for atom in written.atoms if atom.operation == "lambda")
     assert functions == {"mul": 8, "add": 8}  # the paper: 4 additions, for it starts from the first product
-    assert (tally["join"], tally["embed"]) == (3, 2)  # as many as in the paper
+    assert (tally["member"], tally["join"], tally["embed"]) == (16, 3, 2)  # as many as in the paper
     given = {"a": np.array([[1.0, 2], [3, 4]]), "b": np.array([[5.0, 6], [7, 8]])}
-    assert run_reference(program(MATMUL), given).outputs["result"].tolist() == [[19, 22], [43, 50]]
+    assert run_reference(program(PRODUCT), given).outputs["result"].tolist() == [[19, 22], [43, 50]]
 
 
 # ---- section 4: operators ----------------------------------------------------------------

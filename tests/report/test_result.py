@@ -41,7 +41,7 @@ def test_numbers_are_exact_integers() -> None:
 
 
 @pytest.mark.parametrize(
-    "dims, code", [({"n": 1}, "T0325"), ({"n": 0, "k": 1, "m": 1}, "T0323"), ({"q": 1}, "T0412")]
+    "dims, code", [({"n": 1}, "T0345"), ({"n": 0, "k": 1, "m": 1}, "T0343"), ({"q": 1}, "T0412")]
 )
 def test_lengths_are_checked(dims: dict[str, int], code: str) -> None:
     with pytest.raises(tolcost.Rejected) as caught:

@@ -143,7 +143,7 @@ OLD = [
      [np.pad(X, [(0, 0), (1, 0), (2, 3)], "edge")]),
     ("Pad", 1, [X], {"paddings": [0, 1, 2, 0, 0, 3]}, [np.pad(X, [(0, 0), (1, 0), (2, 3)])]),
     ("Shape", 7, [X], {}, 1),
-    ("GatherND", 11, [X, whole(0, 1).reshape(1, 2)], {}, [X[0, 1][None]]),
+    ("GatherND", 11, [X, whole(1, -2).reshape(2, 1)], {}, [X[[1, 0]]]),
     ("DepthToSpace", 7, [X.reshape(1, 4, 2, 3)], {"blocksize": 2}, 1),
     ("Scatter", 9, [X[0], whole(0, 2).reshape(1, 2), -X[0, :1, :2]], {"axis": 1},
      [np.array([[0, 1, -1, 3], *X[0, 1:]], np.float32)]),
@@ -293,7 +293,10 @@ def test_no_boxes_are_asked_for() -> None:
 @pytest.mark.parametrize(
     "expression, shape",
     [
-        ("Reshape(x, Concat(Slice(Shape(x), [1], [9]), Unsqueeze(Gather(Shape(x), 0), [0]), axis: 0))", "m, n"),
+        (
+            "Reshape(x, Concat(Slice(Shape(x), [1], [9]), Unsqueeze(Gather(Shape(x), 0), [0]), axis: 0))",
+            "m, n",
+        ),
         ("Range(0, n, 2)", "floor((n + 1)/2)"),
         ("Expand(x, Where([true, false], [n, 1], [3, m]))", "n, m"),
         ("Tile(x, [2, n])", "2*n, m*n"),

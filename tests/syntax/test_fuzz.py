@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tolcost.diagnostics import Rejected, Source, render_all
+from tolcost.diagnostics import Diagnostic, Rejected, Source, render
 from tolcost.syntax import format_program, parse, resolve
 
-WORDS = (
-    "x f tol attr static space list operator use and or xor not map reduce part' R R* Z+ 1 2.5 3. 1e3 \"t\" 't' \" ' "
-    "( ) [ ] { } | || , ; : := = == => < <= != + - * / // # % ^ . .. ... ? \n \n   $ é ≤ \r\n \t \u200b \\"
-).split(" ")
+WORDS = """
+x f tol attr static space list operator use and or xor not map reduce part' R R* Z+ 1 2.5 3. 1e3 "t" 't' " '
+( ) [ ] { } | || , ; : := = == => < <= != + - * / // # % ^ . .. ... ? $ é ≤ \u200b \\
+""".split()  # noqa: SIM905 - a list of literals would hide the signs among quotes
+WORDS += ["\n", "\n  ", "\r\n", "\t"]
 SPECS = Path(__file__).parents[2] / "specs" / "paper"
 PROGRAMS = [file.read_text("utf-8") for file in sorted(SPECS.rglob("*.tol"))]
+
+
+def tell(diagnostics: Sequence[Diagnostic], size: int) -> None:
+    assert all(render(diagnostic) for diagnostic in diagnostics)
+    assert all(0 <= d.span.start <= d.span.end <= size for d in diagnostics)
 
 
 def read(text: str) -> None:
@@ -23,10 +30,9 @@ def read(text: str) -> None:
     try:
         program = parse(source)
     except Rejected as rejected:
-        assert render_all(rejected.diagnostics)
-        assert all(0 <= d.span.start <= d.span.end <= len(text) for d in rejected.diagnostics)
+        tell(rejected.diagnostics, len(text))
         return
-    render_all(resolve(program))
+    tell(resolve(program), len(text))
     formatted = format_program(program)
     again = parse(Source("formatted.tol", formatted))
     assert again == program

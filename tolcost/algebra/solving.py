@@ -12,8 +12,10 @@ from tolcost.algebra.substitute import symbols_of
 from tolcost.algebra.symbols import Symbol
 
 
-def complete(conditions: Iterable[Cond], values: Mapping[Symbol, int]) -> dict[Symbol, int]:
-    """The values together with those that equations give in terms of them.
+def complete(
+    conditions: Iterable[Cond], values: Mapping[Symbol, int], zeros: Iterable[Poly] = ()
+) -> dict[Symbol, int]:
+    """The values together with those that equations, and formulas known to be 0, give in terms of them.
 
     >>> from tolcost.algebra import eq, length, the_symbol
     >>> n, share = length("n"), length("share")
@@ -21,7 +23,7 @@ def complete(conditions: Iterable[Cond], values: Mapping[Symbol, int]) -> dict[S
     3
     """
     found = dict(values)
-    equations = [c.p for c in conditions if isinstance(c, Eq)]
+    equations = [*zeros, *(c.p for c in conditions if isinstance(c, Eq))]
     progress = True
     while progress:
         progress = False

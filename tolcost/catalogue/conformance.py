@@ -21,6 +21,7 @@ from tolcost.catalogue.deriving import Derived, arrays_by_name, derive
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.cost import Counts
 from tolcost.diagnostics import NOWHERE, Rejected, place, render_all
+from tolcost.elaborate.context import Outside
 from tolcost.elaborate.values import Missing, Seq, Value
 from tolcost.execute import Counts as Executed
 from tolcost.execute import Execution, run_reference, run_vectorised
@@ -63,6 +64,8 @@ def check(case: Case, library: Library) -> Result:
         if spec is None:
             return Result(case.name, op, "fail", cause=f"{op} has no definition for opset {case.opset}")
         return _held(case, spec, library)
+    except Outside as outside:
+        return Result(case.name, op, "outside", cause=outside.diagnostics[0].message)
     except Rejected as error:
         return Result(case.name, op, "fail", cause=_one_line(error), detail=render_all(error.diagnostics))
     except Exception as error:  # a defect of ours must not end the whole suite, and must not pass

@@ -49,7 +49,7 @@ def entries(library: Library, names: Sequence[str] = (), results: Iterable[Resul
     known = sorted({*live_operators(), *library.names("")})
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise Rejected(*(Diagnostic("T0651", f"there is no operator {quoted(name)}") for name in unknown))
+        raise Rejected(*(Diagnostic("T0663", f"there is no operator {quoted(name)}") for name in unknown))
     tested = _tested(results)
     return tuple(_entry(library, name, tested.get(name)) for name in names or known)
 

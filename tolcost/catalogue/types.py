@@ -56,6 +56,8 @@ SPACE_OF_CODE: dict[int, str] = {
     TensorProto.FLOAT8E8M0: "float8_e8m0fnu",
     TensorProto.UINT2: "uint2",
     TensorProto.INT2: "int2",
+    TensorProto.FLOAT6E2M3: "float6_e2m3fn",
+    TensorProto.FLOAT6E3M2: "float6_e3m2fn",
 }
 """ONNX's numbers for element types, and the spaces they are here."""
 

@@ -6,7 +6,7 @@ from tolcost.algebra import FALSE, TRUE
 from tolcost.diagnostics import Diagnostic, Label, Rejected, Span
 from tolcost.elaborate.apply import apply
 from tolcost.elaborate.blame import blaming
-from tolcost.elaborate.context import CALL_DEPTH, Env, Impossible, Lazy, bind_data, fail, force
+from tolcost.elaborate.context import CALL_DEPTH, Env, Impossible, Lazy, Outside, bind_data, fail, force
 from tolcost.elaborate.evaluate import FORMS, PRIMITIVES, evaluate, evaluates, form
 from tolcost.elaborate.expressions import delay, entries, global_name, is_callable_name
 from tolcost.elaborate.values import (
@@ -222,6 +222,13 @@ def _space_form(env: Env, expr: tree.Call) -> Value:
     if len(values) == 1 and isinstance(values[0], Cast):
         return Spaces((values[0].space,))
     return PRIMITIVES["space"](env, values, expr.span)
+
+
+@form("outside")
+def _outside_form(env: Env, expr: tree.Call) -> Value:
+    """``outside("reason")``: what is asked for here is no computation of the model."""
+    reason = evaluate(env, expr.args[0])
+    raise Outside(Diagnostic("T0430", str(reason), expr.span))
 
 
 @form("seq")

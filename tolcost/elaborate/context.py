@@ -25,6 +25,10 @@ class Impossible(Rejected):
     """A definite fault of the program at this place: no shapes can make it right."""
 
 
+class Outside(Rejected):
+    """A program says itself that what it is asked for is no ToL computation, and why."""
+
+
 class NeedsUnrolling(Exception):
     """A table was indexed by a coordinate of a small known range: take that range entry by entry."""
 

@@ -140,6 +140,8 @@ def _bracket(env: Env, expr: tree.Bracket) -> Value:
         if not spliced and isinstance(value, Vec) and value.loose and value.shape == (1,):
             value = value.items[0]
         pieces.append((spliced, value))
+    if pieces and all(isinstance(value, Spaces) and not spliced for spliced, value in pieces):
+        return Spaces(tuple(name for _, value in pieces if isinstance(value, Spaces) for name in value.names))
     if all(_plain_entry(env, spliced, value, expr.span) for spliced, value in pieces):
         items = [e for spliced, v in pieces for e in (spread(env, v, expr.span) if spliced else (v,))]
         return Vec((len(items),), tuple(items))

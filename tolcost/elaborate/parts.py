@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tolcost.algebra import FALSE, TRUE, Poly, const, data_symbol, ge, the_symbol, to_text
+from tolcost.algebra import FALSE, TRUE, Poly, const, coordinate, data_symbol, ge, the_symbol, to_text
 from tolcost.algebra.poly import atom
 from tolcost.atoms.nodes import Filter, Part
 from tolcost.diagnostics import Span
@@ -118,6 +118,9 @@ def _filter(env: Env, args: tuple[Value, ...], span: Span) -> Value:
 
 
 def _filter_static(env: Env, value: Value, mask: Value, span: Span) -> Value:
+    everywhere = _same_everywhere(env, mask, span)
+    if everywhere is not None and not isinstance(value, Vec | Seq):
+        return value if everywhere else _nothing_of(env, value, span)
     if known(shape_of(env, mask, span)) is None or len(shape_of(env, mask, span)) != 1:
         fail("T0320", "which entries stay must be known while compiling, or depend on data", span)
     items, marks = spread(env, value, span), spread(env, mask, span)
@@ -130,3 +133,24 @@ def _filter_static(env: Env, value: Value, mask: Value, span: Span) -> Value:
         if decided is TRUE:
             kept.append(item)
     return Seq(tuple(kept)) if isinstance(value, Seq) else Vec((len(kept),), tuple(kept))
+
+
+def _same_everywhere(env: Env, mask: Value, span: Span) -> bool | None:
+    """Whether a mask of any length keeps everything (or nothing), whatever the place."""
+    if not isinstance(mask, View) or len(mask.shape) != 1:
+        return None
+    inner = env.child(scope=env.scope.inner())
+    holds = truth(mask.get(inner, (coordinate("i", mask.shape[0]),)))
+    decided = None if holds is None else decide(env, holds)
+    return decided is TRUE if decided is TRUE or decided is FALSE else None
+
+
+def _nothing_of(env: Env, value: Value, span: Span) -> Value:
+    """A ToL of the same rank without entries."""
+    rest = shape_of(env, value, span)[1:]
+    return View(
+        (const(0), *rest),
+        lambda here, at: element(here, value, at, span, checked=True),
+        is_static(value),
+        space_of(value),
+    )

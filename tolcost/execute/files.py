@@ -52,7 +52,7 @@ def load_array(path: Path) -> Array:
 
 
 def _unreadable(path: Path, reason: str, hint: str | None = None) -> Diagnostic:
-    return Diagnostic("T0342", f"cannot read an array from {quoted(str(path))}: {reason}", hint=hint)
+    return Diagnostic("T0348", f"cannot read an array from {quoted(str(path))}: {reason}", hint=hint)
 
 
 def array_bytes(array: Array) -> bytes:

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tolcost.algebra import Poly, Symbol, complete, eq, evaluate, evaluate_cond, symbols_of_cond, the_symbol
+from tolcost.algebra import Poly, Symbol, complete, evaluate, evaluate_cond, symbols_of_cond, the_symbol
 from tolcost.algebra.errors import NotInteger, UnboundSymbol
 from tolcost.atoms.nodes import Condition, Input, Part, Program
 from tolcost.atoms.walk import inner_nodes
@@ -88,8 +88,8 @@ def bind_lengths(
     for name, declared, actual in pairs:
         _bind(name, declared, actual, bindings, problems)
     _bind_dims(program, pairs, dims or {}, bindings, problems)
-    equations = [eq(declared - actual) for _, declared, actual in pairs]
-    bindings = complete((*equations, *(c.condition for c in program.conditions)), bindings)
+    zeros = [declared - actual for _, declared, actual in pairs]
+    bindings = complete((c.condition for c in program.conditions), bindings, zeros)
     problems.extend(_disagreements(pairs, bindings))
     problems.extend(_out_of_bounds(bindings))
     if problems:

@@ -59,7 +59,7 @@ def _out_of_bounds(values: Values) -> Iterable[Diagnostic]:
         low, high = _bound(symbol.lo, values), _bound(symbol.hi, values)
         if (low is not None and value < low) or (high is not None and value > high):
             ends = f"{'' if low is None else f'{low:,}'}..{'' if high is None else f'{high:,}'}"
-            yield Diagnostic("T0323", f"{quoted(symbol.name)} = {value:,} is outside its range {ends}")
+            yield Diagnostic("T0343", f"{quoted(symbol.name)} = {value:,} is outside its range {ends}")
 
 
 def _bound(bound: Poly | None, values: Values) -> int | None:
@@ -77,7 +77,7 @@ def _broken(analysis: Analysis, values: Values) -> Iterable[Diagnostic]:
 
 def _breaks(condition: Condition) -> Diagnostic:
     message = f"these lengths break a condition of the program: {condition.reason}"
-    return Diagnostic("T0324", message, condition.span, hint=f"it needs {cond_text(condition.condition)}")
+    return Diagnostic("T0344", message, condition.span, hint=f"it needs {cond_text(condition.condition)}")
 
 
 def _holds(condition: Condition, values: Values) -> bool:

@@ -125,7 +125,7 @@ class Result:
         found = locate(self.analysis, given)
         if not found.complete:
             missing = ", ".join(quoted(symbol.name) for symbol in found.missing)
-            raise Rejected(Diagnostic("T0325", f"no value is given for {missing}"))
+            raise Rejected(Diagnostic("T0345", f"no value is given for {missing}"))
         return numbers(self.analysis, found.dims)
 
     def to_frame(self) -> pandas.DataFrame:
