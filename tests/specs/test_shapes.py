@@ -40,6 +40,11 @@ TIES = RANDOM.integers(0, 4, (3, 5, 2)).astype(np.float32)
 BYTES = RANDOM.integers(0, 3, (4, 3)).astype(np.uint8)
 BOXES = RANDOM.random((2, 7, 4)).astype(np.float32)
 SCORES = RANDOM.random((2, 3, 7)).astype(np.float32)
+SPARSE = helper.make_sparse_tensor(
+    helper.make_tensor("values", onnx.TensorProto.FLOAT, [2], [1.0, 2.0]),
+    helper.make_tensor("places", onnx.TensorProto.INT64, [2], [1, 3]),
+    [5],
+)
 
 
 def whole(*entries: int) -> Array:
@@ -176,6 +181,7 @@ OPTIONS = [
     ("Constant", 13, [], {"value_ints": [3, 4]}, 1),
     ("Constant", 13, [], {"value_strings": ["ab", "c"]}, [np.array(["ab", "c"], np.object_)]),
     ("Constant", 13, [], {"value": numpy_helper.from_array(np.zeros((2, 0), np.int8))}, 1),
+    ("Constant", 13, [], {"sparse_value": SPARSE}, [np.array([0, 1, 0, 2, 0], np.float32)]),
     ("TensorScatter", 24, [X, -X[:, :2]], {}, [np.concatenate([-X[:, :2], X[:, 2:]], 1)]),
     ("CumSum", 14, [X.astype(np.int64), scalar(1)], {"exclusive": 1, "reverse": 1}, 1),
     ("Range", 11, [np.array(0.5), np.array(3.0), np.array(0.7)], {}, 1),
@@ -305,6 +311,7 @@ def test_no_boxes_are_asked_for() -> None:
         ("Slice(x, [1], [2147483647], [1], [2])", "n, floor(m/2)"),
         ("Slice(x, [-1], [-9223372036854775807], [1], [-1])", "n, m"),
         ("Compress(x, x[1] > 0, axis: 1)", "n, z1"),
+        ("NonZero(Expand(1, [n]))", "1, n"),
     ],
 )
 def test_shapes_stay_symbolic(expression: str, shape: str) -> None:

@@ -61,32 +61,30 @@ def _undominated(bounds: tuple[Poly, ...], facts: tuple[Cond, ...], way: int) ->
     return tuple(kept)
 
 
-def dominating(found: Found, remaining: frozenset[Symbol]) -> list[Competing]:
+def dominating(found: Found, remaining: frozenset[Symbol], facts: tuple[Cond, ...]) -> list[Competing]:
     """Split into cases by which bound is tightest, where that depends on remaining coordinates."""
-    lows = _winners(found.lows, remaining, 1)
-    highs = _winners(found.highs, remaining, -1)
-    return [Competing(low, high, a + b) for (low, a), (high, b) in product(lows, highs)]
+    lows = _winners(_fixed_as_one(found.lows, remaining, facts, 1), 1)
+    highs = _winners(_fixed_as_one(found.highs, remaining, facts, -1), -1)
+    return [Competing((low,), (high,), a + b) for (low, a), (high, b) in product(lows, highs)]
 
 
-def _winners(
-    bounds: tuple[Poly, ...], remaining: frozenset[Symbol], way: int
-) -> list[tuple[tuple[Poly, ...], tuple[Cond, ...]]]:
-    """Give, for each bound that can be tightest, itself and the conditions for it; ties go to the first."""
-    fixed = tuple(b for b in bounds if not b.free & remaining)
+def _fixed_as_one(
+    bounds: tuple[Poly, ...], remaining: frozenset[Symbol], facts: tuple[Cond, ...], way: int
+) -> tuple[Poly, ...]:
+    """Make one bound of those that no remaining coordinate moves: a clip can say which is tightest."""
+    fixed = [b for b in bounds if not b.free & remaining]
     moving = tuple(b for b in bounds if b.free & remaining)
-    if not moving:
-        return [(fixed, ())]
-    if len(fixed) > 1:
-        # Against a moving bound only the tightest of the fixed ones counts.
-        fixed = (reduce(maximum if way == 1 else minimum, fixed),)
-    groups = [*((b,) for b in moving), *((fixed,) if fixed else ())]
-    result = []
-    for k, group in enumerate(groups):
-        conds = [
-            ge((mine - other) * way - (1 if j < k else 0))
-            for j, rival in enumerate(groups)
-            if j != k
-            for mine, other in ((group[0], rival[0]),)
-        ]
-        result.append((group, tuple(conds)))
-    return result
+    return (*moving, reduce(lambda a, b: tighter(a, b, facts, way), fixed)) if fixed else moving
+
+
+def tighter(a: Poly, b: Poly, facts: tuple[Cond, ...], way: int) -> Poly:
+    """Give the larger of two lower bounds (way 1), or the smaller of two upper ones (way -1)."""
+    return maximum(a, b, facts) if way > 0 else minimum(a, b, facts)
+
+
+def _winners(bounds: tuple[Poly, ...], way: int) -> list[tuple[Poly, tuple[Cond, ...]]]:
+    """Give each bound and the conditions under which it is the tightest; ties go to the first."""
+    return [
+        (mine, tuple(ge((mine - other) * way - (j < k)) for j, other in enumerate(bounds) if j != k))
+        for k, mine in enumerate(bounds)
+    ]

@@ -8,8 +8,9 @@ are written out.  Where none of this leads to a closed form, ``NoClosedForm`` is
 
 from __future__ import annotations
 
-from tolcost.algebra.bounding import Competing, bounds_on, dominating
-from tolcost.algebra.clips import maximum, minimum
+from functools import reduce
+
+from tolcost.algebra.bounding import Competing, bounds_on, dominating, tighter
 from tolcost.algebra.conditions import Cond, Eq, Ge, eq, ge, indicator
 from tolcost.algebra.faulhaber import affine_parts, common_period, sum_range
 from tolcost.algebra.floors import floordiv, mod
@@ -175,18 +176,14 @@ def _by_bounds(problem: Problem, r: Range, work: Work) -> Poly:
     whole = Competing(found.lows, found.highs, ())
     if remaining and not _hard(body, x) and prove(ge(_count(*_tightest(whole, known))), known):
         return _between(outer, x, whole, work)  # the range is never empty, so clips say it without cases
-    pieces = dominating(found, remaining)
+    pieces = dominating(found, remaining, known)
     return total_of(_between(outer, x, piece, work) for piece in pieces)
 
 
 def _tightest(piece: Competing, known: tuple[Cond, ...]) -> tuple[Poly, Poly]:
     """Give the largest lower and the smallest upper bound."""
-    lo, hi = piece.lows[0], piece.highs[0]
-    for other in piece.lows[1:]:
-        lo = maximum(lo, other, known)
-    for other in piece.highs[1:]:
-        hi = minimum(hi, other, known)
-    return lo, hi
+    lo = reduce(lambda a, b: tighter(a, b, known, 1), piece.lows)
+    return lo, reduce(lambda a, b: tighter(a, b, known, -1), piece.highs)
 
 
 def _count(lo: Poly, hi: Poly) -> Poly:

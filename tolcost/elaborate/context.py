@@ -77,6 +77,7 @@ class Context:
     warnings: list[Diagnostic] = field(default_factory=list)
     declared: dict[str, Span] = field(default_factory=dict)
     gave_data: set[int] = field(default_factory=set)
+    naming: list[Scope] = field(default_factory=list)
     steps: int = 0
     depth: int = 0
     names: int = 0
@@ -200,10 +201,14 @@ def force(lazy: Lazy | Value, span: Span = NOWHERE) -> Value:
         context = lazy.env.context
         level, context.level = context.level, context.level_of(lazy.env.scope)
         lazy.busy = True
+        if lazy.expr is not None:
+            context.naming.append(lazy.env.scope)
         try:
             lazy.value = bind_data(lazy.env, lazy.compute(), lazy.name)
         finally:
             lazy.busy = False
+            if lazy.expr is not None:
+                context.naming.pop()
             context.level = level
     return lazy.value
 

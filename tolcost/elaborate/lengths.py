@@ -114,7 +114,9 @@ def require(env: Env, condition: Cond, reason: str, span: Span, message: str) ->
     guarded = any(s.kind == "coord" for fact in env.scope.facts for s in symbols_of_cond(fact))
     worst = None if guarded else worst_case(verdict)
     if worst is FALSE or (worst is not None and proved(worst, facts_here(env)) is False):
-        fail("T0302", message, span, definite=True)
+        if not any(scope is env.scope for scope in env.context.naming):
+            fail("T0302", message, span)
+        worst = None  # a named value may be used only where it is in range
     env.context.record(verdict if worst is None else worst, reason, span)
 
 

@@ -1,0 +1,510 @@
+"""A second reading of the language: syntax trees run directly at concrete lengths.
+
+Nothing is shared with the compiler but the parser.  Values are Python numbers that remember
+whether they came from data; named values are computed when first needed and kept; functions of
+data are counted by name.  Slow, small, and meant to be compared with.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tests.programs.arithmetic import FUNCTIONS, INFIX
+from tolcost.syntax import tree
+
+
+@dataclass(frozen=True, slots=True)
+class Num:
+    """A numeric; ``data`` if an element of an input took part in it."""
+
+    value: Any
+    data: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Arr:
+    """A ToL: elements row-major, each a Num or a Lst."""
+
+    shape: tuple[int, ...]
+    items: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lst:
+    """A list; its components may be ToLs."""
+
+    items: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fun:
+    """A function of values."""
+
+    arity: int
+    call: Callable[..., Value]
+
+
+Value = Num | Arr | Lst | Fun
+
+
+@dataclass(slots=True)
+class Later:
+    """A named value, computed once when needed."""
+
+    compute: Callable[[], Value]
+    value: Value | None = None
+
+    def get(self) -> Value:
+        if self.value is None:
+            self.value = self.compute()
+        return self.value
+
+
+@dataclass(slots=True)
+class Env:
+    """Names, and what ``*`` means."""
+
+    names: dict[str, Later | Value]
+    parent: Env | None = None
+    star: tuple[Later, tuple[int, ...]] | None = None
+
+    def find(self, name: str) -> Later | Value | None:
+        env: Env | None = self
+        while env is not None:
+            if name in env.names:
+                return env.names[name]
+            env = env.parent
+        return None
+
+
+def whole(value: Value) -> int:
+    while isinstance(value, Arr) and len(value.items) == 1:
+        value = value.items[0]
+    assert isinstance(value, Num)
+    return int(value.value)
+
+
+def shape_of(value: Value) -> tuple[int, ...]:
+    if isinstance(value, Lst):
+        return shape_of(value.items[0])
+    return value.shape if isinstance(value, Arr) else ()
+
+
+def grid(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
+    return list(product(*(range(1, d + 1) for d in shape)))
+
+
+def vector(numbers: tuple[int, ...]) -> Value:
+    """Coordinates under one name; one coordinate is a number."""
+    if len(numbers) == 1:
+        return Num(numbers[0])
+    return Arr((len(numbers),), tuple(map(Num, numbers)))
+
+
+def element(value: Value, at: tuple[int, ...]) -> Value:
+    """The element at a coordinate, or the slice at a partial one."""
+    if not at:
+        return value
+    if isinstance(value, Lst):
+        return Lst(tuple(element(item, at) for item in value.items))
+    assert isinstance(value, Arr)
+    assert len(at) <= len(value.shape)
+    assert all(1 <= a <= d for a, d in zip(at, value.shape, strict=False)), "index out of range"
+    rest = value.shape[len(at) :]
+    size, place = prod(rest), 0
+    for a, d in zip(at, value.shape, strict=False):
+        place = place * d + a - 1
+    items = value.items[place * size : (place + 1) * size]
+    return Arr(rest, items) if rest else items[0]
+
+
+def stacked(shape: tuple[int, ...], members: list[Value]) -> Value:
+    """Members under the coordinates they belong to."""
+    if not shape:
+        return members[0]
+    if members and isinstance(members[0], Arr):
+        inner = members[0].shape
+        assert all(isinstance(m, Arr) and m.shape == inner for m in members), "members of different shapes"
+        return Arr((*shape, *inner), tuple(e for m in members if isinstance(m, Arr) for e in m.items))
+    return Arr(shape, tuple(members))
+
+
+def component(value: Value, j: int) -> Value:
+    if isinstance(value, Lst):
+        return value.items[j - 1]
+    if isinstance(value, Arr) and value.items and isinstance(value.items[0], Lst):
+        return Arr(value.shape, tuple(component(item, j) for item in value.items))
+    assert j == 1
+    return value
+
+
+def joined(left: Value, right: Value, d: int) -> Value:
+    """Two ToLs one after the other along a dimension."""
+    assert isinstance(left, Arr)
+    assert isinstance(right, Arr)
+    a, b = left.shape, right.shape
+    assert (*a[: d - 1], *a[d:]) == (*b[: d - 1], *b[d:]), f"cannot join {a} and {b}"
+    shape = (*a[: d - 1], a[d - 1] + b[d - 1], *a[d:])
+    items = (
+        element(left, at) if at[d - 1] <= a[d - 1] else element(right, (*at[: d - 1], at[d - 1] - a[d - 1], *at[d:]))
+        for at in grid(shape)
+    )
+    return Arr(shape, tuple(items))
+
+
+@dataclass(slots=True)
+class Oracle:
+    """One run: what was counted, and how to compute every kind of expression."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    index: int = 0
+
+    # ---- programs ------------------------------------------------------------------------
+
+    def run(self, program: tree.Program, inputs: Mapping[str, Any], dims: Mapping[str, int]) -> dict[str, Value]:
+        names: dict[str, Later | Value] = {name: Num(value) for name, value in dims.items()}
+        names |= {name: given(value) for name, value in inputs.items()}
+        env = self.define(Env(names), program.statements)
+        outputs = [s for s in program.statements if isinstance(s, tree.Define) and s.output]
+        return {s.name: self.force(env.names[s.name]) for s in outputs}
+
+    def define(self, env: Env, statements: tuple[Any, ...]) -> Env:
+        inner = Env({}, env, env.star)
+        for s in statements:
+            match s:
+                case tree.Define(name=name, params=None, value=value):
+                    inner.names[name] = self.later(inner, value)
+                case tree.Define(name=name, params=params, value=value):
+                    inner.names[name] = self.closure(inner, params or (), value)
+                case tree.Unpack(names=names, value=value):
+                    all_ = self.later(inner, value)
+                    for j, name in enumerate(names, start=1):
+                        inner.names[name] = Later(lambda j=j, all_=all_: component(all_.get(), j))
+                case tree.Zeros(name=name, shape=shape) if name not in inner.names:
+                    inner.names[name] = self.later(inner, tree.ZeroTol((tree.Splice(shape),)))
+                case _:
+                    pass
+        return inner
+
+    def later(self, env: Env, expr: tree.Expr) -> Later:
+        return Later(lambda: self.value(env, expr))
+
+    def force(self, found: Later | Value) -> Value:
+        return found.get() if isinstance(found, Later) else found
+
+    def closure(self, env: Env, params: tuple[str, ...], body: tree.Expr) -> Fun:
+        def call(*args: Later | Value) -> Value:
+            return self.value(Env(dict(zip(params, args, strict=True)), env, env.star), body)
+
+        return Fun(len(params), call)
+
+    # ---- expressions ---------------------------------------------------------------------
+
+    def value(self, env: Env, expr: tree.Expr, in_index: bool = False) -> Value:
+        return getattr(self, "_" + type(expr).__name__.lower())(env, expr, in_index)
+
+    def _number(self, env: Env, expr: tree.Number, in_index: bool) -> Value:
+        return Num(int(expr.text) if expr.text.isdigit() else float(expr.text))
+
+    def _name(self, env: Env, expr: tree.Name, in_index: bool) -> Value:
+        found = env.find(expr.name)
+        if found is not None:
+            return self.force(found)
+        constants = {"true": Num(True), "false": Num(False), "Inf": Num(np.inf)}
+        return constants.get(expr.name) or self.builtin(expr.name)
+
+    def _star(self, env: Env, expr: tree.Star, in_index: bool) -> Value:
+        assert env.star is not None
+        return vector(env.star[1]) if in_index else env.star[0].get()
+
+    def _operatorname(self, env: Env, expr: tree.OperatorName, in_index: bool) -> Value:
+        return self.builtin(INFIX[expr.op])
+
+    def builtin(self, name: str) -> Fun:
+        arity = 1 if name in FUNCTIONS and FUNCTIONS[name].__code__.co_argcount == 1 else 2
+        return Fun(arity, lambda *args: self.apply(name, tuple(self.force(a) for a in args)))
+
+    def spread(self, env: Env, items: tuple[Any, ...], in_index: bool) -> list[Value]:
+        found: list[Value] = []
+        for item in items:
+            value = self.value(env, item.value if isinstance(item, tree.Splice) else item, in_index)
+            found += value.items if isinstance(value, Arr) else (value,)
+        return found
+
+    def _bracket(self, env: Env, expr: tree.Bracket, in_index: bool) -> Value:
+        rows: list[Value] = []
+        for item in expr.items:
+            if isinstance(item, tree.Splice):
+                value = self.value(env, item.value, in_index)
+                rows += [element(value, (k,)) for k in range(1, shape_of(value)[0] + 1)] if shape_of(value) else [value]
+            else:
+                rows.append(self.value(env, item, in_index))
+        return stacked((len(rows),), rows)
+
+    def _tuple(self, env: Env, expr: tree.Tuple, in_index: bool) -> Value:
+        items: list[Value] = []
+        for item in expr.items:
+            value = self.value(env, item, in_index)
+            items += value.items if isinstance(value, Lst) else (value,)
+        return Lst(tuple(items))
+
+    def _index(self, env: Env, expr: tree.Index, in_index: bool) -> Value:
+        base = self.value(env, expr.base)
+        before = Counter(self.counts)
+        at = self.spread(env, expr.items, True)
+        self.counts, computed = before, self.counts - before
+        self.index += computed.total()
+        found = element(base, tuple(whole(a) for a in at))
+        return tainted(found) if any(isinstance(a, Num) and a.data for a in at) else found
+
+    def _listindex(self, env: Env, expr: tree.ListIndex, in_index: bool) -> Value:
+        return component(self.value(env, expr.base), whole(self.value(env, expr.item)))
+
+    def _shape(self, env: Env, expr: tree.Shape, in_index: bool) -> Value:
+        shape = shape_of(self.value(env, expr.value))
+        return Arr((len(shape),), tuple(map(Num, shape)))
+
+    def _range(self, env: Env, expr: tree.Range, in_index: bool) -> Value:
+        low, high = whole(self.value(env, expr.low)), whole(self.value(env, expr.high))
+        return Arr((max(high - low + 1, 0),), tuple(map(Num, range(low, high + 1))))
+
+    def _zerotol(self, env: Env, expr: tree.ZeroTol, in_index: bool) -> Value:
+        shape = tuple(whole(d) for d in self.spread(env, expr.items, False))
+        return Arr(shape, (Num(0),) * prod(shape)) if shape else Num(0)
+
+    def _unary(self, env: Env, expr: tree.Unary, in_index: bool) -> Value:
+        value = self.value(env, expr.value, in_index)
+        return value if expr.op == "+" else self.apply("neg" if expr.op == "-" else "not", (value,))
+
+    def _chain(self, env: Env, expr: tree.Chain, in_index: bool) -> Value:
+        value = self.value(env, expr.first, in_index)
+        for op, operand in expr.rest:
+            if isinstance(value, Num) and not value.data and (op, bool(value.value)) in (("and", False), ("or", True)):
+                continue
+            value = self.apply("/" if op == "/" else INFIX[op], (value, self.value(env, operand, in_index)))
+        return value
+
+    def _lambda(self, env: Env, expr: tree.Lambda, in_index: bool) -> Value:
+        return self.closure(env, expr.params, expr.body)
+
+    def _block(self, env: Env, expr: tree.Block, in_index: bool) -> Value:
+        return self.value(self.define(env, expr.statements), expr.result, in_index)
+
+    def _compose(self, env: Env, expr: tree.Compose, in_index: bool) -> Value:
+        functions = [self.function(env, f) for f in expr.functions]
+
+        def call(value: Later | Value) -> Value:
+            for function in functions:
+                value = function.call(value)
+            return self.force(value)
+
+        return Fun(1, call)
+
+    # ---- functions -----------------------------------------------------------------------
+
+    def apply(self, name: str, args: tuple[Value, ...]) -> Value:
+        """An elementary function: of numbers, or element by element."""
+        shapes = [a.shape for a in args if isinstance(a, Arr)]
+        if shapes:
+            assert len(set(shapes)) == 1, f"{name} of shapes {shapes}"
+            rows = zip(*(a.items if isinstance(a, Arr) else (a,) * prod(shapes[0]) for a in args), strict=True)
+            return Arr(shapes[0], tuple(self.apply(name, row) for row in rows))
+        numbers = [a for a in args if isinstance(a, Num)]
+        assert len(numbers) == len(args), f"{name} of a list"
+        data = any(a.data for a in numbers)
+        if name == "/":
+            name = "div" if data or not all(isinstance(a.value, int) for a in numbers) else "floordiv"
+        self.counts[name] += data
+        return Num(FUNCTIONS[name](*(a.value for a in numbers)), data)
+
+    def function(self, env: Env, expr: tree.Expr) -> Fun:
+        found = self.value(env, expr)
+        assert isinstance(found, Fun)
+        return found
+
+    def functional(self, env: Env, expr: tree.Expr) -> bool:
+        """Whether an expression, as written, is a function."""
+        if isinstance(expr, tree.Lambda | tree.OperatorName | tree.Compose):
+            return True
+        if not isinstance(expr, tree.Name):
+            return isinstance(expr, tree.Call) and env.star is None and any(isinstance(a, tree.Star) for a in expr.args)
+        found = env.find(expr.name)
+        if isinstance(found, Later):
+            return isinstance(found.value, Fun) or (found.value is None and isinstance(found.get(), Fun))
+        return isinstance(found, Fun) if found is not None else expr.name in FUNCTIONS
+
+    def _call(self, env: Env, expr: tree.Call, in_index: bool) -> Value:
+        if env.star is None and any(isinstance(a, tree.Star) for a in expr.args):
+            return self.partial(env, expr)
+        if isinstance(expr.function, tree.Name) and env.find(expr.function.name) is None:
+            form = getattr(self, "form_" + expr.function.name.rstrip("'"), None)
+            if form is not None:
+                return form(env, *expr.args)
+        function = self.function(env, expr.function)
+        return function.call(*(self.argument(env, a) for a in expr.args))
+
+    def argument(self, env: Env, expr: tree.Expr) -> Later | Value:
+        if isinstance(expr, tree.Name) and (found := env.find(expr.name)) is not None:
+            return found
+        return self.later(env, expr)
+
+    def partial(self, env: Env, expr: tree.Call) -> Fun:
+        fixed = [None if isinstance(a, tree.Star) else self.later(env, a) for a in expr.args]
+        function = self.function(env, expr.function)
+
+        def call(*args: Later | Value) -> Value:
+            rest = iter(args)
+            return function.call(*(next(rest) if a is None else a for a in fixed))
+
+        return Fun(fixed.count(None), call)
+
+    # ---- map and reduce ------------------------------------------------------------------
+
+    def names_of(self, pattern: tree.Expr | None, at: tuple[int, ...]) -> dict[str, Later | Value]:
+        match pattern:
+            case None:
+                return {}
+            case tree.Name(name=name):
+                return {name: vector(at)}
+            case tree.Bracket(items=items):
+                plain = [i.name for i in items if isinstance(i, tree.Name)]
+                names: dict[str, Later | Value] = {n: Num(a) for n, a in zip(plain, at, strict=False)}
+                for item in items:
+                    if isinstance(item, tree.Splice) and isinstance(item.value, tree.Name):
+                        rest = at[len(plain) :]
+                        names[item.value.name] = Arr((len(rest),), tuple(map(Num, rest)))
+                return names
+        raise AssertionError(pattern)
+
+    def inside(self, env: Env, over: Value, at: tuple[int, ...], pattern: tree.Expr | None) -> tuple[Env, Later]:
+        item = Later(lambda: element(over, at))
+        return Env(self.names_of(pattern, at), env, (item, at)), item
+
+    def form_map(self, env: Env, over: tree.Expr, body: tree.Expr, pattern: tree.Expr | None = None) -> Value:
+        source = self.value(env, over)
+        members: list[Value] = []
+        for at in grid(shape_of(source)):
+            inner, item = self.inside(env, source, at, pattern)
+            if self.functional(inner, body):
+                function = self.function(inner, body)
+                members.append(function.call(*((item,) if function.arity == 1 else (item, vector(at)))))
+            else:
+                members.append(self.value(inner, body))
+        return stacked(shape_of(source), members)
+
+    def form_reduce(
+        self, env: Env, over: tree.Expr, step: tree.Expr, start: tree.Expr, pattern: tree.Expr | None = None
+    ) -> Value:
+        source, value = self.value(env, over), self.value(env, start)
+        for at in grid(shape_of(source)):
+            inner, item = self.inside(env, source, at, pattern)
+            function = self.function(inner, step)
+            value = function.call(*((value, item) if function.arity == 2 else (value, item, vector(at))))
+        return value
+
+    def form_where(self, env: Env, condition: tree.Expr, then: tree.Expr, other: tree.Expr) -> Value:
+        holds = self.value(env, condition)
+        while isinstance(holds, Arr) and len(holds.items) == 1:
+            holds = holds.items[0]
+        assert isinstance(holds, Num)
+        if not holds.data:
+            return self.value(env, then if holds.value else other)
+        self.counts["where"] += 1
+        sides = self.value(env, then), self.value(env, other)
+        return tainted(sides[0] if holds.value else sides[1])
+
+    # ---- primitives ----------------------------------------------------------------------
+
+    def form_part(self, env: Env, tol: tree.Expr, low: tree.Expr, high: tree.Expr) -> Value:
+        value = self.value(env, tol)
+        a, b = (tuple(map(whole, self.spread(env, (corner,), False))) for corner in (low, high))
+        shape = tuple(y - x + 1 for x, y in zip(a, b, strict=True))
+        return Arr(shape, tuple(element(value, tuple(x + k - 1 for x, k in zip(a, at, strict=True))) for at in grid(shape)))
+
+    def form_swap(self, env: Env, tol: tree.Expr, dim: tree.Expr, order: tree.Expr) -> Value:
+        value, d = self.value(env, tol), whole(self.value(env, dim))
+        places = [whole(p) for p in self.spread(env, (order,), False)]
+        shape = shape_of(value)
+        return Arr(shape, tuple(element(value, (*at[: d - 1], places[at[d - 1] - 1], *at[d:])) for at in grid(shape)))
+
+    def form_reshape(self, env: Env, tol: tree.Expr, shape: tree.Expr) -> Value:
+        value = self.value(env, tol)
+        wanted = [whole(d) for d in self.spread(env, (shape,), False)]
+        items = value.items if isinstance(value, Arr) else (value,)
+        if -1 in wanted:
+            wanted[wanted.index(-1)] = -len(items) // prod(wanted)
+        assert prod(wanted) == len(items)
+        return Arr(tuple(wanted), items)
+
+    def form_join(self, env: Env, left: tree.Expr, right: tree.Expr, dim: tree.Expr | None = None) -> Value:
+        a, b = self.value(env, left), self.value(env, right)
+        return joined(a, b, len(shape_of(a)) if dim is None else whole(self.value(env, dim)))
+
+    def form_embed(self, env: Env, tol: tree.Expr) -> Value:
+        value = self.value(env, tol)
+        return Arr((*shape_of(value), 1), value.items if isinstance(value, Arr) else (value,))
+
+    def form_tile(self, env: Env, tol: tree.Expr) -> Value:
+        value = self.value(env, tol)
+        *rest, size = shape_of(value)
+        rows = []
+        for at in grid(tuple(rest)):
+            entries = [element(value, (*at, j)) for j in range(1, size + 1)]
+            flat = [c for e in entries for c in (e.items if isinstance(e, Lst) else (e,))]
+            rows.append(Lst(tuple(flat)) if len(flat) > 1 else flat[0])
+        return stacked(tuple(rest), rows)
+
+    def form_put(self, env: Env, tol: tree.Expr, place: tree.Expr, new: tree.Expr) -> Value:
+        value, item = self.value(env, tol), self.value(env, new)
+        before = Counter(self.counts)
+        found = self.spread(env, (place,), False)
+        self.counts, computed = before, self.counts - before
+        self.index += computed.total()
+        at, shape = tuple(whole(a) for a in found), shape_of(value)
+        members = [element(item, p[len(at) :]) if p[: len(at)] == at else element(value, p) for p in grid(shape)]
+        changed = Arr(shape, tuple(members))
+        return tainted(changed) if any(isinstance(a, Num) and a.data for a in found) else changed
+
+    def form_filter(self, env: Env, tol: tree.Expr, mask: tree.Expr) -> Value:
+        value, marks = self.value(env, tol), self.value(env, mask)
+        assert isinstance(marks, Arr)
+        kept = [k for k, m in enumerate(marks.items, start=1) if isinstance(m, Num) and m.value]
+        shape = (len(kept), *shape_of(value)[1:])
+        return Arr(shape, tuple(element(value, (kept[at[0] - 1], *at[1:])) for at in grid(shape)))
+
+    def form_convert(self, env: Env, tol: tree.Expr, space: tree.Expr) -> Value:
+        return self.value(env, tol)
+
+    def form_dim(self, env: Env, tol: tree.Expr) -> Value:
+        return Num(len(shape_of(self.value(env, tol))))
+
+
+def tainted(value: Value) -> Value:
+    """The value, all of it data."""
+    match value:
+        case Num(value=v):
+            return Num(v, True)
+        case Arr(shape=shape, items=items):
+            return Arr(shape, tuple(map(tainted, items)))
+        case Lst(items=items):
+            return Lst(tuple(map(tainted, items)))
+    return value
+
+
+def given(value: Any) -> Value:
+    """An input: arrays as ToLs of data."""
+    if isinstance(value, tuple):
+        parts = [given(v) for v in value]
+        shape = shape_of(parts[0])
+        rows = [Lst(tuple(element(p, at) for p in parts)) for at in grid(shape)]
+        return Arr(shape, tuple(rows)) if shape else rows[0]
+    array = np.asarray(value)
+    items = tuple(Num(v, True) for v in array.ravel().tolist())
+    return Arr(array.shape, items) if array.shape else items[0]
