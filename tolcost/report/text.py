@@ -18,6 +18,8 @@ from tolcost.report.point import Point
 from tolcost.report.study import Figure, Study, figures
 
 _BOLD, _DIM, _PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[0m"
+_WIDEST = 60
+"""A longer condition does not push the reasons of the others further right."""
 UNKNOWN = "not known"
 
 
@@ -150,12 +152,17 @@ def _conditions(heading: str, conditions: Iterable[Given]) -> list[Row]:
 
 def _lines(blocks: Iterable[list[Row]], colour: bool) -> Iterable[str]:
     for block in blocks:
-        width = max((2 * row.indent + len(row.label) for row in block if row.value or row.remark), default=0)
         values = [row for row in block if row.value]
+        figures = max((_width(row) for row in values), default=0)
+        remarks = max((w for row in block if not row.value and (w := _width(row)) <= _WIDEST), default=0)
         digits = max(len(row.value) for row in values) if values and all(row.number for row in values) else 0
         for row in block:
-            yield _line(row, width, digits, colour)
+            yield _line(row, figures if row.value else remarks, digits, colour)
         yield ""
+
+
+def _width(row: Row) -> int:
+    return 2 * row.indent + len(row.label)
 
 
 def _line(row: Row, width: int, digits: int, colour: bool) -> str:
