@@ -53,7 +53,7 @@ def test_the_borders_of_int64() -> None:
 
 
 def test_denominators() -> None:
-    numbers = list(range(1, 40)) + [2**31 - 2, 10**15]
+    numbers = [*range(1, 40), 2**31 - 2, 10**15]
     p = n * (n + 1) * (n + 2) // 6
     assert evaluate_many(p, {N: numbers}).tolist() == [x * (x + 1) * (x + 2) // 6 for x in numbers]
     with pytest.raises(NotInteger):
@@ -87,7 +87,8 @@ def test_edges() -> None:
         evaluate_many(n + m, {N: [1], M: [1, 2]})
     with pytest.raises(NotInteger):
         evaluate_many(n // m, {N: [1], M: [0]})
-    assert evaluate_many(n + m, {N: np.array([3], dtype=np.uint64), M: np.array([4], dtype=np.int8)}).tolist() == [7]
+    small = {N: np.array([3], dtype=np.uint64), M: np.array([4], dtype=np.int8)}
+    assert evaluate_many(n + m, small).tolist() == [7]
 
 
 @given(st.integers(0, 60), st.integers(0, 50), st.integers(-50, 50), st.integers(1, 50))

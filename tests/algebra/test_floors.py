@@ -7,7 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.algebra.support import at, build, grid, lengths, trees, value
-from tolcost.algebra import Floor, ceildiv, coordinate, evaluate, exact_div, floordiv, length, mod, the_symbol, to_text
+from tolcost.algebra import (
+    Floor,
+    ceildiv,
+    coordinate,
+    evaluate,
+    exact_div,
+    floordiv,
+    length,
+    mod,
+    to_text,
+)
 
 n, m, k, h = length("n"), length("m"), length("k"), length("H")
 

@@ -92,9 +92,7 @@ def test_substitution_does_not_capture() -> None:
     free = coordinate("i", 9)
     put = substitute(left, {M: free})
     for number in range(1, 5):
-        assert evaluate(put, {N: 5, the_symbol(free): number}) == sum(
-            (j * number) // 5 for j in range(1, 6)
-        )
+        assert evaluate(put, {N: 5, the_symbol(free): number}) == sum((j * number) // 5 for j in range(1, 6))
 
 
 def test_substitution_simplifies_again() -> None:
@@ -147,10 +145,15 @@ def test_sizes_are_limited() -> None:
         n**100_000
     with pytest.raises(AlgebraBudget):
         (n - n + 9) ** (9**9)
-    deep = n
     with pytest.raises(AlgebraBudget):
-        for j in range(100):
-            deep = relu(deep * length(f"y{j}") - 5) * m - k
+        nested(100)
+
+
+def nested(levels: int) -> Poly:
+    deep = n
+    for level in range(levels):
+        deep = relu(deep * length(f"y{level}") - 5) * m - k
+    return deep
 
 
 def test_symbols_carry_what_they_were_made_with() -> None:

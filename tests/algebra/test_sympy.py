@@ -56,7 +56,7 @@ def test_sums_are_zero_on_an_empty_range() -> None:
 
 
 def test_names_are_only_names() -> None:
-    for name in ("N", "S", "E", "I", "Q", "O", "gamma", "lambda", "2*n", "batch size", "__import__('os')", ""):
+    for name in ("N", "S", "E", "I", "Q", "O", "gamma", "lambda", "2*n", "a b", "__import__('os')", ""):
         symbol = length(name)
         shown = to_sympy(symbol)
         assert isinstance(shown, sympy.Symbol)
@@ -74,6 +74,7 @@ def test_floor_is_not_dropped() -> None:
 
 
 def test_sympy_is_loaded_only_when_asked_for() -> None:
-    code = "import sys, tolcost.algebra as a; n = a.length('n'); a.to_text(n*n//2); print('sympy' in sys.modules, 'numpy' in sys.modules)"
+    use = "import sys, tolcost.algebra as a; n = a.length('n'); a.to_text(n*n//2)"
+    code = f"{use}; print('sympy' in sys.modules, 'numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False"]

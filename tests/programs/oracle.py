@@ -1,8 +1,7 @@
 """A second reading of the language: syntax trees run directly at concrete lengths.
 
-Nothing is shared with the compiler but the parser.  Values are Python numbers that remember
-whether they came from data; named values are computed when first needed and kept; functions of
-data are counted by name.  Slow, small, and meant to be compared with.
+Nothing is shared with the compiler but the parser.  Named values are computed when first needed
+and kept; functions of data are counted by name.  Slow, small, and meant to be compared with.
 """
 
 from __future__ import annotations
@@ -10,48 +9,30 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from itertools import product
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from tests.programs.arithmetic import FUNCTIONS, INFIX
+from tests.programs.oracle_values import (
+    Arr,
+    Fun,
+    Lst,
+    Num,
+    Value,
+    component,
+    element,
+    given,
+    grid,
+    joined,
+    shape_of,
+    stacked,
+    tainted,
+    vector,
+    whole,
+)
 from tolcost.syntax import tree
-
-
-@dataclass(frozen=True, slots=True)
-class Num:
-    """A numeric; ``data`` if an element of an input took part in it."""
-
-    value: Any
-    data: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Arr:
-    """A ToL: elements row-major, each a Num or a Lst."""
-
-    shape: tuple[int, ...]
-    items: tuple[Value, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Lst:
-    """A list; its components may be ToLs."""
-
-    items: tuple[Value, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Fun:
-    """A function of values."""
-
-    arity: int
-    call: Callable[..., Value]
-
-
-Value = Num | Arr | Lst | Fun
 
 
 @dataclass(slots=True)
@@ -84,87 +65,12 @@ class Env:
         return None
 
 
-def whole(value: Value) -> int:
-    while isinstance(value, Arr) and len(value.items) == 1:
-        value = value.items[0]
-    assert isinstance(value, Num)
-    return int(value.value)
-
-
-def shape_of(value: Value) -> tuple[int, ...]:
-    if isinstance(value, Lst):
-        return shape_of(value.items[0])
-    return value.shape if isinstance(value, Arr) else ()
-
-
-def grid(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
-    return list(product(*(range(1, d + 1) for d in shape)))
-
-
-def vector(numbers: tuple[int, ...]) -> Value:
-    """Coordinates under one name; one coordinate is a number."""
-    if len(numbers) == 1:
-        return Num(numbers[0])
-    return Arr((len(numbers),), tuple(map(Num, numbers)))
-
-
-def element(value: Value, at: tuple[int, ...]) -> Value:
-    """The element at a coordinate, or the slice at a partial one."""
-    if not at:
-        return value
-    if isinstance(value, Lst):
-        return Lst(tuple(element(item, at) for item in value.items))
-    assert isinstance(value, Arr)
-    assert len(at) <= len(value.shape)
-    assert all(1 <= a <= d for a, d in zip(at, value.shape, strict=False)), "index out of range"
-    rest = value.shape[len(at) :]
-    size, place = prod(rest), 0
-    for a, d in zip(at, value.shape, strict=False):
-        place = place * d + a - 1
-    items = value.items[place * size : (place + 1) * size]
-    return Arr(rest, items) if rest else items[0]
-
-
-def stacked(shape: tuple[int, ...], members: list[Value]) -> Value:
-    """Members under the coordinates they belong to."""
-    if not shape:
-        return members[0]
-    if members and isinstance(members[0], Arr):
-        inner = members[0].shape
-        assert all(isinstance(m, Arr) and m.shape == inner for m in members), "members of different shapes"
-        return Arr((*shape, *inner), tuple(e for m in members if isinstance(m, Arr) for e in m.items))
-    return Arr(shape, tuple(members))
-
-
-def component(value: Value, j: int) -> Value:
-    if isinstance(value, Lst):
-        return value.items[j - 1]
-    if isinstance(value, Arr) and value.items and isinstance(value.items[0], Lst):
-        return Arr(value.shape, tuple(component(item, j) for item in value.items))
-    assert j == 1
-    return value
-
-
-def joined(left: Value, right: Value, d: int) -> Value:
-    """Two ToLs one after the other along a dimension."""
-    assert isinstance(left, Arr)
-    assert isinstance(right, Arr)
-    a, b = left.shape, right.shape
-    assert (*a[: d - 1], *a[d:]) == (*b[: d - 1], *b[d:]), f"cannot join {a} and {b}"
-    shape = (*a[: d - 1], a[d - 1] + b[d - 1], *a[d:])
-    items = (
-        element(left, at) if at[d - 1] <= a[d - 1] else element(right, (*at[: d - 1], at[d - 1] - a[d - 1], *at[d:]))
-        for at in grid(shape)
-    )
-    return Arr(shape, tuple(items))
-
-
 @dataclass(slots=True)
 class Oracle:
     """One run: what was counted, and how to compute every kind of expression."""
 
     counts: Counter[str] = field(default_factory=Counter)
-    index: int = 0
+    index: Counter[str] = field(default_factory=Counter)
 
     # ---- programs ------------------------------------------------------------------------
 
@@ -260,7 +166,7 @@ class Oracle:
         before = Counter(self.counts)
         at = self.spread(env, expr.items, True)
         self.counts, computed = before, self.counts - before
-        self.index += computed.total()
+        self.index += computed
         found = element(base, tuple(whole(a) for a in at))
         return tainted(found) if any(isinstance(a, Num) and a.data for a in at) else found
 
@@ -341,12 +247,12 @@ class Oracle:
         return isinstance(found, Fun) if found is not None else expr.name in FUNCTIONS
 
     def _call(self, env: Env, expr: tree.Call, in_index: bool) -> Value:
-        if env.star is None and any(isinstance(a, tree.Star) for a in expr.args):
-            return self.partial(env, expr)
         if isinstance(expr.function, tree.Name) and env.find(expr.function.name) is None:
-            form = getattr(self, "form_" + expr.function.name.rstrip("'"), None)
+            form = getattr(self, "form_" + expr.function.name, None)
             if form is not None:
                 return form(env, *expr.args)
+        if env.star is None and any(isinstance(a, tree.Star) for a in expr.args):
+            return self.partial(env, expr)
         function = self.function(env, expr.function)
         return function.call(*(self.argument(env, a) for a in expr.args))
 
@@ -466,7 +372,7 @@ class Oracle:
         before = Counter(self.counts)
         found = self.spread(env, (place,), False)
         self.counts, computed = before, self.counts - before
-        self.index += computed.total()
+        self.index += computed
         at, shape = tuple(whole(a) for a in found), shape_of(value)
         members = [element(item, p[len(at) :]) if p[: len(at)] == at else element(value, p) for p in grid(shape)]
         changed = Arr(shape, tuple(members))
@@ -484,27 +390,3 @@ class Oracle:
 
     def form_dim(self, env: Env, tol: tree.Expr) -> Value:
         return Num(len(shape_of(self.value(env, tol))))
-
-
-def tainted(value: Value) -> Value:
-    """The value, all of it data."""
-    match value:
-        case Num(value=v):
-            return Num(v, True)
-        case Arr(shape=shape, items=items):
-            return Arr(shape, tuple(map(tainted, items)))
-        case Lst(items=items):
-            return Lst(tuple(map(tainted, items)))
-    return value
-
-
-def given(value: Any) -> Value:
-    """An input: arrays as ToLs of data."""
-    if isinstance(value, tuple):
-        parts = [given(v) for v in value]
-        shape = shape_of(parts[0])
-        rows = [Lst(tuple(element(p, at) for p in parts)) for at in grid(shape)]
-        return Arr(shape, tuple(rows)) if shape else rows[0]
-    array = np.asarray(value)
-    items = tuple(Num(v, True) for v in array.ravel().tolist())
-    return Arr(array.shape, items) if array.shape else items[0]

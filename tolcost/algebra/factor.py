@@ -136,5 +136,3 @@ def _integer_roots(p: Poly, main: Generator, point: dict[Generator, int]) -> lis
     near = {v * s for v in (0, *point.values(), sum(point.values())) for s in (-2, -1, 1, 2)}
     tries = sorted({v + d for v in near for d in range(-6, 7)}, key=lambda v: (abs(v), v))
     return [v for v in tries if not sum(coef * v**k for k, coef in row.items())]
-
-

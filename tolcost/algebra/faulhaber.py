@@ -219,5 +219,3 @@ def _sum_depth(p: Poly) -> int:
                 case Symbol():
                     pass
     return depth
-
-

@@ -291,5 +291,3 @@ def _cancelled(p: Poly, q: Poly) -> tuple[Poly, Poly]:
 def _divided(p: Poly, generator: Generator) -> Poly:
     single = (generator,)
     return Poly({_without(mono, single) or UNIT: coef for mono, coef in p.terms.items()}, p.den)
-
-

@@ -76,5 +76,3 @@ def _uncrowded(mono: Monomial, facts: tuple[Cond, ...]) -> Poly | None:
                 left = Poly({tuple(g for i, g in enumerate(mono) if i != j): 1})
                 return multiply(left, large.p)
     return None
-
-

@@ -133,9 +133,7 @@ def _at_end(goal: Poly, symbol: Symbol, end: Poly, known: Known, fuel: Fuel, use
 def _innermost_first(goal: Poly) -> list[Symbol]:
     """Give the symbols worth replacing by an end: those with a symbolic bound, or negative terms."""
     symbols = goal.free
-    bounding = frozenset[Symbol]().union(
-        *(b.free for s in symbols for b in (s.lo, s.hi) if b is not None)
-    )
+    bounding = frozenset[Symbol]().union(*(b.free for s in symbols for b in (s.lo, s.hi) if b is not None))
     inner = [s for s in symbols if s not in bounding and not (s.lo is None and s.hi is None)]
     return sorted(inner, key=lambda s: (not _is_symbolic(s.hi) and not _is_symbolic(s.lo), s.key))
 

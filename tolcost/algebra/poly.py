@@ -313,7 +313,7 @@ def _symbol(name: str, serial: int, kind: Kind, lo: int | Poly | None, hi: int |
 def the_symbol(p: Poly) -> Symbol:
     """Give the symbol that a polynomial consists of; ``ValueError`` if it is anything else."""
     if len(p.terms) == 1 and p.den == 1:
-        (mono, coef), = p.terms.items()
+        ((mono, coef),) = p.terms.items()
         if coef == 1 and len(mono) == 1 and isinstance(mono[0], Symbol):
             return mono[0]
     raise ValueError(f"not a symbol: {p}")

@@ -119,9 +119,7 @@ def _times_monomial(p: Poly, mono: Monomial, coef: int, den: int) -> Poly:
     return multiply(p, poly({mono: coef // common}, den // common))
 
 
-def replace_generator(
-    p: Poly, old: Generator, new: Poly, clip: Callable[[Poly], Poly] = relu
-) -> Poly:
+def replace_generator(p: Poly, old: Generator, new: Poly, clip: Callable[[Poly], Poly] = relu) -> Poly:
     """Put a polynomial in place of one generator, at any depth except inside sums."""
 
     def change(generator: Generator) -> Poly | None:

@@ -7,6 +7,7 @@ with each other; ``eliminate`` does each group.  What it cannot do stays an unev
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from tolcost.algebra.cases import Atoms, signed_cases
 from tolcost.algebra.clips import relu
@@ -19,16 +20,17 @@ from tolcost.algebra.poly import (
     Poly,
     Terms,
     as_poly,
-    coordinate,
+    atom,
     multiply,
     poly,
     scale,
-    the_symbol,
     total_of,
 )
 from tolcost.algebra.problem import NoClosedForm, Problem, Range, Work
 from tolcost.algebra.substitute import substitute
 from tolcost.algebra.symbols import Generator, Symbol
+
+_STANDARD = "#"
 
 
 def total(
@@ -46,15 +48,18 @@ def total(
     >>> total(1, [(the_symbol(i), 1, n), (the_symbol(j), 1, i)])
     n*(n + 1)/2
     """
-    summand, ranges, guard = _own_symbols(as_poly(body), over, conj(*guards))
     summed = {symbol for symbol, _, _ in over}
     known = tuple(fact for fact in facts if not symbols_of_cond(fact) & summed)
+    return _total(*_standard(as_poly(body), over, conj(*guards), known), known)
+
+
+@lru_cache(maxsize=1 << 12)
+def _total(body: Poly, ranges: tuple[Range, ...], guard: Cond, facts: tuple[Cond, ...]) -> Poly:
     parts = []
     for atoms, times in signed_cases(guard).items():
         ordered = tuple(sorted(atoms, key=lambda a: (isinstance(a, Ge), a.p.key)))
-        part = _by_components(Problem(summand, ranges, ordered, known))
-        parts.append(scale(part, times))
-    return tidied(total_of(parts), known)
+        parts.append(scale(_by_components(Problem(body, ranges, ordered, facts)), times))
+    return tidied(total_of(parts), facts)
 
 
 def sum_over(body: Poly, symbol: Symbol, lo: Poly, hi: Poly) -> Poly:
@@ -62,20 +67,28 @@ def sum_over(body: Poly, symbol: Symbol, lo: Poly, hi: Poly) -> Poly:
     return total(body, [(symbol, lo, hi)])
 
 
-def _own_symbols(
-    body: Poly, over: Sequence[tuple[Symbol, Poly | int, Poly | int]], guard: Cond
+def _standard(
+    body: Poly,
+    over: Sequence[tuple[Symbol, Poly | int, Poly | int]],
+    guard: Cond,
+    facts: tuple[Cond, ...],
 ) -> tuple[Poly, tuple[Range, ...], Cond]:
-    """Rename coordinates whose own bounds are not the range they run over: proofs rely on them."""
+    """Rename the coordinates to standard ones: sums that differ in names only are done once.
+
+    A standard coordinate carries the range it runs over as its own bounds, which proofs rely on.
+    """
+    used = body.free.union(symbols_of_cond(guard), *(symbols_of_cond(fact) for fact in facts))
+    used = used.union(*(as_poly(end).free for _, lo, hi in over for end in (lo, hi)))
+    turn = min((symbol.serial for symbol in used if symbol.name == _STANDARD), default=0)
     renamed: dict[Symbol, Poly | int] = {}
     ranges = []
     for symbol, low, high in over:
         lo, hi = substitute(as_poly(low), renamed), substitute(as_poly(high), renamed)
-        if symbol.lo != lo or symbol.hi != hi or symbol in renamed:
-            renamed[symbol] = coordinate(symbol.name, hi, lo)
-            symbol = the_symbol(as_poly(renamed[symbol]))
-        ranges.append(Range(symbol, lo, hi))
-    if renamed:
-        body, guard = substitute(body, renamed), map_cond(guard, lambda p: substitute(p, renamed))
+        turn -= 1
+        own = Symbol(_STANDARD, turn, "coord", lo, hi)
+        renamed[symbol] = atom(own)
+        ranges.append(Range(own, lo, hi))
+    body, guard = substitute(body, renamed), map_cond(guard, lambda p: substitute(p, renamed))
     return body, tuple(ranges), guard
 
 

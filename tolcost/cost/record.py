@@ -13,7 +13,17 @@ from functools import cache
 from types import MappingProxyType
 from typing import TypeVar
 
-from tolcost.algebra import NotInteger, Poly, Symbol, UnboundSymbol, complete, evaluate, evaluate_cond, symbols_of_cond, to_text
+from tolcost.algebra import (
+    NotInteger,
+    Poly,
+    Symbol,
+    UnboundSymbol,
+    complete,
+    evaluate,
+    evaluate_cond,
+    symbols_of_cond,
+    to_text,
+)
 from tolcost.atoms.nodes import Condition, Program, Type
 from tolcost.cost.count import Counts, Key, Status, Term, count
 from tolcost.cost.depth import Depth

@@ -47,9 +47,7 @@ def _space_of_casts(name: str, args: tuple[Value, ...]) -> str | None:
     domain = spaces[0]
     for space in spaces[1:]:
         domain = join_spaces(domain, space)
-    return result_space(
-        name, widened(name, domain, [space_of(first(a)) for a in args if cast_of(a) is None])
-    )
+    return result_space(name, widened(name, domain, [space_of(first(a)) for a in args if cast_of(a) is None]))
 
 
 def divide(env: Env, args: tuple[Value, ...], span: Span) -> Value:
@@ -197,7 +195,13 @@ def common_shape(env: Env, name: str, args: tuple[Value, ...], span: Span) -> tu
                 definite=True,
             )
         shape = tuple(
-            unify(env, a, b, f"`{name}` combines ToLs of one shape, not {shape_text(shape)} and {shape_text(other)}", span)
+            unify(
+                env,
+                a,
+                b,
+                f"`{name}` combines ToLs of one shape, not {shape_text(shape)} and {shape_text(other)}",
+                span,
+            )
             for a, b in zip(shape, other, strict=True)
         )
     return shape

@@ -33,7 +33,13 @@ def join_values(env: Env, left: Value, right: Value, d: int, span: Span) -> Valu
         )
     for n, (x, y) in enumerate(zip(a, b, strict=True)):
         if n + 1 != d:
-            unify(env, x, y, f"a join along dimension {d} needs the others equal: {shape_text(a)} and {shape_text(b)}", span)
+            unify(
+                env,
+                x,
+                y,
+                f"a join along dimension {d} needs the others equal: {shape_text(a)} and {shape_text(b)}",
+                span,
+            )
     if isinstance(left, Vec) and isinstance(right, Vec) and len(a) == 1:
         return Vec((left.shape[0] + right.shape[0],), left.items + right.items)
     if isinstance(left, Pieces) and isinstance(right, Pieces):

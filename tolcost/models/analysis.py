@@ -21,7 +21,7 @@ from tolcost.cost import Counts, Traffic, count, traffic
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.elaborate import Elaborated, Inputs, Tensor, elaborate
 from tolcost.elaborate.values import Cast, Data, Missing, Seq, Value, Vec, View, is_static
-from tolcost.models.reading import Declared, Function, Graph, Model, Weight
+from tolcost.models.reading import Declared, Function, Model, Weight
 
 Known = Tensor | Inputs | Value
 """What is known of a value in a graph: a shape and a space, or the value itself."""
@@ -77,7 +77,9 @@ class Walk:
     dimensions: dict[str, Poly] = field(default_factory=dict)
 
 
-def analyze_graph(model: Model, library: Library, cache: Cache, dims: Mapping[str, int] | None = None) -> GraphCost:
+def analyze_graph(
+    model: Model, library: Library, cache: Cache, dims: Mapping[str, int] | None = None
+) -> GraphCost:
     """Walk a model's graph."""
     walk = Walk(model, library, cache)
     for declared in model.graph.inputs:
@@ -128,7 +130,9 @@ def _node(walk: Walk, node: Node) -> NodeCost:
         return NodeCost(node, None, Diagnostic("T0678", f"{node.op} is not costed: {reason}"))
     missing = [name for name in _needed(node) if name not in walk.values]
     if missing:
-        return NodeCost(node, None, Diagnostic("T0679", f"nothing is known of its input {quoted(missing[0])}"))
+        return NodeCost(
+            node, None, Diagnostic("T0679", f"nothing is known of its input {quoted(missing[0])}")
+        )
     return _apply(walk, node, spec)
 
 
@@ -154,8 +158,18 @@ def _apply(walk: Walk, node: Node, spec: Spec) -> NodeCost:
 def _lowered(
     walk: Walk, node: Node, spec: Spec, given: Sequence[Known | None], around: Mapping[str, Known]
 ) -> Lowered | Diagnostic:
-    key = None if node.graphs else (spec.domain, spec.name, spec.since, node.asked, _frozen_attributes(node),
-                                    tuple(map(frozen, given)))
+    key = (
+        None
+        if node.graphs
+        else (
+            spec.domain,
+            spec.name,
+            spec.since,
+            node.asked,
+            _frozen_attributes(node),
+            tuple(map(frozen, given)),
+        )
+    )
     if key is not None and key in walk.cache.lowered:
         return walk.cache.lowered[key]
     found = _lower(walk, node, spec, given, around)
@@ -180,8 +194,13 @@ def _lower(
             outputs=node.asked,
             around={k: v for k, v in around.items() if not isinstance(v, Inputs)},
         )
-        return Lowered(count(lowered.program), traffic(lowered.program), _outputs(lowered, spec),
-                       lowered.program.conditions, lowered.equal)
+        return Lowered(
+            count(lowered.program),
+            traffic(lowered.program),
+            _outputs(lowered, spec),
+            lowered.program.conditions,
+            lowered.equal,
+        )
     except Rejected as rejected:
         return rejected.diagnostics[0]
     except AlgebraBudget as budget:
@@ -190,7 +209,9 @@ def _lower(
 
 def _arguments(spec: Spec, given: Sequence[Known | None]) -> list[Argument | None]:
     """Inputs as a definition wants them: text has no place in a ToL, all else goes as it is."""
-    return [None if isinstance(value, Missing) else value for value in given[: len(formals(spec, len(given)))]]
+    return [
+        None if isinstance(value, Missing) else value for value in given[: len(formals(spec, len(given)))]
+    ]
 
 
 def _outputs(lowered: Elaborated, spec: Spec) -> tuple[Known, ...]:
@@ -238,8 +259,14 @@ def _portable(value: Value) -> bool:
 
 def _function(walk: Walk, node: Node, function: Function) -> NodeCost:
     """A function that the model defines: the nodes of its body, in its own names."""
-    inner = Walk(Model(walk.model.name, walk.model.graph, {**walk.model.opsets, **function.opsets},
-                       walk.model.functions), walk.library, walk.cache, equal=walk.equal)
+    inner = Walk(
+        Model(
+            walk.model.name, walk.model.graph, {**walk.model.opsets, **function.opsets}, walk.model.functions
+        ),
+        walk.library,
+        walk.cache,
+        equal=walk.equal,
+    )
     for name, given in zip(function.inputs, node.inputs, strict=False):
         if given and given in walk.values:
             inner.values[name] = walk.values[given]
@@ -253,8 +280,11 @@ def _function(walk: Walk, node: Node, function: Function) -> NodeCost:
 def _with_attributes(proto: object, caller: Node) -> Node:
     """A node of a function's body, with the attributes it takes from whoever applies the function."""
     node = node_of(proto)  # type: ignore[arg-type]
-    referred = {a.name: caller.attributes[a.ref_attr_name] for a in proto.attribute  # type: ignore[attr-defined]
-                if a.ref_attr_name and a.ref_attr_name in caller.attributes}
+    referred = {
+        a.name: caller.attributes[a.ref_attr_name]
+        for a in proto.attribute  # type: ignore[attr-defined]
+        if a.ref_attr_name and a.ref_attr_name in caller.attributes
+    }
     own = {k: v for k, v in node.attributes.items() if k not in referred}
     return Node(node.op, node.domain, node.name, node.inputs, node.outputs, {**own, **referred}, node.graphs)
 

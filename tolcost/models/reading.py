@@ -1,84 +1,46 @@
-"""Reading a model file: whatever is in it becomes our own frozen types, or a diagnostic.
+"""Reading a model file: whatever is in it becomes our own types, or a diagnostic.
 
-Weights are not read: an initializer is a shape and a type, and its values only where they are
-few enough to decide a shape.  External data is never opened.
+Weights are not read: an initializer is a shape and a type, and its values only where they are few
+enough to decide a shape.  External data is never opened.  Nothing of onnx but its parser is let
+near the file.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NoReturn
 
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
-from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto
+from onnx import (
+    AttributeProto,
+    FunctionProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    SparseTensorProto,
+    TensorProto,
+    TypeProto,
+    ValueInfoProto,
+)
 
-from tolcost.catalogue.nodes import Node, node_of
+from tolcost.catalogue.graphs import free_names
 from tolcost.catalogue.types import SMALL, array_of, constant, space_of_code
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.elaborate.values import Value
+from tolcost.models.model import Declared, Function, FunctionKey, Graph, Model, Step, Weight
 
 MOST_NODES = 2_000_000
+NEWEST_OPSET = 200
+"""Versions above this are a mistake in the file; the newest of onnx is far below."""
 
+MOST_REALS = 16
+"""Real constants with more elements do not decide shapes: they are weights."""
 
-@dataclass(frozen=True, slots=True)
-class Declared:
-    """An input as the model declares it: lengths by number, by name, or not at all (None)."""
-
-    name: str
-    space: str
-    shape: tuple[int | str | None, ...] | None
-    sequence: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Weight:
-    """An initializer: its shape and space, how many bytes it takes, its value where it is small."""
-
-    name: str
-    space: str
-    shape: tuple[int, ...]
-    value: Value | None = None
-
-    @property
-    def size(self) -> int:
-        """How many elements there are."""
-        return math.prod(self.shape)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Graph:
-    """A graph: what it is given, what it holds, its nodes in order, what it gives."""
-
-    name: str
-    inputs: tuple[Declared, ...]
-    weights: Mapping[str, Weight]
-    nodes: tuple[Node, ...]
-    outputs: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Function:
-    """A function that a model defines for itself: its nodes, and the names of what goes in and out."""
-
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    attributes: tuple[str, ...]
-    nodes: tuple[NodeProto, ...]
-    opsets: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Model:
-    """A model: its graph, the versions of the operators it uses, and its own functions."""
-
-    name: str
-    graph: Graph
-    opsets: Mapping[str, int]
-    functions: Mapping[tuple[str, str], Function] = field(default_factory=dict)
+_REALS = ("float32", "float64", "float16", "bfloat16")
+_WIDTHS = {TensorProto.FLOAT: 4, TensorProto.INT64: 8, TensorProto.INT32: 4, TensorProto.DOUBLE: 8}
 
 
 def load_model(path: Path) -> Model:
@@ -87,22 +49,27 @@ def load_model(path: Path) -> Model:
         raw = path.read_bytes()
     except OSError as error:
         _refuse("T0671", f"cannot read {quoted(str(path))}: {error.strerror}")
-    return model_of(_parsed(raw, path), path.stem)
+    return model_of(parse_model(raw, path.name), path.stem)
 
 
-def _parsed(raw: bytes, path: Path) -> ModelProto:
+def parse_model(raw: bytes, name: str) -> ModelProto:
+    """The protobuf message in a file."""
     if not raw:
-        _refuse("T0672", f"{quoted(path.name)} is empty")
+        _refuse("T0672", f"{quoted(name)} is empty")
     try:
         return onnx.load_model_from_string(raw)
     except (DecodeError, ValueError, UnicodeDecodeError):
-        head = raw[:64].lstrip().lower()
-        hint = None
-        if head.startswith(b"version https://git-lfs"):
-            hint = "this is a pointer of Git LFS, not the model: fetch it with `git lfs pull`"
-        elif head.startswith((b"<!doctype", b"<html")):
-            hint = "this is a web page: the download did not give the model"
-        _refuse("T0673", f"{quoted(path.name)} is not an ONNX model", hint)
+        _refuse("T0673", f"{quoted(name)} is not an ONNX model", _likely(raw[:64].lstrip().lower()))
+
+
+def _likely(head: bytes) -> str | None:
+    if head.startswith(b"version https://git-lfs"):
+        return "this is a pointer of Git LFS, not the model: fetch it with `git lfs pull`"
+    if head.startswith((b"<!doctype", b"<html")):
+        return "this is a web page: the download did not give the model"
+    if head.startswith(b"pk\x03\x04"):
+        return "this is a zip archive: unpack it, or export the model to ONNX"
+    return None
 
 
 def _refuse(code: str, message: str, hint: str | None = None) -> NoReturn:
@@ -118,84 +85,164 @@ def model_of(proto: ModelProto, name: str) -> Model:
     return Model(
         name,
         graph_of(proto.graph),
-        _opsets(proto.opset_import),
-        {(f.domain, f.name): _function(f) for f in proto.functions},
+        opsets_of(proto.opset_import),
+        _functions(proto.functions),
+        proto.producer_name[:60],
     )
 
 
-def _opsets(imports: object) -> dict[str, int]:
-    return {("" if o.domain == "ai.onnx" else o.domain): o.version for o in imports}  # type: ignore[attr-defined]
+def opsets_of(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
+    """The version of each domain that a model, or a function, says it uses."""
+    found: dict[str, int] = {}
+    for entry in imports:
+        domain = _domain(entry.domain)
+        if not 1 <= entry.version <= NEWEST_OPSET:
+            _refuse("T0680", f"there is no version {entry.version} of the operators of {quoted(domain or 'ai.onnx')}")
+        found[domain] = entry.version
+    return found
 
 
-def _function(proto: FunctionProto) -> Function:
-    attributes = (*proto.attribute, *(a.name for a in proto.attribute_proto))
-    return Function(tuple(proto.input), tuple(proto.output), attributes, tuple(proto.node), _opsets(proto.opset_import))
+def _domain(text: str) -> str:
+    return "" if text == "ai.onnx" else text
+
+
+# ---- functions ---------------------------------------------------------------------------
+
+
+def _functions(protos: Iterable[FunctionProto]) -> Mapping[FunctionKey, Function]:
+    found: dict[FunctionKey, Function] = {}
+    for proto in protos:
+        key = (_domain(proto.domain), proto.name, getattr(proto, "overload", ""))
+        if key in found:
+            _refuse("T0675", f"two functions are called {quoted(proto.name)}")
+        found[key] = function_of(proto)
+    return found
+
+
+def function_of(proto: FunctionProto) -> Function:
+    """A function as our own type."""
+    attributes: dict[str, AttributeProto | None] = dict.fromkeys(proto.attribute)
+    attributes.update((a.name, a) for a in proto.attribute_proto)
+    return Function(
+        proto.name,
+        _domain(proto.domain),
+        tuple(proto.input),
+        tuple(proto.output),
+        attributes,
+        tuple(proto.node),
+        opsets_of(proto.opset_import),
+    )
+
+
+# ---- graphs ------------------------------------------------------------------------------
 
 
 def graph_of(proto: GraphProto) -> Graph:
-    """A graph as our own types, its nodes in an order in which they can be computed."""
-    weights = {w.name: w for w in (*map(_weight, proto.initializer), *map(_sparse, proto.sparse_initializer))}
-    inputs = tuple(_declared(i) for i in proto.input if i.name not in weights)
-    outputs = tuple(o.name for o in proto.output)
-    return Graph(proto.name, inputs, weights, _ordered(proto), outputs)
+    """A graph as our own types."""
+    weights: dict[str, Weight] = {}
+    for weight in (*map(weight_of, proto.initializer), *map(_sparse, proto.sparse_initializer)):
+        if weight.name in weights:
+            _refuse("T0675", f"two initializers are called {quoted(weight.name)}")
+        weights[weight.name] = weight
+    inputs = tuple(declared_of(given) for given in proto.input if given.name not in weights)
+    names = [given.name for given in inputs]
+    if len(set(names)) < len(names):
+        _refuse("T0675", f"two inputs of the graph {quoted(proto.name)} have one name")
+    between = {info.name: declared_of(info) for info in (*proto.value_info, *proto.output)}
+    outputs = tuple(output.name for output in proto.output)
+    return Graph(proto.name, inputs, weights, tuple(map(step_of, proto.node)), outputs, between)
 
 
-def _weight(tensor: TensorProto) -> Weight:
+def step_of(proto: NodeProto) -> Step:
+    """A node as our own type."""
+    attributes = proto.attribute
+    outputs = tuple(proto.output)
+    return Step(
+        proto.op_type,
+        _domain(proto.domain),
+        proto.name,
+        tuple(proto.input),
+        outputs,
+        b"".join([a.SerializeToString() for a in attributes]) if attributes else b"",
+        len(outputs) if outputs and outputs[-1] else _asked(outputs),
+        _free(attributes) if attributes else (),
+        proto,
+    )
+
+
+def _asked(outputs: tuple[str, ...]) -> int:
+    return max((n for n, name in enumerate(outputs, start=1) if name), default=1)
+
+
+def _free(attributes: Iterable[AttributeProto]) -> tuple[str, ...]:
+    graphs = [a.g for a in attributes if a.type == AttributeProto.GRAPH]
+    return tuple(dict.fromkeys(name for graph in graphs for name in free_names(graph)))
+
+
+# ---- tensors -----------------------------------------------------------------------------
+
+
+def weight_of(tensor: TensorProto) -> Weight:
+    """A tensor that the model holds; its value too where that may decide a shape."""
     shape = tuple(tensor.dims)
     if any(d < 0 for d in shape):
         _refuse("T0674", f"the initializer {quoted(tensor.name)} has a negative length")
+    space = space_of_code(tensor.data_type)
     external = tensor.data_location == TensorProto.EXTERNAL
-    value = None
-    if math.prod(shape) <= SMALL and not external:
-        try:
-            value = constant(array_of(tensor))
-        except (ValueError, TypeError) as error:
-            _refuse("T0674", f"the initializer {quoted(tensor.name)} does not hold what it says: {error}")
-    return Weight(tensor.name, space_of_code(tensor.data_type), shape, value)
+    if external:
+        return Weight(tensor.name, space, shape)
+    _check_size(tensor, math.prod(shape))
+    return Weight(tensor.name, space, shape, _small_value(tensor, space, math.prod(shape)))
 
 
-def _sparse(tensor: onnx.SparseTensorProto) -> Weight:
-    return Weight(tensor.values.name, space_of_code(tensor.values.data_type), tuple(tensor.dims))
+def _small_value(tensor: TensorProto, space: str, size: int) -> Value | None:
+    if size > (MOST_REALS if space in _REALS else SMALL) or (size > 1 and space not in (*_REALS, "int64", "int32", "bool")):
+        return None
+    try:
+        return constant(array_of(tensor))
+    except (ValueError, TypeError, AttributeError) as error:
+        text = f"the initializer {quoted(tensor.name)} does not hold what it says: {error}"
+        _refuse("T0674", text[:300])
 
 
-def _declared(info: ValueInfoProto) -> Declared:
+def _check_size(tensor: TensorProto, size: int) -> None:
+    """Refuse a tensor whose bytes are not as many as its shape says, where that is plain to see."""
+    width = _WIDTHS.get(tensor.data_type)
+    if width is not None and tensor.HasField("raw_data") and len(tensor.raw_data) != size * width:
+        text = f"the initializer {quoted(tensor.name)} has {len(tensor.raw_data):,} bytes, not {size * width:,}"
+        _refuse("T0674", text)
+
+
+def _sparse(tensor: SparseTensorProto) -> Weight:
+    shape = tuple(tensor.dims)
+    if any(d < 0 for d in shape):
+        _refuse("T0674", f"the initializer {quoted(tensor.values.name)} has a negative length")
+    space = space_of_code(tensor.values.data_type)
+    return Weight(tensor.values.name, space, shape, None, math.prod(tensor.values.dims))
+
+
+def declared_of(info: ValueInfoProto) -> Declared:
+    """What the model declares of a value."""
     kind = info.type
-    sequence = kind.HasField("sequence_type")
     if kind.HasField("optional_type"):
         kind = kind.optional_type.elem_type
-        sequence = kind.HasField("sequence_type")
+    sequence = kind.HasField("sequence_type")
     if sequence:
         kind = kind.sequence_type.elem_type
-    if not kind.HasField("tensor_type"):
-        return Declared(info.name, "R", None, sequence)
-    return Declared(info.name, space_of_code(kind.tensor_type.elem_type), _lengths(kind), sequence)
+    if not kind.HasField("tensor_type") or not kind.tensor_type.elem_type:
+        return Declared(info.name, "", None, sequence)
+    return Declared(info.name, space_of_code(kind.tensor_type.elem_type), _lengths(info.name, kind), sequence)
 
 
-def _lengths(kind: TypeProto) -> tuple[int | str | None, ...] | None:
+def _lengths(name: str, kind: TypeProto) -> tuple[int | str | None, ...] | None:
     if not kind.tensor_type.HasField("shape"):
         return None
     found: list[int | str | None] = []
     for d in kind.tensor_type.shape.dim:
-        if d.HasField("dim_value") and d.dim_value >= 0:
-            found.append(d.dim_value)
+        if d.HasField("dim_value"):
+            if d.dim_value < -1:
+                _refuse("T0681", f"{quoted(name)} is declared with a length of {d.dim_value}")
+            found.append(d.dim_value if d.dim_value >= 0 else None)
         else:
             found.append(d.dim_param or None)
     return tuple(found)
-
-
-def _ordered(proto: GraphProto) -> tuple[Node, ...]:
-    """The nodes of a graph; each must come after what it uses, as ONNX demands."""
-    known = {i.name for i in proto.input} | {t.name for t in proto.initializer}
-    known |= {t.values.name for t in proto.sparse_initializer}
-    made: set[str] = set()
-    for node in proto.node:
-        for name in node.output:
-            if name and (name in made or name in {i.name for i in proto.input}):
-                _refuse("T0675", f"two nodes give {quoted(name)}")
-            made.add(name)
-    for node in proto.node:
-        late = [name for name in node.input if name and name in made and name not in known]
-        if late:
-            _refuse("T0676", f"{node.op_type} {quoted(node.name)} uses {quoted(late[0])} before it is computed")
-        known.update(node.output)
-    return tuple(node_of(node) for node in proto.node)

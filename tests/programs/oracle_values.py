@@ -1,0 +1,158 @@
+"""The values of the oracle: Python numbers that remember whether they came from data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True)
+class Num:
+    """A numeric; ``data`` if an element of an input took part in it."""
+
+    value: Any
+    data: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Arr:
+    """A ToL: elements row-major, each a Num or a Lst."""
+
+    shape: tuple[int, ...]
+    items: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lst:
+    """A list; its components may be ToLs."""
+
+    items: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fun:
+    """A function of values."""
+
+    arity: int
+    call: Callable[..., Value]
+
+
+Value = Num | Arr | Lst | Fun
+
+
+def whole(value: Value) -> int:
+    while isinstance(value, Arr) and len(value.items) == 1:
+        value = value.items[0]
+    assert isinstance(value, Num)
+    return int(value.value)
+
+
+def shape_of(value: Value) -> tuple[int, ...]:
+    if isinstance(value, Lst):
+        return shape_of(value.items[0])
+    return value.shape if isinstance(value, Arr) else ()
+
+
+def grid(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
+    return list(product(*(range(1, d + 1) for d in shape)))
+
+
+def vector(numbers: tuple[int, ...]) -> Value:
+    """Coordinates under one name; one coordinate is a number."""
+    if len(numbers) == 1:
+        return Num(numbers[0])
+    return Arr((len(numbers),), tuple(map(Num, numbers)))
+
+
+def element(value: Value, at: tuple[int, ...]) -> Value:
+    """The element at a coordinate, or the slice at a partial one."""
+    if not at:
+        return value
+    if isinstance(value, Lst):
+        return Lst(tuple(element(item, at) for item in value.items))
+    assert isinstance(value, Arr)
+    assert len(at) <= len(value.shape)
+    assert all(1 <= a <= d for a, d in zip(at, value.shape, strict=False)), "index out of range"
+    rest = value.shape[len(at) :]
+    size, place = prod(rest), 0
+    for a, d in zip(at, value.shape, strict=False):
+        place = place * d + a - 1
+    items = value.items[place * size : (place + 1) * size]
+    return Arr(rest, items) if rest else items[0]
+
+
+def stacked(shape: tuple[int, ...], members: list[Value]) -> Value:
+    """Members under the coordinates they belong to."""
+    if not shape:
+        return members[0]
+    if members and isinstance(members[0], Arr):
+        inner = members[0].shape
+        assert all(isinstance(m, Arr) and m.shape == inner for m in members), "members of different shapes"
+        return Arr((*shape, *inner), tuple(e for m in members if isinstance(m, Arr) for e in m.items))
+    return Arr(shape, tuple(members))
+
+
+def component(value: Value, j: int) -> Value:
+    if isinstance(value, Lst):
+        return value.items[j - 1]
+    if isinstance(value, Arr) and value.items and isinstance(value.items[0], Lst):
+        return Arr(value.shape, tuple(component(item, j) for item in value.items))
+    assert j == 1
+    return value
+
+
+def joined(left: Value, right: Value, d: int) -> Value:
+    """Two ToLs one after the other along a dimension."""
+    assert isinstance(left, Arr)
+    assert isinstance(right, Arr)
+    a, b = left.shape, right.shape
+    assert (*a[: d - 1], *a[d:]) == (*b[: d - 1], *b[d:]), f"cannot join {a} and {b}"
+    shape = (*a[: d - 1], a[d - 1] + b[d - 1], *a[d:])
+    items = (
+        element(left, at) if at[d - 1] <= a[d - 1] else element(right, (*at[: d - 1], at[d - 1] - a[d - 1], *at[d:]))
+        for at in grid(shape)
+    )
+    return Arr(shape, tuple(items))
+
+
+def tainted(value: Value) -> Value:
+    """The value, all of it data."""
+    match value:
+        case Num(value=v):
+            return Num(v, True)
+        case Arr(shape=shape, items=items):
+            return Arr(shape, tuple(map(tainted, items)))
+        case Lst(items=items):
+            return Lst(tuple(map(tainted, items)))
+    return value
+
+
+def given(value: Any) -> Value:
+    """An input: arrays as ToLs of data."""
+    if isinstance(value, tuple):
+        parts = [given(v) for v in value]
+        shape = shape_of(parts[0])
+        rows = [Lst(tuple(element(p, at) for p in parts)) for at in grid(shape)]
+        return Arr(shape, tuple(rows)) if shape else rows[0]
+    array = np.asarray(value)
+    items = tuple(Num(v, True) for v in array.ravel().tolist())
+    return Arr(array.shape, items) if array.shape else items[0]
+
+
+def arrays_of(value: Value) -> list[np.ndarray]:
+    """One array of floats for each component."""
+    match value:
+        case Lst(items=items):
+            return [array for item in items for array in arrays_of(item)]
+        case Arr(items=(Lst(items=first), *_)):
+            return [array for j in range(1, len(first) + 1) for array in arrays_of(component(value, j))]
+        case Arr(shape=shape, items=items):
+            return [np.array([float(item.value) for item in items if isinstance(item, Num)]).reshape(shape)]
+        case Num(value=number):
+            return [np.array(float(number))]
+    raise AssertionError("a function is not a result")
