@@ -79,7 +79,14 @@ def static_number(draw: Draw, scope: Scope) -> str:
     """A whole number known while compiling."""
     words = [str(draw.number(0, 4)), *(c.name for c in scope.coordinates), *(n.text for n in scope.lengths)]
     one, two = draw.pick(words), draw.pick(words)
-    forms = (one, one, one, f"{par(one)} + {par(two)}", f"{par(one)} - {par(two)}", f"{par(one)} * {par(two)}")
+    forms = (
+        one,
+        one,
+        one,
+        f"{par(one)} + {par(two)}",
+        f"{par(one)} - {par(two)}",
+        f"{par(one)} * {par(two)}",
+    )
     return draw.pick((*forms, f"{par(one)} / 2", f"{par(one)} % 3", f"max({one}, {two})"))
 
 

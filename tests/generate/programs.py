@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tests.generate.draw import Draw
 from tests.generate.lengths import Kind, Length, Scope, Tol, literal, plus
@@ -11,6 +11,7 @@ from tests.generate.statements import statement
 
 POINTS = 2
 LARGEST = 4
+LONGEST = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +34,15 @@ def generate(seed: int) -> Case:
         lines.append(line)
     made = scope.tols[before:] or scope.tols[:1]
     lines += _outputs(draw, made)
-    points = tuple({name: draw.number(1, LARGEST) for name in names} for _ in range(POINTS))
-    return Case("\n".join(lines) + "\n", points, seed)
+    return Case("\n".join(lines) + "\n", _points(draw, scope), seed)
+
+
+def _points(draw: Draw, scope: Scope) -> tuple[dict[str, int], ...]:
+    """Small lengths, and in the last point one that is larger."""
+    names = [length.text for length in scope.lengths]
+    points = [{name: draw.number(1, LARGEST) for name in names} for _ in range(POINTS)]
+    points[-1][draw.pick(names)] = draw.number(1, LONGEST)
+    return tuple(points)
 
 
 def _inputs(draw: Draw, names: list[str]) -> tuple[list[str], Scope]:
@@ -52,6 +60,9 @@ def _inputs(draw: Draw, names: list[str]) -> tuple[list[str], Scope]:
         lengths = f" [{', '.join(d.text for d in shape)}]" if shape else ""
         lines.append(f"tol {name}: {space}{lengths}")
         scope = scope.having(Tol(name, shape, kinds))
+    if draw.chance(0.15):
+        lines.append("attr s: N*")
+        scope = replace(scope, lengths=(*scope.lengths, Length("s", 1, 2)))
     mentioned = {word for line in lines for word in re.findall(r"\b[nmk]\b", line.split(": ", 1)[1])}
     missing = [name for name in names if name not in mentioned]
     if missing:

@@ -44,6 +44,17 @@ def value(draw: Draw, scope: Scope) -> Written:
     return f"{name} = {tols.tol(draw, scope, shape, kind, FUEL)}", scope.having(Tol(name, shape, (kind,)))
 
 
+def filled(draw: Draw, scope: Scope) -> Written:
+    """A ToL declared by its shape and filled by walking over it."""
+    name = draw.name("y")
+    shape = a_shape(draw, scope, draw.number(1, 2), 12)
+    coordinates = tuple(Coordinate(draw.name("i"), d) for d in shape)
+    body = numbers.number(draw, scope.inside(coordinates), "R", FUEL - 1)
+    names = ", ".join(c.name for c in coordinates)
+    text = f"tol {name} = [{tols.listed(shape)}]\n{name} := map({name}, {body}, [{names}])"
+    return text, scope.having(Tol(name, shape, ("R",)))
+
+
 def function(draw: Draw, scope: Scope) -> Written:
     """A function of coordinates, and perhaps of a number."""
     kind, name = _kind(draw), draw.name("f")
@@ -265,8 +276,12 @@ def static_fold(draw: Draw, scope: Scope) -> Written:
     inner = scope.inside((Coordinate(j, length),))
     body = static_number(draw, replace(inner, coordinates=inner.coordinates[-1:]))
     over = draw.pick((f"tol[{length.text}]", f"1..{par(length.text)}"))
-    function = draw.pick((f"(a, e) => a + {par(body)}", f"(a, e) => max(a, {body})", f"(a, e) => a + e * {j}"))
-    return f"{name} = reduce({over}, {function}, {draw.number(0, 2)}, {j})", scope.having(Tol(name, (), ("Z",)))
+    function = draw.pick(
+        (f"(a, e) => a + {par(body)}", f"(a, e) => max(a, {body})", f"(a, e) => a + e * {j}")
+    )
+    return f"{name} = reduce({over}, {function}, {draw.number(0, 2)}, {j})", scope.having(
+        Tol(name, (), ("Z",))
+    )
 
 
 def gathered(draw: Draw, scope: Scope) -> Written:
@@ -344,6 +359,7 @@ def indexed(draw: Draw, scope: Scope) -> Written:
 
 FORMS: tuple[tuple[float, Callable[[Draw, Scope], Written]], ...] = (
     (8, value),
+    (1.5, filled),
     (4, function),
     (2, number_function),
     (2, scan),

@@ -140,7 +140,9 @@ def over_elements(draw: Draw, scope: Scope, shape: Shape, kind: Kind, fuel: int)
     names = f", [{', '.join(c.name for c in coordinates)}]"
     if draw.chance(0.3):
         e = draw.name("e")
-        body = numbers.number(draw, scope.inside(coordinates).having(Tol(e, (), source.kinds)), kind, fuel - 1)
+        body = numbers.number(
+            draw, scope.inside(coordinates).having(Tol(e, (), source.kinds)), kind, fuel - 1
+        )
         return f"map({source.text}, ({e}) => {body}{names})"
     inner = scope.inside(coordinates, Tol("*", (), source.kinds))
     return f"map({source.text}, {numbers.number(draw, inner, kind, fuel - 1)}{names})"

@@ -23,6 +23,7 @@ from tests.programs.oracle_values import (
     Value,
     component,
     element,
+    even,
     given,
     grid,
     joined,
@@ -74,7 +75,9 @@ class Oracle:
 
     # ---- programs ------------------------------------------------------------------------
 
-    def run(self, program: tree.Program, inputs: Mapping[str, Any], dims: Mapping[str, int]) -> dict[str, Value]:
+    def run(
+        self, program: tree.Program, inputs: Mapping[str, Any], dims: Mapping[str, int]
+    ) -> dict[str, Value]:
         names: dict[str, Later | Value] = {name: Num(value) for name, value in dims.items()}
         names |= {name: given(value) for name, value in inputs.items()}
         env = self.define(Env(names), program.statements)
@@ -149,7 +152,11 @@ class Oracle:
         for item in expr.items:
             if isinstance(item, tree.Splice):
                 value = self.value(env, item.value, in_index)
-                rows += [element(value, (k,)) for k in range(1, shape_of(value)[0] + 1)] if shape_of(value) else [value]
+                rows += (
+                    [element(value, (k,)) for k in range(1, shape_of(value)[0] + 1)]
+                    if shape_of(value)
+                    else [value]
+                )
             else:
                 rows.append(self.value(env, item, in_index))
         return stacked((len(rows),), rows)
@@ -192,7 +199,11 @@ class Oracle:
     def _chain(self, env: Env, expr: tree.Chain, in_index: bool) -> Value:
         value = self.value(env, expr.first, in_index)
         for op, operand in expr.rest:
-            if isinstance(value, Num) and not value.data and (op, bool(value.value)) in (("and", False), ("or", True)):
+            if (
+                isinstance(value, Num)
+                and not value.data
+                and (op, bool(value.value)) in (("and", False), ("or", True))
+            ):
                 continue
             value = self.apply("/" if op == "/" else INFIX[op], (value, self.value(env, operand, in_index)))
         return value
@@ -220,7 +231,9 @@ class Oracle:
         shapes = [a.shape for a in args if isinstance(a, Arr)]
         if shapes:
             assert len(set(shapes)) == 1, f"{name} of shapes {shapes}"
-            rows = zip(*(a.items if isinstance(a, Arr) else (a,) * prod(shapes[0]) for a in args), strict=True)
+            rows = zip(
+                *(a.items if isinstance(a, Arr) else (a,) * prod(shapes[0]) for a in args), strict=True
+            )
             return Arr(shapes[0], tuple(self.apply(name, row) for row in rows))
         numbers = [a for a in args if isinstance(a, Num)]
         assert len(numbers) == len(args), f"{name} of a list"
@@ -240,7 +253,11 @@ class Oracle:
         if isinstance(expr, tree.Lambda | tree.OperatorName | tree.Compose):
             return True
         if not isinstance(expr, tree.Name):
-            return isinstance(expr, tree.Call) and env.star is None and any(isinstance(a, tree.Star) for a in expr.args)
+            return (
+                isinstance(expr, tree.Call)
+                and env.star is None
+                and any(isinstance(a, tree.Star) for a in expr.args)
+            )
         found = env.find(expr.name)
         if isinstance(found, Later):
             return isinstance(found.value, Fun) or (found.value is None and isinstance(found.get(), Fun))
@@ -289,7 +306,9 @@ class Oracle:
                 return names
         raise AssertionError(pattern)
 
-    def inside(self, env: Env, over: Value, at: tuple[int, ...], pattern: tree.Expr | None) -> tuple[Env, Later]:
+    def inside(
+        self, env: Env, over: Value, at: tuple[int, ...], pattern: tree.Expr | None
+    ) -> tuple[Env, Later]:
         item = Later(lambda: element(over, at))
         return Env(self.names_of(pattern, at), env, (item, at)), item
 
@@ -332,13 +351,18 @@ class Oracle:
         value = self.value(env, tol)
         a, b = (tuple(map(whole, self.spread(env, (corner,), False))) for corner in (low, high))
         shape = tuple(y - x + 1 for x, y in zip(a, b, strict=True))
-        return Arr(shape, tuple(element(value, tuple(x + k - 1 for x, k in zip(a, at, strict=True))) for at in grid(shape)))
+        return Arr(
+            shape,
+            tuple(element(value, tuple(x + k - 1 for x, k in zip(a, at, strict=True))) for at in grid(shape)),
+        )
 
     def form_swap(self, env: Env, tol: tree.Expr, dim: tree.Expr, order: tree.Expr) -> Value:
         value, d = self.value(env, tol), whole(self.value(env, dim))
         places = [whole(p) for p in self.spread(env, (order,), False)]
         shape = shape_of(value)
-        return Arr(shape, tuple(element(value, (*at[: d - 1], places[at[d - 1] - 1], *at[d:])) for at in grid(shape)))
+        return Arr(
+            shape, tuple(element(value, (*at[: d - 1], places[at[d - 1] - 1], *at[d:])) for at in grid(shape))
+        )
 
     def form_reshape(self, env: Env, tol: tree.Expr, shape: tree.Expr) -> Value:
         value = self.value(env, tol)
@@ -374,8 +398,10 @@ class Oracle:
         self.counts, computed = before, self.counts - before
         self.index += computed
         at, shape = tuple(whole(a) for a in found), shape_of(value)
-        members = [element(item, p[len(at) :]) if p[: len(at)] == at else element(value, p) for p in grid(shape)]
-        changed = Arr(shape, tuple(members))
+        members = [
+            element(item, p[len(at) :]) if p[: len(at)] == at else element(value, p) for p in grid(shape)
+        ]
+        changed = even(Arr(shape, tuple(members)))
         return tainted(changed) if any(isinstance(a, Num) and a.data for a in found) else changed
 
     def form_filter(self, env: Env, tol: tree.Expr, mask: tree.Expr) -> Value:

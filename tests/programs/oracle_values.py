@@ -93,8 +93,8 @@ def stacked(shape: tuple[int, ...], members: list[Value]) -> Value:
     if members and isinstance(members[0], Arr):
         inner = members[0].shape
         assert all(isinstance(m, Arr) and m.shape == inner for m in members), "members of different shapes"
-        return Arr((*shape, *inner), tuple(e for m in members if isinstance(m, Arr) for e in m.items))
-    return Arr(shape, tuple(members))
+        return even(Arr((*shape, *inner), tuple(e for m in members if isinstance(m, Arr) for e in m.items)))
+    return even(Arr(shape, tuple(members)))
 
 
 def component(value: Value, j: int) -> Value:
@@ -114,10 +114,26 @@ def joined(left: Value, right: Value, d: int) -> Value:
     assert (*a[: d - 1], *a[d:]) == (*b[: d - 1], *b[d:]), f"cannot join {a} and {b}"
     shape = (*a[: d - 1], a[d - 1] + b[d - 1], *a[d:])
     items = (
-        element(left, at) if at[d - 1] <= a[d - 1] else element(right, (*at[: d - 1], at[d - 1] - a[d - 1], *at[d:]))
+        element(left, at)
+        if at[d - 1] <= a[d - 1]
+        else element(right, (*at[: d - 1], at[d - 1] - a[d - 1], *at[d:]))
         for at in grid(shape)
     )
-    return Arr(shape, tuple(items))
+    return even(Arr(shape, tuple(items)))
+
+
+def even(value: Arr) -> Arr:
+    """One element of data makes a ToL data; components of lists are told apart."""
+    if value.items and isinstance(value.items[0], Lst):
+        columns = [even(Arr(value.shape, column)).items for column in _columns(value)]
+        return Arr(value.shape, tuple(Lst(row) for row in zip(*columns, strict=True)))
+    data = any(isinstance(item, Num) and item.data for item in value.items)
+    return Arr(value.shape, tuple(map(tainted, value.items))) if data else value
+
+
+def _columns(value: Arr) -> list[tuple[Value, ...]]:
+    rows = [item.items for item in value.items if isinstance(item, Lst)]
+    return [tuple(column) for column in zip(*rows, strict=True)]
 
 
 def tainted(value: Value) -> Value:

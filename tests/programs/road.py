@@ -121,7 +121,9 @@ def same_shapes(program: Program, run: Execution, dims: Mapping[str, int]) -> No
             said = tuple(max(at(length, run), 0) for length in part.shape)
             if said != array.shape:
                 shape = ", ".join(map(to_text, part.shape))
-                raise Mismatch(f"{output.name}: [{shape}] is {said}, the value has {array.shape} at {dict(dims)}")
+                raise Mismatch(
+                    f"{output.name}: [{shape}] is {said}, the value has {array.shape} at {dict(dims)}"
+                )
 
 
 def same_runs(slow: Execution, fast: Execution, dims: Mapping[str, int]) -> None:

@@ -12,7 +12,19 @@ from dataclasses import fields, is_dataclass, replace
 from tolcost.diagnostics import Rejected, Source
 from tolcost.syntax import parse
 from tolcost.syntax.format import format_program
-from tolcost.syntax.tree import Block, Bracket, Call, Chain, Define, Expr, Name, Number, Program, Statement, Unpack
+from tolcost.syntax.tree import (
+    Block,
+    Bracket,
+    Call,
+    Chain,
+    Define,
+    Expr,
+    Name,
+    Number,
+    Program,
+    Statement,
+    Unpack,
+)
 
 Points = tuple[Mapping[str, int], ...]
 Fails = Callable[[str, Points], bool]
@@ -87,7 +99,9 @@ def simpler(expr: Expr) -> Iterator[Expr]:
     yield from _children(expr)
     match expr:
         case Chain(first=first, rest=rest):
-            yield from (replace(expr, rest=(*rest[:n], *rest[n + 1 :])) for n in range(len(rest)) if len(rest) > 1)
+            yield from (
+                replace(expr, rest=(*rest[:n], *rest[n + 1 :])) for n in range(len(rest)) if len(rest) > 1
+            )
             yield from (value for _, value in rest)
             yield first
         case Bracket(items=items) if len(items) > 1:

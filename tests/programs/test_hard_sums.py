@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.programs.points import held_at
-from tests.programs.road import check, lowered
+from tests.programs.road import lowered
 from tolcost.algebra import Poly, const, evaluate, to_text
 from tolcost.cost import count
 from tolcost.elaborate import Argument
@@ -98,6 +98,7 @@ def test_padding_exact_taps_against_brute_force(step: int, pad: int) -> None:
 
 # ---- sums over coordinates ---------------------------------------------------------------
 
+
 def summed(rows: str, head: str = "tol d: R [n]\n") -> str:
     return f"tol x: R\n{head}y := {rows}\n"
 
@@ -117,7 +118,9 @@ def test_the_sum_of_i_times_j_over_a_triangle_of_depth_4() -> None:
     body = "reduce(tol[i * j], (s, e) => s + x, s4)"
     for outer, inner in (("k", "l"), ("j", "k"), ("i", "j"), ("n", "i")):
         depth = "ijkl".index(inner)
-        body = f"reduce(tol[{outer}], (s{depth + 1}, e) => {body}, {f's{depth}' if depth else '0'}, [{inner}])"
+        body = (
+            f"reduce(tol[{outer}], (s{depth + 1}, e) => {body}, {f's{depth}' if depth else '0'}, [{inner}])"
+        )
     brute(eops(summed(body)), {n: sum(i * j for i, j in triangle(n)) for n in range(1, 9)})
 
 

@@ -16,7 +16,10 @@ COUNTED = {
         + "\ny := v10000\n",
         "10000*n",
     ),
-    "10,000 unused definitions": ("tol x: R\n" + "\n".join(f"v{i} = x" for i in range(10_000)) + "\ny := x + 1\n", "1"),
+    "10,000 unused definitions": (
+        "tol x: R\n" + "\n".join(f"v{i} = x" for i in range(10_000)) + "\ny := x + 1\n",
+        "1",
+    ),
     "10,000 shared values": (chain(10_000, "v{0} = v{1} + v{1}"), "10000"),
     "10,000 outputs": ("tol x: R\n" + "\n".join(f"y{i} := x + {i}" for i in range(10_000)) + "\n", "10000"),
     "10,000 inputs": (
@@ -35,11 +38,16 @@ COUNTED = {
         f"tol x: R\ny := map(tol[{BIG}], reduce(tol[i], (a, e) => a + x, 0), i)\n",
         str(BIG * (BIG + 1) // 2),
     ),
-    "joins that double": (doubling(40, "v{0} = join(v{1}, v{1}, 1)", "v0 = map(tol[2], x * i, i)", "v{0}[1]"), "2"),
+    "joins that double": (
+        doubling(40, "v{0} = join(v{1}, v{1}, 1)", "v0 = map(tol[2], x * i, i)", "v{0}[1]"),
+        "2",
+    ),
     "50 nested maps": (nested("map(tol[n], ", "x[1] + 1", ")", 50), "n**50"),
     "a triangle of depth 12": (
         "tol x: R [n]\ny := map(tol[n], "
-        + "".join(f"reduce(tol[i{k - 1}], (a{k}, e{k}) => a{k} + " for k in range(2, 13)).replace("i1]", "i1]")
+        + "".join(f"reduce(tol[i{k - 1}], (a{k}, e{k}) => a{k} + " for k in range(2, 13)).replace(
+            "i1]", "i1]"
+        )
         + "x[i1]"
         + "".join(f", 0, [i{k}])" for k in range(12, 1, -1))
         + ", [i1])\n",
@@ -65,7 +73,9 @@ ENDING = {
     "190 nested choices by data": nested("where(x[1] > {0}, {0}, ", "x[1]", ")", 190),
     "190 nested choices by length that cost": nested("where(n == {0}, x[1] * {0}, ", "x[1]", ")", 190),
     "1,000 choices in a chain": chain(1_000, "v{0} = where(n > {0}, v{1} + 1, v{1})"),
-    "1,000 static choices in a chain": chain(1_000, "v{0} = where(n > {0}, v{1} + 1, v{1} * 2)").replace("x[1]", "n"),
+    "1,000 static choices in a chain": chain(1_000, "v{0} = where(n > {0}, v{1} + 1, v{1} * 2)").replace(
+        "x[1]", "n"
+    ),
     "10,000 functions in a chain": doubling(10_000, "f{0}(a) = f{1}(a) + 1"),
     "2^40 calls": doubling(40, "f{0}(a) = f{1}(f{1}(a))"),
     "2^40 calls side by side": doubling(40, "f{0}(a) = f{1}(a) + f{1}(a)"),
@@ -75,9 +85,13 @@ ENDING = {
     "static joins that double": doubling(40, "v{0} = join(v{1}, v{1}, 1)", "v0 = [1, 2]", "x + v{0}[1]"),
     "splices that double": doubling(40, "v{0} = [*v{1}, *v{1}]", "v0 = [1, 2]", "x + v{0}[1]"),
     "numbers that square": doubling(40, "v{0} = v{1} * v{1}", "v0 = 3", "x + v{0}"),
-    "polynomials that square": doubling(40, "v{0} = v{1} * v{1}", "tol z: R [n, m]\nv0 = n + m + 1", "map(tol[v{0}], x + 1)"),
+    "polynomials that square": doubling(
+        40, "v{0} = v{1} * v{1}", "tol z: R [n, m]\nv0 = n + m + 1", "map(tol[v{0}], x + 1)"
+    ),
     "fractions that square": doubling(40, "v{0} = v{1} * v{1}", "v0 = 1.5", "x + v{0}"),
-    "floors upon floors": doubling(40, "v{0} = (v{1} + {0}) / 7 * 3", "tol z: R [n]\nv0 = n", "map(tol[v{0}], x + 1)"),
+    "floors upon floors": doubling(
+        40, "v{0} = (v{1} + {0}) / 7 * 3", "tol z: R [n]\nv0 = n", "map(tol[v{0}], x + 1)"
+    ),
     "a tower of powers": "tol x: R\ny := x + 9 ^ 9 ^ 9\n",
     "a power of 2^63": f"tol x: R\ny := x + 2 ^ {BIG}\n",
     "a shift by 2^63": f"tol x: R\ny := x + shl(1, {BIG})\n",
@@ -112,7 +126,9 @@ ENDING = {
     "a name of 100,000 letters": f"tol x: R\n{'v' * 100_000} = x + 1\ny := {'v' * 100_000}\n",
     "a number of 3,999 digits as a length": f"tol x: R [{'9' * 3999}]\ny := map(x, * + 1)\n",
     "permutations": "tol x: R [n]\n"
-    + "\n".join(f"v{i} = swap({'x' if i == 1 else f'v{i - 1}'}, 1, map(tol[n], n + 1 - i, i))" for i in range(1, 301))
+    + "\n".join(
+        f"v{i} = swap({'x' if i == 1 else f'v{i - 1}'}, 1, map(tol[n], n + 1 - i, i))" for i in range(1, 301)
+    )
     + "\ny := v300\n",
     "views of views": chain(400, "v{0} = part(v{1}, [1], [n])").replace("v0 = x[1]", "v0 = x"),
     "equations": "\n".join(f"tol x{i}: R [n{i}]" for i in range(300))

@@ -16,9 +16,10 @@ PROGRAMS = sorted(PAPER.glob("*/*.tol"))
 
 def well_formed(path: Path) -> bool:
     """Corrected programs are, and printed ones that need no correction."""
-    return path.name.endswith(".corrected.tol") or not path.with_name(
-        path.name.replace(".printed.", ".corrected.")
-    ).exists()
+    return (
+        path.name.endswith(".corrected.tol")
+        or not path.with_name(path.name.replace(".printed.", ".corrected.")).exists()
+    )
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)

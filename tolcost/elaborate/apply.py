@@ -194,14 +194,10 @@ def common_shape(env: Env, name: str, args: tuple[Value, ...], span: Span) -> tu
                 hint="map over one of them and index the other",
                 definite=True,
             )
-        shape = tuple(
-            unify(
-                env,
-                a,
-                b,
-                f"`{name}` combines ToLs of one shape, not {shape_text(shape)} and {shape_text(other)}",
-                span,
-            )
-            for a, b in zip(shape, other, strict=True)
-        )
+        whole = shape
+
+        def what(one: tuple[Poly, ...] = whole, two: tuple[Poly, ...] = other) -> str:
+            return f"`{name}` combines ToLs of one shape, not {shape_text(one)} and {shape_text(two)}"
+
+        shape = tuple(unify(env, a, b, what, span) for a, b in zip(shape, other, strict=True))
     return shape

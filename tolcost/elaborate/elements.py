@@ -55,7 +55,7 @@ def check_indices(env: Env, at: tuple[Value, ...], shape: Shape, span: Span) -> 
     """Every static index lies inside its dimension; the others are checked when run."""
     for index, extent in zip(at, shape, strict=False):
         if isinstance(index, Poly):
-            check_index(env, index, extent, span, f"of shape {shape_text(shape)}")
+            check_index(env, index, extent, span, lambda: f"of shape {shape_text(shape)}")
 
 
 def _slice(env: Env, value: Value, at: tuple[Value, ...], shape: Shape, span: Span) -> Value:

@@ -127,7 +127,9 @@ def as_length(env: Env, value: Value, span: Span) -> Poly:
             span,
             hint="lengths come from shapes, attributes and static inputs, not from data",
         )
-    require(env, ge(value), "a length is not negative", span, f"this length is negative: {to_text(value)}")
+    require(
+        env, ge(value), "a length is not negative", span, lambda: f"this length is negative: {to_text(value)}"
+    )
     return value
 
 

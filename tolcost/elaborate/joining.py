@@ -37,7 +37,9 @@ def join_values(env: Env, left: Value, right: Value, d: int, span: Span) -> Valu
                 env,
                 x,
                 y,
-                f"a join along dimension {d} needs the others equal: {shape_text(a)} and {shape_text(b)}",
+                lambda: (
+                    f"a join along dimension {d} needs the others equal: {shape_text(a)} and {shape_text(b)}"
+                ),
                 span,
             )
     if isinstance(left, Vec) and isinstance(right, Vec) and len(a) == 1:
@@ -57,7 +59,7 @@ def reshape_value(env: Env, value: Value, shape: tuple[Poly, ...], span: Span) -
     if isinstance(value, Pieces):
         return Pieces(tuple(reshape_value(env, item, shape, span) for item in value.items))
     before, after = volume(old), volume(shape)
-    unify(env, before, after, f"reshaping {shape_text(old)} to {shape_text(shape)}", span)
+    unify(env, before, after, lambda: f"reshaping {shape_text(old)} to {shape_text(shape)}", span)
     numbers = known(shape)
     if isinstance(value, Vec) and numbers is not None:
         return value.items[0] if not numbers else Vec(numbers, value.items)

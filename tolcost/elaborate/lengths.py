@@ -5,6 +5,8 @@ What can be proved is proved; what cannot is recorded as a condition the result 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tolcost.algebra import (
     FALSE,
     TRUE,
@@ -31,6 +33,15 @@ def settle(context: Context, p: Poly) -> Poly:
     while context.notes.equal and not context.notes.equal.keys().isdisjoint(symbols_of(p)):
         p = substitute(p, context.notes.equal)
     return p
+
+
+Said = str | Callable[[], str]
+"""A message, or how to make it: most are never needed."""
+
+
+def said(message: Said) -> str:
+    """The text of a message."""
+    return message if isinstance(message, str) else message()
 
 
 def proved(condition: Cond, facts: tuple[Cond, ...] = ()) -> bool | None:
@@ -63,7 +74,7 @@ def facts_here(env: Env) -> tuple[Cond, ...]:
     return tuple(substitute_cond(fact, env.context.notes.equal) for fact in env.scope.facts)
 
 
-def unify(env: Env, left: Poly, right: Poly, what: str, span: Span) -> Poly:
+def unify(env: Env, left: Poly, right: Poly, what: Said, span: Span) -> Poly:
     """Make two lengths equal: prove it, or adopt it as an equation, or refuse."""
     context = env.context
     left, right = settle(context, left), settle(context, right)
@@ -75,12 +86,12 @@ def unify(env: Env, left: Poly, right: Poly, what: str, span: Span) -> Poly:
     if verdict is False:
         fail(
             "T0301",
-            f"lengths {to_text(left)} and {to_text(right)} differ, but {what}",
+            f"lengths {to_text(left)} and {to_text(right)} differ, but {said(what)}",
             span,
             definite=True,
         )
     solved = solve(left - right)
-    context.record(eq(left - right), what, span)
+    context.record(eq(left - right), said(what), span)
     if solved is not None:
         symbol, value = solved
         context.adopt(symbol, value)
@@ -103,19 +114,19 @@ def solve(difference: Poly) -> tuple[Symbol, Poly] | None:
     return None
 
 
-def require(env: Env, condition: Cond, reason: str, span: Span, message: str) -> None:
+def require(env: Env, condition: Cond, reason: str, span: Span, message: Said) -> None:
     """Prove a condition, record what of it depends on lengths alone, or refuse the program."""
     verdict = decide(env, condition)
     if verdict is TRUE or FALSE in env.scope.facts:
         return
     if verdict is FALSE:
-        fail("T0302", message, span, definite=True)
+        fail("T0302", said(message), span, definite=True)
     # Under a guard on coordinates the worst case may lie where the guard does not hold.
     guarded = any(s.kind == "coord" for fact in env.scope.facts for s in symbols_of_cond(fact))
     worst = None if guarded else worst_case(verdict)
     if worst is FALSE or (worst is not None and proved(worst, facts_here(env)) is False):
         if not any(scope is env.scope for scope in env.context.naming):
-            fail("T0302", message, span)
+            fail("T0302", said(message), span)
         worst = None  # a named value may be used only where it is in range
     env.context.record(verdict if worst is None else worst, reason, span)
 
@@ -149,9 +160,12 @@ def _at_worst(condition: Cond) -> Cond | None:
     return None
 
 
-def check_index(env: Env, index: Poly, extent: Poly, span: Span, where: str) -> None:
+def check_index(env: Env, index: Poly, extent: Poly, span: Span, where: Said) -> None:
     """An index lies between 1 and the length of its dimension."""
     extent = settle(env.context, extent)
-    message = f"index {to_text(index)} is outside 1..{to_text(extent)} {where}".rstrip()
+
+    def message() -> str:
+        return f"index {to_text(index)} is outside 1..{to_text(extent)} {said(where)}".rstrip()
+
     require(env, ge(index - 1), "an index is at least 1", span, message)
     require(env, ge(extent - index), "an index stays inside its dimension", span, message)

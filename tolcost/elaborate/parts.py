@@ -53,7 +53,10 @@ def _cut(env: Env, value: Seq | Vec, a: int, b: int, span: Span) -> Value:
 
 def _box_length(env: Env, a: Poly, b: Poly, extent: Poly, span: Span) -> Poly:
     size = b - a + 1
-    message = f"the part {to_text(a)}..{to_text(b)} reaches outside 1..{to_text(extent)}"
+
+    def message() -> str:
+        return f"the part {to_text(a)}..{to_text(b)} reaches outside 1..{to_text(extent)}"
+
     require(env, ge(size), "a part is not shorter than nothing", span, message)
     require(env, ge(a - 1), "a part starts inside its ToL", span, message)
     require(env, ge(extent - b), "a part ends inside its ToL", span, message)

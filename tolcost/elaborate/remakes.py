@@ -40,7 +40,7 @@ def _share(env: Env, whole: Poly, rest: Poly, span: Span) -> Poly:
             eq(mod(whole, rest)),
             "the lengths divide",
             span,
-            f"{to_text(whole)} elements do not make rows of {to_text(rest)}",
+            lambda: f"{to_text(whole)} elements do not make rows of {to_text(rest)}",
         )
         found = floordiv(whole, rest)
     return found

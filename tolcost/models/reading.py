@@ -36,11 +36,16 @@ MOST_NODES = 2_000_000
 NEWEST_OPSET = 200
 """Versions above this are a mistake in the file; the newest of onnx is far below."""
 
-MOST_REALS = 16
-"""Real constants with more elements do not decide shapes: they are weights."""
+_DECIDING = {"int64": SMALL, "int32": SMALL, "bool": SMALL, "float32": 16, "float64": 16, "float16": 16}
+"""Up to how many elements a constant of a space may decide a shape; all else is a weight."""
 
-_REALS = ("float32", "float64", "float16", "bfloat16")
-_WIDTHS = {TensorProto.FLOAT: 4, TensorProto.INT64: 8, TensorProto.INT32: 4, TensorProto.DOUBLE: 8}
+_STORED = {
+    TensorProto.FLOAT: ("float_data", 4),
+    TensorProto.INT64: ("int64_data", 8),
+    TensorProto.INT32: ("int32_data", 4),
+    TensorProto.DOUBLE: ("double_data", 8),
+}
+"""Where tensors keep their elements if not as raw bytes, and the bytes of one."""
 
 
 def load_model(path: Path) -> Model:
@@ -188,15 +193,15 @@ def weight_of(tensor: TensorProto) -> Weight:
     if any(d < 0 for d in shape):
         _refuse("T0674", f"the initializer {quoted(tensor.name)} has a negative length")
     space = space_of_code(tensor.data_type)
-    external = tensor.data_location == TensorProto.EXTERNAL
-    if external:
+    if tensor.data_location == TensorProto.EXTERNAL:
         return Weight(tensor.name, space, shape)
     _check_size(tensor, math.prod(shape))
     return Weight(tensor.name, space, shape, _small_value(tensor, space, math.prod(shape)))
 
 
 def _small_value(tensor: TensorProto, space: str, size: int) -> Value | None:
-    if size > (MOST_REALS if space in _REALS else SMALL) or (size > 1 and space not in (*_REALS, "int64", "int32", "bool")):
+    """The value of a tensor that is small enough to decide a shape, else None."""
+    if size > 1 and (space not in _DECIDING or size > _DECIDING[space]):
         return None
     try:
         return constant(array_of(tensor))
@@ -206,10 +211,13 @@ def _small_value(tensor: TensorProto, space: str, size: int) -> Value | None:
 
 
 def _check_size(tensor: TensorProto, size: int) -> None:
-    """Refuse a tensor whose bytes are not as many as its shape says, where that is plain to see."""
-    width = _WIDTHS.get(tensor.data_type)
-    if width is not None and tensor.HasField("raw_data") and len(tensor.raw_data) != size * width:
-        text = f"the initializer {quoted(tensor.name)} has {len(tensor.raw_data):,} bytes, not {size * width:,}"
+    """Refuse a tensor that does not hold as many elements as its shape says, where that is plain to see."""
+    if tensor.data_type not in _STORED:
+        return
+    field, width = _STORED[tensor.data_type]
+    held = len(tensor.raw_data) if tensor.HasField("raw_data") else len(getattr(tensor, field)) * width
+    if held != size * width:
+        text = f"the initializer {quoted(tensor.name)} has {held:,} bytes, but its shape needs {size * width:,}"
         _refuse("T0674", text)
 
 

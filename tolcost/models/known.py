@@ -1,0 +1,159 @@
+"""What is known of a value in a graph, and a number for each thing that can be known.
+
+Equal knowledge has equal numbers, so that "the same operator on the same inputs" is a comparison of
+small integers.  The numbers last as long as the table, across models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import prod
+
+from tolcost.algebra import Cond, Poly, Symbol, const, substitute, substitute_cond, symbols_of, symbols_of_cond
+from tolcost.cost.traffic import bits_of, bytes_of
+from tolcost.elaborate import Inputs, Tensor
+from tolcost.elaborate.inputs import shape_given
+from tolcost.elaborate.values import Cast, Data, Missing, Ratio, Seq, Value, Vec, View
+
+Known = Tensor | Inputs | Value
+"""A shape and a space, several of them, or the value itself."""
+
+NOTHING = 0
+"""The number of an input that is left out."""
+
+MOST_STATIC = 1024
+"""A value with more elements is not handed on as a value."""
+
+
+@dataclass(slots=True)
+class Table:
+    """Everything known so far, each thing once, by number."""
+
+    numbers: dict[object, int] = field(default_factory=dict)
+    things: list[Known | None] = field(default_factory=lambda: [None])
+    symbols: list[frozenset[Symbol]] = field(default_factory=lambda: [frozenset()])
+
+    def number(self, known: Known) -> int:
+        """The number of something known."""
+        key = frozen(known)
+        found = self.numbers.get(key)
+        if found is None:
+            found = self.numbers[key] = len(self.things)
+            self.things.append(known)
+            self.symbols.append(symbols_in(known))
+        return found
+
+
+def frozen(value: object) -> object:
+    """Something known, as a key: equal keys are treated alike."""
+    match value:
+        case Tensor(shape=shape, space=space):
+            return ("tensor", shape, space)
+        case Inputs(items=items) | Seq(items=items):
+            return ("several", tuple(frozen(item) for item in items))
+        case Cast(value=inner, space=space):
+            return ("cast", frozen(inner), space)
+        case Vec(shape=shape, items=items):
+            return ("vec", shape, tuple(frozen(item) for item in items))
+        case Data() | View():
+            return ("object", id(value))
+        case float() | complex():
+            return ("float", repr(value))
+        case Poly():
+            return value
+        case _:
+            return (type(value).__name__, value)
+
+
+def symbols_in(value: object) -> frozenset[Symbol]:
+    """The symbols that something known mentions."""
+    match value:
+        case Tensor(shape=shape):
+            return frozenset().union(*map(symbols_of, shape))
+        case Inputs(items=items) | Seq(items=items) | Vec(items=items):
+            return frozenset().union(*map(symbols_in, items))
+        case Cast(value=inner):
+            return symbols_in(inner)
+        case Ratio(over=over, under=under):
+            return symbols_of(over) | symbols_of(under)
+        case Poly():
+            return symbols_of(value)
+        case _ if isinstance(value, Cond):
+            return symbols_of_cond(value)
+        case _:
+            return frozenset()
+
+
+def replaced(value: Known, by: Mapping[Symbol, Poly]) -> Known:
+    """Something known, with lengths put in place of others."""
+    match value:
+        case Tensor(shape=shape, space=space):
+            return Tensor(tuple(substitute(d, by) for d in shape), space)
+        case Inputs(items=items):
+            return Inputs(tuple(replaced(item, by) for item in items))
+        case Seq(items=items):
+            return Seq(tuple(_value(item, by) for item in items))
+        case _:
+            return _value(value, by)
+
+
+def _value(value: Value, by: Mapping[Symbol, Poly]) -> Value:
+    match value:
+        case Cast(value=inner, space=space):
+            return Cast(_value(inner, by), space)
+        case Vec(shape=shape, items=items, loose=loose):
+            return Vec(shape, tuple(_value(item, by) for item in items), loose)
+        case Ratio(over=over, under=under):
+            return Ratio(substitute(over, by), substitute(under, by))
+        case Poly():
+            return substitute(value, by)
+        case _ if isinstance(value, Cond):
+            return substitute_cond(value, by)
+        case _:
+            return value
+
+
+def is_value(known: Known | None) -> bool:
+    """Whether the value itself is known."""
+    return not isinstance(known, Tensor | Inputs | Missing | None)
+
+
+def as_tensor(known: Known) -> Known:
+    """What is left of something known when its value is forgotten."""
+    if isinstance(known, Cast):
+        shape = shape_given(known)
+        return Tensor(shape or (), known.space)
+    return known
+
+
+def elements(known: Known | None) -> int:
+    """How many elements a known value has."""
+    inner = known.value if isinstance(known, Cast) else known
+    return prod(inner.shape) if isinstance(inner, Vec) else 1
+
+
+def bytes_known(known: Known | None) -> Poly | None:
+    """The bytes that a value takes while the model runs; None for text, which has no size.
+
+    What is known while compiling takes none.
+    """
+    match known:
+        case Tensor(shape=shape, space=space):
+            bits = bits_of(space)
+            return None if bits is None else bytes_of(shape, bits)
+        case Inputs(items=items):
+            sizes = [bytes_known(item) for item in items]
+            return None if None in sizes else sum((s for s in sizes if s is not None), const(0))
+        case _:
+            return const(0)
+
+
+def shape_of(known: Known | None) -> tuple[Poly, ...] | None:
+    """The shape of a tensor, known by its value or not; None for anything else."""
+    return None if known is None or isinstance(known, Inputs) else shape_given(known)
+
+
+def space_of(known: Known | None) -> str | None:
+    """The space of a tensor; None where it is not one."""
+    return known.space if isinstance(known, Tensor | Cast) else None

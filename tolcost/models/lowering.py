@@ -1,0 +1,200 @@
+"""One operator of a graph, lowered for what is known of its inputs.
+
+Small values are handed to the definition as values, so that shapes can be computed from them;
+weights are data.  A definition that must know an integer which only data decides gets a symbol for
+it, named after the tensor: the cost then is a formula in that symbol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+from tolcost.algebra import LARGEST_LENGTH, AlgebraBudget, Poly, Symbol, data_symbol, symbols_of
+from tolcost.atoms.nodes import Condition, Node, Program
+from tolcost.catalogue.binding import bind, formals
+from tolcost.catalogue.graphs import Surroundings, graph_functions
+from tolcost.catalogue.nodes import Node as Call
+from tolcost.catalogue.specs import Library, Spec
+from tolcost.cost import Counts, Traffic, count, traffic
+from tolcost.diagnostics import Diagnostic, Rejected
+from tolcost.elaborate import Elaborated, Inputs, Tensor, elaborate
+from tolcost.elaborate.values import Cast, Data, Missing, Opaque, Seq, Value, Vec, View, is_static
+from tolcost.models.known import MOST_STATIC, Known, as_tensor, elements, is_value
+from tolcost.spaces import kind_of
+from tolcost.syntax import tree
+
+_MOST_GUESSED = 16
+_MOST_VECTOR, _MOST_MATRIX = 64, 32
+_INDEX = ("int64", "int32", "bool")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lowered:
+    """An operator lowered for certain inputs: what it costs, and what is known of its outputs.
+
+    ``equal`` are lengths that it makes equal; ``data`` the symbols that only data decides.
+    """
+
+    op: str
+    domain: str
+    counts: Counts
+    traffic: Traffic
+    outputs: tuple[Known, ...]
+    conditions: tuple[Condition, ...]
+    equal: Mapping[Symbol, Poly]
+    data: frozenset[Symbol]
+    program: Program
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What an operator is applied to: by place, by name for graphs inside; and names to tell of."""
+
+    inputs: tuple[Known | None, ...]
+    names: tuple[str, ...]
+    around: Mapping[str, Known] = field(default_factory=dict)
+
+
+def lower(
+    library: Library, opsets: Mapping[str, int], call: Call, spec: Spec, given: Given
+) -> Lowered | Diagnostic:
+    """Lower an operator; a diagnostic says why where that cannot be done."""
+    try:
+        return _lower(library, opsets, call, spec, given)
+    except Rejected as rejected:
+        return rejected.diagnostics[0]
+    except AlgebraBudget as budget:
+        return Diagnostic("T0504", f"{call.op} takes more algebra than allowed: {budget}")
+    except RecursionError:
+        return Diagnostic("T0505", f"{call.op} nests too deeply")
+
+
+def _lower(library: Library, opsets: Mapping[str, int], call: Call, spec: Spec, given: Given) -> Lowered:
+    bound = bind(
+        call, spec, arguments(spec, given, bool(call.graphs)), graph_functions(call, Surroundings(library, opsets))
+    )
+    lowered = elaborate(
+        spec.program,
+        bound,
+        name=spec.name,
+        library=spec.library,
+        operators=library.operators(),
+        outputs=call.asked,
+        around={name: known for name, known in given.around.items() if not isinstance(known, Inputs)},
+    )
+    counts = count(lowered.program)
+    outputs = _outputs(lowered, spec)
+    return Lowered(
+        call.op,
+        call.domain,
+        counts,
+        traffic(lowered.program),
+        outputs,
+        lowered.program.conditions,
+        lowered.equal,
+        frozenset(_data(counts, outputs)),
+        lowered.program,
+    )
+
+
+def _data(counts: Counts, outputs: tuple[Known, ...]) -> Iterator[Symbol]:
+    shapes = (d for known in outputs if isinstance(known, Tensor) for d in known.shape)
+    for poly in (*shapes, *counts.atoms.values(), *counts.index.values(), *counts.histogram.values()):
+        yield from (symbol for symbol in symbols_of(poly) if symbol.kind == "data")
+
+
+# ---- what a definition is given -----------------------------------------------------------
+
+
+def arguments(spec: Spec, given: Given, graphs: bool) -> list[Known | None]:
+    """Inputs as a definition wants them: by value where it must know them, or where they are small."""
+    declared = formals(spec, len(given.inputs))
+    together = all(known is None or is_value(known) for known in given.inputs)
+    found: list[Known | None] = []
+    for n, known in enumerate(given.inputs):
+        if known is None or isinstance(known, Missing):
+            found.append(None)
+        elif n < len(declared) and declared[n].kind == "static":
+            found.append(_demanded(declared[n], known, given.names[n]))
+        else:
+            found.append(known if graphs or _handed(known, together) else as_tensor(known))
+    return found
+
+
+def _demanded(statement: tree.Input, known: Known, name: str) -> Known:
+    """A value that must be known: symbols stand for integers that only data decides."""
+    if not isinstance(known, Tensor) or kind_of(known.space) != "Z":
+        return known
+    shape = tuple(d.constant for d in known.shape)
+    if any(d is None for d in shape) or prod(d or 0 for d in shape) > _MOST_GUESSED:
+        return known
+    numbers = tuple(d or 0 for d in shape)
+    if not numbers:
+        return Cast(data_symbol(name, 0, LARGEST_LENGTH), known.space)
+    entries = (data_symbol(f"{name}[{k}]", 0, LARGEST_LENGTH) for k in range(prod(numbers)))
+    return Cast(Vec(numbers, tuple(entries)), known.space)
+
+
+def _handed(known: Known, together: bool) -> bool:
+    """Whether a definition is given a value that it need not know.
+
+    Single numbers and short vectors of indices always are; a few reals only where nothing but
+    values is given, because then nothing is computed while the model runs.
+    """
+    size = elements(known)
+    if not isinstance(known, Cast) or size <= 1:
+        return True
+    rank = len(known.value.shape) if isinstance(known.value, Vec) else 0
+    most = _MOST_VECTOR if rank <= 1 else _MOST_MATRIX
+    return size <= most and (together or known.space in _INDEX)
+
+
+# ---- what is known of its outputs ----------------------------------------------------------
+
+
+def _outputs(lowered: Elaborated, spec: Spec) -> tuple[Known, ...]:
+    variadic = {s.name for s in spec.outputs if s.variadic}
+    nodes = {output.name: output.node for output in lowered.program.outputs}
+    found: list[Known] = []
+    for name, value in lowered.values:
+        if isinstance(value, Seq) and name in variadic:
+            found.extend(_known(f"{name}.{n}", item, nodes) for n, item in enumerate(value.items, start=1))
+        else:
+            found.append(_known(name, value, nodes))
+    return tuple(found)
+
+
+def _known(name: str, value: Value, nodes: Mapping[str, Node]) -> Known:
+    """What later nodes may know of an output: its value where that is static, else its shape and space."""
+    if isinstance(value, Seq):
+        return Inputs(tuple(_known(f"{name}.{n}", item, nodes) for n, item in enumerate(value.items, start=1)))
+    if isinstance(value, Missing | str):
+        return value
+    part = nodes[name].type[0]
+    if is_static(value) and _portable(value) and elements(value) <= MOST_STATIC:
+        return value if isinstance(value, Cast) else Cast(value, part.space)
+    return Tensor(part.shape, part.space)
+
+
+def _portable(value: Value) -> bool:
+    """Whether a static value means the same outside of the program it comes from."""
+    match value:
+        case Cast(value=inner):
+            return _portable(inner)
+        case Vec(items=items):
+            return all(_portable(item) for item in items)
+        case Data() | View() | Opaque():
+            return False
+        case _:
+            return True
+
+
+def shapes_of(outputs: Sequence[Known]) -> Iterator[tuple[Poly, ...]]:
+    """The shapes of the tensors among outputs, those in sequences included."""
+    for known in outputs:
+        if isinstance(known, Tensor):
+            yield known.shape
+        elif isinstance(known, Inputs):
+            yield from shapes_of(known.items)
