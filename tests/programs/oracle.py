@@ -7,26 +7,27 @@ and kept; functions of data are counted by name.  Slow, small, and meant to be c
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from tests.programs.arithmetic import FUNCTIONS, INFIX
+from tests.programs.oracle_primitives import Primitives
 from tests.programs.oracle_values import (
     Arr,
+    Env,
     Fun,
+    Later,
     Lst,
     Num,
     Value,
     component,
     element,
-    even,
     given,
     grid,
-    joined,
     shape_of,
     stacked,
     tainted,
@@ -37,41 +38,8 @@ from tolcost.syntax import tree
 
 
 @dataclass(slots=True)
-class Later:
-    """A named value, computed once when needed."""
-
-    compute: Callable[[], Value]
-    value: Value | None = None
-
-    def get(self) -> Value:
-        if self.value is None:
-            self.value = self.compute()
-        return self.value
-
-
-@dataclass(slots=True)
-class Env:
-    """Names, and what ``*`` means."""
-
-    names: dict[str, Later | Value]
-    parent: Env | None = None
-    star: tuple[Later, tuple[int, ...]] | None = None
-
-    def find(self, name: str) -> Later | Value | None:
-        env: Env | None = self
-        while env is not None:
-            if name in env.names:
-                return env.names[name]
-            env = env.parent
-        return None
-
-
-@dataclass(slots=True)
-class Oracle:
+class Oracle(Primitives):
     """One run: what was counted, and how to compute every kind of expression."""
-
-    counts: Counter[str] = field(default_factory=Counter)
-    index: Counter[str] = field(default_factory=Counter)
 
     # ---- programs ------------------------------------------------------------------------
 
@@ -86,21 +54,26 @@ class Oracle:
 
     def define(self, env: Env, statements: tuple[Any, ...]) -> Env:
         inner = Env({}, env, env.star)
+        empty = {s.name: self.zeros(inner, s.shape) for s in statements if isinstance(s, tree.Zeros)}
+        inner.names |= empty
         for s in statements:
             match s:
                 case tree.Define(name=name, params=None, value=value):
-                    inner.names[name] = self.later(inner, value)
+                    # a definition that fills a declared ToL sees the empty one
+                    own = Env({name: empty[name]}, inner, inner.star) if name in empty else inner
+                    inner.names[name] = self.later(own, value)
                 case tree.Define(name=name, params=params, value=value):
                     inner.names[name] = self.closure(inner, params or (), value)
                 case tree.Unpack(names=names, value=value):
                     all_ = self.later(inner, value)
                     for j, name in enumerate(names, start=1):
                         inner.names[name] = Later(lambda j=j, all_=all_: component(all_.get(), j))
-                case tree.Zeros(name=name, shape=shape) if name not in inner.names:
-                    inner.names[name] = self.later(inner, tree.ZeroTol((tree.Splice(shape),)))
                 case _:
                     pass
         return inner
+
+    def zeros(self, env: Env, shape: tree.Expr) -> Later:
+        return self.later(env, tree.ZeroTol((tree.Splice(shape),)))
 
     def later(self, env: Env, expr: tree.Expr) -> Later:
         return Later(lambda: self.value(env, expr))
@@ -344,75 +317,3 @@ class Oracle:
         self.counts["where"] += 1
         sides = self.value(env, then), self.value(env, other)
         return tainted(sides[0] if holds.value else sides[1])
-
-    # ---- primitives ----------------------------------------------------------------------
-
-    def form_part(self, env: Env, tol: tree.Expr, low: tree.Expr, high: tree.Expr) -> Value:
-        value = self.value(env, tol)
-        a, b = (tuple(map(whole, self.spread(env, (corner,), False))) for corner in (low, high))
-        shape = tuple(y - x + 1 for x, y in zip(a, b, strict=True))
-        return Arr(
-            shape,
-            tuple(element(value, tuple(x + k - 1 for x, k in zip(a, at, strict=True))) for at in grid(shape)),
-        )
-
-    def form_swap(self, env: Env, tol: tree.Expr, dim: tree.Expr, order: tree.Expr) -> Value:
-        value, d = self.value(env, tol), whole(self.value(env, dim))
-        places = [whole(p) for p in self.spread(env, (order,), False)]
-        shape = shape_of(value)
-        return Arr(
-            shape, tuple(element(value, (*at[: d - 1], places[at[d - 1] - 1], *at[d:])) for at in grid(shape))
-        )
-
-    def form_reshape(self, env: Env, tol: tree.Expr, shape: tree.Expr) -> Value:
-        value = self.value(env, tol)
-        wanted = [whole(d) for d in self.spread(env, (shape,), False)]
-        items = value.items if isinstance(value, Arr) else (value,)
-        if -1 in wanted:
-            wanted[wanted.index(-1)] = -len(items) // prod(wanted)
-        assert prod(wanted) == len(items)
-        return Arr(tuple(wanted), items)
-
-    def form_join(self, env: Env, left: tree.Expr, right: tree.Expr, dim: tree.Expr | None = None) -> Value:
-        a, b = self.value(env, left), self.value(env, right)
-        return joined(a, b, len(shape_of(a)) if dim is None else whole(self.value(env, dim)))
-
-    def form_embed(self, env: Env, tol: tree.Expr) -> Value:
-        value = self.value(env, tol)
-        return Arr((*shape_of(value), 1), value.items if isinstance(value, Arr) else (value,))
-
-    def form_tile(self, env: Env, tol: tree.Expr) -> Value:
-        value = self.value(env, tol)
-        *rest, size = shape_of(value)
-        rows = []
-        for at in grid(tuple(rest)):
-            entries = [element(value, (*at, j)) for j in range(1, size + 1)]
-            flat = [c for e in entries for c in (e.items if isinstance(e, Lst) else (e,))]
-            rows.append(Lst(tuple(flat)) if len(flat) > 1 else flat[0])
-        return stacked(tuple(rest), rows)
-
-    def form_put(self, env: Env, tol: tree.Expr, place: tree.Expr, new: tree.Expr) -> Value:
-        value, item = self.value(env, tol), self.value(env, new)
-        before = Counter(self.counts)
-        found = self.spread(env, (place,), False)
-        self.counts, computed = before, self.counts - before
-        self.index += computed
-        at, shape = tuple(whole(a) for a in found), shape_of(value)
-        members = [
-            element(item, p[len(at) :]) if p[: len(at)] == at else element(value, p) for p in grid(shape)
-        ]
-        changed = even(Arr(shape, tuple(members)))
-        return tainted(changed) if any(isinstance(a, Num) and a.data for a in found) else changed
-
-    def form_filter(self, env: Env, tol: tree.Expr, mask: tree.Expr) -> Value:
-        value, marks = self.value(env, tol), self.value(env, mask)
-        assert isinstance(marks, Arr)
-        kept = [k for k, m in enumerate(marks.items, start=1) if isinstance(m, Num) and m.value]
-        shape = (len(kept), *shape_of(value)[1:])
-        return Arr(shape, tuple(element(value, (kept[at[0] - 1], *at[1:])) for at in grid(shape)))
-
-    def form_convert(self, env: Env, tol: tree.Expr, space: tree.Expr) -> Value:
-        return self.value(env, tol)
-
-    def form_dim(self, env: Env, tol: tree.Expr) -> Value:
-        return Num(len(shape_of(self.value(env, tol))))

@@ -45,6 +45,36 @@ class Fun:
 Value = Num | Arr | Lst | Fun
 
 
+@dataclass(slots=True)
+class Later:
+    """A named value, computed once when needed."""
+
+    compute: Callable[[], Value]
+    value: Value | None = None
+
+    def get(self) -> Value:
+        if self.value is None:
+            self.value = self.compute()
+        return self.value
+
+
+@dataclass(slots=True)
+class Env:
+    """Names, and what ``*`` means."""
+
+    names: dict[str, Later | Value]
+    parent: Env | None = None
+    star: tuple[Later, tuple[int, ...]] | None = None
+
+    def find(self, name: str) -> Later | Value | None:
+        env: Env | None = self
+        while env is not None:
+            if name in env.names:
+                return env.names[name]
+            env = env.parent
+        return None
+
+
 def whole(value: Value) -> int:
     while isinstance(value, Arr) and len(value.items) == 1:
         value = value.items[0]

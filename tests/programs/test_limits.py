@@ -99,11 +99,11 @@ ENDING = {
     "a million entries": "tol x: R\ny := reduce(map(1..1000000, * * 2), (a, e) => a + e * x, 0)\n",
     "a billion entries": "tol x: R\ny := reduce(map(1..1000000000, * * 2), (a, e) => a + e * x, 0)\n",
     "a table of 10^10": "tol x: R\nt = map(tol[100000, 100000], (i * j) % 7, [i, j])\ny := x * t[3, 4]\n",
-    "a table of 2^63 looked up by data": f"tol x: Z\nt = map(tol[{BIG}], i % 7, [i])\ny := t[x % 5 + 1] * 2\n",
+    "a table of 2^63 looked up by data": f"tol x: Z\nt = map(tol[{BIG}], i % 7, [i])\ny := t[x % 5 + 1]\n",
     "a function of itself": "tol x: R\nw(f) = f(f)\ny := x + w(w)\n",
     "functions in a circle": "tol x: R\nf(a) = g(a)\ng(a) = f(a)\ny := f(x)\n",
     "an accumulator that doubles": "tol x: R [n]\ny := reduce(x, (a, e) => join(a, a, 1), x)\n",
-    "an accumulator that is multiplied": "tol x: R [n]\ny := reduce(x, (a, e) => reshape(map(tol[n], a, i), [-1]), x)\n",
+    "an accumulator that is multiplied": "tol x: R [n]\ny := reduce(x, (a, e) => reshape([a, a], [-1]), x)\n",
     "a maximum of 60 lengths": "\n".join(f"tol x{i}: R [n{i}]" for i in range(60))
     + "\ny := map(tol["
     + "".join(f"max(n{i}, " for i in range(59))

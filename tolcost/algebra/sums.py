@@ -17,6 +17,7 @@ from tolcost.algebra.errors import AlgebraBudget
 from tolcost.algebra.faulhaber import opaque_sum
 from tolcost.algebra.gates import gated, tidied
 from tolcost.algebra.poly import (
+    Monomial,
     Poly,
     Terms,
     as_poly,
@@ -31,6 +32,7 @@ from tolcost.algebra.substitute import substitute
 from tolcost.algebra.symbols import Generator, Symbol
 
 _STANDARD = "#"
+_MANY_TERMS = 24
 
 
 def total(
@@ -79,7 +81,7 @@ def _standard(
     """
     used = body.free.union(symbols_of_cond(guard), *(symbols_of_cond(fact) for fact in facts))
     used = used.union(*(as_poly(end).free for _, lo, hi in over for end in (lo, hi)))
-    turn = min((symbol.serial for symbol in used if symbol.name == _STANDARD), default=0)
+    turn = min((symbol.serial for symbol in used if symbol.name == _STANDARD and symbol.serial < 0), default=0)
     renamed: dict[Symbol, Poly | int] = {}
     ranges = []
     for symbol, low, high in over:
@@ -121,19 +123,36 @@ def _connected(ranges: tuple[Range, ...], atoms: Atoms, body: Poly) -> frozenset
 
 def _removed(problem: Problem) -> Poly:
     """Remove all coordinates; parts of the summand without a closed form stay sums."""
+    symbols = frozenset(r.symbol for r in problem.ranges)
+    by_part = _coefficients(problem.body, symbols)
+    if len(problem.body.terms) > max(_MANY_TERMS, 2 * len(by_part)):
+        sums = {part: _removed(_with_body(problem, Poly({part: 1}))) for part in by_part}
+        return total_of(multiply(factor, sums[part]) for part, factor in by_part.items())
     try:
         return eliminate(problem, Work())
     except (NoClosedForm, AlgebraBudget):
         pass
-    symbols = frozenset(r.symbol for r in problem.ranges)
     rows: dict[frozenset[Generator], Terms] = {}
     for mono, coef in problem.body.terms.items():
         hard = frozenset(g for g in mono if not isinstance(g, Symbol) and g.free & symbols)
         rows.setdefault(hard, {})[mono] = coef
     if len(rows) < 2:
         return _unevaluated(problem)
-    parts = (poly(terms, problem.body.den) for terms in rows.values())
-    return total_of(_removed(Problem(part, problem.ranges, problem.atoms, problem.facts)) for part in parts)
+    return total_of(_removed(_with_body(problem, poly(terms, problem.body.den))) for terms in rows.values())
+
+
+def _with_body(problem: Problem, body: Poly) -> Problem:
+    return Problem(body, problem.ranges, problem.atoms, problem.facts)
+
+
+def _coefficients(body: Poly, symbols: frozenset[Symbol]) -> dict[Monomial, Poly]:
+    """Give what each product of summed things is multiplied by."""
+    rows: dict[Monomial, Terms] = {}
+    for mono, coef in body.terms.items():
+        part = tuple(g for g in mono if g.free & symbols)
+        rest = tuple(g for g in mono if not g.free & symbols)
+        rows.setdefault(part, {})[rest] = coef
+    return {part: poly(terms, body.den) for part, terms in rows.items()}
 
 
 def _unevaluated(problem: Problem) -> Poly:

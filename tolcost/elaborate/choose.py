@@ -53,6 +53,9 @@ from tolcost.elaborate.values import (
 from tolcost.spaces import join_spaces
 from tolcost.syntax import tree
 
+MOST_CASES = 40
+"""How deeply choices may nest whose conditions cannot be decided while compiling."""
+
 
 @form("where")
 def where_form(env: Env, expr: tree.Call) -> Value:
@@ -88,6 +91,8 @@ def _static_choice(env: Env, condition: Cond, expr: tree.Call) -> Value:
         return evaluate(env, then)
     if condition is FALSE:
         return evaluate(env, other)
+    if len(env.scope.facts) > MOST_CASES:
+        fail("T0508", f"choices nest more than {MOST_CASES} deep on conditions that stay open", expr.span)
     sides = []
     for side, fact in ((then, condition), (other, negate(condition))):
         inner = env.child(scope=env.scope.inner(fact))

@@ -14,7 +14,7 @@ from tolcost.diagnostics import NOWHERE, Diagnostic, Label, Rejected, Span
 from tolcost.elaborate.values import Data, Opaque, Pieces, Value, Vec, is_static
 from tolcost.syntax.tree import Expr, Program
 
-BUDGET = 3_000_000
+BUDGET = 600_000
 """Evaluation steps before a program is refused as too large to elaborate."""
 
 CALL_DEPTH = 400

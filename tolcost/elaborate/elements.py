@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from tolcost.algebra import Poly, const, coordinate, symbols_of
 from tolcost.atoms.nodes import Member, Node, Part
-from tolcost.diagnostics import Span
+from tolcost.diagnostics import NOWHERE, Span
 from tolcost.elaborate.context import Env, NeedsUnrolling, bind_data, fail
 from tolcost.elaborate.layout import component, grid, materialise
 from tolcost.elaborate.lengths import check_index
@@ -64,6 +64,7 @@ def _slice(env: Env, value: Value, at: tuple[Value, ...], shape: Shape, span: Sp
         if all(n is not None for n in numbers):
             return _vec_slice(value, [n for n in numbers if n is not None])
     bound = Data(env.scope.bind(value.node)) if isinstance(value, Data) else value
+    at = tuple(bind_data(env, index) for index in at)
     rest = shape[len(at) :]
     static = not isinstance(value, Data) and is_static_indexed(value, at)
     return View(
@@ -137,7 +138,25 @@ def member(env: Env, node: Node, at: tuple[Value, ...], span: Span) -> Node:
     """Π of a materialised ToL."""
     base = env.scope.bind(node)
     indices = tuple(a if isinstance(a, Poly) else index_node(env, a, span) for a in at)
-    return Member(base, indices, tuple(Part((), p.space) for p in base.type), span)
+    return Member(base, indices, tuple(Part(p.shape[len(at) :], p.space) for p in base.type), span)
+
+
+def as_static(env: Env, node: Node) -> Value:
+    """A ToL that a node lays out though it is static: its elements are free, and so is what they give."""
+    part = node.type[0]
+    if len(node.type) > 1:
+        return Data(node)
+    if not part.shape:
+        return Opaque(node, part.space)
+    laid = env.scope.bind(node)
+    return View(
+        part.shape, lambda here, at: Opaque(member(here, laid, at, NOWHERE), part.space), True, part.space
+    )
+
+
+def made_of(env: Env, node: Node, *sources: Value) -> Value:
+    """What a node makes of some values: static if all of them are."""
+    return as_static(env, node) if all(is_static(source) for source in sources) else Data(node)
 
 
 def index_node(env: Env, value: Value, span: Span) -> Node:

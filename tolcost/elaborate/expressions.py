@@ -14,8 +14,9 @@ from tolcost.elaborate.context import Env, Lazy, bind_data, fail, force
 from tolcost.elaborate.elements import capacity_of, element, pick_component, spread
 from tolcost.elaborate.evaluate import FORMS, PRIMITIVES, evaluate, evaluates
 from tolcost.elaborate.joining import as_entry, join_values
+from tolcost.elaborate.layout import check_size
 from tolcost.elaborate.lengths import facts_here, require
-from tolcost.elaborate.shapes import cast_of, first, known, recast, shape_of
+from tolcost.elaborate.shapes import cast_of, entry, first, known, recast, shape_of
 from tolcost.elaborate.values import (
     Builtin,
     Closure,
@@ -39,6 +40,9 @@ CONSTANTS: dict[str, Value] = {
     "true": TRUE,
     "false": FALSE,
 }
+
+MOST_COMPONENTS = 1024
+"""The largest capacity of a list."""
 
 _BIND_EVERY = 64
 """A long sum is bound now and then, so that the IR does not grow deep."""
@@ -146,6 +150,7 @@ def _bracket(env: Env, expr: tree.Bracket) -> Value:
         return Spaces(tuple(name for _, value in pieces if isinstance(value, Spaces) for name in value.names))
     if all(_plain_entry(env, spliced, value, expr.span) for spliced, value in pieces):
         items = [e for spliced, v in pieces for e in (spread(env, v, expr.span) if spliced else (v,))]
+        check_size(len(items), expr.span)
         return Vec((len(items),), tuple(items))
     return _stack(env, pieces, expr)
 
@@ -170,11 +175,12 @@ def _stack(env: Env, pieces: list[tuple[bool, Value]], expr: tree.Bracket) -> Va
     if all(isinstance(v, Vec) and not spliced for spliced, v in pieces):
         rows = [v for _, v in pieces if isinstance(v, Vec)]
         if len({row.shape for row in rows}) == 1:
+            check_size(sum(len(row.items) for row in rows), expr.span)
             return Vec((len(rows), *rows[0].shape), tuple(e for row in rows for e in row.items))
     joined: Value | None = None
     for spliced, value in pieces:
-        entry = value if spliced else as_entry(env, value, expr.span)
-        joined = entry if joined is None else join_values(env, joined, entry, 1, expr.span)
+        one = value if spliced else as_entry(env, value, expr.span)
+        joined = one if joined is None else join_values(env, joined, one, 1, expr.span)
     assert joined is not None
     return joined
 
@@ -183,8 +189,10 @@ def _stack(env: Env, pieces: list[tuple[bool, Value]], expr: tree.Bracket) -> Va
 def _tuple(env: Env, expr: tree.Tuple) -> Value:
     items: list[Value] = []
     for item in expr.items:
-        value = first(evaluate(env, item))
+        value = entry(first(evaluate(env, item)))
         items.extend(value.items if isinstance(value, Pieces) else (value,))
+    if len(items) > MOST_COMPONENTS:
+        fail("T0502", f"a list of {len(items):,} components is too large", expr.span)
     return Pieces(tuple(items))
 
 

@@ -38,6 +38,9 @@ from tolcost.elaborate.values import Opaque, Ratio, Spaces, Value
 
 Real = Poly | Ratio | Fraction | float
 
+MOST_BITS = 14_000
+"""The largest static number, in bits: more digits than anything is measured in."""
+
 
 def fold_static(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value | None:
     """The function of static arguments, or None where only a node can say."""
@@ -54,8 +57,17 @@ def fold_static(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Val
     if rule is not None:
         found = rule(env, span, *numbers)
         if found is not None:
-            return found
+            return _bounded(found, span)
     return _by_floats(name, numbers)
+
+
+def _bounded(value: Value, span: Span) -> Value:
+    """Refuse a static number that grows without end."""
+    exact = value.constant if isinstance(value, Poly) else value
+    sizes = (exact.numerator, exact.denominator) if isinstance(exact, int | Fraction) else ()
+    if any(part.bit_length() > MOST_BITS for part in sizes):
+        fail("T0507", f"a number of more than {MOST_BITS:,} bits while compiling", span)
+    return value
 
 
 def as_number(value: Value) -> Value:

@@ -22,18 +22,18 @@ from tolcost.algebra import (
     total,
 )
 from tolcost.atoms.nodes import Block, Fold, Node, Part, Ref, Type, Var
-from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span
+from tolcost.diagnostics import Diagnostic, Rejected, Span
 from tolcost.elaborate.binders import UNROLL_LIMIT, Pattern, fresh, pattern_of
 from tolcost.elaborate.calls import arity, call_values, function_of, is_functional
 from tolcost.elaborate.context import Element, Env, Lazy, NeedsUnrolling, bind_data, fail
-from tolcost.elaborate.elements import element, member, pick_component
+from tolcost.elaborate.elements import as_static, element, pick_component
 from tolcost.elaborate.evaluate import evaluate, form
 from tolcost.elaborate.layout import build, component, grid, in_spaces, inside, materialise
 from tolcost.elaborate.lengths import facts_here, settle, unify
 from tolcost.elaborate.order import mentioned
 from tolcost.elaborate.retype import leans_on, retyped
 from tolcost.elaborate.shapes import cast_of, entry, first, known, recast, shape_of, shape_text, volume
-from tolcost.elaborate.values import Data, Opaque, Pieces, Seq, Spaces, Value, Vec, View, is_static
+from tolcost.elaborate.values import Data, Pieces, Seq, Spaces, Value, Vec, View, is_static
 from tolcost.spaces import join_spaces
 from tolcost.syntax import tree
 
@@ -285,7 +285,7 @@ def _fold_under_coordinates(
                 trial.keep()
                 fold = body.finish(begin, settled)
                 if static and is_static(result):
-                    return _as_value(env.scope.bind(fold), listed, True)
+                    return _as_value(env, env.scope.bind(fold), listed, True)
                 return Data(fold)
         growth = settled
     fail(
@@ -311,7 +311,7 @@ class _Pass:
         self.inner = inside(env, shape)
         self.done = _position(self.coords, shape)
         self.var = Var("accumulator", growth.after(self.done))
-        self.accumulator = _as_value(Ref(self.var, self.var.type), listed, static)
+        self.accumulator = _as_value(self.inner, Ref(self.var, self.var.type), listed, static)
         self.block: Block
 
     def run(self) -> Value:
@@ -341,18 +341,13 @@ class _Pass:
         return Fold(symbols, self.shape, var, start, body, kind, self.step.span)
 
 
-def _as_value(node: Node, listed: bool, static: bool) -> Value:
+def _as_value(env: Env, node: Node, listed: bool, static: bool) -> Value:
     """An accumulator as the step sees it: a list stays a list of components, what is static stays free."""
     if len(node.type) > 1 and listed:
-        return Pieces(tuple(_as_value(component(node, j + 1), False, static) for j in range(len(node.type))))
-    if not static:
-        return Data(node)
-    part = node.type[0]
-    if not part.shape:
-        return Opaque(node, part.space)
-    return View(
-        part.shape, lambda here, at: Opaque(member(here, node, at, NOWHERE), part.space), True, part.space
-    )
+        return Pieces(
+            tuple(_as_value(env, component(node, j + 1), False, static) for j in range(len(node.type)))
+        )
+    return as_static(env, node) if static else Data(node)
 
 
 def _position(coords: tuple[Poly, ...], shape: tuple[Poly, ...]) -> Poly:

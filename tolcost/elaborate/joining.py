@@ -6,11 +6,11 @@ from tolcost.algebra import Poly, const
 from tolcost.atoms.nodes import Part, Reshape
 from tolcost.diagnostics import Span
 from tolcost.elaborate.context import Env, bind_data, fail
-from tolcost.elaborate.elements import element
-from tolcost.elaborate.layout import join_nodes, materialise
+from tolcost.elaborate.elements import element, made_of
+from tolcost.elaborate.layout import check_size, join_nodes, materialise
 from tolcost.elaborate.lengths import unify
 from tolcost.elaborate.shapes import known, shape_of, shape_text, volume
-from tolcost.elaborate.values import Data, Opaque, Pieces, Value, Vec, is_static
+from tolcost.elaborate.values import Opaque, Pieces, Value, Vec, is_static
 
 
 def as_entry(env: Env, value: Value, span: Span) -> Value:
@@ -43,12 +43,14 @@ def join_values(env: Env, left: Value, right: Value, d: int, span: Span) -> Valu
                 span,
             )
     if isinstance(left, Vec) and isinstance(right, Vec) and len(a) == 1:
+        check_size(left.shape[0] + right.shape[0], span)
         return Vec((left.shape[0] + right.shape[0],), left.items + right.items)
     if isinstance(left, Pieces) and isinstance(right, Pieces):
         return Pieces(
             tuple(join_values(env, x, y, d, span) for x, y in zip(left.items, right.items, strict=True))
         )
-    return Data(join_nodes(materialise(env, left, span), materialise(env, right, span), d))
+    node = join_nodes(materialise(env, left, span), materialise(env, right, span), d)
+    return made_of(env, node, left, right)
 
 
 def reshape_value(env: Env, value: Value, shape: tuple[Poly, ...], span: Span) -> Value:
@@ -68,4 +70,5 @@ def reshape_value(env: Env, value: Value, shape: tuple[Poly, ...], span: Span) -
     if not shape:
         return element(env, bind_data(env, value), (const(1),) * len(old), span, checked=True)
     node = materialise(env, value, span)
-    return Data(Reshape(node, tuple(Part(shape, p.space) for p in node.type)))
+    reshaped = Reshape(node, tuple(Part(shape, p.space) for p in node.type))
+    return made_of(env, reshaped, value)

@@ -134,11 +134,15 @@ def build(coords: Shape, extents: Shape, body: Block, span: Span) -> Node:
     return Build(tuple(the_symbol(c) for c in coords), tuple(extents), body, parts, span)
 
 
-def lay_out(value: View, shape: tuple[int, ...], env: Env, span: Span) -> Vec:
-    """A view of known lengths, entry by entry."""
-    size = math.prod(shape)
+def check_size(size: int, span: Span) -> None:
+    """Refuse to lay out what would fill the memory."""
     if size > LAY_OUT_LIMIT:
         fail("T0502", f"a static ToL of {size:,} entries is too large to lay out while compiling", span)
+
+
+def lay_out(value: View, shape: tuple[int, ...], env: Env, span: Span) -> Vec:
+    """A view of known lengths, entry by entry."""
+    check_size(math.prod(shape), span)
     items = tuple(value.get(env, tuple(const(a) for a in at)) for at in grid(shape))
     return Vec(shape, items)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from tolcost.algebra import Poly, Symbol, const, symbols_of
+from tolcost.algebra import AlgebraBudget, Poly, Symbol, const, symbols_of
 from tolcost.atoms.nodes import Input as InputNode
 from tolcost.atoms.nodes import Output, Part, Program
 from tolcost.diagnostics import Diagnostic, Span
@@ -55,12 +55,29 @@ def elaborate(
     ``outputs`` is how many outputs are asked for, all of them if None.  ``around`` are values that
     the graphs among the attributes see though nobody passes them: those of the graph around.
     """
-    context = Context(operators or {}, call_operator)
+    try:
+        return _elaborate(
+            program, dict(given or {}), name, tuple(library), operators or {}, outputs, around or {}
+        )
+    except AlgebraBudget as budget:
+        fail("T0504", f"a formula grows too large: {budget}", program.span)
+
+
+def _elaborate(
+    program: tree.Program,
+    given: dict[str, Argument],
+    name: str,
+    library: tuple[tree.Program, ...],
+    operators: Mapping[str, tree.Program],
+    outputs: int | None,
+    around: Mapping[str, Tensor | Value],
+) -> Elaborated:
+    context = Context(operators, call_operator)
     top = Env(context, Scope(), {})
     asked = [s for s in program.statements if isinstance(s, tree.Define) and s.output]
     top.names["outputs"] = const(outputs if outputs is not None else max(len(asked), 1))
-    seen = _around(top, around or {})
-    env, inputs = _enter(top, program, dict(given or {}), library)
+    seen = _around(top, around)
+    env, inputs = _enter(top, program, given, library)
     _force_in_order(env, program)
     values = _results(env, program, outputs)
     named = tuple(_outputs(env, values))

@@ -6,7 +6,7 @@ from tolcost.algebra import Poly, const, eq, exact_div, floordiv, mod, to_text
 from tolcost.atoms.nodes import Embed, Part, Put
 from tolcost.diagnostics import Span
 from tolcost.elaborate.context import Env, fail
-from tolcost.elaborate.elements import check_indices, element, index_node, integers, spread
+from tolcost.elaborate.elements import check_indices, element, index_node, integers, made_of, spread
 from tolcost.elaborate.evaluate import primitive
 from tolcost.elaborate.joining import join_values, reshape_value
 from tolcost.elaborate.layout import in_spaces, lay_out, materialise
@@ -123,4 +123,4 @@ def _put_node(env: Env, value: Value, at: tuple[Value, ...], new: Value, span: S
     spaces = tuple(join_spaces(p.space, q.space) for p, q in zip(tol.type, item.type, strict=True))
     tol, item = in_spaces(tol, spaces), in_spaces(item, spaces)
     indices = tuple(a if isinstance(a, Poly) else index_node(env, a, span) for a in at)
-    return Data(Put(env.scope.bind(tol), indices, item, tol.type, span))
+    return made_of(env, Put(env.scope.bind(tol), indices, item, tol.type, span), value, new, *at)

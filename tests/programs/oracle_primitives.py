@@ -1,0 +1,109 @@
+"""The oracle's primitives: parts, swaps, reshapes, joins, puts, filters."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+from tests.programs.oracle_values import (
+    Arr,
+    Env,
+    Lst,
+    Num,
+    Value,
+    element,
+    even,
+    grid,
+    joined,
+    shape_of,
+    stacked,
+    tainted,
+    whole,
+)
+from tolcost.syntax import tree
+
+
+@dataclass(slots=True)
+class Primitives:
+    """What every primitive does; how to evaluate an expression is for the whole oracle to say."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    index: Counter[str] = field(default_factory=Counter)
+
+    def value(self, env: Env, expr: tree.Expr, in_index: bool = False) -> Value:
+        raise AssertionError(expr)
+
+    def spread(self, env: Env, items: tuple[Any, ...], in_index: bool) -> list[Value]:
+        raise AssertionError(items)
+
+    def form_part(self, env: Env, tol: tree.Expr, low: tree.Expr, high: tree.Expr) -> Value:
+        value = self.value(env, tol)
+        a, b = (tuple(map(whole, self.spread(env, (corner,), False))) for corner in (low, high))
+        shape = tuple(y - x + 1 for x, y in zip(a, b, strict=True))
+        return Arr(
+            shape,
+            tuple(element(value, tuple(x + k - 1 for x, k in zip(a, at, strict=True))) for at in grid(shape)),
+        )
+
+    def form_swap(self, env: Env, tol: tree.Expr, dim: tree.Expr, order: tree.Expr) -> Value:
+        value, d = self.value(env, tol), whole(self.value(env, dim))
+        places = [whole(p) for p in self.spread(env, (order,), False)]
+        shape = shape_of(value)
+        return Arr(
+            shape, tuple(element(value, (*at[: d - 1], places[at[d - 1] - 1], *at[d:])) for at in grid(shape))
+        )
+
+    def form_reshape(self, env: Env, tol: tree.Expr, shape: tree.Expr) -> Value:
+        value = self.value(env, tol)
+        wanted = [whole(d) for d in self.spread(env, (shape,), False)]
+        items = value.items if isinstance(value, Arr) else (value,)
+        if -1 in wanted:
+            wanted[wanted.index(-1)] = -len(items) // prod(wanted)
+        assert prod(wanted) == len(items)
+        return Arr(tuple(wanted), items)
+
+    def form_join(self, env: Env, left: tree.Expr, right: tree.Expr, dim: tree.Expr | None = None) -> Value:
+        a, b = self.value(env, left), self.value(env, right)
+        return joined(a, b, len(shape_of(a)) if dim is None else whole(self.value(env, dim)))
+
+    def form_embed(self, env: Env, tol: tree.Expr) -> Value:
+        value = self.value(env, tol)
+        return Arr((*shape_of(value), 1), value.items if isinstance(value, Arr) else (value,))
+
+    def form_tile(self, env: Env, tol: tree.Expr) -> Value:
+        value = self.value(env, tol)
+        *rest, size = shape_of(value)
+        rows = []
+        for at in grid(tuple(rest)):
+            entries = [element(value, (*at, j)) for j in range(1, size + 1)]
+            flat = [c for e in entries for c in (e.items if isinstance(e, Lst) else (e,))]
+            rows.append(Lst(tuple(flat)) if len(flat) > 1 else flat[0])
+        return stacked(tuple(rest), rows)
+
+    def form_put(self, env: Env, tol: tree.Expr, place: tree.Expr, new: tree.Expr) -> Value:
+        value, item = self.value(env, tol), self.value(env, new)
+        before = Counter(self.counts)
+        found = self.spread(env, (place,), False)
+        self.counts, computed = before, self.counts - before
+        self.index += computed
+        at, shape = tuple(whole(a) for a in found), shape_of(value)
+        members = [
+            element(item, p[len(at) :]) if p[: len(at)] == at else element(value, p) for p in grid(shape)
+        ]
+        changed = even(Arr(shape, tuple(members)))
+        return tainted(changed) if any(isinstance(a, Num) and a.data for a in found) else changed
+
+    def form_filter(self, env: Env, tol: tree.Expr, mask: tree.Expr) -> Value:
+        value, marks = self.value(env, tol), self.value(env, mask)
+        assert isinstance(marks, Arr)
+        kept = [k for k, m in enumerate(marks.items, start=1) if isinstance(m, Num) and m.value]
+        shape = (len(kept), *shape_of(value)[1:])
+        return Arr(shape, tuple(element(value, (kept[at[0] - 1], *at[1:])) for at in grid(shape)))
+
+    def form_convert(self, env: Env, tol: tree.Expr, space: tree.Expr) -> Value:
+        return self.value(env, tol)
+
+    def form_dim(self, env: Env, tol: tree.Expr) -> Value:
+        return Num(len(shape_of(self.value(env, tol))))
