@@ -1,28 +1,40 @@
-"""What a whole model costs: the walk over its graph, and what came of it."""
+"""What a whole model comes to: the walk over its graph, and what is known when it is done."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tolcost.algebra import Poly, Symbol, substitute
+from tolcost.algebra import TRUE, Cond, Poly, Symbol, substitute_cond
 from tolcost.atoms.nodes import Condition
-from tolcost.models.known import Known, bytes_known, replaced
+from tolcost.models.known import Known, bytes_known
 from tolcost.models.model import Model
-from tolcost.models.walking import Applied, Functions, Session, Walk
+from tolcost.models.walking import Applied, Functions, Session, Walk, title_of
+
+
+@dataclass(frozen=True, slots=True)
+class Relied:
+    """A condition that the forms of a model rely on, and the first node that needs it."""
+
+    condition: Cond
+    reason: str
+    node: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GraphCost:
-    """What the nodes of a model's graph come to, one by one, and what is known of all its values."""
+    """What the nodes of a model's graph come to, one by one, and what is known of all its values.
+
+    ``equal`` are lengths that turned out to be others; ``dimensions`` the lengths of the inputs by
+    name; ``assumed`` the values whose shape only the file tells.
+    """
 
     model: Model
     nodes: tuple[Applied, ...]
-    walk: Walk
     equal: Mapping[Symbol, Poly]
     dimensions: Mapping[str, Poly]
     assumed: tuple[str, ...]
-    """Values whose shape only the file tells."""
+    walk: Walk
 
     def known(self, name: str) -> Known | None:
         """What is known of a value of the graph."""
@@ -39,14 +51,24 @@ def analyze_graph(model: Model, session: Session, dims: Mapping[str, int] | None
     walk = Walk(session, model.opsets, Functions(model.functions), dims or {})
     walk.enter(model.graph)
     nodes = tuple(walk.run(model.graph.steps))
-    return GraphCost(model, nodes, walk, walk.equal, walk.dimensions, tuple(walk.assumed))
+    return GraphCost(model, nodes, walk.equal, walk.dimensions, tuple(walk.assumed), walk)
 
 
-def conditions_of(cost: GraphCost) -> tuple[Condition, ...]:
+def conditions_of(cost: GraphCost) -> tuple[Relied, ...]:
     """What the forms of a model rely on, each once, in terms of the lengths that remain."""
-    from tolcost.models.conditions import gathered_conditions
+    found: dict[Cond, Relied] = {}
+    seen: set[int] = set()
+    for applied, step in zip(cost.nodes, cost.model.graph.steps, strict=True):
+        for lowered, _ in applied.parts:
+            if id(lowered) in seen:
+                continue
+            seen.add(id(lowered))
+            for condition in lowered.conditions:
+                now = _now(condition, cost.equal)
+                if now != TRUE:
+                    found.setdefault(now, Relied(now, condition.reason, step.name or title_of(step)))
+    return tuple(found.values())
 
-    return gathered_conditions(cost)
 
-
-__all__ = ["GraphCost", "analyze_graph", "replaced", "substitute"]
+def _now(condition: Condition, equal: Mapping[Symbol, Poly]) -> Cond:
+    return substitute_cond(condition.condition, equal)

@@ -74,7 +74,7 @@ def body_of(step: Step, opset: int | None, known: Sequence[Known | None]) -> Fun
     if not _fits(step, schema):
         return None
     if schema.has_function:
-        return _as_function(schema.function_body, step)
+        return function_of(schema.function_body)
     if schema.has_context_dependent_function:
         return _built(step, schema, known)
     return None
@@ -103,7 +103,7 @@ def _built(step: Step, schema: onnx.defs.OpSchema, known: Sequence[Known | None]
     except (RuntimeError, ValueError, TypeError):
         return None
     proto = FunctionProto.FromString(raw)
-    return _as_function(proto, step) if proto.node else None
+    return function_of(proto) if proto.node else None
 
 
 def _type(known: Known | None) -> TypeProto | None:
@@ -121,6 +121,3 @@ def _type(known: Known | None) -> TypeProto | None:
             place.dim_value = d.constant
     return kind
 
-
-def _as_function(proto: FunctionProto, step: Step) -> Function:
-    return function_of(proto)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tolcost.algebra import Poly, Symbol, data_symbol, length, substitute, the_symbol
-from tolcost.algebra.poly import atom, const
+from tolcost.algebra import Poly, Symbol, data_symbol, length, substitute
+from tolcost.algebra.poly import const
 from tolcost.catalogue.nodes import node_of
 from tolcost.catalogue.specs import Library
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
@@ -80,6 +80,7 @@ class Functions:
     def __init__(self, given: Mapping[FunctionKey, Function]) -> None:
         """Start with those of the model; bodies that ONNX defines come when they are needed."""
         self.given = given
+        self.bodies: list[Function] = []
         self.steps: dict[Key, tuple[Step, ...]] = {}
         self.walked = 0
 
@@ -250,6 +251,7 @@ class Walk:
         known = [self.session.table.things[n] for n in places[: len(step.inputs)]]
         function = body_of(step, self.opsets.get(step.domain), known)
         if function is not None:
+            self.functions.bodies.append(function)  # what is kept about it goes by its identity
             return self._function(step, function, places)
         reason = self._outside(step)
         return _not_costed(step, Diagnostic("T0678", f"{title_of(step)} is not costed: {reason}"))
@@ -272,7 +274,8 @@ class Walk:
 
     def _function(self, step: Step, function: Function, places: Sequence[int]) -> Applied:
         if len(self.callers) >= MOST_NESTED or id(function) in self.callers:
-            return _not_costed(step, Diagnostic("T0682", f"the function {quoted(function.name)} calls itself, or nests too deeply"))
+            message = f"the function {quoted(function.name)} calls itself, or nests too deeply"
+            return _not_costed(step, Diagnostic("T0682", message))
         inner = Walk(
             self.session,
             {**self.opsets, **function.opsets},
@@ -363,13 +366,3 @@ def gathered(found: Iterable[Applied], outputs: tuple[int, ...], equal: Mapping[
             before = uncosted.get(key)
             uncosted[key] = item if before is None else replace(before, times=before.times + item.times)
     return Applied(outputs, tuple(parts.items()), tuple(uncosted.values()), equal)
-
-
-def symbols_merged(equal: Mapping[Symbol, Poly]) -> Iterator[tuple[str, Poly]]:
-    """Lengths of the model that turned out to be others, by name."""
-    for symbol, value in equal.items():
-        if symbol.kind == "length" and value != atom(symbol):
-            yield symbol.name, value
-
-
-__all__ = ["Applied", "Functions", "Session", "Uncosted", "Walk", "gathered", "symbols_merged", "the_symbol", "title_of"]
