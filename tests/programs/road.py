@@ -14,6 +14,7 @@ import numpy as np
 
 from tolcost.algebra import Poly, Symbol, evaluate, to_text
 from tolcost.atoms.nodes import Part, Program
+from tolcost.atoms.verify import verify
 from tolcost.cost import Counts, count
 from tolcost.diagnostics import Rejected, Source
 from tolcost.elaborate import Argument, Elaborated, elaborate
@@ -34,7 +35,9 @@ def lowered(text: str, given: Mapping[str, Argument] | None = None) -> Elaborate
     problems = [d for d in resolve(program) if d.severity == "error"]
     if problems:
         raise Rejected(*problems)
-    return elaborate(program, given, name="case")
+    done = elaborate(program, given, name="case")
+    verify(done.program)
+    return done
 
 
 def arrays(part: Part, dims: Mapping[Symbol, int], rng: np.random.Generator) -> np.ndarray:

@@ -17,6 +17,7 @@ from tolcost.algebra.poly import (
     Poly,
     Terms,
     as_poly,
+    atom,
     coordinate,
     multiply,
     poly,
@@ -79,19 +80,36 @@ def _replaced(generator: Generator, new: _Change, done: dict[Generator, Poly]) -
 
 
 def _sum_replaced(generator: Sum, new: _Change, done: dict[Generator, Poly]) -> Poly:
-    """Sum over a new binder: what is put in may itself contain the old one.
-
-    Only numbers can turn a sum without a closed form into one that has one.
-    """
+    """Put in below the binder too; only numbers can give a sum without a closed form one."""
     from tolcost.algebra.faulhaber import opaque_sum
     from tolcost.algebra.sums import sum_over
 
     lo, hi = _substitute(generator.lo, new, done), _substitute(generator.hi, new, done)
-    binder = coordinate("_", hi, lo)
-    inner = _Change({**new.given, generator.symbol: binder}, new.clip)
-    body = _substitute(generator.body, inner, {})
-    numbers = any(new.given[s].constant is not None for s in generator.free if s in new.given)
-    return (sum_over if numbers else opaque_sum)(body, the_symbol(binder), lo, hi)
+    relevant = [new.given[symbol] for symbol in generator.free if symbol in new.given]
+    if any(has_sum(value) for value in relevant):  # then the binders inside are to be counted anew
+        binder = the_symbol(coordinate("_", hi, lo))
+    else:
+        binder = Symbol(generator.symbol.name, generator.symbol.serial, "coord", lo, hi)
+    body = _substitute(generator.body, _Change({**new.given, generator.symbol: atom(binder)}, new.clip), {})
+    numbers = any(value.constant is not None for value in relevant)
+    return (sum_over if numbers else opaque_sum)(body, binder, lo, hi)
+
+
+def has_sum(p: Poly) -> bool:
+    """Whether a sum occurs, at any depth."""
+    return bool(p.height) and any(_has_sum(generator) for mono in p.terms for generator in mono)
+
+
+def _has_sum(generator: Generator) -> bool:
+    match generator:
+        case Symbol():
+            return False
+        case Floor(p=p, q=q):
+            return has_sum(p) or has_sum(q)
+        case Relu(p=p):
+            return has_sum(p)
+        case Sum():
+            return True
 
 
 def map_generators(p: Poly, change: Callable[[Generator], Poly | None]) -> Poly:

@@ -81,7 +81,8 @@ def _standard(
     """
     used = body.free.union(symbols_of_cond(guard), *(symbols_of_cond(fact) for fact in facts))
     used = used.union(*(as_poly(end).free for _, lo, hi in over for end in (lo, hi)))
-    turn = min((symbol.serial for symbol in used if symbol.name == _STANDARD and symbol.serial < 0), default=0)
+    taken = [symbol.serial for symbol in used if symbol.name == _STANDARD]
+    turn = min(0, *taken) if taken else 0
     renamed: dict[Symbol, Poly | int] = {}
     ranges = []
     for symbol, low, high in over:

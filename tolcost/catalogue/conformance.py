@@ -38,7 +38,8 @@ SHORT_RUN = 20_000
 class Result:
     """What became of a case.  ``concrete`` names lengths that could not be symbols.
 
-    ``cause`` is one line; ``detail`` says more, for the person who wrote the definition.
+    ``cause`` is one line; ``detail`` says more, for the person who wrote the definition.  ``form`` and
+    ``macs`` are the closed forms, and ``certainty`` is whether they are exact.
     """
 
     name: str
@@ -51,6 +52,8 @@ class Result:
     concrete: tuple[str, ...] = ()
     form: str | None = None
     detail: str | None = None
+    macs: str | None = None
+    certainty: str | None = None
 
 
 def check(case: Case, library: Library) -> Result:
@@ -95,6 +98,8 @@ def _held(case: Case, spec: Spec, library: Library) -> Result:
         cause="; ".join(problems) or None,
         concrete=derived.concrete,
         form=to_text(derived.counts.eops),
+        macs=to_text(derived.counts.macs),
+        certainty=derived.counts.status,
     )
 
 

@@ -98,6 +98,9 @@ def as_record(report: Report) -> dict[str, object]:
                 "count": r.count,
                 "cause": r.cause,
                 "concrete": list(r.concrete),
+                "eops": r.form,
+                "macs": r.macs,
+                "certainty": r.certainty,
             }
             for r in report.results
         ],

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from tolcost.algebra import TRUE, Cond, Poly, Symbol, substitute_cond
+from tolcost.algebra import TRUE, Cond, Ge, Poly, Symbol, relu, substitute, substitute_cond
+from tolcost.algebra.poly import atom
 from tolcost.atoms.nodes import Condition
 from tolcost.models.known import Known, bytes_known
 from tolcost.models.model import Model
 from tolcost.models.walking import Applied, Functions, Session, Walk, title_of
+
+_MOST_FACTS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,21 @@ def conditions_of(cost: GraphCost) -> tuple[Relied, ...]:
                 if now != TRUE:
                     found.setdefault(now, Relied(now, condition.reason, step.name or title_of(step)))
     return tuple(found.values())
+
+
+def settling(equal: Mapping[Symbol, Poly], relied: Iterable[Relied]) -> Callable[[Poly], Poly]:
+    """A function that puts forms in terms of the lengths that remain, where the conditions hold."""
+    facts = tuple(r.condition for r in relied if isinstance(r.condition, Ge) and len(r.condition.p.free) <= 3)
+    facts = facts[:_MOST_FACTS]
+    unchanged = {s: atom(s) for fact in facts for s in fact.p.free}
+
+    def settle(form: Poly) -> Poly:
+        now = substitute(form, equal)
+        if now.height == 0 or not facts:
+            return now
+        return substitute(now, unchanged, lambda inside: relu(inside, facts))
+
+    return settle
 
 
 def _now(condition: Condition, equal: Mapping[Symbol, Poly]) -> Cond:

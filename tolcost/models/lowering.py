@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from math import prod
 
-from tolcost.algebra import LARGEST_LENGTH, AlgebraBudget, Poly, Symbol, data_symbol, symbols_of
+from tolcost.algebra import LARGEST_LENGTH, AlgebraBudget, Poly, Symbol, const, data_symbol, symbols_of
 from tolcost.atoms.nodes import Condition, Node, Program
 from tolcost.catalogue.binding import bind, formals
 from tolcost.catalogue.graphs import Surroundings, graph_functions
@@ -174,8 +175,22 @@ def _known(name: str, value: Value, nodes: Mapping[str, Node]) -> Known:
         return value
     part = nodes[name].type[0]
     if is_static(value) and _portable(value) and elements(value) <= MOST_STATIC:
-        return value if isinstance(value, Cast) else Cast(value, part.space)
+        inner, space = (value.value, value.space) if isinstance(value, Cast) else (value, part.space)
+        return Cast(_plain(inner, kind_of(space) == "Z"), space)
     return Tensor(part.shape, part.space)
+
+
+def _plain(value: Value, whole: bool) -> Value:
+    """A static value as any definition may take it: a vector is a vector, an integer no fraction."""
+    match value:
+        case Vec(shape=shape, items=items):
+            return Vec(shape, tuple(_plain(item, whole) for item in items))
+        case Cast(value=inner):
+            return _plain(inner, whole)
+        case Fraction(denominator=1, numerator=number) if whole:
+            return const(number)
+        case _:
+            return value
 
 
 def _portable(value: Value) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TypeVar
@@ -19,8 +19,8 @@ def renamed(lowered: Lowered, by: Mapping[Symbol, Poly]) -> Lowered:
     """Put symbols in place of others, wherever the cost or an output mentions them."""
     return replace(
         lowered,
-        counts=counts_with(lowered.counts, by),
-        traffic=traffic_with(lowered.traffic, by),
+        counts=counts_with(lowered.counts, lambda form: substitute(form, by)),
+        traffic=traffic_with(lowered.traffic, lambda form: substitute(form, by)),
         outputs=tuple(replaced(known, by) for known in lowered.outputs),
         conditions=tuple(replace(c, condition=substitute_cond(c.condition, by)) for c in lowered.conditions),
         equal={s: substitute(p, by) for s, p in lowered.equal.items() if s not in by},
@@ -28,22 +28,25 @@ def renamed(lowered: Lowered, by: Mapping[Symbol, Poly]) -> Lowered:
     )
 
 
-def counts_with(counts: Counts, by: Mapping[Symbol, Poly]) -> Counts:
-    """Counts with expressions in place of symbols; places in the source are not kept."""
+Change = Callable[[Poly], Poly]
+
+
+def counts_with(counts: Counts, change: Change) -> Counts:
+    """Counts with every form changed; places in the source are not kept."""
     return Counts(
-        histogram=_all(counts.histogram, by),
-        index=_all(counts.index, by),
-        atoms=_all(counts.atoms, by),
-        macs=substitute(counts.macs, by),
+        histogram=_all(counts.histogram, change),
+        index=_all(counts.index, change),
+        atoms=_all(counts.atoms, change),
+        macs=change(counts.macs),
         terms=(),
         status=counts.status,
     )
 
 
-def traffic_with(traffic: Traffic, by: Mapping[Symbol, Poly]) -> Traffic:
-    """Traffic with expressions in place of symbols."""
-    return Traffic(_all(traffic.read, by), _all(traffic.written, by), traffic.unsized)
+def traffic_with(traffic: Traffic, change: Change) -> Traffic:
+    """Traffic with every form changed."""
+    return Traffic(_all(traffic.read, change), _all(traffic.written, change), traffic.unsized)
 
 
-def _all(forms: Mapping[_K, Poly], by: Mapping[Symbol, Poly]) -> Mapping[_K, Poly]:
-    return MappingProxyType({key: substitute(form, by) for key, form in forms.items()})
+def _all(forms: Mapping[_K, Poly], change: Change) -> Mapping[_K, Poly]:
+    return MappingProxyType({key: change(form) for key, form in forms.items()})

@@ -13,15 +13,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tolcost.algebra import Poly, Symbol, data_symbol, length, substitute
-from tolcost.algebra.poly import const
+from tolcost.algebra.poly import ZERO, atom, const
+from tolcost.atoms.nodes import Program
 from tolcost.catalogue.nodes import node_of
 from tolcost.catalogue.specs import Library
+from tolcost.cost import Counts, Traffic
+from tolcost.cost.count import ATOMS
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.models.bodies import body_of, resolved_steps
 from tolcost.models.known import NOTHING, Known, Table, replaced
 from tolcost.models.lowering import Given, Lowered, lower
 from tolcost.models.model import Declared, Function, FunctionKey, Graph, Step, Weight
+from tolcost.models.reading import weight_of
 from tolcost.models.renaming import renamed
 
 MOST_WALKED = 4_000_000
@@ -34,6 +38,19 @@ UNKNOWN = -1
 """The number of an output of which nothing is known."""
 
 Key = tuple[object, ...]
+
+HELD = Lowered(
+    op="Constant",
+    domain="",
+    counts=Counts({}, {}, dict.fromkeys(ATOMS, ZERO), ZERO, (), "exact"),
+    traffic=Traffic({}, {}),
+    outputs=(),
+    conditions=(),
+    equal={},
+    data=frozenset(),
+    program=Program("Constant", (), (), ()),
+)
+"""A node that only holds a tensor: nothing is computed, and nothing moves that is no parameter."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -228,6 +245,9 @@ class Walk:
 
     def _operator(self, step: Step, places: Sequence[int]) -> Applied:
         table = self.session.table
+        held = held_tensor(step)
+        if held is not None:
+            return Applied((table.number(known_weight(held)),), ((HELD, 1),))
         spec = self.session.library.find(step.domain, step.op, self.opsets.get(step.domain))
         if spec is None:
             return self._fallback(step, places)
@@ -311,8 +331,8 @@ class Walk:
         for symbol, value in equal.items():
             if symbol in self.equal:
                 continue
-            value = substitute(value, self.equal)
-            if symbol in value.free:
+            symbol, value = _length_last(symbol, substitute(value, self.equal))
+            if symbol in value.free or symbol in self.equal:
                 continue
             one = {symbol: value}
             self.equal = {s: substitute(p, one) for s, p in self.equal.items()}
@@ -334,6 +354,14 @@ class Walk:
                 self._mentions.setdefault(symbol, set()).add(to)
 
 
+def _length_last(symbol: Symbol, value: Poly) -> tuple[Symbol, Poly]:
+    """Of a length and something that data decides, the length stays."""
+    only = next(iter(value.free)) if len(value.free) == 1 else None
+    if symbol.kind == "length" and only is not None and only.kind == "data" and value == atom(only):
+        return only, atom(symbol)
+    return symbol, value
+
+
 def _fresh_name(symbol: Symbol, title: str) -> str:
     return symbol.name if symbol.name.startswith(title) else f"{title}_{symbol.name}"
 
@@ -348,6 +376,14 @@ def known_weight(weight: Weight) -> Known:
     if weight.value is not None:
         return weight.value  # type: ignore[return-value]  # a value of the elaborator, kept opaque there
     return Tensor(tuple(map(const, weight.shape)), weight.space)
+
+
+def held_tensor(step: Step) -> Weight | None:
+    """The tensor of a node that does nothing but hold one; it may be as large as any weight."""
+    if step.op != "Constant" or step.domain or len(step.proto.attribute) != 1:
+        return None
+    attribute = step.proto.attribute[0]
+    return weight_of(attribute.t) if attribute.name == "value" and attribute.HasField("t") else None
 
 
 def _not_costed(step: Step, why: Diagnostic) -> Applied:

@@ -1,0 +1,119 @@
+"""The line behind a change: where the new program does more than the old, at the shape that shows it.
+
+Lines of the two sources are matched as a person would match them: equal lines with equal ones,
+and what stands between them in order.  Without the old source, the line that costs most is named,
+and said to be that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import SequenceMatcher
+from typing import TypeAlias
+
+from tolcost.algebra import ZERO, AlgebraBudget, NotInteger, Poly, Symbol, UnboundSymbol, evaluate, to_text
+from tolcost.algebra.poly import total_of
+from tolcost.check.costed import Part
+from tolcost.check.records import Example, Place
+from tolcost.diagnostics import NOWHERE, Source, place, visible
+
+_LONGEST = 100
+_MOST_LINES = 5_000
+
+Line: TypeAlias = tuple[str, int, str]
+"""A source, a line of it, and a part: a function there, or an operator of a model."""
+
+
+def blame(old: Sequence[Part] | None, new: Sequence[Part], metric: str, example: Example) -> Place | None:
+    """The place whose contribution to a metric grew most at a shape; None where nothing is known."""
+    now = _by_line(new, metric)
+    if not now:
+        return None
+    was = {} if old is None else _as_now(_by_line(old, metric), old, new)
+    values = dict(example.dims)
+    grown = {line: _growth(was.get(line, ZERO), form, values) for line, form in now.items()}
+    line = max(grown, key=lambda key: (grown[key], key))
+    if grown[line] <= 0:
+        return None
+    return _place(line, None if old is None else was.get(line, ZERO), now[line], new)
+
+
+def _by_line(parts: Iterable[Part], metric: str) -> dict[Line, Poly]:
+    found: dict[Line, list[Poly]] = {}
+    for part in parts:
+        if metric in part.counts:
+            found.setdefault((*_where(part), part.what), []).append(part.counts[metric])
+    return {line: total_of(forms) for line, forms in found.items()}
+
+
+def _where(part: Part) -> tuple[str, int]:
+    span = part.span
+    return ("", 0) if span.source is NOWHERE.source else (span.source.name, place(span).line)
+
+
+def _growth(old: Poly, new: Poly, values: Mapping[str, int]) -> int:
+    """How much more there is at a shape; what cannot be told does not count."""
+    try:
+        return evaluate(new, _point(new, values)) - evaluate(old, _point(old, values))
+    except (AlgebraBudget, NotInteger, UnboundSymbol):
+        return 0
+
+
+def _point(form: Poly, values: Mapping[str, int]) -> dict[Symbol, int]:
+    return {symbol: values[symbol.name] for symbol in form.free if symbol.name in values}
+
+
+# ---- lines of the old source in terms of the new ---------------------------------------------------
+
+
+def _as_now(was: Mapping[Line, Poly], old: Sequence[Part], new: Sequence[Part]) -> dict[Line, Poly]:
+    """The contributions of the old lines under the lines that they have become."""
+    before, after = _sources(old), _sources(new)
+    moved = {name: _line_map(before[name], after[name]) for name in before.keys() & after.keys()}
+    lonely = sorted(before.keys() - after.keys()), sorted(after.keys() - before.keys())
+    renamed = dict(zip(*lonely, strict=False))  # a renamed file, as a rule
+    moved |= {name: _line_map(before[name], after[now]) for name, now in renamed.items()}
+    found: dict[Line, Poly] = {}
+    for (name, line, what), form in was.items():
+        at = moved.get(name, {}).get(line, line)
+        key = (renamed.get(name, name), at, what)
+        found[key] = found.get(key, ZERO) + form
+    return found
+
+
+def _sources(parts: Iterable[Part]) -> dict[str, Source]:
+    return {part.span.source.name: part.span.source for part in parts if part.span.source is not NOWHERE.source}
+
+
+def _line_map(old: Source, new: Source) -> dict[int, int]:
+    """For lines of the old text (counted from 1) the line of the new one that they became."""
+    before, after = old.text.splitlines(), new.text.splitlines()
+    if before == after or max(len(before), len(after)) > _MOST_LINES:
+        return {}
+    found: dict[int, int] = {}
+    for tag, i, i_end, j, j_end in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if tag in ("equal", "replace"):
+            pairs = zip(range(i + 1, i_end + 1), range(j + 1, j_end + 1), strict=False)
+            found.update(pairs)
+    gone = {line: 0 for line in range(1, len(before) + 1) if line not in found}
+    return found | gone
+
+
+# ---- telling ---------------------------------------------------------------------------------------
+
+
+def _place(line: Line, old: Poly | None, new: Poly, parts: Sequence[Part]) -> Place:
+    name, number, what = line
+    source = _sources(parts).get(name)
+    lines = [] if source is None else source.text.splitlines()
+    text = lines[number - 1].strip() if 0 < number <= len(lines) else ""
+    change = f"is {_short(new)}, the most of all" if old is None else f"was {_short(old)}, is {_short(new)}"
+    return Place(name, number, _cut(visible(text)), f"{what} {change}")
+
+
+def _short(form: Poly) -> str:
+    return _cut(to_text(form))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

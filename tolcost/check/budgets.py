@@ -1,0 +1,213 @@
+"""Budgets: upper limits on figures, for every shape or with some lengths given.
+
+eops <= 6*vol(x)              for every shape; vol(x) is the number of entries of the input x
+seq=4096: flops <= 2*10**9    with a length given; those not given stay open
+seq=4096: 2.5 GFLOP           the unit says the metric: FLOP, MAC, EOP, B; k M G T P, and Ki Mi Gi Ti
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from fractions import Fraction
+
+from tolcost.algebra import AlgebraBudget, Poly, const, display_names, parse_text, substitute_cond, to_text
+from tolcost.algebra import substitute as put
+from tolcost.algebra.poly import product_of
+from tolcost.algebra.symbols import Symbol
+from tolcost.check.config import Config
+from tolcost.check.domain import alone, shapes
+from tolcost.check.records import METRICS, UNKNOWN, BudgetKind, Entry, Example, Held
+from tolcost.check.verdicts import outcome_of
+from tolcost.diagnostics import Diagnostic, Rejected, Span, quoted
+
+_LONGEST = 2_000
+_AT = re.compile(r"\s*(?P<dims>[^:<]*?)\s*:\s*(?P<rest>.*)", re.DOTALL)
+_DIM = re.compile(r"(?P<name>[A-Za-z_]\w*|`(?:[^`\\]|\\.)*`)\s*=\s*(?P<value>[0-9][0-9_]{0,30})")
+_LIMIT = re.compile(r"(?P<metric>[a-z]+)\s*<=\s*(?P<limit>.+)", re.DOTALL)
+_AMOUNT = re.compile(
+    r"(?P<number>[0-9][0-9_]{0,30}(?:\.[0-9]{1,30})?)\s*(?P<prefix>[kMGTP]|[KMGT]i)?(?P<unit>FLOPs?|MACs?|EOPs?|B)"
+)
+_VOLUME = re.compile(r"\bvol\(\s*([A-Za-z_][\w.]*)\s*\)")
+_UNITS = {"FLOP": "flops", "MAC": "macs", "EOP": "eops", "B": "bytes"}
+_PREFIXES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
+_PREFIXES |= {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """A limit on a metric of the programs that a pattern matches, as written and as read."""
+
+    pattern: str
+    text: str
+    metric: str
+    limit: str
+    dims: tuple[tuple[str, int], ...] = ()
+
+
+def read_budgets(config: Config) -> tuple[Budget, ...]:
+    """Read all budgets of a project; every one that cannot be read is told."""
+    found: list[Budget] = []
+    mistakes: list[Diagnostic] = []
+    for pattern, texts in config.budgets:
+        for text in texts:
+            try:
+                found.append(read_budget(pattern, text))
+            except Rejected as rejected:
+                at = config.source.text.find(text)
+                here = Span(config.source, at, at + len(text)) if at >= 0 else rejected.diagnostics[0].span
+                mistakes += [Diagnostic(d.code, d.message, here, hint=d.hint) for d in rejected.diagnostics]
+    if mistakes:
+        raise Rejected(*mistakes)
+    return tuple(found)
+
+
+def read_budget(pattern: str, text: str) -> Budget:
+    """Read one budget.
+
+    >>> read_budget("*", "seq=4096: 2.5 GFLOP")
+    Budget(pattern='*', text='seq=4096: 2.5 GFLOP', metric='flops', limit='2500000000', dims=(('seq', 4096),))
+    """
+    at = _AT.fullmatch(text) if len(text) <= _LONGEST else None
+    dims, rest = (_dims(at["dims"], text), at["rest"]) if at else ((), text.strip()[:_LONGEST])
+    limit, amount = _LIMIT.fullmatch(rest), _AMOUNT.fullmatch(rest)
+    if amount is not None:
+        metric, bound = _amount(amount, text)
+    elif limit is not None and limit["metric"] in METRICS:
+        metric, inner = limit["metric"], _AMOUNT.fullmatch(limit["limit"].strip())
+        unit, bound = (metric, limit["limit"].strip()) if inner is None else _amount(inner, text)
+        if unit != metric:
+            raise _wrong(text, f"its unit is one of {unit}, not of {metric}")
+    else:
+        raise _wrong(text, "it is neither METRIC <= LIMIT nor an amount such as 2.5 GFLOP")
+    return Budget(pattern, text, metric, bound, dims)
+
+
+def _wrong(text: str, reason: str) -> Rejected:
+    hint = "such as `eops <= 6*vol(x)` or `seq=4096: 2.5 GFLOP`"
+    return Rejected(Diagnostic("T0712", f"the budget {quoted(text)} cannot be read: {reason}", hint=hint))
+
+
+def _dims(text: str, budget: str) -> tuple[tuple[str, int], ...]:
+    found: dict[str, int] = {}
+    for item in text.split(","):
+        match = _DIM.fullmatch(item.strip())
+        if match is None or match["name"] in found:
+            raise _wrong(budget, "before the colon stand lengths, each once, such as `seq=4096, batch=1`")
+        found[match["name"].strip("`")] = int(match["value"])
+    return tuple(found.items())
+
+
+def _amount(match: re.Match[str], budget: str) -> tuple[str, str]:
+    """The metric and the exact number of an amount; what is less than one unit does not count."""
+    value = Fraction(match["number"].replace("_", "")) * _PREFIXES[match["prefix"] or ""]
+    return _UNITS[match["unit"].removesuffix("s")], str(value.numerator // value.denominator)
+
+
+# ---- holding programs to them ---------------------------------------------------------------------
+
+
+def hold(budgets: Iterable[Budget], entries: Mapping[str, Entry], known: Iterable[str]) -> tuple[Held, ...]:
+    """Hold programs to budgets; a pattern that matches no known program is an error."""
+    names, asked = sorted({*entries, *known}), tuple(budgets)
+    idle = [b for b in asked if not any(matches(name, b.pattern) for name in names)]
+    if idle:
+        raise Rejected(*(_matches_nothing(budget.pattern) for budget in idle))
+    return tuple(_held(b, entries[n]) for n in sorted(entries) for b in asked if matches(n, b.pattern))
+
+
+def matches(name: str, pattern: str) -> bool:
+    """Whether a pattern is for a program: for all its cases, or for the one it names.
+
+    >>> matches("ops/conv.tol#strided", "ops/*.tol"), matches("ops/conv.tol#a", "ops/conv.tol#b")
+    (True, False)
+    """
+    return fnmatchcase(name, pattern) or fnmatchcase(name.partition("#")[0], pattern)
+
+
+def _matches_nothing(pattern: str) -> Diagnostic:
+    message = f"the budget of {quoted(pattern)} is for no program that is checked"
+    return Diagnostic("T0713", message, hint="the names are those that `tolcost check` shows")
+
+
+def _held(budget: Budget, entry: Entry) -> Held:
+    figure = entry.figure(budget.metric)
+    if figure is None:
+        message = f"{quoted(budget.metric)} is not among the metrics of {quoted(entry.name)}"
+        raise Rejected(Diagnostic("T0714", message, hint="add it to `metrics` in the settings"))
+    blank = Held(entry.name, "undecided", budget.text, budget.metric, actual=figure.form, limit=budget.limit)
+    if figure.form == UNKNOWN:
+        return blank
+    both = alone(entry)
+    actual, limit = parse_text(figure.form, both.new), _limit(budget, entry, both.new)
+    given = _given(budget, entry, both.new)
+    facts = tuple(substitute_cond(fact, given) for fact in both.facts)
+    actual, limit = put(actual, given), put(limit, given)
+    outcome = outcome_of(limit, actual, facts)
+    kinds: dict[str, BudgetKind] = {"same": "within", "cheaper": "within", "crosses": "crosses"}
+    kind = "exceeded" if outcome.kind == "costlier" else kinds.get(outcome.kind, "undecided")
+    if kind == "within" and figure.status == "incomplete":
+        kind = "undecided"
+    names = display_names(actual.free | limit.free)
+    example = None if outcome.example is None else _at(budget, outcome.example)
+    return Held(
+        entry.name,
+        kind,
+        budget.text,
+        budget.metric,
+        actual=to_text(actual, names),
+        limit=to_text(limit, names),
+        region=outcome.region,
+        example=example,
+        tried=outcome.tried,
+    )
+
+
+def _at(budget: Budget, example: Example) -> Example:
+    """An example together with the lengths that the budget gives."""
+    return Example((*budget.dims, *example.dims), example.old, example.new)
+
+
+def _limit(budget: Budget, entry: Entry, names: dict[str, Poly]) -> Poly:
+    """Read the limit; it may mention the lengths of the program, and nothing else."""
+    volumes = _volumes(entry, names) if "vol(" in budget.limit else {}
+    text = _VOLUME.sub(lambda m: f"`vol({m[1]})`", budget.limit)
+    try:
+        limit = parse_text(text, {**names, **volumes})
+    except (Rejected, AlgebraBudget, RecursionError) as error:
+        raise _wrong(budget.text, str(error)) from None
+    known = {symbol.name for symbol in _symbols(entry, names)}
+    for symbol in sorted(limit.free, key=lambda s: s.key):
+        if symbol.name not in known:
+            raise _no_such(budget, entry, symbol.name, known | set(volumes))
+    return limit
+
+
+def _volumes(entry: Entry, names: dict[str, Poly]) -> dict[str, Poly]:
+    return {
+        f"vol({name})": product_of(parse_text(d, names) for d in parts[0])
+        for name, parts in shapes(entry).items()
+        if len(parts) == 1
+    }
+
+
+def _symbols(entry: Entry, names: dict[str, Poly]) -> set[Symbol]:
+    lengths = (parse_text(d, names) for parts in shapes(entry).values() for part in parts for d in part)
+    forms = (parse_text(figure.form, names) for _, figure in entry.figures if figure.form != UNKNOWN)
+    return {symbol for poly in (*lengths, *forms, *names.values()) for symbol in poly.free}
+
+
+def _no_such(budget: Budget, entry: Entry, name: str, known: set[str]) -> Rejected:
+    message = f"the budget {quoted(budget.text)} mentions {quoted(name)}, which {quoted(entry.name)} has not"
+    return Rejected(Diagnostic("T0714", message, hint=f"it has {', '.join(sorted(known)) or 'no lengths'}"))
+
+
+def _given(budget: Budget, entry: Entry, names: dict[str, Poly]) -> dict[Symbol, Poly | int]:
+    """The lengths that a budget gives, as symbols; one that the program does not have is an error."""
+    symbols = {symbol.name: symbol for symbol in _symbols(entry, names)}
+    for name, _ in budget.dims:
+        if name not in symbols:
+            raise _no_such(budget, entry, name, set(symbols))
+    return {symbols[name]: const(value) for name, value in budget.dims}

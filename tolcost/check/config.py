@@ -1,0 +1,264 @@
+"""What a project says to the gate: ``[tool.tolcost]`` of pyproject.toml, or ``tolcost.toml``.
+
+    paths = ["ops"]                              # what to check; everything below if not said
+    exclude = ["ops/old/*"]
+    metrics = ["eops", "flops", "macs", "bytes"]
+    specs = ["ops/lib"]                          # folders of operators and library files
+
+    [budgets]                                    # under pyproject.toml: [tool.tolcost.budgets]
+    "ops/softmax.tol" = ["eops <= 6*vol(x)", "seq=4096: 2.5 GFLOP"]
+
+    [cases."ops/anyrank.tol".matrix]             # what is said of a program's inputs, under a name
+    shapes = { x = ["n", "m"] }
+    attrs = { axis = 2 }
+
+Every key is checked: one that means nothing is an error, because a budget that is not read is
+a budget that is not held.  All mistakes are reported at once.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TypeAlias, cast
+
+from tolcost.check.records import GATED, METRICS
+from tolcost.diagnostics import Diagnostic, Rejected, Source, Span, quoted
+
+FILE, PYPROJECT = "tolcost.toml", "pyproject.toml"
+MAX_BYTES = 1 << 20
+_KEYS = ("paths", "exclude", "metrics", "specs", "budgets", "cases")
+_CASE_KEYS = ("shapes", "attrs")
+_LABEL = re.compile(r"[A-Za-z0-9_.+-]{1,100}")
+_MOST_ENTRIES = 10_000
+
+Value: TypeAlias = "int | float | bool | str | tuple[Value, ...]"
+Shape: TypeAlias = "tuple[int | str, ...] | tuple[tuple[int | str, ...], ...]"
+Texts: TypeAlias = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What is said of a program's inputs; ``label`` tells the cases of one program apart."""
+
+    label: str = ""
+    shapes: Mapping[str, Shape] = field(default_factory=dict)
+    attrs: Mapping[str, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The settings of a project; ``root`` is the folder that all paths start from."""
+
+    root: Path
+    paths: Texts = (".",)
+    exclude: Texts = ()
+    metrics: Texts = GATED
+    specs: Texts = ()
+    budgets: tuple[tuple[str, Texts], ...] = ()
+    cases: Mapping[str, tuple[Case, ...]] = field(default_factory=dict)
+    source: Source = field(default=Source("", ""), repr=False)
+
+
+def find_config(start: Path) -> Config:
+    """The settings that hold in a folder: those of the nearest folder that has some."""
+    for folder in (start, *start.parents):
+        found = _config_in(folder)
+        if found is not None:
+            return found
+        if (folder / "tolcost.lock").exists():
+            return Config(folder)
+    return Config(start)
+
+
+def _config_in(folder: Path) -> Config | None:
+    own, project = folder / FILE, folder / PYPROJECT
+    table = _section(project)
+    if own.is_file():
+        if table is not None:
+            message = f"settings stand in both {FILE} and {PYPROJECT}"
+            raise Rejected(Diagnostic("T0711", message, hint="keep one of the two"))
+        source = _read(own)
+        return read_config(_toml(source), folder, source)
+    return None if table is None else read_config(table[0], folder, table[1])
+
+
+def _section(project: Path) -> tuple[Mapping[str, object], Source] | None:
+    """The ``[tool.tolcost]`` of a pyproject.toml, if it has one."""
+    if not project.is_file():
+        return None
+    source = _read(project)
+    if "tolcost" not in source.text:
+        return None  # most projects do not use tolcost: their file need not even be TOML
+    tool = _toml(source).get("tool", {})
+    table = tool.get("tolcost") if isinstance(tool, dict) else None
+    return (table, source) if isinstance(table, dict) else None
+
+
+def _read(path: Path) -> Source:
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise Rejected(_unreadable(path, f"it is larger than {MAX_BYTES >> 20} MiB"))
+        return Source(path.name, data.decode("utf-8"))
+    except UnicodeDecodeError:
+        raise Rejected(_unreadable(path, "it is not UTF-8")) from None
+    except OSError as error:
+        raise Rejected(_unreadable(path, (error.strerror or "unknown reason").lower())) from None
+
+
+def _unreadable(path: Path, reason: str) -> Diagnostic:
+    return Diagnostic("T0710", f"the settings cannot be read: {reason}", Span(Source(path.name, ""), 0, 0))
+
+
+def _toml(source: Source) -> Mapping[str, object]:
+    try:
+        return tomllib.loads(source.text)
+    except (ValueError, RecursionError) as error:
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)[:200]
+        raise Rejected(_unreadable(Path(source.name), reason)) from None
+
+
+# ---- the table ------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Mistakes:
+    """What is wrong with the settings."""
+
+    source: Source
+    found: list[Diagnostic] = field(default_factory=list)
+
+    def add(self, key: str, message: str, hint: str | None = None) -> None:
+        """Remember a mistake, at the place where its key stands if that is easily seen."""
+        at = self.source.text.find(key) if key else -1
+        span = Span(self.source, at, at + len(key)) if at >= 0 else Span(Source(self.source.name, ""), 0, 0)
+        self.found.append(Diagnostic("T0711", message, span, hint=hint))
+
+
+def read_config(table: Mapping[str, object], root: Path, source: Source) -> Config:
+    """Check the settings of a project, or reject them with everything that is wrong."""
+    mistakes = _Mistakes(source)
+    _known_keys(mistakes, table, _KEYS, "")
+    config = Config(
+        root=root,
+        paths=_texts(mistakes, table, "paths", (".",)),
+        exclude=_texts(mistakes, table, "exclude", ()),
+        metrics=_metrics(mistakes, table),
+        specs=_texts(mistakes, table, "specs", ()),
+        budgets=_budgets(mistakes, table.get("budgets", {})),
+        cases=_cases(mistakes, table.get("cases", {})),
+        source=source,
+    )
+    if mistakes.found:
+        raise Rejected(*mistakes.found)
+    return config
+
+
+def _known_keys(mistakes: _Mistakes, table: Mapping[str, object], known: Texts, where: str) -> None:
+    for key in table:
+        if key not in known:
+            near = get_close_matches(key[:100], known, n=1)
+            hint = f"did you mean `{near[0]}`?" if near else f"known are {', '.join(known)}"
+            mistakes.add(key, f"there is no setting {quoted(key)}{where}", hint)
+
+
+def _texts(mistakes: _Mistakes, table: Mapping[str, object], key: str, default: Texts) -> Texts:
+    value = table.get(key, default)
+    if value is default:
+        return default
+    if not isinstance(value, list) or not all(isinstance(text, str) and text for text in value):
+        mistakes.add(key, f"`{key}` is a list of texts")
+        return default
+    return tuple(value)
+
+
+def _metrics(mistakes: _Mistakes, table: Mapping[str, object]) -> Texts:
+    asked = _texts(mistakes, table, "metrics", GATED)
+    for name in asked:
+        if name not in METRICS:
+            mistakes.add(name, f"there is no metric {quoted(name)}", f"known are {', '.join(METRICS)}")
+    if not asked:
+        mistakes.add("metrics", "`metrics` names no metric: the gate would compare nothing")
+    return tuple(dict.fromkeys(asked))
+
+
+def _budgets(mistakes: _Mistakes, table: object) -> tuple[tuple[str, Texts], ...]:
+    """Budgets by pattern: a text, or a list of them."""
+    if not isinstance(table, dict):
+        mistakes.add("budgets", "`budgets` is a table: a pattern, and what holds for the programs it matches")
+        return ()
+    found = []
+    for pattern, given in table.items():
+        texts = [given] if isinstance(given, str) else given
+        if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
+            mistakes.add(pattern, f"the budget of {quoted(pattern)} is a text, or a list of texts")
+        else:
+            found.append((pattern, tuple(texts)))
+    return tuple(found)
+
+
+# ---- cases ----------------------------------------------------------------------------------------
+
+
+def _cases(mistakes: _Mistakes, table: object) -> Mapping[str, tuple[Case, ...]]:
+    if not isinstance(table, dict) or not all(isinstance(cases, dict) for cases in table.values()):
+        mistakes.add("cases", "`cases` has a table for each program, and in it one for each case")
+        return {}
+    return {
+        file: tuple(_case(mistakes, file, label, given) for label, given in cases.items())
+        for file, cases in table.items()
+    }
+
+
+def _case(mistakes: _Mistakes, file: str, label: str, given: object) -> Case:
+    where = f" in the case {quoted(label)} of {quoted(file)}"
+    if not _LABEL.fullmatch(label):
+        mistakes.add(
+            label, f"{quoted(label)} is not the name of a case", "letters, digits, `_`, `.`, `+`, `-`"
+        )
+    if not isinstance(given, dict):
+        mistakes.add(label, f"a case is a table{where}")
+        return Case(label)
+    _known_keys(mistakes, given, _CASE_KEYS, where)
+    shapes, attrs = given.get("shapes", {}), given.get("attrs", {})
+    if not isinstance(shapes, dict) or not isinstance(attrs, dict):
+        mistakes.add(label, f"`shapes` and `attrs` are tables{where}")
+        return Case(label)
+    return Case(
+        label,
+        {name: _shape(mistakes, name, value, where) for name, value in shapes.items()},
+        {name: _value(mistakes, name, value, where) for name, value in attrs.items()},
+    )
+
+
+def _shape(mistakes: _Mistakes, name: str, value: object, where: str) -> Shape:
+    """A list of names and numbers, or a list of such lists."""
+    rows = value if isinstance(value, list) else None
+    if rows is None or not all(_is_length(row) or _is_row(row) for row in rows):
+        mistakes.add(name, f"the shape of {quoted(name)}{where} is a list of names and numbers")
+        return ()
+    return cast(Shape, tuple(tuple(row) if isinstance(row, list) else row for row in rows))
+
+
+def _is_length(value: object) -> bool:
+    return isinstance(value, int | str) and not isinstance(value, bool)
+
+
+def _is_row(value: object) -> bool:
+    return isinstance(value, list) and all(map(_is_length, value))
+
+
+def _value(mistakes: _Mistakes, name: str, value: object, where: str, depth: int = 0) -> Value:
+    """A number, a text, a truth value, or lists of them."""
+    if isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list) and len(value) <= _MOST_ENTRIES and depth < 8:
+        return tuple(_value(mistakes, name, entry, where, depth + 1) for entry in value)
+    mistakes.add(name, f"{quoted(name)}{where} is neither a number, a text, nor a list of them")
+    return 0

@@ -1,0 +1,256 @@
+"""The lock file: what every program of a project cost when someone last agreed to it.
+
+    # what the programs of this project cost; written by `tolcost check --update`
+    tolcost-lock 1
+    tool 0.1.0
+    costs 5e2b90c1
+
+    ops/matmul.tol bytes exact 4*k*m + 4*k*n + 4*m*n
+    ops/matmul.tol eops exact 2*k*m*n
+    ops/matmul.tol eops accepted "a stable sum" exact 3*k*m*n
+    ops/matmul.tol inputs a R[n, k]; b R[k, m]
+
+Sorted, one line for each figure, an empty line between programs so that changes to neighbours
+merge.  The text comes from anywhere: it is read by patterns that look at each line once, forms
+stay text until they are compared, and sizes are limited.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tolcost.algebra.text import quoted as quoted_name
+from tolcost.check.records import METRICS, STATUSES, Accepted, Entry, Figure, FigureStatus
+from tolcost.diagnostics import Diagnostic, Rejected, Source, Span
+
+LOCK_NAME = "tolcost.lock"
+FORMAT = 1
+MAX_BYTES = 32 << 20
+MAX_LINES = 500_000
+_HEAD = "# what the programs of this project cost; written by `tolcost check --update`"
+_CONFLICT = re.compile(r"<{7}( |$)|={7}$|>{7}( |$)|\|{7}( |$)")
+_LINE = re.compile(r"(?P<name>[^\s`\"]+|`(?:[^`\\]|\\.)*`) (?P<word>[a-z]+) (?P<rest>\S.*)")
+_FIGURE = re.compile(rf"({'|'.join(STATUSES)}) (\S.*)")
+_ACCEPTED = re.compile(rf'accepted ("(?:[^"\\]|\\.)*") ({"|".join(STATUSES)}) (\S.*)')
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_./@#+=-]+")
+_ESCAPE = re.compile(r"\\(?:u\{([0-9a-f]{1,6})\}|(.))", re.DOTALL)
+_MOST_MISTAKES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """The entries of a lock file by name, and by what it was written."""
+
+    entries: Mapping[str, Entry] = field(default_factory=dict)
+    tool: str = ""
+    costs: str = ""
+    conflicted: bool = False
+
+
+@dataclass(slots=True)
+class _Building:
+    """One entry while its lines are read."""
+
+    inputs: str = ""
+    where: str = ""
+    figures: dict[str, Figure] = field(default_factory=dict)
+    accepted: dict[str, Accepted] = field(default_factory=dict)
+
+    def entry(self, name: str) -> Entry:
+        """The entry that the lines make."""
+        figures, accepted = sorted(self.figures.items()), sorted(self.accepted.items())
+        return Entry(name, self.inputs, self.where, tuple(figures), tuple(accepted))
+
+
+# ---- reading -------------------------------------------------------------------------------------
+
+
+def load_lock(path: Path, merging: bool = False) -> Lock | None:
+    """Read a lock file; None where there is none."""
+    try:
+        with path.open("rb") as file:
+            if os.fstat(file.fileno()).st_size > MAX_BYTES:
+                raise Rejected(_whole(path.name, f"the lock file is larger than {MAX_BYTES >> 20} MiB"))
+            data = file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        reason = (error.strerror or "unknown reason").lower()
+        raise Rejected(_whole(path.name, f"the lock file cannot be read: {reason}")) from None
+    if len(data) > MAX_BYTES:
+        raise Rejected(_whole(path.name, f"the lock file is larger than {MAX_BYTES >> 20} MiB"))
+    try:
+        return read_lock(Source(path.name, data.decode("utf-8")), merging)
+    except UnicodeDecodeError as error:
+        message = f"the byte 0x{data[error.start]:02x} at offset {error.start:,} is not UTF-8"
+        raise Rejected(_whole(path.name, message)) from None
+
+
+def _whole(name: str, message: str) -> Diagnostic:
+    return Diagnostic("T0702", message, Span(Source(name, ""), 0, 0))
+
+
+def read_lock(source: Source, merging: bool = False) -> Lock:
+    """Read the text of a lock file; ``merging`` reads both sides of conflicts that a merge left."""
+    reader = _Reader(source)
+    for number, (start, line) in enumerate(_lines(source.text)):
+        if number >= MAX_LINES:
+            raise Rejected(_whole(source.name, f"the lock file has more than {MAX_LINES:,} lines"))
+        reader.read(start, line)
+        if reader.conflicted and not merging:
+            raise Rejected(_conflict(source, start, line))
+        if len(reader.mistakes) >= _MOST_MISTAKES:
+            break
+    if reader.mistakes:
+        raise Rejected(*reader.mistakes)
+    return reader.lock()
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
+        yield start, text[start:end].removesuffix("\r")
+        start = end + 1
+
+
+def _conflict(source: Source, start: int, line: str) -> Diagnostic:
+    hint = "`tolcost check --update` computes every figure anew and settles the conflict"
+    span = Span(source, start, start + len(line))
+    return Diagnostic("T0704", "a merge left a conflict in the lock file", span, hint=hint)
+
+
+class _Reader:
+    """Reads a lock file line by line, and keeps what is wrong with it."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.mistakes: list[Diagnostic] = []
+        self.conflicted = False
+        self._head: dict[str, str] = {}
+        self._found: dict[str, _Building] = {}
+
+    def read(self, start: int, line: str) -> None:
+        """Read one line."""
+        if _CONFLICT.match(line):
+            self.conflicted = True
+        elif line and not line.startswith("#"):
+            problem = self._header(line) if "tolcost-lock" not in self._head else self._body(line)
+            if problem is not None:
+                code, message = problem
+                self.mistakes.append(Diagnostic(code, message, Span(self.source, start, start + len(line))))
+
+    def lock(self) -> Lock:
+        """What was read."""
+        entries = {name: building.entry(name) for name, building in self._found.items()}
+        return Lock(entries, self._head.get("tool", ""), self._head.get("costs", ""), self.conflicted)
+
+    def _header(self, line: str) -> tuple[str, str] | None:
+        word, _, value = line.partition(" ")
+        if word != "tolcost-lock" or not re.fullmatch(r"[0-9]{1,6}", value):
+            return "T0703", "a lock file starts with `tolcost-lock` and the number of its format"
+        if int(value) > FORMAT:
+            return "T0705", f"the lock file has format {value}; this tolcost knows formats up to {FORMAT}"
+        self._head[word] = value
+        return None
+
+    def _body(self, line: str) -> tuple[str, str] | None:
+        word, _, value = line.partition(" ")
+        if word in ("tool", "costs") and re.fullmatch(r"[0-9A-Za-z.+-]{1,64}", value):
+            self._head[word] = value
+            return None
+        match = _LINE.fullmatch(line)
+        if match is None:
+            return "T0703", "this line is not NAME METRIC STATUS FORM"
+        building = self._found.setdefault(_unquoted(match["name"]), _Building())
+        return self._figure(building, match["word"], match["rest"])
+
+    def _figure(self, building: _Building, word: str, rest: str) -> tuple[str, str] | None:
+        again = "T0703", f"a second line for the same program and `{word}`"
+        if word in ("inputs", "where"):
+            if getattr(building, word) and not self.conflicted:
+                return again
+            setattr(building, word, rest)
+            return None
+        if word not in METRICS:
+            return "T0703", f"`{word[:40]}` is neither a metric nor `inputs` or `where`"
+        figure, accepted = _FIGURE.fullmatch(rest), _ACCEPTED.fullmatch(rest)
+        if figure is not None:
+            return None if self._keep(building.figures, word, _figure(figure[1], figure[2])) else again
+        why = None if accepted is None else _reason(accepted[1])
+        if accepted is None or why is None:
+            return "T0703", "this line is not NAME METRIC STATUS FORM"
+        found = Accepted(why, _figure(accepted[2], accepted[3]))
+        return None if self._keep(building.accepted, word, found) else again
+
+    def _keep(self, table: dict[str, Figure] | dict[str, Accepted], word: str, value: object) -> bool:
+        """Keep a figure; of the sides of a conflict the last stays."""
+        if word in table and not self.conflicted:
+            return False
+        table[word] = value  # type: ignore[assignment]  # the caller gives what the table holds
+        return True
+
+
+def _figure(status: str, form: str) -> Figure:
+    known: FigureStatus = next(s for s in STATUSES if s == status)
+    return Figure(known, form)
+
+
+def _reason(text: str) -> str | None:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, str) else None
+
+
+def _unquoted(name: str) -> str:
+    if not name.startswith("`"):
+        return name
+    return _ESCAPE.sub(lambda m: chr(min(int(m[1], 16), 0x10FFFF)) if m[1] else m[2], name[1:-1])
+
+
+# ---- writing -------------------------------------------------------------------------------------
+
+
+def write_lock(lock: Lock) -> str:
+    """The text of a lock file; equal locks have equal texts."""
+    head = f"{_HEAD}\ntolcost-lock {FORMAT}\ntool {lock.tool}\ncosts {lock.costs}\n"
+    blocks = ("\n".join(entry_lines(lock.entries[name])) for name in sorted(lock.entries))
+    return "\n".join((head, *(f"{block}\n" for block in blocks)))
+
+
+def entry_lines(entry: Entry) -> list[str]:
+    """The lines of one program."""
+    name = shown_name(entry.name)
+    lines = [f"{name} inputs {entry.inputs}"] if entry.inputs else []
+    lines += [f"{name} where {entry.where}"] if entry.where else []
+    lines += [f"{name} {metric} {figure.status} {figure.form}" for metric, figure in entry.figures]
+    lines += [f"{name} {metric} {_agreed(accepted)}" for metric, accepted in entry.accepted]
+    return sorted(lines)
+
+
+def shown_name(name: str) -> str:
+    """The name of a program as a lock file has it."""
+    return name if _PLAIN_NAME.fullmatch(name) else _backquoted(name)
+
+
+def _backquoted(name: str) -> str:
+    shown = quoted_name(name)
+    return shown if shown.startswith("`") else f"`{shown}`"
+
+
+def _agreed(accepted: Accepted) -> str:
+    why = json.dumps(accepted.why, ensure_ascii=False)
+    return f"accepted {_printable(why)} {accepted.figure.status} {accepted.figure.form}"
+
+
+def _printable(text: str) -> str:
+    """Characters that do not show become escapes that JSON reads back."""
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)

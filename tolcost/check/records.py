@@ -1,0 +1,183 @@
+"""What the gate knows and what it found: plain records, all of them text and exact integers.
+
+An ``Entry`` is what a lock file says of one program: closed forms as text, in the grammar of
+``tolcost.algebra``, and the inputs and conditions that give their symbols a meaning.  A
+``GateReport`` is the outcome of one check; writers need nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+METRICS = ("eops", "flops", "macs", "bytes", "span", "params")
+GATED = ("eops", "flops", "macs", "bytes")
+"""The metrics that are locked where a project does not say which."""
+
+FigureStatus = Literal["exact", "at-most", "data", "incomplete", "unknown"]
+STATUSES: tuple[FigureStatus, ...] = ("exact", "at-most", "data", "incomplete", "unknown")
+UNKNOWN = "?"
+
+Kind = Literal["same", "cheaper", "costlier", "crosses", "undecided", "new", "gone", "renamed", "broken"]
+BudgetKind = Literal["within", "exceeded", "crosses", "undecided"]
+FINE, FAILING, BAD_INPUT, UNDECIDED = 0, 1, 2, 3
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A closed form as text, and how far it can be trusted; the form of an unknown figure is ``?``."""
+
+    status: FigureStatus
+    form: str
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A costlier figure that someone agreed to, and why."""
+
+    why: str
+    figure: Figure
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What is known of one program: its inputs, the bounds and conditions, and a figure per metric."""
+
+    name: str
+    inputs: str = ""
+    where: str = ""
+    figures: tuple[tuple[str, Figure], ...] = ()
+    accepted: tuple[tuple[str, Accepted], ...] = ()
+
+    def figure(self, metric: str) -> Figure | None:
+        """The figure of a metric, if there is one."""
+        return dict(self.figures).get(metric)
+
+    def agreed(self, metric: str) -> Accepted | None:
+        """What was accepted for a metric, if anything."""
+        return dict(self.accepted).get(metric)
+
+    def plain(self, name: str | None = None) -> Entry:
+        """The same without what was accepted, under another name if given."""
+        return replace(self, name=self.name if name is None else name, accepted=())
+
+
+Dims: TypeAlias = tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One shape, by the names of its lengths, and both numbers there."""
+
+    dims: Dims
+    old: int
+    new: int
+
+    @property
+    def at(self) -> str:
+        """The shape as text.
+
+        >>> Example((("n", 4), ("m", 2)), 8, 16).at
+        'n=4, m=2'
+        """
+        return ", ".join(f"{name}={value}" for name, value in self.dims) or "every shape"
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Where the new figure is above the old; ``exact`` unless it only describes shapes that were tried."""
+
+    text: str
+    exact: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of a source, and what there is to say about it."""
+
+    file: str
+    line: int
+    text: str = ""
+    remark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What became of one figure of one program, or (``metric`` empty) of the program as a whole."""
+
+    name: str
+    kind: Kind
+    metric: str = ""
+    file: str = ""
+    old: str = ""
+    new: str = ""
+    difference: str = ""
+    region: Region | None = None
+    example: Example | None = None
+    other: Example | None = None
+    place: Place | None = None
+    tried: int = 0
+    why: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A budget held against one program: ``limit`` and ``actual`` are forms, or numbers at a shape."""
+
+    name: str
+    kind: BudgetKind
+    budget: str
+    metric: str
+    file: str = ""
+    actual: str = ""
+    limit: str = ""
+    region: Region | None = None
+    example: Example | None = None
+    tried: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class GateReport:
+    """The outcome of a check.  ``against`` names the baseline; ``unchanged`` counts programs."""
+
+    against: str
+    checked: int
+    unchanged: int
+    changes: tuple[Change, ...] = ()
+    budgets: tuple[Held, ...] = ()
+    notes: tuple[str, ...] = ()
+    new_fails: bool = True
+    strict: bool = False
+    written: str | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """What cannot be read outweighs what is costlier, and that outweighs what is undecided."""
+        codes = {self._code(change) for change in self.changes} | {_budget_code(h) for h in self.budgets}
+        return next((code for code in (BAD_INPUT, FAILING, UNDECIDED) if code in codes), FINE)
+
+    def _code(self, change: Change) -> int:
+        code = severity(change, self.new_fails, self.strict)
+        return FINE if self.written is not None and code != BAD_INPUT else code
+
+
+def severity(change: Change, new_fails: bool = True, strict: bool = False) -> int:
+    """The exit code that one change asks for."""
+    match change.kind:
+        case "broken":
+            return BAD_INPUT
+        case "costlier" | "crosses":
+            return FINE if change.why is not None else FAILING
+        case "new":
+            return FAILING if new_fails else FINE
+        case "undecided":
+            return FINE if change.why is not None else UNDECIDED
+        case "same":
+            return FINE
+        case "cheaper" | "gone" | "renamed":
+            return FAILING if strict else FINE
+
+
+def _budget_code(held: Held) -> int:
+    return {"within": FINE, "undecided": UNDECIDED}.get(held.kind, FAILING)

@@ -1,0 +1,199 @@
+"""Where a difference of two costs is positive: an inequality people can read, exact wherever possible.
+
+Factors that are positive at every shape do not matter and are left out.  What is left is solved
+for its one length where it has one: a polynomial by the places where it turns, anything else
+where it only ever grows or falls.  With several lengths the inequality itself is the answer.
+Where neither is short enough to read, there is no region to show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
+
+from tolcost.algebra import (
+    ONE,
+    AlgebraBudget,
+    Cond,
+    NotInteger,
+    Poly,
+    Symbol,
+    Truth,
+    bounds,
+    cond_text,
+    evaluate,
+    ge,
+    is_nonnegative,
+    substitute,
+)
+from tolcost.algebra.factor import factored
+from tolcost.algebra.poly import atom, product_of, scale
+from tolcost.algebra.text import quoted
+from tolcost.check.records import Region
+
+_LONGEST = 120
+_MOST_DEGREE = 12
+_MOST_RANGES = 4
+
+Range: TypeAlias = tuple[int, int]
+"""The first and the last integer of a stretch."""
+
+
+def region(difference: Poly, facts: tuple[Cond, ...] = ()) -> Region | None:
+    """Say where a difference is positive; None where that takes too many words.
+
+    >>> from tolcost.algebra import length
+    >>> s, d = length("S"), length("D")
+    >>> [region(p).text for p in (s * d * (s - 64), s - 2 * d)]
+    ['S > 64', 'S >= 2*D + 1']
+    """
+    try:
+        rest = essential(difference, facts)
+        text = _solved(rest, facts) or _inequality(rest)
+    except AlgebraBudget:
+        return None
+    return None if text is None or len(text) > _LONGEST else Region(text)
+
+
+def _inequality(p: Poly) -> str | None:
+    condition = ge(p - 1)
+    return None if isinstance(condition, Truth) else cond_text(condition)
+
+
+def essential(difference: Poly, facts: tuple[Cond, ...] = ()) -> Poly:
+    """A simpler expression of the same sign everywhere: without the factors that are always positive."""
+    split = factored(difference)
+    kept = [atom(g) for g in split.monomial if not _positive(atom(g), facts)]
+    for factor, times in split.factors:
+        if _positive(-factor, facts):
+            kept.append(ONE * (-1) ** times)
+        elif not _positive(factor, facts):
+            kept.append(factor**times)
+    return scale(product_of(kept), 1 if split.number > 0 else -1)
+
+
+def _positive(p: Poly, facts: tuple[Cond, ...]) -> bool:
+    return is_nonnegative(p - 1, facts)
+
+
+# ---- one length ----------------------------------------------------------------------------------
+
+
+def _solved(p: Poly, facts: tuple[Cond, ...]) -> str | None:
+    """The values of its only symbol for which an expression is positive; None where that is not told."""
+    if len(p.free) != 1:
+        return None
+    (symbol,) = p.free
+    low, high = bounds(atom(symbol), facts)
+    if low is None or high is None:
+        return None
+
+    def value(n: int) -> int:
+        return evaluate(p, {symbol: n})
+
+    coefficients = _coefficients(p, symbol)
+    try:
+        if coefficients is not None:
+            ranges = positive_ranges(coefficients, low, high)
+        elif _monotone(p, symbol, facts):
+            ranges = _stretches(value, [(low, high)])
+        else:
+            return None
+    except NotInteger:
+        return None
+    if not ranges or len(ranges) > _MOST_RANGES:
+        return None
+    return " or ".join(_range_text(quoted(symbol.name), r, low, high) for r in ranges)
+
+
+def _monotone(p: Poly, symbol: Symbol, facts: tuple[Cond, ...]) -> bool:
+    """Whether an expression never falls as its symbol grows, or never grows."""
+    step = substitute(p, {symbol: atom(symbol) + 1}) - p
+    return is_nonnegative(step, facts) or is_nonnegative(-step, facts)
+
+
+def _coefficients(p: Poly, symbol: Symbol) -> list[int] | None:
+    """The coefficients of a polynomial in one symbol, constant first, up to a positive factor."""
+    if p.height or any(g is not symbol for mono in p.terms for g in mono):
+        return None
+    degree = max(map(len, p.terms), default=0)
+    if degree > _MOST_DEGREE:
+        return None
+    return [p.terms.get((symbol,) * power, 0) for power in range(degree + 1)]
+
+
+def positive_ranges(coefficients: Sequence[int], low: int, high: int) -> list[Range]:
+    """The stretches of integers from low to high at which a polynomial is positive, exactly.
+
+    Between the places where it turns, which are the zeros of its derivative, it only grows or
+    falls, so that each end of a stretch is found by halving.
+
+    >>> positive_ranges([-64, 1], 1, 10**9), positive_ranges([6, -5, 1], 0, 9)
+    ([(65, 1000000000)], [(0, 1), (4, 9)])
+    """
+    return _stretches(_polynomial(coefficients), _pieces(coefficients, low, high))
+
+
+def _polynomial(coefficients: Sequence[int]) -> Callable[[int], int]:
+    def value(n: int) -> int:
+        result = 0
+        for coefficient in reversed(coefficients):
+            result = result * n + coefficient
+        return result
+
+    return value
+
+
+def _pieces(coefficients: Sequence[int], low: int, high: int) -> list[Range]:
+    """Cut a range so that a polynomial is monotone on the integers of each piece."""
+    if len(coefficients) <= 2:
+        return [(low, high)]
+    slope = [power * c for power, c in enumerate(coefficients)][1:]
+    cuts: set[int] = set()
+    for first, last in _pieces(slope, low, high):
+        at = _change(_polynomial(slope), first, last)
+        cuts |= {first, last} if at is None else {first, at, last}
+    pieces: list[Range] = []
+    start = low
+    for cut in sorted(cuts):  # the slope may change its sign between a cut and the next integer
+        if start <= cut <= high:
+            pieces.append((start, cut))
+            start = cut + 1
+    return [*pieces, (start, high)] if start <= high else pieces
+
+
+def _change(value: Callable[[int], int], first: int, last: int) -> int | None:
+    """The last integer before a monotone function changes between positive and not; None if it does not."""
+    is_positive = value(first) > 0
+    if (value(last) > 0) == is_positive:
+        return None
+    while last - first > 1:
+        middle = (first + last) // 2
+        if (value(middle) > 0) == is_positive:
+            first = middle
+        else:
+            last = middle
+    return first
+
+
+def _stretches(value: Callable[[int], int], pieces: Iterable[Range]) -> list[Range]:
+    """Join the positive parts of pieces on each of which a function is monotone."""
+    found: list[Range] = []
+    for first, last in pieces:
+        at = _change(value, first, last)
+        ends = [(first, last)] if at is None else [(first, at), (at + 1, last)]
+        for start, end in ends:
+            if value(start) > 0 and found and found[-1][1] == start - 1:
+                found[-1] = (found[-1][0], end)
+            elif value(start) > 0:
+                found.append((start, end))
+    return found
+
+
+def _range_text(name: str, found: Range, low: int, high: int) -> str:
+    first, last = found
+    if first == last:
+        return f"{name} = {first}"
+    if last >= high:
+        return f"{name} > {first - 1}"
+    return f"{name} < {last + 1}" if first <= low else f"{first} <= {name} <= {last}"

@@ -1,0 +1,184 @@
+"""The verdict on one figure: cheaper, the same or costlier for every shape, or only for some.
+
+What is proved is said of every admissible shape.  What is not proved is never said: a figure
+that was costlier at some shape tried is costlier there, and one that was not is undecided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tolcost.algebra import (
+    AlgebraBudget,
+    Cond,
+    Poly,
+    Symbol,
+    Witness,
+    compare,
+    display_names,
+    parse_text,
+    to_text,
+)
+from tolcost.check.domain import Joint, joint
+from tolcost.check.records import Change, Dims, Entry, Example, Figure, Kind, Region
+from tolcost.check.regions import region
+from tolcost.check.shapes import Tried, try_shapes
+from tolcost.diagnostics import Diagnostic, Rejected, quoted
+
+_NOT_KNOWN = "the figure is not known any more"
+_NO_SHAPE = "no shape fits the inputs before and now"
+
+
+def judge(old: Entry, new: Entry, metric: str) -> Change:
+    """What became of one figure of a program."""
+    before, after = old.figure(metric), new.figure(metric)
+    if after is None:
+        return Change(new.name, "gone", metric, old=before.form if before else "")
+    if before is None:
+        return Change(new.name, "new", metric, new=after.form)
+    found = Change(new.name, "same", metric, old=before.form, new=after.form)
+    if before == after and (old.inputs, old.where) == (new.inputs, new.where):
+        return found
+    if "unknown" in (before.status, after.status):
+        return _with_unknown(found, before, after)
+    return _compared(found, before, after, _together(old, new))
+
+
+def _together(old: Entry, new: Entry) -> Joint:
+    try:
+        return joint(old, new)
+    except (Rejected, AlgebraBudget, RecursionError) as error:
+        raise _unreadable(old, "its inputs", error) from None
+
+
+def _unreadable(entry: Entry, what: str, error: BaseException) -> Rejected:
+    reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+    message = f"in the entry {quoted(entry.name)}, {what} cannot be read: {reason}"
+    hint = "restore the lock file from version control, or delete it and run `tolcost check --update`"
+    return Rejected(Diagnostic("T0706", message, hint=hint))
+
+
+def _with_unknown(found: Change, before: Figure, after: Figure) -> Change:
+    """A figure that is not known on one side: one that became known is no reason to fail."""
+    if before == after:
+        return found
+    if after.status == "unknown":
+        return replace(found, kind="undecided", notes=(_NOT_KNOWN,))
+    return replace(found, kind="new")
+
+
+def _compared(found: Change, before: Figure, after: Figure, both: Joint) -> Change:
+    old = _form(found, before, both.old)
+    new = _form(found, after, both.new)
+    if both.empty:
+        return replace(found, kind="undecided", notes=(*both.notes, _NO_SHAPE))
+    outcome = outcome_of(old, new, both.facts)
+    change = replace(
+        found,
+        kind=outcome.kind,
+        difference=_difference(old, new),
+        region=outcome.region,
+        example=outcome.example,
+        other=outcome.other,
+        tried=outcome.tried,
+        notes=(*both.notes, *outcome.notes, *_data_notes(old, new)),
+    )
+    return _trusted(change, before, after)
+
+
+def _form(found: Change, figure: Figure, names: dict[str, Poly]) -> Poly:
+    try:
+        return parse_text(figure.form, names)
+    except (Rejected, AlgebraBudget, RecursionError) as error:
+        raise _unreadable(Entry(found.name), f"the figure {quoted(found.metric)}", error) from None
+
+
+def _difference(old: Poly, new: Poly) -> str:
+    return to_text(new - old, display_names(old.free | new.free))
+
+
+def _data_notes(old: Poly, new: Poly) -> tuple[str, ...]:
+    """What data decides is taken to be alike in both programs; that is a belief, so it is said."""
+    names = sorted(s.name for s in old.free & new.free if s.kind == "data")
+    return (f"taking {', '.join(map(quoted, names))} to mean the same before and now",) if names else ()
+
+
+def _trusted(change: Change, before: Figure, after: Figure) -> Change:
+    """Weaken a verdict that rests on figures which are only bounds, or lack something."""
+    if after.status == "incomplete" and change.kind != "costlier":
+        return replace(change, kind="undecided", notes=(*change.notes, "some nodes are not costed"))
+    if before.status != "at-most" and after.status == "at-most" and change.kind in ("costlier", "crosses"):
+        note = "the new figure is only an upper bound"
+        return replace(change, kind="undecided", notes=(*change.notes, note))
+    if before.status == after.status == "at-most" and change.kind != "same":
+        return replace(change, notes=(*change.notes, "both figures are upper bounds"))
+    return change
+
+
+# ---- two expressions -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What is proved of a new expression against an old one, and shapes that show it."""
+
+    kind: Kind
+    region: Region | None = None
+    example: Example | None = None
+    other: Example | None = None
+    tried: int = 0
+    notes: tuple[str, ...] = ()
+
+
+def outcome_of(old: Poly, new: Poly, facts: tuple[Cond, ...] = ()) -> Outcome:
+    """Compare two expressions for every admissible shape.
+
+    >>> n = parse_text("n")
+    >>> found = outcome_of(64 * n, n * n)
+    >>> found.kind, found.region.text, found.example.at
+    ('crosses', 'n > 64', 'n=100')
+    """
+    found = compare(new, old, facts)
+    if found.verdict == "equal":
+        return Outcome("same")
+    tried = tuple(try_shapes(old, new, facts))
+    above = _example(found.above) or _first(t for t in tried if t.new > t.old)
+    below = _example(found.below) or _first(t for t in tried if t.new < t.old)
+    match found.verdict:
+        case "less_or_equal":
+            return Outcome("cheaper", example=below or _first(tried))
+        case "greater_or_equal":
+            return Outcome("costlier", example=above or _first(tried))
+        case _ if above is not None and below is not None:
+            return Outcome("crosses", _where(old, new, facts, tried), above, below, len(tried))
+        case _ if above is not None:
+            note = "not proved for every shape"
+            return Outcome("costlier", _counted(tried), above, None, len(tried), (note,))
+        case _:
+            return Outcome("undecided", None, below or _first(tried), None, len(tried))
+
+
+def _where(old: Poly, new: Poly, facts: tuple[Cond, ...], tried: Sequence[Tried]) -> Region | None:
+    return region(new - old, facts) or _counted(tried)
+
+
+def _counted(tried: Sequence[Tried]) -> Region | None:
+    costlier = sum(t.new > t.old for t in tried)
+    return Region(f"at {costlier:,} of {len(tried):,} shapes tried", exact=False) if tried else None
+
+
+def _example(witness: Witness | None) -> Example | None:
+    if witness is None:
+        return None
+    return Example(_dims(dict(witness.point)), old=witness.right, new=witness.left)
+
+
+def _first(tried: Iterable[Tried]) -> Example | None:
+    found = next(iter(tried), None)
+    return None if found is None else Example(_dims(found.point), found.old, found.new)
+
+
+def _dims(point: Mapping[Symbol, int]) -> Dims:
+    names = display_names(point)
+    return tuple(sorted((names[symbol], value) for symbol, value in point.items()))

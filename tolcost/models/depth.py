@@ -1,0 +1,87 @@
+"""The longest chain of functions in a model, operator after operator.
+
+Every operator waits for all of its inputs, so this is at most what a machine with any number of
+units needs; a function of the model is taken as a chain of all its operators.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tolcost.algebra import AlgebraBudget, substitute
+from tolcost.cost import depths
+from tolcost.cost.depth import ZERO_DEPTH, Depth, latest, later
+from tolcost.diagnostics import Rejected
+from tolcost.models.analysis import GraphCost
+from tolcost.models.lowering import Lowered
+from tolcost.models.walking import Applied
+
+_MOST_NODES = 20_000
+_MOST_CANDIDATES = 8
+
+
+def depth_of(cost: GraphCost) -> Depth | None:
+    """The depth of a model, at most; None where it is not known, or not cheaply."""
+    if len(cost.nodes) > _MOST_NODES or any(applied.uncosted for applied in cost.nodes):
+        return None
+    depths_by_case = _Depths(cost)
+    at: dict[str, Depth] = {}
+    deepest = ZERO_DEPTH
+    for step, applied in zip(cost.model.graph.steps, cost.nodes, strict=True):
+        own = depths_by_case.node(applied)
+        before = [at[name] for name in dict.fromkeys((*step.inputs, *step.free)) if name in at]
+        here = _after(before, own) if own is not None else None
+        if here is None or len(here.candidates) > _MOST_CANDIDATES:
+            return None
+        at.update(dict.fromkeys(step.outputs, here))
+        if not any(name in at for name in step.outputs):
+            deepest = latest(deepest, here)
+    ends = [at[name] for name in cost.model.graph.outputs if name in at]
+    found = latest(deepest, *ends) if ends else deepest
+    return Depth(found.candidates, exact=False)
+
+
+def _after(before: list[Depth], own: Depth) -> Depth | None:
+    start = before[0] if len(before) == 1 else latest(ZERO_DEPTH, *before)
+    if len(own.candidates) == 1:
+        return later(start, own.candidates[0])
+    return latest(*(later(start, candidate) for candidate in own.candidates))
+
+
+@dataclass(slots=True)
+class _Depths:
+    """Depths of operators, each distinct case once."""
+
+    cost: GraphCost
+    _cases: dict[int, Depth | None] = field(default_factory=dict)
+    _nodes: dict[int, Depth | None] = field(default_factory=dict)
+
+    def node(self, applied: Applied) -> Depth | None:
+        """The depth of a node."""
+        if id(applied) not in self._nodes:
+            self._nodes[id(applied)] = self._chain(applied)
+        return self._nodes[id(applied)]
+
+    def _chain(self, applied: Applied) -> Depth | None:
+        whole = ZERO_DEPTH
+        for lowered, times in applied.parts:
+            own = self._case(lowered)
+            longer = None if own is None else _after([whole], Depth(tuple(c * times for c in own.candidates)))
+            if longer is None:
+                return None
+            whole = longer
+        return whole
+
+    def _case(self, lowered: Lowered) -> Depth | None:
+        if id(lowered) not in self._cases:
+            self._cases[id(lowered)] = self._of(lowered)
+        return self._cases[id(lowered)]
+
+    def _of(self, lowered: Lowered) -> Depth | None:
+        try:
+            found = depths(lowered.program).chain
+        except (Rejected, AlgebraBudget, RecursionError):
+            return None
+        if found.logs or lowered.data:
+            return None
+        return Depth(tuple(substitute(c, self.cost.equal) for c in found.candidates))

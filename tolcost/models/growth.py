@@ -1,0 +1,199 @@
+"""How a model grows with one length: a table of figures, and where one part overtakes another.
+
+Overtaking is found in the closed forms: exactly, as the least length from which on one form is
+larger than the other, up to the end of the range.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from tolcost.algebra import Poly, Symbol, const, evaluate, substitute
+from tolcost.algebra.errors import AlgebraBudget, NotInteger, UnboundSymbol
+from tolcost.algebra.poly import Monomial, poly, total_of
+from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.models.study import ModelStudy
+from tolcost.models.totals import Figures, Group, parts_of, scope_of
+from tolcost.models.walking import Applied
+
+_MOST_POINTS = 200
+_MOST_GROUPS = 12
+_MOST_CROSSINGS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """A length, and the values it is to take."""
+
+    name: str
+    values: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Figures where the length has one value; None where another length is still open."""
+
+    value: int
+    eops: int | None
+    macs: int | None
+    bytes: int | None
+    peak: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """From a length on, one part costs more than another; None: ``later`` is larger everywhere."""
+
+    earlier: str
+    later: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """A sweep, its rows, the parts compared, and where one overtakes another."""
+
+    name: str
+    rows: tuple[Row, ...]
+    crossings: tuple[Crossing, ...]
+
+
+def read_sweep(text: str) -> Sweep:
+    """Read ``seq=128..131072``: doubling from the first to the last.
+
+    >>> read_sweep("seq=100..500").values
+    (100, 200, 400, 500)
+    """
+    match = re.fullmatch(r"(.+)=([0-9]{1,10})\.\.([0-9]{1,10})", text)
+    if match is None:
+        raise Rejected(Diagnostic("T0684", f"a sweep is NAME=FROM..TO, not {quoted(text)}"))
+    low, high = int(match[2]), int(match[3])
+    if not 1 <= low <= high:
+        raise Rejected(Diagnostic("T0684", f"a sweep goes from at least 1 upwards, not {quoted(text)}"))
+    values = [low]
+    while values[-1] * 2 < high:
+        values.append(values[-1] * 2)
+    return Sweep(match[1], tuple(dict.fromkeys((*values, high))))
+
+
+def growth(study: ModelStudy, sweep: Sweep) -> Growth:
+    """Figures for every value of a length, and where parts overtake one another."""
+    symbol = _swept(study, sweep.name)
+    known = {s: v for s, v in study.place.values.items() if s is not symbol}
+    rows = tuple(_row(study, {**known, symbol: value}, value) for value in sweep.values[:_MOST_POINTS])
+    return Growth(sweep.name, rows, tuple(_crossings(study, symbol, known, sweep.values))[:_MOST_CROSSINGS])
+
+
+def _swept(study: ModelStudy, name: str) -> Symbol:
+    form = study.cost.dimensions.get(name)
+    form = None if form is None else substitute(form, study.cost.equal)
+    symbols = [s for s in study.symbols if s.name == name or (form is not None and form == poly({(s,): 1}))]
+    if not symbols:
+        known = ", ".join(quoted(s.name) for s in study.symbols if s.kind == "length")
+        raise Rejected(Diagnostic("T0412", f"the model has no open length {quoted(name)}", hint=f"open: {known or 'none'}"))
+    return symbols[0]
+
+
+def _row(study: ModelStudy, values: Mapping[Symbol, int], value: int) -> Row:
+    total = study.total
+    peak = None if study.peak is None else _largest(study.peak.bytes.candidates, values)
+    moved = None if total.bytes is None else _at(total.bytes, values)
+    return Row(value, _at(total.eops, values), _at(total.macs, values), moved, peak)
+
+
+def _at(form: Poly, values: Mapping[Symbol, int]) -> int | None:
+    try:
+        return evaluate(form, values)
+    except (UnboundSymbol, NotInteger, AlgebraBudget):
+        return None
+
+
+def _largest(forms: Iterable[Poly], values: Mapping[Symbol, int]) -> int | None:
+    found = [_at(form, values) for form in forms]
+    return None if None in found else max(v for v in found if v is not None)
+
+
+# ---- where one part overtakes another ------------------------------------------------------
+
+
+def parts_compared(study: ModelStudy, symbol: Symbol) -> dict[str, Poly]:
+    """EOPs of the parts whose growth is compared: kinds of scopes or operators, and powers of a length."""
+    scopes = kinds_of_scopes(study)
+    groups = scopes if len(scopes) > 1 else study.operators
+    largest = sorted(groups, key=lambda group: -_size(group.figures))[:_MOST_GROUPS]
+    named = {group.title: group.figures.eops for group in largest if group.figures.eops.terms}
+    return {**named, **_by_power(study.total.eops, symbol)}
+
+
+def kinds_of_scopes(study: ModelStudy) -> tuple[Group, ...]:
+    """Figures by scope, layers of one kind taken together: numbers in names read ``*``."""
+    groups: dict[str, list[Applied]] = {}
+    for step, applied in zip(study.model.graph.steps, study.cost.nodes, strict=True):
+        title = re.sub(r"[0-9]+", "*", scope_of(step, 99))
+        groups.setdefault(title, []).append(applied)
+    return tuple(
+        Group(title, len(nodes), study.adder.add(parts_of(nodes))) for title, nodes in groups.items()
+    )
+
+
+def _size(figures: Figures) -> int:
+    """A number to sort by: the EOPs where every length is 512."""
+    return _at(figures.eops, {s: 512 for s in figures.eops.free}) or 0
+
+
+def _by_power(form: Poly, symbol: Symbol) -> dict[str, Poly]:
+    if form.height:
+        return {}
+    powers: dict[int, dict[Monomial, int]] = {}
+    for mono, coef in form.terms.items():
+        powers.setdefault(mono.count(symbol), {})[mono] = coef
+    names = {0: "terms without it", 1: f"terms in {symbol.name}"}
+    return {names.get(n, f"terms in {symbol.name}**{n}"): poly(t, form.den) for n, t in sorted(powers.items())}
+
+
+def _crossings(
+    study: ModelStudy, symbol: Symbol, known: Mapping[Symbol, int], values: Sequence[int]
+) -> Iterator[Crossing]:
+    numbers: dict[Symbol, Poly | int] = {s: const(v) for s, v in known.items()}
+    forms = {title: substitute(f, numbers) for title, f in parts_compared(study, symbol).items()}
+    powers = {title for title in forms if title.startswith("terms ")}
+    for (a, f), (b, g) in combinations(forms.items(), 2):
+        gap = None if (a in powers) != (b in powers) else _only(g - f, symbol)
+        if gap is None:
+            continue
+        low, high = _sign(gap, symbol, values[0]), _sign(gap, symbol, values[-1])
+        if low < 0 < high:
+            yield Crossing(a, b, _first(gap, symbol, values[0], values[-1]))
+        elif high < 0 < low:
+            yield Crossing(b, a, _first(-gap, symbol, values[0], values[-1]))
+
+
+def _only(gap: Poly, symbol: Symbol) -> Poly | None:
+    """A difference in one symbol, others divided out where that is possible; else None."""
+    if gap.free <= {symbol}:
+        return gap
+    if gap.height:
+        return None
+    rests = {tuple(g for g in mono if g is not symbol) for mono in gap.terms}
+    if len(rests) != 1:
+        return None
+    return total_of(poly({tuple(g for g in m if g is symbol): c}, gap.den) for m, c in gap.terms.items())
+
+
+def _sign(gap: Poly, symbol: Symbol, value: int) -> int:
+    found = _at(gap, {symbol: value}) or 0
+    return (found > 0) - (found < 0)
+
+
+def _first(gap: Poly, symbol: Symbol, low: int, high: int) -> int:
+    """The length at which a difference turns positive: it is not at ``low``, and is at ``high``."""
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _sign(gap, symbol, middle) > 0:
+            high = middle
+        else:
+            low = middle
+    return high

@@ -1,0 +1,117 @@
+"""What was measured before and is read back: conformance, and the counts of other tools.
+
+Both are files under ``reports/data``: making them takes minutes, or tools that tolcost does not
+need.  A file that is missing or not as it should be is a diagnostic, never an empty answer.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from tolcost.diagnostics import Diagnostic, Rejected
+
+CONFORMANCE = "data/conformance.json"
+PEERS = "data/peers.csv"
+CONFORMANCE_COMMAND = f"tolcost verify --format json --output reports/{CONFORMANCE}"
+PEERS_COMMAND = "make peers"
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """What became of one node test, and the closed forms behind it."""
+
+    case: str
+    op: str
+    status: str
+    cause: str
+    eops: str | None
+    macs: str | None
+    certainty: str
+    concrete: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Conformance:
+    """The outcome of a whole run of ONNX's node tests."""
+
+    onnx: str
+    cases: tuple[Tested, ...]
+
+    def of(self, op: str) -> tuple[Tested, ...]:
+        """The cases of one operator."""
+        return tuple(case for case in self.cases if case.op == op)
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """What another tool counts for an operator at some shapes; None where it does not count at all."""
+
+    op: str
+    shapes: str
+    attrs: str
+    tool: str
+    version: str
+    flops: Fraction | None
+    transcendentals: Fraction | None
+    remark: str
+
+
+def read_conformance(reports: Path) -> Conformance:
+    """Read the stored outcome of ``tolcost verify``."""
+    text = _read(reports / CONFORMANCE, CONFORMANCE_COMMAND)
+    try:
+        record: Mapping[str, Any] = json.loads(text)
+        if record["tolcost"] != 1 or record["kind"] != "verify":
+            raise ValueError("it is of another kind or version")
+        return Conformance(str(record["onnx"]), tuple(map(_tested, record["cases"])))
+    except (ValueError, KeyError, TypeError) as error:
+        raise _unusable(CONFORMANCE, CONFORMANCE_COMMAND, error) from None
+
+
+def _tested(case: Mapping[str, Any]) -> Tested:
+    return Tested(
+        str(case["name"]),
+        str(case["op"]),
+        str(case["status"]),
+        str(case["cause"] or ""),
+        case["eops"],
+        case["macs"],
+        str(case["certainty"] or ""),
+        tuple(map(str, case["concrete"])),
+    )
+
+
+def read_peers(reports: Path) -> tuple[Peer, ...]:
+    """Read what the other tools counted."""
+    text = _read(reports / PEERS, PEERS_COMMAND)
+    try:
+        return tuple(map(_peer, csv.DictReader(io.StringIO(text))))
+    except (ValueError, KeyError, TypeError) as error:
+        raise _unusable(PEERS, PEERS_COMMAND, error) from None
+
+
+def _peer(row: Mapping[str, str]) -> Peer:
+    numbers = (Fraction(row[key]) if row[key] else None for key in ("flops", "transcendentals"))
+    flops, transcendentals = numbers
+    fields = (row[key] for key in ("operator", "shapes", "attrs", "tool", "version"))
+    return Peer(*fields, flops, transcendentals, row["remark"])
+
+
+def _read(path: Path, command: str) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise Rejected(
+            Diagnostic("T0681", f"cannot read {path.name}: {error}", hint=f"make it with `{command}`")
+        ) from None
+
+
+def _unusable(name: str, command: str, error: Exception) -> Rejected:
+    return Rejected(Diagnostic("T0681", f"{name} cannot be used: {error}", hint=f"make it with `{command}`"))

@@ -1,0 +1,104 @@
+"""Programs and operators analysed for the reports, each with the command that shows the same.
+
+An instance is an operator of ``specs/onnx`` with shapes and values for its inputs; lengths may be
+names.  Nothing is kept: whoever needs an analysis twice holds on to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from shlex import quote
+
+from tolcost.atoms.verify import verify
+from tolcost.catalogue.specs import Library
+from tolcost.cost import Analysis, analyze_program
+from tolcost.diagnostics import Diagnostic, Rejected, Source
+from tolcost.elaborate import Argument, Elaborated, elaborate
+from tolcost.elaborate.given import Plain, Shape, arguments
+from tolcost.syntax import parse, tree
+
+Shapes = Mapping[str, "Shape | Sequence[Shape]"]
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """An operator with shapes and values for its inputs; ``outputs`` is how many are asked for."""
+
+    op: str
+    shapes: Shapes = field(default_factory=dict)
+    attrs: Mapping[str, Plain] = field(default_factory=dict)
+    outputs: int | None = None
+
+
+def lower_source(source: Source, library: Library, given: Mapping[str, Argument] | None = None) -> Elaborated:
+    """Lower a program with what is given of its inputs; its mistakes raise ``Rejected``."""
+    program = parse(source)
+    uses = [s for s in program.statements if isinstance(s, tree.Use)]
+    used = tuple(library.used(name, use) for use in uses for name in use.names)
+    library.check_names(program, used)
+    lowered = elaborate(program, given, name=source.name, library=used, operators=library.operators())
+    verify(lowered.program)
+    return lowered
+
+
+def analyse_source(source: Source, library: Library) -> Analysis:
+    """What a program costs, as it stands."""
+    return analyze_program(lower_source(source, library).program, source.name)
+
+
+def lower_instance(instance: Instance, library: Library) -> Elaborated:
+    """Lower an operator at the shapes and values of an instance."""
+    spec = library.find("", instance.op)
+    if spec is None:
+        raise Rejected(Diagnostic("T0663", f"there is no operator {instance.op!r}"))
+    given = arguments(spec.program, instance.shapes, instance.attrs)
+    return elaborate(
+        spec.program,
+        given,
+        name=spec.name,
+        library=spec.library,
+        operators=library.operators(),
+        outputs=instance.outputs,
+    )
+
+
+def analyse_instance(instance: Instance, library: Library) -> Analysis:
+    """What an operator costs at the shapes and values of an instance."""
+    return analyze_program(lower_instance(instance, library).program, f"specs/onnx/{instance.op}.tol")
+
+
+def command_of(instance: Instance) -> str:
+    """The command line that analyses an instance.
+
+    >>> print(command_of(Instance("Softmax", {"input": ("n", 10)}, {"axis": 1})))
+    tolcost analyze specs/onnx/Softmax.tol --symbolic --shape input=n,10 --attr axis=1
+    """
+    parts = ["tolcost", "analyze", f"specs/onnx/{instance.op}.tol", "--symbolic"]
+    for name, shape in instance.shapes.items():
+        for one in _several(shape):
+            parts += ["--shape", quote(f"{name}={','.join(map(str, one)) or '[]'}")]
+    for name, value in instance.attrs.items():
+        parts += ["--attr", quote(f"{name}={literal(value)}")]
+    return " ".join(parts)
+
+
+def _several(shape: Shape | Sequence[Shape]) -> Iterable[Shape]:
+    inner = [one for one in shape if not isinstance(one, int | str)]
+    return inner or [[entry for entry in shape if isinstance(entry, int | str)]]
+
+
+def literal(value: Plain) -> str:
+    """Write a value as the command line reads it.
+
+    >>> literal((1, ("a", True))), literal(Fraction(1, 4))
+    ('[1,[a,true]]', '0.25')
+    """
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Fraction):
+        return str(float(value)) if value.denominator > 1 else str(value.numerator)
+    if isinstance(value, int | float | str):
+        return str(value)
+    return f"[{','.join(map(literal, value))}]"

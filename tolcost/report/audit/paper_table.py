@@ -1,0 +1,126 @@
+"""The paper's two ONNX tables again: what it prints, what follows from it, and the verdict on each row."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from tolcost.algebra import compare
+from tolcost.diagnostics import Diagnostic
+from tolcost.report.audit.instances import command_of
+from tolcost.report.audit.rows import VERDICTS, Held, Judged
+from tolcost.report.audit.table import Cell, Code, Column, Table
+from tolcost.report.forms import text_of
+
+COLUMNS = (
+    Column("part", "part", "number"),
+    Column("operator", "operator"),
+    Column("signature", "signature", "code", shown=False),
+    Column("representation", "representation, as printed", "code"),
+    Column("flops_printed", "FLOPs, printed", "code"),
+    Column("eops_printed", "EOPs, printed", "code"),
+    Column("eops_formula", "the formula"),
+    Column("program", "the printed program"),
+    Column("eops_of_print", "EOPs of the print", "form"),
+    Column("eops_corrected", "EOPs, corrected", "form"),
+    Column("eops_verified", "EOPs, verified", "form"),
+    Column("macs_verified", "MACs, verified", "form", shown=False),
+    Column("verdict", "verdict"),
+    Column("by_print", "differs from its own program by", "code"),
+    Column("by_corrected", "printed EOPs against the corrected program", "code"),
+    Column("by_verified", "printed EOPs against the verified definition", "code", shown=False),
+    Column("why", "why"),
+    Column("command_print", "shown by", "code", shown=False),
+    Column("command_verified", "verified form by", "code", shown=False),
+)
+
+
+def paper_table(judged: Sequence[Judged]) -> Table:
+    """The 60 rows, each with its verdict."""
+    about = (
+        "Every row of the paper's two ONNX tables. The printed EOPs are read as formulas and compared with "
+        "the counts that follow from the printed program, from its correction (both in `specs/paper/onnx`) "
+        "and from the definition that passes ONNX's own tests (`specs/onnx`), for all lengths at once. "
+        "A printed program that can be read is run on ONNX's test vectors."
+    )
+    rows = tuple(map(_row, judged))
+    return Table("paper", "The paper's ONNX tables, derived again", about, "tolcost report", COLUMNS, rows)
+
+
+def _row(found: Judged) -> tuple[Cell, ...]:
+    row = found.row
+    print_ = found.program.analysis
+    return (
+        row.part,
+        row.operator,
+        Code(row.signature),
+        Code(row.representation),
+        Code(row.flops),
+        Code(row.eops),
+        _formula(found),
+        standing(found),
+        None if print_ is None else print_.eops,
+        found.right.eops,
+        _verified(found),
+        found.verified.macs,
+        verdict(found),
+        None if found.own is None else Code(_difference(found.own)),
+        Code(_difference(found.corrected)),
+        None if found.by_definition is None else Code(_difference(found.by_definition)),
+        row.note,
+        Code(f"tolcost analyze {row.printed.name} --symbolic") if row.printed else None,
+        Code(definition_command(found)),
+    )
+
+
+def definition_command(found: Judged) -> str:
+    """The command that shows the verified form: ``ops`` where only some outputs are asked for."""
+    several = len(found.verified.outputs) > 1 or found.row.operator == "MaxPool"
+    return f"tolcost ops {found.row.operator}" if several else command_of(found.row.verified)
+
+
+def _verified(found: Judged) -> Cell:
+    """The verified form; the corrected one where both are the same function and that is simpler."""
+    ours, right = found.verified.eops, found.right.eops
+    shorter = len(text_of(right)) < len(text_of(ours))
+    return right if shorter and compare(ours, right).verdict == "equal" else ours
+
+
+def _formula(found: Judged) -> str:
+    if found.reading.problem is None:
+        return "well formed"
+    return f"ill-formed: {found.reading.problem}; read as {found.reading.repaired}"
+
+
+def standing(found: Judged) -> str:
+    """What became of the printed program, in words."""
+    program = found.program
+    if not program.readable:
+        return "cannot be read as ToLang"
+    if program.analysis is None:
+        return "refused: " + "; ".join(map(_problem, program.problems))
+    runs = "; ".join(f"{o.on}: {o.status}" + (f" ({o.detail})" if o.detail else "") for o in found.outcomes)
+    return ("accepted with := for its second =; " if program.lenient else "accepted; ") + runs
+
+
+def _problem(diagnostic: Diagnostic) -> str:
+    return f"{diagnostic.code} {diagnostic.message}"
+
+
+def verdict(found: Judged) -> str:
+    """The verdict, and whether it holds for part of the operator only."""
+    return found.verdict + (", in part" if found.in_part else "")
+
+
+def _difference(held: Held) -> str:
+    if held.equal:
+        return "same"
+    ratio = held.ratio
+    quotient = "" if ratio is None else f" (× {text_of(ratio)})"
+    return f"derived − printed = {held.by}{quotient}"
+
+
+def verdict_counts(judged: Sequence[Judged]) -> dict[str, int]:
+    """How many rows have each verdict."""
+    found = Counter(j.verdict for j in judged)
+    return {verdict: found[verdict] for verdict in VERDICTS}
