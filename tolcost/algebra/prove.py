@@ -15,6 +15,7 @@ from tolcost.algebra.errors import AlgebraBudget
 from tolcost.algebra.goals import Fuel, above, above_beyond_least
 from tolcost.algebra.intervals import range_of
 from tolcost.algebra.poly import Poly, as_poly, atom, scale
+from tolcost.algebra.samples import refuted
 from tolcost.algebra.symbols import Interval, Symbol
 
 Facts: TypeAlias = tuple[Cond, ...]
@@ -123,6 +124,8 @@ def _nonzero(p: Poly, facts: Facts) -> bool:
 def _nonnegative(p: Poly, facts: Facts) -> bool:
     try:
         goal, known = _solved(p, facts)
+        if refuted(goal, known):
+            return False
         return above(goal, known, Fuel(_FUEL)) or above_beyond_least(goal, known, Fuel(_FUEL))
     except AlgebraBudget:  # too large to prove is not proved
         return False

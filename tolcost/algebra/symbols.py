@@ -25,11 +25,12 @@ OrderKey: TypeAlias = tuple[object, ...]
 class _Generator:
     """What the four kinds share: a place in the order, free symbols, nesting height, a range."""
 
-    __slots__ = ("__weakref__", "free", "height", "interval", "key")
+    __slots__ = ("__weakref__", "free", "height", "interval", "key", "samples")
     key: OrderKey
     free: frozenset[Symbol]
     height: int
     interval: Interval | None
+    samples: tuple[int | None, ...]
 
     def __setattr__(self, name: str, value: object) -> None:
         """Refuse: generators are shared by every expression that mentions them."""
@@ -54,6 +55,11 @@ def remember_interval(generator: Generator, interval: Interval) -> None:
     _set(generator, "interval", interval)
 
 
+def remember_samples(generator: Generator, samples: tuple[int | None, ...]) -> None:
+    """Keep computed values at sample points with the generator they belong to."""
+    _set(generator, "samples", samples)
+
+
 def _intern(identity: tuple[object, ...], build: Callable[[], _G]) -> _G:
     found = _INTERNED.get(identity)
     if found is None:
@@ -68,6 +74,7 @@ def _fill(generator: _Generator, key: OrderKey, free: frozenset[Symbol], height:
     _set(generator, "free", free)
     _set(generator, "height", height)
     _set(generator, "interval", None)
+    _set(generator, "samples", ())
 
 
 class Symbol(_Generator):

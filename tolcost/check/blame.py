@@ -82,7 +82,9 @@ def _as_now(was: Mapping[Line, Poly], old: Sequence[Part], new: Sequence[Part]) 
 
 
 def _sources(parts: Iterable[Part]) -> dict[str, Source]:
-    return {part.span.source.name: part.span.source for part in parts if part.span.source is not NOWHERE.source}
+    return {
+        part.span.source.name: part.span.source for part in parts if part.span.source is not NOWHERE.source
+    }
 
 
 def _line_map(old: Source, new: Source) -> dict[int, int]:

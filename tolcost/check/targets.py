@@ -58,7 +58,9 @@ def _cases_exist(config: Config) -> None:
     """A case of a program that is not there would never be checked."""
     missing = [file for file in config.cases if not (config.root / file).is_file()]
     if missing:
-        raise Rejected(*(Diagnostic("T0713", f"cases of {quoted(file)}, which is not there") for file in missing))
+        raise Rejected(
+            *(Diagnostic("T0713", f"cases of {quoted(file)}, which is not there") for file in missing)
+        )
 
 
 def _below(config: Config, path: Path) -> Iterator[str]:

@@ -23,6 +23,8 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "lower": ("lower", "A program as its syntax tree, or as atoms."),
         "run": ("run", "Execute a program, and count while doing so."),
         "ops": ("ops", "The catalogue of ONNX operators."),
+        "model": ("model", "What a whole ONNX model costs, in its free dimensions."),
+        "diff": ("diff", "How two programs or models differ in cost, for all lengths."),
         "verify": ("verify", "Hold operators to ONNX's own tests."),
         "fmt": ("reformat", "Put programs into the canonical layout."),
     }

@@ -70,7 +70,7 @@ def where_form(env: Env, expr: tree.Call) -> Value:
         return _static_choice(env, decide(env, holds), expr)
     if isinstance(condition, Opaque):
         return _opaque_choice(env, condition.node, expr)
-    then, other = (first(evaluate(env, a)) for a in expr.args[1:])
+    then, other = (entry(evaluate(env, a)) for a in expr.args[1:])
     with blaming(env, expr.span, zip(expr.args, (condition, then, other), strict=True)):
         return choose_by_data(env, condition, then, other, expr.span)
 
@@ -114,7 +114,7 @@ def _opaque_choice(env: Env, condition: Node, expr: tree.Call) -> Value:
     sides = []
     for side in expr.args[1:]:
         inner = env.child(scope=env.scope.inner())
-        sides.append((inner, first(evaluate(inner, side))))
+        sides.append((inner, entry(evaluate(inner, side))))
     (ea, a), (eb, b) = sides
     if is_static(a) and is_static(b) and a == b:
         return a
@@ -178,6 +178,9 @@ def merge(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Val
     if is_static(a) and is_static(b):
         merged = _merge_static(env, condition, then, other, span)
         if merged is not None:
+            # What a static side is made of is free, and may be looked into from outside of its case.
+            env.scope.absorb(then_env.scope)
+            env.scope.absorb(other_env.scope)
             return merged
     return _select(env, condition, then, other, span)
 

@@ -77,6 +77,7 @@ class Context:
     warnings: list[Diagnostic] = field(default_factory=list)
     declared: dict[str, Span] = field(default_factory=dict)
     gave_data: set[int] = field(default_factory=set)
+    looking_up: bool = False
     naming: list[Scope] = field(default_factory=list)
     steps: int = 0
     depth: int = 0
@@ -201,13 +202,14 @@ def force(lazy: Lazy | Value, span: Span = NOWHERE) -> Value:
         context = lazy.env.context
         level, context.level = context.level, context.level_of(lazy.env.scope)
         lazy.busy = True
-        if lazy.expr is not None:
+        named = bool(lazy.name) and lazy.expr is not None
+        if named:
             context.naming.append(lazy.env.scope)
         try:
             lazy.value = bind_data(lazy.env, lazy.compute(), lazy.name)
         finally:
             lazy.busy = False
-            if lazy.expr is not None:
+            if named:
                 context.naming.pop()
             context.level = level
     return lazy.value

@@ -11,8 +11,8 @@ from tolcost.diagnostics import NOWHERE, Span
 from tolcost.elaborate.context import Env, NeedsUnrolling, bind_data, fail
 from tolcost.elaborate.layout import component, grid, materialise
 from tolcost.elaborate.lengths import check_index
-from tolcost.elaborate.shapes import Shape, first, known, shape_of, shape_text, space_of
-from tolcost.elaborate.values import Data, Opaque, Pieces, Results, Seq, Value, Vec, View, is_static
+from tolcost.elaborate.shapes import Shape, first, known, recast, shape_of, shape_text, space_of
+from tolcost.elaborate.values import Cast, Data, Opaque, Pieces, Results, Seq, Value, Vec, View, is_static
 
 SHORT = 16
 """The longest coordinate range that a look-up in a table of integers takes entry by entry."""
@@ -47,6 +47,8 @@ def element(env: Env, value: Value, at: tuple[Value, ...], span: Span, checked: 
             return Pieces(tuple(element(env, item, at, span, checked=True) for item in items))
         case Seq(items=items):
             return _sequence_entry(items, at[0], span)
+        case Cast(value=inner, space=space):
+            return recast(element(env, inner, at, span, checked=True), space)
         case _:
             fail("T0303", "this value has no elements", span)
 
@@ -102,7 +104,7 @@ def _entry(env: Env, value: Vec, at: tuple[Value, ...], span: Span) -> Value:
         return value.items[_offset(value.shape, [n for n in numbers if n is not None])]
     if all(item == value.items[0] for item in value.items):
         return value.items[0] if value.items else const(0)  # nobody visits the elements of nothing
-    if not any(isinstance(item, Fraction | float) for item in value.items):
+    if not env.context.looking_up and not any(isinstance(item, Fraction | float) for item in value.items):
         _ask_to_unroll(at, span)
     return _looked_up(env, value, at, span)
 
@@ -112,7 +114,7 @@ def _ask_to_unroll(at: tuple[Value, ...], span: Span) -> None:
     for index in at:
         for symbol in symbols_of(index) if isinstance(index, Poly) else ():
             size = symbol.hi.constant if symbol.kind == "coord" and symbol.hi is not None else None
-            if size is not None and size <= SHORT:
+            if size is not None and 0 < size <= SHORT:
                 raise NeedsUnrolling(symbol, span)
 
 

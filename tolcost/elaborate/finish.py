@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tolcost.algebra import Cond, Poly, substitute, substitute_cond, symbols_of
+from tolcost.algebra import Cond, Poly, Symbol, substitute, substitute_cond, symbols_of
 from tolcost.atoms.nodes import (
     Block,
     Build,
@@ -64,6 +64,7 @@ class _Finish:
     valued: set[int] = field(default_factory=set)
     used: set[int] = field(default_factory=set)
     keep: list[object] = field(default_factory=list)
+    lengths: set[Symbol] = field(default_factory=set)
 
     def node(self, node: Node, use: Charge) -> Node:
         """The node as it is used: for its value (``data``) or as a coordinate (``index``)."""
@@ -77,6 +78,7 @@ class _Finish:
 
     def poly(self, p: Poly) -> Poly:
         """A length in the terms that are left after equal ones were merged."""
+        self.lengths.update(s for s in p.free if s.kind == "data")
         equal = self.context.notes.equal
         while equal and not equal.keys().isdisjoint(symbols_of(p)):
             p = substitute(p, equal)
@@ -89,6 +91,7 @@ class _Finish:
     def type(self, parts: Type) -> Type:
         """A type in the same terms."""
         if not self.context.notes.equal:
+            self.lengths.update(s for p in parts for d in p.shape for s in d.free if s.kind == "data")
             return parts
         return tuple(Part(tuple(self.poly(d) for d in p.shape), p.space) for p in parts)
 
@@ -114,7 +117,7 @@ class _Finish:
         """The bindings somebody uses."""
         kept: list[tuple[Var, Node]] = []
         for var, node in reversed(bindings):
-            if id(var) in self.used:
+            if id(var) in self.used or (isinstance(node, Filter) and node.length in self.lengths):
                 kept.append((self.var(var), self.node(node, "data" if id(var) in self.valued else "index")))
         return tuple(reversed(kept))
 

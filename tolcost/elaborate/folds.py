@@ -141,10 +141,25 @@ def fold_value(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> V
         folded = _fold_under_coordinates(env, step, start, shape, static=False)
         assert folded is not None
         return folded
-    except (NeedsUnrolling, _NotAList):
+    except _NotAList:
         if not few:
             raise
         return _entry_by_entry(env, step, start, grid(numbers or ()))
+    except NeedsUnrolling:
+        if few:
+            return _entry_by_entry(env, step, start, grid(numbers or ()))
+        if env.context.looking_up:
+            raise
+        return _looking_up(env, step, start, shape)
+
+
+def _looking_up(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value:
+    """A fold too long to be taken entry by entry: tables are looked up instead."""
+    env.context.looking_up = True
+    try:
+        return fold_value(env, step, start, shape)
+    finally:
+        env.context.looking_up = False
 
 
 def _is_table(over: Vec) -> bool:

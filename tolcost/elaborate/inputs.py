@@ -237,7 +237,11 @@ def _is_defined(env: Env, name: str) -> bool:
 def _static_argument(statement: tree.Input, value: Value) -> Value:
     """A static value in the space its input declares: truth values for B, exact reals for R."""
     if isinstance(value, Cast):
-        return Cast(_static_argument(statement, value.value), value.space)
+        return (
+            value
+            if kind_of(value.space) == "Z"
+            else Cast(_static_argument(statement, value.value), value.space)
+        )
     if isinstance(value, Vec):
         return Vec(value.shape, tuple(_static_argument(statement, v) for v in value.items), value.loose)
     if statement.space == "B" and not isinstance(value, Cond | Data):

@@ -9,7 +9,17 @@ from tolcost.algebra import AlgebraBudget, Poly, Symbol, const, symbols_of
 from tolcost.atoms.nodes import Input as InputNode
 from tolcost.atoms.nodes import Output, Part, Program
 from tolcost.diagnostics import Diagnostic, Span
-from tolcost.elaborate.context import Context, Env, Lazy, Scope, around_name, bind_data, fail, force
+from tolcost.elaborate.context import (
+    Context,
+    Env,
+    Lazy,
+    NeedsUnrolling,
+    Scope,
+    around_name,
+    bind_data,
+    fail,
+    force,
+)
 from tolcost.elaborate.expressions import define_all, delay, dimensions, zeros
 from tolcost.elaborate.finish import finish
 from tolcost.elaborate.inputs import Argument, Binder, Tensor
@@ -59,6 +69,8 @@ def elaborate(
         return _elaborate(
             program, dict(given or {}), name, tuple(library), operators or {}, outputs, around or {}
         )
+    except NeedsUnrolling as needs:
+        fail("T0304", "something is looked up here that must be known while compiling", needs.span)
     except AlgebraBudget as budget:
         fail("T0504", f"a formula grows too large: {budget}", program.span)
 

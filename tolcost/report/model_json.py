@@ -43,6 +43,7 @@ def model_record(study: ModelStudy, growth: Growth | None = None) -> dict[str, J
         shown: dict[str, Json] = {name: number(v) for name, v in sorted(study.place.dims.items())}
         found["at" if study.place.complete else "partly"] = {"dims": shown, **_totals(study, _value(study))}
     found["by_op"] = [_group(study, group) for group in groups(study, "op")]
+    found["by_scope"] = [_group(study, group, "scope") for group in groups(study, "scope")]
     found["nodes"] = _nodes(study)
     if growth is not None:
         found["sweep"] = _growth(growth)
@@ -105,9 +106,9 @@ def figures_record(figures: Figures, show: Show) -> dict[str, Json]:
     }
 
 
-def _group(study: ModelStudy, group: Group) -> dict[str, Json]:
+def _group(study: ModelStudy, group: Group, by: str = "op") -> dict[str, Json]:
     found: dict[str, Json] = {
-        "op": group.title,
+        by: group.title,
         "nodes": group.nodes,
         **figures_record(group.figures, _text),
         "histogram": _keyed(group.figures.histogram, _text),
@@ -116,7 +117,7 @@ def _group(study: ModelStudy, group: Group) -> dict[str, Json]:
     if study.place.complete:
         part = share(study, group.figures)
         found["at"] = figures_record(group.figures, _value(study))
-        found["share"] = None if part is None else round(float(part), 9)
+        found["share"] = None if part is None else f"{float(part):.6f}"
     return found
 
 
@@ -142,8 +143,16 @@ def _growth(growth: Growth) -> dict[str, Json]:
         return None if found is None else number(found)
 
     rows: list[Json] = [
-        {growth.name: r.value, "eops": value(r.eops), "macs": value(r.macs), "bytes": value(r.bytes), "peak_bytes": value(r.peak)}
-        for r in growth.rows
+        {
+            growth.name: row.value,
+            "eops": value(row.eops),
+            "macs": value(row.macs),
+            "bytes": value(row.bytes),
+            "peak_bytes": value(row.peak),
+        }
+        for row in growth.rows
     ]
-    crossed: list[Json] = [{"at": c.at, "overtakes": c.later, "overtaken": c.earlier} for c in growth.crossings]
+    crossed: list[Json] = [
+        {"at": c.at, "overtakes": c.later, "overtaken": c.earlier} for c in growth.crossings
+    ]
     return {"name": growth.name, "rows": rows, "crossings": crossed}

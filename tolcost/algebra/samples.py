@@ -1,0 +1,97 @@
+"""Counterexamples at a glance: a few fixed points where every symbol has an admissible value.
+
+A goal that fails at one of them needs no search for a proof, and most goals without a proof do.
+Finding none says nothing.  The points are the same for everyone: the value of a symbol depends
+on its name and bounds only, and is kept with it.
+"""
+
+from __future__ import annotations
+
+from zlib import crc32
+
+from tolcost.algebra.poly import Poly
+from tolcost.algebra.symbols import Floor, Generator, Relu, Sum, Symbol, remember_samples
+
+FEW, MANY = 6, 36
+_SPREADS = (1, 9, 2, 4, 7, 3, 12, 5, 40)
+"""How far from its lower bound a symbol may be, point by point and then again from the start."""
+
+
+def refuted(goal: Poly, known: tuple[Poly, ...], points: int = MANY) -> bool:
+    """Whether the goal is at most -1 at some point where everything known is at least 0.
+
+    >>> from tolcost.algebra.poly import length
+    >>> n = length("n")
+    >>> refuted(n - 3, ()), refuted(n - 3, (n - 4,)), refuted(n - 1, ())
+    (True, False, False)
+    """
+    for index, value in enumerate(_numerators(goal, points)):
+        if value is not None and value <= -goal.den and _all_hold(known, index, points):
+            return True
+    return False
+
+
+def _all_hold(known: tuple[Poly, ...], index: int, points: int) -> bool:
+    values = (_numerator(fact, index, points) for fact in known)
+    return all(value is not None and value >= 0 for value in values)
+
+
+def _numerators(p: Poly, points: int) -> list[int | None]:
+    return [_numerator(p, index, points) for index in range(points)]
+
+
+def _numerator(p: Poly, index: int, points: int) -> int | None:
+    """Give ``p * p.den`` at one of the points; ``None`` where it has no value."""
+    total = 0
+    for mono, coef in p.terms.items():
+        for generator in mono:
+            samples = generator.samples
+            if len(samples) <= index:
+                samples = _sampled(generator, points)
+            value = samples[index]
+            if value is None:
+                return None
+            coef *= value
+        total += coef
+    return total
+
+
+def _sampled(generator: Generator, points: int) -> tuple[int | None, ...]:
+    samples = tuple(_sample(generator, index, points) for index in range(points))
+    remember_samples(generator, samples)
+    return samples
+
+
+def _sample(generator: Generator, index: int, points: int) -> int | None:
+    match generator:
+        case Symbol():
+            return _chosen(generator, index, points)
+        case Floor(p=p, q=q):
+            top, bottom = _value(p, index, points), _value(q, index, points)
+            return None if top is None or bottom is None or bottom < 1 else top // bottom
+        case Relu(p=p):
+            inside = _value(p, index, points)
+            return None if inside is None else max(inside, 0)
+        case Sum():
+            return None
+
+
+def _value(p: Poly, index: int, points: int) -> int | None:
+    top = _numerator(p, index, points)
+    return None if top is None or top % p.den else top // p.den
+
+
+def _chosen(symbol: Symbol, index: int, points: int) -> int | None:
+    """Choose a value between the bounds: near the lower one, or the upper one where that is near."""
+    low = 0 if symbol.lo is None else _value(symbol.lo, index, points)
+    high = None if symbol.hi is None else _value(symbol.hi, index, points)
+    if low is None or (high is None and symbol.hi is not None) or (high is not None and high < low):
+        return None
+    noise = crc32(b"%d %d" % (symbol.serial, index), crc32(symbol.name.encode())) >> 3
+    offset = noise % _SPREADS[index % len(_SPREADS)]
+    if symbol.lo is None:
+        offset -= _SPREADS[index % len(_SPREADS)] // 2
+        return offset if high is None else min(offset, high)
+    if high is None:
+        return low + offset
+    return high - offset % (high - low + 1) if noise & 1024 and high - low < 1000 else min(low + offset, high)

@@ -1,0 +1,189 @@
+"""``tolcost model``: what whole ONNX models cost."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import click
+
+from tolcost.catalogue.specs import open_library
+from tolcost.cli import options
+from tolcost.cli.output import deliver, write_whole
+from tolcost.cli.progress import Progress
+from tolcost.models.growth import Growth, growth, read_sweep
+from tolcost.models.many import Summary, model_files, summaries
+from tolcost.models.study import ModelStudy, Wanted, study_file
+from tolcost.models.walking import Session
+from tolcost.pipeline import with_deep_stack
+from tolcost.report.model_view import BY
+
+FORMATS = ("text", "json", "md", "csv", "html")
+INCOMPLETE = 3
+_LENGTH = re.compile(r"[0-9]{1,10}")
+
+
+@click.command(
+    cls=options.Command,
+    examples=(
+        "tolcost model bert.onnx",
+        "tolcost model bert.onnx --dim batch=8 --dim seq=512 --by scope",
+        "tolcost model resnet.onnx --dim 'input[0]=8' --format json",
+        "tolcost model gpt2.onnx --dim batch=1 --sweep seq=128..131072",
+        "tolcost model models/ --format csv --output costs.csv",
+    ),
+)
+@click.argument("files", metavar="FILE.onnx...", nargs=-1, required=True)
+@click.option("--dim", "dims", metavar="NAME=N", multiple=True,
+              help="A length, by its name or as INPUT[AXIS]; repeat for others.")  # fmt: skip
+@click.option("--shape", "shapes", metavar="INPUT=LENGTHS", multiple=True,
+              help="The shape of an input, in names and numbers: x=batch,3,224,224.")  # fmt: skip
+@click.option("--specs", metavar="DIR", multiple=True,
+              help="A folder of operators, such as DIR/my.domain/MyOp.tol, searched first.")  # fmt: skip
+@click.option("--allow-uncosted", is_flag=True, help="Exit with 0 though something is not costed.")
+@click.option("--by", type=click.Choice(BY), default="op", help="What the table is by.")
+@click.option("--sweep", metavar="NAME=FROM..TO", help="Figures for a length that doubles from one value to another.")
+@click.option("--annotate", metavar="OUT.onnx", type=click.Path(dir_okay=False),
+              help="Also write the model with the cost of each node in its metadata.")  # fmt: skip
+@click.option("--jobs", "-j", type=click.IntRange(1, 256), help="How many processes, for several models.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="How to write it.")
+@options.output_option
+def command(
+    files: tuple[str, ...],
+    dims: tuple[str, ...],
+    shapes: tuple[str, ...],
+    specs: tuple[str, ...],
+    allow_uncosted: bool,
+    by: str,
+    sweep: str | None,
+    annotate: str | None,
+    jobs: int | None,
+    form: str,
+    output: str | None,
+) -> int:
+    """Count what models cost, in closed forms in their free dimensions.
+
+    Every node is costed by the definition of its operator.  What has no definition is named, the
+    total is then a lower bound, and the exit code is 3.  A folder, a pattern or several files give
+    one table.
+    """
+    wanted = Wanted(read_dims(dims), read_shapes(shapes))
+    found = model_files(files)
+    if len(found) > 1 or Path(files[0]).is_dir():
+        if sweep or annotate or form == "html":
+            raise click.UsageError("--sweep, --annotate and --format html are for a single model")
+        return _many(found, specs, wanted, jobs, allow_uncosted, form, output)
+    session = Session(open_library(specs))
+    study = with_deep_stack(lambda: study_file(found[0], session, wanted))
+    grown = growth(study, read_sweep(sweep)) if sweep else None
+    deliver(with_deep_stack(lambda: written(study, form, by, grown)), output)
+    if annotate is not None:
+        _annotate(found[0], study, annotate)
+    return _verdict(study, allow_uncosted)
+
+
+def _verdict(study: ModelStudy, allowed: bool) -> int:
+    missing = study.coverage.missing
+    if not missing:
+        return 0
+    counted = ", ".join(f"{op} ({n})" for op, n in list(study.coverage.operators.items())[:8])
+    click.echo(f"warning: {len(missing):,} of {study.coverage.nodes:,} nodes are not costed: {counted}", err=True)
+    return 0 if allowed else INCOMPLETE
+
+
+def _annotate(path: Path, study: ModelStudy, out: str) -> None:
+    from tolcost.models.annotating import annotated
+
+    write_whole(Path(out), annotated(path, study))
+
+
+def written(study: ModelStudy, form: str, by: str, grown: Growth | None) -> str:
+    """A study in one of the formats; only the writer that is used gets loaded."""
+    match form:
+        case "json":
+            from tolcost.report.model_json import model_json
+
+            return model_json(study, grown)
+        case "md":
+            from tolcost.report.model_tables import model_markdown
+
+            return model_markdown(study, by, grown)
+        case "csv":
+            from tolcost.report.model_tables import model_csv
+
+            return model_csv(study, by, grown)
+        case "html":
+            from tolcost.report.model_html import model_html
+
+            return model_html(study, by, grown)
+        case _:
+            from tolcost.report.model_text import model_text
+
+            return model_text(study, by, grown)
+
+
+# ---- several models ------------------------------------------------------------------------
+
+
+def _many(
+    files: Sequence[Path],
+    specs: Sequence[str],
+    wanted: Wanted,
+    jobs: int | None,
+    allowed: bool,
+    form: str,
+    output: str | None,
+) -> int:
+    progress = Progress()
+    try:
+        found = with_deep_stack(lambda: summaries(files, specs, wanted, jobs, progress.tell))
+    finally:
+        progress.close()
+    deliver(_table(found, form), output)
+    if any(summary.problem for summary in found):
+        return 2
+    return INCOMPLETE if any(summary.uncosted for summary in found) and not allowed else 0
+
+
+def _table(found: Sequence[Summary], form: str) -> str:
+    from tolcost.report import model_many
+
+    writers = {"json": model_many.many_json, "md": model_many.many_markdown, "csv": model_many.many_csv}
+    return writers.get(form, model_many.many_text)(found)
+
+
+# ---- what is said of inputs ----------------------------------------------------------------
+
+
+def read_dims(texts: Iterable[str]) -> dict[str, int]:
+    """Read ``--dim``; names come from the model and may be anything.
+
+    >>> read_dims(["batch size=8", "x[0]=1_024"])
+    {'batch size': 8, 'x[0]': 1024}
+    """
+    dims: dict[str, int] = {}
+    for text in texts:
+        name, equals, value = text.rpartition("=")
+        number = value.strip().replace("_", "")
+        if not equals or not name.strip() or not _LENGTH.fullmatch(number):
+            raise click.UsageError(f"--dim needs NAME=N, not {text[:60]!r}")
+        if dims.setdefault(name.strip(), int(number)) != int(number):
+            raise click.UsageError(f"--dim {name[:60]} is given twice")
+    return dims
+
+
+def read_shapes(texts: Iterable[str]) -> dict[str, tuple[int | str, ...]]:
+    """Read ``--shape``.
+
+    >>> read_shapes(["x=batch,3,224"])
+    {'x': ('batch', 3, 224)}
+    """
+    shapes: dict[str, tuple[int | str, ...]] = {}
+    for text in texts:
+        name, equals, value = text.rpartition("=")
+        entries = [entry.strip() for entry in value.strip("[] ").split(",") if entry.strip()]
+        if not equals or not name.strip() or name.strip() in shapes:
+            raise click.UsageError(f"--shape needs INPUT=LENGTHS once for each input, not {text[:60]!r}")
+        shapes[name.strip()] = tuple(int(e) if _LENGTH.fullmatch(e) else e for e in entries)
+    return shapes
