@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from tolcost.diagnostics import Diagnostic, Label, Rejected, Span
 from tolcost.elaborate.context import Env, Impossible, Lazy
 from tolcost.elaborate.shapes import first, shape_of, shape_text
-from tolcost.elaborate.values import Missing, Value, is_function
+from tolcost.elaborate.values import Missing, Value, is_function, is_static
 from tolcost.syntax import tree
 
 SHAPE_CODES = frozenset(
@@ -27,14 +27,20 @@ def blaming(env: Env, span: Span, operands: Operands) -> Iterator[None]:
         head, *rest = rejected.diagnostics
         if head.code not in SHAPE_CODES or head.labels or head.span != span:
             raise
-        labels = tuple(label for expr, value in operands for label in _labels(env, expr, value))
+        labels = tuple(
+            dict.fromkeys(label for expr, value in operands for label in _labels(env, expr, value))
+        )
         told = Diagnostic(head.code, head.message, head.span, labels, head.hint, head.severity)
         raise (Impossible if isinstance(rejected, Impossible) else Rejected)(told, *rest) from None
 
 
 def _labels(env: Env, expr: tree.Expr, value: Value) -> Iterator[Label]:
     value = first(value)
-    if is_function(value) or isinstance(value, Missing):
+    if (
+        is_function(value)
+        or isinstance(value, Missing)
+        or (is_static(value) and not isinstance(expr, tree.Name))
+    ):
         return
     shape = shape_of(env, value, expr.span)
     if not shape and not isinstance(expr, tree.Name):

@@ -282,7 +282,10 @@ def _merged_shape(
             hint="which case holds must be known while compiling where the rank depends on it",
         )
     if not isinstance(condition, Cond):
-        return tuple(unify(env, x, y, "both cases have one shape", span) for x, y in zip(a, b, strict=True))
+        return tuple(
+            unify(env, x, y, "both cases of a choice must have one shape", span)
+            for x, y in zip(a, b, strict=True)
+        )
     return tuple(merge_integers(condition, x, y) for x, y in zip(a, b, strict=True))
 
 
@@ -350,7 +353,8 @@ def _where(env: Env, condition: Value, then: Value, other: Value, span: Span) ->
         if len(p.shape) != len(q.shape):
             fail("T0308", f"the two cases have shapes {shape_text(p.shape)} and {shape_text(q.shape)}", span)
         shape = tuple(
-            unify(env, x, y, "both cases have one shape", span) for x, y in zip(p.shape, q.shape, strict=True)
+            unify(env, x, y, "both cases of a choice must have one shape", span)
+            for x, y in zip(p.shape, q.shape, strict=True)
         )
         parts.append(Part(shape, p.space))
     node = Where(materialise(env, condition, span), left, right, parts[0].space, tuple(parts), "data", span)

@@ -419,7 +419,7 @@ def _grow(env: Env, want: Poly, now: Poly, grows: Poly, step: Step) -> Poly:
             hint="each step may add a fixed amount to a length, nothing else",
         )
     if verdict is not True:
-        unify(env, now, want, "each step keeps the accumulator's shape", step.span)
+        unify(env, now, want, "each step must keep the accumulator's shape", step.span)
     return grows
 
 

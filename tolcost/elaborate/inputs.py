@@ -119,7 +119,7 @@ class Binder:
         declared = self.names.get(entry.name) if isinstance(entry, tree.Name) else None
         if not isinstance(declared, Poly):
             declared = as_length(self.env, evaluate(self.env, entry), entry.span)
-        unify(self.env, actual, declared, f"the declared shape of `{statement.name}`", entry.span)
+        unify(self.env, actual, declared, f"`{statement.name}` is declared so", entry.span)
 
     def _absent(self, statement: tree.Input) -> Value:
         if statement.default is not None:

@@ -61,7 +61,13 @@ def reshape_value(env: Env, value: Value, shape: tuple[Poly, ...], span: Span) -
     if isinstance(value, Pieces):
         return Pieces(tuple(reshape_value(env, item, shape, span) for item in value.items))
     before, after = volume(old), volume(shape)
-    unify(env, before, after, lambda: f"reshaping {shape_text(old)} to {shape_text(shape)}", span)
+    unify(
+        env,
+        before,
+        after,
+        lambda: f"{shape_text(old)} and {shape_text(shape)} must have as many elements",
+        span,
+    )
     numbers = known(shape)
     if isinstance(value, Vec) and numbers is not None:
         return value.items[0] if not numbers else Vec(numbers, value.items)

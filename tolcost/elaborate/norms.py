@@ -188,7 +188,7 @@ def _same(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     if len(left) != len(right):
         fail("T0301", f"{len(left)} lengths against {len(right)}", span, definite=True)
     merged = tuple(
-        unify(env, a, b, "the lengths are the same", span) for a, b in zip(left, right, strict=True)
+        unify(env, a, b, "`same` says that they are equal", span) for a, b in zip(left, right, strict=True)
     )
     return merged[0] if len(merged) == 1 else Vec((len(merged),), merged)
 
@@ -209,7 +209,7 @@ def _bdim(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     (a,), (b,) = integers(env, args[0], span), integers(env, args[1], span)
     if a.constant == 1:
         return b
-    return a if b.constant == 1 else unify(env, a, b, "broadcast lengths agree", span)
+    return a if b.constant == 1 else unify(env, a, b, "broadcast lengths must agree", span)
 
 
 @primitive("known", 1, 1)

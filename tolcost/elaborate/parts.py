@@ -77,7 +77,7 @@ def _swap(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     shape, place = shape_of(env, value, span), d.constant
     if place is None or not 1 <= place <= len(shape):
         fail("T0317", f"there is no such dimension in shape {shape_text(shape)}", span)
-    unify(env, shape[place - 1], shape_of(env, order, span)[0], "a swap names every place once", span)
+    unify(env, shape[place - 1], shape_of(env, order, span)[0], "a swap must name every place once", span)
 
     def get(env: Env, at: tuple[Value, ...]) -> Value:
         source = element(env, order, (at[place - 1],), span, checked=True)
@@ -112,7 +112,7 @@ def _filter(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     size = shape_of(env, value, span)[0] if shape_of(env, value, span) else const(1)
     if is_static(mask):
         return _filter_static(env, value, mask, span)
-    unify(env, size, shape_of(env, mask, span)[0], "a filter has one mark per entry", span)
+    unify(env, size, shape_of(env, mask, span)[0], "a filter needs one mark per entry", span)
     node, marks = materialise(env, value, span), materialise(env, mask, span)
     env.context.names += 1
     symbol = the_symbol(data_symbol(f"z{env.context.names}", 0, size))

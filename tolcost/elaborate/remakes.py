@@ -119,7 +119,7 @@ def _put_node(env: Env, value: Value, at: tuple[Value, ...], new: Value, span: S
             span,
         )
     for x, y in zip(rest, item.type[0].shape, strict=True):
-        unify(env, x, y, "what is put has the shape of what it replaces", span)
+        unify(env, x, y, "what is put must have the shape of what it replaces", span)
     spaces = tuple(join_spaces(p.space, q.space) for p, q in zip(tol.type, item.type, strict=True))
     tol, item = in_spaces(tol, spaces), in_spaces(item, spaces)
     indices = tuple(a if isinstance(a, Poly) else index_node(env, a, span) for a in at)
