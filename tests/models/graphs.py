@@ -180,7 +180,9 @@ def gpt2(opset: int = 17, sizes: Sizes | None = None, stored: bool = False) -> M
         scores = b("Div", b("MatMul", query, keys), b.constant(s.per_head**0.5, "float32"))
         masked = b("Where", seen, scores, b.constant(-3e38, "float32"))
         mixed = b("MatMul", b("Softmax", masked, axis=-1), values)
-        back = b.reshape(b("Transpose", mixed, perm=[0, 2, 1, 3]), b.length(ids, 0), b.length(ids, 1), s.hidden)
+        back = b.reshape(
+            b("Transpose", mixed, perm=[0, 2, 1, 3]), b.length(ids, 0), b.length(ids, 1), s.hidden
+        )
         x = b("Add", conv1d(b, back, s.hidden, s.hidden), x)
         b.scope = f"/h.{n}/mlp"
         up = conv1d(b, b.norm(x, s.hidden), s.hidden, s.inner)

@@ -124,7 +124,7 @@ def _nonzero(p: Poly, facts: Facts) -> bool:
 def _nonnegative(p: Poly, facts: Facts) -> bool:
     try:
         goal, known = _solved(p, facts)
-        if 0 and refuted(goal, known):
+        if refuted(goal, known):
             return False
         return above(goal, known, Fuel(_FUEL)) or above_beyond_least(goal, known, Fuel(_FUEL))
     except AlgebraBudget:  # too large to prove is not proved

@@ -39,7 +39,8 @@ class Result:
     """What became of a case.  ``concrete`` names lengths that could not be symbols.
 
     ``cause`` is one line; ``detail`` says more, for the person who wrote the definition.  ``form`` and
-    ``macs`` are the closed forms, and ``certainty`` is whether they are exact.
+    ``macs`` are the closed forms, ``certainty`` is whether they are exact, and ``functions`` are those
+    applied to data.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Result:
     detail: str | None = None
     macs: str | None = None
     certainty: str | None = None
+    functions: tuple[str, ...] = ()
 
 
 def check(case: Case, library: Library) -> Result:
@@ -100,6 +102,7 @@ def _held(case: Case, spec: Spec, library: Library) -> Result:
         form=to_text(derived.counts.eops),
         macs=to_text(derived.counts.macs),
         certainty=derived.counts.status,
+        functions=tuple(sorted({function for function, _ in derived.counts.histogram})),
     )
 
 

@@ -101,6 +101,7 @@ def as_record(report: Report) -> dict[str, object]:
                 "eops": r.form,
                 "macs": r.macs,
                 "certainty": r.certainty,
+                "functions": list(r.functions),
             }
             for r in report.results
         ],

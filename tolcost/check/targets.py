@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
@@ -24,7 +24,7 @@ class Target:
 
     name: str
     file: str
-    case: Case = Case()
+    case: Case = field(default_factory=Case)
 
 
 def targets(config: Config, asked: Sequence[Path] = ()) -> tuple[Target, ...]:

@@ -43,7 +43,9 @@ _LENGTH = re.compile(r"[0-9]{1,10}")
               help="A folder of operators, such as DIR/my.domain/MyOp.tol, searched first.")  # fmt: skip
 @click.option("--allow-uncosted", is_flag=True, help="Exit with 0 though something is not costed.")
 @click.option("--by", type=click.Choice(BY), default="op", help="What the table is by.")
-@click.option("--sweep", metavar="NAME=FROM..TO", help="Figures for a length that doubles from one value to another.")
+@click.option(
+    "--sweep", metavar="NAME=FROM..TO", help="Figures for a length that doubles from one value to another."
+)
 @click.option("--annotate", metavar="OUT.onnx", type=click.Path(dir_okay=False),
               help="Also write the model with the cost of each node in its metadata.")  # fmt: skip
 @click.option("--jobs", "-j", type=click.IntRange(1, 256), help="How many processes, for several models.")
@@ -88,7 +90,9 @@ def _verdict(study: ModelStudy, allowed: bool) -> int:
     if not missing:
         return 0
     counted = ", ".join(f"{op} ({n})" for op, n in list(study.coverage.operators.items())[:8])
-    click.echo(f"warning: {len(missing):,} of {study.coverage.nodes:,} nodes are not costed: {counted}", err=True)
+    click.echo(
+        f"warning: {len(missing):,} of {study.coverage.nodes:,} nodes are not costed: {counted}", err=True
+    )
     return 0 if allowed else INCOMPLETE
 
 

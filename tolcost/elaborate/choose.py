@@ -39,11 +39,13 @@ from tolcost.elaborate.shapes import cast_of, entry, first, known, recast, shape
 from tolcost.elaborate.values import (
     Cast,
     Data,
+    Missing,
     Opaque,
     Pieces,
     Ratio,
     Results,
     Seq,
+    Spaces,
     Value,
     Vec,
     View,
@@ -123,7 +125,7 @@ def _opaque_choice(env: Env, condition: Node, expr: tree.Call) -> Value:
     return _select(env, condition, (ea, a), (eb, b), expr.span)
 
 
-def _choose_sequence(env: Env, condition: Node, then: Side, other: Side, span: Span) -> Value:
+def _choose_sequence(env: Env, condition: Cond | Node, then: Side, other: Side, span: Span) -> Value:
     """Sequences of one length, chosen as one list so that each side is computed once."""
     (then_env, a), (other_env, b) = then, other
     left, right = leaves(a), leaves(b)
@@ -152,6 +154,12 @@ def merge(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Val
     then, other = (then_env, a), (other_env, b)
     if a is b:
         return a
+    if _ranks(env, a, span) != _ranks(env, b, span):
+        general = _general(env, condition, then, other, span)
+        if general is not None:
+            return general
+    if isinstance(a, Seq) and isinstance(b, Seq):
+        return _choose_sequence(env, condition, then, other, span)
     if isinstance(a, Vec) and isinstance(b, Vec) and a.shape == b.shape:
         items = tuple(
             merge(env, condition, (then_env, x), (other_env, y), span)
@@ -183,6 +191,26 @@ def merge(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Val
             env.scope.absorb(other_env.scope)
             return merged
     return _select(env, condition, then, other, span)
+
+
+def _ranks(env: Env, value: Value, span: Span) -> tuple[int, ...]:
+    """The ranks of a value, or of the tensors in a sequence."""
+    found = []
+    for leaf in leaves(value):
+        plain = first(leaf)
+        opaque = is_function(plain) or isinstance(plain, Missing | str | Spaces)
+        found.append(-1 if opaque else len(shape_of(env, plain, span)))
+    return tuple(found)
+
+
+def _general(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Value | None:
+    """Of two cases that differ in rank, the one for lengths in general; the other is for one length alone."""
+    for holds, (side_env, value) in ((negate(condition), other), (condition, then)):
+        if _equation(negate(holds)) is not None:
+            env.context.record(holds, "the other case, for one length alone, has another rank", span)
+            env.scope.absorb(side_env.scope)
+            return value
+    return None
 
 
 def alike(a: Value, b: Value) -> tuple[Value, Value]:

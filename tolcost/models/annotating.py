@@ -33,7 +33,9 @@ def _serialised(proto: ModelProto, path: Path) -> bytes:
     try:
         return bytes(proto.SerializeToString())
     except ValueError as error:  # a protobuf message has at most 2 GB
-        raise Rejected(Diagnostic("T0685", f"{quoted(path.name)} is too large to be written: {error}")) from error
+        raise Rejected(
+            Diagnostic("T0685", f"{quoted(path.name)} is too large to be written: {error}")
+        ) from error
 
 
 def records(study: ModelStudy, figures: Figures) -> dict[str, str]:

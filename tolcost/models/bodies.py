@@ -73,9 +73,9 @@ def body_of(step: Step, opset: int | None, known: Sequence[Known | None]) -> Fun
         return None
     if not _fits(step, schema):
         return None
-    if schema.has_function:
+    if schema.has_function:  # type: ignore[attr-defined]  # the stubs of onnx lack it
         return function_of(schema.function_body)
-    if schema.has_context_dependent_function:
+    if schema.has_context_dependent_function:  # type: ignore[attr-defined]
         return _built(step, schema, known)
     return None
 
@@ -88,7 +88,7 @@ def _fits(step: Step, schema: onnx.defs.OpSchema) -> bool:
         return False
     given = {a.name: a.type for a in step.proto.attribute}
     declared = schema.attributes
-    if any(name not in declared or int(declared[name].type) != kind for name, kind in given.items()):
+    if any(name not in declared or int(declared[name].type.value) != kind for name, kind in given.items()):
         return False
     return all(name in given for name, a in declared.items() if a.required)
 
@@ -99,7 +99,9 @@ def _built(step: Step, schema: onnx.defs.OpSchema, known: Sequence[Known | None]
         return None
     node = step.proto.SerializeToString()
     try:
-        raw = schema.get_context_dependent_function(node, [t.SerializeToString() for t in types if t is not None])
+        raw = schema.get_context_dependent_function(
+            node, [t.SerializeToString() for t in types if t is not None]
+        )
     except (RuntimeError, ValueError, TypeError):
         return None
     proto = FunctionProto.FromString(raw)
@@ -120,4 +122,3 @@ def _type(known: Known | None) -> TypeProto | None:
         if d.constant is not None:
             place.dim_value = d.constant
     return kind
-

@@ -93,7 +93,11 @@ def _swept(study: ModelStudy, name: str) -> Symbol:
     symbols = [s for s in study.symbols if s.name == name or (form is not None and form == poly({(s,): 1}))]
     if not symbols:
         known = ", ".join(quoted(s.name) for s in study.symbols if s.kind == "length")
-        raise Rejected(Diagnostic("T0412", f"the model has no open length {quoted(name)}", hint=f"open: {known or 'none'}"))
+        raise Rejected(
+            Diagnostic(
+                "T0412", f"the model has no open length {quoted(name)}", hint=f"open: {known or 'none'}"
+            )
+        )
     return symbols[0]
 
 
@@ -141,7 +145,7 @@ def kinds_of_scopes(study: ModelStudy) -> tuple[Group, ...]:
 
 def _size(figures: Figures) -> int:
     """A number to sort by: the EOPs where every length is 512."""
-    return _at(figures.eops, {s: 512 for s in figures.eops.free}) or 0
+    return _at(figures.eops, dict.fromkeys(figures.eops.free, 512)) or 0
 
 
 def _by_power(form: Poly, symbol: Symbol) -> dict[str, Poly]:
@@ -151,7 +155,9 @@ def _by_power(form: Poly, symbol: Symbol) -> dict[str, Poly]:
     for mono, coef in form.terms.items():
         powers.setdefault(mono.count(symbol), {})[mono] = coef
     names = {0: "terms without it", 1: f"terms in {symbol.name}"}
-    return {names.get(n, f"terms in {symbol.name}**{n}"): poly(t, form.den) for n, t in sorted(powers.items())}
+    return {
+        names.get(n, f"terms in {symbol.name}**{n}"): poly(t, form.den) for n, t in sorted(powers.items())
+    }
 
 
 def _crossings(

@@ -10,7 +10,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
 
-from tolcost.algebra import Cond, Poly, Symbol, const, substitute, substitute_cond, symbols_of, symbols_of_cond
+from tolcost.algebra import (
+    Cond,
+    Poly,
+    Symbol,
+    const,
+    substitute,
+    substitute_cond,
+    symbols_of,
+    symbols_of_cond,
+)
 from tolcost.cost.traffic import bits_of, bytes_of
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.inputs import shape_given

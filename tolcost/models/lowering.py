@@ -74,7 +74,10 @@ def lower(
 
 def _lower(library: Library, opsets: Mapping[str, int], call: Call, spec: Spec, given: Given) -> Lowered:
     bound = bind(
-        call, spec, arguments(spec, given, bool(call.graphs)), graph_functions(call, Surroundings(library, opsets))
+        call,
+        spec,
+        arguments(spec, given, bool(call.graphs)),
+        graph_functions(call, Surroundings(library, opsets)),
     )
     lowered = elaborate(
         spec.program,
@@ -170,7 +173,9 @@ def _outputs(lowered: Elaborated, spec: Spec) -> tuple[Known, ...]:
 def _known(name: str, value: Value, nodes: Mapping[str, Node]) -> Known:
     """What later nodes may know of an output: its value where that is static, else its shape and space."""
     if isinstance(value, Seq):
-        return Inputs(tuple(_known(f"{name}.{n}", item, nodes) for n, item in enumerate(value.items, start=1)))
+        return Inputs(
+            tuple(_known(f"{name}.{n}", item, nodes) for n, item in enumerate(value.items, start=1))
+        )
     if isinstance(value, Missing | str):
         return value
     part = nodes[name].type[0]

@@ -1,8 +1,8 @@
 """How much memory activations take at once, when nodes run in the order of the file.
 
 Every value that depends on the inputs has a buffer of its own from the node that gives it until the
-last that uses it.  What is known while compiling has none, and what the model holds is parameters.  A runtime that reuses
-buffers in place or reorders nodes may need less.
+last that uses it.  What is known while compiling has none, and what the model holds is parameters.
+A runtime that reuses buffers in place or reorders nodes may need less.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tolcost.models.analysis import GraphCost
 from tolcost.models.parameters import constant_names
 from tolcost.models.totals import common_denominator
 
-_MOST_KEPT = 6
+_MOST_KEPT = 12
 _MOST_SHAPES = 4_000
 _SAMPLES = (1, 7, 64, 1_000, 100_000)
 
@@ -144,7 +144,10 @@ def dominating(forms: tuple[Poly, ...]) -> tuple[tuple[Poly, ...], bool]:
 
 def _without_covered(kept: list[Poly]) -> Iterator[Poly]:
     for n, form in enumerate(kept):
-        if not any(k != n and _covers(other, form) and not (_covers(form, other) and k > n) for k, other in enumerate(kept)):
+        if not any(
+            k != n and _covers(other, form) and not (_covers(form, other) and k > n)
+            for k, other in enumerate(kept)
+        ):
             yield form
 
 

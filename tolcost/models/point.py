@@ -46,7 +46,9 @@ class Place:
             return None
 
 
-def locate_model(cost: GraphCost, relied: Iterable[Relied], dims: Mapping[str, int], free: Iterable[Symbol]) -> Place:
+def locate_model(
+    cost: GraphCost, relied: Iterable[Relied], dims: Mapping[str, int], free: Iterable[Symbol]
+) -> Place:
     """Put a model at lengths given by name; ``free`` are the lengths that its forms mention."""
     listed = tuple(relied)
     own = {s.name: s for form in cost.dimensions.values() for s in form.free}
@@ -76,7 +78,9 @@ def _contradictions(
 
 
 def _unequal(equation: Poly) -> Diagnostic:
-    return Diagnostic("T0344", f"these lengths break a condition of the model: {to_text(equation)[:200]} is not 0")
+    return Diagnostic(
+        "T0344", f"these lengths break a condition of the model: {to_text(equation)[:200]} is not 0"
+    )
 
 
 def _holds(relied: Relied, values: Mapping[Symbol, int]) -> bool:

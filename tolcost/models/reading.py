@@ -39,7 +39,7 @@ NEWEST_OPSET = 200
 _DECIDING = {"int64": SMALL, "int32": SMALL, "bool": SMALL, "float32": 16, "float64": 16, "float16": 16}
 """Up to how many elements a constant of a space may decide a shape; all else is a weight."""
 
-_STORED = {
+_STORED: dict[int, tuple[str, int]] = {
     TensorProto.FLOAT: ("float_data", 4),
     TensorProto.INT64: ("int64_data", 8),
     TensorProto.INT32: ("int32_data", 4),
@@ -102,7 +102,10 @@ def opsets_of(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
     for entry in imports:
         domain = _domain(entry.domain)
         if not 1 <= entry.version <= NEWEST_OPSET:
-            _refuse("T0680", f"there is no version {entry.version} of the operators of {quoted(domain or 'ai.onnx')}")
+            _refuse(
+                "T0680",
+                f"there is no version {entry.version} of the operators of {quoted(domain or 'ai.onnx')}",
+            )
         found[domain] = entry.version
     return found
 
@@ -217,7 +220,9 @@ def _check_size(tensor: TensorProto, size: int) -> None:
     field, width = _STORED[tensor.data_type]
     held = len(tensor.raw_data) if tensor.HasField("raw_data") else len(getattr(tensor, field)) * width
     if held != size * width:
-        text = f"the initializer {quoted(tensor.name)} has {held:,} bytes, but its shape needs {size * width:,}"
+        text = (
+            f"the initializer {quoted(tensor.name)} has {held:,} bytes, but its shape needs {size * width:,}"
+        )
         _refuse("T0674", text)
 
 

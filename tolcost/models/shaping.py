@@ -17,7 +17,9 @@ def with_shapes(model: Model, shapes: Mapping[str, Shape]) -> Model:
     known = {given.name for given in model.graph.inputs}
     for name in shapes:
         if name not in known:
-            raise Rejected(Diagnostic("T0683", f"the model has no input {quoted(name)}", hint=_listed(sorted(known))))
+            raise Rejected(
+                Diagnostic("T0683", f"the model has no input {quoted(name)}", hint=_listed(sorted(known)))
+            )
     inputs = tuple(_reshaped(given, shapes.get(given.name)) for given in model.graph.inputs)
     return replace(model, graph=replace(model.graph, inputs=inputs))
 
@@ -36,7 +38,11 @@ def with_lengths(model: Model, dims: Mapping[str, int]) -> tuple[Model, dict[str
 
     ``x[0]`` is the first length of the input ``x``, whatever it is called there.
     """
-    places = {f"{given.name}[{n}]": (given, n) for given in model.graph.inputs for n in range(len(given.shape or ()))}
+    places = {
+        f"{given.name}[{n}]": (given, n)
+        for given in model.graph.inputs
+        for n in range(len(given.shape or ()))
+    }
     names = {d for given in model.graph.inputs for d in given.shape or () if isinstance(d, str)}
     fixed: dict[str, list[int | str | None]] = {}
     open_: dict[str, int] = {}
@@ -51,7 +57,9 @@ def with_lengths(model: Model, dims: Mapping[str, int]) -> tuple[Model, dict[str
             fixed.setdefault(given.name, list(given.shape))[axis] = value
         else:
             _put(open_, str(given.shape[axis] or name), value)
-    changed = tuple(replace(g, shape=tuple(fixed[g.name])) if g.name in fixed else g for g in model.graph.inputs)
+    changed = tuple(
+        replace(g, shape=tuple(fixed[g.name])) if g.name in fixed else g for g in model.graph.inputs
+    )
     return replace(model, graph=replace(model.graph, inputs=changed)), open_
 
 

@@ -125,4 +125,3 @@ def study_model(model: Model, file: str, session: Session, wanted: Wanted) -> Mo
 def study_file(path: Path, session: Session, wanted: Wanted | None = None) -> ModelStudy:
     """Read and walk a model file."""
     return study_model(load_model(path), str(path), session, wanted or Wanted())
-

@@ -91,7 +91,7 @@ class Adder:
         settled = [(self.settled(lowered), times) for lowered, times in parts.items() if times]
         histogram = _sums((k, p, n) for s, n in settled for k, p in s.counts.histogram.items())
         index = _sums((k, p, n) for s, n in settled for k, p in s.counts.index.items())
-        atoms = {name: ZERO for name in ATOMS}
+        atoms = dict.fromkeys(ATOMS, ZERO)
         atoms.update(_sums((k, p, n) for s, n in settled for k, p in s.counts.atoms.items()))
         ways = _sums(
             (way, p, n)

@@ -194,7 +194,9 @@ class Walk:
         if not name:
             return
         if name in self.numbers or name in self.unknown:
-            raise Rejected(Diagnostic("T0675", f"{quoted(name)} is given by two nodes, inputs or initializers"))
+            raise Rejected(
+                Diagnostic("T0675", f"{quoted(name)} is given by two nodes, inputs or initializers")
+            )
         if number == UNKNOWN:
             number = self._as_declared(name)
             if number == UNKNOWN:
@@ -258,7 +260,9 @@ class Walk:
         try:
             call = node_of(step.proto)
         except (Rejected, ValueError, TypeError) as error:
-            why = error.diagnostics[0] if isinstance(error, Rejected) else Diagnostic("T0674", str(error)[:200])
+            why = (
+                error.diagnostics[0] if isinstance(error, Rejected) else Diagnostic("T0674", str(error)[:200])
+            )
             return _not_costed(step, why)
         lowered = lower(self.session.library, self.opsets, call, spec, given)
         if isinstance(lowered, Diagnostic):

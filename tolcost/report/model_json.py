@@ -30,7 +30,9 @@ def model_record(study: ModelStudy, growth: Growth | None = None) -> dict[str, J
         "opsets": {domain or "ai.onnx": version for domain, version in sorted(study.model.opsets.items())},
         "inputs": [{"name": name, "type": kind} for name, kind in inputs_of(study)],
         "outputs": [{"name": name, "type": kind} for name, kind in outputs_of(study)],
-        "symbols": [{"name": s.name, "kind": s.kind, "low": _end(s.lo), "high": _end(s.hi)} for s in study.symbols],
+        "symbols": [
+            {"name": s.name, "kind": s.kind, "low": _end(s.lo), "high": _end(s.hi)} for s in study.symbols
+        ],
         "totals": _totals(study, _text),
         "leading": text_of(study.leading),
         "status": study.total.status,
@@ -134,7 +136,9 @@ def _nodes(study: ModelStudy) -> list[Json]:
             if applied.uncosted:
                 record["problem"] = applied.uncosted[0].why.message
             cache[id(applied)] = record
-        found.append({"name": step.name, "op": title_of(step), "outputs": list(step.outputs), **cache[id(applied)]})
+        found.append(
+            {"name": step.name, "op": title_of(step), "outputs": list(step.outputs), **cache[id(applied)]}
+        )
     return found
 
 

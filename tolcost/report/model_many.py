@@ -20,7 +20,9 @@ def many_text(found: Sequence[Summary]) -> str:
     rows = [list(_HEAD), *([*map(_short, row)] for row in map(_row, found))]
     text = columns(rows, {1, 2})
     problems = [f"{visible(s.file)}: {visible(s.problem)}" for s in found if s.problem]
-    missing = [f"{visible(s.file)}: not costed: {visible(', '.join(s.uncosted))}" for s in found if s.uncosted]
+    missing = [
+        f"{visible(s.file)}: not costed: {visible(', '.join(s.uncosted))}" for s in found if s.uncosted
+    ]
     return "\n".join([text, *([""] if problems or missing else []), *problems, *missing]) + "\n"
 
 
@@ -48,7 +50,18 @@ def many_csv(found: Sequence[Summary]) -> str:
     """The table as CSV."""
     head = ["file", "nodes", "costed", "eops", "macs", "params", "status", "eops_at", "macs_at", "problem"]
     rows = [
-        [s.file, str(s.nodes), str(s.costed), s.eops, s.macs, s.params, s.status, _at(s.eops_at), _at(s.macs_at), s.problem]
+        [
+            s.file,
+            str(s.nodes),
+            str(s.costed),
+            s.eops,
+            s.macs,
+            s.params,
+            s.status,
+            _at(s.eops_at),
+            _at(s.macs_at),
+            s.problem,
+        ]
         for s in found
     ]
     return csv_text([head, *rows])

@@ -70,7 +70,9 @@ def _code(form: Form | None) -> str:
 def _figures(study: ModelStudy) -> list[list[str]]:
     known = bool(study.dims) or study.place.complete
     dims = ", ".join(f"{name} = {value}" for name, value in sorted(study.place.dims.items()))
-    rows = [["figure", "closed form", *([markdown_text(f"at {dims}" if dims else "number")] if known else [])]]
+    rows = [
+        ["figure", "closed form", *([markdown_text(f"at {dims}" if dims else "number")] if known else [])]
+    ]
     for line in lines(study):
         unit = f" {markdown_text(line.unit)}" if line.unit else ""
         rows.append([f"{line.label}{unit}", _code(line.form), *([_code(line.value)] if known else [])])
@@ -102,7 +104,10 @@ def model_csv(study: ModelStudy, by: str = "op", growth: Growth | None = None) -
     """A line per node, operator or scope; with a sweep, a line per length instead."""
     if growth is not None:
         names = ("eops", "macs", "bytes", "peak_bytes")
-        rows = [[str(c if c is not None else "") for c in (r.value, r.eops, r.macs, r.bytes, r.peak)] for r in growth.rows]
+        rows = [
+            [str(c if c is not None else "") for c in (r.value, r.eops, r.macs, r.bytes, r.peak)]
+            for r in growth.rows
+        ]
         return csv_text([[growth.name, *names], *rows])
     known = study.place.complete
     metrics = ("eops", "flops", "macs", "bytes")
@@ -111,7 +116,9 @@ def model_csv(study: ModelStudy, by: str = "op", growth: Growth | None = None) -
         figures = group.figures
         forms = (figures.eops, figures.flops, figures.macs, figures.bytes)
         values = [_plain(value_of(study, form)) for form in forms] if known else []
-        rows.append([study.model.name, group.title, str(group.nodes), *map(_plain, forms), *values, figures.status])
+        rows.append(
+            [study.model.name, group.title, str(group.nodes), *map(_plain, forms), *values, figures.status]
+        )
     return csv_text(rows)
 
 

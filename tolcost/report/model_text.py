@@ -41,7 +41,10 @@ def _head(study: ModelStudy) -> str:
     model = study.model
     versions = ", ".join(f"{visible(d) or 'ai.onnx'} {v}" for d, v in sorted(model.opsets.items()))
     rows = [
-        ("coverage", coverage_text(study) + ("" if not study.coverage.missing else ": THE TOTAL IS A LOWER BOUND")),
+        (
+            "coverage",
+            coverage_text(study) + ("" if not study.coverage.missing else ": THE TOTAL IS A LOWER BOUND"),
+        ),
         ("opset", versions),
         *(("input", f"{visible(name)}: {kind}") for name, kind in inputs_of(study)),
         *(("output", f"{visible(name)}: {kind}") for name, kind in outputs_of(study)),
@@ -82,7 +85,13 @@ def _with_unit(form: Form | None, unit: str) -> str:
 def _table(study: ModelStudy, by: str) -> str:
     """Nodes, EOPs, MACs and shares for each group."""
     known = study.place.complete
-    titles = [{"op": "operator", "scope": "scope", "node": "node"}[by], "nodes", "EOPs", "MACs", "share" if known else ""]
+    titles = [
+        {"op": "operator", "scope": "scope", "node": "node"}[by],
+        "nodes",
+        "EOPs",
+        "MACs",
+        "share" if known else "",
+    ]
     rows = [titles]
     for group in groups(study, by):
         forms = (group.figures.eops, group.figures.macs)
@@ -109,16 +118,23 @@ def columns(rows: Sequence[Sequence[str]], right: set[int]) -> str:
 
 def _standing(study: ModelStudy) -> str:
     rows = [("status", study.total.status)]
-    rows += [("by data", _range(symbol.name, symbol.lo, symbol.hi)) for symbol in by_data(study)[:_MOST_CONDITIONS]]
+    rows += [
+        ("by data", _range(symbol.name, symbol.lo, symbol.hi)) for symbol in by_data(study)[:_MOST_CONDITIONS]
+    ]
     rows += [("one length", f"{visible(name)} is {other}") for name, other in merged(study)]
     shown = conditions(study)
     rows += [("holds where", f"{text}  {why} ({node})") for text, why, node in shown[:_MOST_CONDITIONS]]
     if len(shown) > _MOST_CONDITIONS:
         rows.append(("", f"and {len(shown) - _MOST_CONDITIONS} more conditions: --format json"))
     if study.cost.assumed:
-        rows.append(("as declared", f"the shapes of {len(study.cost.assumed):,} values are those the file declares"))
+        rows.append(
+            ("as declared", f"the shapes of {len(study.cost.assumed):,} values are those the file declares")
+        )
     missing = study.coverage.missing
-    rows += [("not costed", f"{visible(m.op)} {visible(m.name)}: {visible(m.why)}") for m in missing[:_MOST_MISSING]]
+    rows += [
+        ("not costed", f"{visible(m.op)} {visible(m.name)}: {visible(m.why)}")
+        for m in missing[:_MOST_MISSING]
+    ]
     if len(missing) > _MOST_MISSING:
         rows.append(("", f"and {len(missing) - _MOST_MISSING:,} more nodes"))
     return _aligned(rows)
@@ -142,7 +158,8 @@ def growth_text(growth: Growth) -> str:
         rows.append([f"{row.value:,}", *cells, bar(row.eops, most)])
     table = columns(rows, {0, 1, 2, 3, 4})
     crossed = [
-        f"{visible(c.later)} overtakes {visible(c.earlier)} at {growth.name} = {c.at:,}" for c in growth.crossings
+        f"{visible(c.later)} overtakes {visible(c.earlier)} at {growth.name} = {c.at:,}"
+        for c in growth.crossings
     ]
     return "\n".join([table, *(["", *crossed] if crossed else [])])
 

@@ -92,7 +92,7 @@ def _nodes(study: ModelStudy) -> Iterator[Group]:
 
 def _size(study: ModelStudy, form: Poly) -> int:
     """A number to sort by: the value, or that where open lengths are 512."""
-    found = form_at(form, {**{s: 512 for s in form.free}, **study.place.values})
+    found = form_at(form, {**dict.fromkeys(form.free, 512), **study.place.values})
     return found if isinstance(found, int) else 0
 
 

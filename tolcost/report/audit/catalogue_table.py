@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tolcost.algebra import Poly, parse_text
 from tolcost.catalogue.listing import Entry
 from tolcost.report.audit.evidence import CONFORMANCE_COMMAND, Conformance, Tested
-from tolcost.report.audit.table import Cell, Code, Column, Table
+from tolcost.report.audit.table import LONGEST, Cell, Code, Column, Table
+
+_NAME = re.compile(r"[A-Za-z_]\w*")
 
 COLUMNS = (
     Column("operator", "operator"),
@@ -57,14 +60,15 @@ def status_of(entry: Entry, cases: Sequence[Tested]) -> str:
 
 
 def representative(cases: Iterable[Tested]) -> Shown | None:
-    """The passing case with the fewest lengths as numbers and the shortest form that is not 0."""
+    """The passing case with the fewest lengths as numbers and the most telling form that can be read."""
     passed = [case for case in cases if case.status == "pass" and case.eops is not None]
     if not passed:
         return None
 
-    def rank(case: Tested) -> tuple[int, bool, int, str]:
+    def rank(case: Tested) -> tuple[int, bool, int, int, str]:
         text = case.eops or ""
-        return len(case.concrete), text == "0", len(text), case.case
+        symbols = len(set(_NAME.findall(text)))
+        return len(case.concrete), len(text) > LONGEST, -symbols, len(text), case.case
 
     return shown(min(passed, key=rank))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,6 +20,7 @@ from tolcost.diagnostics import Diagnostic, Rejected
 
 CONFORMANCE = "data/conformance.json"
 PEERS = "data/peers.csv"
+REASONS = "data/reasons.toml"
 CONFORMANCE_COMMAND = f"tolcost verify --format json --output reports/{CONFORMANCE}"
 PEERS_COMMAND = "make peers"
 
@@ -35,6 +37,7 @@ class Tested:
     macs: str | None
     certainty: str
     concrete: tuple[str, ...]
+    functions: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +57,23 @@ class Peer:
     """What another tool counts for an operator at some shapes; None where it does not count at all."""
 
     op: str
+    kind: str
     shapes: str
     attrs: str
     tool: str
     version: str
     flops: Fraction | None
     transcendentals: Fraction | None
+    macs: Fraction | None
     remark: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reasons:
+    """Why counts differ: texts by kind, and the kinds that each operator needs."""
+
+    kinds: Mapping[str, str]
+    operators: Mapping[str, tuple[str, ...]]
 
 
 def read_conformance(reports: Path) -> Conformance:
@@ -85,6 +98,7 @@ def _tested(case: Mapping[str, Any]) -> Tested:
         case["macs"],
         str(case["certainty"] or ""),
         tuple(map(str, case["concrete"])),
+        tuple(map(str, case["functions"])),
     )
 
 
@@ -98,10 +112,32 @@ def read_peers(reports: Path) -> tuple[Peer, ...]:
 
 
 def _peer(row: Mapping[str, str]) -> Peer:
-    numbers = (Fraction(row[key]) if row[key] else None for key in ("flops", "transcendentals"))
-    flops, transcendentals = numbers
-    fields = (row[key] for key in ("operator", "shapes", "attrs", "tool", "version"))
-    return Peer(*fields, flops, transcendentals, row["remark"])
+    flops, transcendentals, macs = (
+        Fraction(row[key]) if row[key] else None for key in ("flops", "transcendentals", "macs")
+    )
+    return Peer(
+        row["operator"],
+        row["class"],
+        row["shapes"],
+        row["attrs"],
+        row["tool"],
+        row["version"],
+        flops,
+        transcendentals,
+        macs,
+        row["remark"],
+    )
+
+
+def read_reasons(reports: Path) -> Reasons:
+    """Read why other counts differ, as written down by hand."""
+    text = _read(reports / REASONS, "an editor: it is written by hand")
+    try:
+        table = tomllib.loads(text)
+        operators = {str(op): tuple(map(str, kinds)) for op, kinds in table["operators"].items()}
+        return Reasons({str(kind): str(text) for kind, text in table["kinds"].items()}, operators)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise _unusable(REASONS, "an editor", error) from None
 
 
 def _read(path: Path, command: str) -> str:

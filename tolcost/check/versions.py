@@ -1,0 +1,26 @@
+"""Which tolcost, and which cost model, figures come from."""
+
+from __future__ import annotations
+
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+
+import tolcost
+import tolcost.cost
+
+_TABLES = ("weights/flops.toml", "widths.toml")
+"""What figures rest on besides the program: the weights of FLOPs, the widths of elements."""
+
+
+def tool_version() -> str:
+    """The version of this tolcost."""
+    return tolcost.__version__
+
+
+@cache
+def costs_version() -> str:
+    """A name for the cost model: another one where any of its tables says anything else."""
+    folder = Path(tolcost.cost.__file__).parent
+    text = "\0".join((folder / table).read_text(encoding="utf-8") for table in _TABLES)
+    return sha256(text.encode("utf-8")).hexdigest()[:8]

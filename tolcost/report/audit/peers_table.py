@@ -1,0 +1,196 @@
+"""EOPs held against what other tools count, operator by operator and shape by shape."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import median
+
+from tolcost.catalogue.specs import Library
+from tolcost.diagnostics import Diagnostic, Rejected
+from tolcost.report.audit.evidence import PEERS_COMMAND, REASONS, Peer, Reasons
+from tolcost.report.audit.instances import Instance, analyse_instance, command_of
+from tolcost.report.audit.table import Cell, Code, Column, Table
+
+COMPILED, WRITTEN, ONNX_TOOL = "XLA compiled", "XLA as written", "onnx-tool"
+
+COLUMNS = (
+    Column("operator", "operator"),
+    Column("class", "class"),
+    Column("shapes", "shapes", "code"),
+    Column("attrs", "attributes", "code"),
+    Column("eops", "EOPs", "number"),
+    Column("macs", "MACs", "number"),
+    Column("xla_flops", "XLA flops", "number"),
+    Column("xla_transcendentals", "XLA transcendentals", "number"),
+    Column("xla_written", "XLA before compilation", "number"),
+    Column("onnx_tool_macs", "onnx-tool MACs", "number"),
+    Column("ratio", "EOPs / XLA", "number"),
+    Column("onnx_tool_remark", "onnx-tool says", shown=False),
+    Column("command", "EOPs shown by", "code", shown=False),
+)
+
+OPERATOR_COLUMNS = (
+    Column("operator", "operator"),
+    Column("class", "class"),
+    Column("shapes", "shapes counted", "number"),
+    Column("least", "least EOPs / XLA", "number"),
+    Column("middle", "median", "number"),
+    Column("most", "greatest", "number"),
+    Column("written", "median before compilation", "number"),
+    Column("onnx_tool", "against onnx-tool, median", "number"),
+    Column("why", "why it is not 1"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """An operator at some shapes: what we count, and what the others do."""
+
+    op: str
+    kind: str
+    instance: Instance
+    eops: int
+    macs: int
+    counts: Mapping[str, Peer]
+
+    def total(self, tool: str) -> Fraction | None:
+        """XLA's flops and transcendentals together, one for one."""
+        peer = self.counts.get(tool)
+        if peer is None or peer.flops is None:
+            return None
+        return peer.flops + (peer.transcendentals or 0)
+
+    def ratio(self, tool: str = COMPILED) -> Fraction | None:
+        """EOPs over the other count; 1 where both are 0, nothing where only the other is."""
+        return _quotient(self.eops, self.total(tool))
+
+    @property
+    def ratio_macs(self) -> Fraction | None:
+        """Our MACs over onnx-tool's; EOPs where the operator has no MACs, as that tool counts then."""
+        peer = self.counts.get(ONNX_TOOL)
+        return _quotient(self.macs or self.eops, None if peer is None else peer.macs)
+
+
+def _quotient(ours: int, theirs: Fraction | None) -> Fraction | None:
+    if theirs is None:
+        return None
+    if theirs == 0:
+        return Fraction(1) if ours == 0 else None
+    return Fraction(ours) / theirs
+
+
+def points(peers: Sequence[Peer], library: Library) -> tuple[Point, ...]:
+    """Count every operator at the shapes that the other tools counted it at."""
+    found: dict[tuple[str, str, str], dict[str, Peer]] = {}
+    for peer in peers:
+        found.setdefault((peer.op, peer.shapes, peer.attrs), {})[peer.tool] = peer
+    return tuple(_point(op, shapes, attrs, counts, library) for (op, shapes, attrs), counts in found.items())
+
+
+def _point(op: str, shapes: str, attrs: str, counts: Mapping[str, Peer], library: Library) -> Point:
+    instance = Instance(op, json.loads(shapes), json.loads(attrs), 1)
+    analysis = analyse_instance(instance, library)
+    eops, macs = analysis.eops.constant, analysis.macs.constant
+    if eops is None or macs is None:
+        raise Rejected(Diagnostic("T0681", f"the count of {op} at {shapes} is not a number"))
+    kind = next(iter(counts.values())).kind
+    return Point(op, kind, instance, eops, macs, counts)
+
+
+def peers_table(found: Sequence[Point]) -> Table:
+    """One line for each operator and shape."""
+    versions = {peer.tool: peer.version for point in found for peer in point.counts.values()}
+    tools = ", ".join(f"{tool} {version}" for tool, version in sorted(versions.items()))
+    about = (
+        f"EOPs of the verified definitions beside the counts of {tools} (for XLA the version of jaxlib), at "
+        "the same shapes. XLA's transcendentals are added to its flops one for one; onnx-tool counts "
+        "multiply-accumulates, and weighs other functions by guesses of its own (an exponential is 32)."
+    )
+    return Table("peers", "EOPs and other counts", about, PEERS_COMMAND, COLUMNS, tuple(map(_row, found)))
+
+
+def _row(point: Point) -> tuple[Cell, ...]:
+    compiled, tool = point.counts.get(COMPILED), point.counts.get(ONNX_TOOL)
+    return (
+        point.op,
+        point.kind,
+        Code(_plain(point.instance.shapes)),
+        Code(_plain(point.instance.attrs)) if point.instance.attrs else None,
+        point.eops,
+        point.macs,
+        _number(compiled.flops if compiled else None),
+        _number(compiled.transcendentals if compiled else None),
+        _number(point.total(WRITTEN)),
+        _number(tool.macs if tool else None),
+        point.ratio(),
+        tool.remark if tool else "",
+        Code(command_of(point.instance).replace(" --symbolic", "")),
+    )
+
+
+def _plain(values: Mapping[str, object]) -> str:
+    return " ".join(f"{name}={json.dumps(value, separators=(',', ':'))}" for name, value in values.items())
+
+
+def _number(value: Fraction | None) -> Cell:
+    return value.numerator if value is not None and value.denominator == 1 else value
+
+
+def by_operator(found: Iterable[Point]) -> dict[str, list[Point]]:
+    """The points of each operator, by name."""
+    groups: dict[str, list[Point]] = {}
+    for point in found:
+        groups.setdefault(point.op, []).append(point)
+    return dict(sorted(groups.items()))
+
+
+def middle(values: Iterable[Fraction | None]) -> Fraction | None:
+    """The median of those that are known."""
+    known = [value for value in values if value is not None]
+    return median(known) if known else None
+
+
+def operators_table(found: Sequence[Point], reasons: Reasons) -> Table:
+    """One line for each operator: the range of its ratios, and why it is not 1."""
+    groups = by_operator(found)
+    _check_reasons(groups, reasons)
+    about = (
+        "How far EOPs are from XLA's compiled count, over the shapes of each operator, and why. "
+        "A ratio of 1 means the two counts are the same number. The last ratio is against onnx-tool: MACs "
+        "against its MACs where the operator multiplies and adds up, else EOPs against them."
+    )
+    rows = tuple(_operator_row(op, group, reasons) for op, group in groups.items())
+    title = "EOPs over FLOPs by operator"
+    return Table("ratios", title, about, PEERS_COMMAND, OPERATOR_COLUMNS, rows)
+
+
+def _operator_row(op: str, group: Sequence[Point], reasons: Reasons) -> tuple[Cell, ...]:
+    ratios = [ratio for point in group if (ratio := point.ratio()) is not None]
+    why = " ".join(reasons.kinds[kind] for kind in reasons.operators.get(op, ()))
+    return (
+        op,
+        group[0].kind,
+        len(group),
+        min(ratios, default=None),
+        middle(ratios),
+        max(ratios, default=None),
+        middle(point.ratio(WRITTEN) for point in group),
+        middle(point.ratio_macs for point in group),
+        why,
+    )
+
+
+def _check_reasons(groups: Mapping[str, Sequence[Point]], reasons: Reasons) -> None:
+    """Refuse a difference without a reason, and a reason without a difference."""
+    differing = {op for op, group in groups.items() if any(point.ratio() != 1 for point in group)}
+    unknown = {kind for kinds in reasons.operators.values() for kind in kinds} - reasons.kinds.keys()
+    problems = [
+        *(f"{op} differs from XLA, but has no reason" for op in sorted(differing - reasons.operators.keys())),
+        *(f"{op} has a reason, but does not differ" for op in sorted(reasons.operators.keys() - differing)),
+        *(f"there is no reason called {kind}" for kind in sorted(unknown)),
+    ]
+    if problems:
+        raise Rejected(*(Diagnostic("T0681", f"{REASONS}: {problem}") for problem in problems))

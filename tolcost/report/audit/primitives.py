@@ -1,0 +1,176 @@
+"""Conciseness: which primitive operators and elementary functions the definition of an operator uses.
+
+Primitives are read off the syntax tree of a definition, together with every library function and
+operator that it reaches.  Functions are those that ONNX's tests saw applied to data: what is
+computed while compiling needs none.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+
+from tolcost.catalogue.listing import Entry
+from tolcost.catalogue.specs import Library, Spec
+from tolcost.diagnostics import Span
+from tolcost.elementary import FUNCTIONS
+from tolcost.report.audit.evidence import Conformance
+from tolcost.report.audit.table import Cell, Column, Table
+from tolcost.syntax import tree
+
+THIRTEEN = (
+    "function", "shape", "dim", "capacity", "vol", "space", "convert", "part", "swap", "reshape", "tile",
+    "map", "reduce",
+)  # fmt: skip
+BESIDE = ("join", "embed", "put", "filter", "seq")
+"""Atoms that have a name of their own, and compositions of member, join and embed done natively."""
+
+_COMMAND = "tolcost report"
+
+
+def primitives_of(spec: Spec, library: Library) -> frozenset[str]:
+    """The primitives that a definition uses, itself or through what it calls."""
+    found: set[str] = set()
+    for node in _reached(spec, library):
+        found.update(_primitives(node))
+    return frozenset(found)
+
+
+def _reached(spec: Spec, library: Library) -> Iterator[object]:
+    """Every node of a definition, and of the library functions and operators that it reaches."""
+    helpers = {s.name: s for file in spec.library for s in file.statements if isinstance(s, tree.Define)}
+    own = {s.name for s in spec.program.statements if isinstance(s, tree.Define) and s.params is not None}
+    seen: set[str] = set()
+    waiting: list[object] = list(spec.program.statements)
+    while waiting:
+        top = waiting.pop()
+        for node in _nodes(top):
+            yield node
+            if not isinstance(node, tree.Name) or node.name in seen or node.name in own:
+                continue
+            if node.name in helpers:
+                seen.add(node.name)
+                waiting.append(helpers[node.name])
+            elif node.name != spec.name and (called := _operator(library, node.name)) is not None:
+                seen.add(node.name)
+                yield from _reached(called, library)
+
+
+def _operator(library: Library, name: str) -> Spec | None:
+    return library.find("", name) if name[:1].isupper() and name in library.names("") else None
+
+
+def _nodes(root: object) -> Iterator[object]:
+    """A node and everything below it."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, tuple):
+            waiting.extend(node)
+        elif is_dataclass(node) and not isinstance(node, Span):
+            yield node
+            waiting.extend(getattr(node, field.name) for field in fields(node) if field.name != "span")
+
+
+def _primitives(node: object) -> tuple[str, ...]:
+    match node:
+        case tree.Shape(value=tree.Shape()):
+            return ("dim",)
+        case tree.Shape():
+            return ("shape",)
+        case tree.Capacity():
+            return ("capacity",)
+        case tree.Index() | tree.ListIndex():
+            return ("part",)
+        case tree.Lambda():
+            return ("function",)
+        case tree.Define(params=params) if params is not None:
+            return ("function",)
+        case tree.Bracket() | tree.Tuple():
+            return ("join",)
+        case tree.Call(function=tree.Name(name=name)):
+            plain = "part" if name == "part'" else name
+            return (plain,) if plain in THIRTEEN or plain in BESIDE else ()
+        case _:
+            return ()
+
+
+# ---- the matrix --------------------------------------------------------------------------
+
+
+def functions_by_operator(conformance: Conformance) -> dict[str, tuple[str, ...]]:
+    """The functions that the tests of each operator saw applied to data."""
+    found: dict[str, set[str]] = {}
+    for case in conformance.cases:
+        if case.eops is not None:
+            found.setdefault(case.op, set()).update(case.functions)
+    return {op: tuple(sorted(functions)) for op, functions in found.items()}
+
+
+def beyond_table_2(functions: Sequence[str]) -> tuple[str, ...]:
+    """Those that the paper's list of basic elementary functions lacks."""
+    return tuple(name for name in functions if name in FUNCTIONS and FUNCTIONS[name].added)
+
+
+def primitives_table(entries: Sequence[Entry], library: Library, conformance: Conformance) -> Table:
+    """The operators by the primitives and functions that they use."""
+    applied = functions_by_operator(conformance)
+    columns = (
+        Column("operator", "operator"),
+        *(Column(name, name) for name in (*THIRTEEN, *BESIDE)),
+        Column("lines", "lines", "number"),
+        Column("functions", "functions on data"),
+        Column("beyond", "beyond Table 2"),
+    )
+    rows = tuple(_row(entry, entry.spec, library, applied) for entry in entries if entry.spec is not None)
+    about = (
+        "Which of the 13 primitive operators each definition uses, itself or through library functions (●), "
+        "then the five more that the language has natively; how many lines the definition has without "
+        "comments; which elementary functions its tests saw applied to data; and which of these the paper's "
+        "list of basic elementary functions (Table 2) does not have."
+    )
+    return Table("primitives", "Operators and primitives", about, _COMMAND, columns, rows)
+
+
+def _row(
+    entry: Entry, spec: Spec, library: Library, applied: Mapping[str, Sequence[str]]
+) -> tuple[Cell, ...]:
+    used = primitives_of(spec, library)
+    functions = applied.get(entry.name, ())
+    marks = tuple("●" if name in used else "" for name in (*THIRTEEN, *BESIDE))
+    lines = sum(bool(line.split("#")[0].strip()) for line in spec.source.text.splitlines())
+    return (entry.name, *marks, lines, ", ".join(functions), ", ".join(beyond_table_2(functions)))
+
+
+def beyond_table(entries: Sequence[Entry], conformance: Conformance) -> Table:
+    """How many operators need each function that Table 2 lacks."""
+    applied = functions_by_operator(conformance)
+    named = [entry.name for entry in entries if entry.spec is not None]
+    users: dict[str, list[str]] = {}
+    for op in named:
+        for function in beyond_table_2(applied.get(op, ())):
+            users.setdefault(function, []).append(op)
+    rows = tuple(
+        (function, len(ops), ", ".join(ops))
+        for function, ops in sorted(users.items(), key=lambda item: (-len(item[1]), item[0]))
+    )
+    needing = {op for ops in users.values() for op in ops}
+    about = (
+        f"{len(needing)} of {len(named)} operators apply some function to data that Table 2 does not have; "
+        f"{len(named) - len(needing)} need nothing beyond it."
+    )
+    columns = (
+        Column("function", "function"),
+        Column("operators", "operators", "number"),
+        Column("which", "which"),
+    )
+    return Table("beyond", "Functions beyond Table 2", about, _COMMAND, columns, rows)
+
+
+def primitive_counts(entries: Sequence[Entry], library: Library) -> dict[str, int]:
+    """How many operators use each primitive."""
+    found = Counter(
+        name for entry in entries if entry.spec is not None for name in primitives_of(entry.spec, library)
+    )
+    return {name: found[name] for name in (*THIRTEEN, *BESIDE)}
