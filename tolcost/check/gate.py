@@ -110,8 +110,7 @@ def _checked(
     known = [] if not gate.asked else [*lock.entries, *(t.name for t in targets(gate.config))]
     report = GateReport(
         against=base.label,
-        checked=len(asked),
-        unchanged=sum(all(c.kind == "same" for c in found) for found in by_target.values()),
+        programs=tuple(by_target),
         changes=tuple(sorted(changes, key=lambda c: (_ORDER.index(c.kind), c.name, c.metric))),
         budgets=hold(read_budgets(gate.config), entries, [*known, *by_target]),
         notes=notes,

@@ -139,17 +139,22 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class GateReport:
-    """The outcome of a check.  ``against`` names the baseline; ``unchanged`` counts programs."""
+    """The outcome of a check.  ``against`` names the baseline; all other programs are unchanged."""
 
     against: str
-    checked: int
-    unchanged: int
+    programs: tuple[str, ...]
     changes: tuple[Change, ...] = ()
     budgets: tuple[Held, ...] = ()
     notes: tuple[str, ...] = ()
     new_fails: bool = True
     strict: bool = False
     written: str | None = None
+
+    @property
+    def unchanged(self) -> tuple[str, ...]:
+        """The programs that nothing happened to."""
+        touched = {change.name for change in self.changes}
+        return tuple(name for name in self.programs if name not in touched)
 
     @property
     def exit_code(self) -> int:

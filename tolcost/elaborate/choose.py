@@ -80,7 +80,7 @@ def where_form(env: Env, expr: tree.Call) -> Value:
 @form("choose")
 def choose_form(env: Env, expr: tree.Call) -> Value:
     """``choose(c, a, b)``: as ``where``, but of a condition on data only the side taken is computed."""
-    condition = entry(evaluate(env, expr.args[0]))
+    condition = first(entry(evaluate(env, expr.args[0])))
     holds = truth(condition)
     if holds is not None:
         return _static_choice(env, decide(env, holds), expr)

@@ -47,6 +47,8 @@ class Lowered:
     equal: Mapping[Symbol, Poly]
     data: frozenset[Symbol]
     program: Program
+    titles: tuple[str, ...] = ()
+    """What the outputs are called in the program, place by place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,7 @@ def _lower(library: Library, opsets: Mapping[str, int], call: Call, spec: Spec, 
         lowered.equal,
         frozenset(_data(counts, outputs)),
         lowered.program,
+        tuple(_titles(lowered, spec)),
     )
 
 
@@ -168,6 +171,15 @@ def _outputs(lowered: Elaborated, spec: Spec) -> tuple[Known, ...]:
         else:
             found.append(_known(name, value, nodes))
     return tuple(found)
+
+
+def _titles(lowered: Elaborated, spec: Spec) -> Iterator[str]:
+    variadic = {s.name for s in spec.outputs if s.variadic}
+    for name, value in lowered.values:
+        if isinstance(value, Seq) and name in variadic:
+            yield from (f"{name}.{n}" for n in range(1, len(value.items) + 1))
+        else:
+            yield name
 
 
 def _known(name: str, value: Value, nodes: Mapping[str, Node]) -> Known:
