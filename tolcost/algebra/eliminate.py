@@ -9,6 +9,7 @@ are written out.  Where none of this leads to a closed form, ``NoClosedForm`` is
 from __future__ import annotations
 
 from functools import reduce
+from math import comb
 
 from tolcost.algebra.bounding import Competing, bounds_on, dominating, tighter
 from tolcost.algebra.conditions import Cond, Eq, Ge, eq, ge, indicator
@@ -22,6 +23,7 @@ from tolcost.algebra.substitute import replace_generator
 from tolcost.algebra.symbols import Floor, Generator, Relu, Sum, Symbol
 
 _MAX_ENUMERATED = 64
+_MAX_POWERS = 2_000
 
 
 def eliminate(problem: Problem, work: Work) -> Poly:
@@ -202,6 +204,7 @@ def _between(outer: Problem, x: Symbol, piece: Competing, work: Work) -> Poly:
     if verdict is False:
         return ZERO
     remaining = frozenset(r.symbol for r in there.ranges)
+    _check_size(there.body, x, lo, hi)
     if verdict or count.free & remaining:
         summed = sum_range(there.body, x, lo, hi)
     else:
@@ -210,3 +213,10 @@ def _between(outer: Problem, x: Symbol, piece: Competing, work: Work) -> Poly:
         raise NoClosedForm
     bound = (ge(count),) if not verdict and count.free & remaining else ()
     return eliminate(extended(there, tidied(summed, known), *bound), work)
+
+
+def _check_size(body: Poly, x: Symbol, lo: Poly, hi: Poly) -> None:
+    """Refuse where powers of the bounds alone would be too many terms."""
+    degree = 1 + max((mono.count(x) for mono in body.terms), default=0)
+    if max(comb(len(end.terms) + degree, degree) for end in (lo, hi)) > _MAX_POWERS:
+        raise NoClosedForm

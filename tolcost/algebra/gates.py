@@ -6,6 +6,8 @@ clip says it all: ``[p >= 0] * p * q == relu(p) * q``.
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from tolcost.algebra.cases import Atoms
 from tolcost.algebra.clips import relu
 from tolcost.algebra.conditions import Cond, Ge, indicator
@@ -14,6 +16,9 @@ from tolcost.algebra.floors import exact_quotient
 from tolcost.algebra.poly import ZERO, Monomial, Poly, multiply, poly, total_of
 from tolcost.algebra.prove import is_nonnegative, prove
 from tolcost.algebra.symbols import Relu, Symbol
+
+Decided: TypeAlias = dict[tuple[Relu, Relu], bool]
+"""Pairs of clips already compared: whether the first is proved to be at most the second."""
 
 
 def clipped_sum(body: Poly, x: Symbol, lo: Poly, hi: Poly, facts: tuple[Cond, ...]) -> Poly:
@@ -52,27 +57,38 @@ def _gate(body: Poly, a: Cond, facts: tuple[Cond, ...]) -> Poly:
 
 def tidied(p: Poly, facts: tuple[Cond, ...] = ()) -> Poly:
     """Leave at most one of two clips in a product where one decides the other."""
+    return _tidied(p, facts, {})
+
+
+def _tidied(p: Poly, facts: tuple[Cond, ...], decided: Decided) -> Poly:
     if not any(_crowded(mono) for mono in p.terms):
         return p
     parts = []
     for mono, coef in p.terms.items():
         single = poly({mono: coef}, p.den)
-        better = _uncrowded(mono, facts) if _crowded(mono) else None
+        better = _uncrowded(mono, facts, decided) if _crowded(mono) else None
         parts.append(single if better is None else better * poly({(): coef}, p.den))
     result = total_of(parts)
-    return result if result == p else tidied(result, facts)
+    return result if result == p else _tidied(result, facts, decided)
 
 
 def _crowded(mono: Monomial) -> bool:
     return len(mono) > 1 and sum(isinstance(g, Relu) for g in mono) > 1
 
 
-def _uncrowded(mono: Monomial, facts: tuple[Cond, ...]) -> Poly | None:
+def _uncrowded(mono: Monomial, facts: tuple[Cond, ...], decided: Decided) -> Poly | None:
     """Rewrite ``relu(a) * relu(b)`` as ``relu(a) * b`` where ``b >= a``: it counts only if a does."""
     clips = [(k, g) for k, g in enumerate(mono) if isinstance(g, Relu)]
     for k, small in clips:
         for j, large in clips:
-            if j != k and (large is small or is_nonnegative(large.p - small.p, facts)):
+            if j != k and (large is small or _decides(small, large, facts, decided)):
                 left = Poly({tuple(g for i, g in enumerate(mono) if i != j): 1})
                 return multiply(left, large.p)
     return None
+
+
+def _decides(small: Relu, large: Relu, facts: tuple[Cond, ...], decided: Decided) -> bool:
+    """Whether one clip is proved to be never above another; products share few pairs of clips."""
+    if (small, large) not in decided:
+        decided[small, large] = is_nonnegative(large.p - small.p, facts)
+    return decided[small, large]

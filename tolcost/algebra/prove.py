@@ -127,7 +127,7 @@ def _nonnegative(p: Poly, facts: Facts) -> bool:
         if refuted(goal, known):
             return False
         return above(goal, known, Fuel(_FUEL)) or above_beyond_least(goal, known, Fuel(_FUEL))
-    except AlgebraBudget:  # too large to prove is not proved
+    except (AlgebraBudget, ZeroDivisionError):  # too large, or a divisor that vanishes: not proved
         return False
 
 

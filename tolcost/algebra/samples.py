@@ -12,12 +12,12 @@ from zlib import crc32
 from tolcost.algebra.poly import Poly
 from tolcost.algebra.symbols import Floor, Generator, Relu, Sum, Symbol, remember_samples
 
-FEW, MANY = 6, 36
-_SPREADS = (1, 9, 2, 4, 7, 3, 12, 5, 40)
-"""How far from its lower bound a symbol may be, point by point and then again from the start."""
+POINTS = 40
+_SPREADS = (1, 9, 4, 7, 3, 12, 5, 40)
+"""How far from its lower bound half of the symbols may be, by point; the others are next to it."""
 
 
-def refuted(goal: Poly, known: tuple[Poly, ...], points: int = MANY) -> bool:
+def refuted(goal: Poly, known: tuple[Poly, ...], points: int = POINTS) -> bool:
     """Whether the goal is at most -1 at some point where everything known is at least 0.
 
     >>> from tolcost.algebra.poly import length
@@ -25,7 +25,8 @@ def refuted(goal: Poly, known: tuple[Poly, ...], points: int = MANY) -> bool:
     >>> refuted(n - 3, ()), refuted(n - 3, (n - 4,)), refuted(n - 1, ())
     (True, False, False)
     """
-    for index, value in enumerate(_numerators(goal, points)):
+    for index in range(points):
+        value = _numerator(goal, index, points)
         if value is not None and value <= -goal.den and _all_hold(known, index, points):
             return True
     return False
@@ -34,10 +35,6 @@ def refuted(goal: Poly, known: tuple[Poly, ...], points: int = MANY) -> bool:
 def _all_hold(known: tuple[Poly, ...], index: int, points: int) -> bool:
     values = (_numerator(fact, index, points) for fact in known)
     return all(value is not None and value >= 0 for value in values)
-
-
-def _numerators(p: Poly, points: int) -> list[int | None]:
-    return [_numerator(p, index, points) for index in range(points)]
 
 
 def _numerator(p: Poly, index: int, points: int) -> int | None:
@@ -88,9 +85,10 @@ def _chosen(symbol: Symbol, index: int, points: int) -> int | None:
     if low is None or (high is None and symbol.hi is not None) or (high is not None and high < low):
         return None
     noise = crc32(b"%d %d" % (symbol.serial, index), crc32(symbol.name.encode())) >> 3
-    offset = noise % _SPREADS[index % len(_SPREADS)]
+    spread = _SPREADS[index % len(_SPREADS)] if noise & 2048 else 2
+    offset = noise % spread
     if symbol.lo is None:
-        offset -= _SPREADS[index % len(_SPREADS)] // 2
+        offset -= spread // 2
         return offset if high is None else min(offset, high)
     if high is None:
         return low + offset

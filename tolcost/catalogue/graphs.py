@@ -17,7 +17,7 @@ from tolcost.catalogue.nodes import Node, node_of
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.catalogue.types import array_of, constant
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
-from tolcost.elaborate.context import Env, around_name, force
+from tolcost.elaborate.context import Env
 from tolcost.elaborate.programs import apply_program
 from tolcost.elaborate.values import Native, Seq, Value
 
@@ -83,6 +83,6 @@ def _spec(node: Node, around: Surroundings) -> Spec:
 def _value(env: Env, values: Mapping[str, Value], name: str) -> Value:
     if name in values:
         return values[name]
-    for found in env.lookups(around_name(name)):
-        return force(found)
+    if name in env.context.around:
+        return env.context.around[name]
     raise Rejected(Diagnostic("T0662", f"a graph uses {quoted(name)}, which nothing around it defines"))

@@ -100,4 +100,5 @@ def _programs(
     parts = [
         {f"{name}:{space}": form for (name, space), form in a.histogram.items()} for a in (before, after)
     ]
-    return (*changes(*figures, "", facts), *changes(*parts, "histogram", facts))
+    whole = changes(figures[0], figures[1], "", facts)
+    return (*whole, *changes(parts[0], parts[1], "histogram", facts))

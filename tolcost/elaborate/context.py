@@ -75,6 +75,7 @@ class Context:
     trials: list[Trial] = field(default_factory=list)
     level: int = 0
     warnings: list[Diagnostic] = field(default_factory=list)
+    around: dict[str, Value] = field(default_factory=dict)
     declared: dict[str, Span] = field(default_factory=dict)
     gave_data: set[int] = field(default_factory=set)
     looking_up: bool = False
@@ -291,8 +292,3 @@ def bind_data(env: Env, value: Value, name: str = "") -> Value:
             return Opaque(env.scope.bind(node, name), space)
         case _:
             return value
-
-
-def around_name(name: str) -> str:
-    """Under what name a value of the graph around is kept; no program can define it."""
-    return f"around {name}"

@@ -15,7 +15,6 @@ from tolcost.elaborate.context import (
     Lazy,
     NeedsUnrolling,
     Scope,
-    around_name,
     bind_data,
     fail,
     force,
@@ -127,9 +126,9 @@ def _around(top: Env, around: Mapping[str, Tensor | Value]) -> tuple[InputNode, 
     for name, value in around.items():
         if isinstance(value, Tensor):
             nodes.append(InputNode(f"around {name}", (Part(value.shape, value.space),)))
-            top.names[around_name(name)] = Data(nodes[-1])
+            top.context.around[name] = Data(nodes[-1])
         else:
-            top.names[around_name(name)] = value
+            top.context.around[name] = value
     return tuple(nodes)
 
 

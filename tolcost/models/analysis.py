@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from tolcost.algebra import TRUE, Cond, Ge, Poly, Symbol, relu, substitute, substitute_cond
 from tolcost.algebra.poly import atom
 from tolcost.atoms.nodes import Condition
+from tolcost.models.applied import Applied, title_of
 from tolcost.models.known import Known, bytes_known
 from tolcost.models.model import Model
-from tolcost.models.walking import Applied, Functions, Session, Walk, title_of
+from tolcost.models.names import Names
+from tolcost.models.walking import Functions, Session, walk_of
 
 _MOST_FACTS = 12
 
@@ -37,24 +39,28 @@ class GraphCost:
     equal: Mapping[Symbol, Poly]
     dimensions: Mapping[str, Poly]
     assumed: tuple[str, ...]
-    walk: Walk
+    names: Names
+    session: Session
 
     def known(self, name: str) -> Known | None:
         """What is known of a value of the graph."""
-        return self.walk.known(name)
+        return self.names.known(name)
 
     def bytes(self, name: str) -> Poly | None:
         """The bytes of a value while the model runs; None where they are not known."""
-        known = self.walk.known(name)
+        known = self.names.known(name)
         return None if known is None else bytes_known(known)
 
 
 def analyze_graph(model: Model, session: Session, dims: Mapping[str, int] | None = None) -> GraphCost:
     """Walk a model's graph; lengths in ``dims`` are numbers from the start."""
-    walk = Walk(session, model.opsets, Functions(model.functions), dims or {})
+    walk = walk_of(session, model.opsets, Functions(model.functions))
+    walk.dims = dims or {}
     walk.enter(model.graph)
     nodes = tuple(walk.run(model.graph.steps))
-    return GraphCost(model, nodes, walk.equal, walk.dimensions, tuple(walk.assumed), walk)
+    return GraphCost(
+        model, nodes, walk.names.equal, walk.dimensions, tuple(walk.assumed), walk.names, session
+    )
 
 
 def conditions_of(cost: GraphCost) -> tuple[Relied, ...]:

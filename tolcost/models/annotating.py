@@ -34,7 +34,7 @@ def _serialised(proto: ModelProto, path: Path) -> bytes:
         return bytes(proto.SerializeToString())
     except ValueError as error:  # a protobuf message has at most 2 GB
         raise Rejected(
-            Diagnostic("T0685", f"{quoted(path.name)} is too large to be written: {error}")
+            Diagnostic("T0695", f"{quoted(path.name)} is too large to be written: {error}")
         ) from error
 
 

@@ -88,7 +88,8 @@ def _fits(step: Step, schema: onnx.defs.OpSchema) -> bool:
         return False
     given = {a.name: a.type for a in step.proto.attribute}
     declared = schema.attributes
-    if any(name not in declared or int(declared[name].type.value) != kind for name, kind in given.items()):
+    kinds = {name: int(a.type) for name, a in declared.items()}  # type: ignore[call-overload]
+    if any(kinds.get(name) != kind for name, kind in given.items()):
         return False
     return all(name in given for name, a in declared.items() if a.required)
 
@@ -99,9 +100,8 @@ def _built(step: Step, schema: onnx.defs.OpSchema, known: Sequence[Known | None]
         return None
     node = step.proto.SerializeToString()
     try:
-        raw = schema.get_context_dependent_function(
-            node, [t.SerializeToString() for t in types if t is not None]
-        )
+        known_types = [t.SerializeToString() for t in types if t is not None]
+        raw = schema.get_context_dependent_function(node, known_types)  # type: ignore[attr-defined]
     except (RuntimeError, ValueError, TypeError):
         return None
     proto = FunctionProto.FromString(raw)

@@ -11,13 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from tolcost.algebra import Poly, Symbol, const, evaluate, substitute
+from tolcost.algebra import Poly, Symbol, cond_text, const, evaluate, substitute
 from tolcost.algebra.errors import AlgebraBudget, NotInteger, UnboundSymbol
 from tolcost.algebra.poly import Monomial, poly, total_of
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.models.applied import Applied
+from tolcost.models.point import holds
 from tolcost.models.study import ModelStudy
 from tolcost.models.totals import Figures, Group, parts_of, scope_of
-from tolcost.models.walking import Applied
 
 _MOST_POINTS = 200
 _MOST_GROUPS = 12
@@ -41,6 +42,8 @@ class Row:
     macs: int | None
     bytes: int | None
     peak: int | None
+    broken: str = ""
+    """A condition of the model that does not hold there: the figures are those of its formula only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +72,10 @@ def read_sweep(text: str) -> Sweep:
     """
     match = re.fullmatch(r"(.+)=([0-9]{1,10})\.\.([0-9]{1,10})", text)
     if match is None:
-        raise Rejected(Diagnostic("T0684", f"a sweep is NAME=FROM..TO, not {quoted(text)}"))
+        raise Rejected(Diagnostic("T0694", f"a sweep is NAME=FROM..TO, not {quoted(text)}"))
     low, high = int(match[2]), int(match[3])
     if not 1 <= low <= high:
-        raise Rejected(Diagnostic("T0684", f"a sweep goes from at least 1 upwards, not {quoted(text)}"))
+        raise Rejected(Diagnostic("T0694", f"a sweep goes from at least 1 upwards, not {quoted(text)}"))
     values = [low]
     while values[-1] * 2 < high:
         values.append(values[-1] * 2)
@@ -83,7 +86,8 @@ def growth(study: ModelStudy, sweep: Sweep) -> Growth:
     """Figures for every value of a length, and where parts overtake one another."""
     symbol = _swept(study, sweep.name)
     known = {s: v for s, v in study.place.values.items() if s is not symbol}
-    rows = tuple(_row(study, {**known, symbol: value}, value) for value in sweep.values[:_MOST_POINTS])
+    points = [(value, {**known, symbol: value}) for value in sweep.values[:_MOST_POINTS]]
+    rows = tuple(_row(study, values, value) for value, values in points)
     return Growth(sweep.name, rows, tuple(_crossings(study, symbol, known, sweep.values))[:_MOST_CROSSINGS])
 
 
@@ -105,7 +109,9 @@ def _row(study: ModelStudy, values: Mapping[Symbol, int], value: int) -> Row:
     total = study.total
     peak = None if study.peak is None else _largest(study.peak.bytes.candidates, values)
     moved = None if total.bytes is None else _at(total.bytes, values)
-    return Row(value, _at(total.eops, values), _at(total.macs, values), moved, peak)
+    broken = next((r for r in study.conditions if not holds(r, values)), None)
+    text = "" if broken is None else cond_text(broken.condition)
+    return Row(value, _at(total.eops, values), _at(total.macs, values), moved, peak, text)
 
 
 def _at(form: Poly, values: Mapping[Symbol, int]) -> int | None:

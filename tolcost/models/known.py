@@ -31,6 +31,9 @@ Known = Tensor | Inputs | Value
 NOTHING = 0
 """The number of an input that is left out."""
 
+UNKNOWN = -1
+"""The number of a value of which nothing is known."""
+
 MOST_STATIC = 1024
 """A value with more elements is not handed on as a value."""
 

@@ -53,7 +53,7 @@ def _sizes(cost: GraphCost) -> dict[str, Poly]:
     found: dict[str, Poly] = {}
     cache: dict[int, Poly | None] = {}
     for name in (*(given.name for given in cost.model.graph.inputs), *names):
-        number = cost.walk.number_of(name)
+        number = cost.names.number_of(name)
         if number not in cache:
             cache[number] = cost.bytes(name)
         size = cache[number]

@@ -131,6 +131,6 @@ def _used_as_data(cost: GraphCost, names: set[str]) -> set[str]:
 def _demanded(cost: GraphCost, step: Step) -> tuple[bool, ...]:
     """For each input of a node, whether its operator must know it while compiling."""
     count = len(step.inputs)
-    spec = cost.walk.session.library.find(step.domain, step.op, cost.model.opsets.get(step.domain))
+    spec = cost.session.library.find(step.domain, step.op, cost.model.opsets.get(step.domain))
     known = [statement.kind == "static" for statement in formals(spec, count)] if spec else []
     return (*known, *[False] * (count - len(known)))

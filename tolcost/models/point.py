@@ -59,7 +59,7 @@ def locate_model(
     values, impossible = solve(equations, given)
     problems = [_unequal(equation) for equation in impossible]
     problems += _contradictions(cost, given, values)
-    problems += [_broken(r) for r in listed if not _holds(r, values)]
+    problems += [_broken(r) for r in listed if not holds(r, values)]
     missing = tuple(sorted((s for s in lengths.values() if s not in values), key=lambda s: s.key))
     shown = {symbol.name: value for symbol, value in values.items() if symbol.kind == "length"}
     return Place(shown, values, missing, tuple(problems))
@@ -83,7 +83,8 @@ def _unequal(equation: Poly) -> Diagnostic:
     )
 
 
-def _holds(relied: Relied, values: Mapping[Symbol, int]) -> bool:
+def holds(relied: Relied, values: Mapping[Symbol, int]) -> bool:
+    """Whether a condition holds, as far as what it mentions is known."""
     if not symbols_of_cond(relied.condition) <= values.keys():
         return True
     try:

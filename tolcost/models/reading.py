@@ -103,7 +103,7 @@ def opsets_of(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
         domain = _domain(entry.domain)
         if not 1 <= entry.version <= NEWEST_OPSET:
             _refuse(
-                "T0680",
+                "T0690",
                 f"there is no version {entry.version} of the operators of {quoted(domain or 'ai.onnx')}",
             )
         found[domain] = entry.version
@@ -254,7 +254,7 @@ def _lengths(name: str, kind: TypeProto) -> tuple[int | str | None, ...] | None:
     for d in kind.tensor_type.shape.dim:
         if d.HasField("dim_value"):
             if d.dim_value < -1:
-                _refuse("T0681", f"{quoted(name)} is declared with a length of {d.dim_value}")
+                _refuse("T0691", f"{quoted(name)} is declared with a length of {d.dim_value}")
             found.append(d.dim_value if d.dim_value >= 0 else None)
         else:
             found.append(d.dim_param or None)

@@ -18,7 +18,7 @@ def with_shapes(model: Model, shapes: Mapping[str, Shape]) -> Model:
     for name in shapes:
         if name not in known:
             raise Rejected(
-                Diagnostic("T0683", f"the model has no input {quoted(name)}", hint=_listed(sorted(known)))
+                Diagnostic("T0693", f"the model has no input {quoted(name)}", hint=_listed(sorted(known)))
             )
     inputs = tuple(_reshaped(given, shapes.get(given.name)) for given in model.graph.inputs)
     return replace(model, graph=replace(model.graph, inputs=inputs))
@@ -29,7 +29,7 @@ def _reshaped(given: Declared, shape: Shape | None) -> Declared:
         return given
     if given.shape is not None and len(given.shape) != len(shape):
         message = f"{quoted(given.name)} has {len(given.shape)} dimensions, not {len(shape)}"
-        raise Rejected(Diagnostic("T0683", message))
+        raise Rejected(Diagnostic("T0693", message))
     return replace(given, shape=tuple(shape), space=given.space or "float32")
 
 

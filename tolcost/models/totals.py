@@ -18,10 +18,10 @@ from tolcost.algebra.poly import ZERO, Terms, poly, total_of
 from tolcost.cost import Counts, Ratio, shipped, weigh
 from tolcost.cost.count import ATOMS
 from tolcost.models.analysis import GraphCost
+from tolcost.models.applied import Applied, title_of
 from tolcost.models.lowering import Lowered
 from tolcost.models.model import Step
 from tolcost.models.renaming import counts_with, traffic_with
-from tolcost.models.walking import Applied, title_of
 
 Standing = Literal["exact", "upper bound", "depends on data", "lower bound"]
 Key = tuple[str, str]

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from tolcost.algebra import Poly, to_text
+from tolcost.models.applied import title_of
 from tolcost.models.growth import Growth
 from tolcost.models.study import ModelStudy
 from tolcost.models.totals import Figures, Group
-from tolcost.models.walking import title_of
 from tolcost.report.forms import Form, form_at, text_of
 from tolcost.report.json_form import Json, document, number
 from tolcost.report.model_view import by_data, conditions, groups, inputs_of, lines, merged, outputs_of, share
@@ -153,6 +153,7 @@ def _growth(growth: Growth) -> dict[str, Json]:
             "macs": value(row.macs),
             "bytes": value(row.bytes),
             "peak_bytes": value(row.peak),
+            "outside": row.broken or None,
         }
         for row in growth.rows
     ]

@@ -41,9 +41,11 @@ def _row(s: Summary) -> list[str]:
 
 def many_markdown(found: Sequence[Summary]) -> str:
     """The table as Markdown."""
-    rows = [[markdown_code(cell) if cell and n in (0, 3, 4, 5) else markdown_text(cell) for n, cell in enumerate(_row(s))]
-            for s in found]  # fmt: skip
-    return markdown_table([list(_HEAD), *rows]) + "\n"
+    return markdown_table([list(_HEAD), *([*map(_marked, range(len(_HEAD)), _row(s))] for s in found)]) + "\n"
+
+
+def _marked(column: int, cell: str) -> str:
+    return markdown_code(cell) if cell and column in (0, 3, 4, 5) else markdown_text(cell)
 
 
 def many_csv(found: Sequence[Summary]) -> str:

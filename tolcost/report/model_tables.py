@@ -37,11 +37,14 @@ def model_markdown(study: ModelStudy, by: str = "op", growth: Growth | None = No
     ]
     if growth is not None:
         blocks.append(markdown_table(_growth(growth)))
-        blocks.append("\n".join(
-            f"- {markdown_code(c.later)} overtakes {markdown_code(c.earlier)} at {markdown_code(growth.name)} = {c.at}"
-            for c in growth.crossings
-        ))  # fmt: skip
+        blocks.append("\n".join(_crossings(growth)))
     return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def _crossings(growth: Growth) -> Iterable[str]:
+    for c in growth.crossings:
+        where = f"{markdown_code(growth.name)} = {c.at}"
+        yield f"- {markdown_code(c.later)} overtakes {markdown_code(c.earlier)} at {where}"
 
 
 def _facts(study: ModelStudy) -> Iterable[str]:

@@ -117,7 +117,7 @@ def columns(rows: Sequence[Sequence[str]], right: set[int]) -> str:
 
 
 def _standing(study: ModelStudy) -> str:
-    rows = [("status", study.total.status)]
+    rows: list[tuple[str, str]] = [("status", study.total.status)]
     rows += [
         ("by data", _range(symbol.name, symbol.lo, symbol.hi)) for symbol in by_data(study)[:_MOST_CONDITIONS]
     ]
@@ -155,7 +155,9 @@ def growth_text(growth: Growth) -> str:
     for row in growth.rows:
         numbers = (row.eops, row.macs, row.bytes, row.peak)
         cells = [UNKNOWN if number is None else f"{number:,}" for number in numbers]
-        rows.append([f"{row.value:,}", *cells, bar(row.eops, most)])
+        rows.append(
+            [f"{row.value:,}", *cells, f"outside of {row.broken}" if row.broken else bar(row.eops, most)]
+        )
     table = columns(rows, {0, 1, 2, 3, 4})
     crossed = [
         f"{visible(c.later)} overtakes {visible(c.earlier)} at {growth.name} = {c.at:,}"

@@ -9,10 +9,10 @@ from fractions import Fraction
 from tolcost.algebra import Poly, Symbol, cond_text, substitute, to_text
 from tolcost.diagnostics import visible
 from tolcost.elaborate import Inputs, Tensor
+from tolcost.models.applied import title_of
 from tolcost.models.known import Known, as_tensor
 from tolcost.models.study import ModelStudy
 from tolcost.models.totals import Figures, Group, by_scope
-from tolcost.models.walking import title_of
 from tolcost.report.forms import Form, form_at
 
 BY = ("node", "op", "scope")
