@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tolcost.algebra import evaluate
-from tolcost.cost import count, point
+from tolcost.cost import count_functions, point
 from tolcost.diagnostics import Source
 from tolcost.elaborate.given import arguments
 from tolcost.pipeline import Parsed, analyze_lowered, lower, read_program
@@ -92,7 +92,7 @@ def source_of(case: Case, turn: int) -> Source:
 
 
 def counted(case: Case, parsed: Parsed) -> object:
-    return count(lower(parsed, arguments(parsed.program, attrs=case.given)).program)
+    return count_functions(lower(parsed, arguments(parsed.program, attrs=case.given)).program)
 
 
 def everything(case: Case, source: Source) -> object:
@@ -122,7 +122,7 @@ def measure(case: Case, first: int, rounds: int) -> Times:
 def totals(case: Case) -> list[int]:
     """Give the EOPs at the points of a case, from its closed form."""
     parsed = read_program(Source(case.file, (EXAMPLES / f"{case.file}.tol").read_text("utf-8")))
-    eops = count(lower(parsed, arguments(parsed.program, attrs=case.given)).program).eops
+    eops = count_functions(lower(parsed, arguments(parsed.program, attrs=case.given)).program).eops
     return [evaluate(eops, point(tuple(eops.free), dims)) for dims in case.points]
 
 

@@ -6,8 +6,7 @@ and kept; functions of data are counted by name.  Slow, small, and meant to be c
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -19,15 +18,18 @@ from tests.programs.oracle_primitives import Primitives
 from tests.programs.oracle_values import (
     Arr,
     Env,
+    Frame,
     Fun,
     Later,
     Lst,
     Num,
     Value,
+    as_late_as,
     component,
     element,
     given,
     grid,
+    lateness,
     shape_of,
     stacked,
     tainted,
@@ -39,7 +41,12 @@ from tolcost.syntax import tree
 
 @dataclass(slots=True)
 class Oracle(Primitives):
-    """One run: what was counted, and how to compute every kind of expression."""
+    """One run: what was counted, and how to compute every kind of expression.
+
+    ``unsure`` tells that a choice had a side which could not be looked at.
+    """
+
+    unsure: bool = False
 
     # ---- programs ------------------------------------------------------------------------
 
@@ -67,7 +74,7 @@ class Oracle(Primitives):
                 case tree.Unpack(names=names, value=value):
                     all_ = self.later(inner, value)
                     for j, name in enumerate(names, start=1):
-                        inner.names[name] = Later(lambda j=j, all_=all_: component(all_.get(), j))
+                        inner.names[name] = Later(lambda j=j, all_=all_: component(self.force(all_), j))
                 case _:
                     pass
         return inner
@@ -79,7 +86,20 @@ class Oracle(Primitives):
         return Later(lambda: self.value(env, expr))
 
     def force(self, found: Later | Value) -> Value:
-        return found.get() if isinstance(found, Later) else found
+        if not isinstance(found, Later):
+            return found
+        if found.value is None:
+            found.value = self.apart(found.frame, found.compute)
+        self.frame.needed.append(found.frame)
+        return found.value
+
+    def apart(self, frame: Frame, work: Callable[[], Value]) -> Value:
+        """Do some work that counts in a frame of its own."""
+        around, self.frame = self.frame, frame
+        try:
+            return work()
+        finally:
+            self.frame = around
 
     def closure(self, env: Env, params: tuple[str, ...], body: tree.Expr) -> Fun:
         def call(*args: Later | Value) -> Value:
@@ -104,7 +124,7 @@ class Oracle(Primitives):
 
     def _star(self, env: Env, expr: tree.Star, in_index: bool) -> Value:
         assert env.star is not None
-        return vector(env.star[1]) if in_index else env.star[0].get()
+        return vector(env.star[1]) if in_index else self.force(env.star[0])
 
     def _operatorname(self, env: Env, expr: tree.OperatorName, in_index: bool) -> Value:
         return self.builtin(INFIX[expr.op])
@@ -143,10 +163,7 @@ class Oracle(Primitives):
 
     def _index(self, env: Env, expr: tree.Index, in_index: bool) -> Value:
         base = self.value(env, expr.base)
-        before = Counter(self.counts)
         at = self.spread(env, expr.items, True)
-        self.counts, computed = before, self.counts - before
-        self.index += computed
         found = element(base, tuple(whole(a) for a in at))
         return tainted(found) if any(isinstance(a, Num) and a.data for a in at) else found
 
@@ -154,7 +171,7 @@ class Oracle(Primitives):
         return component(self.value(env, expr.base), whole(self.value(env, expr.item)))
 
     def _shape(self, env: Env, expr: tree.Shape, in_index: bool) -> Value:
-        shape = shape_of(self.value(env, expr.value))
+        shape = shape_of(self.apart(Frame(), lambda: self.value(env, expr.value)))
         return Arr((len(shape),), tuple(map(Num, shape)))
 
     def _range(self, env: Env, expr: tree.Range, in_index: bool) -> Value:
@@ -213,7 +230,7 @@ class Oracle(Primitives):
         data = any(a.data for a in numbers)
         if name == "/":
             name = "div" if data or not all(isinstance(a.value, int) for a in numbers) else "floordiv"
-        self.counts[name] += data
+        self.frame.counts[name] += data
         return Num(FUNCTIONS[name](*(a.value for a in numbers)), data)
 
     def function(self, env: Env, expr: tree.Expr) -> Fun:
@@ -233,7 +250,7 @@ class Oracle(Primitives):
             )
         found = env.find(expr.name)
         if isinstance(found, Later):
-            return isinstance(found.value, Fun) or (found.value is None and isinstance(found.get(), Fun))
+            return isinstance(self.apart(Frame(), lambda: self.force(found)), Fun)
         return isinstance(found, Fun) if found is not None else expr.name in FUNCTIONS
 
     def _call(self, env: Env, expr: tree.Call, in_index: bool) -> Value:
@@ -280,16 +297,23 @@ class Oracle(Primitives):
         raise AssertionError(pattern)
 
     def inside(
-        self, env: Env, over: Value, at: tuple[int, ...], pattern: tree.Expr | None
+        self, env: Env, over: Value, cost: Frame, at: tuple[int, ...], pattern: tree.Expr | None
     ) -> tuple[Env, Later]:
-        item = Later(lambda: element(over, at))
-        return Env(self.names_of(pattern, at), env, (item, at)), item
+        """The surroundings of a body; what is walked over costs only if an element is needed."""
+
+        def item() -> Value:
+            self.frame.needed.append(cost)
+            return element(over, at)
+
+        found = Later(item)
+        return Env(self.names_of(pattern, at), env, (found, at)), found
 
     def form_map(self, env: Env, over: tree.Expr, body: tree.Expr, pattern: tree.Expr | None = None) -> Value:
-        source = self.value(env, over)
+        cost = Frame()
+        source = self.apart(cost, lambda: self.value(env, over))
         members: list[Value] = []
         for at in grid(shape_of(source)):
-            inner, item = self.inside(env, source, at, pattern)
+            inner, item = self.inside(env, source, cost, at, pattern)
             if self.functional(inner, body):
                 function = self.function(inner, body)
                 members.append(function.call(*((item,) if function.arity == 1 else (item, vector(at)))))
@@ -300,12 +324,26 @@ class Oracle(Primitives):
     def form_reduce(
         self, env: Env, over: tree.Expr, step: tree.Expr, start: tree.Expr, pattern: tree.Expr | None = None
     ) -> Value:
-        source, value = self.value(env, over), self.value(env, start)
-        for at in grid(shape_of(source)):
-            inner, item = self.inside(env, source, at, pattern)
-            function = self.function(inner, step)
-            value = function.call(*((value, item) if function.arity == 2 else (value, item, vector(at))))
-        return value
+        """A fold; what a step makes data is data from the first step on."""
+        cost = Frame()
+        source, first = self.apart(cost, lambda: self.value(env, over)), self.value(env, start)
+
+        def run() -> Value:
+            value = first
+            for at in grid(shape_of(source)):
+                inner, item = self.inside(env, source, cost, at, pattern)
+                function = self.function(inner, step)
+                value = function.call(*((value, item) if function.arity == 2 else (value, item, vector(at))))
+            return value
+
+        while True:
+            frame = Frame()
+            value = self.apart(frame, run)
+            later = as_late_as(first, value)
+            if lateness(later) == lateness(first) or not grid(shape_of(source)):
+                self.frame.needed.append(frame)
+                return as_late_as(value, first)
+            first = later
 
     def form_where(self, env: Env, condition: tree.Expr, then: tree.Expr, other: tree.Expr) -> Value:
         holds = self.value(env, condition)
@@ -313,7 +351,16 @@ class Oracle(Primitives):
             holds = holds.items[0]
         assert isinstance(holds, Num)
         if not holds.data:
-            return self.value(env, then if holds.value else other)
-        self.counts["where"] += 1
+            taken, left = (then, other) if holds.value else (other, then)
+            return as_late_as(self.value(env, taken), self.glance(env, left))
+        self.frame.counts["where"] += 1
         sides = self.value(env, then), self.value(env, other)
         return tainted(sides[0] if holds.value else sides[1])
+
+    def glance(self, env: Env, expr: tree.Expr) -> Value:
+        """The side of a choice that is not taken: what it costs is forgotten, and so are its faults."""
+        try:
+            return self.apart(Frame(), lambda: self.value(env, expr))
+        except (AssertionError, ArithmeticError):
+            self.unsure = True
+            return Num(0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from tests.programs.oracle_values import (
     Arr,
     Env,
+    Frame,
     Lst,
     Num,
     Value,
@@ -29,8 +29,7 @@ from tolcost.syntax import tree
 class Primitives:
     """What every primitive does; how to evaluate an expression is for the whole oracle to say."""
 
-    counts: Counter[str] = field(default_factory=Counter)
-    index: Counter[str] = field(default_factory=Counter)
+    frame: Frame = field(default_factory=Frame)
 
     def value(self, env: Env, expr: tree.Expr, in_index: bool = False) -> Value:
         raise AssertionError(expr)
@@ -84,10 +83,7 @@ class Primitives:
 
     def form_put(self, env: Env, tol: tree.Expr, place: tree.Expr, new: tree.Expr) -> Value:
         value, item = self.value(env, tol), self.value(env, new)
-        before = Counter(self.counts)
         found = self.spread(env, (place,), False)
-        self.counts, computed = before, self.counts - before
-        self.index += computed
         at, shape = tuple(whole(a) for a in found), shape_of(value)
         members = [
             element(item, p[len(at) :]) if p[: len(at)] == at else element(value, p) for p in grid(shape)

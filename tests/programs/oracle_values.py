@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from math import prod
 from typing import Any
@@ -45,17 +46,33 @@ class Fun:
 Value = Num | Arr | Lst | Fun
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
+class Frame:
+    """What some piece of work counted itself, and the named values whose work it needed."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    needed: list[Frame] = field(default_factory=list)
+
+    def total(self) -> Counter[str]:
+        """Everything counted on the way here, each named value once."""
+        seen: set[int] = set()
+        waiting, found = [self], Counter[str]()
+        while waiting:
+            frame = waiting.pop()
+            if id(frame) not in seen:
+                seen.add(id(frame))
+                found += frame.counts
+                waiting += frame.needed
+        return found
+
+
+@dataclass(slots=True, eq=False)
 class Later:
-    """A named value, computed once when needed."""
+    """A named value, computed once when needed; ``frame`` is what computing it counted."""
 
     compute: Callable[[], Value]
+    frame: Frame = field(default_factory=Frame)
     value: Value | None = None
-
-    def get(self) -> Value:
-        if self.value is None:
-            self.value = self.compute()
-        return self.value
 
 
 @dataclass(slots=True)
@@ -202,3 +219,24 @@ def arrays_of(value: Value) -> list[np.ndarray]:
         case Num(value=number):
             return [np.array(float(number))]
     raise AssertionError("a function is not a result")
+
+
+def is_data(value: Value) -> bool:
+    match value:
+        case Num(data=data):
+            return data
+        case Arr(items=items) | Lst(items=items):
+            return any(map(is_data, items))
+    return False
+
+
+def as_late_as(value: Value, other: Value) -> Value:
+    """The value, data wherever the other is; components of lists one by one."""
+    if isinstance(value, Lst) and isinstance(other, Lst) and len(value.items) == len(other.items):
+        return Lst(tuple(map(as_late_as, value.items, other.items)))
+    return tainted(value) if is_data(other) else value
+
+
+def lateness(value: Value) -> tuple[bool, ...]:
+    """Which components are data."""
+    return tuple(map(is_data, value.items)) if isinstance(value, Lst) else (is_data(value),)

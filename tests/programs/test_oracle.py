@@ -30,7 +30,7 @@ def read_twice(case: Case) -> bool:
     found = oracle.run(parse(Source("case.tol", case.text)), given, dims)
     for name, value in run.outputs.items():
         same_values(name, value if isinstance(value, tuple) else (value,), arrays_of(found[name]))
-    return compare_counts(case.text, run, oracle)
+    return compare_counts(run, oracle)
 
 
 def same_values(name: str, ours: tuple[np.ndarray, ...], theirs: list[np.ndarray]) -> None:
@@ -46,19 +46,19 @@ def same_values(name: str, ours: tuple[np.ndarray, ...], theirs: list[np.ndarray
                 raise Mismatch(f"value of {name}: {mine} and {other}")
 
 
-def compare_counts(text: str, run: Execution, oracle: Oracle) -> bool:
-    """The compiler leaves out what nobody needs, and never counts more than is done.
+def compare_counts(run: Execution, oracle: Oracle) -> bool:
+    """The compiler may see that a choice is no choice, or that part of a list is not needed.
 
-    A choice by a static condition is data if one side is, for the compiler; the oracle sees only
-    the side taken.  Programs with a choice are not compared.
+    So it may count less than the oracle; it never counts more.
     """
     ours: Counter[str] = Counter()
     for histogram in (run.counts.histogram, run.counts.index):
         for (function, _), times in histogram.items():
             ours[function] += times
-    if "where(" not in text and (more := ours - oracle.counts - oracle.index):
+    theirs = oracle.frame.total()
+    if (more := ours - theirs) and not oracle.unsure:
         raise Mismatch(f"counted too often: {dict(more)}")
-    return ours == oracle.counts + oracle.index
+    return ours == theirs
 
 
 @pytest.mark.parametrize("number", range(BATCHES))
@@ -73,4 +73,4 @@ def test_both_readings_agree(number: int) -> None:
             raise Mismatch(f"seed {seed}: {broken}") from None
         done += 1
     assert done >= 0.95 * BATCH
-    assert same >= 0.75 * done
+    assert same >= 0.9 * done

@@ -209,6 +209,8 @@ def _between(outer: Problem, x: Symbol, piece: Competing, work: Work) -> Poly:
         summed = sum_range(there.body, x, lo, hi)
     else:
         summed = clipped_sum(there.body, x, lo, hi, known)
+    if len(summed.terms) > _MAX_POWERS:
+        raise NoClosedForm
     if any(isinstance(g, Sum) and g.free & remaining for mono in summed.terms for g in mono):
         raise NoClosedForm
     bound = (ge(count),) if not verdict and count.free & remaining else ()

@@ -13,7 +13,7 @@ from tolcost.algebra.clips import relu
 from tolcost.algebra.conditions import Cond, Ge, indicator
 from tolcost.algebra.faulhaber import sum_range
 from tolcost.algebra.floors import exact_quotient
-from tolcost.algebra.poly import ZERO, Monomial, Poly, multiply, poly, total_of
+from tolcost.algebra.poly import ZERO, Monomial, Poly, Terms, multiply, poly, scale, total_of
 from tolcost.algebra.prove import is_nonnegative, prove
 from tolcost.algebra.symbols import Relu, Symbol
 
@@ -61,34 +61,34 @@ def tidied(p: Poly, facts: tuple[Cond, ...] = ()) -> Poly:
 
 
 def _tidied(p: Poly, facts: tuple[Cond, ...], decided: Decided) -> Poly:
-    if not any(_crowded(mono) for mono in p.terms):
-        return p
-    parts = []
+    kept: Terms = {}
+    better = []
     for mono, coef in p.terms.items():
-        single = poly({mono: coef}, p.den)
-        better = _uncrowded(mono, facts, decided) if _crowded(mono) else None
-        parts.append(single if better is None else better * poly({(): coef}, p.den))
-    result = total_of(parts)
+        clips = [(k, g) for k, g in enumerate(mono) if isinstance(g, Relu)]
+        found = _uncrowded(mono, clips, facts, decided) if len(clips) > 1 else None
+        if found is None:
+            kept[mono] = coef
+        else:
+            better.append(scale(found, coef, p.den))
+    if not better:
+        return p
+    result = total_of((poly(kept, p.den), *better))
     return result if result == p else _tidied(result, facts, decided)
 
 
-def _crowded(mono: Monomial) -> bool:
-    return len(mono) > 1 and sum(isinstance(g, Relu) for g in mono) > 1
-
-
-def _uncrowded(mono: Monomial, facts: tuple[Cond, ...], decided: Decided) -> Poly | None:
+def _uncrowded(
+    mono: Monomial, clips: list[tuple[int, Relu]], facts: tuple[Cond, ...], decided: Decided
+) -> Poly | None:
     """Rewrite ``relu(a) * relu(b)`` as ``relu(a) * b`` where ``b >= a``: it counts only if a does."""
-    clips = [(k, g) for k, g in enumerate(mono) if isinstance(g, Relu)]
     for k, small in clips:
         for j, large in clips:
-            if j != k and (large is small or _decides(small, large, facts, decided)):
-                left = Poly({tuple(g for i, g in enumerate(mono) if i != j): 1})
-                return multiply(left, large.p)
+            if j != k and _decides(small, large, facts, decided):
+                return multiply(Poly({mono[:j] + mono[j + 1 :]: 1}), large.p)
     return None
 
 
 def _decides(small: Relu, large: Relu, facts: tuple[Cond, ...], decided: Decided) -> bool:
     """Whether one clip is proved to be never above another; products share few pairs of clips."""
     if (small, large) not in decided:
-        decided[small, large] = is_nonnegative(large.p - small.p, facts)
+        decided[small, large] = small is large or is_nonnegative(large.p - small.p, facts)
     return decided[small, large]

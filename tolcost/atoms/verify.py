@@ -174,8 +174,9 @@ def _inner_blocks(node: Node) -> Iterator[_Inner]:
 
 def alike(a: Type, b: Type) -> bool:
     """Tell whether two types have the same components: spaces, ranks and constant lengths."""
-    return len(a) == len(b) and all(
-        x.space == y.space and same_shape(x.shape, y.shape) for x, y in zip(a, b, strict=True)
+    return a is b or (
+        len(a) == len(b)
+        and all(x.space == y.space and same_shape(x.shape, y.shape) for x, y in zip(a, b, strict=True))
     )
 
 
@@ -186,7 +187,7 @@ def shaped_alike(a: Type, b: Type) -> bool:
 
 def same_shape(a: tuple[Poly, ...], b: tuple[Poly, ...]) -> bool:
     """Tell whether two shapes have one rank and no lengths that certainly differ."""
-    return len(a) == len(b) and not any((x - y).constant for x, y in zip(a, b, strict=True))
+    return len(a) == len(b) and not any(x != y and (x - y).constant for x, y in zip(a, b, strict=True))
 
 
 def numeric(types: Type) -> bool:

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TypeAlias
 
 from tolcost.algebra import Poly
+from tolcost.atoms.nodes import Program
 from tolcost.check.entries import entry_of
 from tolcost.check.records import Entry
 from tolcost.check.targets import Target
-from tolcost.cost import Analysis, Term, shipped
+from tolcost.cost import Term, count, shipped
 from tolcost.cost.weights import weight_of
 from tolcost.diagnostics import NOWHERE, Span
 
@@ -41,10 +42,11 @@ Costing: TypeAlias = Callable[[Path, Target], Costed]
 """Analyse a program of the tree below a folder; ``Rejected`` where it cannot be."""
 
 
-def costed_program(name: str, analysis: Analysis, metrics: Iterable[str]) -> Costed:
-    """What the gate needs of an analysis."""
-    parts = (_part(term) for term in analysis.terms if term.kind == "data")
-    return Costed(entry_of(name, analysis, metrics), tuple(parts))
+def costed_program(name: str, program: Program, metrics: Iterable[str]) -> Costed:
+    """Count a lowered program: only what the metrics need."""
+    counts = count(program)
+    parts = (_part(term) for term in counts.terms if term.kind == "data")
+    return Costed(entry_of(name, program, counts, metrics), tuple(parts))
 
 
 def _part(term: Term) -> Part:

@@ -1,7 +1,7 @@
-"""From an analysis to the entry that a lock file keeps of it: every form as text, named once.
+"""From a counted program to the entry that a lock file keeps of it: every form as text.
 
 All forms of an entry share one set of names, so that a name means one symbol throughout.
-Symbols with other than the usual bounds, and conditions that the analysis rests on, go to the
+Symbols with other than the usual bounds, and conditions that the program rests on, go to the
 ``where`` of the entry; conditions that are more than comparisons are left out of it.
 """
 
@@ -27,9 +27,11 @@ from tolcost.algebra import (
     to_text,
 )
 from tolcost.algebra.text import quoted
+from tolcost.atoms.nodes import Program
 from tolcost.check.records import UNKNOWN, Entry, Figure, FigureStatus
-from tolcost.cost import Analysis, Tensor
+from tolcost.cost import Counts, Tensor, depths, shipped, traffic, weigh
 from tolcost.cost.depth import Depth
+from tolcost.diagnostics import Rejected
 
 _STATUS: Mapping[str, FigureStatus] = {
     "exact": "exact",
@@ -38,12 +40,13 @@ _STATUS: Mapping[str, FigureStatus] = {
 }
 
 
-def entry_of(name: str, analysis: Analysis, metrics: Iterable[str]) -> Entry:
-    """What a lock file keeps of an analysis."""
-    status = _STATUS[analysis.status]
-    forms = {metric: _form(analysis, metric) for metric in metrics if metric != "params"}
-    conditions = tuple(c.condition for c in analysis.conditions)
-    return entry_from(name, analysis.inputs, conditions, {m: (status, p) for m, p in forms.items()})
+def entry_of(name: str, program: Program, counts: Counts, metrics: Iterable[str]) -> Entry:
+    """What a lock file keeps of a program that was counted."""
+    status = _STATUS[counts.status]
+    asked = [metric for metric in metrics if metric != "params"]  # a program has no parameters
+    figures = {metric: (status, _form(program, counts, metric)) for metric in asked}
+    inputs = tuple(Tensor(given.name, given.type) for given in program.inputs)
+    return entry_from(name, inputs, tuple(c.condition for c in program.conditions), figures)
 
 
 def entry_from(
@@ -66,20 +69,26 @@ def entry_from(
     )
 
 
-def _form(analysis: Analysis, metric: str) -> Poly | Depth | None:
+def _form(program: Program, counts: Counts, metric: str) -> Poly | Depth | None:
+    """The closed form of a metric; what is not asked for is not computed."""
     match metric:
         case "eops":
-            return analysis.eops
+            return counts.eops
         case "flops":
-            return analysis.flops
+            return weigh(counts, shipped("flops")).numerator
         case "macs":
-            return analysis.macs
+            return counts.macs
         case "bytes":
-            return analysis.bytes
-        case "span":
-            return None if analysis.span is None else analysis.span.chain
+            return traffic(program).total
         case _:
-            return None
+            return _depth(program)
+
+
+def _depth(program: Program) -> Depth | None:
+    try:
+        return depths(program).chain
+    except Rejected:
+        return None
 
 
 def _as_poly(form: Poly | Depth | None) -> Poly | None:

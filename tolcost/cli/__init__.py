@@ -28,6 +28,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "check": ("check", "The gate: hold programs to the lock file, a git revision, and budgets."),
         "accept": ("accept", "Agree to a costlier program, and say why."),
         "verify": ("verify", "Hold operators to ONNX's own tests."),
+        "report": ("report", "The paper's tables derived again, charts and errata, as files."),
         "fmt": ("reformat", "Put programs into the canonical layout."),
     }
 )

@@ -1,6 +1,6 @@
 """What a lowered program costs: counts, weights, traffic, depth, and the derivation of it all."""
 
-from tolcost.cost.count import Counts, Status, Term, count
+from tolcost.cost.count import Counts, Functions, Status, Term, count, count_functions
 from tolcost.cost.derive import Chain, Derivation, Step, derive
 from tolcost.cost.record import (
     Analysis,
@@ -23,6 +23,7 @@ __all__ = [
     "Counts",
     "Depths",
     "Derivation",
+    "Functions",
     "Numbers",
     "Ratio",
     "Status",
@@ -35,6 +36,7 @@ __all__ = [
     "analyze_program",
     "broken_conditions",
     "count",
+    "count_functions",
     "depths",
     "derive",
     "load_weights",

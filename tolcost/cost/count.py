@@ -83,17 +83,34 @@ class Counts:
         return total_of(self.histogram.values())
 
 
+@dataclass(frozen=True, slots=True)
+class Functions:
+    """The elementary functions that a program applies to data, in closed form, and nothing else."""
+
+    histogram: Mapping[Key, Poly]
+    status: Status
+
+    @property
+    def eops(self) -> Poly:
+        """How many they are."""
+        return total_of(self.histogram.values())
+
+
 class Counter:
     """One analysis of one program: its regions, counted inner ones first.
 
     ``bounded`` tells, after counting, whether some count had to be replaced by an upper bound.
+    With ``functions_only``, atoms, coordinates and multiply-accumulates are not counted.
     """
 
-    def __init__(self, program: Program, found: Regions | None = None) -> None:
+    def __init__(
+        self, program: Program, found: Regions | None = None, functions_only: bool = False
+    ) -> None:
         """Count every block of the program."""
         self.regions: Regions = found or regions(program)
         self.bounded = False
-        self._products = accumulated_products(program, self.regions)
+        self._functions_only = functions_only
+        self._products = set() if functions_only else accumulated_products(program, self.regions)
         self._sums = Sums()
         self._blocks: dict[int, Terms] = {}
         self._done: dict[int, Terms] = {}
@@ -125,7 +142,9 @@ class Counter:
             visits = times[id(node)]
             for item in self._items(node):
                 single[item] = single.get(item, 0) + visits
-            accumulate(terms, self._whole(node), visits)
+            whole = self._whole(node)
+            if whole:
+                accumulate(terms, whole, visits)
             for operand in operands(node):
                 times[id(operand)] += visits
         accumulate(terms, {(item, EVERYWHERE): const(visits) for item, visits in single.items()})
@@ -133,6 +152,8 @@ class Counter:
 
     def _items(self, node: Node) -> tuple[Item, ...]:
         """Give what a node counts exactly once each: functions applied, single atoms."""
+        if self._functions_only and not isinstance(node, Lambda | Where):
+            return ()
         match node:
             case Lambda() | Where():
                 return self._applied(node)
@@ -150,6 +171,8 @@ class Counter:
             return ()
         name = node.function if isinstance(node, Lambda) else "where"
         item = Item(node.charge, name, node.space, node.span)
+        if self._functions_only:
+            return (item,) if node.charge == "data" else ()
         if node.charge == "index":
             return (item,)
         return (item, _LAMBDA, _MAC) if id(node) in self._products else (item, _LAMBDA)
@@ -157,7 +180,7 @@ class Counter:
     def _whole(self, node: Node) -> Terms:
         """Give what a node counts by its shape or its blocks; worked out once."""
         if not isinstance(node, Build | Fold | Select):
-            return moved(node)
+            return {} if self._functions_only else moved(node)
         if id(node) not in self._done:
             self._done[id(node)] = self._quantified(node)
         return self._done[id(node)]
@@ -180,7 +203,7 @@ class Counter:
         return quantify(terms, node.coords, node.extents, self._sums)
 
     def _built(self, node: Build) -> Terms:
-        if not node.coords:
+        if not node.coords or self._functions_only:
             return self._looped(node)
         return plus(self._looped(node), assembled(node))
 
@@ -214,23 +237,30 @@ def count(program: Program, found: Regions | None = None) -> Counts:
 
     A count that is too large to compute stops with a diagnostic.
     """
+    closed, bounded = _closed(program, found, functions_only=False)
+    return _counts(closed, bounded)
+
+
+def count_functions(program: Program, found: Regions | None = None) -> Functions:
+    """Count the functions applied to data only: quicker, where nothing else is asked for."""
+    closed, bounded = _closed(program, found, functions_only=True)
+    kept = {item: poly for item, poly in closed.items() if poly != ZERO}
+    return Functions(_by_key(_terms(kept), "data"), _status(kept, bounded))
+
+
+def _closed(program: Program, found: Regions | None, functions_only: bool) -> tuple[dict[Item, Poly], bool]:
     try:
-        counter = Counter(program, found)
-        closed = counter.program()
+        counter = Counter(program, found, functions_only)
+        return counter.program(), counter.bounded
     except AlgebraBudget as error:
         raise Rejected(
             Diagnostic("T0601", f"the cost of {program.name} is too large to compute: {error}")
         ) from error
-    return _counts(closed, counter.bounded)
 
 
 def _counts(closed: dict[Item, Poly], bounded: bool) -> Counts:
     found = {item: poly for item, poly in closed.items() if poly != ZERO}
-    terms = tuple(
-        Term(item.name, item.space, poly, item.kind, item.span)
-        for item, poly in found.items()
-        if item.kind in ("data", "index")
-    )
+    terms = _terms(found)
     atoms = {name: found.get(Item("atom", name), ZERO) for name in ATOMS}
     return Counts(
         histogram=_by_key(terms, "data"),
@@ -239,6 +269,14 @@ def _counts(closed: dict[Item, Poly], bounded: bool) -> Counts:
         macs=found.get(_MAC, ZERO),
         terms=terms,
         status=_status(found, bounded),
+    )
+
+
+def _terms(found: dict[Item, Poly]) -> tuple[Term, ...]:
+    return tuple(
+        Term(item.name, item.space, poly, item.kind, item.span)
+        for item, poly in found.items()
+        if item.kind in ("data", "index")
     )
 
 

@@ -41,6 +41,15 @@ class Item:
     name: str
     space: str = ""
     span: Span = field(default=NOWHERE, repr=False)
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Hash once: an item is looked up at every level of a nest."""
+        object.__setattr__(self, "_hash", hash((self.kind, self.name, self.space, self.span)))
+
+    def __hash__(self) -> int:
+        """Give the hash of the fields."""
+        return self._hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +63,15 @@ class Place:
     binders: tuple[Binder, ...] = ()
     guards: tuple[Cond, ...] = ()
     factor: Poly = ONE
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Hash once, like an item."""
+        object.__setattr__(self, "_hash", hash((self.binders, self.guards, self.factor)))
+
+    def __hash__(self) -> int:
+        """Give the hash of the fields."""
+        return self._hash
 
 
 EVERYWHERE = Place()
@@ -72,6 +90,9 @@ class Sums:
         """Take the sum of a term without its factor; coordinates from outside stay in the result."""
         if not place.binders and not place.guards:
             return poly
+        times = poly.constant
+        if times is not None and times not in (0, 1):
+            return self.total(ONE, place) * times  # so that counts which differ by a factor share a sum
         key = (poly, place.binders, place.guards)
         if key not in self._totals:
             self._totals[key] = total(poly, place.binders, place.guards)

@@ -163,9 +163,21 @@ def _at_worst(condition: Cond) -> Cond | None:
 def check_index(env: Env, index: Poly, extent: Poly, span: Span, where: Said) -> None:
     """An index lies between 1 and the length of its dimension."""
     extent = settle(env.context, extent)
+    if _runs_over(index, extent):
+        return
 
     def message() -> str:
         return f"index {to_text(index)} is outside 1..{to_text(extent)} {said(where)}".rstrip()
 
     require(env, ge(index - 1), "an index is at least 1", span, message)
     require(env, ge(extent - index), "an index stays inside its dimension", span, message)
+
+
+def _runs_over(index: Poly, extent: Poly) -> bool:
+    """Whether an index is just a coordinate from 1 to this length: most are, and need no proof."""
+    if len(index.terms) != 1:
+        return False
+    ((mono, coef),) = index.terms.items()
+    if coef != 1 or len(mono) != 1 or not isinstance(mono[0], Symbol):
+        return False
+    return mono[0].hi == extent and mono[0].lo == 1

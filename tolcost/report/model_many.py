@@ -17,7 +17,7 @@ _WIDEST = 48
 
 def many_text(found: Sequence[Summary]) -> str:
     """The table for a terminal, and what went wrong below it."""
-    rows = [list(_HEAD), *([*map(_short, row)] for row in map(_row, found))]
+    rows = [list(_HEAD), *([_tail(file), *map(_short, rest)] for file, *rest in map(_row, found))]
     text = columns(rows, {1, 2})
     problems = [f"{visible(s.file)}: {visible(s.problem)}" for s in found if s.problem]
     missing = [
@@ -29,6 +29,12 @@ def many_text(found: Sequence[Summary]) -> str:
 def _short(text: str) -> str:
     shown = visible(text)
     return shown if len(shown) <= _WIDEST else f"{shown[: _WIDEST - 1]}…"
+
+
+def _tail(file: str) -> str:
+    """The end of a path: what tells files apart."""
+    shown = visible(file)
+    return shown if len(shown) <= _WIDEST else f"…{shown[1 - _WIDEST :]}"
 
 
 def _row(s: Summary) -> list[str]:

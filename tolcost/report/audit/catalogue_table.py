@@ -81,10 +81,10 @@ def shown(case: Tested) -> Shown:
 def catalogue_table(entries: Sequence[Entry], conformance: Conformance) -> Table:
     """One line for each operator."""
     about = (
-        f"Every operator of onnx {conformance.onnx}. *Verified* means that the definition in `specs/onnx` gives "
-        "the values, the shapes and the counts of all of ONNX's node tests for it, and that the closed form, "
-        "derived with every length of a test a symbol, is what the run counted. The form shown is that of one "
-        "representative test; `forms.csv` has all of them."
+        f"Every operator of onnx {conformance.onnx}. *Verified* means that the definition in `specs/onnx` "
+        "gives the values, the shapes and the counts of all of ONNX's node tests for it, and that the closed "
+        "form, derived with every length of a test a symbol, is what the run counted. The form shown is "
+        "that of one representative test; `forms.csv` has all of them."
     )
     rows = tuple(_row(entry, conformance.of(entry.name)) for entry in entries)
     return Table("catalogue", "The whole catalogue", about, CONFORMANCE_COMMAND, COLUMNS, rows)

@@ -126,7 +126,7 @@ def _held_to_definition(row: Row, verified: Analysis) -> Held | None:
 
 
 def derive_printed(source: Source | None, library: Library) -> Program:
-    """Analyse a printed program to the letter, or else with ``:=`` where a declared ToL is filled by ``=``."""
+    """Analyse a printed program to the letter, or else with ``:=`` where ``=`` fills a declared ToL."""
     if source is None:
         return Program(None, readable=False)
     try:

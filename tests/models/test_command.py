@@ -1,0 +1,148 @@
+"""``tolcost model`` and ``tolcost diff`` at the command line."""
+
+import json
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx import helper
+
+from tests.models import graphs
+from tests.models.test_hostile import model
+from tolcost.cli import run
+
+
+@pytest.fixture(name="bert", scope="module")
+def _bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("models") / "bert.onnx"
+    onnx.save(graphs.bert(17, graphs.SMALL), path)
+    return path
+
+
+def output(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
+    assert run(list(arguments)) == code
+    return capsys.readouterr().out
+
+
+def test_the_document_has_what_the_contract_says(bert: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = output(capsys, "model", str(bert), "--dim", "batch=2", "--dim", "seq=5", "--format", "json")
+    found = json.loads(text)
+    assert found["tolcost"] == 1
+    assert found["kind"] == "model"
+    assert found["coverage"]["nodes"] == found["coverage"]["costed"] == len(found["nodes"])
+    assert found["coverage"]["uncosted"] == []
+    assert found["at"]["dims"] == {"batch": 2, "seq": 5}
+    for metric in ("eops", "flops", "macs", "bytes", "params"):
+        assert isinstance(found["totals"][metric], str)
+        assert isinstance(found["at"][metric], int)
+    assert sum(row["at"]["eops"] for row in found["by_op"]) == found["at"]["eops"]
+    assert sum(row["at"]["eops"] for row in found["nodes"]) == found["at"]["eops"]
+    assert sum(row["at"]["macs"] for row in found["by_scope"]) == found["at"]["macs"]
+    assert sum(found["at"]["histogram"].values()) == found["at"]["eops"]
+    assert {"add:float32", "mul:float32"} <= found["totals"]["histogram"].keys()
+    assert found["conditions"][0]["condition"] == "seq <= 16"
+
+
+def test_without_lengths_there_are_only_closed_forms(bert: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(output(capsys, "model", str(bert), "--format", "json"))
+    assert "at" not in found
+    assert "at" not in found["by_op"][0]
+    partly = json.loads(output(capsys, "model", str(bert), "--dim", "batch=2", "--format", "json"))
+    assert "at" not in partly
+    assert partly["partly"]["dims"] == {"batch": 2}
+    assert "batch" not in partly["partly"]["macs"]
+
+
+def test_lengths_that_break_a_condition_are_refused(bert: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["model", str(bert), "--dim", "seq=17", "--dim", "batch=1"]) == 2
+    told = capsys.readouterr().err
+    assert "T0344" in told
+    assert "seq <= 16" in told
+
+
+@pytest.mark.parametrize("by", ["node", "op", "scope"])
+@pytest.mark.parametrize("form", ["text", "md", "csv", "html"])
+def test_every_format(form: str, by: str, bert: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = output(capsys, "model", str(bert), "--by", by, "--format", form, "--dim", "batch=1", "--dim", "seq=4")
+    assert "MatMul" in text or by == "scope"
+    assert "layer.1" in text or by == "op"
+
+
+def test_sweeps_and_crossings(bert: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("model", str(bert), "--dim", "batch=1", "--sweep", "seq=1..64")
+    text = output(capsys, *arguments)
+    assert "outside of seq <= 16" in text
+    found = json.loads(output(capsys, *arguments, "--format", "json"))["sweep"]
+    assert [row["seq"] for row in found["rows"]] == [1, 2, 4, 8, 16, 32, 64]
+    crossing = next(c for c in found["crossings"] if c["overtakes"] == "encoder/layer.*/attention")
+    at = crossing["at"]
+    whole = [_scopes(bert, capsys, n) for n in (at - 1, at)]
+    names = ("encoder/layer.*/attention", crossing["overtaken"])
+    assert whole[0][names[0]] <= whole[0][names[1]]
+    assert whole[1][names[0]] > whole[1][names[1]]
+    assert run(["model", str(bert), "--sweep", "width=1..4"]) == 2
+    assert run(["model", str(bert), "--sweep", "seq=9..4"]) == 2
+
+
+def _scopes(path: Path, capsys: pytest.CaptureFixture[str], seq: int) -> dict[str, int]:
+    text = output(capsys, "model", str(path), "--dim", "batch=1", "--dim", f"seq={seq}", "--format", "json")
+    found: dict[str, int] = {}
+    for node in json.loads(text)["nodes"]:
+        parts = [part for part in node["name"].split("/") if part][:-1]
+        title = "/".join("layer.*" if part.startswith("layer.") else part for part in parts)
+        found[title] = found.get(title, 0) + node["at"]["eops"]
+    return found
+
+
+def test_annotated_models_carry_their_costs(bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "noted.onnx"
+    output(capsys, "model", str(bert), "--dim", "batch=1", "--dim", "seq=4", "--annotate", str(out))
+    noted = onnx.load(out, load_external_data=False)
+    found = {p.key: p.value for node in noted.graph.node if node.op_type == "MatMul" for p in node.metadata_props}
+    assert found["tolcost.status"] == "exact"
+    assert int(found["tolcost.macs"]) > 0
+    assert any(p.key == "tolcost.eops" for p in noted.metadata_props)
+    assert output(capsys, "model", str(out)).splitlines()[1:] == output(capsys, "model", str(bert)).splitlines()[1:]
+
+
+def test_a_folder_gives_one_table(bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    onnx.save(graphs.bert(18, graphs.SMALL), tmp_path / "a.onnx")
+    onnx.save(model([helper.make_node("Mystery", ["x"], ["y"], domain="my")], domains=["my"]), tmp_path / "b.onnx")
+    text = output(capsys, "model", str(tmp_path), code=3)
+    assert "a.onnx" in text
+    assert "my.Mystery" in text
+    (tmp_path / "c.onnx").write_bytes(b"")
+    found = json.loads(output(capsys, "model", str(tmp_path / "*.onnx"), "--format", "json", code=2))
+    assert [("problem" in row) for row in found["models"]] == [False, False, True]
+    assert found["models"][0]["coverage"]["uncosted"] == []
+    output(capsys, "model", str(tmp_path), "--format", "csv", code=2)
+    output(capsys, "model", str(tmp_path), "--format", "md", code=2)
+
+
+# ---- diff --------------------------------------------------------------------------------------------
+
+
+def test_programs_that_cross(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old, new = tmp_path / "old.tol", tmp_path / "new.tol"
+    old.write_text("tol x: R [n]\ny := map(x, exp(exp(exp(exp(*)))))\n")
+    new.write_text("tol x: R [n]\ny := map(tol[n, n], x[i] * x[j], [i, j])\n")
+    found = json.loads(output(capsys, "diff", str(old), str(new), "--format", "json", code=1))
+    assert found["verdict"] == "crosses"
+    eops = found["changes"][0]
+    assert eops["less_at"]["new"] < eops["less_at"]["old"]
+    assert eops["more_at"]["new"] > eops["more_at"]["old"]
+    assert "the same EOPs" in output(capsys, "diff", str(old), str(old))
+
+
+def test_models_by_operator(bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    deeper = tmp_path / "deeper.onnx"
+    sizes = graphs.Sizes(3, 8, 2, 16, 20, 16, 1)
+    onnx.save(graphs.bert(17, sizes), deeper)
+    text = output(capsys, "diff", str(bert), str(deeper), code=1)
+    assert "never fewer EOPs, sometimes more" in text
+    assert "MatMul" in text
+    assert "never more EOPs" in output(capsys, "diff", str(deeper), str(bert))
+    found = json.loads(output(capsys, "diff", str(bert), str(bert), "--format", "json"))
+    assert found["kind"] == "diff"
+    assert found["verdict"] == "same"
+    assert run(["diff", str(bert), "x.tol"]) == 2

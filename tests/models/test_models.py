@@ -1,0 +1,221 @@
+"""Whole models: control flow, what data decides, equal lengths, bodies that ONNX defines, memory and parameters."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from tests.models.test_hostile import FLOAT, INT, X, model, studied
+from tolcost.algebra import evaluate, length, to_text
+from tolcost.catalogue.specs import Library, open_library
+from tolcost.diagnostics import Rejected
+from tolcost.library import specs_root
+from tolcost.models.known import shape_of
+from tolcost.models.walking import Session
+
+N, M = length("n"), length("m")
+BOOL = TensorProto.BOOL
+
+
+@pytest.fixture(name="session", scope="module")
+def _session() -> Session:
+    return Session(open_library())
+
+
+def value(name: str, kind: int = FLOAT, shape: list[int | str] | None = None) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
+def graph(nodes, inputs=(), outputs=(), initial=()):
+    return helper.make_graph(list(nodes), "inner", list(inputs), [value(o) for o in outputs], list(initial))
+
+
+def ints(name: str, *numbers: int) -> TensorProto:
+    return numpy_helper.from_array(np.array(numbers, np.int64), name)
+
+
+# ---- control flow ------------------------------------------------------------------------------
+
+
+def test_if_takes_the_branch_that_is_known(session: Session) -> None:
+    then = graph([helper.make_node("Exp", ["x"], ["t"])], outputs=["t"])
+    other = graph([helper.make_node("Relu", ["x"], ["e0"]), helper.make_node("Neg", ["e0"], ["e"])], outputs=["e"])
+    shape = helper.make_node("Size", ["x"], ["size"])
+    large = helper.make_node("Greater", ["size", "limit"], ["go"])
+    choice = helper.make_node("If", ["go"], ["y"], then_branch=then, else_branch=other)
+    limit = numpy_helper.from_array(np.array(2, np.int64), "limit")
+    study = studied(model([shape, large, choice], initial=[limit]), session)
+    assert study.coverage.missing == ()
+    assert study.total.eops == 4 * N  # 4*n elements are always more than 2: Exp
+
+
+def test_if_on_data_costs_the_dearer_branch(session: Session) -> None:
+    then = graph([helper.make_node("Exp", ["x"], ["t"])], outputs=["t"])
+    other = graph([helper.make_node("Relu", ["x"], ["e0"]), helper.make_node("Neg", ["e0"], ["e"])], outputs=["e"])
+    choice = helper.make_node("If", ["go"], ["y"], then_branch=then, else_branch=other)
+    study = studied(model([choice], [X, value("go", BOOL, [])]), session)
+    assert study.coverage.missing == ()
+    assert study.total.status == "upper bound"
+    assert study.total.eops.free == N.free
+
+
+def loop_body() -> onnx.GraphProto:
+    nodes = [
+        helper.make_node("Identity", ["cond_in"], ["cond_out"]),
+        helper.make_node("Add", ["state", "x"], ["state_out"]),
+    ]
+    given = [value("i", INT, []), value("cond_in", BOOL, []), value("state", FLOAT, ["n", 4])]
+    return graph(nodes, given, ["cond_out", "state_out"])
+
+
+def test_loop_with_a_known_number_of_turns(session: Session) -> None:
+    loop = helper.make_node("Loop", ["turns", "", "x"], ["y"], body=loop_body())
+    turns = numpy_helper.from_array(np.array(7, np.int64), "turns")
+    study = studied(model([loop], initial=[turns]), session)
+    assert study.coverage.missing == ()
+    assert study.total.eops == 28 * N
+
+
+def test_loop_with_turns_that_data_decides(session: Session) -> None:
+    loop = helper.make_node("Loop", ["turns", "", "x"], ["y"], body=loop_body(), name="loop")
+    study = studied(model([loop], [X, value("turns", INT, [])]), session)
+    assert study.coverage.missing == ()
+    assert [s.name for s in study.symbols if s.kind == "data"] == ["turns"]
+    assert study.total.status == "depends on data"
+    assert to_text(study.total.eops) == "4*n*turns"
+
+
+def test_scan(session: Session) -> None:
+    nodes = [helper.make_node("Add", ["s", "row"], ["s_out"]), helper.make_node("Exp", ["s_out"], ["out"])]
+    body = graph(nodes, [value("s", FLOAT, [4]), value("row", FLOAT, [4])], ["s_out", "out"])
+    scan = helper.make_node("Scan", ["start", "x"], ["last", "y"], body=body, num_scan_inputs=1)
+    study = studied(model([scan], [X, value("start", FLOAT, [4])]), session)
+    assert study.coverage.missing == ()
+    assert study.total.eops == 8 * N
+
+
+# ---- what data decides, equal lengths ------------------------------------------------------------
+
+
+def test_what_data_decides_has_a_name_of_its_own_at_every_node(session: Session) -> None:
+    nodes = [helper.make_node("NonZero", [x], [f"{x}_found"], name=f"find_{x}") for x in ("x", "z")]
+    nodes += [helper.make_node("Cast", [f"{x}_found"], [f"{x}_real"], to=FLOAT) for x in ("x", "z")]
+    nodes += [helper.make_node("Exp", [f"{x}_real"], [f"{x}_exp"]) for x in ("x", "z")]
+    study = studied(model(nodes, [X, value("z", FLOAT, ["n", 4])], [value("x_exp")]), session)
+    assert study.total.status == "depends on data"
+    shapes = [shape_of(study.cost.known(f"{x}_exp")) for x in ("x", "z")]
+    assert shapes[0] is not None
+    assert shapes[0] != shapes[1]
+    assert len([s for s in study.symbols if s.kind == "data"]) == 2
+
+
+def test_lengths_that_must_be_equal_are_one_and_that_is_said(session: Session) -> None:
+    nodes = [helper.make_node("MatMul", ["a", "b"], ["y"])]
+    proto = model(nodes, [value("a", FLOAT, ["n", "k"]), value("b", FLOAT, ["l", "m"])])
+    study = studied(proto, session)
+    assert len(study.cost.equal) == 1
+    assert len(study.symbols) == 3
+    ((gone, stays),) = study.cost.equal.items()
+    assert {gone.name, to_text(stays)} == {"k", "l"}
+    assert studied(proto, session, n=2, k=3, m=4).place.at(study.total.macs) == 24
+    assert studied(proto, session, n=2, l=3, m=4).place.at(study.total.macs) == 24
+    with pytest.raises(Rejected):
+        studied(proto, session, n=2, k=3, l=4, m=4)
+
+
+def test_a_length_of_1_may_break_an_equation_and_still_be_right(session: Session) -> None:
+    """Two named lengths that meet in an addition are one, unless one of them is 1."""
+    proto = model([helper.make_node("Add", ["a", "b"], ["y"])], [value("a", FLOAT, ["n"]), value("b", FLOAT, ["m"])])
+    general = studied(proto, session)
+    assert len(general.symbols) == 1
+    broadcast = studied(proto, session, n=1, m=5)
+    assert broadcast.place.at(broadcast.total.eops) == 5
+
+
+# ---- operators without a definition ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("op, since", [("Celu", 12), ("Gelu", 20), ("HardSwish", 14)])
+def test_bodies_that_onnx_defines_serve_where_there_is_no_definition(op: str, since: int, tmp_path: Path) -> None:
+    specs = tmp_path / "specs"
+    shutil.copytree(Path(str(specs_root())), specs)
+    for file in (specs / "onnx").glob(f"{op}*.tol"):
+        file.unlink()
+    proto = model([helper.make_node(op, ["x"], ["y"])], opset=max(since, 20))
+    study = studied(proto, Session(Library((specs,))))
+    assert study.coverage.missing == ()
+    assert study.total.eops.free == N.free
+    assert op not in {group.title for group in study.operators}
+    assert shape_of(study.cost.known("y")) == (N, length("n") * 0 + 4)
+
+
+# ---- memory, parameters, depth ----------------------------------------------------------------------
+
+
+def test_peak_memory_follows_the_lifetimes(session: Session) -> None:
+    nodes = [
+        helper.make_node("Exp", ["x"], ["a"]),  # x, a live
+        helper.make_node("Concat", ["a", "a"], ["b"], axis=0),  # a, b: 3 units; x is gone
+        helper.make_node("ReduceSum", ["b"], ["y"]),
+    ]
+    study = studied(model(nodes, outputs=[value("y")]), session)
+    assert study.peak is not None
+    assert study.peak.exact
+    assert study.peak.bytes.candidates == (48 * N,)
+
+
+def test_parameters_however_they_are_stored(session: Session) -> None:
+    dense = numpy_helper.from_array(np.ones((4, 3), np.float32), "dense")
+    outside = TensorProto(name="outside", data_type=FLOAT, dims=[3], data_location=TensorProto.EXTERNAL)
+    held = numpy_helper.from_array(np.ones(3, np.float32))
+    nodes = [
+        helper.make_node("Constant", [], ["held"], value=held),
+        helper.make_node("ConstantOfShape", ["three"], ["made"], value=numpy_helper.from_array(np.ones(1, np.float32))),
+        helper.make_node("MatMul", ["x", "dense"], ["a"]),
+        helper.make_node("Add", ["a", "outside"], ["b"]),
+        helper.make_node("Mul", ["b", "held"], ["c"]),
+        helper.make_node("Sub", ["c", "made"], ["d"]),
+        helper.make_node("Reshape", ["d", "target"], ["y"]),
+    ]
+    study = studied(model(nodes, initial=[dense, outside, ints("three", 3), ints("target", -1, 3)]), session)
+    assert study.coverage.missing == ()
+    assert study.holdings.parameters == 12 + 3 + 3 + 3
+    assert study.holdings.parameter_bytes == 4 * 21
+    assert study.holdings.bytes == 4 * 21 + 16 * N + 12 * N
+
+
+def test_sparse_parameters_count_what_is_stored(session: Session) -> None:
+    values = numpy_helper.from_array(np.ones(2, np.float32), "w")
+    places = numpy_helper.from_array(np.array([0, 5], np.int64))
+    sparse = helper.make_sparse_tensor(values, places, [4, 3])
+    proto = model([helper.make_node("MatMul", ["x", "w"], ["y"])])
+    proto.graph.sparse_initializer.append(sparse)
+    study = studied(proto, session)
+    assert study.holdings.parameters == 2
+    assert study.total.macs == 12 * N
+
+
+def test_depth_is_a_chain_of_operators(session: Session) -> None:
+    nodes = [helper.make_node("Exp", ["x"], ["a"]), helper.make_node("ReduceSum", ["a"], ["y"], keepdims=0)]
+    study = studied(model(nodes), session)
+    assert study.depth is not None
+    assert evaluate(study.depth.candidates[0], {s: 5 for s in study.symbols}) == 21
+
+
+def test_fixed_lengths_can_be_changed_by_place(session: Session) -> None:
+    proto = model([helper.make_node("Relu", ["x"], ["y"])], [value("x", FLOAT, [1, 3, "h"])])
+    study = studied(proto, session, **{"x[0]": 8, "x[2]": 5})
+    assert study.place.at(study.total.eops) == 120
+    with pytest.raises(Rejected) as caught:
+        studied(proto, session, width=5)
+    assert caught.value.diagnostics[0].code == "T0412"
+
+
+def test_weights_of_two_gigabytes_are_not_looked_at(session: Session) -> None:
+    weight = TensorProto(name="w", data_type=FLOAT, dims=[2**20, 2**20], data_location=TensorProto.EXTERNAL)
+    proto = model([helper.make_node("MatMul", ["x", "w"], ["y"])], [value("x", FLOAT, ["n", 2**20])], initial=[weight])
+    study = studied(proto, session)
+    assert study.total.macs == 2**40 * N

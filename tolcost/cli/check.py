@@ -1,0 +1,107 @@
+"""``tolcost check``: the gate."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from tolcost.check.config import find_config
+from tolcost.check.gate import Checked, Gate, against_lock, updated
+from tolcost.check.lockfile import LOCK_NAME, Lock, write_lock
+from tolcost.check.records import GateReport
+from tolcost.check.versions import costs_version, tool_version
+from tolcost.cli import options
+from tolcost.cli.failures import colour_on_stdout, show
+from tolcost.cli.gating import checked_against, costing_for, read_lock_of
+from tolcost.cli.output import deliver, write_whole
+from tolcost.cli.progress import Progress
+from tolcost.diagnostics import Rejected
+from tolcost.report.gate_formats import GATE_FORMATS, write_report
+
+
+@click.command(
+    cls=options.Command,
+    examples=(
+        "tolcost check",
+        "tolcost check --update --prune",
+        "tolcost check ops/softmax.tol --base origin/main",
+        "tolcost check --format sarif --output tolcost.sarif",
+    ),
+)
+@click.argument("paths", metavar="[PATH...]", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--update", is_flag=True, help="Write what programs cost now to the lock file.")
+@click.option("--prune", is_flag=True, help="With --update: drop programs that are gone.")
+@click.option("--base", metavar="REVISION", help="Compare with a git revision, not with the lock file.")
+@click.option("--strict", is_flag=True, help="Fail as well if the lock file could be updated.")
+@click.option("--watch", is_flag=True, help="Check again whenever a program or a setting changes.")
+@click.option("--jobs", "-j", type=click.IntRange(1, 256), help="How many processes; all cores if not said.")
+@click.option("--format", "form", type=click.Choice(GATE_FORMATS), default="text", help="How to write it.")
+@options.output_option
+def command(
+    paths: tuple[Path, ...],
+    update: bool,
+    prune: bool,
+    base: str | None,
+    strict: bool,
+    watch: bool,
+    jobs: int | None,
+    form: str,
+    output: str | None,
+) -> int:
+    """Hold programs to what the lock file says they cost, and to their budgets.
+
+    Exit codes: 0 nothing is costlier, 1 something is (or is not locked, or over budget), 2 something
+    cannot be read, 3 something could not be decided.
+    """
+    if prune and not update:
+        raise click.UsageError("--prune goes with --update")
+    if update and base is not None:
+        raise click.UsageError("--update writes what programs cost now; it does not go with --base")
+
+    def once() -> int:
+        report = _report(paths, update, prune, base, strict, jobs)
+        colour = form == "text" and output is None and colour_on_stdout()
+        deliver(write_report(report, form, tool_version(), colour), output)
+        return report.exit_code
+
+    if not watch:
+        return once()
+    from tolcost.cli.watching import watch_project
+
+    return watch_project(once, find_config(Path.cwd()).root)
+
+
+def _report(
+    paths: tuple[Path, ...], update: bool, prune: bool, base: str | None, strict: bool, jobs: int | None
+) -> GateReport:
+    config = find_config(Path.cwd())
+    progress = Progress()
+    gate = Gate(config, costing_for(config), paths, jobs, strict, progress.tell)
+    try:
+        if update:
+            return _updated(gate, prune)
+        checked = checked_against(gate, base, read_lock_of(config))
+    finally:
+        progress.close()
+    _tell(checked)
+    return checked.report
+
+
+def _updated(gate: Gate, prune: bool) -> GateReport:
+    """Compare with the lock file there is, then write the new one; what cannot be read stays as it was."""
+    lock = read_lock_of(gate.config, merging=True) or Lock()
+    checked = against_lock(gate, lock)
+    _tell(checked)
+    path = gate.config.root / LOCK_NAME
+    data = write_lock(updated(lock, checked, prune, tool_version(), costs_version())).encode("utf-8")
+    if not path.exists() or path.read_bytes() != data:
+        write_whole(path, data)
+    return replace(checked.report, written=LOCK_NAME)
+
+
+def _tell(checked: Checked) -> None:
+    """Show what is wrong with the programs that cannot be read."""
+    if checked.problems:
+        show(Rejected(*checked.problems))

@@ -1,0 +1,53 @@
+"""``tolcost report``: the paper's tables derived again, and all that goes with them, as files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tolcost.cli import options
+from tolcost.cli.output import write_whole
+from tolcost.pipeline import with_deep_stack
+from tolcost.report.audit.build import build_reports
+from tolcost.report.audit.summary import with_figures
+
+
+@click.command(
+    cls=options.Command,
+    examples=(
+        "tolcost report",
+        "tolcost report --check",
+        "tolcost report --folder /tmp/reports",
+    ),
+)
+@click.option("--folder", default="reports", metavar="DIR", type=click.Path(file_okay=False, path_type=Path),
+              help="Where the reports are, and data/ with what was measured.")  # fmt: skip
+@click.option(
+    "--check", "only_check", is_flag=True, help="Write nothing; exit with 1 if a file is out of date."
+)
+def command(folder: Path, only_check: bool) -> int:
+    """Write the reports on the paper: tables, charts, errata, and one HTML page with all of them.
+
+    What takes long or needs other tools is read back from data/ in the folder: the outcome of
+    `tolcost verify` and the counts of other programs.  Figures marked in a README beside the
+    folder are brought up to date.
+    """
+    reports = with_deep_stack(lambda: build_reports(folder))
+    files = {folder / name: text for name, text in reports.files.items()}
+    readme = folder.resolve().parent / "README.md"
+    if readme.is_file():
+        files[readme] = with_figures(readme.read_text(encoding="utf-8"), reports.summary)
+    stale = [path for path, text in files.items() if not _is(path, text)]
+    for path in stale:
+        click.echo(f"{'out of date' if only_check else 'wrote'} {path}")
+        if not only_check:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(path, files[path].encode("utf-8"))
+    click.echo(f"{len(files)} files, {len(stale)} {'out of date' if only_check else 'changed'}")
+    return 1 if only_check and stale else 0
+
+
+def _is(path: Path, text: str) -> bool:
+    """Whether a file holds just that text already."""
+    return path.is_file() and path.read_bytes() == text.encode("utf-8")

@@ -1,0 +1,149 @@
+"""All reports from what is known: every file under ``reports/`` as text, by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tolcost.catalogue.cases import load_cases
+from tolcost.catalogue.listing import Entry, entries
+from tolcost.catalogue.specs import Library, open_library
+from tolcost.report.audit.answer import answer_table
+from tolcost.report.audit.catalogue_table import (
+    catalogue_table,
+    forms_table,
+    representative,
+    standing_counts,
+)
+from tolcost.report.audit.charts import growth_chart, ratio_chart, scatter_chart
+from tolcost.report.audit.errata import errata_table
+from tolcost.report.audit.evidence import (
+    PEERS_COMMAND,
+    Conformance,
+    read_conformance,
+    read_peers,
+    read_reasons,
+)
+from tolcost.report.audit.html import Chart, LiveForm, Page, html_page
+from tolcost.report.audit.paper_table import definition_command, paper_table
+from tolcost.report.audit.peers_table import operators_table, peers_table, points
+from tolcost.report.audit.primitives import beyond_table, primitives_table
+from tolcost.report.audit.readings import paper_rows
+from tolcost.report.audit.rows import Judged, judge
+from tolcost.report.audit.summary import conclusion, paper_figures, summary_text
+from tolcost.report.audit.table import Table, csv_text, latex, markdown
+
+TITLE = "EOPs and FLOPs: the paper's tables, derived again"
+_COMMAND = "tolcost report"
+
+
+@dataclass(frozen=True, slots=True)
+class Reports:
+    """The files by name, relative to ``reports/``, and the figures for the README."""
+
+    files: dict[str, str]
+    summary: str
+
+
+def build_reports(folder: Path, library: Library | None = None) -> Reports:
+    """Make every report; ``folder`` is where the evidence is read from (``data/`` in it)."""
+    specs = library or open_library()
+    conformance, peers, reasons = read_conformance(folder), read_peers(folder), read_reasons(folder)
+    listed = entries(specs)
+    judged = judge_all(specs)
+    found = points(peers, specs)
+    tables = (
+        paper_table(judged),
+        answer_table(found),
+        operators_table(found, reasons),
+        peers_table(found),
+        catalogue_table(listed, conformance),
+        primitives_table(listed, specs, conformance),
+        beyond_table(listed, conformance),
+        errata_table(),
+    )
+    charts = (
+        Chart(
+            "ratios",
+            "EOPs over XLA's compiled count, for the operators where they differ.",
+            PEERS_COMMAND,
+            ratio_chart(found),
+        ),
+        Chart("scatter", "EOPs against XLA's compiled count.", PEERS_COMMAND, scatter_chart(found)),
+        Chart("growth", "How EOPs grow with one length n.", _COMMAND, growth_chart(specs)),
+    )
+    figures = paper_figures(judged, standing_counts(listed, conformance), _tests(conformance), found)
+    summary = summary_text(figures)
+    page = Page(
+        title=TITLE,
+        conclusion=conclusion(figures),
+        figures=[(f"rows: {name}", str(count)) for name, count in figures.verdicts.items()],
+        tables=tables,
+        charts=charts,
+        forms=tuple(_forms(judged, listed, conformance)),
+    )
+    return Reports(dict(_files(tables, forms_table(conformance), charts, page, summary)), summary)
+
+
+def judge_all(library: Library) -> tuple[Judged, ...]:
+    """Judge the paper's 60 rows."""
+    rows = paper_rows()
+    wanted = {trial.node for row in rows for trial in row.trials if trial.node is not None}
+    cases = {case.name: case for case in load_cases(wanted)}
+    return tuple(judge(row, cases, library) for row in rows)
+
+
+def _tests(conformance: Conformance) -> tuple[int, int]:
+    judged = [case for case in conformance.cases if case.status != "outside"]
+    return sum(case.status == "pass" for case in judged), len(judged)
+
+
+def _forms(judged: Sequence[Judged], listed: Sequence[Entry], conformance: Conformance) -> Iterator[LiveForm]:
+    """The verified forms of the paper's rows, then one of every operator."""
+    for found in judged:
+        analysis = found.verified
+        name = f"{found.row.operator} (paper's signature, verified)"
+        yield LiveForm(name, analysis.eops, analysis.macs, definition_command(found))
+    for entry in listed:
+        stands = representative(conformance.of(entry.name))
+        if stands is not None:
+            name = f"{entry.name}, {stands.case.case.removeprefix('test_')}"
+            yield LiveForm(name, stands.eops, stands.macs, f"tolcost ops {entry.name}")
+
+
+def _files(
+    tables: Sequence[Table], forms: Table, charts: Sequence[Chart], page: Page, summary: str
+) -> Iterator[tuple[str, str]]:
+    for table in (*tables, forms):
+        yield f"{table.name}.csv", csv_text(table)
+        yield f"{table.name}.tex", latex(table)
+        yield f"{table.name}.md", markdown(table)
+    for chart in charts:
+        yield f"{chart.name}.svg", chart.svg
+    yield "summary.md", f"# Summary\n\n{summary}\nMade by `{_COMMAND}`.\n"
+    yield "README.md", _index(tables, forms, charts)
+    yield "report.html", html_page(page)
+
+
+def _index(tables: Sequence[Table], forms: Table, charts: Sequence[Chart]) -> str:
+    lines = [
+        "# Reports",
+        "",
+        "Written by `tolcost report` (`make report`); do not edit. `data/` holds what takes long to make or "
+        "needs other tools, and is read back: `conformance.json`, `peers.csv`, and `reasons.toml`, which is "
+        "written by hand.",
+        "",
+        "- [report.html](report.html): everything on one page, with sorting, filtering and live closed forms",
+        "- [summary.md](summary.md): the figures and the conclusion",
+        "",
+        "| table | Markdown | CSV | LaTeX | made by |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    lines += [
+        f"| {table.title} | [md]({table.name}.md) | [csv]({table.name}.csv) | [tex]({table.name}.tex) | "
+        f"`{table.command}` |"
+        for table in (*tables, forms)
+    ]
+    lines += ["", *(f"![{chart.caption}]({chart.name}.svg)\n" for chart in charts)]
+    return "\n".join(lines)

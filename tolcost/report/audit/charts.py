@@ -1,0 +1,71 @@
+"""The charts of the reports: ratios by operator, EOPs against FLOPs, and how costs grow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+from tolcost.algebra import Poly, Symbol, evaluate
+from tolcost.catalogue.specs import Library
+from tolcost.report.audit.instances import Instance, analyse_instance
+from tolcost.report.audit.peers_table import COMPILED, Point, by_operator
+from tolcost.report.audit.svg import Axis, Mark, curves, scatter, strip
+
+GROWTH = (
+    Instance("Relu", {"X": ("n",)}),
+    Instance("Softmax", {"input": (1, "n")}),
+    Instance("LayerNormalization", {"X": (1, "n"), "Scale": ("n",), "B": ("n",)}, {}, 1),
+    Instance("CumSum", {"x": ("n",)}, {"axis": 0}),
+    Instance("MatMul", {"A": ("n", "n"), "B": ("n", "n")}),
+    Instance("Conv", {"X": (1, 1, "n", "n"), "W": (1, 1, 3, 3)}),
+)
+"""Operators in one length n each; the names on the chart."""
+
+_SIZES = tuple(2**k for k in range(2, 13))
+
+
+def ratio_chart(found: Sequence[Point]) -> str:
+    """EOPs over XLA's compiled count, a line for each operator that is not always equal."""
+    rows = []
+    for op, group in by_operator(found).items():
+        ratios = [ratio for point in group if (ratio := point.ratio()) is not None]
+        if any(ratio != 1 for ratio in ratios):
+            rows.append((op, group[0].kind, sorted(map(float, ratios))))
+    rows.sort(key=lambda row: (row[1], row[2][0], row[0]))
+    low = min((values[0] for _, _, values in rows), default=0.1)
+    axis = Axis("EOPs / XLA's compiled count; 1 is equal", min(low / 1.2, 0.05), 2.0)
+    return strip(rows, axis, "Ratio of EOPs to FLOPs by operator")
+
+
+def scatter_chart(found: Sequence[Point]) -> str:
+    """EOPs against XLA's count, a dot for each operator and shape; equal is on the diagonal."""
+    marks = []
+    for point in found:
+        total = point.total(COMPILED)
+        if total and point.eops:
+            label = f"{point.op}: EOPs {point.eops}, XLA {_plain(total)}"
+            marks.append(Mark(float(total), float(point.eops), point.kind, label))
+    low = min(min(mark.x, mark.y) for mark in marks) / 1.5
+    high = max(max(mark.x, mark.y) for mark in marks) * 1.5
+    across, up = Axis("XLA flops + transcendentals", low, high), Axis("EOPs", low, high)
+    return scatter(marks, across, up, "EOPs against FLOPs", diagonal=True)
+
+
+def _plain(value: Fraction) -> str:
+    return str(value.numerator) if value.denominator == 1 else str(float(value))
+
+
+def growth_chart(library: Library) -> str:
+    """How the costs of a few operators grow with one length n."""
+    lines = []
+    for instance in GROWTH:
+        form = analyse_instance(instance, library).eops
+        lines.append((instance.op, [(float(n), float(_at(form, n))) for n in _SIZES]))
+    top = max(y for _, points in lines for _, y in points)
+    across, up = Axis("n", float(_SIZES[0]), float(_SIZES[-1])), Axis("EOPs", 1.0, top)
+    return curves(lines, across, up, "Growth of EOPs with a length n")
+
+
+def _at(form: Poly, n: int) -> int:
+    values: Mapping[Symbol, int] = dict.fromkeys(form.free, n)
+    return evaluate(form, values)

@@ -1,0 +1,143 @@
+"""The whole report as one HTML page that needs nothing else: no network, no other file."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from html import escape
+from pathlib import Path
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from tolcost.algebra import Poly, display_names
+from tolcost.cost import Ratio
+from tolcost.diagnostics import visible
+from tolcost.report.audit.live import tree_of
+from tolcost.report.audit.mathml import mathml
+from tolcost.report.audit.table import LONGEST, Cell, Code, Table, cut, plain, rounded, shown_columns
+from tolcost.report.forms import text_of
+from tolcost.report.json_form import Json
+
+_PAGE = Path(__file__).with_name("page")
+
+
+@dataclass(frozen=True, slots=True)
+class LiveForm:
+    """A closed form that a reader can try out: its name, EOPs and MACs, and the command that shows it."""
+
+    name: str
+    eops: Poly
+    macs: Poly
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart with its caption and the command that makes its figures."""
+
+    name: str
+    caption: str
+    command: str
+    svg: str
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Everything on the page."""
+
+    title: str
+    conclusion: str
+    figures: Sequence[tuple[str, str]]
+    tables: Sequence[Table]
+    charts: Sequence[Chart]
+    forms: Sequence[LiveForm]
+
+
+def html_page(page: Page) -> str:
+    """Give the page; what is not markup of our own is escaped."""
+    environment = Environment(autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True)
+    template = environment.from_string(_file("report.html"))
+    return template.render(
+        title=page.title,
+        conclusion=page.conclusion,
+        figures=page.figures,
+        tables=[_table(table) for table in page.tables],
+        charts=[(chart.caption, chart.command, Markup(chart.svg)) for chart in page.charts],
+        forms=page.forms,
+        forms_json=Markup(_json([_live(form) for form in page.forms])),
+        css=Markup(_file("report.css")),
+        script=Markup(_file("report.js")),
+    )
+
+
+def _file(name: str) -> str:
+    return (_PAGE / name).read_text(encoding="utf-8")
+
+
+def _json(value: Json) -> str:
+    r"""JSON that can stand inside a ``script`` element.
+
+    >>> print(_json("</script>"))
+    "\u003c/script\u003e"
+    """
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _live(form: LiveForm) -> Json:
+    names = display_names(form.eops.free | form.macs.free)
+    text = text_of(form.eops)
+    return {
+        "name": visible(form.name),
+        "eops": tree_of(form.eops),
+        "macs": tree_of(form.macs),
+        "math": mathml(form.eops) if len(text) <= 4 * LONGEST else f"<code>{escape(text)}</code>",
+        "symbols": sorted(names.values()),
+        "command": visible(form.command),
+    }
+
+
+def _table(table: Table) -> Mapping[str, object]:
+    columns = shown_columns(table)
+    return {
+        "name": table.name,
+        "title": table.title,
+        "about": Markup(_about(table.about)),
+        "command": table.command,
+        "columns": [column for _, column in columns],
+        "rows": [[_cell(row[n]) for n, _ in columns] for row in table.rows],
+    }
+
+
+def _about(text: str) -> str:
+    """Our own words, with code between backquotes and emphasis between stars."""
+    marked = re.sub(r"`([^`]*)`", r"<code>\1</code>", escape(text))
+    return re.sub(r"\*([^*]+)\*", r"<em>\1</em>", marked)
+
+
+def _cell(cell: Cell) -> Mapping[str, object]:
+    kind, html, sort = _shown(cell)
+    return {"kind": kind, "html": Markup(html), "sort": sort}
+
+
+def _shown(cell: Cell) -> tuple[str, str, str | None]:
+    match cell:
+        case None:
+            return "text", "", None
+        case str():
+            return "text", escape(visible(cell)), None
+        case Code(text=text):
+            lines = "\n".join(visible(line) for line in text.split("\n"))
+            return "code", f"<pre>{escape(lines)}</pre>", None
+        case int():
+            return "number", text_of(cell, grouped=True), str(cell)
+        case Fraction():
+            return "number", rounded(cell), repr(float(cell))
+        case Poly() | Ratio():
+            text = plain(cell)
+            short = mathml(cell) if len(text) <= LONGEST else f"<code>{escape(cut(text))}</code>"
+            return "form", short, text

@@ -1,0 +1,182 @@
+"""Charts as SVG: points on axes that may be logarithmic, written by hand and to the same bytes each time.
+
+Colours are those of the page around (``currentColor`` and a few classes), so that a chart can be
+read on light and on dark ground.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from tolcost.diagnostics import visible
+
+PALETTE = ("#3b78c3", "#c8553d", "#4d9a57", "#8a5fb0", "#b58a1b", "#3a9ba8", "#b04f86", "#7a7a7a")
+LEFT, RIGHT, TOP, BOTTOM = 70, 20, 20, 44
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A point, the group that gives its colour, and what is said when it is pointed at."""
+
+    x: float
+    y: float
+    group: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """What an axis shows, from where to where, and whether by powers of ten."""
+
+    title: str
+    low: float
+    high: float
+    logarithmic: bool = True
+
+    def place(self, value: float) -> float:
+        """How far along the axis a value is, from 0 to 1."""
+        if self.logarithmic:
+            value, low, high = (math.log10(v) for v in (value, self.low, self.high))
+        else:
+            low, high = self.low, self.high
+        return (value - low) / (high - low) if high > low else 0.5
+
+    def ticks(self) -> list[tuple[float, str]]:
+        """Values to mark, with their texts."""
+        if not self.logarithmic:
+            step = (self.high - self.low) / 4
+            return [(self.low + n * step, f"{self.low + n * step:g}") for n in range(5)]
+        first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
+        every = max(1, math.ceil((last - first + 1) / 8))
+        return [(10.0**n, _power(n)) for n in range(first, last + 1, every)]
+
+
+def _power(n: int) -> str:
+    return f"{10.0**n:g}" if -3 <= n <= 3 else f"1e{n}"
+
+
+def colour(groups: Sequence[str], group: str) -> str:
+    """The colour of a group among those of a chart."""
+    return PALETTE[groups.index(group) % len(PALETTE)]
+
+
+def scatter(marks: Sequence[Mark], across: Axis, up: Axis, title: str, diagonal: bool = False) -> str:
+    """Points on two axes; the diagonal is where both are the same."""
+    width, height = 680, 420
+    groups = sorted({mark.group for mark in marks})
+    parts = [*_frame(width, height, across, up)]
+    if diagonal:
+        low, high = max(across.low, up.low), min(across.high, up.high)
+        x1, y1 = _spot(across.place(low), up.place(low), width, height)
+        x2, y2 = _spot(across.place(high), up.place(high), width, height)
+        parts.append(_line(x1, y1, x2, y2, "0.4"))
+    for mark in marks:
+        x, y = _spot(across.place(mark.x), up.place(mark.y), width, height)
+        parts.append(_dot(x, y, colour(groups, mark.group), mark.label))
+    parts += _legend(groups, width)
+    return _svg(width, height, title, parts)
+
+
+def strip(rows: Sequence[tuple[str, str, Sequence[float]]], axis: Axis, title: str) -> str:
+    """A line for each name with dots for its values; a row is a name, its group and the values."""
+    step, width = 13, 680
+    height = TOP + step * len(rows) + BOTTOM
+    left = 150
+    groups = sorted({group for _, group, _ in rows})
+    inner = width - left - RIGHT
+    parts: list[str] = []
+    for value, text in axis.ticks():
+        x = left + inner * axis.place(value)
+        parts.append(_line(x, TOP - 6, x, height - BOTTOM + 4, "0.5" if value == 1 else "0.15"))
+        parts.append(_text(x, height - BOTTOM + 18, text, "middle"))
+    for n, (name, group, values) in enumerate(rows):
+        y = TOP + step * (n + 0.5)
+        parts.append(_text(left - 8, y + 3.5, name, "end", 10))
+        spots = [left + inner * axis.place(value) for value in values]
+        if spots and max(spots) > min(spots):
+            parts.append(_line(min(spots), y, max(spots), y, "0.5", colour(groups, group)))
+        parts += [_dot(x, y, colour(groups, group), name) for x in dict.fromkeys(spots)]
+    parts.append(_text(left + inner / 2, height - 6, axis.title, "middle"))
+    return _svg(width, height + 16, title, [*parts, *_legend(groups, width, height + 8)])
+
+
+def curves(
+    lines: Sequence[tuple[str, Sequence[tuple[float, float]]]], across: Axis, up: Axis, title: str
+) -> str:
+    """Lines through points, each with its name at its end."""
+    width, height = 680, 420
+    parts = [*_frame(width, height, across, up, right=150)]
+    for n, (name, points) in enumerate(lines):
+        spots = [_spot(across.place(x), up.place(y), width, height, 150) for x, y in points]
+        path = " ".join(f"{_n(x)},{_n(y)}" for x, y in spots)
+        shade = PALETTE[n % len(PALETTE)]
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{shade}" stroke-width="2"/>')
+        parts.append(_text(spots[-1][0] + 6, spots[-1][1] + 4, name, "start", 11, shade))
+    return _svg(width, height, title, parts)
+
+
+def _frame(width: int, height: int, across: Axis, up: Axis, right: int = RIGHT) -> Iterable[str]:
+    inner = width - LEFT - right
+    for value, text in across.ticks():
+        x = LEFT + inner * across.place(value)
+        yield _line(x, TOP, x, height - BOTTOM, "0.15")
+        yield _text(x, height - BOTTOM + 16, text, "middle")
+    for value, text in up.ticks():
+        y = height - BOTTOM - (height - TOP - BOTTOM) * up.place(value)
+        yield _line(LEFT, y, width - right, y, "0.15")
+        yield _text(LEFT - 8, y + 4, text, "end")
+    yield _text(LEFT + inner / 2, height - 8, across.title, "middle")
+    middle = (height - BOTTOM + TOP) / 2
+    yield _text(16, middle, up.title, "middle", turned=True)
+
+
+def _spot(x: float, y: float, width: int, height: int, right: int = RIGHT) -> tuple[float, float]:
+    return LEFT + (width - LEFT - right) * x, height - BOTTOM - (height - TOP - BOTTOM) * y
+
+
+def _legend(groups: Sequence[str], width: int, y: float = 12) -> Iterable[str]:
+    room = (width - LEFT - RIGHT) / max(len(groups), 1)
+    size = 9 if len(groups) > 5 else 11
+    for n, group in enumerate(groups):
+        x = LEFT + n * room
+        yield _dot(x, y - 3.5, colour(groups, group), group)
+        yield _text(x + 7, y, group, "start", size)
+
+
+def _n(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, opacity: str, stroke: str = "currentColor") -> str:
+    ends = f'x1="{_n(x1)}" y1="{_n(y1)}" x2="{_n(x2)}" y2="{_n(y2)}"'
+    return f'<line {ends} stroke="{stroke}" stroke-opacity="{opacity}"/>'
+
+
+def _text(
+    x: float,
+    y: float,
+    text: str,
+    anchor: str,
+    size: int = 11,
+    fill: str = "currentColor",
+    turned: bool = False,
+) -> str:
+    turn = f' transform="rotate(-90 {_n(x)} {_n(y)})"' if turned else ""
+    place = f'x="{_n(x)}" y="{_n(y)}" text-anchor="{anchor}" font-size="{size}" fill="{fill}"'
+    return f"<text {place}{turn}>{escape(visible(text))}</text>"
+
+
+def _dot(x: float, y: float, fill: str, label: str) -> str:
+    title = f"<title>{escape(visible(label))}</title>"
+    return f'<circle cx="{_n(x)}" cy="{_n(y)}" r="3.4" fill="{fill}" fill-opacity="0.8">{title}</circle>'
+
+
+def _svg(width: int, height: float, title: str, parts: Iterable[str]) -> str:
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {_n(height)}" role="img" '
+        f'font-family="system-ui, sans-serif" color="#777"><title>{escape(visible(title))}</title>'
+    )
+    return "\n".join([head, *parts, "</svg>", ""])

@@ -1,0 +1,213 @@
+"""The outcome of a check for other programs: GitHub, GitLab, SARIF, JUnit, and our own JSON."""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import quote
+from xml.sax.saxutils import quoteattr
+
+from tolcost.check.records import Change, Example, GateReport, Held, Region
+from tolcost.diagnostics import visible
+from tolcost.report.gate_findings import RULES, Finding, findings
+from tolcost.report.gate_words import headline, verdict
+from tolcost.report.json_form import Json, document, number
+
+_MOST_ANNOTATIONS = 10
+_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+
+
+# ---- GitHub ---------------------------------------------------------------------------------------
+
+
+def gate_github(report: GateReport) -> str:
+    """Workflow commands that become annotations; GitHub shows ten of a step, so there are no more."""
+    found = list(findings(report))
+    shown = found if len(found) <= _MOST_ANNOTATIONS else found[: _MOST_ANNOTATIONS - 1]
+    lines = [_annotation(finding) for finding in shown]
+    if len(found) > len(shown):
+        lines.append(f"::error title=tolcost::{_data(f'{len(found) - len(shown):,} more findings')}")
+    return "\n".join([*lines, _plain(headline(report))]) + "\n"
+
+
+def _annotation(finding: Finding) -> str:
+    level = "notice" if finding.level == "note" else finding.level
+    where = f"file={_property(finding.file)},line={finding.line},title={_property(finding.title)}"
+    return f"::{level} {where}::{_data(finding.message)}"
+
+
+def _data(text: str) -> str:
+    r"""Text after ``::``, where a line break would end the command.
+
+    >>> _data("50 %\n::error::x")
+    '50 %25%0A::error::x'
+    """
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def _plain(text: str) -> str:
+    """A line that is no command, whatever a name in it says."""
+    return visible(text).replace("::", ": :")
+
+
+# ---- GitLab ---------------------------------------------------------------------------------------
+
+_SEVERITY = {"error": "major", "warning": "minor", "note": "info"}
+
+
+def gate_gitlab(report: GateReport) -> str:
+    """A code quality report."""
+    issues = [
+        {
+            "description": f"{finding.title}: {finding.message}",
+            "check_name": f"tolcost/{finding.rule}",
+            "fingerprint": finding.fingerprint,
+            "severity": _SEVERITY[finding.level],
+            "location": {"path": finding.file, "lines": {"begin": finding.line}},
+        }
+        for finding in findings(report)
+    ]
+    return json.dumps(issues, indent=2) + "\n"
+
+
+# ---- SARIF ----------------------------------------------------------------------------------------
+
+
+def gate_sarif(report: GateReport, version: str) -> str:
+    """A SARIF 2.1.0 log with one run."""
+    rules: list[Json] = [{"id": rule, "shortDescription": {"text": text}} for rule, text in RULES.items()]
+    driver: Json = {"name": "tolcost", "version": version, "rules": rules}
+    results: list[Json] = [_result(finding) for finding in findings(report)]
+    run: Json = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+
+
+def _result(finding: Finding) -> Json:
+    result: dict[str, Json] = {
+        "ruleId": finding.rule,
+        "ruleIndex": list(RULES).index(finding.rule),
+        "level": finding.level,
+        "message": {"text": f"{finding.title}: {finding.message}"},
+        "locations": [
+            {
+                "physicalLocation": {
+                    "artifactLocation": {"uri": quote(finding.file, errors="replace")},
+                    "region": {"startLine": finding.line},
+                }
+            }
+        ],
+        "partialFingerprints": {"tolcost/v1": finding.fingerprint},
+    }
+    if finding.why is not None:
+        result["suppressions"] = [{"kind": "external", "justification": finding.why}]
+    return result
+
+
+# ---- JUnit ----------------------------------------------------------------------------------------
+
+
+def gate_junit(report: GateReport) -> str:
+    """A test suite with one case for each program, and one for each budget that is not kept."""
+    by_program: dict[str, list[Finding]] = {name: [] for name in report.programs}
+    for finding in findings(report):
+        by_program.setdefault(finding.program, []).append(finding)
+    cases = [_case(name, found) for name, found in by_program.items()]
+    bad = [[f for f in found if f.level != "note"] for found in by_program.values()]
+    errors = sum(any(f.rule == "broken" for f in found) for found in bad)
+    failures = sum(bool(found) for found in bad) - errors
+    suite = f'name="tolcost check" tests="{len(cases)}" failures="{failures}" errors="{errors}" skipped="0"'
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuite {suite}>\n{"".join(cases)}</testsuite>\n'
+
+
+def _case(name: str, found: list[Finding]) -> str:
+    opening = f"  <testcase classname={_attribute('tolcost.check')} name={_attribute(name)}"
+    notes = "\n".join(f"{f.title}: {f.message}" for f in found if f.level == "note")
+    bad = [finding for finding in found if finding.level != "note"]
+    inside = f"    <system-out>{_content(notes)}</system-out>\n" if notes else ""
+    if bad:  # one element for a case: readers disagree on what several mean
+        tag = "error" if bad[0].rule == "broken" else "failure"
+        text = "\n".join(f"{finding.title}: {finding.message}" for finding in bad)
+        message = _attribute(bad[0].message)
+        inside = (
+            f"    <{tag} type={_attribute(bad[0].rule)} message={message}>{_content(text)}</{tag}>\n{inside}"
+        )
+    return f"{opening}>\n{inside}  </testcase>\n" if inside else f"{opening}/>\n"
+
+
+def _attribute(text: str) -> str:
+    return quoteattr(visible(text))
+
+
+def _content(text: str) -> str:
+    shown = "\n".join(map(visible, text.split("\n")))
+    return shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+# ---- JSON -----------------------------------------------------------------------------------------
+
+
+def gate_json(report: GateReport) -> str:
+    """The document of ``check``."""
+    return document(
+        "check",
+        {
+            "against": report.against,
+            "exit": report.exit_code,
+            "summary": headline(report),
+            "programs": len(report.programs),
+            "unchanged": list(report.unchanged),
+            "changes": [_change(change, report) for change in report.changes],
+            "budgets": [_held(held) for held in report.budgets],
+            "notes": list(report.notes),
+            "written": report.written,
+        },
+    )
+
+
+def _change(change: Change, report: GateReport) -> Json:
+    place = change.place
+    return {
+        "name": change.name,
+        "file": change.file,
+        "metric": change.metric or None,
+        "kind": change.kind,
+        "verdict": verdict(change, report.against),
+        "old": change.old or None,
+        "new": change.new or None,
+        "difference": change.difference or None,
+        "region": _region(change.region),
+        "example": _example(change.example),
+        "other": _example(change.other),
+        "place": None if place is None else {"file": place.file, "line": place.line, "remark": place.remark},
+        "tried": change.tried,
+        "accepted": change.why,
+        "notes": list(change.notes),
+    }
+
+
+def _region(region: Region | None) -> Json:
+    return None if region is None else {"text": region.text, "exact": region.exact}
+
+
+def _example(example: Example | None) -> Json:
+    if example is None:
+        return None
+    dims: dict[str, Json] = {name: number(value) for name, value in example.dims}
+    return {"dims": dims, "old": number(example.old), "new": number(example.new)}
+
+
+def _held(held: Held) -> Json:
+    return {
+        "name": held.name,
+        "budget": held.budget,
+        "metric": held.metric,
+        "kind": held.kind,
+        "actual": held.actual or None,
+        "limit": held.limit or None,
+        "region": _region(held.region),
+        "example": _example(held.example),
+        "tried": held.tried,
+    }

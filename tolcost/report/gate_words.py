@@ -1,0 +1,178 @@
+"""What the gate says of its findings, in words that all its writers share.
+
+Names and forms come from programs and lock files: they are shown with everything that could act
+on a screen escaped, and cut where they are long.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+
+from tolcost.check.records import FINE, Change, Example, GateReport, Held, Place, severity
+from tolcost.diagnostics import visible
+
+LONGEST_FORM = 60
+_VERDICTS = {0: "ok", 1: "costlier", 2: "not readable", 3: "undecided"}
+
+
+def cut(text: str, longest: int = LONGEST_FORM) -> str:
+    """Text that can be shown, and is not endless."""
+    shown = visible(text)
+    return shown if len(shown) <= longest else shown[: longest - 1] + "…"
+
+
+def headline(report: GateReport) -> str:
+    """The outcome in one line."""
+    programs = _count(len(report.programs), "program")
+    if report.written is not None:
+        word = f"written: {report.written}"
+    elif report.exit_code == FINE:
+        word = "ok"
+    else:
+        word = _failing_word(report)
+    parts = [f"{n:,} {kind}" for kind, n in kinds(report).items()]
+    over = sum(held.kind != "within" for held in report.budgets)
+    parts += [f"{_count(over, 'budget')} not kept"] if over else []
+    parts.append(f"{len(report.unchanged):,} unchanged")
+    return f"{word}: {programs} against {report.against}: {', '.join(parts)}"
+
+
+def _failing_word(report: GateReport) -> str:
+    found = {severity(c, report.new_fails, report.strict): c.kind for c in reversed(report.changes)}
+    kind = found.get(report.exit_code)
+    if kind in ("new", "gone", "renamed", "cheaper"):
+        return "out of date"
+    if kind is None:
+        return "over budget" if report.exit_code == 1 else "undecided"
+    return _VERDICTS[report.exit_code]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def kinds(report: GateReport) -> dict[str, int]:
+    """How many programs there are of each kind, the worst kind of each counted."""
+    worst: dict[str, str] = {}
+    for change in report.changes:
+        worst.setdefault(change.name, "accepted" if change.why is not None else change.kind)
+    return dict(Counter(worst.values()))
+
+
+def verdict(change: Change, against: str) -> str:
+    """The verdict on one change."""
+    match change.kind:
+        case "costlier":
+            where = f" {change.region.text}" if change.region else " (never cheaper)"
+            return f"costlier{where}"
+        case "crosses":
+            return _crossing(change)
+        case "cheaper":
+            return "cheaper (never costlier)"
+        case "undecided":
+            return "undecided"
+        case "new":
+            return f"not in {against}"
+        case "gone":
+            return "gone"
+        case "renamed":
+            return f"renamed from {cut(change.old)}"
+        case "broken":
+            return "cannot be read"
+        case "same":
+            return "same"
+
+
+def _crossing(change: Change) -> str:
+    if change.region is None:
+        return "costlier at some shapes, cheaper at others"
+    where = "only if " if change.region.exact else ""
+    return f"costlier {where}{change.region.text}{'' if change.region.exact else ' (sampled)'}"
+
+
+def details(change: Change, against: str = "") -> list[str]:
+    """What there is to say of a change besides its verdict, line by line."""
+    lines = []
+    if change.kind == "broken":
+        lines.append(cut(change.new, 200))
+    if change.example is not None:
+        lines.append(at(change.example))
+    if change.other is not None:
+        lines.append(at(change.other))
+    if change.kind == "undecided" and change.tried:
+        costlier = change.example is not None and change.example.new > change.example.old
+        lines.append(f"{'' if costlier else 'not costlier '}at {change.tried:,} shapes tried, and not proved")
+    if change.place is not None and change.place.remark:
+        lines.append(place_text(change.place))
+    lines += [cut(note, 200) for note in change.notes]
+    if change.why is not None:
+        lines.append(f"accepted: {cut(change.why, 300)}")
+    return lines
+
+
+def at(example: Example) -> str:
+    """Both numbers at a shape, and how they compare."""
+    numbers = f"{_number(example.old)} before, {_number(example.new)} now{_ratio(example)}"
+    return f"at {cut(example.at, 120)}: {numbers}"
+
+
+def _number(value: int) -> str:
+    return f"{value:,}" if value.bit_length() < 400 else f"about 2**{value.bit_length() - 1}"
+
+
+def _ratio(example: Example) -> str:
+    if example.old <= 0 or example.new == example.old:
+        return ""
+    percent = round(Fraction(100 * (example.new - example.old), example.old))
+    return f" ({percent:+,} %)" if percent else " (under 1 %)"
+
+
+def place_text(place: Place) -> str:
+    """A line of a source, and what it contributes."""
+    where = f"{cut(place.file, 100)}:{place.line}: " if place.file else ""
+    return f"{where}{cut(place.remark, 240)}"
+
+
+def held_text(held: Held) -> str:
+    """What became of a budget."""
+    match held.kind:
+        case "within":
+            return "kept"
+        case "exceeded":
+            return "exceeded" + (f" {held.region.text}" if held.region else "")
+        case "crosses":
+            exact = held.region is not None and held.region.exact
+            where = held.region.text if held.region else "at some shapes"
+            return f"exceeded {'only if ' if exact else ''}{where}"
+        case "undecided":
+            tried = f": kept at {held.tried:,} shapes tried, and not proved" if held.tried else ""
+            return f"undecided{tried}"
+
+
+def held_at(held: Held) -> str | None:
+    """The numbers of a budget at a shape."""
+    if held.example is None:
+        return None
+    example = held.example
+    return f"at {cut(example.at, 120)}: {_number(example.new)}, allowed {_number(example.old)}"
+
+
+def hints(report: GateReport) -> list[str]:
+    """What one can do about it."""
+    found = {change.kind for change in report.changes if change.why is None}
+    if report.written is not None:
+        return []
+    lines = []
+    if report.against.startswith("git ") is False and found & {"new", "cheaper", "gone", "renamed"}:
+        prune = " --prune" if "gone" in found else ""
+        lines.append(f"to keep what is new: tolcost check --update{prune}")
+    if found & {"costlier", "crosses", "undecided"}:
+        lines.append('to agree to it: tolcost accept NAME -m "why"')
+    return lines
+
+
+def growth(change: Change) -> Fraction:
+    """How much costlier a change is, relative to what was there: what reports sort by."""
+    example = change.example
+    return Fraction(0) if example is None else Fraction(example.new - example.old, max(example.old, 1))
