@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tolcost.check import git
-from tolcost.check.computing import Outcome, Told, compute
+from tolcost.check.computing import Computing, Outcome
 from tolcost.check.config import Config
-from tolcost.check.costed import Costing, Part
+from tolcost.check.costed import Part
 from tolcost.check.lockfile import LOCK_NAME
 from tolcost.check.records import Entry
 from tolcost.check.targets import SUFFIXES, Target, targets
@@ -42,13 +42,13 @@ class Baseline:
 
 
 def locked(
-    config: Config, entries: Mapping[str, Entry], present: Mapping[str, Entry], costing: Costing
+    config: Config, entries: Mapping[str, Entry], present: Mapping[str, Entry], computing: Computing
 ) -> Baseline:
     """The entries of a lock file; one that only changed its name is found by all its figures."""
     renamed = _renames(entries, present)
     old = {now: entries[was] for now, was in renamed.items()}
     kept = {name: entry for name, entry in entries.items() if name not in renamed.values()}
-    return Baseline(LOCK_NAME, {**kept, **old}, _History(config, costing).parts, renamed)
+    return Baseline(LOCK_NAME, {**kept, **old}, _History(config, computing).parts, renamed)
 
 
 def _renames(entries: Mapping[str, Entry], present: Mapping[str, Entry]) -> dict[str, str]:
@@ -71,7 +71,7 @@ class _History:
     """Looks up old versions of programs in git."""
 
     config: Config
-    costing: Costing
+    computing: Computing
 
     def parts(self, target: Target, locked: Entry) -> Sequence[Part] | None:
         """The parts of the version that cost what is locked; None where no such version is found."""
@@ -90,7 +90,7 @@ class _History:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(text)
             try:
-                costed = self.costing(Path(folder), target)
+                costed = self.computing.one(Path(folder), target)
             except Rejected:
                 return None
         return costed.entry, costed.parts
@@ -104,9 +104,7 @@ def at_revision(
     config: Config,
     revision: str,
     now: Sequence[Target],
-    costing: Costing,
-    jobs: int | None,
-    told: Told | None,
+    computing: Computing,
 ) -> Iterator[Baseline]:
     """The programs of a revision, analysed by this very tolcost."""
     commit = git.resolve(config.root, revision)
@@ -121,12 +119,12 @@ def at_revision(
         settled = frozenset(t.name for t in now if t.name in then and _is_settled(t, config, changes))
         asked = [then[was] for was in dict.fromkeys(former.values()) if was in then and was not in settled]
         gone = [t for t in then.values() if t.name not in former.values()]
-        found = compute(folder, asked, costing, jobs, told)
+        found = computing.entries(folder, asked)
         old = {now_: found[was] for now_, was in former.items() if was in found}
         yield Baseline(
             label=f"git {revision}",
             entries={**_entries(old), **{t.name: Entry(t.name) for t in gone}},
-            parts=_Revision(folder, then, former, costing).parts,
+            parts=_Revision(folder, then, former, computing).parts,
             renamed={now_: was for now_, was in former.items() if now_ != was and was in found},
             broken=frozenset(name for name, outcome in old.items() if outcome.entry is None),
             settled=settled,
@@ -174,12 +172,12 @@ class _Revision:
     folder: Path
     then: Mapping[str, Target]
     former: Mapping[str, str]
-    costing: Costing
+    computing: Computing
 
     def parts(self, target: Target, entry: Entry) -> Sequence[Part] | None:
         """The parts of the former version of a program."""
         old = self.then.get(self.former.get(target.name, ""))
         try:
-            return None if old is None else self.costing(self.folder, old).parts
+            return None if old is None else self.computing.one(self.folder, old).parts
         except Rejected:
             return None

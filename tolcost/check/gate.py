@@ -15,9 +15,8 @@ from pathlib import Path
 from tolcost.check.baseline import Baseline, at_revision, locked
 from tolcost.check.blame import blame
 from tolcost.check.budgets import hold, matches, read_budgets
-from tolcost.check.computing import Outcome, Told, compute
+from tolcost.check.computing import Computing, Outcome
 from tolcost.check.config import Config
-from tolcost.check.costed import Costing
 from tolcost.check.lockfile import LOCK_NAME, Lock
 from tolcost.check.records import Accepted, Change, Entry, GateReport, Place, severity
 from tolcost.check.targets import Target, covers, targets
@@ -32,11 +31,9 @@ class Gate:
     """What is to be checked, and how programs are analysed."""
 
     config: Config
-    costing: Costing
+    computing: Computing
     asked: tuple[Path, ...] = ()
-    jobs: int | None = None
     strict: bool = False
-    told: Told | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +50,11 @@ def against_lock(gate: Gate, lock: Lock, notes: Sequence[str] = ()) -> Checked:
     """Compare the working tree with a lock file."""
     asked = targets(gate.config, gate.asked)
     _something(asked, lock.entries)
-    outcomes = compute(gate.config.root, asked, gate.costing, gate.jobs, gate.told)
+    outcomes = gate.computing.entries(gate.config.root, asked)
     held = {name: e for name, e in lock.entries.items() if covers(gate.asked, gate.config, name)}
     present = {name: outcome.entry for name, outcome in outcomes.items() if outcome.entry is not None}
     known = {name: entry for name, entry in held.items() if name not in outcomes or name in present}
-    base = locked(gate.config, known, present, gate.costing)
+    base = locked(gate.config, known, present, gate.computing)
     return _checked(gate, asked, outcomes, base, lock, tuple(notes), new_fails=True)
 
 
@@ -66,10 +63,10 @@ def against_revision(gate: Gate, revision: str, lock: Lock) -> Checked:
     asked = targets(gate.config, gate.asked)
     _something(asked, lock.entries)
     budgets = read_budgets(gate.config)
-    with at_revision(gate.config, revision, asked, gate.costing, gate.jobs, gate.told) as base:
+    with at_revision(gate.config, revision, asked, gate.computing) as base:
         limited = {t.name for t in asked if any(matches(t.name, b.pattern) for b in budgets)}
         needed = [t for t in asked if t.name not in base.settled or t.name in limited]
-        outcomes = compute(gate.config.root, needed, gate.costing, gate.jobs, gate.told)
+        outcomes = gate.computing.entries(gate.config.root, needed)
         return _checked(gate, asked, outcomes, base, lock, (), new_fails=False)
 
 
@@ -173,7 +170,7 @@ def _blamed(comparing: _Comparing, target: Target, old: Entry, change: Change) -
     if change.example is None or change.kind == "undecided":
         return None
     gate = comparing.gate
-    new = gate.costing(gate.config.root, target).parts
+    new = gate.computing.one(gate.config.root, target).parts
     return blame(comparing.base.parts(target, old), new, change.metric, change.example)
 
 

@@ -7,7 +7,6 @@ from hashlib import sha256
 from pathlib import Path
 
 import tolcost
-import tolcost.cost
 
 _TABLES = ("weights/flops.toml", "widths.toml")
 """What figures rest on besides the program: the weights of FLOPs, the widths of elements."""
@@ -21,6 +20,6 @@ def tool_version() -> str:
 @cache
 def costs_version() -> str:
     """A name for the cost model: another one where any of its tables says anything else."""
-    folder = Path(tolcost.cost.__file__).parent
+    folder = Path(tolcost.__file__).parent / "cost"
     text = "\0".join((folder / table).read_text(encoding="utf-8") for table in _TABLES)
     return sha256(text.encode("utf-8")).hexdigest()[:8]

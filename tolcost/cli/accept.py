@@ -11,7 +11,7 @@ from tolcost.check.gate import Gate, accepted
 from tolcost.check.lockfile import LOCK_NAME, Lock, write_lock
 from tolcost.check.versions import costs_version, tool_version
 from tolcost.cli import options
-from tolcost.cli.gating import checked_against, costing_for, read_lock_of
+from tolcost.cli.gating import checked_against, computing_for, read_lock_of
 from tolcost.cli.output import write_whole
 from tolcost.diagnostics import visible
 
@@ -39,7 +39,7 @@ def command(name: str, why: str, base: str | None) -> int:
         raise click.UsageError(f"--message needs a reason of at most {_LONGEST:,} characters")
     config = find_config(Path.cwd())
     lock = read_lock_of(config)
-    checked = checked_against(Gate(config, costing_for(config)), base, lock)
+    checked = checked_against(Gate(config, computing_for(config)), base, lock)
     new, names = accepted(lock or Lock({}, tool_version(), costs_version()), checked, name, reason)
     write_whole(config.root / LOCK_NAME, write_lock(new).encode("utf-8"))
     for found in names:

@@ -14,7 +14,7 @@ from tolcost.check.records import GateReport
 from tolcost.check.versions import costs_version, tool_version
 from tolcost.cli import options
 from tolcost.cli.failures import colour_on_stdout, show
-from tolcost.cli.gating import checked_against, costing_for, read_lock_of
+from tolcost.cli.gating import checked_against, computing_for, read_lock_of, remember
 from tolcost.cli.output import deliver, write_whole
 from tolcost.cli.progress import Progress
 from tolcost.diagnostics import Rejected
@@ -36,6 +36,7 @@ from tolcost.report.gate_formats import GATE_FORMATS, write_report
 @click.option("--base", metavar="REVISION", help="Compare with a git revision, not with the lock file.")
 @click.option("--strict", is_flag=True, help="Fail as well if the lock file could be updated.")
 @click.option("--watch", is_flag=True, help="Check again whenever a program or a setting changes.")
+@click.option("--fresh", is_flag=True, help="Analyse every program, also those known from an earlier check.")
 @click.option("--jobs", "-j", type=click.IntRange(1, 256), help="How many processes; all cores if not said.")
 @click.option("--format", "form", type=click.Choice(GATE_FORMATS), default="text", help="How to write it.")
 @options.output_option
@@ -46,6 +47,7 @@ def command(
     base: str | None,
     strict: bool,
     watch: bool,
+    fresh: bool,
     jobs: int | None,
     form: str,
     output: str | None,
@@ -61,7 +63,13 @@ def command(
         raise click.UsageError("--update writes what programs cost now; it does not go with --base")
 
     def once() -> int:
-        report = _report(paths, update, prune, base, strict, jobs)
+        config = find_config(Path.cwd())
+        progress = Progress()
+        gate = Gate(config, computing_for(config, jobs, progress.tell, not fresh), paths, strict)
+        try:
+            report = _updated(gate, prune) if update else _compared(gate, base)
+        finally:
+            progress.close()
         colour = form == "text" and output is None and colour_on_stdout()
         deliver(write_report(report, form, tool_version(), colour), output)
         return report.exit_code
@@ -73,19 +81,9 @@ def command(
     return watch_project(once, find_config(Path.cwd()).root)
 
 
-def _report(
-    paths: tuple[Path, ...], update: bool, prune: bool, base: str | None, strict: bool, jobs: int | None
-) -> GateReport:
-    config = find_config(Path.cwd())
-    progress = Progress()
-    gate = Gate(config, costing_for(config), paths, jobs, strict, progress.tell)
-    try:
-        if update:
-            return _updated(gate, prune)
-        checked = checked_against(gate, base, read_lock_of(config))
-    finally:
-        progress.close()
-    _tell(checked)
+def _compared(gate: Gate, base: str | None) -> GateReport:
+    checked = checked_against(gate, base, read_lock_of(gate.config))
+    _tell(gate, checked)
     return checked.report
 
 
@@ -93,7 +91,7 @@ def _updated(gate: Gate, prune: bool) -> GateReport:
     """Compare with the lock file there is, then write the new one; what cannot be read stays as it was."""
     lock = read_lock_of(gate.config, merging=True) or Lock()
     checked = against_lock(gate, lock)
-    _tell(checked)
+    _tell(gate, checked)
     path = gate.config.root / LOCK_NAME
     data = write_lock(updated(lock, checked, prune, tool_version(), costs_version())).encode("utf-8")
     if not path.exists() or path.read_bytes() != data:
@@ -101,7 +99,8 @@ def _updated(gate: Gate, prune: bool) -> GateReport:
     return replace(checked.report, written=LOCK_NAME)
 
 
-def _tell(checked: Checked) -> None:
-    """Show what is wrong with the programs that cannot be read."""
+def _tell(gate: Gate, checked: Checked) -> None:
+    """Show what is wrong with the programs that cannot be read; keep what was computed of the others."""
+    remember(gate)
     if checked.problems:
         show(Rejected(*checked.problems))

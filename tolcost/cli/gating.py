@@ -1,36 +1,50 @@
-"""What ``check`` and ``accept`` share: finding a project, and analysing its programs for the gate."""
+"""What ``check`` and ``accept`` share: finding a project, and analysing its programs for the gate.
+
+What reads programs is loaded when the first one has to be analysed: a check of programs that have
+not changed needs none of it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tolcost.catalogue.specs import Library, open_library
+from tolcost.check.computing import Computing, Told
 from tolcost.check.config import Config
-from tolcost.check.costed import Costed, Costing, costed_program
+from tolcost.check.costed import Costed, Costing
 from tolcost.check.gate import Checked, Gate, against_lock, against_revision, notes_on
 from tolcost.check.lockfile import LOCK_NAME, Lock, load_lock
+from tolcost.check.memory import open_memory
 from tolcost.check.targets import Target
 from tolcost.check.versions import costs_version, tool_version
 from tolcost.cli.failures import as_rejected
 from tolcost.diagnostics import Diagnostic, Rejected
-from tolcost.elaborate.given import arguments
-from tolcost.pipeline import lower, read_program, shipped_specs, with_deep_stack
-from tolcost.syntax import read_source
+
+if TYPE_CHECKING:
+    from tolcost.catalogue.specs import Library
+
+
+def computing_for(
+    config: Config, jobs: int | None = None, told: Told | None = None, remembering: bool = True
+) -> Computing:
+    """How the programs of a project are analysed."""
+    return Computing(config, costing_for(config), jobs, told, open_memory(config) if remembering else None)
 
 
 def costing_for(config: Config) -> Costing:
-    """How the programs of a project are analysed, in its folder or in a copy of it."""
+    """How one program is analysed, in the folder of the project or in a copy of it."""
 
     @cache
     def library(root: Path) -> Library:
+        from tolcost.catalogue.specs import open_library
+
         return open_library(tuple(root / folder for folder in config.specs))
 
     def cost(root: Path, target: Target) -> Costed:
         try:
-            specs = library(root) if config.specs else shipped_specs()
-            return _cost_program(root, target, specs, config.metrics)
+            return _cost_program(root, target, library(root), config.metrics)
         except Exception as error:
             raise as_rejected(error) from error
 
@@ -38,10 +52,14 @@ def costing_for(config: Config) -> Costing:
 
 
 def _cost_program(root: Path, target: Target, specs: Library, metrics: tuple[str, ...]) -> Costed:
+    from tolcost.check.costing import costed_program
+    from tolcost.elaborate.given import arguments
+    from tolcost.pipeline import lower, read_program, with_deep_stack
+    from tolcost.syntax import read_source
+
     source = replace(read_source(root / target.file), name=target.file)
     parsed = read_program(source, specs)
-    given = arguments(parsed.program, target.case.shapes, target.case.attrs)
-    lowered = lower(parsed, given)
+    lowered = lower(parsed, arguments(parsed.program, target.case.shapes, target.case.attrs))
     return with_deep_stack(lambda: costed_program(target.name, lowered.program, metrics))
 
 
@@ -53,6 +71,12 @@ def checked_against(gate: Gate, base: str | None, lock: Lock | None) -> Checked:
         hint = "`tolcost check --update` writes one; `--base REVISION` compares with git instead"
         raise Rejected(Diagnostic("T0701", f"there is no {LOCK_NAME} to compare with", hint=hint))
     return against_lock(gate, lock, tuple(notes_on(lock, tool_version(), costs_version())))
+
+
+def remember(gate: Gate) -> None:
+    """Keep what was computed for the next check."""
+    if gate.computing.memory is not None:
+        gate.computing.memory.save()
 
 
 def read_lock_of(config: Config, merging: bool = False) -> Lock | None:
