@@ -1,10 +1,12 @@
 # Needs Python 3.11 or newer and make; everything else is installed into .venv.
 #
-#   make report   environment, install, and the analysis of the paper's programs
+#   make report   environment, install, and everything under reports/
 #   make test     lint, types, import rules, all tests
 #   make fmt      put the code and the programs into the house style
 #   make soak     the property tests with many more cases: make soak N=5000
 #   make bench    the measurements of benchmarks/
+#   make conformance  ONNX's node tests again, into reports/data (minutes)
+#   make peers    what XLA and onnx-tool count, into reports/data; they get an environment of their own
 #   make clean    remove .venv and caches
 
 PYTHON ?= python3
@@ -13,15 +15,19 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 
-# What the paper's programs come to: the corrected one, or the printed one where that is right.
-corrected := $(sort $(wildcard specs/paper/*/*.corrected.tol))
-printed := $(sort $(wildcard specs/paper/*/*.printed.tol))
-PAPER := $(corrected) $(filter-out $(corrected:.corrected.tol=.printed.tol),$(printed))
+PEERS := .venv-peers
 
-.PHONY: report test lint types imports unit fmt soak bench clean
+.PHONY: report conformance peers test lint types imports unit fmt soak bench clean
 
 report: $(VENV)/run.stamp
-	$(BIN)/tolcost analyze --symbolic $(PAPER)
+	$(BIN)/tolcost report
+
+# Exit code 1 says that a test fails, which the file records.
+conformance: $(VENV)/run.stamp
+	$(BIN)/tolcost verify --format json --output reports/data/conformance.json || test $$? = 1
+
+peers: $(PEERS)/stamp
+	JAX_PLATFORMS=cpu PYTHONPATH=benchmarks $(PEERS)/bin/python -m peers reports/data/peers.csv
 
 test: lint types imports unit
 
@@ -50,7 +56,7 @@ bench: $(VENV)/dev.stamp
 	set -e; for file in $(wildcard benchmarks/bench_*.py); do $(BIN)/python $$file; done
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(PEERS) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find tolcost tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
@@ -65,3 +71,8 @@ $(VENV)/run.stamp: pyproject.toml constraints.txt | $(BIN)/python
 $(VENV)/dev.stamp: pyproject.toml constraints.txt | $(BIN)/python
 	$(INSTALL) --editable '.[dev]'
 	touch $@ $(VENV)/run.stamp
+
+$(PEERS)/stamp: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt jax onnx-tool
+	touch $@

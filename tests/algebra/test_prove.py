@@ -139,3 +139,8 @@ def test_never_wrong(data: st.DataObject) -> None:
     for point in admissible([the_symbol(s) for s in symbols], 6):
         if all(evaluate_cond(fact, point) for fact in facts):
             assert evaluate_cond(cond, point) is verdict
+
+
+def test_a_divisor_that_may_vanish_is_no_obstacle() -> None:
+    assert prove(ge(z * z - z + n // z)) in (True, None)
+    assert prove(ge(z * (n // z) - n - 1)) in (False, None)

@@ -12,6 +12,7 @@ from tests.generate.lengths import (
     larger,
     less_one,
     literal,
+    mentions,
     par,
     plus,
     smaller,
@@ -19,6 +20,25 @@ from tests.generate.lengths import (
     times,
     upper_half,
 )
+
+
+def coordinates_over(
+    draw: Draw, scope: Scope, shape: Shape, stem: str = "i", keep: Shape = ()
+) -> tuple[Coordinate, ...]:
+    """Names for the coordinates of a shape; now and then one that hides a coordinate around it.
+
+    The lengths of ``keep`` still have to mean the same inside.
+    """
+    found: list[Coordinate] = []
+    for length in shape:
+        name = draw.name(stem)
+        if scope.coordinates and draw.chance(0.12):
+            around = draw.pick(scope.coordinates).name
+            taken = any(c.name == around for c in found)
+            if not taken and not any(mentions(d.text, frozenset({around})) for d in (*shape, *keep)):
+                name = around
+        found.append(Coordinate(name, length))
+    return tuple(found)
 
 
 def fitting(scope: Scope, length: Length) -> list[Coordinate]:
@@ -75,9 +95,16 @@ def a_shape(draw: Draw, scope: Scope, rank: int, most: int = 24) -> Shape:
     return tuple(shape)
 
 
+STATIC_FORMS = ("same({0}, {0})", "bdim(1, {0})", "exact(({0}) * 2, 2)")
+STATIC_NORMS = ("vol({0})", "dim({0})", "|{0}|'", "|{0}|[1]", "reduce(|{0}|, mul, 1)")
+
+
 def static_number(draw: Draw, scope: Scope) -> str:
     """A whole number known while compiling."""
     words = [str(draw.number(0, 4)), *(c.name for c in scope.coordinates), *(n.text for n in scope.lengths)]
+    if draw.chance(0.1):
+        words += [form.format(draw.pick(words)) for form in STATIC_FORMS]
+        words += [form.format(t.text) for t in scope.tols[:2] if t.shape for form in STATIC_NORMS]
     one, two = draw.pick(words), draw.pick(words)
     forms = (
         one,

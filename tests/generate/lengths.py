@@ -6,6 +6,7 @@ a guess of its size, so that indices are in range by construction and programs s
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -130,9 +131,14 @@ class Fun:
     """A function of coordinates, of numbers and of indices, giving a numeric or a ToL."""
 
     name: str
-    params: tuple[Length | Literal["number", "static"], ...]
+    params: tuple[Length | Literal["number", "static", "function"], ...]
     shape: Shape
     kind: Kind
+
+
+def mentions(text: str, names: frozenset[str]) -> bool:
+    """Whether one of the names occurs in a text."""
+    return not names.isdisjoint(re.findall(r"\w+", text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +158,14 @@ class Scope:
         work = self.work
         for coordinate in coordinates:
             work *= max(coordinate.extent.size, 1)
+        hidden = frozenset(c.name for c in coordinates)
         return replace(
             self,
-            coordinates=(*self.coordinates, *coordinates),
+            tols=tuple(t for t in self.tols if not any(mentions(text, hidden) for text in t.texts)),
+            coordinates=(
+                *(c for c in self.coordinates if not mentions(f"{c.name} {c.extent.text}", hidden)),
+                *coordinates,
+            ),
             star=star,
             star_at=coordinates if star is not None else (),
             work=work,

@@ -6,8 +6,16 @@ from dataclasses import replace
 
 from tests.generate import tols
 from tests.generate.draw import WORK, Draw
-from tests.generate.indices import a_length, fitting, index, indices, static_condition, static_number
-from tests.generate.lengths import Coordinate, Kind, Length, Scope, Tol, par
+from tests.generate.indices import (
+    a_length,
+    coordinates_over,
+    fitting,
+    index,
+    indices,
+    static_condition,
+    static_number,
+)
+from tests.generate.lengths import Kind, Length, Scope, Tol, literal, par
 
 EXACT = ("neg", "abs", "sqr", "sgn", "floor", "-", "+")
 SMOOTH = ("exp", "sin", "cos", "tanh", "neg", "abs", "sqr", "atan", "-")
@@ -51,6 +59,7 @@ def leaf(draw: Draw, scope: Scope, kind: Kind) -> str:
             (8, lambda: element(draw, scope, kind)),
             (3, lambda: the_element(scope, kind)),
             (1, lambda: plain),
+            (0.8, lambda: looked_up(draw, scope, kind)),
             (1, lambda: static_number(draw, scope) if kind != "B" else static_condition(draw, scope)),
         ),
         plain,
@@ -62,6 +71,15 @@ def the_element(scope: Scope, kind: Kind) -> str | None:
     if star is None or not suits(star.kinds[0], kind):
         return None
     return "*" if len(star.kinds) == 1 else "(*)[1]'"
+
+
+def looked_up(draw: Draw, scope: Scope, kind: Kind) -> str | None:
+    """An entry of a table of numbers."""
+    if kind == "B":
+        return None
+    entries = [static_number(draw, scope) for _ in range(draw.number(2, 3))]
+    at = index(draw, scope, literal(len(entries)), whole(draw, scope) if draw.chance(0.3) else None)
+    return None if at is None else f"[{', '.join(entries)}][{at}]"
 
 
 def whole(draw: Draw, scope: Scope) -> str | None:
@@ -168,9 +186,21 @@ def applied(draw: Draw, scope: Scope, name: str, where: Scope, fuel: int) -> str
                 return None
             args.append(at)
         else:
-            inner = static_number(draw, scope) if param == "static" else number(draw, scope, "R", fuel - 2)
-            args.append(inner)
+            args.append(_argument(draw, scope, param, fuel))
     return f"{fun.name}({', '.join(args)})"
+
+
+def _argument(draw: Draw, scope: Scope, param: str, fuel: int) -> str:
+    match param:
+        case "static":
+            return static_number(draw, scope)
+        case "function":
+            u = draw.name("u")
+            return draw.pick(
+                ("abs", "neg", "sqr.neg", f"({u}) => {u} * 2 - 1", "max(*, 1)" if not scope.star else "abs")
+            )
+        case _:
+            return number(draw, scope, "R", fuel - 2)
 
 
 # ---- choices -----------------------------------------------------------------------------
@@ -242,12 +272,16 @@ def _closed(scope: Scope) -> Scope:
 def folded(draw: Draw, scope: Scope, source: Tol, kind: Kind, fuel: int) -> str:
     """A reduce with a step of its own."""
     a, e = draw.name("a"), draw.name("e")
-    coordinates = tuple(Coordinate(draw.name("j"), d) for d in source.shape)
+    coordinates = coordinates_over(draw, scope, source.shape, "j")
     inner = scope.inside(coordinates).having(Tol(e, (), source.kinds))
     term = number(draw, inner, kind, fuel - 1)
     step = draw.pick((f"{a} + {par(term)}", f"max({a}, {term})", f"{par(term)} - {a}", f"{a} + {par(term)}"))
     names = ", ".join(c.name for c in coordinates)
     start = leaf(draw, _closed(scope), kind)
+    if draw.chance(0.1):
+        c = draw.name("c")
+        at = f"{c}[{len(coordinates)}]" if len(coordinates) > 1 else c
+        return f"reduce({source.text}, ({a}, {e}, {c}) => {step} + {at}, {start}, [{names}])"
     return f"reduce({source.text}, ({a}, {e}) => {step}, {start}, [{names}])"
 
 
@@ -257,7 +291,7 @@ def list_fold(draw: Draw, scope: Scope, kind: Kind, fuel: int) -> str | None:
     if source is None or len(source.kinds) > 1:
         return None
     a, e, j = draw.name("a"), draw.name("e"), draw.number(1, 2)
-    coordinates = tuple(Coordinate(draw.name("j"), d) for d in source.shape)
+    coordinates = coordinates_over(draw, scope, source.shape, "j")
     inner = scope.inside(coordinates).having(Tol(e, (), source.kinds), Tol(a, (), (kind, kind)))
     terms = [number(draw, inner, kind, fuel - 2) for _ in range(2)]
     names = ", ".join(c.name for c in coordinates)

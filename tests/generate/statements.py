@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tests.generate import numbers, tols
 from tests.generate.draw import Draw
-from tests.generate.indices import a_length, a_shape, indices, static_number
+from tests.generate.indices import a_length, a_shape, coordinates_over, indices, static_number
 from tests.generate.lengths import (
     Coordinate,
     Fun,
@@ -48,7 +48,7 @@ def filled(draw: Draw, scope: Scope) -> Written:
     """A ToL declared by its shape and filled by walking over it."""
     name = draw.name("y")
     shape = a_shape(draw, scope, draw.number(1, 2), 12)
-    coordinates = tuple(Coordinate(draw.name("i"), d) for d in shape)
+    coordinates = coordinates_over(draw, scope, shape)
     body = numbers.number(draw, scope.inside(coordinates), "R", FUEL - 1)
     names = ", ".join(c.name for c in coordinates)
     text = f"tol {name} = [{tols.listed(shape)}]\n{name} := map({name}, {body}, [{names}])"
@@ -83,7 +83,8 @@ def number_function(draw: Draw, scope: Scope) -> Written:
         case 1:
             return f"{name} = abs.{draw.pick(('sqr', 'neg'))}", after
         case 2:
-            return f"{name}(h, {u}) = h(h({u}))", scope
+            twice = Fun(name, ("function", "number"), (), "R")
+            return f"{name}(h, {u}) = h(h({u}))", replace(scope, functions=(*scope.functions, twice))
         case _:
             inner = replace(scope.having(Tol(u, (), ("R",))), work=8)
             return f"{name}({u}) = {numbers.number(draw, inner, 'R', 2)}", after
@@ -138,7 +139,7 @@ def packed(draw: Draw, scope: Scope) -> Written:
     """A ToL of lists."""
     name = draw.name("l")
     shape = a_shape(draw, scope, draw.number(0, 2), 12)
-    coordinates = tuple(Coordinate(draw.name("i"), d) for d in shape)
+    coordinates = coordinates_over(draw, scope, shape)
     inner = scope.inside(coordinates)
     kinds: tuple[Kind, ...] = tuple(_kind(draw) for _ in range(draw.number(2, 3)))
     pair = ", ".join(numbers.number(draw, inner, kind, 2) for kind in kinds)
@@ -357,6 +358,51 @@ def indexed(draw: Draw, scope: Scope) -> Written:
     return f"{name} = {source.text}[{at}]", scope.having(Tol(name, (), source.kinds))
 
 
+def list_moved(draw: Draw, scope: Scope) -> Written:
+    """A ToL of lists, moved as a whole."""
+    among = [t for t in scope.tols if len(t.kinds) > 1 and t.shape]
+    if not among:
+        return None
+    source, name = draw.pick(among), draw.name("l")
+    length = source.shape[0]
+    rest = source.shape[1:]
+    match draw.number(0, 4):
+        case 0:
+            made = (plus(length, length), *rest)
+            return f"{name} = join({source.text}, {source.text}, 1)", scope.having(
+                replace(source, text=name, shape=made)
+            )
+        case 1:
+            made = (product(source.shape),)
+            text = f"{name} = reshape({source.text}, [{made[0].text}])"
+            return text, scope.having(replace(source, text=name, shape=made))
+        case 2 if length.least >= 1:
+            return f"{name} = {source.text}[{length.text}]", scope.having(
+                replace(source, text=name, shape=rest)
+            )
+        case 3 if length.least >= 1:
+            text = f"{name} = put({source.text}, [1], {source.text}[{length.text}])"
+            return text, scope.having(replace(source, text=name))
+        case _:
+            coordinates = coordinates_over(draw, scope, source.shape)
+            names = ", ".join(c.name for c in coordinates)
+            turned = source.kinds[::-1]
+            parts = ", ".join(f"e[{j}]'" for j in range(len(turned), 0, -1))
+            text = f"{name} = map({source.text}, (e) => ({parts}), [{names}])"
+            return text, scope.having(Tol(name, source.shape, turned))
+
+
+def lists_of_rows(draw: Draw, scope: Scope) -> Written:
+    """A list of a number and a row at every coordinate, and its rows."""
+    name, rows = draw.name("l"), draw.name("c")
+    outer, inner = (a_length(draw, scope, 4) for _ in range(2))
+    coordinates = coordinates_over(draw, scope, (outer,), keep=(inner,))
+    around = scope.inside(coordinates)
+    one, row = numbers.number(draw, around, "R", 1), tols.tol(draw, around, (inner,), "R", 1)
+    text = f"{name} = map(tol[{outer.text}], ({one}, {row}), [{coordinates[0].name}])\n{rows} = {name}[2]'"
+    return text, scope.having(Tol(rows, (outer, inner), ("R",)))
+
+
 FORMS: tuple[tuple[float, Callable[[Draw, Scope], Written]], ...] = (
     (8, value),
     (1.5, filled),
@@ -367,6 +413,8 @@ FORMS: tuple[tuple[float, Callable[[Draw, Scope], Written]], ...] = (
     (1, tiled),
     (2, packed),
     (1.5, unpacked),
+    (1.5, list_moved),
+    (1, lists_of_rows),
     (1.5, carried),
     (2, reshaped),
     (2, appended),

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from tests.generate import numbers
 from tests.generate.draw import WORK, Draw
-from tests.generate.indices import a_length, indices, static_condition
-from tests.generate.lengths import Coordinate, Kind, Length, Scope, Shape, Tol, par
+from tests.generate.indices import a_length, coordinates_over, indices, static_condition
+from tests.generate.lengths import Kind, Length, Scope, Shape, Tol, par
 
 
 def listed(shape: Shape) -> str:
@@ -125,7 +125,7 @@ def same(draw: Draw, scope: Scope, shape: Shape, kind: Kind) -> str | None:
 
 
 def over_domain(draw: Draw, scope: Scope, shape: Shape, kind: Kind, fuel: int) -> str:
-    coordinates = tuple(Coordinate(draw.name("i"), d) for d in shape)
+    coordinates = coordinates_over(draw, scope, shape)
     body = numbers.number(draw, scope.inside(coordinates), kind, fuel - 1)
     return f"map(tol[{listed(shape)}], {body}, [{', '.join(c.name for c in coordinates)}])"
 
@@ -136,7 +136,7 @@ def over_elements(draw: Draw, scope: Scope, shape: Shape, kind: Kind, fuel: int)
     if not among:
         return None
     source = draw.pick(among)
-    coordinates = tuple(Coordinate(draw.name("i"), d) for d in shape)
+    coordinates = coordinates_over(draw, scope, shape)
     names = f", [{', '.join(c.name for c in coordinates)}]"
     if draw.chance(0.3):
         e = draw.name("e")
@@ -153,7 +153,7 @@ def by_rows(draw: Draw, scope: Scope, shape: Shape, kind: Kind, fuel: int) -> st
     if len(shape) < 2:
         return None
     at = draw.number(1, len(shape) - 1)
-    coordinates = tuple(Coordinate(draw.name("i"), d) for d in shape[:at])
+    coordinates = coordinates_over(draw, scope, shape[:at], keep=shape)
     body = tol(draw, scope.inside(coordinates), shape[at:], kind, fuel - 1)
     return f"map(tol[{listed(shape[:at])}], {body}, [{', '.join(c.name for c in coordinates)}])"
 
@@ -239,7 +239,7 @@ def accumulated(draw: Draw, scope: Scope, shape: Shape, kind: Kind, fuel: int) -
     if source is None:
         return None
     a, e = draw.name("a"), draw.name("e")
-    coordinates = tuple(Coordinate(draw.name("j"), d) for d in source.shape)
+    coordinates = coordinates_over(draw, scope, source.shape, "j", keep=shape)
     inner = scope.inside(coordinates).having(Tol(e, (), source.kinds))
     body = tol(draw, inner, shape, kind, fuel - 1)
     start = tol(draw, replace(scope, star=None, star_at=()), shape, kind, 0)

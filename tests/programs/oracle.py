@@ -25,10 +25,12 @@ from tests.programs.oracle_values import (
     Num,
     Value,
     as_late_as,
+    capacity,
     component,
     element,
     given,
     grid,
+    is_data,
     lateness,
     shape_of,
     stacked,
@@ -43,10 +45,12 @@ from tolcost.syntax import tree
 class Oracle(Primitives):
     """One run: what was counted, and how to compute every kind of expression.
 
-    ``unsure`` tells that a choice had a side which could not be looked at.
+    ``unsure`` tells that something was never looked at: the step of an empty fold, a side of a
+    choice that is out of range.  ``mixed`` tells that a list had components of both binding times.
     """
 
     unsure: bool = False
+    mixed: bool = False
 
     # ---- programs ------------------------------------------------------------------------
 
@@ -159,6 +163,7 @@ class Oracle(Primitives):
         for item in expr.items:
             value = self.value(env, item, in_index)
             items += value.items if isinstance(value, Lst) else (value,)
+        self.mixed |= len(set(map(is_data, items))) > 1
         return Lst(tuple(items))
 
     def _index(self, env: Env, expr: tree.Index, in_index: bool) -> Value:
@@ -173,6 +178,9 @@ class Oracle(Primitives):
     def _shape(self, env: Env, expr: tree.Shape, in_index: bool) -> Value:
         shape = shape_of(self.apart(Frame(), lambda: self.value(env, expr.value)))
         return Arr((len(shape),), tuple(map(Num, shape)))
+
+    def _capacity(self, env: Env, expr: tree.Capacity, in_index: bool) -> Value:
+        return Num(capacity(self.apart(Frame(), lambda: self.value(env, expr.value))))
 
     def _range(self, env: Env, expr: tree.Range, in_index: bool) -> Value:
         low, high = whole(self.value(env, expr.low)), whole(self.value(env, expr.high))
@@ -340,7 +348,8 @@ class Oracle(Primitives):
             frame = Frame()
             value = self.apart(frame, run)
             later = as_late_as(first, value)
-            if lateness(later) == lateness(first) or not grid(shape_of(source)):
+            self.unsure |= 0 in shape_of(source)
+            if lateness(later) == lateness(first):
                 self.frame.needed.append(frame)
                 return as_late_as(value, first)
             first = later
@@ -358,9 +367,16 @@ class Oracle(Primitives):
         return tainted(sides[0] if holds.value else sides[1])
 
     def glance(self, env: Env, expr: tree.Expr) -> Value:
-        """The side of a choice that is not taken: what it costs is forgotten, and so are its faults."""
+        """The side of a choice that is not taken: what it does is forgotten, and so are its faults.
+
+        A value named outside of the choice is computed where it is named, whichever side uses it.
+        """
+        frame = Frame()
         try:
-            return self.apart(Frame(), lambda: self.value(env, expr))
+            return self.apart(frame, lambda: self.value(env, expr))
         except (AssertionError, ArithmeticError):
             self.unsure = True
             return Num(0)
+        finally:
+            named = (f for f in frame.reached(older=frame.serial) if f.serial < frame.serial)
+            self.frame.needed.extend(named)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -13,6 +14,7 @@ from tests.programs.oracle_values import (
     Lst,
     Num,
     Value,
+    capacity,
     element,
     even,
     grid,
@@ -29,10 +31,14 @@ from tolcost.syntax import tree
 class Primitives:
     """What every primitive does; how to evaluate an expression is for the whole oracle to say."""
 
+    root: Frame = field(default_factory=Frame)
     frame: Frame = field(default_factory=Frame)
 
     def value(self, env: Env, expr: tree.Expr, in_index: bool = False) -> Value:
         raise AssertionError(expr)
+
+    def apart(self, frame: Frame, work: Callable[[], Value]) -> Value:
+        raise AssertionError(work)
 
     def spread(self, env: Env, items: tuple[Any, ...], in_index: bool) -> list[Value]:
         raise AssertionError(items)
@@ -93,6 +99,7 @@ class Primitives:
 
     def form_filter(self, env: Env, tol: tree.Expr, mask: tree.Expr) -> Value:
         value, marks = self.value(env, tol), self.value(env, mask)
+        self.root.needed.append(self.frame)  # even where only its length is used
         assert isinstance(marks, Arr)
         kept = [k for k, m in enumerate(marks.items, start=1) if isinstance(m, Num) and m.value]
         shape = (len(kept), *shape_of(value)[1:])
@@ -102,4 +109,17 @@ class Primitives:
         return self.value(env, tol)
 
     def form_dim(self, env: Env, tol: tree.Expr) -> Value:
-        return Num(len(shape_of(self.value(env, tol))))
+        return Num(len(shape_of(self.apart(Frame(), lambda: self.value(env, tol)))))
+
+    def form_vol(self, env: Env, tol: tree.Expr) -> Value:
+        value = self.apart(Frame(), lambda: self.value(env, tol))
+        return Num(prod(shape_of(value)) * capacity(value))
+
+    def form_exact(self, env: Env, over: tree.Expr, under: tree.Expr) -> Value:
+        return Num(whole(self.value(env, over)) // whole(self.value(env, under)))
+
+    def form_same(self, env: Env, one: tree.Expr, other: tree.Expr) -> Value:
+        return self.value(env, one)
+
+    def form_bdim(self, env: Env, one: tree.Expr, other: tree.Expr) -> Value:
+        return Num(max(whole(self.value(env, one)), whole(self.value(env, other))))

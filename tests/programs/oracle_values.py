@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import count, product
 from math import prod
 from typing import Any
 
@@ -46,23 +46,33 @@ class Fun:
 Value = Num | Arr | Lst | Fun
 
 
+SERIAL = count(1)
+
+
 @dataclass(slots=True, eq=False)
 class Frame:
     """What some piece of work counted itself, and the named values whose work it needed."""
 
     counts: Counter[str] = field(default_factory=Counter)
     needed: list[Frame] = field(default_factory=list)
+    serial: int = field(default_factory=SERIAL.__next__)
 
-    def total(self) -> Counter[str]:
-        """Everything counted on the way here, each named value once."""
-        seen: set[int] = set()
-        waiting, found = [self], Counter[str]()
+    def reached(self, older: int = 0) -> list[Frame]:
+        """This frame and all it needed, directly or not; nothing behind frames older than asked."""
+        seen: dict[int, Frame] = {}
+        waiting = [self]
         while waiting:
             frame = waiting.pop()
             if id(frame) not in seen:
-                seen.add(id(frame))
-                found += frame.counts
-                waiting += frame.needed
+                seen[id(frame)] = frame
+                waiting += frame.needed if frame.serial >= older else ()
+        return list(seen.values())
+
+    def total(self) -> Counter[str]:
+        """Everything counted on the way here, each named value once."""
+        found = Counter[str]()
+        for frame in self.reached():
+            found += frame.counts
         return found
 
 
@@ -142,6 +152,13 @@ def stacked(shape: tuple[int, ...], members: list[Value]) -> Value:
         assert all(isinstance(m, Arr) and m.shape == inner for m in members), "members of different shapes"
         return even(Arr((*shape, *inner), tuple(e for m in members if isinstance(m, Arr) for e in m.items)))
     return even(Arr(shape, tuple(members)))
+
+
+def capacity(value: Value) -> int:
+    """How many components each element has."""
+    if isinstance(value, Arr):
+        return capacity(value.items[0]) if value.items else 1
+    return len(value.items) if isinstance(value, Lst) else 1
 
 
 def component(value: Value, j: int) -> Value:

@@ -10,9 +10,10 @@ from math import inf
 
 from tolcost.algebra.errors import MAX_BITS
 from tolcost.algebra.poly import Monomial, Poly
-from tolcost.algebra.symbols import Floor, Generator, Interval, Relu, Sum, Symbol, remember_interval
+from tolcost.algebra.symbols import Floor, Generator, Interval, Relu, Sum, Symbol, behind, remember_interval
 
 EVERYTHING: Interval = (None, None)
+_DEEP = 8
 
 
 def range_of(p: Poly) -> Interval:
@@ -81,6 +82,9 @@ def _end_product(x: int | float, y: int | float) -> int | float:
 def generator_range(generator: Generator) -> Interval:
     """Give the range of one generator; computed once."""
     if generator.interval is None:
+        if isinstance(generator, Symbol) and generator.depth > _DEEP:
+            for symbol in behind(generator):  # from the outside in, so that no recursion gets deep
+                generator_range(symbol)
         remember_interval(generator, _compute(generator))
     return generator.interval or EVERYTHING
 

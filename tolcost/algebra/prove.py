@@ -15,11 +15,13 @@ from tolcost.algebra.errors import AlgebraBudget
 from tolcost.algebra.goals import Fuel, above, above_beyond_least
 from tolcost.algebra.intervals import range_of
 from tolcost.algebra.poly import Poly, as_poly, atom, scale
-from tolcost.algebra.samples import refuted
+from tolcost.algebra.samples import FEW, MANY, refuted
 from tolcost.algebra.symbols import Interval, Symbol
 
 Facts: TypeAlias = tuple[Cond, ...]
 _FUEL = 300
+_LITTLE_FUEL = 20
+"""Enough for most goals that have a proof."""
 
 
 def prove(cond: Cond, facts: Facts = ()) -> bool | None:
@@ -124,10 +126,14 @@ def _nonzero(p: Poly, facts: Facts) -> bool:
 def _nonnegative(p: Poly, facts: Facts) -> bool:
     try:
         goal, known = _solved(p, facts)
-        if refuted(goal, known):
+        if refuted(goal, known, FEW):
+            return False
+        if above(goal, known, Fuel(_LITTLE_FUEL)):
+            return True
+        if refuted(goal, known, MANY):
             return False
         return above(goal, known, Fuel(_FUEL)) or above_beyond_least(goal, known, Fuel(_FUEL))
-    except (AlgebraBudget, ZeroDivisionError):  # too large, or a divisor that vanishes: not proved
+    except (AlgebraBudget, ZeroDivisionError, RecursionError):  # too large, or a divisor vanishes
         return False
 
 

@@ -10,14 +10,16 @@ from __future__ import annotations
 from zlib import crc32
 
 from tolcost.algebra.poly import Poly
-from tolcost.algebra.symbols import Floor, Generator, Relu, Sum, Symbol, remember_samples
+from tolcost.algebra.symbols import Floor, Generator, Relu, Sum, Symbol, behind, remember_samples
 
-POINTS = 40
+_DEEP = 8
+FEW, MANY = 6, 40
+"""How many points to look at first, and when more is at stake."""
 _SPREADS = (1, 9, 4, 7, 3, 12, 5, 40)
 """How far from its lower bound half of the symbols may be, by point; the others are next to it."""
 
 
-def refuted(goal: Poly, known: tuple[Poly, ...], points: int = POINTS) -> bool:
+def refuted(goal: Poly, known: tuple[Poly, ...], points: int = MANY) -> bool:
     """Whether the goal is at most -1 at some point where everything known is at least 0.
 
     >>> from tolcost.algebra.poly import length
@@ -54,7 +56,12 @@ def _numerator(p: Poly, index: int, points: int) -> int | None:
 
 
 def _sampled(generator: Generator, points: int) -> tuple[int | None, ...]:
-    samples = tuple(_sample(generator, index, points) for index in range(points))
+    if isinstance(generator, Symbol) and generator.depth > _DEEP:
+        for symbol in behind(generator):  # from the outside in, so that no recursion gets deep
+            if len(symbol.samples) < points:
+                _sampled(symbol, points)
+    known = generator.samples
+    samples = (*known, *(_sample(generator, index, points) for index in range(len(known), points)))
     remember_samples(generator, samples)
     return samples
 

@@ -84,12 +84,14 @@ class Symbol(_Generator):
     about one would be wrong for the other.
     """
 
-    __slots__ = ("hi", "kind", "lo", "name", "serial")
+    __slots__ = ("depth", "hi", "kind", "lo", "name", "serial")
     name: str
     serial: int
     kind: Kind
     lo: Poly | None
     hi: Poly | None
+    depth: int
+    """How many symbols bound each other in turn, this one not counted."""
 
     def __new__(
         cls, name: str, serial: int, kind: Kind, lo: Poly | None = None, hi: Poly | None = None
@@ -101,6 +103,8 @@ class Symbol(_Generator):
             for slot, value in (("name", name), ("serial", serial), ("kind", kind), ("lo", lo), ("hi", hi)):
                 _set(made, slot, value)
             bounds = tuple(() if bound is None else bound.key for bound in (lo, hi))
+            bounding = frozenset[Symbol]().union(*(b.free for b in (lo, hi) if b is not None))
+            _set(made, "depth", max((1 + symbol.depth for symbol in bounding), default=0))
             _fill(made, (0, name, serial, kind, *bounds), frozenset((made,)), 0)
             return made
 
@@ -113,6 +117,19 @@ class Symbol(_Generator):
     def __repr__(self) -> str:
         """Name, and serial where there may be several of the name."""
         return self.name if self.serial == 0 else f"{self.name}#{self.serial}"
+
+
+def behind(symbol: Symbol) -> list[Symbol]:
+    """Give the symbols that bound this one, directly or through others, the least bounded first."""
+    found: set[Symbol] = set()
+    todo = [symbol]
+    while todo:
+        last = todo.pop()
+        for bound in (last.lo, last.hi):
+            if bound is not None:
+                todo.extend(bound.free - found)
+                found |= bound.free
+    return sorted(found, key=lambda s: s.depth)
 
 
 class Floor(_Generator):

@@ -149,6 +149,7 @@ class GateReport:
     new_fails: bool = True
     strict: bool = False
     written: str | None = None
+    pruned: bool = False
 
     @property
     def unchanged(self) -> tuple[str, ...]:

@@ -72,6 +72,24 @@ def essential(difference: Poly, facts: tuple[Cond, ...] = ()) -> Poly:
     return scale(product_of(kept), 1 if split.number > 0 else -1)
 
 
+def sign_of(difference: Poly, facts: tuple[Cond, ...] = ()) -> int | None:
+    """Whether a difference is never negative (1) or never positive (-1), seen by its factors; or None.
+
+    >>> from tolcost.algebra import length
+    >>> n, m = length("n"), length("m")
+    >>> sign_of(2 * n * m - n * n - m * m)
+    -1
+    """
+    split = factored(difference)
+    sign = 1 if split.number > 0 else -1
+    for factor, times in (*((atom(g), 1) for g in split.monomial), *split.factors):
+        if times % 2 and is_nonnegative(-factor, facts):
+            sign = -sign
+        elif times % 2 and not is_nonnegative(factor, facts):
+            return None
+    return sign
+
+
 def _positive(p: Poly, facts: tuple[Cond, ...]) -> bool:
     return is_nonnegative(p - 1, facts)
 

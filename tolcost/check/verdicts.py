@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from tolcost.algebra import (
     AlgebraBudget,
+    Comparison,
     Cond,
     Poly,
     Symbol,
@@ -22,11 +24,12 @@ from tolcost.algebra import (
 )
 from tolcost.check.domain import Joint, joint
 from tolcost.check.records import Change, Dims, Entry, Example, Figure, Kind, Region
-from tolcost.check.regions import region
+from tolcost.check.regions import region, sign_of
 from tolcost.check.shapes import Tried, try_shapes
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 
 _NOT_KNOWN = "the figure is not known any more"
+_UNPROVED = "not proved for every shape"
 _NO_SHAPE = "no shape fits the inputs before and now"
 
 
@@ -142,21 +145,35 @@ def outcome_of(old: Poly, new: Poly, facts: tuple[Cond, ...] = ()) -> Outcome:
     found = compare(new, old, facts)
     if found.verdict == "equal":
         return Outcome("same")
+    never = _proved(found, new - old, facts)
     tried = tuple(try_shapes(old, new, facts))
     above = _example(found.above) or _first(t for t in tried if t.new > t.old)
     below = _example(found.below) or _first(t for t in tried if t.new < t.old)
+    if never == "costlier":
+        return Outcome("cheaper", example=below or _first(tried))
+    if never == "cheaper":
+        return Outcome("costlier", example=above or _first(tried))
+    if above is not None and below is not None:
+        return Outcome("crosses", _where(old, new, facts, tried), above, below, len(tried))
+    if above is not None:
+        return Outcome("costlier", _counted(tried), above, None, len(tried), (_UNPROVED,))
+    return Outcome("undecided", None, below or _first(tried), None, len(tried), _ranges(tried))
+
+
+def _proved(
+    found: Comparison, difference: Poly, facts: tuple[Cond, ...]
+) -> Literal["costlier", "cheaper"] | None:
+    """What a new figure is proved never to be."""
     match found.verdict:
         case "less_or_equal":
-            return Outcome("cheaper", example=below or _first(tried))
+            return "costlier"
         case "greater_or_equal":
-            return Outcome("costlier", example=above or _first(tried))
-        case _ if above is not None and below is not None:
-            return Outcome("crosses", _where(old, new, facts, tried), above, below, len(tried))
-        case _ if above is not None:
-            note = "not proved for every shape"
-            return Outcome("costlier", _counted(tried), above, None, len(tried), (note,))
+            return "cheaper"
+        case "unknown":
+            sign = sign_of(difference, facts)
+            return None if sign is None else "cheaper" if sign > 0 else "costlier"
         case _:
-            return Outcome("undecided", None, below or _first(tried), None, len(tried))
+            return None
 
 
 def _where(old: Poly, new: Poly, facts: tuple[Cond, ...], tried: Sequence[Tried]) -> Region | None:
@@ -166,6 +183,16 @@ def _where(old: Poly, new: Poly, facts: tuple[Cond, ...], tried: Sequence[Tried]
 def _counted(tried: Sequence[Tried]) -> Region | None:
     costlier = sum(t.new > t.old for t in tried)
     return Region(f"at {costlier:,} of {len(tried):,} shapes tried", exact=False) if tried else None
+
+
+def _ranges(tried: Sequence[Tried]) -> tuple[str, ...]:
+    """Which lengths the shapes had that were tried."""
+    values: dict[str, list[int]] = {}
+    for one in tried:
+        for name, value in _dims(one.point):
+            values.setdefault(name, []).append(value)
+    ranges = (f"{name} from {min(found):,} to {max(found):,}" for name, found in sorted(values.items()))
+    return (f"tried: {', '.join(ranges)}",) if values else ()
 
 
 def _example(witness: Witness | None) -> Example | None:

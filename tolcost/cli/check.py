@@ -96,7 +96,7 @@ def _updated(gate: Gate, prune: bool) -> GateReport:
     data = write_lock(updated(lock, checked, prune, tool_version(), costs_version())).encode("utf-8")
     if not path.exists() or path.read_bytes() != data:
         write_whole(path, data)
-    return replace(checked.report, written=LOCK_NAME)
+    return replace(checked.report, written=LOCK_NAME, pruned=prune)
 
 
 def _tell(gate: Gate, checked: Checked) -> None:

@@ -165,9 +165,10 @@ def step_of(proto: NodeProto) -> Step:
     """A node as our own type."""
     attributes = proto.attribute
     outputs = tuple(proto.output)
+    domain = proto.domain
     return Step(
         proto.op_type,
-        _domain(proto.domain),
+        domain if not domain else _domain(domain),
         proto.name,
         tuple(proto.input),
         outputs,

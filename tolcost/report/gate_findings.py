@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Literal
 
 from tolcost.check.records import FINE, UNDECIDED, Change, GateReport, Held, severity
-from tolcost.report.gate_words import cut, details, held_at, held_text, verdict
+from tolcost.report.gate_words import QUOTED, cut, details, held_at, held_text, verdict
 
 Level = Literal["error", "warning", "note"]
 
@@ -59,7 +59,8 @@ def findings(report: GateReport) -> Iterator[Finding]:
 def _of_change(change: Change, report: GateReport, level: Level) -> Finding:
     figure = f" {change.metric}" if change.metric else ""
     forms = f"was {cut(change.old)}, is {cut(change.new)}" if change.metric and change.old else ""
-    message = "; ".join(part for part in (verdict(change, report.against), forms, *details(change)) if part)
+    said = [line for line in details(change) if not line.startswith(QUOTED)]
+    message = "; ".join(part for part in (verdict(change, report), forms, *said) if part)
     place = change.place
     known = place is not None and place.file == change.file
     return Finding(

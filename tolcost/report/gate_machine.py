@@ -174,7 +174,7 @@ def _change(change: Change, report: GateReport) -> Json:
         "file": change.file,
         "metric": change.metric or None,
         "kind": change.kind,
-        "verdict": verdict(change, report.against),
+        "verdict": verdict(change, report),
         "old": change.old or None,
         "new": change.new or None,
         "difference": change.difference or None,

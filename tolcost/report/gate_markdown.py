@@ -9,7 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tolcost.check.records import Change, GateReport
-from tolcost.report.gate_words import cut, details, growth, headline, held_at, held_text, hints, verdict
+from tolcost.report.gate_words import (
+    QUOTED,
+    cut,
+    details,
+    growth,
+    headline,
+    held_at,
+    held_text,
+    hints,
+    verdict,
+)
 from tolcost.report.tables import markdown_code, markdown_text
 
 LIMIT = 60_000
@@ -44,12 +54,14 @@ def _changes(report: GateReport) -> Iterable[str]:
     for change in sorted(report.changes, key=lambda c: -growth(c)):
         lines, name = details(change), markdown_code(cut(change.name, 200))
         if not change.metric:
-            yield f"\n- {name}: {markdown_text(verdict(change, report.against))}"
+            yield f"\n- {name}: {markdown_text(verdict(change, report))}"
         elif lines:
             yield f"\n- {name} {change.metric}"
-        yield from (f"  - {markdown_text(line)}" for line in lines)
-        if change.place is not None and change.place.text:
-            yield f"  - {markdown_code(change.place.text)}"
+        yield from (f"  - {_line(line)}" for line in lines)
+
+
+def _line(text: str) -> str:
+    return markdown_code(text.removeprefix(QUOTED)) if text.startswith(QUOTED) else markdown_text(text)
 
 
 def _table(titles: Sequence[str]) -> str:
@@ -60,7 +72,7 @@ def _row(change: Change, report: GateReport) -> str:
     forms = [
         markdown_code(cut(f, _LONGEST_FORM)) if f else "" for f in (change.old, change.new, change.difference)
     ]
-    said = markdown_text(verdict(change, report.against))
+    said = markdown_text(verdict(change, report))
     return f"| {' | '.join((markdown_code(cut(change.name, 200)), change.metric, said, *forms))} |"
 
 

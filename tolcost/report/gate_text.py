@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from tolcost.check.records import Change, GateReport, Held, severity
-from tolcost.report.gate_words import cut, details, headline, held_at, held_text, hints, verdict
+from tolcost.report.gate_words import QUOTED, cut, details, headline, held_at, held_text, hints, verdict
 
 _RED, _GREEN, _BOLD, _PLAIN = "\x1b[1;31m", "\x1b[32m", "\x1b[1m", "\x1b[0m"
 
@@ -37,7 +37,7 @@ def _program(name: str, changes: Sequence[Change], report: GateReport, colour: b
     yield f"{_BOLD}{shown}{_PLAIN}" if colour else shown
     for change in changes:
         if not change.metric:
-            yield f"  {verdict(change, report.against)}"
+            yield f"  {verdict(change, report)}"
             yield from (f"    {line}" for line in details(change))
     figures = [change for change in changes if change.metric]
     if figures:
@@ -46,17 +46,21 @@ def _program(name: str, changes: Sequence[Change], report: GateReport, colour: b
     for change in figures:
         if severity(change, report.new_fails) or change.why is not None or change.kind == "cheaper":
             for line in details(change):
-                if line not in seen:
-                    seen.add(line)
-                    yield f"    {change.metric} {line}" if line.startswith("at ") else f"    {line}"
-            if change.place is not None and change.place.text and change.place.text not in seen:
-                seen.add(change.place.text)
-                yield f"      | {change.place.text}"
+                shown = _indented(change.metric, line)
+                if shown not in seen:
+                    seen.add(shown)
+                    yield shown
+
+
+def _indented(metric: str, line: str) -> str:
+    if line.startswith(QUOTED):
+        return f"      {line}"
+    return f"    {metric} {line}" if line.startswith("at ") else f"    {line}"
 
 
 def _row(change: Change, report: GateReport) -> tuple[str, ...]:
     forms = (cut(form) for form in (change.old, change.new, change.difference))
-    return (change.metric, verdict(change, report.against), *forms)
+    return (change.metric, verdict(change, report), *forms)
 
 
 def _table(rows: Sequence[Sequence[str]]) -> Iterable[str]:

@@ -13,6 +13,9 @@ from tolcost.check.records import FINE, Change, Example, GateReport, Held, Place
 from tolcost.diagnostics import visible
 
 LONGEST_FORM = 60
+QUOTED = "| "
+"""What a line of a source starts with, among other lines."""
+
 _VERDICTS = {0: "ok", 1: "costlier", 2: "not readable", 3: "undecided"}
 
 
@@ -26,7 +29,7 @@ def headline(report: GateReport) -> str:
     """The outcome in one line."""
     programs = _count(len(report.programs), "program")
     if report.written is not None:
-        word = f"written: {report.written}"
+        word = f"{report.written} written"
     elif report.exit_code == FINE:
         word = "ok"
     else:
@@ -35,7 +38,7 @@ def headline(report: GateReport) -> str:
     over = sum(held.kind != "within" for held in report.budgets)
     parts += [f"{_count(over, 'budget')} not kept"] if over else []
     parts.append(f"{len(report.unchanged):,} unchanged")
-    return f"{word}: {programs} against {report.against}: {', '.join(parts)}"
+    return f"{word}: {', '.join(parts)} ({programs} against {report.against})"
 
 
 def _failing_word(report: GateReport) -> str:
@@ -60,7 +63,7 @@ def kinds(report: GateReport) -> dict[str, int]:
     return dict(Counter(worst.values()))
 
 
-def verdict(change: Change, against: str) -> str:
+def verdict(change: Change, report: GateReport) -> str:
     """The verdict on one change."""
     match change.kind:
         case "costlier":
@@ -73,9 +76,9 @@ def verdict(change: Change, against: str) -> str:
         case "undecided":
             return "undecided"
         case "new":
-            return f"not in {against}"
+            return f"not in {report.against}" if report.written is None else f"added to {report.written}"
         case "gone":
-            return "gone"
+            return "gone, and dropped" if report.pruned else "gone"
         case "renamed":
             return f"renamed from {cut(change.old)}"
         case "broken":
@@ -91,7 +94,7 @@ def _crossing(change: Change) -> str:
     return f"costlier {where}{change.region.text}{'' if change.region.exact else ' (sampled)'}"
 
 
-def details(change: Change, against: str = "") -> list[str]:
+def details(change: Change) -> list[str]:
     """What there is to say of a change besides its verdict, line by line."""
     lines = []
     if change.kind == "broken":
@@ -105,6 +108,7 @@ def details(change: Change, against: str = "") -> list[str]:
         lines.append(f"{'' if costlier else 'not costlier '}at {change.tried:,} shapes tried, and not proved")
     if change.place is not None and change.place.remark:
         lines.append(place_text(change.place))
+        lines += [f"{QUOTED}{change.place.text}"] if change.place.text else []
     lines += [cut(note, 200) for note in change.notes]
     if change.why is not None:
         lines.append(f"accepted: {cut(change.why, 300)}")

@@ -11,6 +11,7 @@ from tolcost.catalogue.listing import Entry, entries
 from tolcost.catalogue.specs import Library, open_library
 from tolcost.report.audit.answer import answer_table
 from tolcost.report.audit.catalogue_table import (
+    all_entries,
     catalogue_table,
     forms_table,
     representative,
@@ -50,7 +51,7 @@ def build_reports(folder: Path, library: Library | None = None) -> Reports:
     """Make every report; ``folder`` is where the evidence is read from (``data/`` in it)."""
     specs = library or open_library()
     conformance, peers, reasons = read_conformance(folder), read_peers(folder), read_reasons(folder)
-    listed = entries(specs)
+    listed = all_entries(entries(specs), specs, conformance)
     judged = judge_all(specs)
     found = points(peers, specs)
     tables = (

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tolcost.algebra import Poly, parse_text
-from tolcost.catalogue.listing import Entry
+from tolcost.catalogue.listing import Entry, opening, signature
+from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, Library
 from tolcost.report.audit.evidence import CONFORMANCE_COMMAND, Conformance, Tested
 from tolcost.report.audit.table import LONGEST, Cell, Code, Column, Table
 
@@ -78,6 +79,22 @@ def shown(case: Tested) -> Shown:
     return Shown(case, parse_text(case.eops or "0"), parse_text(case.macs or "0"))
 
 
+def all_entries(listed: Sequence[Entry], library: Library, conformance: Conformance) -> tuple[Entry, ...]:
+    """The operators of ai.onnx, and those of other domains that onnx has tests for."""
+    known = {entry.name for entry in listed}
+    others = sorted({case.op for case in conformance.cases} - known)
+    return (*listed, *(_elsewhere(name, library) for name in others))
+
+
+def _elsewhere(name: str, library: Library) -> Entry:
+    domains = (domain for domain in FOLDER_OF_DOMAIN if domain not in ("", "ai.onnx"))
+    specs = (spec for domain in domains for spec in library.versions(domain, name)[-1:])
+    spec = next(specs, None)
+    if spec is None:
+        return Entry(name, "missing", about="of another domain than ai.onnx")
+    return Entry(name, "defined", (spec.since,), signature(spec), opening(spec), spec)
+
+
 def catalogue_table(entries: Sequence[Entry], conformance: Conformance) -> Table:
     """One line for each operator."""
     about = (
@@ -116,6 +133,8 @@ def _remark(entry: Entry, cases: Sequence[Tested]) -> str:
     if failing is not None and entry.standing == "defined":
         return f"{failing.case.removeprefix('test_')}: {failing.cause}"[:300]
     outside = sum(case.status == "outside" for case in cases)
+    if entry.spec is not None and entry.spec.domain:
+        return f"of {entry.spec.domain}"
     return f"{outside} tests outside the model" if outside else ""
 
 

@@ -15,7 +15,7 @@ GROWTH = (
     Instance("Relu", {"X": ("n",)}),
     Instance("Softmax", {"input": (1, "n")}),
     Instance("LayerNormalization", {"X": (1, "n"), "Scale": ("n",), "B": ("n",)}, {}, 1),
-    Instance("CumSum", {"x": ("n",)}, {"axis": 0}),
+    Instance("Attention", {"Q": (1, 1, "n", 64), "K": (1, 1, "n", 64), "V": (1, 1, "n", 64)}, {}, 1),
     Instance("MatMul", {"A": ("n", "n"), "B": ("n", "n")}),
     Instance("Conv", {"X": (1, 1, "n", "n"), "W": (1, 1, 3, 3)}),
 )

@@ -23,6 +23,7 @@ from tolcost.report.forms import text_of
 from tolcost.report.json_form import Json
 
 _PAGE = Path(__file__).with_name("page")
+_LONG = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +92,13 @@ def _json(value: Json) -> str:
 def _live(form: LiveForm) -> Json:
     names = display_names(form.eops.free | form.macs.free)
     text = text_of(form.eops)
+    symbols: list[Json] = [*sorted(names.values())]
     return {
         "name": visible(form.name),
         "eops": tree_of(form.eops),
         "macs": tree_of(form.macs),
         "math": mathml(form.eops) if len(text) <= 4 * LONGEST else f"<code>{escape(text)}</code>",
-        "symbols": sorted(names.values()),
+        "symbols": symbols,
         "command": visible(form.command),
     }
 
@@ -129,10 +131,10 @@ def _shown(cell: Cell) -> tuple[str, str, str | None]:
         case None:
             return "text", "", None
         case str():
-            return "text", escape(visible(cell)), None
+            return _wide("text", cell), escape(visible(cell)), None
         case Code(text=text):
             lines = "\n".join(visible(line) for line in text.split("\n"))
-            return "code", f"<pre>{escape(lines)}</pre>", None
+            return _wide("code", text), f"<pre>{escape(lines)}</pre>", None
         case int():
             return "number", text_of(cell, grouped=True), str(cell)
         case Fraction():
@@ -141,3 +143,8 @@ def _shown(cell: Cell) -> tuple[str, str, str | None]:
             text = plain(cell)
             short = mathml(cell) if len(text) <= LONGEST else f"<code>{escape(cut(text))}</code>"
             return "form", short, text
+
+
+def _wide(kind: str, text: str) -> str:
+    """Cells with a lot to say get room to say it."""
+    return f"{kind} long" if max(map(len, text.split("\n"))) > _LONG else kind

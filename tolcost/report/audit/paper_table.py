@@ -15,6 +15,7 @@ from tolcost.report.forms import text_of
 COLUMNS = (
     Column("part", "part", "number"),
     Column("operator", "operator"),
+    Column("verdict", "verdict"),
     Column("signature", "signature", "code", shown=False),
     Column("representation", "representation, as printed", "code"),
     Column("flops_printed", "FLOPs, printed", "code"),
@@ -25,7 +26,6 @@ COLUMNS = (
     Column("eops_corrected", "EOPs, corrected", "form"),
     Column("eops_verified", "EOPs, verified", "form"),
     Column("macs_verified", "MACs, verified", "form", shown=False),
-    Column("verdict", "verdict"),
     Column("by_print", "differs from its own program by", "code"),
     Column("by_corrected", "printed EOPs against the corrected program", "code"),
     Column("by_verified", "printed EOPs against the verified definition", "code", shown=False),
@@ -53,6 +53,7 @@ def _row(found: Judged) -> tuple[Cell, ...]:
     return (
         row.part,
         row.operator,
+        verdict(found),
         Code(row.signature),
         Code(row.representation),
         Code(row.flops),
@@ -63,7 +64,6 @@ def _row(found: Judged) -> tuple[Cell, ...]:
         found.right.eops,
         _verified(found),
         found.verified.macs,
-        verdict(found),
         None if found.own is None else Code(_difference(found.own)),
         Code(_difference(found.corrected)),
         None if found.by_definition is None else Code(_difference(found.by_definition)),

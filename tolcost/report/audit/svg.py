@@ -50,6 +50,9 @@ class Axis:
             step = (self.high - self.low) / 4
             return [(self.low + n * step, f"{self.low + n * step:g}") for n in range(5)]
         first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
+        if last - first < 3:  # too few powers to read by
+            fine = (step * 10.0**n for n in range(first - 1, last + 1) for step in (1, 2, 5))
+            return [(value, f"{value:g}") for value in fine if self.low <= value <= self.high]
         every = max(1, math.ceil((last - first + 1) / 8))
         return [(10.0**n, _power(n)) for n in range(first, last + 1, every)]
 
@@ -109,13 +112,26 @@ def curves(
     """Lines through points, each with its name at its end."""
     width, height = 680, 420
     parts = [*_frame(width, height, across, up, right=150)]
-    for n, (name, points) in enumerate(lines):
-        spots = [_spot(across.place(x), up.place(y), width, height, 150) for x, y in points]
+    drawn = [
+        (name, [_spot(across.place(x), up.place(y), width, height, 150) for x, y in points])
+        for name, points in lines
+    ]
+    heights = _apart([spots[-1][1] for _, spots in drawn])
+    for n, (name, spots) in enumerate(drawn):
         path = " ".join(f"{_n(x)},{_n(y)}" for x, y in spots)
         shade = PALETTE[n % len(PALETTE)]
         parts.append(f'<polyline points="{path}" fill="none" stroke="{shade}" stroke-width="2"/>')
-        parts.append(_text(spots[-1][0] + 6, spots[-1][1] + 4, name, "start", 11, shade))
+        parts.append(_text(spots[-1][0] + 6, heights[n] + 4, name, "start", 11, shade))
     return _svg(width, height, title, parts)
+
+
+def _apart(heights: Sequence[float], gap: float = 13) -> list[float]:
+    """Heights for labels near those wanted, none on top of another."""
+    placed = list(heights)
+    lowest = math.inf
+    for n in sorted(range(len(placed)), key=lambda n: -placed[n]):
+        placed[n] = lowest = min(placed[n], lowest - gap)
+    return placed
 
 
 def _frame(width: int, height: int, across: Axis, up: Axis, right: int = RIGHT) -> Iterable[str]:
@@ -138,12 +154,17 @@ def _spot(x: float, y: float, width: int, height: int, right: int = RIGHT) -> tu
 
 
 def _legend(groups: Sequence[str], width: int, y: float = 12) -> Iterable[str]:
-    room = (width - LEFT - RIGHT) / max(len(groups), 1)
-    size = 9 if len(groups) > 5 else 11
-    for n, group in enumerate(groups):
-        x = LEFT + n * room
+    needed = sum(_room(group) for group in groups)
+    x = max((width - needed) / 2, 8)
+    for group in groups:
         yield _dot(x, y - 3.5, colour(groups, group), group)
-        yield _text(x + 7, y, group, "start", size)
+        yield _text(x + 7, y, group, "start", 9)
+        x += _room(group)
+
+
+def _room(group: str) -> float:
+    """About how wide an entry of the legend is."""
+    return 4.9 * len(group) + 22
 
 
 def _n(value: float) -> str:

@@ -1,0 +1,97 @@
+"""Expressions that would blow up: an answer or ``AlgebraBudget``, in bounded time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+import pytest
+
+from tolcost.algebra import (
+    AlgebraBudget,
+    Poly,
+    const,
+    coordinate,
+    disj,
+    evaluate,
+    ge,
+    length,
+    maximum,
+    relu,
+    the_symbol,
+    total,
+)
+
+n = length("n")
+
+
+def triangle(depth: int) -> Poly:
+    end, over = n, []
+    for _ in range(depth):
+        inner = coordinate("i", end)
+        over.append((the_symbol(inner), 1, end))
+        end = inner
+    return total(1, over)
+
+
+def box(depth: int) -> Poly:
+    sides = [coordinate("i", length(f"n{k}")) for k in range(depth)]
+    return total(1, [(the_symbol(i), 1, length(f"n{k}")) for k, i in enumerate(sides)])
+
+
+def largest(count: int) -> Poly:
+    result = const(0)
+    for k in range(count):
+        result = maximum(result, length(f"b{k}"))
+    return result
+
+
+def alternatives(count: int) -> Poly:
+    i, j = coordinate("i", n), coordinate("j", n)
+    guards = [disj(ge(i - k * j - 3), ge(j - k * i - 5)) for k in range(1, count)]
+    return total(1, [(the_symbol(i), 1, n), (the_symbol(j), 1, n)], guards)
+
+
+def clip_product(count: int) -> Poly:
+    i = coordinate("i", n)
+    body = const(1)
+    for k in range(count):
+        body = body * relu(i - length(f"b{k}"))
+    return total(body, [(the_symbol(i), 1, n)])
+
+
+def nested_floors(count: int) -> Poly:
+    i = coordinate("i", n)
+    body = i
+    for k in range(2, count):
+        body = (body * body + 1) // k
+    return total(body, [(the_symbol(i), 1, n)])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: triangle(200),
+        lambda: box(500),
+        lambda: largest(40),
+        lambda: alternatives(12),
+        lambda: clip_product(5),
+        lambda: nested_floors(14),
+    ],
+)
+def test_an_answer_or_a_refusal(make: Callable[[], Poly]) -> None:
+    with suppress(AlgebraBudget):
+        assert isinstance(make(), Poly)
+
+
+def test_deep_triangles_have_a_closed_form() -> None:
+    deep = triangle(60)
+    assert evaluate(deep, {the_symbol(n): 1}) == 1
+    assert evaluate(deep, {the_symbol(n): 2}) == 61
+
+
+def test_long_ranges_cost_nothing() -> None:
+    i = coordinate("i", 2**63)
+    ranges = [(the_symbol(i), 1, 2**63)]
+    assert total(i, ranges) == 2**63 * (2**63 + 1) // 2
+    assert total(i // 2, ranges) == 2**62 * 2**62

@@ -1,0 +1,84 @@
+"""A project in a git repository of its own, and what the command line says there."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tolcost.cli import run
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a command wrote, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+
+@dataclass(frozen=True)
+class Project:
+    """A folder under version control; commands run in it."""
+
+    root: Path
+    capsys: pytest.CaptureFixture[str]
+
+    def write(self, **files: str) -> None:
+        """Write programs by name: ``sum="..."`` is ``sum.tol``."""
+        for name, text in files.items():
+            self.file(f"{name}.tol", text)
+
+    def file(self, name: str, text: str) -> None:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def git(self, *arguments: str) -> str:
+        who = ["-c", "user.name=Ann", "-c", "user.email=ann@example.org", "-c", "init.defaultBranch=main"]
+        env = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+        done = subprocess.run(
+            ["git", *who, *arguments], cwd=self.root, env=env, check=False, capture_output=True, text=True
+        )
+        return done.stdout + done.stderr
+
+    def commit(self, message: str = "change") -> None:
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--message", message)
+
+    def run(self, *arguments: str) -> Said:
+        """Run ``tolcost`` with these arguments."""
+        code = run(arguments)
+        out, err = self.capsys.readouterr()
+        return Said(code, out, err)
+
+    def check(self, line: str = "") -> Said:
+        """Run ``tolcost check`` with what a shell would make of a line."""
+        return self.run("check", *shlex.split(line))
+
+    def locked(self, **files: str) -> None:
+        """Programs that are locked and committed."""
+        self.write(**files)
+        assert self.check("--update").code == 0
+        self.commit()
+
+    @property
+    def lock(self) -> str:
+        return (self.root / "tolcost.lock").read_text(encoding="utf-8")
+
+
+def project_in(root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Project:
+    """A new repository, in which commands remember nothing from others."""
+    folder = root / "project"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(root / "cache"))
+    monkeypatch.delenv("GIT_INDEX_FILE", raising=False)
+    project = Project(folder, capsys)
+    project.git("init", "--quiet")
+    return project

@@ -1,0 +1,304 @@
+"""The gate in real repositories: what it says, to the letter, and its exit code."""
+
+from __future__ import annotations
+
+import pytest
+
+import tolcost.check.costing
+from tests.check.support import Project
+from tests.check.texts import APART, BROKEN, SIXTY_FOUR, SQUARE, SUM, SUM_OF_EXP, SUM_RENAMED, TOGETHER
+
+COSTLIER = """\
+costlier: 1 costlier, 1 unchanged (2 programs against {against})
+
+sum.tol
+  metric  verdict                   old  new  difference
+  eops    costlier (never cheaper)  n    2*n  n
+  flops   costlier (never cheaper)  n    2*n  n
+    eops at n=1: 1 before, 2 now (+100 %)
+    sum.tol:2: exp:R was 0, is n
+      | y := reduce(map(x, exp(*)), add, 0)
+    flops at n=1: 1 before, 2 now (+100 %)
+
+to agree to it: tolcost accept NAME -m "why"
+"""
+
+
+def test_nothing_changed(project: Project) -> None:
+    project.locked(sum=SUM, loop=SQUARE)
+    said = project.check()
+    assert said.out == "ok: 2 unchanged (2 programs against tolcost.lock)\n"
+    assert (said.code, said.err) == (0, "")
+
+
+def test_costlier(project: Project) -> None:
+    project.locked(sum=SUM, loop=SQUARE)
+    project.write(sum=SUM_OF_EXP)
+    said = project.check()
+    assert said.out == COSTLIER.format(against="tolcost.lock")
+    assert (said.code, said.err) == (1, "")
+
+
+def test_costlier_than_a_revision(project: Project) -> None:
+    project.locked(sum=SUM, loop=SQUARE)
+    project.write(sum=SUM_OF_EXP)
+    project.check("--update")
+    assert project.check().code == 0
+    said = project.check("--base HEAD")
+    assert said.out == COSTLIER.format(against="git HEAD")
+    assert (said.code, said.err) == (1, "")
+
+
+def test_the_line_is_named_without_a_repository_as_well(project: Project) -> None:
+    project.write(sum=SUM)
+    project.check("--update")  # not committed: no old version to compare lines with
+    project.write(sum=SUM_OF_EXP)
+    said = project.check()
+    assert said.code == 1
+    assert "    sum.tol:2: exp:R is n, the most of all\n" in said.out
+
+
+def test_cheaper(project: Project) -> None:
+    project.locked(sum=SUM_OF_EXP)
+    project.write(sum=SUM)
+    said = project.check()
+    assert said.out == (
+        "ok: 1 cheaper, 0 unchanged (1 program against tolcost.lock)\n\n"
+        "sum.tol\n"
+        "  metric  verdict                   old  new  difference\n"
+        "  eops    cheaper (never costlier)  2*n  n    -n\n"
+        "  flops   cheaper (never costlier)  2*n  n    -n\n"
+        "    eops at n=1: 2 before, 1 now (-50 %)\n"
+        "    flops at n=1: 2 before, 1 now (-50 %)\n\n"
+        "to keep what is new: tolcost check --update\n"
+    )
+    assert said.code == 0
+    assert project.check("--strict").code == 1
+
+
+def test_crossing(project: Project) -> None:
+    project.locked(loop=SIXTY_FOUR)
+    project.write(loop=SQUARE)
+    said = project.check()
+    assert said.out == (
+        "costlier: 1 crosses, 0 unchanged (1 program against tolcost.lock)\n\n"
+        "loop.tol\n"
+        "  metric  verdict                  old        new   difference\n"
+        "  bytes   costlier only if s > 64  4*s + 256  8*s   4*s - 256\n"
+        "  eops    costlier only if s > 64  64*s       s**2  s*(s - 64)\n"
+        "  flops   costlier only if s > 64  64*s       s**2  s*(s - 64)\n"
+        "    bytes at s=100: 656 before, 800 now (+22 %)\n"
+        "    bytes at s=1: 260 before, 8 now (-97 %)\n"
+        "    eops at s=100: 6,400 before, 10,000 now (+56 %)\n"
+        "    eops at s=1: 64 before, 1 now (-98 %)\n"
+        "    loop.tol:3: add:R was 64*s, is s**2\n"
+        "      | y := map(tol[s], reduce(x, add, 0), [i])\n"
+        "    flops at s=100: 6,400 before, 10,000 now (+56 %)\n"
+        "    flops at s=1: 64 before, 1 now (-98 %)\n\n"
+        'to agree to it: tolcost accept NAME -m "why"\n'
+    )
+    assert said.code == 1
+
+
+RENAMED = (
+    "{word}: 1 renamed, 0 unchanged (1 program against {against})\n\ntotal.tol\n  renamed from sum.tol\n"
+)
+
+
+def test_renamed(project: Project) -> None:
+    project.locked(sum=SUM)
+    (project.root / "sum.tol").rename(project.root / "total.tol")
+    said = project.check()
+    hint = "\nto keep what is new: tolcost check --update\n"
+    assert (said.code, said.out) == (0, RENAMED.format(word="ok", against="tolcost.lock") + hint)
+    said = project.check("--base HEAD")
+    assert (said.code, said.out) == (0, RENAMED.format(word="ok", against="git HEAD"))
+    project.check("--update")
+    assert "sum.tol" not in project.lock
+    assert project.check().out == "ok: 1 unchanged (1 program against tolcost.lock)\n"
+
+
+def test_renamed_and_costlier(project: Project) -> None:
+    long = "# one\n# two\n# three\n# four\n# five\n# six\n"
+    project.locked(sum=long + SUM)
+    (project.root / "sum.tol").unlink()
+    project.write(total=long + SUM_OF_EXP)
+    said = project.check("--base HEAD")
+    assert said.code == 1
+    assert said.out.startswith(
+        "costlier: 1 costlier, 0 unchanged (1 program against git HEAD)\n\ntotal.tol\n"
+    )
+    assert "  renamed from sum.tol\n" in said.out
+    assert "    total.tol:8: exp:R was 0, is n\n" in said.out
+    assert project.check().code == 1  # to the lock file it is a new program, which nobody agreed to
+
+
+def test_a_length_that_is_renamed(project: Project) -> None:
+    project.locked(sum=SUM)
+    project.write(sum=SUM_RENAMED)
+    said = project.check()
+    assert (said.code, said.out) == (0, "ok: 1 unchanged (1 program against tolcost.lock)\n")
+
+
+def test_deleted(project: Project) -> None:
+    project.locked(sum=SUM, loop=SQUARE)
+    (project.root / "sum.tol").unlink()
+    said = project.check()
+    assert said.out == (
+        "ok: 1 gone, 1 unchanged (1 program against tolcost.lock)\n\nsum.tol\n  gone\n\n"
+        "to keep what is new: tolcost check --update --prune\n"
+    )
+    assert said.code == 0
+    project.check("--update")
+    assert "sum.tol" in project.lock
+    said = project.check("--update --prune")
+    assert said.out == (
+        "tolcost.lock written: 1 gone, 1 unchanged (1 program against tolcost.lock)\n\n"
+        "sum.tol\n  gone, and dropped\n"
+    )
+    assert "sum.tol" not in project.lock
+
+
+def test_new(project: Project) -> None:
+    project.locked(sum=SUM)
+    project.write(loop=SQUARE)
+    said = project.check()
+    assert said.out == (
+        "out of date: 1 new, 1 unchanged (2 programs against tolcost.lock)\n\n"
+        "loop.tol\n  not in tolcost.lock\n\n"
+        "to keep what is new: tolcost check --update\n"
+    )
+    assert said.code == 1
+    said = project.check("--base HEAD")
+    assert said.out == (
+        "ok: 1 new, 1 unchanged (2 programs against git HEAD)\n\nloop.tol\n  not in git HEAD\n"
+    )
+    assert said.code == 0
+
+
+def test_undecided(project: Project) -> None:
+    project.locked(pool=TOGETHER)
+    project.write(pool=APART)
+    said = project.check()
+    assert said.out == (
+        "undecided: 1 undecided, 0 unchanged (1 program against tolcost.lock)\n\n"
+        "pool.tol\n"
+        "  metric  verdict    old                   new                   difference\n"
+        "  bytes   undecided  4*n + 4*floor(m*n/k)  4*n*floor(m/k) + 4*n  4*n*floor(m/k) - 4*floor(m*n/k)\n"
+        "  eops    undecided  floor(m*n/k)          n*floor(m/k)          n*floor(m/k) - floor(m*n/k)\n"
+        "  flops   undecided  floor(m*n/k)          n*floor(m/k)          n*floor(m/k) - floor(m*n/k)\n"
+        "    bytes at k=2, m=1, n=2: 12 before, 8 now (-33 %)\n"
+        "    not costlier at 222 shapes tried, and not proved\n"
+        "    tried: k from 1 to 4,096, m from 1 to 4,096, n from 1 to 4,096\n"
+        "    eops at k=2, m=1, n=2: 1 before, 0 now (-100 %)\n"
+        "    flops at k=2, m=1, n=2: 1 before, 0 now (-100 %)\n\n"
+        'to agree to it: tolcost accept NAME -m "why"\n'
+    )
+    assert (said.code, said.err) == (3, "")
+
+
+def test_a_broken_file(project: Project) -> None:
+    project.locked(sum=SUM, loop=SQUARE)
+    project.write(sum=BROKEN, loop=SIXTY_FOUR)
+    said = project.check()
+    assert said.out.startswith(
+        "not readable: 1 broken, 1 crosses, 0 unchanged (2 programs against tolcost.lock)\n"
+    )
+    assert "\nsum.tol\n  cannot be read\n    T0102 `(` is never closed\n" in said.out
+    assert said.err.startswith("error[T0102]: `(` is never closed\n  --> sum.tol:2:12\n")
+    assert said.code == 2
+    before = project.lock
+    project.check("--update sum.tol")
+    assert project.lock == before
+
+
+def test_a_file_that_was_broken_before(project: Project) -> None:
+    project.write(sum=BROKEN)
+    project.commit()
+    project.write(sum=SUM)
+    said = project.check("--base HEAD")
+    assert said.out == (
+        "ok: 1 new, 0 unchanged (1 program against git HEAD)\n\n"
+        "sum.tol\n  not in git HEAD\n    it could not be read before\n"
+    )
+    assert said.code == 0
+
+
+def test_a_corrupted_lock(project: Project) -> None:
+    project.locked(sum=SUM)
+    project.file("tolcost.lock", project.lock.replace("sum.tol eops exact n", "sum.tol eops"))
+    said = project.check()
+    assert said.err == (
+        "error[T0703]: this line is not NAME METRIC STATUS FORM\n"
+        "  --> tolcost.lock:7:1\n"
+        "   |\n"
+        " 7 | sum.tol eops\n"
+        "   | ^^^^^^^^^^^^\n"
+    )
+    assert (said.code, said.out) == (2, "")
+
+
+def test_a_conflict_in_the_lock(project: Project) -> None:
+    project.locked(sum=SUM, loop=SQUARE)
+    project.git("checkout", "-q", "-b", "theirs")
+    project.locked(sum=SUM_OF_EXP)
+    project.git("checkout", "-q", "main")
+    project.locked(sum="tol x: R [n]\ny := reduce(map(x, * + 1), add, 1)\n")
+    assert "CONFLICT" in project.git("merge", "theirs")
+    project.write(sum=SUM_OF_EXP)
+    said = project.check()
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith("error[T0704]: a merge left a conflict in the lock file\n  --> tolcost.lock:")
+    assert project.check("--update").code == 0
+    assert "<<<<" not in project.lock
+    assert "sum.tol eops exact 2*n\n" in project.lock
+    assert project.check().code == 0
+
+
+def test_changes_to_neighbours_merge(project: Project) -> None:
+    project.locked(a=SUM, b=SUM, c=SUM)
+    project.git("checkout", "-q", "-b", "theirs")
+    project.locked(b=SUM_OF_EXP)
+    project.git("checkout", "-q", "main")
+    project.locked(a=SUM_OF_EXP)
+    assert "CONFLICT" not in project.git("merge", "--no-edit", "theirs")
+    assert project.check().out == "ok: 3 unchanged (3 programs against tolcost.lock)\n"
+
+
+def test_no_lock(project: Project) -> None:
+    project.write(sum=SUM)
+    said = project.check()
+    assert (said.code, said.out) == (2, "")
+    assert said.err == (
+        "error[T0701]: there is no tolcost.lock to compare with\n"
+        "   = hint: `tolcost check --update` writes one; `--base REVISION` compares with git instead\n"
+    )
+
+
+def test_a_revision_that_is_not_there(project: Project) -> None:
+    project.locked(sum=SUM)
+    for revision in ("nonsense", "--output=x", ""):
+        said = project.run("check", f"--base={revision}")
+        assert (said.code, said.out) == (2, "")
+        assert said.err.startswith("error[T0720]: ")
+
+
+def test_a_folder_without_a_repository(project: Project) -> None:
+    project.locked(sum=SUM)
+    (project.root / ".git").rename(project.root.parent / "gone.git")
+    said = project.check("--base HEAD")
+    assert (said.code, said.err) == (2, "error[T0720]: this is not in a git repository\n")
+    assert project.check().code == 0
+
+
+def test_a_bug_is_70(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    project.locked(sum=SUM)
+    project.write(sum=SUM_OF_EXP)
+
+    def broken(*_: object) -> None:
+        raise KeyError("oops")
+
+    monkeypatch.setattr(tolcost.check.costing, "count", broken)
+    said = project.check()
+    assert (said.code, said.out) == (70, "")
+    assert said.err.startswith("internal error: InternalError: sum.tol: KeyError: 'oops'\n")
