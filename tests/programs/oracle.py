@@ -23,6 +23,7 @@ from tests.programs.oracle_values import (
     Later,
     Lst,
     Num,
+    Unknown,
     Value,
     as_late_as,
     capacity,
@@ -228,6 +229,8 @@ class Oracle(Primitives):
         """An elementary function: of numbers, or element by element."""
         shapes = [a.shape for a in args if isinstance(a, Arr)]
         if shapes:
+            if len(set(shapes)) > 1 and any(0 in shape for shape in shapes):
+                raise Unknown(name)
             assert len(set(shapes)) == 1, f"{name} of shapes {shapes}"
             rows = zip(
                 *(a.items if isinstance(a, Arr) else (a,) * prod(shapes[0]) for a in args), strict=True

@@ -12,6 +12,10 @@ from typing import Any
 import numpy as np
 
 
+class Unknown(Exception):
+    """Something only types could tell: what an empty ToL would hold."""
+
+
 @dataclass(frozen=True, slots=True)
 class Num:
     """A numeric; ``data`` if an element of an input took part in it."""
@@ -165,7 +169,9 @@ def component(value: Value, j: int) -> Value:
     if isinstance(value, Lst):
         return value.items[j - 1]
     if isinstance(value, Arr) and value.items and isinstance(value.items[0], Lst):
-        return Arr(value.shape, tuple(component(item, j) for item in value.items))
+        return stacked(value.shape, [component(item, j) for item in value.items])
+    if isinstance(value, Arr) and not value.items:
+        raise Unknown("the components of an empty ToL")
     assert j == 1
     return value
 
@@ -175,6 +181,8 @@ def joined(left: Value, right: Value, d: int) -> Value:
     assert isinstance(left, Arr)
     assert isinstance(right, Arr)
     a, b = left.shape, right.shape
+    if len(a) != len(b) and 0 in (*a, *b):
+        raise Unknown("the shape of the elements of an empty ToL")
     assert (*a[: d - 1], *a[d:]) == (*b[: d - 1], *b[d:]), f"cannot join {a} and {b}"
     shape = (*a[: d - 1], a[d - 1] + b[d - 1], *a[d:])
     items = (

@@ -9,7 +9,7 @@ import pytest
 
 from tests.generate.programs import Case, generate
 from tests.programs.oracle import Oracle
-from tests.programs.oracle_values import Frame, arrays_of
+from tests.programs.oracle_values import Frame, Unknown, arrays_of
 from tests.programs.road import MAX_STEPS, Mismatch, inputs_for, lowered
 from tolcost.diagnostics import Rejected, Source
 from tolcost.execute import Execution, run_reference
@@ -67,7 +67,7 @@ def test_both_readings_agree(number: int) -> None:
     for seed in range(FIRST + number * BATCH, FIRST + (number + 1) * BATCH):
         try:
             same += read_twice(generate(seed))
-        except Rejected:
+        except (Rejected, Unknown):
             continue
         except Mismatch as broken:
             raise Mismatch(f"seed {seed}: {broken}") from None

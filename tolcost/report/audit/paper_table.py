@@ -10,6 +10,7 @@ from tolcost.diagnostics import Diagnostic
 from tolcost.report.audit.instances import command_of
 from tolcost.report.audit.rows import VERDICTS, Held, Judged
 from tolcost.report.audit.table import Cell, Code, Column, Table
+from tolcost.report.audit.words import explanation
 from tolcost.report.forms import text_of
 
 COLUMNS = (
@@ -29,7 +30,7 @@ COLUMNS = (
     Column("by_print", "differs from its own program by", "code"),
     Column("by_corrected", "printed EOPs against the corrected program", "code"),
     Column("by_verified", "printed EOPs against the verified definition", "code", shown=False),
-    Column("why", "why"),
+    Column("explanation", "in words"),
     Column("command_print", "shown by", "code", shown=False),
     Column("command_verified", "verified form by", "code", shown=False),
 )
@@ -67,7 +68,7 @@ def _row(found: Judged) -> tuple[Cell, ...]:
         None if found.own is None else Code(_difference(found.own)),
         Code(_difference(found.corrected)),
         None if found.by_definition is None else Code(_difference(found.by_definition)),
-        row.note,
+        explanation(found),
         Code(f"tolcost analyze {row.printed.name} --symbolic") if row.printed else None,
         Code(definition_command(found)),
     )

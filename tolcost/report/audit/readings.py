@@ -45,6 +45,7 @@ class Row:
     printed: Source | None
     corrected: Source | None
     note: str
+    definition: str
     verified: Instance
     names: Names
     verified_names: Names
@@ -85,6 +86,7 @@ def _row(line: Mapping[str, str], reading: Toml) -> Row:
         printed=printed,
         corrected=corrected,
         note=note_of(corrected or printed),
+        definition=reading.get("definition", ""),
         verified=instance,
         names=reading.get("names", {}),
         verified_names=verified.get("names", {}),
