@@ -18,7 +18,12 @@ class Case:
     shapes: dict[str, Any]
     attrs: dict[str, Any] = field(default_factory=dict)
     dtype: str = "float32"
+    dtypes: dict[str, str] = field(default_factory=dict)
     kind: str = ""
+
+    def dtype_of(self, name: str) -> str:
+        """The element type of an input."""
+        return self.dtypes.get(name, self.dtype)
 
 
 ACTIVATIONS = (
@@ -66,6 +71,9 @@ def _elementwise() -> Iterator[Case]:
         yield Case("Min", {"data_0": [shape, shape]})
         yield Case("Sum", {"data_0": [shape, shape, shape]})
         yield Case("Mean", {"data_0": [shape, shape, shape]})
+        yield Case("Where", {"condition": shape, "X": shape, "Y": shape}, dtypes={"condition": "bool"})
+        yield Case("BitShift", {"X": shape, "Y": shape}, {"direction": "LEFT"}, dtype="uint32")
+        yield Case("DequantizeLinear", {"x": shape, "x_scale": []}, dtypes={"x": "int32"})
     yield Case("Add", {"A": [32, 48], "B": [48]})
 
 
@@ -74,6 +82,8 @@ def _activations() -> Iterator[Case]:
         yield from (Case(op, {"X": shape}) for op in ACTIVATIONS.split())
         yield Case("Softsign", {"input": shape})
         yield Case("PRelu", {"X": shape, "slope": shape})
+        yield Case("Shrink", {"input": shape})
+        yield Case("SwiGLU", {"A": shape, "B": shape})
 
 
 def _reductions() -> Iterator[Case]:
@@ -89,6 +99,7 @@ def _along_an_axis() -> Iterator[Case]:
         yield Case(op, {"data": [4, 256]}, {"axis": 1})
     for shape in ([64, 8], [4, 256]):
         yield Case("CumSum", {"x": shape}, {"axis": 1})
+        yield Case("CumProd", {"x": shape}, {"axis": 1})
     for op in ("Softmax", "LogSoftmax", "Hardmax"):
         yield from (Case(op, {"input": shape}) for shape in ([8, 10], [4, 1000], [2, 4, 16, 16]))
 
@@ -104,6 +115,7 @@ def _normal() -> Iterator[Case]:
         yield Case("InstanceNormalization", {"input": x, "scale": channel, "B": channel})
         yield Case("MeanVarianceNormalization", {"X": x})
         yield Case("LpNormalization", {"input": [n * c, h * h]})
+        yield Case("LRN", {"X": x}, {"size": 3})
     for rows, width in ((4, 64), (16, 768)):
         yield Case("LayerNormalization", {"X": [rows, width], "Scale": [width], "B": [width]})
         yield Case("RMSNormalization", {"X": [rows, width], "scale": [width]})
@@ -119,6 +131,12 @@ def _products() -> Iterator[Case]:
     yield Case("Gemm", {"A": [32, 64], "B": [64, 16]})
     yield Case("Gemm", {"A": [32, 64], "B": [64, 16], "C": [16]})
     yield Case("Einsum", {"Inputs": [[4, 8, 16], [4, 16, 8]]}, {"equation": "bij,bjk->bik"})
+    for tokens, width in ((16, 32), (64, 64)):
+        heads = [2, 4, tokens, width]
+        yield Case("Attention", {"Q": heads, "K": heads, "V": heads})
+    for op, gates in (("RNN", 1), ("GRU", 3), ("LSTM", 4)):
+        wide = {"X": [5, 2, 8], "W": [1, gates * 16, 8], "R": [1, gates * 16, 16]}
+        yield Case(op, wide, {"hidden_size": 16})
     yield Case("Conv", {"X": [1, 3, 16, 16], "W": [8, 3, 3, 3]})
     yield Case("Conv", {"X": [1, 3, 16, 16], "W": [8, 3, 3, 3]}, {"pads": [1, 1, 1, 1]})
     yield Case("Conv", {"X": [1, 3, 17, 17], "W": [8, 3, 3, 3]}, {"pads": [1, 1, 1, 1], "strides": [2, 2]})
@@ -136,7 +154,8 @@ def _windows() -> Iterator[Case]:
         yield Case(op, {"X": [1, 3, 16, 16]}, {"kernel_shape": [3, 3]})
         yield Case(op, {"X": [1, 8, 64]}, {"kernel_shape": [4], "strides": [4]})
     yield Case("MaxPool", {"X": [1, 3, 16, 16]}, {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]})
-    for op in ("GlobalAveragePool", "GlobalMaxPool"):
+    yield Case("LpPool", {"X": [1, 3, 16, 16]}, {"kernel_shape": [2, 2], "strides": [2, 2]})
+    for op in ("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"):
         yield from (Case(op, {"X": shape}) for shape in ([1, 3, 16, 16], [2, 8, 7, 7]))
 
 
@@ -154,3 +173,14 @@ def _moves() -> Iterator[Case]:
         yield Case("Expand", {"input": [rows, 1]}, {"shape": shape})
         yield Case("Squeeze", {"data": [rows, 1, width]}, {"axes": [1]})
         yield Case("Unsqueeze", {"data": shape}, {"axes": [1]})
+        yield Case("Gather", {"data": shape, "indices": [5]}, dtypes={"indices": "int32"})
+        yield Case("GatherElements", {"data": shape, "indices": shape}, dtypes={"indices": "int32"})
+        yield Case("Trilu", {"input": shape})
+        yield Case("Split", {"input": shape}, {"num_outputs": 2})
+        yield Case("EyeLike", {"input": shape})
+        yield Case("Cast", {"input": shape}, {"to": 11})
+        yield Case("Shape", {"data": shape})
+        yield Case("Size", {"data": shape})
+    for shape in ([1, 8, 4, 6], [2, 16, 8, 8]):
+        yield Case("DepthToSpace", {"input": shape}, {"blocksize": 2})
+        yield Case("SpaceToDepth", {"input": shape}, {"blocksize": 2})

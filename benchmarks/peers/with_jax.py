@@ -42,6 +42,17 @@ SIMPLE: dict[str, Function] = {
     "GlobalAveragePool": lambda x: jnp.mean(x, tuple(range(2, x.ndim))),
     "GlobalMaxPool": lambda x: jnp.max(x, tuple(range(2, x.ndim))),
     "MeanVarianceNormalization": lambda x: nn.standardize(x, axis=(0, 2, 3)),
+    "Where": jnp.where, "BitShift": jnp.left_shift, "DequantizeLinear": lambda x, scale: x * scale,
+    "Shrink": lambda x: jnp.where(x < -0.5, x, jnp.where(x > 0.5, x, 0.0)),
+    "SwiGLU": lambda a, b: nn.swish(a) * b, "Attention": lambda q, k, v: _attention(q, k, v),
+    "GlobalLpPool": lambda x: jnp.sqrt(jnp.sum(x * x, tuple(range(2, x.ndim)))),
+    "RNN": lambda x, w, r: _unrolled(_rnn_step, x, w, r, 1),
+    "GRU": lambda x, w, r: _unrolled(_gru_step, x, w, r, 1),
+    "LSTM": lambda x, w, r: _unrolled(_lstm_step, x, w, r, 2),
+    "Gather": lambda x, i: jnp.take(x, i, 0), "GatherElements": lambda x, i: jnp.take_along_axis(x, i, 0),
+    "Trilu": jnp.triu, "Split": lambda x: tuple(jnp.split(x, 2)), "EyeLike": lambda x: jnp.eye(*x.shape),
+    "Cast": lambda x: x.astype(jnp.float16), "Shape": lambda x: jnp.array(x.shape),
+    "Size": lambda x: jnp.array(x.size),
     "LpNormalization": lambda x: x / jnp.linalg.norm(x, axis=-1, keepdims=True),
 }  # fmt: skip
 
@@ -75,6 +86,11 @@ def function_of(case: Case) -> Function | None:
     made = {
         "ArgMax": lambda: lambda x: jnp.argmax(x, attrs["axis"]),
         "ArgMin": lambda: lambda x: jnp.argmin(x, attrs["axis"]),
+        "CumProd": lambda: lambda x: jnp.cumprod(x, attrs["axis"]),
+        "LRN": lambda: _local_response(attrs["size"]),
+        "LpPool": lambda: lambda x: jnp.sqrt(_pooled(attrs, 0.0, lax.add)(x * x)),
+        "DepthToSpace": lambda: _to_space,
+        "SpaceToDepth": lambda: _to_depth,
         "CumSum": lambda: lambda x: jnp.cumsum(x, attrs["axis"]),
         "Einsum": lambda: lambda *xs: jnp.einsum(attrs["equation"], *xs),
         "Conv": lambda: _convolution(attrs),
@@ -176,15 +192,70 @@ def _group_norm(groups: int) -> Function:
     return normal
 
 
+def _attention(q: Any, k: Any, v: Any) -> Any:
+    scores = jnp.einsum("bhid,bhjd->bhij", q, k) / math.sqrt(q.shape[-1])
+    return jnp.einsum("bhij,bhjd->bhid", nn.softmax(scores), v)
+
+
+def _unrolled(step: Function, x: Any, w: Any, r: Any, states: int) -> Any:
+    """A recurrent network as one straight program: XLA counts the body of a loop once."""
+    state = tuple(jnp.zeros((x.shape[1], r.shape[2])) for _ in range(states))
+    outputs = []
+    for t in range(x.shape[0]):
+        state = step(x[t] @ w[0].T, state, r[0])
+        outputs.append(state[0])
+    return jnp.stack(outputs)
+
+
+def _rnn_step(wx: Any, state: tuple[Any, ...], r: Any) -> tuple[Any, ...]:
+    return (jnp.tanh(wx + state[0] @ r.T),)
+
+
+def _gru_step(wx: Any, state: tuple[Any, ...], r: Any) -> tuple[Any, ...]:
+    (h,), size = state, r.shape[1]
+    z = nn.sigmoid(wx[:, :size] + h @ r[:size].T)
+    s = nn.sigmoid(wx[:, size : 2 * size] + h @ r[size : 2 * size].T)
+    new = jnp.tanh(wx[:, 2 * size :] + (s * h) @ r[2 * size :].T)
+    return ((1 - z) * new + z * h,)
+
+
+def _lstm_step(wx: Any, state: tuple[Any, ...], r: Any) -> tuple[Any, ...]:
+    h, c = state
+    i, o, f, g = jnp.split(wx + h @ r.T, 4, axis=1)
+    c = nn.sigmoid(f) * c + nn.sigmoid(i) * jnp.tanh(g)
+    return nn.sigmoid(o) * jnp.tanh(c), c
+
+
+def _local_response(size: int) -> Function:
+    def normal(x: Any) -> Any:
+        before = (size - 1) // 2
+        pads = [(0, 0), (before, size - 1 - before)] + [(0, 0)] * (x.ndim - 2)
+        window, ones = (1, size) + (1,) * (x.ndim - 2), (1,) * x.ndim
+        sums = lax.reduce_window(x * x, 0.0, lax.add, window, ones, pads)
+        return x / (1.0 + 0.0001 / size * sums) ** 0.75
+
+    return normal
+
+
+def _to_space(x: Any) -> Any:
+    n, c, h, w = x.shape
+    return x.reshape(n, 2, 2, c // 4, h, w).transpose(0, 3, 4, 1, 5, 2).reshape(n, c // 4, h * 2, w * 2)
+
+
+def _to_depth(x: Any) -> Any:
+    n, c, h, w = x.shape
+    return x.reshape(n, c, h // 2, 2, w // 2, 2).transpose(0, 3, 5, 1, 2, 4).reshape(n, c * 4, h // 2, w // 2)
+
+
 def count(case: Case) -> dict[str, tuple[float, float]]:
     """XLA's flops and transcendentals, as written and once compiled; it leaves out what is 0."""
     function = function_of(case)
     if function is None:
         return {}
     inputs = []
-    for shape in case.shapes.values():
+    for name, shape in case.shapes.items():
         several = shape if shape and isinstance(shape[0], list) else [shape]
-        inputs += [jax.ShapeDtypeStruct(tuple(one), jnp.dtype(case.dtype)) for one in several]
+        inputs += [jax.ShapeDtypeStruct(tuple(one), jnp.dtype(case.dtype_of(name))) for one in several]
     lowered = jax.jit(function).lower(*inputs)
     stages = {"XLA as written": lowered.cost_analysis(), "XLA compiled": lowered.compile().cost_analysis()}
     return {

@@ -10,8 +10,22 @@ from onnx import TensorProto, defs, helper
 
 from peers.cases import Case
 
-OPSETS = {"Swish": 24, "RMSNormalization": 23, "GroupNormalization": 21, "Gelu": 20, "Mish": 18}
-TYPES = {"float32": TensorProto.FLOAT, "bool": TensorProto.BOOL, "int32": TensorProto.INT32}
+OPSETS = {
+    "SwiGLU": 28,
+    "CumProd": 26,
+    "Attention": 23,
+    "Swish": 24,
+    "RMSNormalization": 23,
+    "GroupNormalization": 21,
+    "Gelu": 20,
+    "Mish": 18,
+}
+TYPES = {
+    "float32": TensorProto.FLOAT,
+    "bool": TensorProto.BOOL,
+    "int32": TensorProto.INT32,
+    "uint32": TensorProto.UINT32,
+}
 
 
 def count(case: Case) -> tuple[float | None, str]:
@@ -39,7 +53,9 @@ def _model(case: Case) -> onnx.ModelProto:
         if formal.name in case.shapes:
             for shape in _several(case.shapes[formal.name]):
                 names.append(f"{formal.name}_{len(names)}")
-                inputs.append(helper.make_tensor_value_info(names[-1], TYPES[case.dtype], shape))
+                inputs.append(
+                    helper.make_tensor_value_info(names[-1], TYPES[case.dtype_of(formal.name)], shape)
+                )
         elif formal.name in case.attrs:
             names.append(formal.name)
             value = case.attrs[formal.name]

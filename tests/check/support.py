@@ -39,12 +39,14 @@ class Project:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
 
-    def git(self, *arguments: str) -> str:
+    def git(self, *arguments: str, code: int = 0) -> str:
         who = ["-c", "user.name=Ann", "-c", "user.email=ann@example.org", "-c", "init.defaultBranch=main"]
-        env = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+        nothing = str(self.root.parent / "no-settings")
+        env = {**os.environ, "GIT_CONFIG_GLOBAL": nothing, "GIT_CONFIG_SYSTEM": nothing}
         done = subprocess.run(
             ["git", *who, *arguments], cwd=self.root, env=env, check=False, capture_output=True, text=True
         )
+        assert done.returncode == code, (arguments, done)
         return done.stdout + done.stderr
 
     def commit(self, message: str = "change") -> None:
@@ -79,6 +81,7 @@ def project_in(root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     monkeypatch.chdir(folder)
     monkeypatch.setenv("XDG_CACHE_HOME", str(root / "cache"))
     monkeypatch.delenv("GIT_INDEX_FILE", raising=False)
+    (root / "no-settings").touch()
     project = Project(folder, capsys)
     project.git("init", "--quiet")
     return project

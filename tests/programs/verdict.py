@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tests.programs.road import Mismatch, check
-from tolcost.diagnostics import Rejected, render_all
+from tolcost.diagnostics import InternalError, Rejected, render_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,5 +36,6 @@ def judge(text: str, points: Iterable[Mapping[str, int]], seed: int = 0) -> Verd
     except Exception as error:  # a crash is what we look for, whatever it is
         last = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{last.filename.rsplit('/', 1)[-1]} {last.name}"
-        return Verdict("crashed", f"{type(error).__name__} in {where}", traceback.format_exc())
+        said = f" {error}" if isinstance(error, InternalError) else ""
+        return Verdict("crashed", f"{type(error).__name__} in {where}{said}", traceback.format_exc())
     return Verdict("agrees")

@@ -76,7 +76,11 @@ def ge(p: Poly | int) -> Cond:
     >>> ge(2 * length("n") - 5)
     Ge(p=n - 3)
     """
-    value = _tightened(as_poly(p))
+    given = as_poly(p)
+    low, _ = numerator_range(given)
+    if low is not None and low >= 0:  # as of most lengths, which are not worth tightening
+        return TRUE
+    value = _tightened(given)
     low, high = numerator_range(value)
     if low is not None and low >= 0:
         return TRUE

@@ -8,6 +8,7 @@ This module only adds and multiplies; it proves nothing and knows no rule about 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import count
 from math import gcd, lcm
 from operator import attrgetter
@@ -160,6 +161,7 @@ class Poly:
         return str(self)
 
 
+@lru_cache(maxsize=1 << 10, typed=True)
 def const(value: int) -> Poly:
     """Give the constant polynomial."""
     return Poly({UNIT: value} if value else {})

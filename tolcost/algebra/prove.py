@@ -15,12 +15,12 @@ from tolcost.algebra.errors import AlgebraBudget
 from tolcost.algebra.goals import Fuel, above, above_beyond_least
 from tolcost.algebra.intervals import range_of
 from tolcost.algebra.poly import Poly, as_poly, atom, scale
-from tolcost.algebra.samples import FEW, MANY, refuted
+from tolcost.algebra.samples import FEW, MANY, refuted, undecided
 from tolcost.algebra.symbols import Interval, Symbol
 
 Facts: TypeAlias = tuple[Cond, ...]
 _FUEL = 300
-_LITTLE_FUEL = 20
+_LITTLE_FUEL = 8
 """Enough for most goals that have a proof."""
 
 
@@ -37,6 +37,8 @@ def prove(cond: Cond, facts: Facts = ()) -> bool | None:
         return cond.value
     if cond in facts:
         return True
+    if undecided(cond, facts):
+        return None
     useful = relevant(facts, cond)
     if _holds(cond, useful):
         return True

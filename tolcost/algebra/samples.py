@@ -1,20 +1,23 @@
 """Counterexamples at a glance: a few fixed points where every symbol has an admissible value.
 
 A goal that fails at one of them needs no search for a proof, and most goals without a proof do.
-Finding none says nothing.  The points are the same for everyone: the value of a symbol depends
-on its name and bounds only, and is kept with it.
+Finding none says nothing.  The value of a symbol depends on the symbol and the point alone, so it
+is kept with the symbol.
 """
 
 from __future__ import annotations
 
 from zlib import crc32
 
+from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth
 from tolcost.algebra.poly import Poly
 from tolcost.algebra.symbols import Floor, Generator, Relu, Sum, Symbol, behind, remember_samples
 
 _DEEP = 8
-FEW, MANY = 6, 40
+FEW, MANY = 16, 40
 """How many points to look at first, and when more is at stake."""
+_MOST_TERMS = 200
+"""What is longer than this no search looks at either."""
 _SPREADS = (1, 9, 4, 7, 3, 12, 5, 40)
 """How far from its lower bound half of the symbols may be, by point; the others are next to it."""
 
@@ -27,11 +30,50 @@ def refuted(goal: Poly, known: tuple[Poly, ...], points: int = MANY) -> bool:
     >>> refuted(n - 3, ()), refuted(n - 3, (n - 4,)), refuted(n - 1, ())
     (True, False, False)
     """
+    if len(goal.terms) > _MOST_TERMS:
+        return False
     for index in range(points):
         value = _numerator(goal, index, points)
         if value is not None and value <= -goal.den and _all_hold(known, index, points):
             return True
     return False
+
+
+def undecided(cond: Cond, facts: tuple[Cond, ...]) -> bool:
+    """Whether a condition holds at one point and fails at another, facts holding at both.
+
+    >>> from tolcost.algebra.conditions import ge
+    >>> from tolcost.algebra.poly import length
+    >>> n = length("n")
+    >>> undecided(ge(n - 2), ()), undecided(ge(n - 2), (ge(n - 2),))
+    (True, False)
+    """
+    seen: bool | None = None
+    for index in range(FEW):
+        holds = _truth(cond, index)
+        if holds is not None and holds is not seen and all(_truth(fact, index) for fact in facts):
+            if seen is not None:
+                return True
+            seen = holds
+    return False
+
+
+def _truth(cond: Cond, index: int) -> bool | None:
+    """Whether a condition holds at one of the points; ``None`` where it has no value."""
+    match cond:
+        case Truth(value=value):
+            return value
+        case Ge(p=p) | Eq(p=p):
+            top = None if len(p.terms) > _MOST_TERMS else _numerator(p, index, FEW)
+            return None if top is None else top >= 0 if isinstance(cond, Ge) else top == 0
+        case Not(part=part):
+            found = _truth(part, index)
+            return None if found is None else not found
+        case And(parts=parts) | Or(parts=parts):
+            found_all = [_truth(part, index) for part in parts]
+            if None in found_all:
+                return None
+            return all(found_all) if isinstance(cond, And) else any(found_all)
 
 
 def _all_hold(known: tuple[Poly, ...], index: int, points: int) -> bool:

@@ -97,18 +97,21 @@ class Symbol(_Generator):
         cls, name: str, serial: int, kind: Kind, lo: Poly | None = None, hi: Poly | None = None
     ) -> Symbol:
         """Give the one symbol with these fields."""
-
-        def build() -> Symbol:
-            made = object.__new__(cls)
-            for slot, value in (("name", name), ("serial", serial), ("kind", kind), ("lo", lo), ("hi", hi)):
-                _set(made, slot, value)
-            bounds = tuple(() if bound is None else bound.key for bound in (lo, hi))
-            bounding = frozenset[Symbol]().union(*(b.free for b in (lo, hi) if b is not None))
-            _set(made, "depth", max((1 + symbol.depth for symbol in bounding), default=0))
-            _fill(made, (0, name, serial, kind, *bounds), frozenset((made,)), 0)
-            return made
-
-        return _intern((cls, name, serial, kind, lo, hi), build)
+        identity = (cls, name, serial, kind, lo, hi)
+        found = _INTERNED.get(identity)
+        if found is not None:
+            return found  # type: ignore[return-value]  # the class is part of the identity
+        made = object.__new__(cls)
+        _set(made, "name", name)
+        _set(made, "serial", serial)
+        _set(made, "kind", kind)
+        _set(made, "lo", lo)
+        _set(made, "hi", hi)
+        bounding = (symbol for bound in (lo, hi) if bound is not None for symbol in bound.free)
+        _set(made, "depth", max((1 + symbol.depth for symbol in bounding), default=0))
+        key = (0, name, serial, kind, () if lo is None else lo.key, () if hi is None else hi.key)
+        _fill(made, key, frozenset((made,)), 0)
+        return _INTERNED.setdefault(identity, made)  # type: ignore[return-value]
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle by fields, so that the copy is interned again."""

@@ -37,7 +37,7 @@ from tolcost.atoms.nodes import (
     Var,
     Where,
 )
-from tolcost.atoms.walk import Schedule, schedule, schedule_block
+from tolcost.atoms.walk import operands
 from tolcost.diagnostics import InternalError
 from tolcost.elementary import FUNCTIONS
 from tolcost.spaces import SPACES
@@ -46,8 +46,8 @@ from tolcost.spaces import SPACES
 def verify(program: Program) -> None:
     """Check every rule; raise ``InternalError`` at the first one broken."""
     checker = _Checker(program)
-    plan = schedule(program.bindings, tuple(output.node for output in program.outputs))
-    pending = [checker.walk(plan, ())]
+    results = tuple(output.node for output in program.outputs)
+    pending = [checker.walk(_in_order(program.bindings, results), ())]
     while pending:
         inner = next(pending[-1], None)
         if inner is None:
@@ -64,6 +64,32 @@ def demand(holds: bool, rule: str, node: object) -> None:
 
 
 _Inner = tuple[Block, tuple[Symbol, ...], Var | None]
+_Plan = dict[Node, list[Var]]
+"""The nodes of a block, operands before their users, each with the variables that name it."""
+
+
+def _in_order(bindings: tuple[tuple[Var, Node], ...], results: tuple[Node, ...]) -> _Plan:
+    plan: _Plan = {}
+    for var, root in bindings:
+        _place(root, plan)
+        plan[root].append(var)
+    for root in results:
+        _place(root, plan)
+    return plan
+
+
+def _place(root: Node, plan: _Plan) -> None:
+    pending: list[tuple[Node, bool]] = [(root, False)]
+    while pending:
+        node, ready = pending.pop()
+        if node in plan:
+            continue
+        children = () if ready else operands(node)
+        if children:
+            pending.append((node, True))
+            pending.extend([(child, False) for child in reversed(children)])
+        else:
+            plan[node] = []
 
 
 class _Checker:
@@ -83,23 +109,24 @@ class _Checker:
         demand(len(set(coords)) == len(coords), "coordinates of a quantifier differ", block)
         demand(self.coords.isdisjoint(coords), "a coordinate is bound once", block)
         self.coords.update(coords)
-        yield from self.walk(schedule_block(block), () if var is None else (var,))
+        plan = _in_order(block.bindings, (block.result,))
+        yield from self.walk(plan, () if var is None else (var,))
         self.coords.difference_update(coords)
 
-    def walk(self, plan: Schedule, given: tuple[Var, ...]) -> Iterator[_Inner]:
-        """Check the steps in order, handing out the blocks inside on the way."""
+    def walk(self, plan: _Plan, given: tuple[Var, ...]) -> Iterator[_Inner]:
+        """Check the nodes in order, handing out the blocks inside on the way."""
         local = list(given)
         for var in given:
             self.vars.add(var)
             self.type(var.type, var)
-        for step in plan.steps:
-            self.type(step.node.type, step.node)
-            check_node(step.node)
-            self.scope(step.node)
-            yield from _inner_blocks(step.node)
-            for var in step.binds:
-                demand(var not in self.vars, "a variable is bound once", step.node)
-                demand(alike(var.type, step.node.type), "a variable has the type of its value", step.node)
+        for node, names in plan.items():
+            self.type(node.type, node)
+            check_node(node)
+            self.scope(node)
+            yield from _inner_blocks(node)
+            for var in names:
+                demand(var not in self.vars, "a variable is bound once", node)
+                demand(alike(var.type, node.type), "a variable has the type of its value", node)
                 self.vars.add(var)
                 local.append(var)
         self.vars.difference_update(local)

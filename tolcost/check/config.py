@@ -1,6 +1,6 @@
 """What a project says to the gate: ``[tool.tolcost]`` of pyproject.toml, or ``tolcost.toml``.
 
-    paths = ["ops"]                              # what to check; everything below if not said
+    paths = ["ops"]                              # what to check, besides what has cases; "." if not said
     exclude = ["ops/old/*"]
     metrics = ["eops", "flops", "macs", "bytes"]
     specs = ["ops/lib"]                          # folders of operators and library files

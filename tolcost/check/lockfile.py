@@ -40,6 +40,7 @@ _ACCEPTED = re.compile(rf'accepted ("(?:[^"\\]|\\.)*") ({"|".join(STATUSES)}) (\
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_./@#+=-]+")
 _ESCAPE = re.compile(r"\\(?:u\{([0-9a-f]{1,6})\}|(.))", re.DOTALL)
 _MOST_MISTAKES = 5
+_START = "a lock file starts with `tolcost-lock` and the number of its format"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +109,8 @@ def read_lock(source: Source, merging: bool = False) -> Lock:
             break
     if reader.mistakes:
         raise Rejected(*reader.mistakes)
+    if not reader.started and not merging:
+        raise Rejected(Diagnostic("T0703", _START, Span(Source(source.name, ""), 0, 0)))
     return reader.lock()
 
 
@@ -141,10 +144,15 @@ class _Reader:
         if _CONFLICT.match(line):
             self.conflicted = True
         elif line and not line.startswith("#"):
-            problem = self._header(line) if "tolcost-lock" not in self._head else self._body(line)
+            problem = self._body(line) if self.started else self._header(line)
             if problem is not None:
                 code, message = problem
                 self.mistakes.append(Diagnostic(code, message, Span(self.source, start, start + len(line))))
+
+    @property
+    def started(self) -> bool:
+        """Whether the first line of a lock file was read."""
+        return "tolcost-lock" in self._head
 
     def lock(self) -> Lock:
         """What was read."""
@@ -154,7 +162,7 @@ class _Reader:
     def _header(self, line: str) -> tuple[str, str] | None:
         word, _, value = line.partition(" ")
         if word != "tolcost-lock" or not re.fullmatch(r"[0-9]{1,6}", value):
-            return "T0703", "a lock file starts with `tolcost-lock` and the number of its format"
+            return "T0703", _START
         if int(value) > FORMAT:
             return "T0705", f"the lock file has format {value}; this tolcost knows formats up to {FORMAT}"
         self._head[word] = value

@@ -29,12 +29,12 @@ class Target:
 
 def targets(config: Config, asked: Sequence[Path] = ()) -> tuple[Target, ...]:
     """The programs of a project, or those below some paths, sorted by name."""
+    _cases_exist(config)
     if asked:
         files = {file for path in asked for file in _below(config, path)}
     else:
-        files = {file for pattern in config.paths for file in _matching(config, pattern)}
+        files = {file for pattern in config.paths for file in _matching(config, pattern)} | config.cases.keys()
     kept = [file for file in files if not any(fnmatchcase(file, pattern) for pattern in config.exclude)]
-    _cases_exist(config)
     found = (target for file in kept for target in _cases(config, file))
     return tuple(sorted(found, key=lambda target: target.name))
 

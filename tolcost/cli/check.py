@@ -21,6 +21,17 @@ from tolcost.diagnostics import Rejected
 from tolcost.report.gate_formats import GATE_FORMATS, write_report
 
 
+def _also(
+    context: click.Context, parameter: click.Parameter, value: tuple[str, ...]
+) -> tuple[tuple[str, str], ...]:
+    """Read every ``FORMAT=FILE``."""
+    pairs = tuple(text.partition("=")[::2] for text in value)
+    for form, file in pairs:
+        if form not in GATE_FORMATS or not file:
+            raise click.BadParameter(f"FORMAT=FILE, with one of {', '.join(GATE_FORMATS)}, not {form[:40]!r}")
+    return pairs
+
+
 @click.command(
     cls=options.Command,
     examples=(
@@ -39,6 +50,8 @@ from tolcost.report.gate_formats import GATE_FORMATS, write_report
 @click.option("--fresh", is_flag=True, help="Analyse every program, also those known from an earlier check.")
 @click.option("--jobs", "-j", type=click.IntRange(1, 256), help="How many processes; all cores if not said.")
 @click.option("--format", "form", type=click.Choice(GATE_FORMATS), default="text", help="How to write it.")
+@click.option("--also", metavar="FORMAT=FILE", multiple=True, callback=_also,
+              help="Write it to a file in another format as well; repeatable.")  # fmt: skip
 @options.output_option
 def command(
     paths: tuple[Path, ...],
@@ -50,6 +63,7 @@ def command(
     fresh: bool,
     jobs: int | None,
     form: str,
+    also: tuple[tuple[str, str], ...],
     output: str | None,
 ) -> int:
     """Hold programs to what the lock file says they cost, and to their budgets.
@@ -72,6 +86,8 @@ def command(
             progress.close()
         colour = form == "text" and output is None and colour_on_stdout()
         deliver(write_report(report, form, tool_version(), colour), output)
+        for other, file in also:
+            deliver(write_report(report, other, tool_version()), file)
         return report.exit_code
 
     if not watch:

@@ -103,9 +103,7 @@ class Counter:
     With ``functions_only``, atoms, coordinates and multiply-accumulates are not counted.
     """
 
-    def __init__(
-        self, program: Program, found: Regions | None = None, functions_only: bool = False
-    ) -> None:
+    def __init__(self, program: Program, found: Regions | None = None, functions_only: bool = False) -> None:
         """Count every block of the program."""
         self.regions: Regions = found or regions(program)
         self.bounded = False

@@ -160,7 +160,7 @@ def merge(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Val
             return general
     if isinstance(a, Seq) and isinstance(b, Seq):
         return _choose_sequence(env, condition, then, other, span)
-    if isinstance(a, Vec) and isinstance(b, Vec) and a.shape == b.shape:
+    if isinstance(a, Vec) and isinstance(b, Vec) and a.shape == b.shape and is_static(a) and is_static(b):
         items = tuple(
             merge(env, condition, (then_env, x), (other_env, y), span)
             for x, y in zip(a.items, b.items, strict=True)

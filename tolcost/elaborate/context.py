@@ -135,6 +135,8 @@ class Context:
 
     def level_of(self, scope: Scope) -> int:
         """How many of the trials under way the block belongs to."""
+        if not self.trials:
+            return 0
         above = set()
         here: Scope | None = scope
         while here is not None:

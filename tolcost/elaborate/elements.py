@@ -101,7 +101,9 @@ def _offset(shape: tuple[int, ...], at: list[int]) -> int:
 def _entry(env: Env, value: Vec, at: tuple[Value, ...], span: Span) -> Value:
     numbers = [a.constant if isinstance(a, Poly) else None for a in at]
     if all(n is not None for n in numbers):
-        return value.items[_offset(value.shape, [n for n in numbers if n is not None])]
+        offset = _offset(value.shape, [n for n in numbers if n is not None])
+        inside = 0 <= offset < len(value.items)
+        return value.items[offset] if inside else const(0)  # outside only where nobody ever looks
     if all(item == value.items[0] for item in value.items):
         return value.items[0] if value.items else const(0)  # nobody visits the elements of nothing
     if not env.context.looking_up and not any(isinstance(item, Fraction | float) for item in value.items):

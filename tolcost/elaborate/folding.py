@@ -55,7 +55,10 @@ def fold_static(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Val
         return None
     rule = _RULES.get(name)
     if rule is not None:
-        found = rule(env, span, *numbers)
+        try:
+            found = rule(env, span, *numbers)
+        except ZeroDivisionError:
+            fail("T0306", "division by a length that is 0", span, definite=True)
         if found is not None:
             return _bounded(found, span)
     return _by_floats(name, numbers)

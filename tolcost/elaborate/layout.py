@@ -198,6 +198,8 @@ def join_all(pieces: list[Node], d: int = 1) -> Node:
 
 def join_nodes(left: Node, right: Node, d: int) -> Node:
     """⋈ along dimension ``d``; the caller has checked the other dimensions."""
+    if len(left.type) != len(right.type):
+        fail("T0315", f"lists of capacity {len(left.type)} and {len(right.type)} cannot be joined")
     parts: Type = tuple(
         Part(
             (*a.shape[: d - 1], a.shape[d - 1] + b.shape[d - 1], *a.shape[d:]), join_spaces(a.space, b.space)

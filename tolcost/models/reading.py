@@ -39,6 +39,9 @@ NEWEST_OPSET = 200
 _DECIDING = {"int64": SMALL, "int32": SMALL, "bool": SMALL, "float32": 16, "float64": 16, "float16": 16}
 """Up to how many elements a constant of a space may decide a shape; all else is a weight."""
 
+_NAMELESS = ("", "?", "*", "-1", "None", "none", "unknown")
+"""What exporters write for a length that has no name; two of them are not the same length."""
+
 _STORED: dict[int, tuple[str, int]] = {
     TensorProto.FLOAT: ("float_data", 4),
     TensorProto.INT64: ("int64_data", 8),
@@ -258,5 +261,5 @@ def _lengths(name: str, kind: TypeProto) -> tuple[int | str | None, ...] | None:
                 _refuse("T0691", f"{quoted(name)} is declared with a length of {d.dim_value}")
             found.append(d.dim_value if d.dim_value >= 0 else None)
         else:
-            found.append(d.dim_param or None)
+            found.append(None if d.dim_param in _NAMELESS else d.dim_param)
     return tuple(found)

@@ -110,18 +110,29 @@ class ModelStudy:
 
 
 def study_model(model: Model, file: str, session: Session, wanted: Wanted) -> ModelStudy:
-    """Walk a model as it is wanted; lengths that break its general form are numbers from the start.
+    """Walk a model as it is wanted.
 
-    Two lengths may be one in general and still differ where one of them is 1.
+    Lengths that break its general form, or that it cannot do without, are numbers from the start: two
+    lengths may be one in general and still differ where one of them is 1, and a rank may depend on one.
     """
     shaped, dims = with_lengths(with_shapes(model, wanted.shapes), wanted.dims)
     study = ModelStudy(file, analyze_graph(shaped, session), dims)
-    if not dims or not study.place.problems:
+    if not dims or not (study.place.problems or study.coverage.missing):
         return study
     again = ModelStudy(file, analyze_graph(shaped, session, dims), dims)
-    if again.place.problems or len(again.coverage.missing) > len(study.coverage.missing):
+    if _better(again, study):
+        return again
+    if study.place.problems:
         raise Rejected(*study.place.problems[:8])
-    return again
+    return study
+
+
+def _better(again: ModelStudy, study: ModelStudy) -> bool:
+    """Whether numbers from the start say more than the general form does."""
+    if again.place.problems:
+        return False
+    fewer = len(study.coverage.missing) - len(again.coverage.missing)
+    return fewer >= 0 if study.place.problems else fewer > 0
 
 
 def study_file(path: Path, session: Session, wanted: Wanted | None = None) -> ModelStudy:

@@ -31,7 +31,7 @@ def gate_github(report: GateReport) -> str:
 
 def _annotation(finding: Finding) -> str:
     level = "notice" if finding.level == "note" else finding.level
-    where = f"file={_property(finding.file)},line={finding.line},title={_property(finding.title)}"
+    where = f"file={_property(visible(finding.file))},line={finding.line},title={_property(finding.title)}"
     return f"::{level} {where}::{_data(finding.message)}"
 
 
@@ -119,7 +119,8 @@ def gate_junit(report: GateReport) -> str:
     errors = sum(any(f.rule == "broken" for f in found) for found in bad)
     failures = sum(bool(found) for found in bad) - errors
     suite = f'name="tolcost check" tests="{len(cases)}" failures="{failures}" errors="{errors}" skipped="0"'
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuite {suite}>\n{"".join(cases)}</testsuite>\n'
+    inside = f"<testsuite {suite}>\n{''.join(cases)}</testsuite>"
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n{inside}\n</testsuites>\n'
 
 
 def _case(name: str, found: list[Finding]) -> str:

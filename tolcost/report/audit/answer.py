@@ -47,7 +47,7 @@ def spread(found: Sequence[Point], tool: str = COMPILED) -> Spread:
         within_5=sum(abs(ratio - 1) <= Fraction(1, 20) for ratio in ratios),
         within_25=sum(abs(ratio - 1) <= Fraction(1, 4) for ratio in ratios),
         least=min(ratios, default=Fraction(1)),
-        middle=middle(ratios) or Fraction(1),
+        middle=middle([*ratios]) if ratios else Fraction(1),
         most=max(ratios, default=Fraction(1)),
     )
 

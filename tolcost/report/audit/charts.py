@@ -25,11 +25,14 @@ _SIZES = tuple(2**k for k in range(2, 13))
 
 
 def ratio_chart(found: Sequence[Point]) -> str:
-    """EOPs over XLA's compiled count, a line for each operator that is not always equal."""
+    """EOPs over XLA's compiled count, a line for each operator that is not always equal.
+
+    Where EOPs are 0 and XLA counts something, the ratio is 0, which has no place on the axis.
+    """
     rows = []
     for op, group in by_operator(found).items():
         ratios = [ratio for point in group if (ratio := point.ratio()) is not None]
-        if any(ratio != 1 for ratio in ratios):
+        if all(ratios) and any(ratio != 1 for ratio in ratios):
             rows.append((op, group[0].kind, sorted(map(float, ratios))))
     rows.sort(key=lambda row: (row[1], row[2][0], row[0]))
     low = min((values[0] for _, _, values in rows), default=0.1)

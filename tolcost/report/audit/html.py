@@ -60,7 +60,9 @@ class Page:
 
 def html_page(page: Page) -> str:
     """Give the page; what is not markup of our own is escaped."""
-    environment = Environment(autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True)
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True, finalize=_printable
+    )
     template = environment.from_string(_file("report.html"))
     return template.render(
         title=page.title,
@@ -73,6 +75,11 @@ def html_page(page: Page) -> str:
         css=Markup(_file("report.css")),
         script=Markup(_file("report.js")),
     )
+
+
+def _printable(value: object) -> object:
+    """What the page prints, without control characters; markup of our own stays as it is."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _file(name: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tolcost.algebra import compare
 from tolcost.report.audit.rows import Held, Judged
 from tolcost.report.forms import text_of
@@ -9,11 +11,17 @@ from tolcost.report.forms import text_of
 
 def explanation(found: Judged) -> str:
     """The paragraph: the program, its flaws, its count, and the counts of what is right."""
-    parts = [_program(found), _sentence(found.row.note), _own(found), _corrected(found), _verified(found)]
+    parts = [_program(found), _note(found.row.note), _own(found), _corrected(found), _verified(found)]
     return " ".join(part for part in parts if part)
 
 
-def _sentence(text: str) -> str:
+def _note(note: str) -> str:
+    """The remark on the print as a sentence, without the word that the verdict says already.
+
+    >>> _note("wrong: has no epsilon"), _note("unreadable; the cost of 0 is right")
+    ('Has no epsilon.', 'The cost of 0 is right.')
+    """
+    text = re.sub(r"^(right|wrong|ill-formed|unreadable)[:;] (and )?", "", note)
     return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
 
 

@@ -1,0 +1,258 @@
+"""Budgets and settings: what they hold programs to, and what they refuse."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tests.check.support import Project
+from tests.check.texts import APART, SQUARE, SUM, SUM_OF_EXP
+from tolcost.check.budgets import read_budget
+from tolcost.diagnostics import Rejected
+
+
+def settings(project: Project, text: str) -> None:
+    project.file("tolcost.toml", text)
+
+
+def budget(project: Project, *texts: str, name: str = "sum.tol") -> None:
+    listed = ", ".join(f"'{text}'" for text in texts)
+    settings(project, f'[budgets]\n"{name}" = [{listed}]\n')
+
+
+@pytest.mark.parametrize(
+    "text, metric, limit",
+    [
+        ("2.5 GFLOP", "flops", 2_500_000_000),
+        ("seq=4096: 2.5 GFLOPs", "flops", 2_500_000_000),
+        ("1_000 MACs", "macs", 1000),
+        ("0.1 kEOP", "eops", 100),
+        ("3 KiB", "bytes", 3072),
+        ("bytes <= 1.5 MiB", "bytes", 1_572_864),
+        ("1.0000000000000000000001 TFLOP", "flops", 10**12),
+    ],
+)
+def test_amounts_are_exact(text: str, metric: str, limit: int) -> None:
+    found = read_budget("*", text)
+    assert (found.metric, found.limit) == (metric, str(limit))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "eops", "eops < n", "time <= n", "2.5 Gwhat", "n=: 1 kFLOP", "n=1, n=2: 1 kFLOP", "n: 1 kFLOP",
+        "bytes <= 2 GFLOP", "-1 FLOP", "1e9 FLOP", "n=1" * 5000, "__import__('os')",
+        "n=" + "9" * 99 + ": 1 B",
+    ],
+)  # fmt: skip
+def test_budgets_that_are_none(text: str) -> None:
+    with pytest.raises(Rejected) as caught:
+        read_budget("*", text)
+    assert caught.value.diagnostics[0].code == "T0712"
+
+
+def test_kept_for_every_shape(project: Project) -> None:
+    project.locked(sum=SUM_OF_EXP)
+    budget(project, "eops <= 6*vol(x)", "eops <= 2*n", "n=4096: 8.2 kFLOP", "bytes <= 4*n + 4")
+    said = project.check()
+    assert (said.code, said.out) == (0, "ok: 1 unchanged (1 program against tolcost.lock)\n")
+
+
+def test_exceeded_for_every_shape(project: Project) -> None:
+    project.locked(sum=SUM_OF_EXP)
+    budget(project, "eops <= vol(x)")
+    said = project.check()
+    assert said.out == (
+        "over budget: 1 budget not kept, 1 unchanged (1 program against tolcost.lock)\n\n"
+        "sum.tol\n"
+        "  budget eops <= vol(x): exceeded\n"
+        "    eops 2*n, allowed n\n"
+        "    at n=1: 2, allowed 1\n"
+    )
+    assert said.code == 1
+
+
+def test_exceeded_at_a_length(project: Project) -> None:
+    project.locked(sum=SUM_OF_EXP)
+    budget(project, "n=4096: 8.1 kFLOP")
+    said = project.check()
+    assert said.out.endswith(
+        "  budget n=4096: 8.1 kFLOP: exceeded\n"
+        "    flops 8192, allowed 8100\n"
+        "    at n=4096: 8,192, allowed 8,100\n"
+    )
+    assert said.code == 1
+
+
+def test_exceeded_only_from_some_length_on(project: Project) -> None:
+    project.locked(loop=SQUARE)
+    budget(project, "eops <= 64*vol(x)", name="loop.tol")
+    said = project.check()
+    assert "  budget eops <= 64*vol(x): exceeded only if s > 64\n" in said.out
+    assert said.code == 1
+
+
+def test_undecided(project: Project) -> None:
+    project.locked(pool=APART)
+    budget(project, "eops <= floor(m*n/k)", name="pool.tol")
+    said = project.check()
+    assert "  budget eops <= floor(m*n/k): undecided: kept at 222 shapes tried, and not proved\n" in said.out
+    assert said.code == 3
+
+
+def test_patterns(project: Project) -> None:
+    project.locked(a=SUM, b=SUM_OF_EXP)
+    budget(project, "eops <= n", name="*.tol")
+    said = project.check("--format json")
+    assert said.code == 1
+    assert said.out.count('"kind": "exceeded"') == 1
+    assert project.check("a.tol").code == 0
+
+
+@pytest.mark.parametrize(
+    "name, text, code",
+    [
+        ("nothing.tol", "eops <= n", "T0713"),
+        ("sum.tol", "eops <= m", "T0714"),
+        ("sum.tol", "eops <= vol(q)", "T0714"),
+        ("sum.tol", "m=4: 1 kFLOP", "T0714"),
+        ("sum.tol", "span <= n", "T0714"),
+        ("sum.tol", "eops <= n +", "T0712"),
+        ("sum.tol", "eops <= " + "(" * 500 + "n", "T0712"),
+        ("sum.tol", "eops <= 9**9**9", "T0712"),
+    ],
+)
+def test_budgets_that_do_not_fit(project: Project, name: str, text: str, code: str) -> None:
+    project.locked(sum=SUM)
+    budget(project, text, name=name)
+    said = project.check()
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith(f"error[{code}]: ")
+
+
+def test_budgets_hold_against_a_revision_too(project: Project) -> None:
+    project.locked(sum=SUM_OF_EXP)
+    budget(project, "eops <= n")
+    assert project.check("--base HEAD").code == 1
+    assert project.check("--update").code == 1
+
+
+# ---- settings -------------------------------------------------------------------------------------
+
+
+def test_settings_in_pyproject(project: Project) -> None:
+    project.locked(sum=SUM)
+    project.file("pyproject.toml", '[tool.tolcost.budgets]\n"sum.tol" = "eops <= 0*n"\n')
+    assert project.check().code == 1
+    settings(project, "")
+    said = project.check()
+    assert (said.code, "settings stand in both" in said.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'path = ["ops"]', "paths = 3", 'paths = [""]', "paths = [1]", 'metrics = ["time"]', "metrics = []",
+        "budgets = 3", '[budgets]\n"a" = 3', '[budgets]\n"a" = []', "cases = 3", '[cases."a"]\nb = 3',
+        '[cases."a".b]\nshape = 3', '[cases."a".b]\nshapes = 3', '[cases."a".b]\nshapes.x = 3',
+        '[cases."a".b]\nattrs.x = {}', '[cases."a"."b c"]', '[cases."a".b]\nshapes.x = [[["n"]]]',
+    ],
+)  # fmt: skip
+def test_mistakes_in_settings(project: Project, text: str) -> None:
+    project.locked(sum=SUM)
+    settings(project, text)
+    said = project.check()
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith("error[T0711]: ")
+
+
+def test_an_unknown_key_is_pointed_at(project: Project) -> None:
+    project.locked(sum=SUM)
+    settings(project, 'metrics = ["eops"]\nbudget = 3\n')
+    assert project.check().err == (
+        "error[T0711]: there is no setting `budget`\n"
+        "  --> tolcost.toml:2:1\n"
+        "   |\n"
+        " 2 | budget = 3\n"
+        "   | ^^^^^^\n"
+        "   = hint: did you mean `budgets`?\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a = " + "[" * 100_000, "a = [" * 5000, "\0", "x" * (2 << 20), "a = 1\na = 2", "a = 1e999999999"],
+)
+def test_hostile_settings(project: Project, text: str) -> None:
+    project.locked(sum=SUM)
+    settings(project, text)
+    start = time.process_time()
+    said = project.check()
+    assert time.process_time() - start < 5
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith("error[T071")
+
+
+def test_a_huge_integer_in_settings(project: Project) -> None:
+    project.locked(sum=SUM)
+    settings(project, "a = " + "9" * 900_000)
+    said = project.check()
+    assert (said.code, said.err.startswith("error[T071")) == (2, True)
+
+
+def test_paths_and_exclusions(project: Project) -> None:
+    project.write(**{"ops/a": SUM, "ops/old/b": "nonsense(", "other/c": SUM})
+    settings(project, 'paths = ["ops"]\nexclude = ["ops/old/*"]\n')
+    assert project.check("--update").code == 0
+    assert [line for line in project.lock.splitlines() if " eops " in line] == ["ops/a.tol eops exact n"]
+    settings(project, 'paths = ["op"]\n')
+    assert project.check().err.startswith("error[T0713]: `paths` names `op`, where there is no program\n")
+
+
+def test_cases(project: Project) -> None:
+    project.write(any="tol x: R [...]\ny := map(x, exp(*))\n")
+    settings(
+        project,
+        '[cases."any.tol"]\nmatrix = { shapes = { x = ["n", "m"] } }\nrow = { shapes = { x = [1, "m"] } }\n',
+    )
+    assert project.check("--update").code == 0
+    found = [line for line in project.lock.splitlines() if " eops " in line]
+    assert found == ["any.tol#matrix eops exact m*n", "any.tol#row eops exact m"]
+    settings(project, '[cases."none.tol".matrix]\n')
+    assert project.check().err.startswith("error[T0713]: ")
+
+
+def test_other_metrics(project: Project) -> None:
+    project.write(sum=SUM)
+    settings(project, 'metrics = ["span", "eops"]\n')
+    assert project.check("--update").code == 0
+    assert "sum.tol span exact n\n" in project.lock
+    assert "flops" not in project.lock
+    settings(project, "")
+    said = project.check()
+    assert (said.code, "  flops   not in tolcost.lock" in said.out) == (1, True)
+
+
+def test_settings_are_found_from_below(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    project.locked(**{"ops/a": SUM, "b": SUM})
+    project.write(**{"ops/a": SUM_OF_EXP})
+    monkeypatch.chdir(project.root / "ops")
+    said = project.check()
+    assert (said.code, "\nops/a.tol\n" in said.out) == (1, True)
+    assert project.check("a.tol").code == 1
+    assert project.check("../b.tol").code == 0
+    assert project.check("../..").err.startswith("error[T0721]: ")
+
+
+def test_a_library_folder(project: Project) -> None:
+    settings(project, 'paths = ["ops"]\nspecs = ["."]\n')
+    project.file("lib/double.tol", "double(x) = x + x\n")
+    program = "use double\ntol x: R [n]\ny := map(x, double(*))\n"
+    project.locked(**{"ops/a": program})
+    assert project.check("--base HEAD").code == 0
+    project.file("lib/double.tol", "double(x) = x + x + x\n")
+    for against in ("", "--base HEAD"):
+        said = project.check(against)
+        assert said.code == 1
+        assert "  eops    costlier (never cheaper)  n    2*n  n\n" in said.out

@@ -1,0 +1,197 @@
+"""Verdicts and regions, held against trying every shape."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tolcost.algebra import evaluate, length, parse_text, the_symbol
+from tolcost.check.records import Change, Entry, Figure
+from tolcost.check.regions import positive_ranges, region
+from tolcost.check.verdicts import judge, outcome_of
+
+coefficients = st.lists(st.integers(-50, 50), min_size=1, max_size=6)
+
+
+@given(coefficients, st.integers(-20, 5), st.integers(0, 60))
+def test_ranges_are_exactly_where_a_polynomial_is_positive(given_: list[int], low: int, more: int) -> None:
+    found = positive_ranges(given_, low, low + more)
+    inside = {n for first, last in found for n in range(first, last + 1)}
+    assert inside == {
+        n for n in range(low, low + more + 1) if sum(c * n**k for k, c in enumerate(given_)) > 0
+    }
+    assert all(after[0] > before[1] + 1 for before, after in pairwise(found))
+
+
+@pytest.mark.parametrize("roots", [(1,), (3, 7), (2, 2), (5, 6), (4, 4, 4), (1, 10**9), (10**8, 10**8 + 1)])
+def test_ranges_between_known_roots(roots: tuple[int, ...]) -> None:
+    poly = [1]
+    for root in roots:
+        poly = [a - root * b for a, b in zip([0, *poly], [*poly, 0], strict=True)]
+    found = positive_ranges(poly, 1, 2 * 10**9)
+    for n in {1, 2 * 10**9, *(r + d for r in roots for d in (-1, 0, 1) if r + d >= 1)}:
+        value = sum(c * n**k for k, c in enumerate(poly))
+        assert any(first <= n <= last for first, last in found) == (value > 0)
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("s*(s - 64)", "s > 64"),
+        ("d*s*(64 - s)", "s < 64"),
+        ("(s - 3)*(s - 9)", "s < 3 or s > 9"),
+        ("(s - 3)*(9 - s)", "4 <= s <= 8"),
+        ("-(s - 5)**2 + 1", "s = 5"),
+        ("floor(s/2) - 10", "s > 21"),
+        ("s - 2*d", "s >= 2*d + 1"),
+        ("d*t*(s - t)", "s >= t + 1"),
+        ("n*(m - floor(k/2))", "2*m >= k + 1"),
+    ],
+)
+def test_regions_as_text(text: str, expected: str) -> None:
+    found = region(parse_text(text))
+    assert found is not None
+    assert (found.text, found.exact) == (expected, True)
+
+
+def test_a_region_that_takes_too_many_words() -> None:
+    old = parse_text(" + ".join(f"a{n}*b{n}**2" for n in range(10)))
+    new = parse_text(" + ".join(f"c{n}*d{n}**2" for n in range(10)))
+    assert region(new - old) is None
+    found = outcome_of(old, new)
+    assert found.kind == "crosses"
+    assert found.region is not None
+    assert (found.region.exact, found.region.text) == (False, f"at 388 of {found.tried} shapes tried")
+
+
+def random_form(draw: random.Random) -> str:
+    terms = []
+    for _ in range(draw.randint(1, 4)):
+        factors = [
+            str(draw.randint(1, 9)),
+            *draw.choices(["n", "m", "floor(n/2)", "Max(n - m, 0)", "1"], k=2),
+        ]
+        terms.append("*".join(factors))
+    return draw.choice([" + ", " - "]).join(terms)
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_no_verdict_is_wrong_at_any_small_shape(seed: int) -> None:
+    draw = random.Random(seed)
+    old, new = parse_text(random_form(draw)), parse_text(random_form(draw))
+    found = outcome_of(old, new)
+    n, m = the_symbol(length("n")), the_symbol(length("m"))
+    points = [{n: a, m: b} for a in range(1, 15) for b in range(1, 15)]
+    gaps = [evaluate(new, point) - evaluate(old, point) for point in points]
+    match found.kind:
+        case "same":
+            assert not any(gaps)
+        case "cheaper":
+            assert max(gaps) <= 0
+        case "costlier" if not found.notes:
+            assert min(gaps) >= 0
+        case "undecided":
+            assert max(gaps) <= 0  # a costlier shape this small would have been found
+        case _:
+            assert found.example is not None
+            assert found.example.new > found.example.old
+    for example in (found.example, found.other):
+        if example is not None:
+            point = {n: dict(example.dims).get("n", 1), m: dict(example.dims).get("m", 1)}
+            assert (evaluate(old, point), evaluate(new, point)) == (example.old, example.new)
+
+
+# ---- entries --------------------------------------------------------------------------------------
+
+
+def entry(form: str, inputs: str = "x R[n, m]", where: str = "", status: str = "exact") -> Entry:
+    return Entry("e", inputs, where, (("eops", Figure(status, form)),))  # type: ignore[arg-type]
+
+
+def verdict(old: Entry, new: Entry) -> Change:
+    return judge(old, new, "eops")
+
+
+def test_lengths_that_swap_their_names() -> None:
+    assert verdict(entry("n**2*m"), entry("m**2*n", "x R[m, n]")).kind == "same"
+    assert verdict(entry("n**2*m"), entry("n**2*m", "x R[m, n]")).kind == "crosses"
+
+
+def test_an_input_that_is_renamed() -> None:
+    found = verdict(entry("2*n*m"), entry("2*a*b", "data R[a, b]"))
+    assert found.kind == "same"
+    assert found.notes == ("the length `n` is now `a`", "the length `m` is now `b`")
+
+
+def test_a_length_that_became_a_number() -> None:
+    assert verdict(entry("n*m"), entry("4*n", "x R[n, 4]")).kind == "same"
+    assert verdict(entry("n*m"), entry("5*n", "x R[n, 4]")).kind == "costlier"
+
+
+def test_a_number_that_became_a_length() -> None:
+    found = verdict(entry("4*n", "x R[n, 4]"), entry("n*m"))
+    assert found.kind == "same"  # wherever both can be used
+
+
+def test_inputs_that_share_no_shape() -> None:
+    found = verdict(entry("4*n", "x R[n, 4]"), entry("n", "x R[n, 5]"))
+    assert (found.kind, found.notes) == ("undecided", ("no shape fits the inputs before and now",))
+
+
+def test_inputs_that_changed_their_rank() -> None:
+    found = verdict(entry("n", "x R[n]"), entry("n*m"))
+    assert found.kind == "costlier"
+    assert found.notes == ("the inputs changed: x R[n] became x R[n, m]",)
+
+
+def test_conditions_limit_what_is_compared() -> None:
+    assert verdict(entry("n"), entry("m")).kind == "crosses"
+    assert verdict(entry("n", where="n >= m"), entry("m", where="n >= m")).kind == "cheaper"
+    assert verdict(entry("n", where="n >= m"), entry("m")).kind == "cheaper"
+    assert verdict(entry("n"), entry("m", where="n == m")).kind == "same"
+
+
+def test_bounds_limit_what_is_compared() -> None:
+    assert verdict(entry("10*n"), entry("n**2", where="n in 1..10")).kind == "cheaper"
+    assert verdict(entry("10*n", where="n in 1..10"), entry("n**2")).kind == "cheaper"
+
+
+def test_shapes_that_equations_tie_together_are_found() -> None:
+    where = "4*b == n"
+    found = verdict(entry("n", where=where), entry("5*b", where=where))
+    assert found.kind == "costlier"
+    assert found.example is not None
+    assert dict(found.example.dims)["n"] == 4 * dict(found.example.dims)["b"]
+
+
+def test_what_data_decides_is_believed_to_be_alike() -> None:
+    found = verdict(
+        entry("n + z", where="z from 0..n", status="data"),
+        entry("2*n + z", where="z from 0..n", status="data"),
+    )
+    assert found.kind == "costlier"
+    assert found.notes == ("taking `z` to mean the same before and now",)
+
+
+def test_a_bound_is_no_proof_of_more() -> None:
+    assert verdict(entry("n"), entry("2*n", status="at-most")).kind == "undecided"
+    assert verdict(entry("2*n"), entry("n", status="at-most")).kind == "cheaper"
+    assert verdict(entry("n", status="at-most"), entry("2*n")).kind == "costlier"
+    both = verdict(entry("n", status="at-most"), entry("2*n", status="at-most"))
+    assert (both.kind, both.notes) == ("costlier", ("both figures are upper bounds",))
+
+
+def test_what_is_not_known() -> None:
+    unknown = entry("?", status="unknown")
+    assert verdict(unknown, unknown).kind == "same"
+    assert verdict(entry("n"), unknown).kind == "undecided"
+    assert verdict(unknown, entry("n")).kind == "new"
+
+
+def test_an_incomplete_figure_is_never_cheaper() -> None:
+    assert verdict(entry("2*n"), entry("n", status="incomplete")).kind == "undecided"
+    assert verdict(entry("n"), entry("2*n", status="incomplete")).kind == "costlier"

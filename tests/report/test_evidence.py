@@ -1,0 +1,78 @@
+"""What the reports read back: refused where it is missing or broken, and still what it says it is."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tolcost.algebra import to_text
+from tolcost.catalogue.cases import load_cases
+from tolcost.catalogue.deriving import derive
+from tolcost.catalogue.specs import open_library
+from tolcost.cli import run
+from tolcost.diagnostics import Rejected
+from tolcost.report.audit.evidence import (
+    CONFORMANCE,
+    PEERS,
+    REASONS,
+    read_conformance,
+    read_peers,
+    read_reasons,
+)
+
+REPORTS = Path(__file__).parents[2] / "reports"
+SAMPLE = 90
+
+
+@pytest.mark.parametrize("reader", [read_conformance, read_peers, read_reasons])
+def test_a_missing_file_is_told_with_the_command_that_makes_it(reader: object, tmp_path: Path) -> None:
+    assert callable(reader)
+    with pytest.raises(Rejected) as caught:
+        reader(tmp_path)
+    assert [d.code for d in caught.value.diagnostics] == ["T0681"]
+    assert "make it with" in str(caught.value.diagnostics[0].hint)
+
+
+@pytest.mark.parametrize(
+    "name, text",
+    [
+        (CONFORMANCE, "{}"),
+        (CONFORMANCE, '{"tolcost": 2, "kind": "verify", "onnx": "1", "cases": []}'),
+        (CONFORMANCE, '{"tolcost": 1, "kind": "verify", "onnx": "1", "cases": [{}]}'),
+        (CONFORMANCE, "no JSON"),
+        (PEERS, "operator,class\nAdd,x\n"),
+        (
+            PEERS,
+            "operator,class,shapes,attrs,tool,version,flops,transcendentals,macs,remark\na,b,c,d,e,f,x,,,\n",
+        ),
+        (REASONS, "kinds = 1"),
+        (REASONS, "= broken"),
+    ],
+)
+def test_a_broken_file_is_a_diagnostic_of_the_command(
+    name: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(REPORTS / "data", tmp_path / "data")
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    assert run(["report", "--folder", str(tmp_path)]) == 2
+    assert "T0681" in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data"]
+
+
+def test_the_stored_conformance_is_what_a_run_gives() -> None:
+    stored = read_conformance(REPORTS)
+    cases = {case.name: case for case in load_cases()}
+    assert sorted(cases) == sorted(case.case for case in stored.cases)
+    library = open_library()
+    passed = [case for case in stored.cases if case.status == "pass"]
+    for told in passed[::SAMPLE]:
+        case = cases[told.case]
+        spec = library.find(case.node.domain, case.node.op, case.opset)
+        assert spec is not None
+        assert to_text(derive(case, spec, library).counts.eops) == told.eops, told.case
+
+
+def test_versions_are_stored_with_the_counts() -> None:
+    assert all(peer.version for peer in read_peers(REPORTS))
+    assert json.loads((REPORTS / CONFORMANCE).read_text("utf-8"))["onnx"]

@@ -1,0 +1,75 @@
+"""The trees that the browser evaluates: the same values as the algebra gives."""
+
+from typing import Any
+
+import pytest
+
+from tolcost.algebra import Poly, evaluate, floordiv, length, maximum, parse_text
+from tolcost.report.audit.live import tree_of
+from tolcost.report.audit.mathml import mathml
+
+N, M = length("n"), length("m")
+
+
+def value(tree: Any, values: dict[str, int]) -> int:
+    """What the script in the page does, in Python."""
+    match tree:
+        case int():
+            return tree
+        case str():
+            return int(tree)
+        case {"v": name}:
+            return values[name]
+        case ["+", *parts]:
+            return sum(value(part, values) for part in parts)
+        case ["*", *parts]:
+            result = 1
+            for part in parts:
+                result *= value(part, values)
+            return result
+        case ["/", top, bottom]:
+            quotient, rest = divmod(value(top, values), value(bottom, values))
+            assert rest == 0
+            return quotient
+        case ["f", top, bottom]:
+            return value(top, values) // value(bottom, values)
+        case ["m", inside]:
+            return max(value(inside, values), 0)
+        case ["s", body, name, low, high]:
+            ends = value(low, values), value(high, values)
+            return sum(value(body, {**values, name: i}) for i in range(ends[0], ends[1] + 1))
+        case _:
+            raise AssertionError(tree)
+
+
+FORMS = [
+    0 * N,
+    N + 1,
+    2 * N * M - 3 * M + 7,
+    floordiv(N * (N + 1), 2),
+    floordiv(N - M, 3) * M,
+    maximum(N - 4 * M, 5) ** 2,
+    N**3 * (2**70 + 1),
+    parse_text("Sum(floor(i*m/n), (i, 1, n))", {"n": N, "m": M}),
+]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+def test_a_tree_is_worth_what_its_form_is(form: Poly) -> None:
+    tree = tree_of(form)
+    for n in (1, 2, 5, 12):
+        for m in (1, 3, 8):
+            point = {s: {"n": n, "m": m}[s.name] for s in form.free}
+            assert value(tree, {"n": n, "m": m}) == evaluate(form, point)
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+def test_mathml_is_well_formed(form: Poly) -> None:
+    from xml.etree.ElementTree import fromstring
+
+    assert fromstring(mathml(form)).tag == "math"
+
+
+def test_names_are_escaped_in_mathml() -> None:
+    assert "<script>" not in mathml(length("<script>"))
+    assert mathml(length("X_12")) == "<math><msub><mi>X</mi><mn>12</mn></msub></math>"

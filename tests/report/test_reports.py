@@ -1,0 +1,124 @@
+"""The committed reports: up to date, consistent with each other, and traced to commands that work."""
+
+import csv
+import re
+import shlex
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tolcost.cli import run
+from tolcost.report.audit.errata import errata_table
+from tolcost.report.audit.readings import paper_rows
+from tolcost.report.audit.rows import VERDICTS
+from tolcost.report.audit.summary import END, START, with_figures
+from tolcost.report.audit.table import Code
+
+ROOT = Path(__file__).parents[2]
+REPORTS = ROOT / "reports"
+
+
+def rows(name: str) -> list[dict[str, str]]:
+    return list(csv.DictReader((REPORTS / f"{name}.csv").read_text("utf-8").splitlines()))
+
+
+def test_the_committed_reports_are_what_the_command_writes(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    outcome = run(["report", "--check"])
+    assert outcome == 0, f"run `make report`: {capsys.readouterr().out}"
+
+
+def test_every_row_has_a_verdict_and_words() -> None:
+    found = rows("paper")
+    assert [row["operator"] for row in found] == [row.operator for row in paper_rows()]
+    assert {row["verdict"].removesuffix(", in part") for row in found} <= set(VERDICTS)
+    assert all(row["explanation"].endswith(".") for row in found)
+
+
+def test_the_figures_in_the_readme_are_those_of_the_table() -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    marked = readme.partition(START)[2].partition(END)[0]
+    summary = (REPORTS / "summary.md").read_text("utf-8")
+    assert marked.strip()
+    assert marked.strip() in summary
+    count = Counter(row["verdict"].removesuffix(", in part") for row in rows("paper"))
+    assert f"**{count['same']} of the 60 rows**" in marked
+    assert f"{count['computes something else']} compute something else" in marked
+    assert f"{count['ill-formed']} are ill-formed" in marked
+
+
+def test_a_verdict_follows_from_what_is_shown() -> None:
+    for row in rows("paper"):
+        accepted = row["program"].startswith("accepted")
+        assert (row["verdict"] == "ill-formed") is not accepted, row["operator"]
+        if row["verdict"].startswith("same"):
+            assert row["by_print"] == "same"
+            assert ": same" in row["program"]
+        if row["verdict"] == "computes something else":
+            assert ": same" not in row["program"]
+            assert ": differs" in row["program"] or ": stops" in row["program"]
+
+
+def test_where_the_definition_costs_something_else_it_is_said_why() -> None:
+    """At the same letters; a row with lengths of its own (m for h*w) is compared by its note."""
+    notes = {row.operator: row.definition for row in paper_rows()}
+    for row in rows("paper"):
+        letters = set(re.findall(r"[a-z]\w*", row["eops_corrected"]))
+        comparable = (
+            set(re.findall(r"[a-z]\w*", row["eops_verified"])) <= letters and "/s" not in row["eops_verified"]
+        )
+        if comparable and row["eops_verified"] != row["eops_corrected"]:
+            assert notes[row["operator"]], row["operator"]
+
+
+def test_the_flops_column_is_not_independent() -> None:
+    filled = [row for row in paper_rows() if row.flops != "-"]
+    assert (len(filled), sum(row.flops == row.eops for row in filled)) == (42, 41)
+
+
+def test_every_difference_from_xla_has_a_reason() -> None:
+    for row in rows("ratios"):
+        equal = row["least"] == row["most"] == "1"
+        assert bool(row["why"]) is not equal, row["operator"]
+
+
+GENERAL = [row for row in errata_table().rows if not str(row[0]).startswith(("section", "ONNX"))]
+
+
+@pytest.mark.parametrize("row", GENERAL, ids=lambda row: str(row[0]))
+def test_a_command_of_the_errata_runs(
+    row: tuple[object, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = row[-1]
+    assert isinstance(command, Code)
+    name, *arguments = shlex.split(command.text)
+    assert name == "tolcost"
+    monkeypatch.chdir(ROOT)
+    if arguments != ["report"]:
+        assert run(arguments) == 0
+        assert capsys.readouterr().out
+
+
+def test_every_corrected_program_is_in_the_errata() -> None:
+    corrected = {path.name.split(".")[0] for path in (ROOT / "specs" / "paper").glob("*/*.corrected.tol")}
+    told = {
+        Path(str(row["command"]).split()[2]).name.split(".")[0]
+        for row in rows("errata")
+        if "analyze" in row["command"]
+    }
+    assert corrected <= told
+
+
+def test_commands_of_the_tables_name_files_that_exist() -> None:
+    for name, column in (("paper", "command_print"), ("peers", "command"), ("errata", "command")):
+        for row in rows(name):
+            for word in shlex.split(row[column]):
+                assert not word.startswith("specs/") or (ROOT / word).is_file(), word
+
+
+def test_a_readme_without_marks_stays_as_it_is() -> None:
+    assert with_figures("# A title\n", "text\n") == "# A title\n"
+    assert with_figures(f"a\n{START}\nold\n{END}\nb\n", "new\n") == f"a\n{START}\nnew\n{END}\nb\n"
