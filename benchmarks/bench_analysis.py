@@ -168,8 +168,8 @@ def main() -> int:
     peer = "loopy: not installed (TOLCOST_PEERS_PYTHON names no interpreter that has it)"
     for turn in range(TURNS):  # in turns, so that what else the machine does falls on both
         first = 1 + turn * 1_000_000
-        for name, case in CASES.items():
-            found = measure(case, first, rounds)
+        for index, (name, case) in enumerate(CASES.items()):
+            found = measure(case, first + index * 100_000, rounds)  # no two cases share a name
             ours[name] = found.best(ours.get(name, found))
         answer = ask_loopy(python, first, rounds) if python else {"problem": ""}
         if "problem" in answer:

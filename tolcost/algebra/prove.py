@@ -16,6 +16,7 @@ from tolcost.algebra.goals import Fuel, above, above_beyond_least
 from tolcost.algebra.intervals import range_of
 from tolcost.algebra.poly import Poly, as_poly, atom, scale
 from tolcost.algebra.samples import FEW, MANY, refuted, undecided
+from tolcost.algebra.signs import is_own_bound
 from tolcost.algebra.symbols import Interval, Symbol
 
 Facts: TypeAlias = tuple[Cond, ...]
@@ -35,7 +36,7 @@ def prove(cond: Cond, facts: Facts = ()) -> bool | None:
     """
     if isinstance(cond, Truth):
         return cond.value
-    if cond in facts:
+    if cond in facts or (isinstance(cond, Ge) and is_own_bound(cond.p)):
         return True
     if undecided(cond, facts):
         return None
@@ -126,6 +127,8 @@ def _nonzero(p: Poly, facts: Facts) -> bool:
 
 
 def _nonnegative(p: Poly, facts: Facts) -> bool:
+    if is_own_bound(p):
+        return True
     try:
         goal, known = _solved(p, facts)
         if refuted(goal, known, FEW):

@@ -27,6 +27,26 @@ def obvious(goal: Poly) -> bool | None:
     return None
 
 
+def is_own_bound(goal: Poly) -> bool:
+    """Whether the goal is a symbol less one that it bounds, perhaps through others: ``n - i``."""
+    if len(goal.terms) != 2 or goal.den != 1:
+        return False
+    (a, first), (b, second) = goal.terms.items()
+    if first + second or abs(first) != 1 or len(a) != 1 or len(b) != 1:
+        return False
+    large, small = (a[0], b[0]) if first > 0 else (b[0], a[0])
+    while isinstance(small, Symbol) and small.hi is not None:
+        if len(small.hi.terms) != 1:
+            return False
+        ((mono, coef),) = small.hi.terms.items()
+        if coef != 1 or len(mono) != 1 or small.hi.den != 1:
+            return False
+        small = mono[0]
+        if small is large:
+            return True
+    return False
+
+
 def _counted_from_lower_bounds(goal: Poly) -> Poly | None:
     """Replace every generator by its least value and a new one that is at least 0."""
     if len(goal.terms) == 1:

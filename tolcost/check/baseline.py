@@ -112,11 +112,11 @@ def at_revision(
     changes = git.differences(config.root, commit)
     with tempfile.TemporaryDirectory(prefix="tolcost-") as name:
         folder = Path(name)
-        needed = {p: blob for p, blob in files.items() if _is_needed(p, config)}
+        needed = {path: blob for path, blob in files.items() if _is_needed(path, config, changes)}
         git.check_out(config.root, needed.items(), folder)
         then = {target.name: target for target in _targets_then(config, folder)}
         former = {t.name: _former(t, changes.renamed) for t in now}
-        settled = frozenset(t.name for t in now if t.name in then and _is_settled(t, config, changes))
+        settled = frozenset(t.name for t in now if t.file in files and _is_settled(t, config, changes))
         asked = [then[was] for was in dict.fromkeys(former.values()) if was in then and was not in settled]
         gone = [t for t in then.values() if t.name not in former.values()]
         found = computing.entries(folder, asked)
@@ -135,8 +135,10 @@ def _entries(outcomes: Mapping[str, Outcome]) -> dict[str, Entry]:
     return {name: outcome.entry for name, outcome in outcomes.items() if outcome.entry is not None}
 
 
-def _is_needed(path: str, config: Config) -> bool:
-    return path.endswith(SUFFIXES) or any(_is_below(path, folder) for folder in config.specs)
+def _is_needed(path: str, config: Config, changes: git.Differences) -> bool:
+    """Programs are small; of models, only those that changed are worth their size."""
+    library = any(_is_below(path, folder) for folder in config.specs)
+    return path.endswith(".tol") or library or (path.endswith(SUFFIXES) and path in changes.changed)
 
 
 def _is_below(path: str, folder: str) -> bool:

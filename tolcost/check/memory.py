@@ -14,10 +14,10 @@ import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from hashlib import sha256
+from hashlib import file_digest, sha256
+from importlib.metadata import version
 from pathlib import Path
 
-import tolcost
 from tolcost.check.config import Config
 from tolcost.check.records import STATUSES, Entry, Figure
 from tolcost.check.targets import Target
@@ -44,11 +44,12 @@ class Memory:
         if root not in self._libraries:
             self._libraries[root] = _digest_of_folders(root / folder for folder in config.specs)
         try:
-            text = (root / target.file).read_bytes()
+            with (root / target.file).open("rb") as file:
+                text = file_digest(file, "sha256").hexdigest()
         except OSError:
             return None
-        said = repr((self._libraries[root], config.metrics, target.case.shapes, target.case.attrs))
-        return sha256(b"\0".join((self.tool.encode(), said.encode(), text))).hexdigest()
+        said = (self.tool, self._libraries[root], config.metrics, target.case.shapes, target.case.attrs)
+        return sha256(repr((Path(target.file).suffix, text, *said)).encode()).hexdigest()
 
     def recall(self, key: str, name: str) -> Entry | None:
         """The entry that is remembered under a digest."""
@@ -126,11 +127,12 @@ def _figure(row: object) -> tuple[str, Figure] | None:
 
 
 def _tool_digest() -> str:
-    """A digest of this tolcost: its code and its tables, the programs that come with it, its Python."""
-    package = Path(tolcost.__file__).parent
+    """A digest of this tolcost: its code, its tables, the programs that come with it, what reads models."""
+    package = Path(__file__).parents[1]
     specs = locate_specs(package)
     folders = [package, *([specs] if isinstance(specs, Path) and package not in specs.parents else [])]
-    return sha256(f"{sys.version}\0{_digest_of_folders(folders)}".encode()).hexdigest()
+    parts = (sys.version, version("onnx"), _digest_of_folders(folders))
+    return sha256("\0".join(parts).encode()).hexdigest()
 
 
 def _digest_of_folders(folders: Iterable[Path]) -> str:

@@ -33,7 +33,9 @@ def targets(config: Config, asked: Sequence[Path] = ()) -> tuple[Target, ...]:
     if asked:
         files = {file for path in asked for file in _below(config, path)}
     else:
-        files = {file for pattern in config.paths for file in _matching(config, pattern)} | config.cases.keys()
+        files = {
+            file for pattern in config.paths for file in _matching(config, pattern)
+        } | config.cases.keys()
     kept = [file for file in files if not any(fnmatchcase(file, pattern) for pattern in config.exclude)]
     found = (target for file in kept for target in _cases(config, file))
     return tuple(sorted(found, key=lambda target: target.name))

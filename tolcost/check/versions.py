@@ -1,4 +1,4 @@
-"""Which tolcost, and which cost model, figures come from."""
+"""Which cost model figures come from."""
 
 from __future__ import annotations
 
@@ -6,20 +6,13 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
-import tolcost
-
 _TABLES = ("weights/flops.toml", "widths.toml")
 """What figures rest on besides the program: the weights of FLOPs, the widths of elements."""
-
-
-def tool_version() -> str:
-    """The version of this tolcost."""
-    return tolcost.__version__
 
 
 @cache
 def costs_version() -> str:
     """A name for the cost model: another one where any of its tables says anything else."""
-    folder = Path(tolcost.__file__).parent / "cost"
+    folder = Path(__file__).parents[1] / "cost"
     text = "\0".join((folder / table).read_text(encoding="utf-8") for table in _TABLES)
     return sha256(text.encode("utf-8")).hexdigest()[:8]

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import click
 
+from tolcost import __version__
 from tolcost.check.config import find_config
 from tolcost.check.gate import Checked, Gate, against_lock, updated
 from tolcost.check.lockfile import LOCK_NAME, Lock, write_lock
 from tolcost.check.records import GateReport
-from tolcost.check.versions import costs_version, tool_version
+from tolcost.check.versions import costs_version
 from tolcost.cli import options
 from tolcost.cli.failures import colour_on_stdout, show
 from tolcost.cli.gating import checked_against, computing_for, read_lock_of, remember
@@ -85,9 +86,9 @@ def command(
         finally:
             progress.close()
         colour = form == "text" and output is None and colour_on_stdout()
-        deliver(write_report(report, form, tool_version(), colour), output)
+        deliver(write_report(report, form, __version__, colour), output)
         for other, file in also:
-            deliver(write_report(report, other, tool_version()), file)
+            deliver(write_report(report, other, __version__), file)
         return report.exit_code
 
     if not watch:
@@ -109,7 +110,7 @@ def _updated(gate: Gate, prune: bool) -> GateReport:
     checked = against_lock(gate, lock)
     _tell(gate, checked)
     path = gate.config.root / LOCK_NAME
-    data = write_lock(updated(lock, checked, prune, tool_version(), costs_version())).encode("utf-8")
+    data = write_lock(updated(lock, checked, prune, __version__, costs_version())).encode("utf-8")
     if not path.exists() or path.read_bytes() != data:
         write_whole(path, data)
     return replace(checked.report, written=LOCK_NAME, pruned=prune)

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tolcost import __version__
 from tolcost.check.computing import Computing, Told
 from tolcost.check.config import Config
 from tolcost.check.costed import Costed, Costing
@@ -18,12 +19,13 @@ from tolcost.check.gate import Checked, Gate, against_lock, against_revision, no
 from tolcost.check.lockfile import LOCK_NAME, Lock, load_lock
 from tolcost.check.memory import open_memory
 from tolcost.check.targets import Target
-from tolcost.check.versions import costs_version, tool_version
+from tolcost.check.versions import costs_version
 from tolcost.cli.failures import as_rejected
-from tolcost.diagnostics import Diagnostic, Rejected
+from tolcost.diagnostics import Diagnostic, Rejected, quoted
 
 if TYPE_CHECKING:
     from tolcost.catalogue.specs import Library
+    from tolcost.models.walking import Session
 
 
 def computing_for(
@@ -42,8 +44,16 @@ def costing_for(config: Config) -> Costing:
 
         return open_library(tuple(root / folder for folder in config.specs))
 
+    @cache
+    def session(root: Path) -> Session:
+        from tolcost.models.walking import Session
+
+        return Session(library(root))
+
     def cost(root: Path, target: Target) -> Costed:
         try:
+            if target.file.endswith(".onnx"):
+                return _cost_model(root, target, session(root), config.metrics)
             return _cost_program(root, target, library(root), config.metrics)
         except Exception as error:
             raise as_rejected(error) from error
@@ -63,6 +73,28 @@ def _cost_program(root: Path, target: Target, specs: Library, metrics: tuple[str
     return with_deep_stack(lambda: costed_program(target.name, lowered.program, metrics))
 
 
+def _cost_model(root: Path, target: Target, session: Session, metrics: tuple[str, ...]) -> Costed:
+    from tolcost.check.models import costed_model
+    from tolcost.models.study import Wanted, study_file
+    from tolcost.pipeline import with_deep_stack
+
+    dims = {name: value for name, value in target.case.attrs.items() if isinstance(value, int)}
+    others = target.case.attrs.keys() - dims.keys()
+    if others:
+        message = (
+            f"{quoted(min(others))} is not a length: the attributes of a model's case are lengths by name"
+        )
+        raise Rejected(Diagnostic("T0711", message))
+    shapes = {
+        name: tuple(d for d in shape if isinstance(d, int | str))
+        for name, shape in target.case.shapes.items()
+    }
+    wanted = Wanted(dims, shapes)
+    return with_deep_stack(
+        lambda: costed_model(target.name, study_file(root / target.file, session, wanted), metrics)
+    )
+
+
 def checked_against(gate: Gate, base: str | None, lock: Lock | None) -> Checked:
     """Compare with a revision if one is given, else with the lock file, which has to be there."""
     if base is not None:
@@ -70,7 +102,7 @@ def checked_against(gate: Gate, base: str | None, lock: Lock | None) -> Checked:
     if lock is None:
         hint = "`tolcost check --update` writes one; `--base REVISION` compares with git instead"
         raise Rejected(Diagnostic("T0701", f"there is no {LOCK_NAME} to compare with", hint=hint))
-    return against_lock(gate, lock, tuple(notes_on(lock, tool_version(), costs_version())))
+    return against_lock(gate, lock, tuple(notes_on(lock, __version__, costs_version())))
 
 
 def remember(gate: Gate) -> None:

@@ -26,13 +26,7 @@ def apply(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value:
     for a in args:
         if isinstance(a, Missing | Seq):
             materialise(env, a, span)
-    if any(isinstance(a, Pieces) or (isinstance(a, Data) and len(a.node.type) > 1) for a in args):
-        fail(
-            "T0404",
-            f"`{name}` applies to numbers, and this is a list",
-            span,
-            hint="take a component first: x[1]'",
-        )
+    _refuse_lists(name, args, span)
     args = _entries_for_numbers(args)
     if all(not _is_tol(a) for a in args):
         return recast(_apply_numbers(env, name, args, span), space)
@@ -85,7 +79,18 @@ def _entries_for_numbers(args: tuple[Value, ...]) -> tuple[Value, ...]:
 # ---- numbers -----------------------------------------------------------------------------
 
 
+def _refuse_lists(name: str, args: tuple[Value, ...], span: Span) -> None:
+    if any(isinstance(a, Pieces) or (isinstance(a, Data) and len(a.node.type) > 1) for a in args):
+        fail(
+            "T0404",
+            f"`{name}` applies to numbers, and this is a list",
+            span,
+            hint="take a component first: x[1]'",
+        )
+
+
 def _apply_numbers(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value:
+    _refuse_lists(name, args, span)
     if name == "/":
         return divide(env, args, span)
     if name != "rand" and all(is_static(a) for a in args):

@@ -76,5 +76,7 @@ def reshape_value(env: Env, value: Value, shape: tuple[Poly, ...], span: Span) -
     if not shape:
         return element(env, bind_data(env, value), (const(1),) * len(old), span, checked=True)
     node = materialise(env, value, span)
+    if len({p.shape for p in node.type}) > 1:
+        fail("T0315", "a list whose components have different shapes cannot be reshaped", span)
     reshaped = Reshape(node, tuple(Part(shape, p.space) for p in node.type))
     return made_of(env, reshaped, value)

@@ -130,6 +130,14 @@ def build(coords: Shape, extents: Shape, body: Block, span: Span) -> Node:
     """A Build over coordinates given as polynomials of one symbol each."""
     if not coords and not body.bindings:
         return body.result
+    own = {the_symbol(c) for c in coords}
+    if any(not own.isdisjoint(d.free) for p in body.result.type for d in p.shape):
+        fail(
+            "T0333",
+            "the shape of the body depends on the coordinates, so the members do not fit together",
+            span,
+            hint="a ToL has one length in each dimension; a fold may grow, a map may not",
+        )
     parts = tuple(Part((*extents, *p.shape), p.space) for p in body.result.type)
     return Build(tuple(the_symbol(c) for c in coords), tuple(extents), body, parts, span)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from statistics import median
 
-from tolcost.report.audit.evidence import PEERS_COMMAND
-from tolcost.report.audit.peers_table import COMPILED, WRITTEN, Point, by_operator, middle
+from tolcost.report.audit.evidence import PEERS_MADE
+from tolcost.report.audit.peers_table import COMPILED, WRITTEN, Point, by_operator
 from tolcost.report.audit.table import Cell, Column, Table
 
 COLUMNS = (
@@ -47,7 +48,7 @@ def spread(found: Sequence[Point], tool: str = COMPILED) -> Spread:
         within_5=sum(abs(ratio - 1) <= Fraction(1, 20) for ratio in ratios),
         within_25=sum(abs(ratio - 1) <= Fraction(1, 4) for ratio in ratios),
         least=min(ratios, default=Fraction(1)),
-        middle=middle([*ratios]) if ratios else Fraction(1),
+        middle=median(ratios) if ratios else Fraction(1),
         most=max(ratios, default=Fraction(1)),
     )
 
@@ -61,7 +62,7 @@ def answer_table(found: Sequence[Point]) -> Table:
     kinds = sorted({point.kind for point in found})
     groups = [(kind, [p for p in found if p.kind == kind]) for kind in kinds]
     rows = tuple(_row(kind, group) for kind, group in [*groups, ("all", list(found))])
-    return Table("answer", "The relative error by class", about, PEERS_COMMAND, COLUMNS, rows)
+    return Table("answer", "The relative error by class", about, PEERS_MADE, COLUMNS, rows)
 
 
 def _row(kind: str, group: Sequence[Point]) -> tuple[Cell, ...]:

@@ -20,7 +20,7 @@ from tolcost.report.audit.catalogue_table import (
 from tolcost.report.audit.charts import growth_chart, ratio_chart, scatter_chart
 from tolcost.report.audit.errata import errata_table
 from tolcost.report.audit.evidence import (
-    PEERS_COMMAND,
+    PEERS_MADE,
     Conformance,
     read_conformance,
     read_peers,
@@ -68,10 +68,10 @@ def build_reports(folder: Path, library: Library | None = None) -> Reports:
         Chart(
             "ratios",
             "EOPs over XLA's compiled count, for the operators where they differ.",
-            PEERS_COMMAND,
+            PEERS_MADE,
             ratio_chart(found),
         ),
-        Chart("scatter", "EOPs against XLA's compiled count.", PEERS_COMMAND, scatter_chart(found)),
+        Chart("scatter", "EOPs against XLA's compiled count.", PEERS_MADE, scatter_chart(found)),
         Chart("growth", "How EOPs grow with one length n.", _COMMAND, growth_chart(specs)),
     )
     figures = paper_figures(judged, standing_counts(listed, conformance), _tests(conformance), found)

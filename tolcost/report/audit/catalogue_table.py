@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tolcost.algebra import Poly, parse_text
 from tolcost.catalogue.listing import Entry, opening, signature
 from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, Library
-from tolcost.report.audit.evidence import CONFORMANCE_COMMAND, Conformance, Tested
+from tolcost.report.audit.evidence import CONFORMANCE_MADE, Conformance, Tested
 from tolcost.report.audit.table import LONGEST, Cell, Code, Column, Table
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -27,7 +27,7 @@ COLUMNS = (
     Column("certainty", "count is"),
     Column("numbers", "lengths that had to be numbers", shown=False),
     Column("reason", "remark"),
-    Column("command", "shown by", "code", shown=False),
+    Column("command", "shown by", "code"),
 )
 
 FORM_COLUMNS = (
@@ -104,7 +104,7 @@ def catalogue_table(entries: Sequence[Entry], conformance: Conformance) -> Table
         "that of one representative test; `forms.csv` has all of them."
     )
     rows = tuple(_row(entry, conformance.of(entry.name)) for entry in entries)
-    return Table("catalogue", "The whole catalogue", about, CONFORMANCE_COMMAND, COLUMNS, rows)
+    return Table("catalogue", "The whole catalogue", about, CONFORMANCE_MADE, COLUMNS, rows)
 
 
 def _row(entry: Entry, cases: Sequence[Tested]) -> tuple[Cell, ...]:
@@ -148,7 +148,7 @@ def forms_table(conformance: Conformance) -> Table:
             found = shown(case)
             rows.setdefault(key, _form_row(case, found))
     ordered = tuple(rows[key] for key in sorted(rows))
-    return Table("forms", "Closed forms by test", about, CONFORMANCE_COMMAND, FORM_COLUMNS, ordered)
+    return Table("forms", "Closed forms by test", about, CONFORMANCE_MADE, FORM_COLUMNS, ordered)
 
 
 def _form_row(case: Tested, found: Shown) -> tuple[Cell, ...]:

@@ -23,6 +23,8 @@ PEERS = "data/peers.csv"
 REASONS = "data/reasons.toml"
 CONFORMANCE_COMMAND = f"tolcost verify --format json --output reports/{CONFORMANCE}"
 PEERS_COMMAND = "make peers"
+CONFORMANCE_MADE, PEERS_MADE = "make conformance report", "make peers report"
+"""What makes the tables that rest on such a file anew."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,8 +31,8 @@ COLUMNS = (
     Column("by_corrected", "printed EOPs against the corrected program", "code"),
     Column("by_verified", "printed EOPs against the verified definition", "code", shown=False),
     Column("explanation", "in words"),
-    Column("command_print", "shown by", "code", shown=False),
-    Column("command_verified", "verified form by", "code", shown=False),
+    Column("command_print", "the print is shown by", "code"),
+    Column("command_verified", "the verified form by", "code"),
 )
 
 

@@ -10,7 +10,7 @@ from statistics import median
 
 from tolcost.catalogue.specs import Library
 from tolcost.diagnostics import Diagnostic, Rejected
-from tolcost.report.audit.evidence import PEERS_COMMAND, REASONS, Peer, Reasons
+from tolcost.report.audit.evidence import PEERS_MADE, REASONS, Peer, Reasons
 from tolcost.report.audit.instances import Instance, analyse_instance, command_of
 from tolcost.report.audit.table import Cell, Code, Column, Table
 
@@ -29,7 +29,7 @@ COLUMNS = (
     Column("onnx_tool_macs", "onnx-tool MACs", "number"),
     Column("ratio", "EOPs / XLA", "number"),
     Column("onnx_tool_remark", "onnx-tool says", shown=False),
-    Column("command", "EOPs shown by", "code", shown=False),
+    Column("command", "EOPs shown by", "code"),
 )
 
 OPERATOR_COLUMNS = (
@@ -109,7 +109,7 @@ def peers_table(found: Sequence[Point]) -> Table:
         "the same shapes. XLA's transcendentals are added to its flops one for one; onnx-tool counts "
         "multiply-accumulates, and weighs other functions by guesses of its own (an exponential is 32)."
     )
-    return Table("peers", "EOPs and other counts", about, PEERS_COMMAND, COLUMNS, tuple(map(_row, found)))
+    return Table("peers", "EOPs and other counts", about, PEERS_MADE, COLUMNS, tuple(map(_row, found)))
 
 
 def _row(point: Point) -> tuple[Cell, ...]:
@@ -164,7 +164,7 @@ def operators_table(found: Sequence[Point], reasons: Reasons) -> Table:
     )
     rows = tuple(_operator_row(op, group, reasons) for op, group in groups.items())
     title = "EOPs over FLOPs by operator"
-    return Table("ratios", title, about, PEERS_COMMAND, OPERATOR_COLUMNS, rows)
+    return Table("ratios", title, about, PEERS_MADE, OPERATOR_COLUMNS, rows)
 
 
 def _operator_row(op: str, group: Sequence[Point], reasons: Reasons) -> tuple[Cell, ...]:

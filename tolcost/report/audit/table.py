@@ -149,6 +149,11 @@ def csv_text(table: Table) -> str:
 
 # ---- LaTeX -------------------------------------------------------------------------------
 
+_SIGNS = {
+    "−": "$-$", "×": r"$\times$", "●": r"$\bullet$", "…": r"\ldots{}", "‖": r"$\|$", "∈": r"$\in$",
+    "Ξ": r"$\Xi$", "Λ": r"$\Lambda$", "Π": r"$\Pi$", "⋈": r"$\bowtie$", "→": r"$\to$", "“": "``", "”": "''",
+}  # fmt: skip
+
 
 def latex(table: Table) -> str:
     """Give a ``longtable``, which may run over pages; needs the package of that name."""
@@ -171,10 +176,10 @@ def _alignment(place: tuple[int, Column]) -> str:
     match place[1].kind:
         case "number":
             return "r"
-        case "text":
-            return "p{4cm}"
+        case "code":
+            return "p{5cm}"
         case _:
-            return "l"
+            return "p{4cm}"
 
 
 def _latex_cell(cell: Cell) -> str:
@@ -182,9 +187,9 @@ def _latex_cell(cell: Cell) -> str:
         case None:
             return ""
         case str():
-            return latex_text(cell)
+            return _words(cell)
         case Code(text=text):
-            return r" \newline ".join(rf"\texttt{{{latex_text(line)}}}" for line in text.split("\n"))
+            return r" \newline ".join(rf"\texttt{{{_words(line)}}}" for line in text.split("\n"))
         case Fraction():
             return rounded(cell)
         case int():
@@ -193,6 +198,11 @@ def _latex_cell(cell: Cell) -> str:
             return _latex_form(cell)
 
 
+def _words(text: str) -> str:
+    """Text for LaTeX; signs that its fonts lack are set as mathematics."""
+    return "".join(_SIGNS.get(character, character) for character in latex_text(text))
+
+
 def _latex_form(form: Form) -> str:
     text = text_of(form)
-    return f"${latex_of(form)}$" if len(text) <= LONGEST else rf"\texttt{{{latex_text(cut(text))}}}"
+    return f"${latex_of(form)}$" if len(text) <= LONGEST else rf"\texttt{{{_words(cut(text))}}}"

@@ -1,0 +1,94 @@
+"""Whole models under the gate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import onnx
+from onnx import TensorProto, helper
+
+from tests.check.support import Project
+from tests.check.texts import SUM
+
+
+def model(
+    project: Project, *nodes: tuple[str, Sequence[str], str], name: str = "net.onnx", width: int = 4
+) -> None:
+    made = [helper.make_node(op, list(inputs), [output], name=output) for op, inputs, output in nodes]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", width])
+    y = helper.make_tensor_value_info(nodes[-1][2], TensorProto.FLOAT, None)
+    w = helper.make_tensor("w", TensorProto.FLOAT, [width, 3], [1.0] * (3 * width))
+    graph = helper.make_graph(made, "net", [x], [y], [w])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), project.root / name)
+
+
+LINEAR = ("MatMul", ("x", "w"), "y")
+RELU = ("Relu", ("y",), "z")
+UNKNOWN = ("RandomNonsense", ("y",), "z")
+
+
+def test_a_model_is_locked(project: Project) -> None:
+    model(project, LINEAR)
+    project.file("tolcost.toml", 'metrics = ["eops", "flops", "macs", "bytes", "params"]\n')
+    assert project.check("--update").code == 0
+    lines = project.lock.splitlines()
+    assert "net.onnx eops exact 24*batch" in lines
+    assert "net.onnx inputs x float32[batch, 4]" in lines
+    assert "net.onnx macs exact 12*batch" in lines
+    assert "net.onnx params exact 12" in lines
+
+
+def test_a_costlier_model_names_the_operator(project: Project) -> None:
+    model(project, LINEAR)
+    project.locked()
+    model(project, LINEAR, RELU)
+    for against in ("", "--base HEAD"):
+        said = project.check(against)
+        assert said.code == 1
+        assert "  eops    costlier (never cheaper)  24*batch       27*batch       3*batch\n" in said.out
+        assert "    Relu was 0, is 3*batch\n" in said.out
+
+
+def test_a_model_that_is_not_costed_is_not_cheaper(project: Project) -> None:
+    model(project, LINEAR, RELU)
+    project.locked()
+    model(project, LINEAR, UNKNOWN)
+    said = project.check()
+    assert said.code == 3
+    assert "    some nodes are not costed\n" in said.out
+
+
+def test_a_budget_for_a_model(project: Project) -> None:
+    model(project, LINEAR)
+    project.file("tolcost.toml", '[budgets]\n"*.onnx" = "batch=1000: 24 kFLOP"\n')
+    project.locked()
+    assert project.check().code == 0
+    project.file("tolcost.toml", '[budgets]\n"*.onnx" = "batch=1000: 23.9 kFLOP"\n')
+    assert project.check().code == 1
+
+
+def test_cases_of_a_model(project: Project) -> None:
+    model(project, LINEAR)
+    project.file("tolcost.toml", '[cases."net.onnx".wide]\nshapes = { x = ["rows", 4] }\n')
+    project.locked()
+    assert "net.onnx#wide eops exact 24*rows\n" in project.lock
+    project.file("tolcost.toml", '[cases."net.onnx".wide]\nattrs = { mode = "x" }\n')
+    assert project.check().code == 2
+
+
+def test_broken_models_are_told(project: Project) -> None:
+    model(project, LINEAR)
+    project.write(sum=SUM)
+    project.locked()
+    project.file("net.onnx", "version https://git-lfs.github.com/spec/v1\noid sha256:0\n")
+    said = project.check()
+    assert said.code == 2
+    assert said.out.startswith("not readable: 1 broken, 1 unchanged (2 programs against tolcost.lock)\n")
+
+
+def test_a_renamed_model_is_followed(project: Project) -> None:
+    model(project, LINEAR)
+    project.locked()
+    (project.root / "net.onnx").rename(project.root / "model.onnx")
+    said = project.check("--base HEAD")
+    assert (said.code, "  renamed from net.onnx\n" in said.out) == (0, True)
