@@ -8,7 +8,7 @@ otherwise leaves the accumulator alone.  If f adds and e is a product, it is a c
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from tolcost.algebra import Cond, Poly
@@ -145,12 +145,20 @@ def fusible(plan: Schedule, reductions: Mapping[Fold, Reduction | None]) -> froz
         for fold in folds
         if (reduction := reductions[fold]) is not None and reduction.through in built
     }
-    uses = Counter(
-        node.var for node in inner_nodes(step.node for step in plan.steps) if isinstance(node, Ref)
-    )
+    uses = Counter(_uses(plan))
     return frozenset(
         var for var, fold in wanted.items() if uses[var] == 1 and built[var].extents == fold.extents
     )
+
+
+def _uses(plan: Schedule) -> Iterator[Var]:
+    """Give each variable as often as something takes its value; one Ref may stand in several places."""
+    taken = [plan.steps[k].node for k in plan.roots]
+    for node in inner_nodes(step.node for step in plan.steps):
+        taken.extend(operands(node))
+        for block in blocks(node):
+            taken.extend((*(bound for _, bound in block.bindings), block.result))
+    return (node.var for node in taken if isinstance(node, Ref))
 
 
 def numeric_body(build: Build) -> bool:
