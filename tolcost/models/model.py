@@ -48,7 +48,7 @@ class Step(NamedTuple):
     """A node of a graph.  ``attributes`` are serialised: equal ones are equal bytes.
 
     ``asked`` is how many outputs are asked for; ``free`` are the names that graphs inside of the
-    node take from around it.
+    node take from around it, and ``graphs`` tells whether there are any.
     """
 
     op: str
@@ -59,6 +59,7 @@ class Step(NamedTuple):
     attributes: bytes
     asked: int
     free: tuple[str, ...]
+    graphs: bool
     proto: NodeProto
 
 

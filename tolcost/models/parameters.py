@@ -16,6 +16,7 @@ from tolcost.catalogue.binding import formals
 from tolcost.cost.traffic import bits_of, bytes_of
 from tolcost.elaborate import Tensor
 from tolcost.models.analysis import GraphCost
+from tolcost.models.inner import inner_weights
 from tolcost.models.known import Known, as_tensor, elements, is_value
 from tolcost.models.model import Step
 
@@ -42,7 +43,8 @@ class Holdings:
 
 def holdings(cost: GraphCost) -> Holdings:
     """What a model holds, is given and gives."""
-    tensors = [t for name in _sources(cost) if (t := _tensor(cost.known(name))) and t.space not in _NEVER]
+    known = [*(cost.known(name) for name in _sources(cost)), *_inside(cost)]
+    tensors = [t for item in known if (t := _tensor(item)) and t.space not in _NEVER]
     stored = [weight.nonzero for weight in cost.model.graph.weights.values() if weight.nonzero is not None]
     counts = total_of(product_of(t.shape) for t in tensors) if tensors else ZERO
     return Holdings(
@@ -99,6 +101,13 @@ def constant_names(cost: GraphCost) -> set[str]:
         if found.issuperset(step.inputs) and found.issuperset(step.free):
             found.update(step.outputs)
     return found
+
+
+def _inside(cost: GraphCost) -> Iterator[Known]:
+    """What graphs inside of nodes hold."""
+    for step in cost.model.graph.steps:
+        if step.graphs:
+            yield from (Tensor(tuple(map(const, w.shape)), w.space) for w in inner_weights(step.proto))
 
 
 def _made(cost: GraphCost) -> Iterator[str]:

@@ -61,7 +61,8 @@ def locate_model(
     problems += _contradictions(cost, given, values)
     problems += [_broken(r) for r in listed if not holds(r, values)]
     missing = tuple(sorted((s for s in lengths.values() if s not in values), key=lambda s: s.key))
-    shown = {symbol.name: value for symbol, value in values.items() if symbol.kind == "length"}
+    solved = {symbol.name: value for symbol, value in values.items() if symbol.kind == "length"}
+    shown = {**dims, **solved}
     return Place(shown, values, missing, tuple(problems))
 
 

@@ -177,7 +177,7 @@ def step_of(proto: NodeProto) -> Step:
         outputs,
         b"".join([a.SerializeToString() for a in attributes]) if attributes else b"",
         len(outputs) if outputs and outputs[-1] else _asked(outputs),
-        _free(attributes) if attributes else (),
+        *(_graphs(attributes) if attributes else _NO_GRAPHS),
         proto,
     )
 
@@ -186,9 +186,15 @@ def _asked(outputs: tuple[str, ...]) -> int:
     return max((n for n, name in enumerate(outputs, start=1) if name), default=1)
 
 
-def _free(attributes: Iterable[AttributeProto]) -> tuple[str, ...]:
+_NO_GRAPHS: tuple[tuple[str, ...], bool] = ((), False)
+
+
+def _graphs(attributes: Iterable[AttributeProto]) -> tuple[tuple[str, ...], bool]:
+    """The names that graphs among attributes take from around them, and whether there are graphs."""
     graphs = [a.g for a in attributes if a.type == AttributeProto.GRAPH]
-    return tuple(dict.fromkeys(name for graph in graphs for name in free_names(graph)))
+    if not graphs:
+        return _NO_GRAPHS
+    return tuple(dict.fromkeys(name for graph in graphs for name in free_names(graph))), True
 
 
 # ---- tensors -----------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from tolcost.models.applied import (
     title_of,
 )
 from tolcost.models.bodies import body_of, resolved_steps
+from tolcost.models.inner import without_weights
 from tolcost.models.known import NOTHING, UNKNOWN, Known, Table
 from tolcost.models.lowering import Given, lower
 from tolcost.models.model import Declared, Function, FunctionKey, Graph, Step
@@ -122,7 +123,7 @@ class Walk:
         names, numbers = self.names, self.names.numbers
         found: list[Applied] = []
         for step in steps:
-            op, domain, _, inputs, outputs, attributes, asked, free, _ = step
+            op, domain, _, inputs, outputs, attributes, asked, free, _, _ = step
             try:
                 places = [numbers[name] for name in inputs]
                 if free:
@@ -198,9 +199,11 @@ class Walk:
         known = [table.things[n] for n in places]
         inputs, around = known[: len(step.inputs)], known[len(step.inputs) :]
         outside = {name: value for name, value in zip(step.free, around, strict=True) if value is not None}
-        given = Given(tuple(inputs), step.inputs, outside)
         try:
-            call = node_of(step.proto)
+            lighter, weights = without_weights(step.proto) if step.graphs else (step.proto, {})
+            outside.update((name, known_weight(weight)) for name, weight in weights.items())
+            given = Given(tuple(inputs), step.inputs, outside)
+            call = node_of(lighter)
         except (Rejected, ValueError, TypeError) as error:
             why = (
                 error.diagnostics[0] if isinstance(error, Rejected) else Diagnostic("T0674", str(error)[:200])

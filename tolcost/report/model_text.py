@@ -60,8 +60,7 @@ def _aligned(rows: Iterable[tuple[str, str]]) -> str:
 
 def _figures(study: ModelStudy) -> Iterable[str]:
     found = lines(study)
-    symbolic = bool(study.symbols) and not (study.dims and study.place.complete)
-    if symbolic or study.dims:
+    if study.symbols:
         rows = [(line.label, _with_unit(line.form, line.unit)) for line in found]
         rows.insert(1, ("  grows as", text_of(study.leading)))
         yield _aligned(rows)
