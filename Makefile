@@ -1,7 +1,8 @@
 # Needs Python 3.11 or newer and make; everything else is installed into .venv.
 #
 #   make report   environment, install, and everything under reports/
-#   make test     lint, types, import rules, all tests
+#   make test     lint, types, import rules, the gate on specs/, all tests
+#   make lock     agree to what the programs of specs/ cost now: writes tolcost.lock
 #   make fmt      put the code and the programs into the house style
 #   make soak     the property tests with many more cases: make soak N=5000
 #   make bench    the measurements of benchmarks/
@@ -17,7 +18,7 @@ INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --quiet --co
 
 PEERS := .venv-peers
 
-.PHONY: report conformance peers test lint types imports unit fmt soak bench clean
+.PHONY: report conformance peers test lint types imports gate lock unit fmt soak bench clean
 
 report: $(VENV)/run.stamp
 	$(BIN)/tolcost report
@@ -29,7 +30,7 @@ conformance: $(VENV)/run.stamp
 peers: $(PEERS)/stamp
 	JAX_PLATFORMS=cpu PYTHONPATH=benchmarks $(PEERS)/bin/python -m peers reports/data/peers.csv
 
-test: lint types imports unit
+test: lint types imports gate unit
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
@@ -40,6 +41,13 @@ types: $(VENV)/dev.stamp
 
 imports: $(VENV)/dev.stamp
 	$(BIN)/lint-imports
+
+# The gate holds for the project's own programs too.
+gate: $(VENV)/run.stamp
+	$(BIN)/tolcost check --strict --fresh
+
+lock: $(VENV)/run.stamp
+	$(BIN)/tolcost check --update --prune
 
 unit: $(VENV)/dev.stamp
 	$(BIN)/pytest -n auto

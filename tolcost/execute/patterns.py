@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from tolcost.algebra import Cond, Poly
 from tolcost.atoms.nodes import Block, Build, Fold, Lambda, Member, Node, Ref, Select, Var
-from tolcost.atoms.walk import Schedule, blocks, operands, schedule
+from tolcost.atoms.walk import Schedule, blocks, inner_nodes, operands, schedule
 from tolcost.elementary import FUNCTIONS
 from tolcost.spaces import kind_of
 

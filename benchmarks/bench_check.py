@@ -1,0 +1,74 @@
+"""How long the gate takes on a project of 1,000 programs, as a ratio to loading sympy.
+
+    python benchmarks/bench_check.py [RUNS]
+
+Three checks: of programs known from an earlier check, after a change to ten of them, and of programs
+never seen, over all cores.  Commands are run in turns, and the fastest run of each counts.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+ROOT = Path(__file__).parents[1]
+PROGRAMS = 1_000
+CHANGED = 10
+MOST = 3.0
+SYMPY = "import sympy"
+KNOWN, FEW, UNKNOWN = f"{PROGRAMS:,} known programs", f"{CHANGED} of them changed", "none of them known"
+
+
+def fill(folder: Path) -> None:
+    """Programs like those that people write: the examples, each text different from every other."""
+    examples = sorted((ROOT / "specs" / "examples").glob("*.tol"))
+    short = [path.read_text(encoding="utf-8") for path in examples if "conv2d" not in path.name]
+    for n in range(PROGRAMS):
+        (folder / f"p{n:04}.tol").write_text(f"# {n}\n{short[n % len(short)]}", encoding="utf-8")
+
+
+def seconds(arguments: list[str], folder: Path, env: dict[str, str]) -> float:
+    start = time.perf_counter()
+    command = [sys.executable, *arguments]
+    subprocess.run(command, cwd=folder, env=env, check=True, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - start
+
+
+def touch(folder: Path, turn: int) -> None:
+    for n in range(CHANGED):
+        path = folder / f"p{n:04}.tol"
+        path.write_text(f"# turn {turn}\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
+
+
+def measure(runs: int) -> dict[str, float]:
+    best = dict.fromkeys((SYMPY, KNOWN, FEW, UNKNOWN), float("inf"))
+    check = ["-m", "tolcost", "check"]
+    with TemporaryDirectory() as name:
+        folder, other = Path(name) / "project", Path(name) / "other"
+        folder.mkdir()
+        fill(folder)
+        env = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(other)}
+        seconds([*check, "--update"], folder, env)
+        for turn in range(runs):
+            best[SYMPY] = min(best[SYMPY], seconds(["-c", SYMPY], folder, env))
+            best[KNOWN] = min(best[KNOWN], seconds(check, folder, env))
+            touch(folder, turn)
+            best[FEW] = min(best[FEW], seconds(check, folder, env))
+            best[UNKNOWN] = min(best[UNKNOWN], seconds([*check, "--fresh"], folder, env))
+    return best
+
+
+def main() -> int:
+    best = measure(int(sys.argv[1]) if len(sys.argv) > 1 else 3)
+    for name, found in best.items():
+        print(f"{name:<24} {found * 1000:8.0f} ms {found / best[SYMPY]:8.2f} x {SYMPY}")
+    print(f"\nfor known programs at most {MOST} x {SYMPY}")
+    return 0 if best[KNOWN] <= MOST * best[SYMPY] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
