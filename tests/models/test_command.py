@@ -63,7 +63,9 @@ def test_lengths_that_break_a_condition_are_refused(bert: Path, capsys: pytest.C
 @pytest.mark.parametrize("by", ["node", "op", "scope"])
 @pytest.mark.parametrize("form", ["text", "md", "csv", "html"])
 def test_every_format(form: str, by: str, bert: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = output(capsys, "model", str(bert), "--by", by, "--format", form, "--dim", "batch=1", "--dim", "seq=4")
+    text = output(
+        capsys, "model", str(bert), "--by", by, "--format", form, "--dim", "batch=1", "--dim", "seq=4"
+    )
     assert "MatMul" in text or by == "scope"
     assert "layer.1" in text or by == "op"
 
@@ -94,20 +96,29 @@ def _scopes(path: Path, capsys: pytest.CaptureFixture[str], seq: int) -> dict[st
     return found
 
 
-def test_annotated_models_carry_their_costs(bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_annotated_models_carry_their_costs(
+    bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "noted.onnx"
     output(capsys, "model", str(bert), "--dim", "batch=1", "--dim", "seq=4", "--annotate", str(out))
     noted = onnx.load(out, load_external_data=False)
-    found = {p.key: p.value for node in noted.graph.node if node.op_type == "MatMul" for p in node.metadata_props}
+    found = {
+        p.key: p.value for node in noted.graph.node if node.op_type == "MatMul" for p in node.metadata_props
+    }
     assert found["tolcost.status"] == "exact"
     assert int(found["tolcost.macs"]) > 0
     assert any(p.key == "tolcost.eops" for p in noted.metadata_props)
-    assert output(capsys, "model", str(out)).splitlines()[1:] == output(capsys, "model", str(bert)).splitlines()[1:]
+    assert (
+        output(capsys, "model", str(out)).splitlines()[1:]
+        == output(capsys, "model", str(bert)).splitlines()[1:]
+    )
 
 
 def test_a_folder_gives_one_table(bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     onnx.save(graphs.bert(18, graphs.SMALL), tmp_path / "a.onnx")
-    onnx.save(model([helper.make_node("Mystery", ["x"], ["y"], domain="my")], domains=["my"]), tmp_path / "b.onnx")
+    onnx.save(
+        model([helper.make_node("Mystery", ["x"], ["y"], domain="my")], domains=["my"]), tmp_path / "b.onnx"
+    )
     text = output(capsys, "model", str(tmp_path), code=3)
     assert "a.onnx" in text
     assert "my.Mystery" in text

@@ -143,7 +143,9 @@ def test_an_input_without_a_shape_needs_one(session: Session) -> None:
     assert study.total.eops == 3 * length("rows")
 
 
-@pytest.mark.parametrize("name", ["N", "lambda", "2*n", "batch size", "a\x1b[2J", "‮", "__import__('os')", "x" * 10_000])
+@pytest.mark.parametrize(
+    "name", ["N", "lambda", "2*n", "batch size", "a\x1b[2J", "‮", "__import__('os')", "x" * 10_000]
+)
 def test_lengths_may_be_called_anything(name: str, session: Session, tmp_path: Path) -> None:
     named = helper.make_tensor_value_info("x", FLOAT, [name, 4])
     study = studied(model([RELU], [named]), session)
@@ -185,7 +187,10 @@ def test_functions_that_double_thirty_times_are_not_unfolded(session: Session) -
     functions = [function("f0", [helper.make_node("Relu", ["a"], ["b"])])]
     for n in range(1, 31):
         inner = f"f{n - 1}"
-        twice = [helper.make_node(inner, ["a"], ["c"], domain="my"), helper.make_node(inner, ["c"], ["b"], domain="my")]
+        twice = [
+            helper.make_node(inner, ["a"], ["c"], domain="my"),
+            helper.make_node(inner, ["c"], ["b"], domain="my"),
+        ]
         functions.append(function(f"f{n}", twice))
     proto = model([helper.make_node("f30", ["x"], ["y"], domain="my")], functions=functions, domains=["my"])
     assert studied(proto, session).total.eops == 2**30 * 4 * length("n")
@@ -249,7 +254,9 @@ def test_declared_shapes_help_where_a_node_is_not_costed(session: Session) -> No
 
 def test_definitions_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "my").mkdir()
-    (tmp_path / "my" / "Mystery.tol").write_text("operator Mystery\ntol x: R [...]\ny := map(x, exp(*) + 1)\n")
+    (tmp_path / "my" / "Mystery.tol").write_text(
+        "operator Mystery\ntol x: R [...]\ny := map(x, exp(*) + 1)\n"
+    )
     path = tmp_path / "m.onnx"
     onnx.save(model([helper.make_node("Mystery", ["x"], ["y"], domain="my")], domains=["my"]), path)
     assert run(["model", str(path), "--specs", str(tmp_path)]) == 0

@@ -1,4 +1,5 @@
-"""The nine graphs that come with onnx: every node costed, and the multiply-accumulates that are known for them."""
+"""The nine graphs that come with onnx: every node costed, and the multiply-accumulates that are
+known for them."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""Whole models: control flow, what data decides, equal lengths, bodies that ONNX defines, memory and parameters."""
+"""Whole models: control flow, what data decides, equal lengths, bodies that ONNX defines, memory
+and parameters."""
 
 import shutil
 from pathlib import Path
@@ -42,7 +43,9 @@ def ints(name: str, *numbers: int) -> TensorProto:
 
 def test_if_takes_the_branch_that_is_known(session: Session) -> None:
     then = graph([helper.make_node("Exp", ["x"], ["t"])], outputs=["t"])
-    other = graph([helper.make_node("Relu", ["x"], ["e0"]), helper.make_node("Neg", ["e0"], ["e"])], outputs=["e"])
+    other = graph(
+        [helper.make_node("Relu", ["x"], ["e0"]), helper.make_node("Neg", ["e0"], ["e"])], outputs=["e"]
+    )
     shape = helper.make_node("Size", ["x"], ["size"])
     large = helper.make_node("Greater", ["size", "limit"], ["go"])
     choice = helper.make_node("If", ["go"], ["y"], then_branch=then, else_branch=other)
@@ -54,7 +57,9 @@ def test_if_takes_the_branch_that_is_known(session: Session) -> None:
 
 def test_if_on_data_costs_the_dearer_branch(session: Session) -> None:
     then = graph([helper.make_node("Exp", ["x"], ["t"])], outputs=["t"])
-    other = graph([helper.make_node("Relu", ["x"], ["e0"]), helper.make_node("Neg", ["e0"], ["e"])], outputs=["e"])
+    other = graph(
+        [helper.make_node("Relu", ["x"], ["e0"]), helper.make_node("Neg", ["e0"], ["e"])], outputs=["e"]
+    )
     choice = helper.make_node("If", ["go"], ["y"], then_branch=then, else_branch=other)
     study = studied(model([choice], [X, value("go", BOOL, [])]), session)
     assert study.coverage.missing == ()
@@ -128,7 +133,9 @@ def test_lengths_that_must_be_equal_are_one_and_that_is_said(session: Session) -
 
 def test_a_length_of_1_may_break_an_equation_and_still_be_right(session: Session) -> None:
     """Two named lengths that meet in an addition are one, unless one of them is 1."""
-    proto = model([helper.make_node("Add", ["a", "b"], ["y"])], [value("a", FLOAT, ["n"]), value("b", FLOAT, ["m"])])
+    proto = model(
+        [helper.make_node("Add", ["a", "b"], ["y"])], [value("a", FLOAT, ["n"]), value("b", FLOAT, ["m"])]
+    )
     general = studied(proto, session)
     assert len(general.symbols) == 1
     broadcast = studied(proto, session, n=1, m=5)
@@ -139,7 +146,9 @@ def test_a_length_of_1_may_break_an_equation_and_still_be_right(session: Session
 
 
 @pytest.mark.parametrize("op, since", [("Celu", 12), ("Gelu", 20), ("HardSwish", 14)])
-def test_bodies_that_onnx_defines_serve_where_there_is_no_definition(op: str, since: int, tmp_path: Path) -> None:
+def test_bodies_that_onnx_defines_serve_where_there_is_no_definition(
+    op: str, since: int, tmp_path: Path
+) -> None:
     specs = tmp_path / "specs"
     shutil.copytree(Path(str(specs_root())), specs)
     for file in (specs / "onnx").glob(f"{op}*.tol"):
@@ -173,7 +182,9 @@ def test_parameters_however_they_are_stored(session: Session) -> None:
     held = numpy_helper.from_array(np.ones(3, np.float32))
     nodes = [
         helper.make_node("Constant", [], ["held"], value=held),
-        helper.make_node("ConstantOfShape", ["three"], ["made"], value=numpy_helper.from_array(np.ones(1, np.float32))),
+        helper.make_node(
+            "ConstantOfShape", ["three"], ["made"], value=numpy_helper.from_array(np.ones(1, np.float32))
+        ),
         helper.make_node("MatMul", ["x", "dense"], ["a"]),
         helper.make_node("Add", ["a", "outside"], ["b"]),
         helper.make_node("Mul", ["b", "held"], ["c"]),
@@ -202,7 +213,7 @@ def test_depth_is_a_chain_of_operators(session: Session) -> None:
     nodes = [helper.make_node("Exp", ["x"], ["a"]), helper.make_node("ReduceSum", ["a"], ["y"], keepdims=0)]
     study = studied(model(nodes), session)
     assert study.depth is not None
-    assert evaluate(study.depth.candidates[0], {s: 5 for s in study.symbols}) == 21
+    assert evaluate(study.depth.candidates[0], dict.fromkeys(study.symbols, 5)) == 21
 
 
 def test_fixed_lengths_can_be_changed_by_place(session: Session) -> None:
@@ -216,6 +227,8 @@ def test_fixed_lengths_can_be_changed_by_place(session: Session) -> None:
 
 def test_weights_of_two_gigabytes_are_not_looked_at(session: Session) -> None:
     weight = TensorProto(name="w", data_type=FLOAT, dims=[2**20, 2**20], data_location=TensorProto.EXTERNAL)
-    proto = model([helper.make_node("MatMul", ["x", "w"], ["y"])], [value("x", FLOAT, ["n", 2**20])], initial=[weight])
+    proto = model(
+        [helper.make_node("MatMul", ["x", "w"], ["y"])], [value("x", FLOAT, ["n", 2**20])], initial=[weight]
+    )
     study = studied(proto, session)
     assert study.total.macs == 2**40 * N

@@ -72,7 +72,9 @@ def observed(proto: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> dict[str, 
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 3
-    runtime = ort.InferenceSession(everything.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    runtime = ort.InferenceSession(
+        everything.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
     return dict(zip(names, runtime.run(names, feeds), strict=True))
 
 
