@@ -200,6 +200,8 @@ def _static_fold(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) ->
     numbers = known(shape)
     if numbers is not None and math.prod(numbers) <= UNROLL_LIMIT:
         return _entry_by_entry(env, step, start, grid(numbers))
+    if isinstance(start, Seq | str | Spaces):
+        return None  # too long to take one by one, and nothing in the IR stands for them
     if isinstance(first(start), Poly):
         summed = _sum(env, step, first(start), shape)
         if summed is not None:
