@@ -153,6 +153,7 @@ def test_settings_in_pyproject(project: Project) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        'paths = ["../x"]', 'specs = ["/etc"]', 'paths = ["a\\u0000b"]',
         'path = ["ops"]', "paths = 3", 'paths = [""]', "paths = [1]", 'metrics = ["time"]', "metrics = []",
         "budgets = 3", '[budgets]\n"a" = 3', '[budgets]\n"a" = []', "cases = 3", '[cases."a"]\nb = 3',
         '[cases."a".b]\nshape = 3', '[cases."a".b]\nshapes = 3', '[cases."a".b]\nshapes.x = 3',

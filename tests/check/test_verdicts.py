@@ -105,6 +105,23 @@ def test_no_verdict_is_wrong_at_any_small_shape(seed: int) -> None:
             assert (evaluate(old, point), evaluate(new, point)) == (example.old, example.new)
 
 
+def test_a_multiple_of_a_count_is_decided() -> None:
+    hard = "n*floor(m/k) - floor(m*n/k) + floor(m*n/k)*floor(n/k)"  # nothing here can tell its sign
+    form = parse_text(hard)
+    assert outcome_of(form, 2 * form).kind != "cheaper"
+    assert outcome_of(2 * form, 3 * form, counts=(2 * form,)).kind in ("costlier", "crosses")
+    product = parse_text("n*floor(m/k)")
+    together = parse_text("floor(m*n/k)")
+    assert outcome_of(together, product).kind == "undecided"
+    assert outcome_of(together, product, counts=(together - product,)).kind == "cheaper"
+
+
+def test_a_shape_outweighs_a_count_that_is_none() -> None:
+    old, new = parse_text("floor(m*n/k) - n*floor(m/k)"), parse_text("n*floor(m/k) - floor(m*n/k)")
+    found = outcome_of(new, old, counts=(new,))  # a lock file that speaks of negative costs
+    assert found.kind in ("costlier", "crosses")
+
+
 # ---- entries --------------------------------------------------------------------------------------
 
 
@@ -139,7 +156,7 @@ def test_a_number_that_became_a_length() -> None:
 
 def test_inputs_that_share_no_shape() -> None:
     found = verdict(entry("4*n", "x R[n, 4]"), entry("n", "x R[n, 5]"))
-    assert (found.kind, found.notes) == ("undecided", ("no shape fits the inputs before and now",))
+    assert (found.kind, found.notes) == ("undecided", ("no shape was found that is right before and now",))
 
 
 def test_inputs_that_changed_their_rank() -> None:
@@ -153,6 +170,11 @@ def test_conditions_limit_what_is_compared() -> None:
     assert verdict(entry("n", where="n >= m"), entry("m", where="n >= m")).kind == "cheaper"
     assert verdict(entry("n", where="n >= m"), entry("m")).kind == "cheaper"
     assert verdict(entry("n"), entry("m", where="n == m")).kind == "same"
+
+
+def test_conditions_that_contradict_each_other_prove_nothing() -> None:
+    found = verdict(entry("n", where="n >= 9"), entry("5*n", where="n <= 4"))
+    assert (found.kind, found.notes) == ("undecided", ("no shape was found that is right before and now",))
 
 
 def test_bounds_limit_what_is_compared() -> None:
@@ -195,3 +217,4 @@ def test_what_is_not_known() -> None:
 def test_an_incomplete_figure_is_never_cheaper() -> None:
     assert verdict(entry("2*n"), entry("n", status="incomplete")).kind == "undecided"
     assert verdict(entry("n"), entry("2*n", status="incomplete")).kind == "costlier"
+    assert verdict(entry("n", status="incomplete"), entry("2*n")).kind == "undecided"

@@ -46,11 +46,12 @@ from tolcost.syntax import tree
 class Oracle(Primitives):
     """One run: what was counted, and how to compute every kind of expression.
 
-    ``unsure`` tells that something was never looked at: the step of an empty fold, a side of a
-    choice that is out of range.  ``mixed`` tells that a list had components of both binding times.
+    ``unsure`` tells that a side of a choice was out of range, ``empty`` that a fold had no step:
+    neither can then be told to be static.  ``mixed``: a list had components of both binding times.
     """
 
     unsure: bool = False
+    empty: bool = False
     mixed: bool = False
 
     # ---- programs ------------------------------------------------------------------------
@@ -351,7 +352,7 @@ class Oracle(Primitives):
             frame = Frame()
             value = self.apart(frame, run)
             later = as_late_as(first, value)
-            self.unsure |= 0 in shape_of(source)
+            self.empty |= 0 in shape_of(source)
             if lateness(later) == lateness(first):
                 self.frame.needed.append(frame)
                 return as_late_as(value, first)

@@ -23,6 +23,17 @@ from tolcost.report.audit.evidence import (
 
 REPORTS = Path(__file__).parents[2] / "reports"
 SAMPLE = 90
+BROKEN = {
+    "name": "test_x",
+    "op": "X",
+    "status": "fail",
+    "cause": "internal error: NameError",
+    "eops": None,
+    "macs": None,
+    "certainty": None,
+    "concrete": [],
+    "functions": [],
+}
 
 
 @pytest.mark.parametrize("reader", [read_conformance, read_peers, read_reasons])
@@ -41,6 +52,7 @@ def test_a_missing_file_is_told_with_the_command_that_makes_it(reader: object, t
         (CONFORMANCE, '{"tolcost": 2, "kind": "verify", "onnx": "1", "cases": []}'),
         (CONFORMANCE, '{"tolcost": 1, "kind": "verify", "onnx": "1", "cases": [{}]}'),
         (CONFORMANCE, "no JSON"),
+        (CONFORMANCE, json.dumps({"tolcost": 1, "kind": "verify", "onnx": "1", "cases": [BROKEN]})),
         (PEERS, "operator,class\nAdd,x\n"),
         (
             PEERS,

@@ -18,6 +18,7 @@ from tolcost.check.records import Example, Place
 from tolcost.diagnostics import NOWHERE, Source, place, visible
 
 _LONGEST = 100
+_LONGEST_FORM = 60
 _MOST_LINES = 5_000
 
 Line: TypeAlias = tuple[str, int, str]
@@ -114,8 +115,8 @@ def _place(line: Line, old: Poly | None, new: Poly, parts: Sequence[Part]) -> Pl
 
 
 def _short(form: Poly) -> str:
-    return _cut(to_text(form))
+    return _cut(to_text(form), _LONGEST_FORM)
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+def _cut(text: str, longest: int = _LONGEST) -> str:
+    return text if len(text) <= longest else text[: longest - 1] + "…"

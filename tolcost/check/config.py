@@ -23,7 +23,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TypeAlias, cast
 
 from tolcost.check.records import GATED, METRICS
@@ -147,10 +147,10 @@ def read_config(table: Mapping[str, object], root: Path, source: Source) -> Conf
     _known_keys(mistakes, table, _KEYS, "")
     config = Config(
         root=root,
-        paths=_texts(mistakes, table, "paths", (".",)),
+        paths=_inside(mistakes, table, "paths", (".",)),
         exclude=_texts(mistakes, table, "exclude", ()),
         metrics=_metrics(mistakes, table),
-        specs=_texts(mistakes, table, "specs", ()),
+        specs=_inside(mistakes, table, "specs", ()),
         budgets=_budgets(mistakes, table.get("budgets", {})),
         cases=_cases(mistakes, table.get("cases", {})),
         source=source,
@@ -176,6 +176,15 @@ def _texts(mistakes: _Mistakes, table: Mapping[str, object], key: str, default: 
         mistakes.add(key, f"`{key}` is a list of texts")
         return default
     return tuple(value)
+
+
+def _inside(mistakes: _Mistakes, table: Mapping[str, object], key: str, default: Texts) -> Texts:
+    """Paths, none of which leads out of the project."""
+    paths = _texts(mistakes, table, key, default)
+    for path in paths:
+        if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts or "\0" in path:
+            mistakes.add(path, f"{quoted(path)} leads out of the project")
+    return paths
 
 
 def _metrics(mistakes: _Mistakes, table: Mapping[str, object]) -> Texts:

@@ -23,6 +23,7 @@ from tolcost.algebra import (
     length,
     negate,
     parse_text,
+    substitute,
     the_symbol,
 )
 from tolcost.algebra.conditions import Truth
@@ -43,13 +44,17 @@ Inputs: TypeAlias = dict[str, tuple[tuple[str, ...], ...]]
 
 @dataclass(frozen=True, slots=True)
 class Joint:
-    """How to read the forms of two entries side by side; ``empty`` where no shape fits both."""
+    """How to read the forms of two entries side by side; ``empty`` where no shape fits both.
+
+    ``differs`` where the entries admit different shapes, so that facts may contradict each other.
+    """
 
     old: Table
     new: Table
     facts: tuple[Cond, ...]
     notes: tuple[str, ...] = ()
     empty: bool = False
+    differs: bool = False
 
 
 def joint(old: Entry, new: Entry) -> Joint:
@@ -61,13 +66,18 @@ def joint(old: Entry, new: Entry) -> Joint:
     table, equal, notes = _matched(old, new, names)
     facts = (*conditions, *equal, *_old_bounds(old, table), *_conditions(old, table))
     kept = tuple(dict.fromkeys(fact for fact in facts if not isinstance(fact, Truth)))
-    return Joint(table, names, kept, notes, FALSE in facts)
+    return Joint(table, names, kept, notes, FALSE in facts, differs=True)
 
 
 def alone(entry: Entry) -> Joint:
     """How to read the forms of one entry."""
     names = symbol_table(entry)
     return Joint(names, names, _conditions(entry, names))
+
+
+def renamed(form: Poly, table: Table) -> Poly:
+    """An expression of an analysis in the symbols of a table, by their names."""
+    return substitute(form, {s: table.get(s.name, length(s.name)) for s in form.free})
 
 
 # ---- one entry ---------------------------------------------------------------------------------

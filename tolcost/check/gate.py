@@ -7,21 +7,27 @@ updated, accepted  the lock file to write, after a comparison
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
+from typing import TypeAlias
 
 from tolcost.check.baseline import Baseline, at_revision, locked
 from tolcost.check.blame import blame
 from tolcost.check.budgets import hold, matches, read_budgets
 from tolcost.check.computing import Computing, Outcome
 from tolcost.check.config import Config
+from tolcost.check.costed import Part
 from tolcost.check.lockfile import LOCK_NAME, Lock
 from tolcost.check.records import Accepted, Change, Entry, GateReport, Place, severity
 from tolcost.check.targets import Target, covers, targets
-from tolcost.check.verdicts import judge
+from tolcost.check.verdicts import UNPROVED, judge
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, place, quoted
+
+Parts: TypeAlias = tuple[Sequence[Part], Sequence[Part] | None]
+"""What a program is made of now, and what it was made of, if that is known."""
 
 _ORDER = ("broken", "costlier", "crosses", "undecided", "new", "cheaper", "renamed", "gone", "same")
 
@@ -136,9 +142,12 @@ def _changes(comparing: _Comparing, target: Target) -> Iterator[Change]:
     if target.name in base.renamed:
         was = base.renamed[target.name]
         yield Change(target.name, "renamed", file=target.file, old=was, new=target.name)
+    parts = cache(lambda: _parts(comparing, target, old))
     for metric, _ in outcome.entry.figures:
         if metric in comparing.metrics:
-            yield _change(comparing, target, old, outcome.entry, metric)
+            change = replace(_judged(old, outcome.entry, metric, parts), file=target.file)
+            agreed = comparing.lock.entries.get(target.name)
+            yield replace(change, why=_why(agreed, outcome.entry, change))
 
 
 def _broken(target: Target, problems: Sequence[Diagnostic]) -> Change:
@@ -149,29 +158,33 @@ def _broken(target: Target, problems: Sequence[Diagnostic]) -> Change:
     return Change(target.name, "broken", file=target.file, new=f"{first.code} {first.message}", place=at)
 
 
-def _change(comparing: _Comparing, target: Target, old: Entry, new: Entry, metric: str) -> Change:
-    change = replace(judge(old, new, metric), file=target.file)
+def _parts(comparing: _Comparing, target: Target, old: Entry) -> Parts:
+    gate = comparing.gate
+    now = gate.computing.one(gate.config.root, target).parts
+    return now, comparing.base.parts(target, old)
+
+
+def _judged(old: Entry, new: Entry, metric: str, parts: Callable[[], Parts]) -> Change:
+    """The verdict on a figure; where it is not good, with more effort, and with the line behind it."""
+    change = judge(old, new, metric)
     if change.kind not in ("costlier", "crosses", "undecided"):
         return change
-    change = replace(change, why=_why(comparing.lock.entries.get(target.name), new, metric))
-    return replace(change, place=_blamed(comparing, target, old, change))
+    now, was = parts()
+    if UNPROVED in change.notes or change.kind == "undecided":
+        counts = [part.counts[metric] for part in (*now, *(was or ())) if metric in part.counts]
+        change = judge(old, new, metric, counts)
+    if change.kind in ("costlier", "crosses") and change.example is not None:
+        return replace(change, place=blame(was, now, metric, change.example))
+    return change
 
 
-def _why(entry: Entry | None, new: Entry, metric: str) -> str | None:
+def _why(entry: Entry | None, new: Entry, change: Change) -> str | None:
     """The reason that was given for a figure, if it is no more than what was accepted."""
-    agreed = None if entry is None else entry.agreed(metric)
-    if agreed is None:
+    agreed = None if entry is None else entry.agreed(change.metric)
+    if agreed is None or change.kind not in ("costlier", "crosses", "undecided"):
         return None
-    before = replace(new, figures=((metric, agreed.figure),))
-    return agreed.why if judge(before, new, metric).kind in ("same", "cheaper") else None
-
-
-def _blamed(comparing: _Comparing, target: Target, old: Entry, change: Change) -> Place | None:
-    if change.example is None or change.kind == "undecided":
-        return None
-    gate = comparing.gate
-    new = gate.computing.one(gate.config.root, target).parts
-    return blame(comparing.base.parts(target, old), new, change.metric, change.example)
+    before = replace(new, figures=((change.metric, agreed.figure),))
+    return agreed.why if judge(before, new, change.metric).kind in ("same", "cheaper") else None
 
 
 # ---- writing --------------------------------------------------------------------------------------

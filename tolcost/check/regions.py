@@ -90,6 +90,26 @@ def sign_of(difference: Poly, facts: tuple[Cond, ...] = ()) -> int | None:
     return sign
 
 
+def proportion(difference: Poly, count: Poly) -> int | None:
+    """The sign of the number that a difference is times a count; None where it is no multiple of it.
+
+    A count is never negative at a shape that is admitted, whether or not that can be proved, so
+    neither is a positive multiple of one.
+
+    >>> from tolcost.algebra import length
+    >>> n, m = length("n"), length("m")
+    >>> proportion(6 * m - 3 * n, n - 2 * m), proportion(n, m)
+    (-1, None)
+    """
+    if not count.terms or difference.terms.keys() != count.terms.keys():
+        return None
+    first = next(iter(count.terms))
+    a, b = difference.terms[first], count.terms[first]
+    if any(difference.terms[mono] * b != coef * a for mono, coef in count.terms.items()):
+        return None
+    return 1 if a * b > 0 else -1
+
+
 def _positive(p: Poly, facts: tuple[Cond, ...]) -> bool:
     return is_nonnegative(p - 1, facts)
 

@@ -22,19 +22,19 @@ from tolcost.algebra import (
     parse_text,
     to_text,
 )
-from tolcost.check.domain import Joint, joint
+from tolcost.check.domain import Joint, joint, renamed
 from tolcost.check.records import Change, Dims, Entry, Example, Figure, Kind, Region
-from tolcost.check.regions import region, sign_of
+from tolcost.check.regions import proportion, region, sign_of
 from tolcost.check.shapes import Tried, try_shapes
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 
 _NOT_KNOWN = "the figure is not known any more"
-_UNPROVED = "not proved for every shape"
-_NO_SHAPE = "no shape fits the inputs before and now"
+UNPROVED = "not proved for every shape"
+_NO_SHAPE = "no shape was found that is right before and now"
 
 
-def judge(old: Entry, new: Entry, metric: str) -> Change:
-    """What became of one figure of a program."""
+def judge(old: Entry, new: Entry, metric: str, counts: Sequence[Poly] = ()) -> Change:
+    """What became of one figure of a program; ``counts`` are what parts of it contribute, old and new."""
     before, after = old.figure(metric), new.figure(metric)
     if after is None:
         return Change(new.name, "gone", metric, old=before.form if before else "")
@@ -45,7 +45,7 @@ def judge(old: Entry, new: Entry, metric: str) -> Change:
         return found
     if "unknown" in (before.status, after.status):
         return _with_unknown(found, before, after)
-    return _compared(found, before, after, _together(old, new))
+    return _compared(found, before, after, _together(old, new), counts)
 
 
 def _together(old: Entry, new: Entry) -> Joint:
@@ -71,12 +71,13 @@ def _with_unknown(found: Change, before: Figure, after: Figure) -> Change:
     return replace(found, kind="new")
 
 
-def _compared(found: Change, before: Figure, after: Figure, both: Joint) -> Change:
+def _compared(found: Change, before: Figure, after: Figure, both: Joint, counts: Sequence[Poly]) -> Change:
     old = _form(found, before, both.old)
     new = _form(found, after, both.new)
-    if both.empty:
+    if both.empty or (both.differs and both.facts and not any(try_shapes(old, new, both.facts))):
         return replace(found, kind="undecided", notes=(*both.notes, _NO_SHAPE))
-    outcome = outcome_of(old, new, both.facts)
+    known = (old, new, *(renamed(count, both.new) for count in counts))
+    outcome = outcome_of(old, new, both.facts, known)
     change = replace(
         found,
         kind=outcome.kind,
@@ -111,6 +112,9 @@ def _trusted(change: Change, before: Figure, after: Figure) -> Change:
     """Weaken a verdict that rests on figures which are only bounds, or lack something."""
     if after.status == "incomplete" and change.kind != "costlier":
         return replace(change, kind="undecided", notes=(*change.notes, "some nodes are not costed"))
+    if before.status == "incomplete" and change.kind in ("costlier", "crosses"):
+        note = "the old figure lacked some nodes"
+        return replace(change, kind="undecided", notes=(*change.notes, note))
     if before.status != "at-most" and after.status == "at-most" and change.kind in ("costlier", "crosses"):
         note = "the new figure is only an upper bound"
         return replace(change, kind="undecided", notes=(*change.notes, note))
@@ -134,8 +138,8 @@ class Outcome:
     notes: tuple[str, ...] = ()
 
 
-def outcome_of(old: Poly, new: Poly, facts: tuple[Cond, ...] = ()) -> Outcome:
-    """Compare two expressions for every admissible shape.
+def outcome_of(old: Poly, new: Poly, facts: tuple[Cond, ...] = (), counts: Sequence[Poly] = ()) -> Outcome:
+    """Compare two expressions for every admissible shape; ``counts`` are known never to be negative.
 
     >>> n = parse_text("n")
     >>> found = outcome_of(64 * n, n * n)
@@ -145,23 +149,23 @@ def outcome_of(old: Poly, new: Poly, facts: tuple[Cond, ...] = ()) -> Outcome:
     found = compare(new, old, facts)
     if found.verdict == "equal":
         return Outcome("same")
-    never = _proved(found, new - old, facts)
+    never = _proved(found, new - old, facts, counts)
     tried = tuple(try_shapes(old, new, facts))
     above = _example(found.above) or _first(t for t in tried if t.new > t.old)
     below = _example(found.below) or _first(t for t in tried if t.new < t.old)
-    if never == "costlier":
+    if never == "costlier" and above is None:  # a shape outweighs what a strange lock file implies
         return Outcome("cheaper", example=below or _first(tried))
-    if never == "cheaper":
+    if never == "cheaper" and below is None:
         return Outcome("costlier", example=above or _first(tried))
     if above is not None and below is not None:
         return Outcome("crosses", _where(old, new, facts, tried), above, below, len(tried))
     if above is not None:
-        return Outcome("costlier", _counted(tried), above, None, len(tried), (_UNPROVED,))
+        return Outcome("costlier", _counted(tried), above, None, len(tried), (UNPROVED,))
     return Outcome("undecided", None, below or _first(tried), None, len(tried), _ranges(tried))
 
 
 def _proved(
-    found: Comparison, difference: Poly, facts: tuple[Cond, ...]
+    found: Comparison, difference: Poly, facts: tuple[Cond, ...], counts: Sequence[Poly]
 ) -> Literal["costlier", "cheaper"] | None:
     """What a new figure is proved never to be."""
     match found.verdict:
@@ -170,7 +174,8 @@ def _proved(
         case "greater_or_equal":
             return "cheaper"
         case "unknown":
-            sign = sign_of(difference, facts)
+            multiples = (proportion(difference, count) for count in counts)
+            sign = next((sign for sign in multiples if sign is not None), sign_of(difference, facts))
             return None if sign is None else "cheaper" if sign > 0 else "costlier"
         case _:
             return None

@@ -164,20 +164,28 @@ def graph_of(proto: GraphProto) -> Graph:
     return Graph(proto.name, inputs, weights, tuple(map(step_of, proto.node)), outputs, between)
 
 
+_NOTHING: tuple[str, ...] = ()
+
+
 def step_of(proto: NodeProto) -> Step:
-    """A node as our own type."""
+    """A node as our own type.  Models have many: what most of them lack is asked for first."""
     attributes = proto.attribute
     outputs = tuple(proto.output)
     domain = proto.domain
+    serialised, free, graphs = b"", _NOTHING, False
+    if attributes:
+        serialised = b"".join([a.SerializeToString() for a in attributes])
+        free, graphs = _graphs(attributes)
     return Step(
         proto.op_type,
-        domain if not domain else _domain(domain),
+        _domain(domain) if domain else "",
         proto.name,
         tuple(proto.input),
         outputs,
-        b"".join([a.SerializeToString() for a in attributes]) if attributes else b"",
+        serialised,
         len(outputs) if outputs and outputs[-1] else _asked(outputs),
-        *(_graphs(attributes) if attributes else _NO_GRAPHS),
+        free,
+        graphs,
         proto,
     )
 
@@ -186,14 +194,11 @@ def _asked(outputs: tuple[str, ...]) -> int:
     return max((n for n, name in enumerate(outputs, start=1) if name), default=1)
 
 
-_NO_GRAPHS: tuple[tuple[str, ...], bool] = ((), False)
-
-
 def _graphs(attributes: Iterable[AttributeProto]) -> tuple[tuple[str, ...], bool]:
     """The names that graphs among attributes take from around them, and whether there are graphs."""
     graphs = [a.g for a in attributes if a.type == AttributeProto.GRAPH]
     if not graphs:
-        return _NO_GRAPHS
+        return (), False
     return tuple(dict.fromkeys(name for graph in graphs for name in free_names(graph))), True
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +22,9 @@ from tolcost.models.reading import load_model
 from tolcost.models.shaping import Shape, with_lengths, with_shapes
 from tolcost.models.totals import Adder, Coverage, Figures, Group, by_operator, by_scope, coverage, parts_of
 from tolcost.models.walking import Session
+
+_LARGE = 2_000_000
+"""A file of more bytes has many nodes, or weights that take long anyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +140,15 @@ def _better(again: ModelStudy, study: ModelStudy) -> bool:
 
 def study_file(path: Path, session: Session, wanted: Wanted | None = None) -> ModelStudy:
     """Read and walk a model file."""
-    with _without_collector():
+    with _without_collector() if _is_large(path) else nullcontext():
         return study_model(load_model(path), str(path), session, wanted or Wanted())
+
+
+def _is_large(path: Path) -> bool:
+    try:
+        return path.stat().st_size > _LARGE
+    except OSError:  # reading it will say what is wrong
+        return False
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from fractions import Fraction
 from tolcost.check.records import FINE, Change, Example, GateReport, Held, Place, severity
 from tolcost.diagnostics import visible
 
-LONGEST_FORM = 60
+LONGEST_FORM = 40
 QUOTED = "| "
 """What a line of a source starts with, among other lines."""
 
