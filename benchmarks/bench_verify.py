@@ -2,9 +2,9 @@
 
     python benchmarks/bench_verify.py [OPERATOR ...]
 
-Both run in this one process on one core, on cases that are already loaded; verifying means deriving the
-closed form, running the definition, comparing values, shapes and counts, and repeating small runs by the reference
-interpreter.  The target is a ratio of at most 4.
+Both run in this one process on one core, on cases that are already loaded.  Verifying means deriving the
+closed form, running the definition, comparing values, shapes and counts, and repeating small runs by the
+reference interpreter.  The target is a ratio of at most 4.
 """
 
 from __future__ import annotations
