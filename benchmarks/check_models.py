@@ -72,14 +72,13 @@ def everything(path: Path) -> ort.InferenceSession:
 
 
 def candidates(study: ModelStudy) -> Iterator[dict[str, int]]:
-    """Lengths to try: the first axis is small, the others are all alike."""
+    """Lengths to try: that of the first axis is small, the others are all alike."""
     first = {str(g.shape[0] or f"{g.name}[0]") for g in study.model.graph.inputs if g.shape}
     names = [name for name, form in study.cost.dimensions.items() if form.constant is None]
-    for batch in (1, 2):
-        for length in LENGTHS:
-            yield {name: batch if name in first and len(names) > 1 else length for name in names}
-        if not names:
-            return
+    lengths = LENGTHS if any(name not in first for name in names) else (1,)
+    for length in lengths:
+        yield from ({name: batch if name in first else length for name in names} for batch in (1, 2))
+    yield from ({name: length for name in names} for length in reversed(LENGTHS))
 
 
 def feeds(runtime: ort.InferenceSession, study: ModelStudy, dims: Mapping[str, int]) -> dict[str, np.ndarray]:

@@ -1,0 +1,36 @@
+"""The live forms of the HTML page compute what the algebra computes; needs node."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import tolcost.report.model_html as page
+from tolcost.algebra import evaluate, length, maximum, parse_text, the_symbol, to_text
+
+SCRIPT = (Path(page.__file__).parent / "pages" / "model.js").read_text(encoding="utf-8")
+N, M = length("n"), length("batch size")
+FORMS = [
+    N * (N + 1) // 2,
+    6 * N * M * (N + 3) - 7,
+    (N + 15) // 16 * M - (N * M) // 3,
+    maximum(N - 512, 0) * M + maximum(N, M),
+    N**5 * 10**30 + 1,
+    parse_text("Min(n, 7) + ceiling(n/4) + 2**3"),
+]
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+@pytest.mark.parametrize("n, m", [(1, 1), (7, 3), (1000, 4097)])
+def test_forms_have_the_same_values_in_the_page(n: int, m: int) -> None:
+    engine = SCRIPT[SCRIPT.index("const gcd") : SCRIPT.index("const show")]
+    texts = json.dumps([to_text(form) for form in FORMS])
+    names = f'new Map([["n", {n}n], ["batch size", {m}n]])'
+    loop = f"for (const t of {texts}) {{ const v = evaluate(t, {names}); console.log(v.n + '/' + v.d); }}"
+    program = f"{engine}\n{loop}"
+    done = subprocess.run(["node", "-e", program], capture_output=True, text=True, check=True, timeout=60)
+    values = {s: {"n": n, "batch size": m}[s.name] for form in FORMS for s in form.free}
+    assert done.stdout.split() == [f"{evaluate(form, values)}/1" for form in FORMS]
+    assert the_symbol(M) in values

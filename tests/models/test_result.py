@@ -1,0 +1,46 @@
+"""Models from Python: sympy expressions, numbers, frames."""
+
+import json
+
+import pytest
+
+from tests.models import graphs
+from tests.models.test_hostile import studied
+from tolcost.catalogue.specs import open_library
+from tolcost.diagnostics import Rejected
+from tolcost.models.walking import Session
+from tolcost.report.model_result import ModelResult
+
+
+@pytest.fixture(name="result", scope="module")
+def _result() -> ModelResult:
+    return ModelResult(studied(graphs.bert(17, graphs.SMALL), Session(open_library())))
+
+
+def test_closed_forms_are_sympy_expressions(result: ModelResult) -> None:
+    batch, seq = sorted(result.macs.free_symbols, key=str)
+    assert (str(batch), str(seq)) == ("batch", "seq")
+    assert result.macs.expand().coeff(batch, 1).coeff(seq, 2) == 2 * 2 * 8
+    assert result.peak_bytes is not None
+    assert sum(result.by_op.values()).expand() == result.eops.expand()
+    assert sum(result.histogram.values()).expand() == result.eops.expand()
+    assert result._repr_latex_().startswith("$")
+    assert "exact" in repr(result)
+
+
+def test_numbers_are_exact(result: ModelResult) -> None:
+    numbers = result.at(batch=2, seq=5)
+    values = {s: {"batch": 2, "seq": 5}[str(s)] for s in result.eops.free_symbols}
+    assert numbers["eops"] == result.eops.subs(values)
+    with pytest.raises(Rejected):
+        result.at(batch=2)
+    with pytest.raises(Rejected):
+        result.at(batch=2, seq=17)
+
+
+def test_documents_and_frames(result: ModelResult) -> None:
+    assert json.loads(result.to_json())["kind"] == "model"
+    assert str(result) == result.to_text()
+    frame = result.to_frame("scope")
+    assert list(frame.columns) == ["scope", "nodes", "eops", "macs", "status"]
+    assert frame["nodes"].sum() == result.coverage.nodes
