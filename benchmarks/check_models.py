@@ -78,7 +78,7 @@ def candidates(study: ModelStudy) -> Iterator[dict[str, int]]:
     lengths = LENGTHS if any(name not in first for name in names) else (1,)
     for length in lengths:
         yield from ({name: batch if name in first else length for name in names} for batch in (1, 2))
-    yield from ({name: length for name in names} for length in reversed(LENGTHS))
+    yield from (dict.fromkeys(names, length) for length in reversed(LENGTHS))
 
 
 def feeds(runtime: ort.InferenceSession, study: ModelStudy, dims: Mapping[str, int]) -> dict[str, np.ndarray]:
