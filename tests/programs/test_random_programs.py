@@ -13,7 +13,7 @@ from tests.programs.soak import KEPT, batch
 
 BATCH = 250
 BATCHES = 20
-MOST_REFUSED = BATCH // 50
+MOST_REFUSED = BATCH // 20
 
 
 @pytest.mark.parametrize("number", range(BATCHES))

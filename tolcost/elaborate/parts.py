@@ -126,6 +126,8 @@ def _filter_static(env: Env, value: Value, mask: Value, span: Span) -> Value:
         return value if everywhere else _nothing_of(env, value, span)
     if known(shape_of(env, mask, span)) is None or len(shape_of(env, mask, span)) != 1:
         fail("T0320", "which entries stay must be known while compiling, or depend on data", span)
+    if shape_of(env, mask, span)[0].constant == 0:
+        return value
     items, marks = spread(env, value, span), spread(env, mask, span)
     kept = []
     for item, mark in zip(items, marks, strict=True):

@@ -8,7 +8,7 @@ MAX_BYTES = 4 * 1024 * 1024
 MAX_DEPTH = 200
 """How deep brackets, and the tree they make, may nest.  Comparing two trees takes four frames a level."""
 
-MAX_DIGITS = 4000
+MAX_DIGITS = 1000
 """The longest number: Python itself refuses to print one of more than 4,300 digits."""
 
 MAX_ERRORS = 20
