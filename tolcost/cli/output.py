@@ -19,7 +19,10 @@ def deliver(text: str, output: str | None) -> None:
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file beside its place, and move it there once it is complete and on the disk."""
     try:
-        _write_beside(path, data)
+        if path.exists() and not path.is_file():
+            path.write_bytes(data)  # a device or a pipe is written to, never replaced
+        else:
+            _write_beside(path, data)
     except OSError as error:  # name the file that was asked for, not the one beside it
         raise OSError(error.errno, error.strerror, str(path)) from None
 
