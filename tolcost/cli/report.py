@@ -18,7 +18,7 @@ from tolcost.report.audit.summary import with_figures
     examples=(
         "tolcost report",
         "tolcost report --check",
-        "tolcost report --folder /tmp/reports",
+        "tolcost report --folder out/reports",
     ),
 )
 @click.option("--folder", default="reports", metavar="DIR", type=click.Path(file_okay=False, path_type=Path),
