@@ -46,13 +46,14 @@ from tolcost.syntax import tree
 class Oracle(Primitives):
     """One run: what was counted, and how to compute every kind of expression.
 
-    ``unsure`` tells that a side of a choice was out of range, ``empty`` that a fold had no step:
-    neither can then be told to be static.  ``mixed``: a list had components of both binding times.
+    ``unsure`` tells that a side of a choice was out of range, ``empty`` that a map or a fold had
+    nothing to visit: neither can then be told to be static, and what they name is not seen.
+    ``uneven``: only one side of a choice is static, and whether it is a choice at all may be open.
     """
 
     unsure: bool = False
     empty: bool = False
-    mixed: bool = False
+    uneven: bool = False
 
     # ---- programs ------------------------------------------------------------------------
 
@@ -62,7 +63,8 @@ class Oracle(Primitives):
         names: dict[str, Later | Value] = {name: Num(value) for name, value in dims.items()}
         names |= {name: given(value) for name, value in inputs.items()}
         env = self.define(Env(names), program.statements)
-        outputs = [s for s in program.statements if isinstance(s, tree.Define) and s.output]
+        defines = [s for s in program.statements if isinstance(s, tree.Define)]
+        outputs = [s for s in defines if s.output] or defines[-1:]
         return {s.name: self.force(env.names[s.name]) for s in outputs}
 
     def define(self, env: Env, statements: tuple[Any, ...]) -> Env:
@@ -165,7 +167,6 @@ class Oracle(Primitives):
         for item in expr.items:
             value = self.value(env, item, in_index)
             items += value.items if isinstance(value, Lst) else (value,)
-        self.mixed |= len(set(map(is_data, items))) > 1
         return Lst(tuple(items))
 
     def _index(self, env: Env, expr: tree.Index, in_index: bool) -> Value:
@@ -204,6 +205,7 @@ class Oracle(Primitives):
                 and not value.data
                 and (op, bool(value.value)) in (("and", False), ("or", True))
             ):
+                self.unsure = True  # that it is the side which decides may not be known for every length
                 continue
             value = self.apply("/" if op == "/" else INFIX[op], (value, self.value(env, operand, in_index)))
         return value
@@ -323,7 +325,10 @@ class Oracle(Primitives):
     def form_map(self, env: Env, over: tree.Expr, body: tree.Expr, pattern: tree.Expr | None = None) -> Value:
         cost = Frame()
         source = self.apart(cost, lambda: self.value(env, over))
+        if isinstance(over, tree.Name) and not shape_of(source) and not is_data(source):
+            raise Unknown("a bare coordinate is a vector to a map, a number elsewhere")
         members: list[Value] = []
+        self.empty |= 0 in shape_of(source)
         for at in grid(shape_of(source)):
             inner, item = self.inside(env, source, cost, at, pattern)
             if self.functional(inner, body):
@@ -365,7 +370,9 @@ class Oracle(Primitives):
         assert isinstance(holds, Num)
         if not holds.data:
             taken, left = (then, other) if holds.value else (other, then)
-            return as_late_as(self.value(env, taken), self.glance(env, left))
+            value, other = self.value(env, taken), self.glance(env, left)
+            self.uneven |= lateness(value) != lateness(other)
+            return as_late_as(value, other)
         self.frame.counts["where"] += 1
         sides = self.value(env, then), self.value(env, other)
         return tainted(sides[0] if holds.value else sides[1])
@@ -379,7 +386,7 @@ class Oracle(Primitives):
         try:
             return self.apart(frame, lambda: self.value(env, expr))
         except (AssertionError, ArithmeticError):
-            self.unsure = True
+            self.unsure = self.uneven = True
             return Num(0)
         finally:
             named = (f for f in frame.reached(older=frame.serial) if f.serial < frame.serial)

@@ -13,11 +13,13 @@ from tests.programs.oracle_values import (
     Frame,
     Lst,
     Num,
+    Unknown,
     Value,
     capacity,
     element,
     even,
     grid,
+    is_data,
     joined,
     shape_of,
     stacked,
@@ -80,6 +82,8 @@ class Primitives:
     def form_tile(self, env: Env, tol: tree.Expr) -> Value:
         value = self.value(env, tol)
         *rest, size = shape_of(value)
+        if not size:
+            raise Unknown("the capacity of nothing")
         rows = []
         for at in grid(tuple(rest)):
             entries = [element(value, (*at, j)) for j in range(1, size + 1)]
@@ -95,7 +99,8 @@ class Primitives:
             element(item, p[len(at) :]) if p[: len(at)] == at else element(value, p) for p in grid(shape)
         ]
         changed = even(Arr(shape, tuple(members)))
-        return tainted(changed) if any(isinstance(a, Num) and a.data for a in found) else changed
+        data = is_data(value) or is_data(item) or any(isinstance(a, Num) and a.data for a in found)
+        return tainted(changed) if data else changed
 
     def form_filter(self, env: Env, tol: tree.Expr, mask: tree.Expr) -> Value:
         value, marks = self.value(env, tol), self.value(env, mask)
@@ -122,4 +127,5 @@ class Primitives:
         return self.value(env, one)
 
     def form_bdim(self, env: Env, one: tree.Expr, other: tree.Expr) -> Value:
-        return Num(max(whole(self.value(env, one)), whole(self.value(env, other))))
+        a, b = whole(self.value(env, one)), whole(self.value(env, other))
+        return Num(b if a == 1 else a)

@@ -153,6 +153,8 @@ def stacked(shape: tuple[int, ...], members: list[Value]) -> Value:
         return members[0]
     if members and isinstance(members[0], Arr):
         inner = members[0].shape
+        if any(isinstance(m, Arr) and 0 in m.shape for m in members):
+            raise Unknown("the shape of the elements of an empty ToL")
         assert all(isinstance(m, Arr) and m.shape == inner for m in members), "members of different shapes"
         return even(Arr((*shape, *inner), tuple(e for m in members if isinstance(m, Arr) for e in m.items)))
     return even(Arr(shape, tuple(members)))
@@ -182,6 +184,8 @@ def joined(left: Value, right: Value, d: int) -> Value:
     assert isinstance(right, Arr)
     a, b = left.shape, right.shape
     if len(a) != len(b) and 0 in (*a, *b):
+        raise Unknown("the shape of the elements of an empty ToL")
+    if 0 in (*a, *b) and (len(a) < d or (*a[: d - 1], *a[d:]) != (*b[: d - 1], *b[d:])):
         raise Unknown("the shape of the elements of an empty ToL")
     assert (*a[: d - 1], *a[d:]) == (*b[: d - 1], *b[d:]), f"cannot join {a} and {b}"
     shape = (*a[: d - 1], a[d - 1] + b[d - 1], *a[d:])

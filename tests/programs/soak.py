@@ -25,28 +25,28 @@ MOST_KEPT = 2
 """Of programs that fail alike, so many are kept."""
 
 
-def batch(start: int, size: int) -> list[tuple[int, Verdict]]:
+def batch(start: int, size: int, twice: bool = False) -> list[tuple[int, Verdict]]:
     """The verdicts on some seeds."""
     found: list[tuple[int, Verdict]] = []
     for seed in range(start, start + size):
         case = generate(seed)
-        found.append((seed, judge(case.text, case.points, seed)))
+        found.append((seed, judge(case.text, case.points, seed, twice)))
     return found
 
 
-def smaller(case: Case, verdict: Verdict) -> tuple[str, Points]:
+def smaller(case: Case, verdict: Verdict, twice: bool) -> tuple[str, Points]:
     """The case made small, failing in the same way."""
 
     def fails(text: str, points: Points) -> bool:
-        again = judge(text, points, case.seed)
+        again = judge(text, points, case.seed, twice)
         return again.kind == verdict.kind and again.what == verdict.what
 
     return shrink(case.text, case.points, fails)
 
 
-def keep(seed: int, verdict: Verdict) -> Path:
+def keep(seed: int, verdict: Verdict, twice: bool) -> Path:
     """Write a failing program down, made small, with the points it fails at."""
-    text, points = smaller(generate(seed), verdict)
+    text, points = smaller(generate(seed), verdict, twice)
     KEPT.mkdir(parents=True, exist_ok=True)
     path = KEPT / f"seed_{seed}.tol"
     told = [f"# {verdict.kind}: {verdict.what}"]
@@ -55,15 +55,15 @@ def keep(seed: int, verdict: Verdict) -> Path:
     return path
 
 
-def verdicts(start: int, many: int, jobs: int) -> Iterator[tuple[int, Verdict]]:
+def verdicts(start: int, many: int, jobs: int, twice: bool) -> Iterator[tuple[int, Verdict]]:
     """The verdicts on many seeds, from several processes."""
     sizes = [(at, min(BATCH, start + many - at)) for at in range(start, start + many, BATCH)]
     with ProcessPoolExecutor(jobs) as pool:
         waiting = iter(sizes)
-        running = [pool.submit(batch, *one) for one in islice(waiting, 4 * jobs)]
+        running = [pool.submit(batch, *one, twice) for one in islice(waiting, 4 * jobs)]
         while running:
             yield from running.pop(0).result()
-            running += [pool.submit(batch, *one) for one in islice(waiting, 1)]
+            running += [pool.submit(batch, *one, twice) for one in islice(waiting, 1)]
 
 
 def main(arguments: list[str]) -> int:
@@ -72,18 +72,22 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("many", type=int, nargs="?", default=2000, help="how many programs")
     parser.add_argument("--start", type=int, default=0, help="the first seed")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument("--twice", action="store_true", help="read each program beside the oracle too")
     asked = parser.parse_args(arguments)
     tally: Counter[str] = Counter()
     refused: Counter[str] = Counter()
     seen: Counter[str] = Counter()
     began = time.monotonic()
-    for seed, verdict in verdicts(asked.start, asked.many, asked.jobs):
+    for seed, verdict in verdicts(asked.start, asked.many, asked.jobs, asked.twice):
         tally[verdict.kind] += 1
         refused[verdict.what] += verdict.kind == "refused"
         done = sum(tally.values())
         seen[verdict.what] += verdict.bad
         if verdict.bad and seen[verdict.what] <= MOST_KEPT:
-            print(f"{verdict.kind} at seed {seed}: {verdict.what}; kept as {keep(seed, verdict)}", flush=True)
+            print(
+                f"{verdict.kind} at seed {seed}: {verdict.what}; kept as {keep(seed, verdict, asked.twice)}",
+                flush=True,
+            )
         if done % 1000 == 0:
             print(f"{done} programs, {time.monotonic() - began:.0f} s: {dict(tally)}", flush=True)
     print(f"{asked.many} programs from seed {asked.start} in {time.monotonic() - began:.0f} s: {dict(tally)}")

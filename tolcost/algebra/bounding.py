@@ -43,11 +43,16 @@ def bounds_on(x: Symbol, lo: Poly, hi: Poly, atoms: Atoms, facts: tuple[Cond, ..
         if parts is None or not way:
             unused.append(a)
         elif way > 0:
-            lows.append(-floordiv(parts[1], parts[0]))
+            lows.append(-floordiv(parts[1], _divisor(parts[0])))
         else:
-            highs.append(floordiv(parts[1], -parts[0]))
+            highs.append(floordiv(parts[1], _divisor(-parts[0])))
     tight_lows = _undominated(tuple(lows), facts, 1)
     return Found(tight_lows, _undominated(tuple(highs), facts, -1), tuple(unused))
+
+
+def _divisor(slope: Poly) -> Poly:
+    """A slope to divide by: positive even where the conditions that make it so do not hold."""
+    return slope if prove(ge(slope - 1)) is True else maximum(slope, 1)
 
 
 def _undominated(bounds: tuple[Poly, ...], facts: tuple[Cond, ...], way: int) -> tuple[Poly, ...]:

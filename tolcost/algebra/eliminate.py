@@ -12,6 +12,7 @@ from functools import reduce
 from math import comb
 
 from tolcost.algebra.bounding import Competing, bounds_on, dominating, tighter
+from tolcost.algebra.clips import relu
 from tolcost.algebra.conditions import Cond, Eq, Ge, eq, ge, indicator
 from tolcost.algebra.faulhaber import affine_parts, common_period, sum_range
 from tolcost.algebra.floors import floordiv, mod
@@ -104,8 +105,29 @@ def _by_equality(problem: Problem, r: Range, work: Work) -> Poly | None:
         extra = (fits, ge(value - r.lo), ge(r.hi - value))
         others = tuple(o for o in problem.atoms if o != a)
         left = Problem(problem.body, problem.ranges, others, problem.facts)
+        if _divides(left, x):  # outside of the range, where all is gated away, no divisor may vanish
+            value = r.lo + relu(value - r.lo)
         return eliminate(put(left, x, value, extra), work)
     return None
+
+
+def _divides(problem: Problem, x: Symbol) -> bool:
+    """Whether something is divided by an expression in x."""
+    pending = [problem.body, *(a.p for a in problem.atoms)]
+    while pending:
+        for generator in {g for mono in pending.pop().terms for g in mono if x in g.free}:
+            match generator:
+                case Floor(p=p, q=q):
+                    if x in q.free:
+                        return True
+                    pending.append(p)
+                case Relu(p=p):
+                    pending.append(p)
+                case Sum(body=body, lo=lo, hi=hi):
+                    pending += [body, lo, hi]
+                case _:
+                    pass
+    return False
 
 
 def _by_atom_residues(problem: Problem, r: Range, work: Work) -> Poly | None:

@@ -10,7 +10,9 @@ from __future__ import annotations
 from functools import lru_cache
 from math import comb, gcd, lcm
 
+from tolcost.algebra.clips import relu
 from tolcost.algebra.floors import floordiv
+from tolcost.algebra.intervals import range_of
 from tolcost.algebra.poly import (
     ZERO,
     Poly,
@@ -199,10 +201,19 @@ def opaque_sum(body: Poly, x: Symbol, lo: Poly, hi: Poly) -> Poly:
         return ZERO
     height = 1 + max(_sum_depth(body), _sum_depth(lo), _sum_depth(hi))
     binder = Symbol("_", -height, "coord", lo, hi)
-    inside = body if binder is x else substitute(body, {x: atom(binder)})
+    inside = _never_by_zero(body if binder is x else substitute(body, {x: atom(binder)}), binder)
     content = gcd(*inside.terms.values())
     primitive = Poly({mono: coef // content for mono, coef in inside.terms.items()})
     return scale(atom(Sum(primitive, binder, lo, hi)), content, inside.den)
+
+
+def _never_by_zero(body: Poly, x: Symbol) -> Poly:
+    """A summand whose divisors are positive even where its range, which a gate rules out, goes astray."""
+    for generator in {g for mono in body.terms for g in mono if isinstance(g, Floor) and x in g.q.free}:
+        if (range_of(generator.q)[0] or 0) < 1:
+            safe = floordiv(generator.p, relu(generator.q - 1) + 1)
+            body = replace_generator(body, generator, safe)
+    return body
 
 
 def _sum_depth(p: Poly) -> int:

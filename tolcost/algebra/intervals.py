@@ -105,6 +105,8 @@ def _compute(generator: Generator) -> Interval:
 def _floor_range(top: Interval, bottom: Interval) -> Interval:
     """Range of a floor whose divisor is at least 1."""
     least, most = max(bottom[0] or 1, 1), bottom[1]
+    if most is not None and most < 1:  # nobody ever divides: the domain around it is empty
+        return EVERYTHING
     low, high = top
     if low is not None:
         low = low // least if low < 0 else (0 if most is None else low // most)

@@ -52,9 +52,11 @@ def divide(env: Env, args: tuple[Value, ...], span: Span) -> Value:
         return apply(env, "div", args, span)
     if isinstance(x, Poly) and isinstance(y, Poly):
         return recast(integer_division(env, span, x, y), casts[0] if casts else None)
-    if all(isinstance(a, Poly | Vec | View) and is_static(a) and space_of(a) in ("Z", "B") for a in (x, y)):
+    if not all(is_static(a) and space_of(a) in ("Z", "B") for a in (x, y)):
+        return apply(env, "div", args, span)
+    if _is_tol(x) or _is_tol(y):
         return _apply_elementwise(env, "/", _entries_for_numbers((x, y)), span)
-    return apply(env, "div", args, span)
+    return apply(env, "floor", (apply(env, "div", (x, y), span),), span)
 
 
 def _is_tol(value: Value) -> bool:

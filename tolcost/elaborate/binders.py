@@ -9,14 +9,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tolcost.algebra import Cond, Poly, const, coordinate, substitute, substitute_cond, the_symbol
+from tolcost.atoms.nodes import Node
 from tolcost.diagnostics import Rejected, Span
 from tolcost.elaborate.calls import arity, call_values, function_of, is_functional
 from tolcost.elaborate.context import Element, Env, Lazy, NeedsUnrolling, bind_data, fail
 from tolcost.elaborate.elements import element
 from tolcost.elaborate.evaluate import evaluate, form
-from tolcost.elaborate.layout import _unrolled, build, grid, inside, materialise, own_place
-from tolcost.elaborate.shapes import cast_of, entry, first, known, recast, shape_of, space_of
-from tolcost.elaborate.values import Data, Seq, Value, Vec, View, is_static
+from tolcost.elaborate.layout import (
+    At,
+    build,
+    check_even,
+    component,
+    grid,
+    inside,
+    materialise,
+    own_place,
+    pack,
+    unrolled,
+)
+from tolcost.elaborate.shapes import Shape, cast_of, entry, first, known, recast, shape_of, space_of
+from tolcost.elaborate.values import Data, Pieces, Seq, Value, Vec, View, is_static
 from tolcost.syntax import tree
 
 UNROLL_LIMIT = 4096
@@ -136,7 +148,7 @@ def map_value(env: Env, body: Body, shape: tuple[Poly, ...]) -> Value:
     """
     numbers = known(shape)
     if numbers is None or not is_static(body.over):
-        return _under_coordinates(env, body, shape)
+        return under_coordinates(env, shape, body.at, body.pattern, body.span)
     if id(body.expr) in env.context.gave_data:
         value = _quickly(env, body, shape)
         if value is not None:
@@ -145,13 +157,13 @@ def map_value(env: Env, body: Body, shape: tuple[Poly, ...]) -> Value:
     if laid_out is not None:
         return laid_out
     env.context.gave_data.add(id(body.expr))
-    return _under_coordinates(env, body, shape)
+    return under_coordinates(env, shape, body.at, body.pattern, body.span)
 
 
 def _quickly(env: Env, body: Body, shape: tuple[Poly, ...]) -> Value | None:
     """The map under coordinates if it is data after all."""
     try:
-        value = _under_coordinates(env, body, shape)
+        value = under_coordinates(env, shape, body.at, body.pattern, body.span)
     except Rejected:
         return None
     return None if is_static(value) else value
@@ -176,8 +188,18 @@ def _entry_by_entry(env: Env, body: Body, shape: tuple[int, ...]) -> Value | Non
             items.append(value)
         trial.keep()
     env.scope.absorb(outer.scope)
-    if not shape:
-        return items[0]
+    return _together(shape, items) if shape else items[0]
+
+
+def _together(shape: tuple[int, ...], items: list[Value]) -> Value | None:
+    """Entries as one ToL; lists become a list of ToLs, one for each component."""
+    capacities = {len(item.items) if isinstance(item, Pieces) else None for item in items}
+    if capacities != {None}:
+        columns = [item.items for item in items if isinstance(item, Pieces)]
+        if len(capacities) > 1:
+            return None
+        parts = [_together(shape, list(column)) for column in zip(*columns, strict=True)]
+        return None if None in parts else Pieces(tuple(p for p in parts if p is not None))
     spaces = {cast_of(item) for item in items}
     laid_out = _nested(shape, [first(item) for item in items])
     return laid_out if laid_out is None or len(spaces) > 1 else recast(laid_out, spaces.pop())
@@ -209,37 +231,61 @@ def _nested(shape: tuple[int, ...], items: list[Value]) -> Vec | None:
     )
 
 
-def _under_coordinates(env: Env, body: Body, shape: tuple[Poly, ...]) -> Value:
-    coords = fresh(body.pattern, shape)
+def under_coordinates(env: Env, shape: Shape, at: At, pattern: Pattern, span: Span) -> Value:
+    """A ToL of a shape whose elements a function gives; what of it is static stays a formula."""
+    coords = fresh(pattern, shape)
     inner = inside(env, shape)
     try:
         with env.context.attempt(inner.scope) as trial:
-            value = body.at(inner, coords)
-            node = None if is_static(value) else materialise(inner, value, body.span)
+            value = at(inner, coords)
+            items = value.items if isinstance(value, Pieces) else (value,)
+            free = tuple(map(is_static, items))
+            data = [materialise(inner, v, span) for v, f in zip(items, free, strict=True) if not f]
             trial.keep()
-        if node is not None:
-            return Data(build(coords, shape, inner.scope.block(node), body.span))
+        laid = build(coords, shape, inner.scope.block(pack(tuple(data))), span) if data else None
     except NeedsUnrolling as needs:
-        return _unrolled(env, body.at, shape, own_place(needs, coords), body.span)
-    return recast(_static_view(env, body, shape, coords, first(value)), cast_of(value))
+        place = own_place(needs, coords)
+        return unrolled(
+            env, at, shape, place, span, lambda e, rest, a: under_coordinates(e, rest, a, Pattern(), span)
+        )
+    if laid is not None and not any(free):
+        return Data(laid)
+    views = [_static_view(env, at, shape, coords, v, j, span) for j, v in enumerate(items) if free[j]]
+    if laid is None:
+        return Pieces(tuple(views)) if isinstance(value, Pieces) else views[0]
+    return _interleaved(env.scope.bind(laid), views, free)
+
+
+def _interleaved(laid: Node, views: list[Value], free: tuple[bool, ...]) -> Pieces:
+    """A list of which some components are static, and a node has the others."""
+    size = len(free) - sum(free)
+    computed = iter([component(laid, j + 1) if size > 1 else laid for j in range(size)])
+    static = iter(views)
+    return Pieces(tuple(next(static) if f else Data(next(computed)) for f in free))
 
 
 def _static_view(
-    env: Env, body: Body, shape: tuple[Poly, ...], coords: tuple[Poly, ...], value: Value
-) -> View:
-    """A static map of symbolic lengths: its element at given coordinates, by substitution."""
-    symbols = tuple(the_symbol(c) for c in coords)
-    inner_shape = shape_of(env, value, body.span)
+    env: Env, at: At, shape: Shape, coords: Shape, found: Value, place: int, span: Span
+) -> Value:
+    """A static map of symbolic lengths: its element at given coordinates, by substitution.
 
-    def get(here: Env, at: tuple[Value, ...]) -> Value:
-        outer, rest = at[: len(coords)], at[len(coords) :]
+    Of a body that is a list it is the component at a ``place``, counted from 0.
+    """
+    symbols = tuple(the_symbol(c) for c in coords)
+    value = first(found)
+    inner_shape = shape_of(env, value, span)
+    check_even(coords, inner_shape, span)
+
+    def get(here: Env, full: tuple[Value, ...]) -> Value:
+        outer, rest = full[: len(coords)], full[len(coords) :]
         if all(isinstance(a, Poly) for a in outer):
             swap = {s: a for s, a in zip(symbols, outer, strict=True) if isinstance(a, Poly)}
             if isinstance(value, Poly):
                 return substitute(value, swap)
             if isinstance(value, Cond):
                 return substitute_cond(value, swap)
-        again = first(body.at(here, outer))
-        return element(here, again, rest, body.span, checked=True) if rest else again
+        again = at(here, outer)
+        again = first(again.items[place] if isinstance(again, Pieces) else again)
+        return element(here, again, rest, span, checked=True) if rest else again
 
-    return View((*shape, *inner_shape), get, True, space_of(value))
+    return recast(View((*shape, *inner_shape), get, True, space_of(value)), cast_of(found))

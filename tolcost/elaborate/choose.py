@@ -33,7 +33,7 @@ from tolcost.elaborate.context import Env, Impossible, Scope, bind_data, fail
 from tolcost.elaborate.elements import element, leaves, regrown
 from tolcost.elaborate.evaluate import evaluate, form
 from tolcost.elaborate.folding import as_number, truth
-from tolcost.elaborate.layout import component, grid, in_spaces, lay, materialise
+from tolcost.elaborate.layout import component, grid, in_spaces, lay, made_of, materialise
 from tolcost.elaborate.lengths import decide, solve, unify
 from tolcost.elaborate.shapes import cast_of, entry, first, known, recast, shape_of, shape_text
 from tolcost.elaborate.values import (
@@ -71,7 +71,7 @@ def where_form(env: Env, expr: tree.Call) -> Value:
     if holds is not None:
         return _static_choice(env, decide(env, holds), expr)
     if isinstance(condition, Opaque):
-        return _opaque_choice(env, condition.node, expr)
+        return _opaque_choice(env, condition, expr)
     then, other = (entry(evaluate(env, a)) for a in expr.args[1:])
     with blaming(env, expr.span, zip(expr.args, (condition, then, other), strict=True)):
         return choose_by_data(env, condition, then, other, expr.span)
@@ -84,7 +84,7 @@ def choose_form(env: Env, expr: tree.Call) -> Value:
     holds = truth(condition)
     if holds is not None:
         return _static_choice(env, decide(env, holds), expr)
-    return _opaque_choice(env, materialise(env, condition, expr.span), expr)
+    return _opaque_choice(env, condition, expr)
 
 
 def _static_choice(env: Env, condition: Cond, expr: tree.Call) -> Value:
@@ -112,7 +112,8 @@ def _static_choice(env: Env, condition: Cond, expr: tree.Call) -> Value:
     return merge(env, condition, sides[0], sides[1], expr.span)
 
 
-def _opaque_choice(env: Env, condition: Node, expr: tree.Call) -> Value:
+def _opaque_choice(env: Env, condition: Value, expr: tree.Call) -> Value:
+    node = materialise(env, condition, expr.span)
     sides = []
     for side in expr.args[1:]:
         inner = env.child(scope=env.scope.inner())
@@ -121,8 +122,8 @@ def _opaque_choice(env: Env, condition: Node, expr: tree.Call) -> Value:
     if is_static(a) and is_static(b) and a == b:
         return a
     if isinstance(a, Seq) and isinstance(b, Seq):
-        return _choose_sequence(env, condition, (ea, a), (eb, b), expr.span)
-    return _select(env, condition, (ea, a), (eb, b), expr.span)
+        return _choose_sequence(env, node, (ea, a), (eb, b), expr.span)
+    return _select(env, node, (ea, a), (eb, b), expr.span, is_static(condition))
 
 
 def _choose_sequence(env: Env, condition: Cond | Node, then: Side, other: Side, span: Span) -> Value:
@@ -206,7 +207,8 @@ def _ranks(env: Env, value: Value, span: Span) -> tuple[int, ...]:
 def _general(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Value | None:
     """Of two cases that differ in rank, the one for lengths in general; the other is for one length alone."""
     for holds, (side_env, value) in ((negate(condition), other), (condition, then)):
-        if _equation(negate(holds)) is not None:
+        equation = _equation(negate(holds))
+        if equation is not None and not any(s.kind == "coord" for s in symbols_of(equation)):
             env.context.record(holds, "the other case, for one length alone, has another rank", span)
             env.scope.absorb(side_env.scope)
             return value
@@ -317,7 +319,10 @@ def _merged_shape(
     return tuple(merge_integers(condition, x, y) for x, y in zip(a, b, strict=True))
 
 
-def _select(env: Env, condition: Cond | Node, then: Side, other: Side, span: Span) -> Value:
+def _select(
+    env: Env, condition: Cond | Node, then: Side, other: Side, span: Span, free: bool = True
+) -> Value:
+    """A choice the program makes; of statics, by something static (``free``), it stays static."""
     (then_env, a), (other_env, b) = then, other
     if isinstance(a, Seq) or isinstance(b, Seq):
         fail("T0407", "a sequence cannot depend on a condition that is not known while compiling", span)
@@ -329,9 +334,7 @@ def _select(env: Env, condition: Cond | Node, then: Side, other: Side, span: Spa
         for p, q in zip(left.type, right.type, strict=True)
     )
     node = Select(condition, then_env.scope.block(left), other_env.scope.block(right), parts, span)
-    if is_static(a) and is_static(b) and not parts[0].shape:
-        return Opaque(node, parts[0].space)
-    return Data(node)
+    return made_of(env, node, a, b) if free else Data(node)
 
 
 def align(then_env: Env, a: Value, other_env: Env, b: Value, span: Span) -> tuple[Node, Node]:

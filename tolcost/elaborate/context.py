@@ -79,6 +79,7 @@ class Context:
     declared: dict[str, Span] = field(default_factory=dict)
     gave_data: set[int] = field(default_factory=set)
     looking_up: bool = False
+    out_of_range: bool = False
     naming: list[Scope] = field(default_factory=list)
     steps: int = 0
     depth: int = 0

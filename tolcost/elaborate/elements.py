@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from tolcost.algebra import Poly, const, coordinate, symbols_of
-from tolcost.atoms.nodes import Member, Node, Part
-from tolcost.diagnostics import NOWHERE, Span
+from tolcost.diagnostics import Span
 from tolcost.elaborate.context import Env, NeedsUnrolling, bind_data, fail
-from tolcost.elaborate.layout import component, grid, materialise
+from tolcost.elaborate.layout import as_static, component, grid, materialise, member
 from tolcost.elaborate.lengths import check_index
 from tolcost.elaborate.shapes import Shape, first, known, recast, shape_of, shape_text, space_of
-from tolcost.elaborate.values import Cast, Data, Opaque, Pieces, Results, Seq, Value, Vec, View, is_static
+from tolcost.elaborate.values import Cast, Data, Pieces, Results, Seq, Value, Vec, View, is_static
 
 SHORT = 16
 """The longest coordinate range that a look-up in a table of integers takes entry by entry."""
@@ -104,7 +103,7 @@ def _entry(env: Env, value: Vec, at: tuple[Value, ...], span: Span) -> Value:
         offset = _offset(value.shape, [n for n in numbers if n is not None])
         inside = 0 <= offset < len(value.items)
         return value.items[offset] if inside else const(0)  # outside only where nobody ever looks
-    if all(item == value.items[0] for item in value.items):
+    if all(item == value.items[0] for item in value.items) and is_static_indexed(value, at):
         return value.items[0] if value.items else const(0)  # nobody visits the elements of nothing
     if not env.context.looking_up and not any(isinstance(item, Fraction | float) for item in value.items):
         _ask_to_unroll(at, span)
@@ -123,9 +122,7 @@ def _ask_to_unroll(at: tuple[Value, ...], span: Span) -> None:
 def _looked_up(env: Env, value: Value, at: tuple[Value, ...], span: Span) -> Value:
     """An element of a static ToL at an index that is not a number: a look-up in its layout."""
     found = member(env, materialise(env, value, span), at, span)
-    if is_static_indexed(value, at):
-        return Opaque(found, found.type[0].space)
-    return Data(found)
+    return as_static(env, found) if is_static_indexed(value, at) else Data(found)
 
 
 def _sequence_entry(items: tuple[Value, ...], index: Value, span: Span) -> Value:
@@ -136,44 +133,6 @@ def _sequence_entry(items: tuple[Value, ...], index: Value, span: Span) -> Value
             if symbol.kind == "coord":
                 raise NeedsUnrolling(symbol, span)
     fail("T0304", "a sequence is indexed by something not known while compiling", span)
-
-
-def member(env: Env, node: Node, at: tuple[Value, ...], span: Span) -> Node:
-    """Π of a materialised ToL."""
-    base = env.scope.bind(node)
-    indices = tuple(a if isinstance(a, Poly) else index_node(env, a, span) for a in at)
-    return Member(base, indices, tuple(Part(p.shape[len(at) :], p.space) for p in base.type), span)
-
-
-def as_static(env: Env, node: Node) -> Value:
-    """A ToL that a node lays out though it is static: its elements are free, and so is what they give."""
-    part = node.type[0]
-    if len(node.type) > 1:
-        return Data(node)
-    if not part.shape:
-        return Opaque(node, part.space)
-    laid = env.scope.bind(node)
-    return View(
-        part.shape, lambda here, at: Opaque(member(here, laid, at, NOWHERE), part.space), True, part.space
-    )
-
-
-def made_of(env: Env, node: Node, *sources: Value) -> Value:
-    """What a node makes of some values: static if all of them are."""
-    return as_static(env, node) if all(is_static(source) for source in sources) else Data(node)
-
-
-def index_node(env: Env, value: Value, span: Span) -> Node:
-    """An index that is not a formula: a numeric node."""
-    node = materialise(env, value, span)
-    if node.type[0].shape:
-        fail(
-            "T0305",
-            "an index is a ToL where a number is needed",
-            span,
-            hint="a vector of known length is spliced: x[*v]",
-        )
-    return node
 
 
 def pick_component(env: Env, base: Value, j: int, span: Span) -> Value:

@@ -280,7 +280,7 @@ def _unary(env: Env, expr: tree.Unary) -> Value:
 def _chain(env: Env, expr: tree.Chain) -> Value:
     value = evaluate(env, expr.first)
     for n, (op, operand) in enumerate(expr.rest, start=1):
-        if (op == "and" and value is FALSE) or (op == "or" and value is TRUE):
+        if op in ("and", "or") and entry(value) is (FALSE if op == "and" else TRUE):
             continue
         right = evaluate(env, operand)
         span = Span(expr.span.source, expr.span.start, operand.span.end)

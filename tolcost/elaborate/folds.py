@@ -3,83 +3,32 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 from tolcost.algebra import (
     Cond,
     Poly,
     const,
-    coordinate,
     data_symbol,
-    eq,
     ge,
     prove,
     symbols_of,
     symbols_of_cond,
     the_symbol,
-    to_text,
     total,
 )
-from tolcost.atoms.nodes import Block, Fold, Node, Part, Ref, Type, Var
 from tolcost.diagnostics import Diagnostic, Rejected, Span
-from tolcost.elaborate.binders import UNROLL_LIMIT, Pattern, fresh, pattern_of
-from tolcost.elaborate.calls import arity, call_values, function_of, is_functional
-from tolcost.elaborate.context import Element, Env, Lazy, NeedsUnrolling, bind_data, fail
-from tolcost.elaborate.elements import as_static, element, pick_component
+from tolcost.elaborate.accumulators import fold_under_coordinates
+from tolcost.elaborate.binders import UNROLL_LIMIT, fresh, pattern_of
+from tolcost.elaborate.context import Env, NeedsUnrolling, bind_data, fail
+from tolcost.elaborate.elements import pick_component
 from tolcost.elaborate.evaluate import evaluate, form
-from tolcost.elaborate.layout import build, component, grid, in_spaces, inside, materialise
-from tolcost.elaborate.lengths import facts_here, settle, unify
-from tolcost.elaborate.order import mentioned
-from tolcost.elaborate.retype import leans_on, retyped
-from tolcost.elaborate.shapes import cast_of, entry, first, known, recast, shape_of, shape_text, volume
-from tolcost.elaborate.values import Data, Pieces, Seq, Spaces, Value, Vec, View, is_static
-from tolcost.spaces import join_spaces
+from tolcost.elaborate.layout import grid, inside
+from tolcost.elaborate.lengths import facts_here
+from tolcost.elaborate.shapes import cast_of, entry, first, known, shape_of, volume
+from tolcost.elaborate.steps import Step
+from tolcost.elaborate.values import Pieces, Seq, Spaces, Value, Vec, View, is_static
 from tolcost.syntax import tree
-
-_PASSES = 8
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Step:
-    """One step of a reduce: from an accumulator and a coordinate to the next accumulator."""
-
-    env: Env
-    over: Value
-    expr: tree.Expr
-    pattern: Pattern
-    span: Span
-    cast: str | None = None
-
-    def looks_at_elements(self) -> bool:
-        """Whether the step may use the elements, and not only where they are."""
-        return _mentions_element(self.env, self.expr)
-
-    def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
-        """The next accumulator; bindings go to the block of ``env``."""
-        item = Lazy("", env, lambda: recast(element(env, self.over, at, self.span, checked=True), self.cast))
-        names = self.pattern.bind(at, self.span)
-        inner = Env(env.context, env.scope, names, self.env, Element(item, at))
-        if not is_functional(inner, self.expr):
-            fail(
-                "T0406",
-                "`reduce` needs a function of the accumulator and the element",
-                self.expr.span,
-                hint="name one, such as add, or write (a, e) => a + e",
-            )
-        function = function_of(inner, self.expr)
-        low, _ = arity(inner, function)
-        args: tuple[Lazy | Value, ...] = (accumulator, item)
-        if low == 3:
-            args = (accumulator, item, Vec((len(at),), at, loose=True))
-        return entry(call_values(inner, function, args, self.span))
-
-
-def _mentions_element(env: Env, expr: tree.Expr) -> bool:
-    """Whether a step, as written, uses the element; unless it is plain that it does not, it does."""
-    if isinstance(expr, tree.Lambda) and len(expr.params) == 2:
-        return expr.params[1] in mentioned(expr.body)
-    return True
 
 
 class _NotAList(Rejected):
@@ -132,15 +81,14 @@ def fold_value(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> V
     if few and isinstance(step.over, Vec) and _is_table(step.over):
         return _entry_by_entry(env, step, start, grid(numbers or ()))
     try:
-        if is_static(start) and (is_static(step.over) or not step.looks_at_elements()):
+        maybe_free = _partly_static(step.over) or not step.looks_at_elements()
+        if maybe_free and is_static(start):
             found = _static_fold(env, step, start, shape)
             if found is not None:
                 return found
         if isinstance(start, Seq):
             return _sequence_fold(env, step, start, shape)
-        folded = _fold_under_coordinates(env, step, start, shape, static=False)
-        assert folded is not None
-        return folded
+        return fold_under_coordinates(env, step, start, shape, maybe_free or isinstance(start, Pieces))
     except _NotAList:
         if not few:
             raise
@@ -151,6 +99,11 @@ def fold_value(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> V
         if env.context.looking_up:
             raise
         return _looking_up(env, step, start, shape)
+
+
+def _partly_static(over: Value) -> bool:
+    """Whether a step may look at something static in its element."""
+    return any(map(is_static, over.items)) if isinstance(over, Pieces) else is_static(over)
 
 
 def _looking_up(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value:
@@ -172,9 +125,7 @@ def _sequence_fold(env: Env, step: Step, start: Seq, shape: tuple[Poly, ...]) ->
     if not start.items or any(isinstance(item, Seq) for item in start.items):
         raise _NotAList(step.span)
     listed = Pieces(start.items) if len(start.items) > 1 else start.items[0]
-    folded = _fold_under_coordinates(env, _Listwise(step), listed, shape, static=False)
-    assert folded is not None
-    bound = bind_data(env, folded)
+    bound = bind_data(env, fold_under_coordinates(env, _Listwise(step), listed, shape))
     return Seq(tuple(pick_component(env, bound, j + 1, step.span) for j in range(len(start.items))))
 
 
@@ -192,7 +143,7 @@ def _entry_by_entry(env: Env, step: Step, start: Value, points: list[tuple[int, 
 def _static_fold(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
     """A fold of statics: by numbers, a sum in closed form, or a free Fold.
 
-    The data fold if a step turns out to be data; None if that must be elaborated anew.
+    The data fold if a step turns out to be data; None if nothing in the IR stands for it.
     """
     free = _probe(env, step, start, shape)
     if free is None or not is_static(free):
@@ -214,7 +165,7 @@ def _probe(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value
     """The fold as a free one, if its steps stay static."""
     if isinstance(start, Seq | str | Spaces):
         return _probe_words(env, step, start, shape)
-    return _fold_under_coordinates(env, step, start, shape, static=True)
+    return fold_under_coordinates(env, step, start, shape, maybe_free=True)
 
 
 def _probe_words(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
@@ -264,171 +215,3 @@ def _sum(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value |
     over = [(the_symbol(c), const(1), d) for c, d in zip(coords, shape, strict=True)]
     assert isinstance(start, Poly)
     return start + total(added, over, facts=facts_here(env))
-
-
-# ---- folds in the IR ---------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Growth:
-    """An accumulator's type: its parts at the start, and by how much each length grows per step."""
-
-    parts: Type
-    by: tuple[tuple[Poly, ...], ...]
-
-    def after(self, steps: Poly) -> Type:
-        """The type after some steps."""
-        return tuple(
-            Part(tuple(d + g * steps for d, g in zip(p.shape, grows, strict=True)), p.space)
-            for p, grows in zip(self.parts, self.by, strict=True)
-        )
-
-
-def _fold_under_coordinates(
-    env: Env, step: Step, start: Value, shape: tuple[Poly, ...], static: bool
-) -> Value | None:
-    """The Fold of a step; a ``static`` one sees its accumulator as static, and is None if a step is not."""
-    begin = materialise(env, start, step.span)
-    listed = isinstance(start, Pieces)
-    growth = _Growth(begin.type, tuple(tuple(const(0) for _ in p.shape) for p in begin.type))
-    for _ in range(_PASSES):
-        body = _Pass(env, step, shape, growth, listed, static)
-        with env.context.attempt(body.inner.scope) as trial:
-            result = body.run()
-            if static and not is_static(result) and leans_on(body.block, body.var):
-                return None
-            settled = body.settle()
-            if settled.by == growth.by and _same_shapes(settled.parts, growth.parts):
-                trial.keep()
-                fold = body.finish(begin, settled)
-                if static and is_static(result):
-                    return _as_value(env, env.scope.bind(fold), listed, True)
-                return Data(fold)
-        growth = settled
-    fail(
-        "T0326",
-        "the accumulator's shape does not settle",
-        step.span,
-        hint="each step may add a fixed amount to a length, nothing else",
-    )
-
-
-def _same_shapes(left: Type, right: Type) -> bool:
-    return all(a.shape == b.shape for a, b in zip(left, right, strict=True))
-
-
-class _Pass:
-    """One elaboration of a step under coordinates, with a guess of the accumulator's type."""
-
-    def __init__(
-        self, env: Env, step: Step, shape: tuple[Poly, ...], growth: _Growth, listed: bool, static: bool
-    ) -> None:
-        self.env, self.step, self.shape, self.growth = env, step, shape, growth
-        self.coords = fresh(step.pattern, shape)
-        self.inner = inside(env, shape)
-        self.done = _position(self.coords, shape)
-        self.var = Var("accumulator", growth.after(self.done))
-        self.accumulator = _as_value(self.inner, Ref(self.var, self.var.type), listed, static)
-        self.block: Block
-
-    def run(self) -> Value:
-        """The step's result; it becomes the body."""
-        result = self.step.at(self.inner, self.accumulator, self.coords)
-        self.block = self.inner.scope.block(materialise(self.inner, result, self.step.span))
-        return result
-
-    def settle(self) -> _Growth:
-        """The accumulator's type as the result suggests it."""
-        return _adjust(self.inner, self.growth, self.block.result, self.done, self.step)
-
-    def finish(self, begin: Node, growth: _Growth) -> Node:
-        """The Fold; spaces that turned out wider are put in without elaborating again."""
-        spaces = tuple(p.space for p in growth.parts)
-        var, body = self.var, self.block
-        while tuple(p.space for p in var.type) != spaces:
-            wider = Var(var.name, tuple(Part(p.shape, s) for p, s in zip(var.type, spaces, strict=True)))
-            body = retyped(body, var, wider)
-            spaces = tuple(join_spaces(s, p.space) for s, p in zip(spaces, body.result.type, strict=True))
-            var = wider
-        body = Block(body.bindings, in_spaces(body.result, spaces))
-        kind = growth.after(volume(self.shape))
-        kind = tuple(Part(p.shape, s) for p, s in zip(kind, spaces, strict=True))
-        start = in_spaces(_spread(begin, growth.parts, self.env, self.step), spaces)
-        symbols = tuple(the_symbol(c) for c in self.coords)
-        return Fold(symbols, self.shape, var, start, body, kind, self.step.span)
-
-
-def _as_value(env: Env, node: Node, listed: bool, static: bool) -> Value:
-    """An accumulator as the step sees it: a list stays a list of components, what is static stays free."""
-    if len(node.type) > 1 and listed:
-        return Pieces(
-            tuple(_as_value(env, component(node, j + 1), False, static) for j in range(len(node.type)))
-        )
-    return as_static(env, node) if static else Data(node)
-
-
-def _position(coords: tuple[Poly, ...], shape: tuple[Poly, ...]) -> Poly:
-    """How many steps came before a coordinate, in row-major order."""
-    position = const(0)
-    for c, d in zip(coords, shape, strict=True):
-        position = position * d + c - 1
-    return position
-
-
-def _adjust(env: Env, growth: _Growth, node: Node, done: Poly, step: Step) -> _Growth:
-    """The accumulator's type as the step's result suggests it."""
-    if len(node.type) != len(growth.parts):
-        fail(
-            "T0327",
-            f"the accumulator is a list of {len(growth.parts)}, but a step gives {len(node.type)}",
-            step.span,
-        )
-    parts, by = [], []
-    expected = growth.after(done + 1)
-    for was, want, grows, now in zip(growth.parts, expected, growth.by, node.type, strict=True):
-        space = join_spaces(was.space, now.space)
-        if len(was.shape) != len(now.shape):
-            if was.shape:
-                fail(
-                    "T0327",
-                    f"the accumulator has shape {shape_text(was.shape)}, but a step gives "
-                    f"{shape_text(now.shape)}",
-                    step.span,
-                )
-            parts.append(Part(now.shape, space))
-            by.append(tuple(const(0) for _ in now.shape))
-            continue
-        parts.append(Part(was.shape, space))
-        by.append(
-            tuple(_grow(env, w, n, g, step) for w, n, g in zip(want.shape, now.shape, grows, strict=True))
-        )
-    return _Growth(tuple(parts), tuple(by))
-
-
-def _grow(env: Env, want: Poly, now: Poly, grows: Poly, step: Step) -> Poly:
-    difference = settle(env.context, now) - settle(env.context, want)
-    if difference == const(0):
-        return grows
-    verdict = prove(eq(difference), facts_here(env))
-    steady = not any(s.kind != "length" for s in symbols_of(difference))
-    if steady and (verdict is False or prove(ge(difference - 1)) is True) and grows == const(0):
-        return difference
-    if verdict is not True and not steady:
-        fail(
-            "T0326",
-            f"the accumulator's length {to_text(want)} becomes {to_text(now)}, not by a fixed amount a step",
-            step.span,
-            hint="each step may add a fixed amount to a length, nothing else",
-        )
-    if verdict is not True:
-        unify(env, now, want, "each step must keep the accumulator's shape", step.span)
-    return grows
-
-
-def _spread(begin: Node, parts: Type, env: Env, step: Step) -> Node:
-    """A scalar start for an accumulator that is a ToL: the same number everywhere."""
-    if len(parts) != 1 or begin.type[0].shape or not parts[0].shape:
-        return begin
-    value = env.scope.bind(begin)
-    coords = tuple(coordinate(f"i{n + 1}", d) for n, d in enumerate(parts[0].shape))
-    return build(coords, parts[0].shape, env.scope.inner().block(value), step.span)

@@ -6,8 +6,8 @@ from tolcost.algebra import Poly, const
 from tolcost.atoms.nodes import Part, Reshape
 from tolcost.diagnostics import Span
 from tolcost.elaborate.context import Env, bind_data, fail
-from tolcost.elaborate.elements import element, made_of
-from tolcost.elaborate.layout import check_size, join_nodes, materialise
+from tolcost.elaborate.elements import element
+from tolcost.elaborate.layout import check_size, join_nodes, made_of, materialise
 from tolcost.elaborate.lengths import unify
 from tolcost.elaborate.shapes import known, shape_of, shape_text, volume
 from tolcost.elaborate.values import Opaque, Pieces, Value, Vec, is_static

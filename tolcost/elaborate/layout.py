@@ -16,6 +16,7 @@ from tolcost.atoms.nodes import (
     Embed,
     Join,
     Lambda,
+    Member,
     Node,
     Number,
     Pack,
@@ -60,6 +61,8 @@ def materialise(env: Env, value: Value, span: Span = NOWHERE, space: str | None 
             return node
         case Opaque(node=node):
             return node
+        case View(laid=laid) if laid is not None and space in (None, laid.type[0].space):
+            return laid
         case View(shape=shape):
             return build_from(env, shape, value, span, space)
         case Vec():
@@ -130,16 +133,22 @@ def build(coords: Shape, extents: Shape, body: Block, span: Span) -> Node:
     """A Build over coordinates given as polynomials of one symbol each."""
     if not coords and not body.bindings:
         return body.result
+    for part in body.result.type:
+        check_even(coords, part.shape, span)
+    parts = tuple(Part((*extents, *p.shape), p.space) for p in body.result.type)
+    return Build(tuple(the_symbol(c) for c in coords), tuple(extents), body, parts, span)
+
+
+def check_even(coords: Shape, shape: Shape, span: Span) -> None:
+    """Refuse members of different shapes: they do not make a ToL."""
     own = {the_symbol(c) for c in coords}
-    if any(not own.isdisjoint(d.free) for p in body.result.type for d in p.shape):
+    if any(not own.isdisjoint(d.free) for d in shape):
         fail(
             "T0333",
             "the shape of the body depends on the coordinates, so the members do not fit together",
             span,
             hint="a ToL has one length in each dimension; a fold may grow, a map may not",
         )
-    parts = tuple(Part((*extents, *p.shape), p.space) for p in body.result.type)
-    return Build(tuple(the_symbol(c) for c in coords), tuple(extents), body, parts, span)
 
 
 def check_size(size: int, span: Span) -> None:
@@ -234,20 +243,90 @@ def in_spaces(node: Node, spaces: tuple[str, ...]) -> Node:
     return Convert(node, parts)
 
 
+def member(env: Env, node: Node, at: tuple[Value, ...], span: Span) -> Node:
+    """Π of a materialised ToL."""
+    base = env.scope.bind(node)
+    indices = tuple(a if isinstance(a, Poly) else index_node(env, a, span) for a in at)
+    return Member(base, indices, tuple(Part(p.shape[len(at) :], p.space) for p in base.type), span)
+
+
+def as_static(env: Env, node: Node) -> Value:
+    """A ToL that a node lays out though it is static: its elements are free, and so is what they give."""
+    part = node.type[0]
+    laid = env.scope.bind(node)
+    if len(node.type) > 1:
+        return Pieces(tuple(as_static(env, component(laid, j + 1)) for j in range(len(node.type))))
+    if not part.shape:
+        return Opaque(laid, part.space)
+    return View(
+        part.shape,
+        lambda here, at: Opaque(member(here, laid, at, NOWHERE), part.space),
+        True,
+        part.space,
+        laid,
+    )
+
+
+def made_of(env: Env, node: Node, *sources: Value) -> Value:
+    """What a node makes of some values: static if all of them are."""
+    return as_static(env, node) if all(is_static(source) for source in sources) else Data(node)
+
+
+def index_node(env: Env, value: Value, span: Span) -> Node:
+    """An index that is not a formula: a numeric node."""
+    node = materialise(env, value, span)
+    if node.type[0].shape:
+        fail(
+            "T0305",
+            "an index is a ToL where a number is needed",
+            span,
+            hint="a vector of known length is spliced: x[*v]",
+        )
+    return node
+
+
 At = Callable[[Env, tuple[Value, ...]], Value]
 """What stands at a coordinate; its bindings go to the block of the environment."""
 
+LaySlice = Callable[[Env, Shape, At], Value]
+"""How the rest of a domain is laid out when one of its dimensions is taken entry by entry."""
 
-def _unrolled(env: Env, at: At, shape: tuple[Poly, ...], place: int, span: Span) -> Value:
+
+def unrolled(env: Env, at: At, shape: Shape, place: int, span: Span, lay_slice: LaySlice) -> Value:
     """Take one dimension of the domain entry by entry, because a table is looked up by it."""
     size = shape[place].constant
     assert size is not None
     rest = shape[:place] + shape[place + 1 :]
-    slices = [bind_data(env, _slice_of(env, at, rest, place, const(k), span)) for k in range(1, size + 1)]
-    if not rest and all(not shape_of(env, s, span) for s in slices):
-        return Vec((size,), tuple(slices))
+    slices = [
+        bind_data(env, _slice_of(env, at, rest, place, const(k), lay_slice)) for k in range(1, size + 1)
+    ]
+    return _side_by_side(env, slices, place, span)
+
+
+def _side_by_side(env: Env, slices: list[Value], place: int, span: Span) -> Value:
+    """Slices as one ToL, along a new dimension; lists as a list of such ToLs."""
+    if any(isinstance(s, Pieces) for s in slices):
+        if len(set(map(capacity, slices))) > 1:
+            fail("T0315", "the members are lists of different capacity", span)
+        columns = zip(*map(_components, slices), strict=True)
+        return Pieces(tuple(_side_by_side(env, list(column), place, span) for column in columns))
+    if all(not shape_of(env, s, span) and capacity(s) == 1 for s in slices):
+        return Vec((len(slices),), tuple(slices))
     pieces = [_thickened(materialise(env, piece, span), place) for piece in slices]
-    return Data(join_all(pieces, place + 1))
+    return made_of(env, join_all(pieces, place + 1), *slices)
+
+
+def capacity(value: Value) -> int:
+    """How many components a value has that is no view."""
+    if isinstance(value, Pieces | Results):
+        return len(value.items)
+    return len(value.node.type) if isinstance(value, Data) else 1
+
+
+def _components(value: Value) -> tuple[Value, ...]:
+    if isinstance(value, Data):
+        return tuple(Data(component(value.node, j + 1)) for j in range(len(value.node.type)))
+    return value.items if isinstance(value, Pieces | Results) else (value,)
 
 
 def _thickened(node: Node, place: int) -> Node:
@@ -256,14 +335,14 @@ def _thickened(node: Node, place: int) -> Node:
     return Reshape(node, parts)
 
 
-def _slice_of(env: Env, at: At, rest: tuple[Poly, ...], place: int, k: Poly, span: Span) -> Value:
+def _slice_of(env: Env, at: At, rest: Shape, place: int, k: Poly, lay_slice: LaySlice) -> Value:
     """The map with one coordinate fixed."""
     if not rest:
         return at(env, (k,))
-    return lay(env, rest, lambda inner, coords: at(inner, (*coords[:place], k, *coords[place:])), span)
+    return lay_slice(env, rest, lambda inner, coords: at(inner, (*coords[:place], k, *coords[place:])))
 
 
-def lay(env: Env, shape: tuple[Poly, ...], at: At, span: Span, names: tuple[str, ...] = ()) -> Value:
+def lay(env: Env, shape: Shape, at: At, span: Span, names: tuple[str, ...] = ()) -> Value:
     """A ToL of a shape whose elements a function gives, laid out by the program."""
     hinted = names or tuple(f"i{n + 1}" for n in range(len(shape)))
     coords = tuple(coordinate(name, d) for name, d in zip(hinted, shape, strict=True))
@@ -274,7 +353,8 @@ def lay(env: Env, shape: tuple[Poly, ...], at: At, span: Span, names: tuple[str,
             trial.keep()
         return Data(build(coords, shape, inner.scope.block(node), span))
     except NeedsUnrolling as needs:
-        return _unrolled(env, at, shape, own_place(needs, coords), span)
+        place = own_place(needs, coords)
+        return unrolled(env, at, shape, place, span, lambda e, rest, a: lay(e, rest, a, span))
 
 
 def own_place(needs: NeedsUnrolling, coords: tuple[Poly, ...]) -> int:

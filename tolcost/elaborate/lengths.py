@@ -117,7 +117,7 @@ def solve(difference: Poly) -> tuple[Symbol, Poly] | None:
 def require(env: Env, condition: Cond, reason: str, span: Span, message: Said) -> None:
     """Prove a condition, record what of it depends on lengths alone, or refuse the program."""
     verdict = decide(env, condition)
-    if verdict is TRUE or FALSE in env.scope.facts:
+    if verdict is TRUE or FALSE in env.scope.facts or env.context.out_of_range:
         return
     if verdict is FALSE:
         fail("T0302", said(message), span, definite=True)

@@ -6,15 +6,15 @@ from tolcost.algebra import FALSE, TRUE, Poly, const, coordinate, data_symbol, g
 from tolcost.algebra.poly import atom
 from tolcost.atoms.nodes import Filter, Part
 from tolcost.diagnostics import Span
-from tolcost.elaborate.apply import apply
+from tolcost.elaborate.apply import static_node
 from tolcost.elaborate.context import Env, bind_data, fail
 from tolcost.elaborate.elements import capacity_of, element, integers, pick_component, spread
 from tolcost.elaborate.evaluate import primitive
 from tolcost.elaborate.folding import truth
-from tolcost.elaborate.layout import materialise
+from tolcost.elaborate.layout import materialise, number
 from tolcost.elaborate.lengths import decide, require, unify
 from tolcost.elaborate.shapes import known, shape_of, shape_text, space_of
-from tolcost.elaborate.values import Data, Pieces, Seq, Value, Vec, View, is_static
+from tolcost.elaborate.values import Data, Opaque, Pieces, Seq, Value, Vec, View, is_static
 
 
 @primitive("part", 2, 3, keeps_space=True)
@@ -37,10 +37,22 @@ def _part(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     size = tuple(_box_length(env, a, b, d, span) for a, b, d in zip(low, high, shape, strict=True))
 
     def get(env: Env, at: tuple[Value, ...]) -> Value:
-        moved = tuple(apply(env, "add", (a - 1, k), span) for a, k in zip(low, at, strict=True))
+        moved = tuple(_shifted(env, k, a - 1, span) for a, k in zip(low, at, strict=True))
         return element(env, value, moved, span, checked=True)
 
     return View(size, get, is_static(value), space_of(value))
+
+
+def _shifted(env: Env, index: Value, by: Poly, span: Span) -> Value:
+    """An index into a part as one into the whole; where it is data, moving it is nobody's work."""
+    if isinstance(index, Poly):
+        return index + by
+    if by == const(0):
+        return index
+    node = materialise(env, index, span)
+    space = node.type[0].space
+    moved = static_node("add", (node, number(by, space)), space, span)
+    return Opaque(moved, space) if is_static(index) else Data(moved)
 
 
 def _cut(env: Env, value: Seq | Vec, a: int, b: int, span: Span) -> Value:

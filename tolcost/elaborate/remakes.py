@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from tolcost.algebra import Poly, const, eq, exact_div, floordiv, mod, to_text
 from tolcost.atoms.nodes import Embed, Part, Put
 from tolcost.diagnostics import Span
 from tolcost.elaborate.context import Env, fail
-from tolcost.elaborate.elements import check_indices, element, index_node, integers, made_of, spread
+from tolcost.elaborate.elements import check_indices, element, integers, spread
 from tolcost.elaborate.evaluate import primitive
 from tolcost.elaborate.joining import join_values, reshape_value
-from tolcost.elaborate.layout import in_spaces, lay_out, materialise
+from tolcost.elaborate.layout import in_spaces, index_node, lay_out, made_of, materialise
 from tolcost.elaborate.lengths import require, unify
-from tolcost.elaborate.shapes import entry, known, shape_of, shape_text, volume
-from tolcost.elaborate.values import Data, Opaque, Seq, Value, Vec, View, is_static
+from tolcost.elaborate.shapes import Shape, entry, known, shape_of, shape_text, volume
+from tolcost.elaborate.values import Opaque, Seq, Value, Vec, View, is_static
 from tolcost.spaces import join_spaces
 
 
@@ -76,7 +78,8 @@ def _embed(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     if is_static(value) and not isinstance(value, Opaque):
         return Vec((1,), (value,))
     node = materialise(env, value, span)
-    return Data(Embed(node, tuple(Part((*p.shape, const(1)), p.space) for p in node.type)))
+    embedded = Embed(node, tuple(Part((*p.shape, const(1)), p.space) for p in node.type))
+    return made_of(env, embedded, value)
 
 
 @primitive("put", 3, 3, keeps_space=True)
@@ -96,15 +99,16 @@ def _put(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     if isinstance(value, Vec) and len(value.shape) == 1:
         place = at[0].constant if isinstance(at[0], Poly) else None
         if place is not None:
-            return _put_entry(value, place, new, span)
+            return _put_entry(env, value, place, new, span)
     return _put_node(env, value, at, new, span)
 
 
-def _put_entry(value: Vec, place: int, new: Value, span: Span) -> Value:
+def _put_entry(env: Env, value: Vec, place: int, new: Value, span: Span) -> Value:
+    if shape := shape_of(env, new, span):
+        _wrong_shape(shape, (), span)
     if not 1 <= place <= len(value.items):
         fail("T0302", f"index {place} is outside 1..{len(value.items)}", span, definite=True)
-    entry = new.items[0] if isinstance(new, Vec) and new.shape == (1,) else new
-    return Vec(value.shape, (*value.items[: place - 1], entry, *value.items[place:]), value.loose)
+    return Vec(value.shape, (*value.items[: place - 1], new, *value.items[place:]), value.loose)
 
 
 def _put_node(env: Env, value: Value, at: tuple[Value, ...], new: Value, span: Span) -> Value:
@@ -113,14 +117,14 @@ def _put_node(env: Env, value: Value, at: tuple[Value, ...], new: Value, span: S
     tol, item = materialise(env, value, span), materialise(env, new, span)
     rest = shape[len(at) :]
     if len(rest) != len(item.type[0].shape):
-        fail(
-            "T0329",
-            f"what is put has shape {shape_text(item.type[0].shape)}, and replaces shape {shape_text(rest)}",
-            span,
-        )
+        _wrong_shape(item.type[0].shape, rest, span)
     for x, y in zip(rest, item.type[0].shape, strict=True):
         unify(env, x, y, "what is put must have the shape of what it replaces", span)
     spaces = tuple(join_spaces(p.space, q.space) for p, q in zip(tol.type, item.type, strict=True))
     tol, item = in_spaces(tol, spaces), in_spaces(item, spaces)
     indices = tuple(a if isinstance(a, Poly) else index_node(env, a, span) for a in at)
     return made_of(env, Put(env.scope.bind(tol), indices, item, tol.type, span), value, new, *at)
+
+
+def _wrong_shape(new: Shape, old: Shape, span: Span) -> NoReturn:
+    fail("T0329", f"what is put has shape {shape_text(new)}, and replaces shape {shape_text(old)}", span)

@@ -70,12 +70,14 @@ class View:
 
     ``get`` works in the environment of whoever asks, so that what it binds belongs there.
     ``static`` views give static values.  ``space`` is that of the elements where it is known.
+    ``laid`` is the node that lays the view out, where one does already.
     """
 
     shape: tuple[Poly, ...]
     get: Callable[[Env, tuple[Value, ...]], Value]
     static: bool
     space: str = "Z"
+    laid: Node | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

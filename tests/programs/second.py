@@ -1,0 +1,60 @@
+"""A second reading of a program: the compiler's values, shapes and counts beside those of the oracle."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+import numpy as np
+
+from tests.programs.oracle import Oracle
+from tests.programs.oracle_values import Frame, Unknown, arrays_of
+from tests.programs.road import MAX_STEPS, Mismatch, inputs_for, lowered
+from tolcost.diagnostics import Source
+from tolcost.execute import Execution, run_reference
+from tolcost.syntax import parse
+
+
+def read_twice(text: str, dims: Mapping[str, int], seed: int) -> bool:
+    """Compare both readings of a program; tells whether they counted the same."""
+    program = lowered(text).program
+    given = inputs_for(program, dims, seed)
+    run = run_reference(program, given, dims, MAX_STEPS)  # type: ignore[arg-type]
+    oracle = Oracle()
+    found = oracle.run(parse(Source("case.tol", text)), given, dims)
+    try:
+        for name, value in run.outputs.items():
+            same_values(name, value if isinstance(value, tuple) else (value,), arrays_of(found[name]))
+    except Mismatch:
+        if (oracle.empty or oracle.uneven) and "/" in text:
+            raise Unknown("whether to round down depends on something that was not looked at") from None
+        raise
+    return compare_counts(run, oracle)
+
+
+def same_values(name: str, ours: tuple[np.ndarray, ...], theirs: list[np.ndarray]) -> None:
+    if ours[0].size == 0:
+        return  # the oracle does not infer what an empty ToL would hold
+    if len(ours) != len(theirs):
+        raise Mismatch(f"capacity of {name}: {len(ours)} and {len(theirs)}")
+    for mine, other in zip(ours, theirs, strict=True):
+        if mine.shape != other.shape:
+            raise Mismatch(f"shape of {name}: {mine.shape} and {other.shape}")
+        with np.errstate(all="ignore"):
+            if not np.allclose(mine.astype(float), other, 1e-4, 1e-4, equal_nan=True):
+                raise Mismatch(f"value of {name}: {mine} and {other}")
+
+
+def compare_counts(run: Execution, oracle: Oracle) -> bool:
+    """The compiler may see that a choice is no choice, or that part of a list is not needed.
+
+    So it may count less than the oracle; it never counts more.
+    """
+    ours: Counter[str] = Counter()
+    for histogram in (run.counts.histogram, run.counts.index):
+        for (function, _), times in histogram.items():
+            ours[function] += times
+    theirs = Frame(needed=[oracle.root, oracle.frame]).total()
+    if (more := ours - theirs) and not (oracle.unsure or oracle.empty):
+        raise Mismatch(f"counted too often: {dict(more)}")
+    return ours == theirs

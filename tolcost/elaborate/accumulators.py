@@ -1,0 +1,274 @@
+"""Folds in the IR: the type of an accumulator that may grow, and which of its components are static.
+
+Both are guesses at first.  A step is elaborated with them, and again until its result agrees.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import compress
+
+from tolcost.algebra import (
+    Poly,
+    const,
+    coordinate,
+    eq,
+    ge,
+    prove,
+    symbols_of,
+    the_symbol,
+    to_text,
+)
+from tolcost.atoms.nodes import Block, Fold, Node, Part, Ref, Type, Var
+from tolcost.diagnostics import Rejected
+from tolcost.elaborate.binders import fresh
+from tolcost.elaborate.context import Env, fail
+from tolcost.elaborate.layout import as_static, build, component, in_spaces, inside, materialise, pack
+from tolcost.elaborate.lengths import facts_here, settle, unify
+from tolcost.elaborate.retype import leans_on, retyped
+from tolcost.elaborate.shapes import shape_text, volume
+from tolcost.elaborate.steps import Step
+from tolcost.elaborate.values import Data, Pieces, Value, is_static
+from tolcost.spaces import join_spaces
+
+_PASSES = 8
+
+Free = tuple[bool, ...]
+"""Which components of an accumulator are static."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Growth:
+    """An accumulator's type: its parts at the start, and by how much each length grows per step."""
+
+    parts: Type
+    by: tuple[tuple[Poly, ...], ...]
+
+    def of(self, chosen: Free) -> _Growth:
+        """The same of some of the components."""
+        return _Growth(tuple(compress(self.parts, chosen)), tuple(compress(self.by, chosen)))
+
+    def after(self, steps: Poly) -> Type:
+        """The type after some steps."""
+        return tuple(
+            Part(tuple(d + g * steps for d, g in zip(p.shape, grows, strict=True)), p.space)
+            for p, grows in zip(self.parts, self.by, strict=True)
+        )
+
+
+def fold_under_coordinates(
+    env: Env, step: Step, start: Value, shape: tuple[Poly, ...], maybe_free: bool = False
+) -> Value:
+    """The Fold of a step.
+
+    Components of the accumulator have binding times of their own: those that may be free are taken
+    to be static until a step makes one of them data, and then the step is elaborated again.
+    """
+    begin = materialise(env, start, step.span)
+    listed = isinstance(start, Pieces)
+    free = _free_at_first(start, len(begin.type)) if maybe_free else (False,) * len(begin.type)
+    growth = _Growth(begin.type, tuple(tuple(const(0) for _ in p.shape) for p in begin.type))
+    for _ in range(_PASSES + len(free)):
+        body = _Pass(env, step, shape, growth, listed, free)
+        try:
+            with env.context.attempt(body.inner.scope) as trial:
+                result = body.run()
+                settled = body.settle()
+                left = _still_free(result, free)
+                if left != free and leans_on(body.block, body.var):
+                    free, growth = left, settled
+                    continue
+                if settled.by == growth.by and _same_shapes(settled.parts, growth.parts):
+                    trial.keep()
+                    return body.value(begin, settled, left)
+            growth = settled
+        except Rejected as refused:
+            growth = _longer(env, _Pass(env, step, shape, growth, listed, free), refused)
+    fail(
+        "T0326",
+        "the accumulator's shape does not settle",
+        step.span,
+        hint="each step may add a fixed amount to a length, nothing else",
+    )
+
+
+def _free_at_first(start: Value, size: int) -> Free:
+    if isinstance(start, Pieces) and len(start.items) == size:
+        return tuple(map(is_static, start.items))
+    return (is_static(start),) * size
+
+
+def _still_free(result: Value, free: Free) -> Free:
+    """Which components of an accumulator are static after a step too."""
+    if isinstance(result, Pieces) and len(result.items) == len(free):
+        return tuple(f and is_static(item) for f, item in zip(free, result.items, strict=True))
+    return tuple(f and is_static(result) for f in free)
+
+
+def _longer(env: Env, body: _Pass, refused: Rejected) -> _Growth:
+    """A better guess of an accumulator that is too short for what a step looks at in it."""
+    if refused.diagnostics[0].code != "T0302" or env.context.out_of_range:
+        raise refused
+    env.context.out_of_range = True
+    try:
+        with env.context.attempt(body.inner.scope):
+            body.run()
+            settled = body.settle()
+    except Rejected:
+        raise refused from None
+    finally:
+        env.context.out_of_range = False
+    if settled.by == body.growth.by:
+        raise refused
+    return settled
+
+
+def _same_shapes(left: Type, right: Type) -> bool:
+    return all(a.shape == b.shape for a, b in zip(left, right, strict=True))
+
+
+class _Pass:
+    """One elaboration of a step under coordinates, with a guess of the accumulator's type."""
+
+    def __init__(
+        self, env: Env, step: Step, shape: tuple[Poly, ...], growth: _Growth, listed: bool, free: Free
+    ) -> None:
+        self.env, self.step, self.shape, self.growth = env, step, shape, growth
+        self.coords = fresh(step.pattern, shape)
+        self.inner = inside(env, shape)
+        self.done = _position(self.coords, shape)
+        self.var = Var("accumulator", growth.after(self.done))
+        self.accumulator = _as_value(self.inner, Ref(self.var, self.var.type), listed, free)
+        self.block: Block
+
+    def run(self) -> Value:
+        """The step's result; it becomes the body."""
+        result = self.step.at(self.inner, self.accumulator, self.coords)
+        self.block = self.inner.scope.block(materialise(self.inner, result, self.step.span))
+        return result
+
+    def settle(self) -> _Growth:
+        """The accumulator's type as the result suggests it."""
+        return _adjust(self.inner, self.growth, self.block.result, self.done, self.step)
+
+    def value(self, begin: Node, growth: _Growth, free: Free) -> Value:
+        """The fold, once settled; what of it is free comes from a fold that has nothing else."""
+        whole = self.env.scope.bind(self.finish(begin, growth))
+        if not any(free) or all(free):
+            return _as_value(self.env, whole, any(free), free)
+        alone = iter(self._free_alone(begin, growth, free))
+        parts = (next(alone) if f else Data(component(whole, j + 1)) for j, f in enumerate(free))
+        return Pieces(tuple(parts))
+
+    def _free_alone(self, begin: Node, growth: _Growth, free: Free) -> tuple[Value, ...]:
+        """The static components of a list, folded without the others, on which they cannot depend."""
+        apart = _Pass(self.env, self.step, self.shape, growth.of(free), True, (True,) * sum(free))
+        own = apart.accumulator.items if isinstance(apart.accumulator, Pieces) else (apart.accumulator,)
+        parts = iter(own)
+        others = Ref(self.var, self.var.type)
+        apart.accumulator = Pieces(
+            tuple(next(parts) if f else Data(component(others, j + 1)) for j, f in enumerate(free))
+        )
+        result = apart.step.at(apart.inner, apart.accumulator, apart.coords)
+        assert isinstance(result, Pieces)
+        kept = tuple(
+            materialise(apart.inner, item, self.step.span)
+            for item, f in zip(result.items, free, strict=True)
+            if f
+        )
+        apart.block = apart.inner.scope.block(pack(kept))
+        start = pack(tuple(component(begin, j + 1) for j, f in enumerate(free) if f))
+        fold = self.env.scope.bind(apart.finish(start, growth.of(free)))
+        found = _as_value(self.env, fold, True, (True,) * sum(free))
+        return found.items if isinstance(found, Pieces) else (found,)
+
+    def finish(self, begin: Node, growth: _Growth) -> Node:
+        """The Fold; spaces that turned out wider are put in without elaborating again."""
+        spaces = tuple(p.space for p in growth.parts)
+        var, body = self.var, self.block
+        while tuple(p.space for p in var.type) != spaces:
+            wider = Var(var.name, tuple(Part(p.shape, s) for p, s in zip(var.type, spaces, strict=True)))
+            body = retyped(body, var, wider)
+            spaces = tuple(join_spaces(s, p.space) for s, p in zip(spaces, body.result.type, strict=True))
+            var = wider
+        body = Block(body.bindings, in_spaces(body.result, spaces))
+        kind = growth.after(volume(self.shape))
+        kind = tuple(Part(p.shape, s) for p, s in zip(kind, spaces, strict=True))
+        start = in_spaces(_spread(begin, growth.parts, self.env, self.step), spaces)
+        symbols = tuple(the_symbol(c) for c in self.coords)
+        return Fold(symbols, self.shape, var, start, body, kind, self.step.span)
+
+
+def _as_value(env: Env, node: Node, listed: bool, free: Free) -> Value:
+    """An accumulator as the step sees it: a list stays a list of components, what is static stays free."""
+    if len(node.type) > 1 and (listed or any(free)):
+        parts = [component(node, j + 1) for j in range(len(free))]
+        return Pieces(tuple(as_static(env, p) if f else Data(p) for p, f in zip(parts, free, strict=True)))
+    return as_static(env, node) if free[0] else Data(node)
+
+
+def _position(coords: tuple[Poly, ...], shape: tuple[Poly, ...]) -> Poly:
+    """How many steps came before a coordinate, in row-major order."""
+    position = const(0)
+    for c, d in zip(coords, shape, strict=True):
+        position = position * d + c - 1
+    return position
+
+
+def _adjust(env: Env, growth: _Growth, node: Node, done: Poly, step: Step) -> _Growth:
+    """The accumulator's type as the step's result suggests it."""
+    if len(node.type) != len(growth.parts):
+        fail(
+            "T0327",
+            f"the accumulator is a list of {len(growth.parts)}, but a step gives {len(node.type)}",
+            step.span,
+        )
+    parts, by = [], []
+    expected = growth.after(done + 1)
+    for was, want, grows, now in zip(growth.parts, expected, growth.by, node.type, strict=True):
+        space = join_spaces(was.space, now.space)
+        if len(was.shape) != len(now.shape):
+            if was.shape:
+                fail(
+                    "T0327",
+                    f"the accumulator has shape {shape_text(was.shape)}, but a step gives "
+                    f"{shape_text(now.shape)}",
+                    step.span,
+                )
+            parts.append(Part(now.shape, space))
+            by.append(tuple(const(0) for _ in now.shape))
+            continue
+        parts.append(Part(was.shape, space))
+        by.append(
+            tuple(_grow(env, w, n, g, step) for w, n, g in zip(want.shape, now.shape, grows, strict=True))
+        )
+    return _Growth(tuple(parts), tuple(by))
+
+
+def _grow(env: Env, want: Poly, now: Poly, grows: Poly, step: Step) -> Poly:
+    difference = settle(env.context, now) - settle(env.context, want)
+    if difference == const(0):
+        return grows
+    verdict = prove(eq(difference), facts_here(env))
+    steady = not any(s.kind != "length" for s in symbols_of(difference))
+    if steady and (verdict is False or prove(ge(difference - 1)) is True) and grows == const(0):
+        return difference
+    if verdict is not True and not steady:
+        fail(
+            "T0326",
+            f"the accumulator's length {to_text(want)} becomes {to_text(now)}, not by a fixed amount a step",
+            step.span,
+            hint="each step may add a fixed amount to a length, nothing else",
+        )
+    if verdict is not True:
+        unify(env, now, want, "each step must keep the accumulator's shape", step.span)
+    return grows
+
+
+def _spread(begin: Node, parts: Type, env: Env, step: Step) -> Node:
+    """A scalar start for an accumulator that is a ToL: the same number everywhere."""
+    if len(parts) != 1 or begin.type[0].shape or not parts[0].shape:
+        return begin
+    value = env.scope.bind(begin)
+    coords = tuple(coordinate(f"i{n + 1}", d) for n, d in enumerate(parts[0].shape))
+    return build(coords, parts[0].shape, env.scope.inner().block(value), step.span)

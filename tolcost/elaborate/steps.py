@@ -1,0 +1,57 @@
+"""One step of a ``reduce``, as it is written: from an accumulator and an element to the next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tolcost.diagnostics import Span
+from tolcost.elaborate.binders import Pattern
+from tolcost.elaborate.calls import arity, call_values, function_of, is_functional
+from tolcost.elaborate.context import Element, Env, Lazy, fail
+from tolcost.elaborate.elements import element
+from tolcost.elaborate.order import mentioned
+from tolcost.elaborate.shapes import entry, recast
+from tolcost.elaborate.values import Value, Vec
+from tolcost.syntax import tree
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """One step of a reduce: from an accumulator and a coordinate to the next accumulator."""
+
+    env: Env
+    over: Value
+    expr: tree.Expr
+    pattern: Pattern
+    span: Span
+    cast: str | None = None
+
+    def looks_at_elements(self) -> bool:
+        """Whether the step may use the elements, and not only where they are."""
+        return mentions_element(self.env, self.expr)
+
+    def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
+        """The next accumulator; bindings go to the block of ``env``."""
+        item = Lazy("", env, lambda: recast(element(env, self.over, at, self.span, checked=True), self.cast))
+        names = self.pattern.bind(at, self.span)
+        inner = Env(env.context, env.scope, names, self.env, Element(item, at))
+        if not is_functional(inner, self.expr):
+            fail(
+                "T0406",
+                "`reduce` needs a function of the accumulator and the element",
+                self.expr.span,
+                hint="name one, such as add, or write (a, e) => a + e",
+            )
+        function = function_of(inner, self.expr)
+        low, _ = arity(inner, function)
+        args: tuple[Lazy | Value, ...] = (accumulator, item)
+        if low == 3:
+            args = (accumulator, item, Vec((len(at),), at, loose=True))
+        return entry(call_values(inner, function, args, self.span))
+
+
+def mentions_element(env: Env, expr: tree.Expr) -> bool:
+    """Whether a step, as written, uses the element; unless it is plain that it does not, it does."""
+    if isinstance(expr, tree.Lambda) and len(expr.params) in (2, 3):
+        return expr.params[1] in mentioned(expr.body)
+    return True
