@@ -29,6 +29,9 @@ from tolcost.syntax import parse, read_source
 from tolcost.syntax.tree import Program, Use
 
 T = TypeVar("T")
+_here = threading.local()
+"""Whether this thread has the deep stack already."""
+
 STACK_BYTES = 512 * 1024 * 1024
 RECURSION = 60_000
 
@@ -45,12 +48,15 @@ class Parsed:
 
 def with_deep_stack(work: Callable[[], T]) -> T:
     """Do the work on a stack that fits the deepest nesting the parser lets through."""
+    if getattr(_here, "deep", False):
+        return work()
     outcome: list[T] = []
     failure: list[BaseException] = []
 
     def run() -> None:
         limit = sys.getrecursionlimit()
         sys.setrecursionlimit(max(limit, RECURSION))
+        _here.deep = True
         try:
             outcome.append(work())
         except BaseException as error:  # handed to the caller below, whatever it is

@@ -199,11 +199,14 @@ def joined(left: Value, right: Value, d: int) -> Value:
 
 
 def even(value: Arr) -> Arr:
-    """One element of data makes a ToL data; components of lists are told apart."""
+    """One element of data makes a ToL data, one real makes it real; components of lists are told apart."""
     if value.items and isinstance(value.items[0], Lst):
         columns = [even(Arr(value.shape, column)).items for column in _columns(value)]
         return Arr(value.shape, tuple(Lst(row) for row in zip(*columns, strict=True)))
-    data = any(isinstance(item, Num) and item.data for item in value.items)
+    numbers = [item for item in value.items if isinstance(item, Num)]
+    data = any(item.data for item in numbers)
+    if any(isinstance(item.value, float) for item in numbers) and len(numbers) == len(value.items):
+        return Arr(value.shape, tuple(Num(float(item.value), data) for item in numbers))
     return Arr(value.shape, tuple(map(tainted, value.items))) if data else value
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 from tests.programs.oracle_values import Unknown
 from tests.programs.road import Mismatch, check
-from tests.programs.second import read_twice
+from tests.programs.second import Dearer, read_twice
 from tolcost.diagnostics import InternalError, Rejected, render_all
 
 
@@ -17,7 +17,7 @@ from tolcost.diagnostics import InternalError, Rejected, render_all
 class Verdict:
     """``kind`` tells what happened, ``what`` names it well enough to see the same thing again."""
 
-    kind: Literal["agrees", "refused", "differs", "crashed"]
+    kind: Literal["agrees", "refused", "dearer", "differs", "crashed"]
     what: str = ""
     detail: str = ""
 
@@ -37,6 +37,8 @@ def judge(text: str, points: Sequence[Mapping[str, int]], seed: int = 0, twice: 
     except Rejected as rejected:
         head = rejected.diagnostics[0]
         return Verdict("refused", f"{head.code} {head.message}", render_all(rejected.diagnostics))
+    except Dearer as broken:
+        return Verdict("dearer", str(broken).split(":", 1)[0], str(broken))
     except Mismatch as broken:
         return Verdict("differs", str(broken).split(":", 1)[0], str(broken))
     except Exception as error:  # a crash is what we look for, whatever it is

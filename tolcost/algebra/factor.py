@@ -7,6 +7,7 @@ confirms it.  Nothing here is needed for computing, only for showing.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from math import gcd
 
@@ -30,6 +31,7 @@ class Factored:
     factors: tuple[tuple[Poly, int], ...]
 
 
+@lru_cache(maxsize=4096)
 def factored(p: Poly) -> Factored:
     """Factor as far as trial goes; the zero polynomial has number 0.
 

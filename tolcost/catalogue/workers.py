@@ -7,6 +7,7 @@ a crash costs one piece of work, never the suite.
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import sys
 import time
@@ -70,6 +71,8 @@ def _start(work: Callable[[int], T], first: int) -> _Child[T]:
 def _serve(work: Callable[[int], T], pipe: Connection) -> None:
     """Do pieces of work until told to stop."""
     sys.setrecursionlimit(_RECURSION)
+    gc.freeze()  # what the parent loaded stays; what a piece of work leaves is looked through now and then
+    gc.set_threshold(100_000, 20, 100)
     while (piece := pipe.recv()) is not None:
         pipe.send(work(piece))
 

@@ -31,6 +31,8 @@ def element(env: Env, value: Value, at: tuple[Value, ...], span: Span, checked: 
         return value
     if not checked:
         check_indices(env, at, shape, span)
+    if isinstance(value, Pieces):
+        return Pieces(tuple(element(env, item, at, span, checked=True) for item in value.items))
     if len(at) < len(shape):
         return _slice(env, value, at, shape, span)
     match value:
@@ -42,8 +44,6 @@ def element(env: Env, value: Value, at: tuple[Value, ...], span: Span, checked: 
             return get(env, at)
         case Data(node=node):
             return Data(member(env, node, at, span))
-        case Pieces(items=items):
-            return Pieces(tuple(element(env, item, at, span, checked=True) for item in items))
         case Seq(items=items):
             return _sequence_entry(items, at[0], span)
         case Cast(value=inner, space=space):

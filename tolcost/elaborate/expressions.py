@@ -202,7 +202,10 @@ def _index(env: Env, expr: tree.Index) -> Value:
     base = first(whole)
     at = entries(env.indexing(True), expr.items, expr.span)
     if isinstance(base, Spaces):
-        return Spaces((base.names[_whole(at[0], expr.span) - 1],))
+        place = _whole(at[0], expr.span)
+        if not 1 <= place <= len(base.names):
+            fail("T0302", f"index {place} is outside 1..{len(base.names)}", expr.span)
+        return Spaces((base.names[place - 1],))
     with blaming(env, expr.span, ((expr.base, base),)):
         return recast(element(env, bind_data(env, base), at, expr.span), cast_of(whole))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tolcost.algebra import Cond, Poly, Symbol, substitute, substitute_cond, symbols_of
+from tolcost.algebra import Cond, Poly, Symbol, substitute, substitute_cond, symbols_of, symbols_of_cond
 from tolcost.atoms.nodes import (
     Block,
     Build,
@@ -86,6 +86,7 @@ class _Finish:
 
     def cond(self, c: Cond) -> Cond:
         """A condition in the same terms."""
+        self.lengths.update(s for s in symbols_of_cond(c) if s.kind == "data")
         return substitute_cond(c, self.context.notes.equal) if self.context.notes.equal else c
 
     def type(self, parts: Type) -> Type:

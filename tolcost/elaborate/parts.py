@@ -13,7 +13,7 @@ from tolcost.elaborate.evaluate import primitive
 from tolcost.elaborate.folding import truth
 from tolcost.elaborate.layout import materialise, number
 from tolcost.elaborate.lengths import decide, require, unify
-from tolcost.elaborate.shapes import known, shape_of, shape_text, space_of
+from tolcost.elaborate.shapes import Shape, known, shape_of, shape_text, space_of
 from tolcost.elaborate.values import Data, Opaque, Pieces, Seq, Value, Vec, View, is_static
 
 
@@ -22,7 +22,11 @@ def _part(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     value = bind_data(env, args[0])
     if len(args) == 2:
         return element(env, value, spread(env, args[1], span), span)
-    low, high = integers(env, args[1], span), integers(env, args[2], span)
+    return _box(env, value, integers(env, args[1], span), integers(env, args[2], span), span)
+
+
+def _box(env: Env, value: Value, low: Shape, high: Shape, span: Span) -> Value:
+    """What lies between two corners."""
     shape = shape_of(env, value, span)
     if not len(low) == len(high) == len(shape):
         fail(
@@ -30,6 +34,8 @@ def _part(env: Env, args: tuple[Value, ...], span: Span) -> Value:
             f"the corners of a part need {len(shape)} coordinates each for shape {shape_text(shape)}",
             span,
         )
+    if isinstance(value, Pieces):
+        return Pieces(tuple(_box_of_component(env, item, low, high, span) for item in value.items))
     if isinstance(value, Seq | Vec) and len(shape) == 1:
         a, b = low[0].constant, high[0].constant
         if a is not None and b is not None:
@@ -41,6 +47,12 @@ def _part(env: Env, args: tuple[Value, ...], span: Span) -> Value:
         return element(env, value, moved, span, checked=True)
 
     return View(size, get, is_static(value), space_of(value))
+
+
+def _box_of_component(env: Env, item: Value, low: Shape, high: Shape, span: Span) -> Value:
+    """A component of a list may have dimensions of its own: all of them is in the part."""
+    own = shape_of(env, item, span)[len(low) :]
+    return _box(env, item, (*low, *(const(1) for _ in own)), (*high, *own), span)
 
 
 def _shifted(env: Env, index: Value, by: Poly, span: Span) -> Value:
@@ -86,6 +98,8 @@ def _component(env: Env, args: tuple[Value, ...], span: Span) -> Value:
 @primitive("swap", 3, 3, keeps_space=True)
 def _swap(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     value, (d,), order = bind_data(env, args[0]), integers(env, args[1], span), args[2]
+    if isinstance(value, Pieces):
+        return Pieces(tuple(_swap(env, (item, *args[1:]), span) for item in value.items))
     shape, place = shape_of(env, value, span), d.constant
     if place is None or not 1 <= place <= len(shape):
         fail("T0317", f"there is no such dimension in shape {shape_text(shape)}", span)
@@ -124,7 +138,10 @@ def _filter(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     size = shape_of(env, value, span)[0] if shape_of(env, value, span) else const(1)
     if is_static(mask):
         return _filter_static(env, value, mask, span)
-    unify(env, size, shape_of(env, mask, span)[0], "a filter needs one mark per entry", span)
+    marked = shape_of(env, mask, span)
+    if len(marked) != 1:
+        fail("T0320", f"a filter needs one mark per entry: a vector, not shape {shape_text(marked)}", span)
+    unify(env, size, marked[0], "a filter needs one mark per entry", span)
     node, marks = materialise(env, value, span), materialise(env, mask, span)
     env.context.names += 1
     symbol = the_symbol(data_symbol(f"z{env.context.names}", 0, size))
@@ -140,16 +157,36 @@ def _filter_static(env: Env, value: Value, mask: Value, span: Span) -> Value:
         fail("T0320", "which entries stay must be known while compiling, or depend on data", span)
     if shape_of(env, mask, span)[0].constant == 0:
         return value
-    items, marks = spread(env, value, span), spread(env, mask, span)
-    kept = []
-    for item, mark in zip(items, marks, strict=True):
-        holds = truth(mark)
-        decided = None if holds is None else decide(env, holds)
-        if decided is not TRUE and decided is not FALSE:
-            fail("T0320", "which entries stay must be known while compiling, or depend on data", span)
-        if decided is TRUE:
-            kept.append(item)
-    return Seq(tuple(kept)) if isinstance(value, Seq) else Vec((len(kept),), tuple(kept))
+    marks = [_decided(env, mark, span) for mark in spread(env, mask, span)]
+    if not isinstance(value, Vec | Seq) and len(shape_of(env, value, span)) > 1:
+        unify(
+            env, shape_of(env, value, span)[0], const(len(marks)), "a filter needs one mark per entry", span
+        )
+        return _rows(env, value, [const(n) for n, mark in enumerate(marks, start=1) if mark], span)
+    kept = tuple(item for item, mark in zip(spread(env, value, span), marks, strict=True) if mark)
+    return Seq(kept) if isinstance(value, Seq) else Vec((len(kept),), kept)
+
+
+def _decided(env: Env, mark: Value, span: Span) -> bool:
+    holds = truth(mark)
+    decided = None if holds is None else decide(env, holds)
+    if decided is not TRUE and decided is not FALSE:
+        fail("T0320", "which entries stay must be known while compiling, or depend on data", span)
+    return decided is TRUE
+
+
+def _rows(env: Env, value: Value, kept: list[Poly], span: Span) -> Value:
+    """Some of the rows of a ToL, by number."""
+    if isinstance(value, Pieces):
+        return Pieces(tuple(_rows(env, item, kept, span) for item in value.items))
+    order, bound = Vec((len(kept),), tuple(kept)), bind_data(env, value)
+
+    def get(here: Env, at: tuple[Value, ...]) -> Value:
+        row = element(here, order, at[:1], span, checked=True)
+        return element(here, bound, (row, *at[1:]), span, checked=True)
+
+    shape = (const(len(kept)), *shape_of(env, value, span)[1:])
+    return View(shape, get, is_static(value), space_of(value))
 
 
 def _same_everywhere(env: Env, mask: Value, span: Span) -> bool | None:
