@@ -4,7 +4,7 @@
 #   make test     lint, types, import rules, the gate on specs/, all tests
 #   make lock     agree to what the programs of specs/ cost now: writes tolcost.lock
 #   make fmt      put the code and the programs into the house style
-#   make soak     the property tests with many more cases: make soak N=5000
+#   make soak     random programs and property tests, as many as asked: make soak N=100000
 #   make bench    the measurements of benchmarks/
 #   make conformance  ONNX's node tests again, into reports/data (minutes)
 #   make peers    what XLA and onnx-tool count, into reports/data; they get an environment of their own
@@ -12,6 +12,7 @@
 
 PYTHON ?= python3
 N ?= 2000
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
@@ -58,6 +59,7 @@ fmt: $(VENV)/dev.stamp
 	$(BIN)/tolcost fmt $(shell find specs -name '*.tol')
 
 soak: $(VENV)/dev.stamp
+	$(BIN)/python -m tests.programs.soak $(N) --twice --jobs $(JOBS)
 	TOLCOST_SOAK=$(N) $(BIN)/pytest -n auto -m hypothesis --hypothesis-profile=soak tests
 
 bench: $(VENV)/dev.stamp

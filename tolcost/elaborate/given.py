@@ -10,6 +10,7 @@ turns what is said into the arguments that ``elaborate`` takes; it evaluates not
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -119,6 +120,8 @@ def static_value(value: Plain, statement: tree.Input) -> Value:
             return TRUE if value else FALSE
         case int():
             return const(value)
+        case float() if math.isfinite(value):
+            return Fraction(repr(value))  # as the same digits in a program would be read
         case Fraction() | float():
             return value
         case str():

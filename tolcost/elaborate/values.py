@@ -57,11 +57,17 @@ class Vec:
     """A ToL laid out entry by entry, row-major.
 
     ``loose`` marks coordinate and shape vectors: one entry of them may stand for the entry.
+    Whether it is ``static`` is asked often, and told once.
     """
 
     shape: tuple[int, ...]
     items: tuple[Value, ...]
     loose: bool = False
+    static: bool = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Look through the entries."""
+        object.__setattr__(self, "static", all(map(is_static, self.items)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -179,9 +185,9 @@ def is_static(value: Value) -> bool:
     match value:
         case Data():
             return False
-        case View(static=static):
+        case View(static=static) | Vec(static=static):
             return static
-        case Vec(items=items) | Pieces(items=items) | Seq(items=items):
+        case Pieces(items=items) | Seq(items=items):
             return all(is_static(item) for item in items)
         case _:
             return True
