@@ -51,7 +51,6 @@ from tolcost.algebra.poly import (
     the_symbol,
 )
 from tolcost.algebra.prove import bounds, is_nonnegative, prove
-from tolcost.algebra.solving import complete
 from tolcost.algebra.substitute import substitute, symbols_of
 from tolcost.algebra.sums import sum_over, total
 from tolcost.algebra.symbols import Floor, Generator, Relu, Sum, Symbol
@@ -98,7 +97,6 @@ __all__ = [
     "bounds",
     "ceildiv",
     "compare",
-    "complete",
     "cond_text",
     "conj",
     "const",

@@ -14,16 +14,17 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from tolcost.algebra import (
+    Eq,
     NotInteger,
     Poly,
     Symbol,
     UnboundSymbol,
-    complete,
     evaluate,
     evaluate_cond,
     symbols_of_cond,
     to_text,
 )
+from tolcost.algebra.equations import solve
 from tolcost.atoms.nodes import Condition, Program, Type
 from tolcost.cost.count import Counts, Key, Status, Term, count
 from tolcost.cost.depth import Depth
@@ -205,7 +206,8 @@ class Numbers:
 
 def numbers(analysis: Analysis, dims: Mapping[str, int]) -> Numbers:
     """Evaluate an analysis exactly at lengths given by name."""
-    values = complete((c.condition for c in analysis.conditions), point(analysis.symbols, dims))
+    equations = [c.condition.p for c in analysis.conditions if isinstance(c.condition, Eq)]
+    values, _ = solve(equations, point(analysis.symbols, dims))
     span = analysis.span
     return Numbers(
         dims=MappingProxyType(dict(dims)),

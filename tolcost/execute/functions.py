@@ -8,6 +8,7 @@ logarithm of a negative number gives what the machine gives.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -29,9 +30,15 @@ def apply_function(function: str, space: str, result: str, args: Sequence[Array]
     >>> apply_function("lt", "R", "B", [np.array([1.0, 3.0]), np.array(2.0)]).tolist()
     [True, False]
     """
-    dtype = _computing_dtype(function, space)
+    meaning, dtype = _resolved(function, space)
     ready = [_as_dtype(np.asarray(arg), space, dtype) for arg in args]
-    return convert(np.asarray(_meaning(function)(*ready)), result)
+    return convert(np.asarray(meaning(*ready)), result)
+
+
+@cache
+def _resolved(function: str, space: str) -> tuple[Meaning, np.dtype[Any]]:
+    """Look up what a function computes and in which type: asked for at every element."""
+    return _meaning(function), _computing_dtype(function, space)
 
 
 def _meaning(function: str) -> Meaning:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from tolcost.atoms.nodes import Part, Type
 from tolcost.diagnostics import Diagnostic, Rejected
-from tolcost.execute.dtypes import Array, convert
+from tolcost.execute.dtypes import DTYPES, Array, convert
 from tolcost.execute.values import Piece, Value, check_size, tidy
 
 
 def in_spaces(value: Value, types: Type) -> Value:
-    """Give a value in the spaces of a type."""
+    """Give a value in the spaces of a type; as a rule it is that already."""
+    if all(piece.data.dtype == DTYPES[part.space] for piece, part in zip(value, types, strict=True)):
+        return value
     return tuple(
-        replace(piece, data=convert(piece.data, part.space)) for piece, part in zip(value, types, strict=True)
+        Piece(convert(piece.data, part.space), piece.fault) for piece, part in zip(value, types, strict=True)
     )
 
 

@@ -39,7 +39,7 @@ from tolcost.atoms.nodes import (
     Var,
     Where,
 )
-from tolcost.atoms.symbols import is_fixed
+from tolcost.atoms.symbols import constant_symbols, is_fixed
 from tolcost.atoms.walk import Schedule, schedule, schedule_block
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.execute.counts import Execution, Tally, as_output
@@ -108,6 +108,7 @@ class _Reference:
         self.sites = rand_sites(program)
         self.schedules: dict[Block, Schedule] = {}
         self.tables: dict[Table, Piece] = {}
+        self.numbers: dict[Number, Value] = {}
         self.steps_left = max_steps
 
     def outputs(self) -> dict[str, Array | tuple[Array, ...]]:
@@ -142,22 +143,22 @@ class _Reference:
         return [values[k] for k in plan.roots]
 
     def evaluate(self, node: Node, args: list[Value], times: int) -> Value:  # noqa: C901 - a table of atoms
-        match node:
-            case Input():
-                return tuple(Piece(array) for array in self.arrays[node.name])
-            case Number():
-                return (Piece(self.static_number(node.value, node.type[0].space)),)
-            case Table():
-                return (self.laid_out(node),)
+        match node:  # what is met most often comes first
             case Ref():
                 return self.vars[node.var]
             case Lambda():
                 return self.apply(node, args, times)
-            case Where():
-                return self.where(node, args, times)
             case Member():
                 self.tally.atoms["member"] += times
                 return self.member(node, args)
+            case Number():
+                return self.number(node)
+            case Where():
+                return self.where(node, args, times)
+            case Input():
+                return tuple(Piece(array) for array in self.arrays[node.name])
+            case Table():
+                return (self.laid_out(node),)
             case Component():
                 self.tally.atoms["member"] += times
                 return (args[0][node.j - 1],)
@@ -189,6 +190,17 @@ class _Reference:
                 return self.filter(node, args, times)
 
     # ---- static values ---------------------------------------------------------------------
+
+    def number(self, node: Number) -> Value:
+        """Give a static number; one without coordinates is worked out once."""
+        known = self.numbers.get(node)
+        if known:
+            return known
+        value = (Piece(self.static_number(node.value, node.type[0].space)),)
+        if known is None:
+            fixed = all(symbol.kind == "length" for symbol in constant_symbols(node.value))
+            self.numbers[node] = value if fixed else ()
+        return value
 
     def static_number(self, value: Constant, space: str) -> Array:
         match value:
@@ -265,7 +277,10 @@ class _Reference:
         return found, fault
 
     def out_of_range(self, node: Member | Put, index: list[int], shape: Sequence[int]) -> int:
-        if all(1 <= k <= length for k, length in zip(index, shape, strict=False)):
+        for k, length in zip(index, shape, strict=False):
+            if not 1 <= k <= length:
+                break
+        else:
             return 0
         what = "replaced" if isinstance(node, Put) else "read"
         return self.faults.number(node.span, f"a member is {what} out of range")
@@ -327,10 +342,14 @@ class _Reference:
         if not coords:
             yield
             return
+        first, others = coords[0], coords[1:]
         for k in range(1, length_of(extents[0], self.env) + 1):
-            self.env[coords[0]] = k
+            self.env[first] = k
             self.coordinates.append(k)
-            yield from self.coordinates_over(coords[1:], extents[1:])
+            if others:
+                yield from self.coordinates_over(others, extents[1:])
+            else:
+                yield
             self.coordinates.pop()
 
     def build(self, node: Build, times: int) -> Value:
