@@ -6,9 +6,10 @@ confirms it.  Nothing here is needed for computing, only for showing.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import product
+from itertools import islice, product
 from math import gcd
 
 from tolcost.algebra.floors import exact_quotient
@@ -59,9 +60,68 @@ def factored(p: Poly) -> Factored:
     return Factored(number, p.den, shared, tuple(sorted(found.items(), key=lambda fp: _reading_key(fp[0]))))
 
 
+def is_product(split: Factored) -> bool:
+    """Whether there is more than one factor, the number in front aside."""
+    return bool(split.monomial) or sum(times for _, times in split.factors) > 1
+
+
+def for_reading(split: Factored) -> Factored:
+    """The same product with signs as a person sets them.
+
+    Factors with more minuses than pluses are turned around where that leaves no minus in front, and
+    a minus in front goes into a factor that has terms of both signs.
+
+    >>> from tolcost.algebra.poly import length
+    >>> k, n, m = length("k"), length("n"), length("m")
+    >>> for_reading(factored((k - n - 1) * (k - m - 1))).factors
+    ((m - k + 1, 1), (n - k + 1, 1))
+    """
+    number, factors = split.number, list(split.factors)
+    around = [k for k, (factor, _) in enumerate(factors) if _mostly_minus(factor)]
+    odd = sum(factors[k][1] for k in around) % 2 == 1
+    if not odd or number < 0:
+        for k in around:
+            factors[k] = (-factors[k][0], factors[k][1])
+        number = -number if odd else number
+    mixed = (k for k, (f, times) in enumerate(factors) if times % 2 and min(f.terms.values()) < 0)
+    for one in islice(mixed, 1 if number < 0 else 0):
+        factors[one], number = (-factors[one][0], factors[one][1]), -number
+    return Factored(number, split.den, split.monomial, tuple(factors))
+
+
+def _mostly_minus(p: Poly) -> bool:
+    return 2 * sum(coef < 0 for coef in p.terms.values()) > len(p.terms)
+
+
+@lru_cache(maxsize=4096)
+def product_and_rest(p: Poly) -> tuple[Factored, Poly] | None:
+    """A sum as a product and a term or two: ``9*(n - 1)*(m - 1) + 2*n*m``.
+
+    The terms of a product of differences have equal numbers in front, up to signs.  So the few that
+    do not are taken away, or made equal, and what is left is tried.
+    """
+    usual = Counter(map(abs, p.terms.values())).most_common(1)[0][0] if p.terms else 0
+    odd = [(mono, coef) for mono, coef in p.terms.items() if abs(coef) != usual]
+    if p.den != 1 or len(p.terms) < 5 or not 1 <= len(odd) <= 2:
+        return None
+    for coefs in product(*((0, usual, -usual) for _ in odd)):
+        rest = Poly({mono: coef - c for (mono, coef), c in zip(odd, coefs, strict=True)})
+        split = factored(p - rest)
+        if sum(times for _, times in split.factors) > 1:
+            return split, rest
+    return None
+
+
 def display_order(p: Poly) -> list[Monomial]:
     """Sort terms for reading: high degree first, then by name."""
     return sorted(p.terms, key=lambda mono: (-len(mono), tuple(g.key for g in mono)))
+
+
+def reading_order(p: Poly) -> list[Monomial]:
+    """The same, but beginning with something positive where there is something."""
+    order = display_order(p)
+    first = next((mono for mono in order if p.terms[mono] > 0), None)
+    return order if first is None else [first, *(mono for mono in order if mono is not first)]
 
 
 def _reading_key(p: Poly) -> list[tuple[int, tuple[object, ...], int]]:

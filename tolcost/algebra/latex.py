@@ -5,7 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from tolcost.algebra.factor import Factored, display_order, factored
+from tolcost.algebra.factor import (
+    Factored,
+    factored,
+    for_reading,
+    is_product,
+    product_and_rest,
+    reading_order,
+)
 from tolcost.algebra.poly import Monomial, Poly, as_poly
 from tolcost.algebra.symbols import Floor, Generator, Relu, Sum, Symbol
 from tolcost.algebra.text import binder_name, display_names
@@ -34,10 +41,16 @@ def to_latex(p: Poly | int) -> str:
 
 def _latex(p: Poly, names: Names) -> str:
     split = factored(p)
-    if len(p.terms) > 1 and (split.monomial or sum(times for _, times in split.factors) > 1):
-        return _product(split, names)
-    text = ""
-    for mono in display_order(p):
+    if len(p.terms) > 1 and is_product(split):
+        return _product(for_reading(split), names)
+    if (found := product_and_rest(p)) is not None:
+        return _plus(_product(for_reading(found[0]), names), found[1], names)
+    return _plus("", p, names)
+
+
+def _plus(text: str, p: Poly, names: Names) -> str:
+    """Go on with the terms of a sum."""
+    for mono in reading_order(p):
         coef = p.terms[mono]
         term = _term(abs(coef), mono, names)
         text += (" - " if coef < 0 else " + ") + term if text else ("-" if coef < 0 else "") + term

@@ -12,7 +12,14 @@ from dataclasses import dataclass, field
 
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth
 from tolcost.algebra.errors import AlgebraBudget
-from tolcost.algebra.factor import Factored, display_order, factored
+from tolcost.algebra.factor import (
+    Factored,
+    factored,
+    for_reading,
+    is_product,
+    product_and_rest,
+    reading_order,
+)
 from tolcost.algebra.poly import UNIT, Monomial, Poly, as_poly, scale
 from tolcost.algebra.symbols import Floor, Generator, Relu, Sum, Symbol
 
@@ -48,10 +55,18 @@ def _shorter(p: Poly, writer: _Writer) -> str:
     if len(p.terms) < 2:
         return flat
     split = factored(p)
-    if not split.monomial and sum(times for _, times in split.factors) < 2:
-        return flat
-    product = _product_text(split, writer)
-    return product if len(product) < len(flat) else flat
+    product = _product_text(split, writer) if is_product(split) else _mixed_text(p, writer)
+    return product if product is not None and len(product) < len(flat) else flat
+
+
+def _mixed_text(p: Poly, writer: _Writer) -> str | None:
+    """A product and a few terms, where a sum is one."""
+    found = product_and_rest(p)
+    if found is None:
+        return None
+    rest = _sum_text(found[1], writer)
+    sign = f" - {rest[1:]}" if rest.startswith("-") else f" + {rest}"
+    return _product_text(found[0], writer) + sign
 
 
 def factor_text(p: Poly | int) -> str:
@@ -97,13 +112,9 @@ def _number(value: int) -> str:
 
 
 def _sum_text(p: Poly, writer: _Writer) -> str:
-    order = display_order(p)
+    order = reading_order(p)
     if not order:
         return "0"
-    if p.terms[order[0]] < 0:  # begin with something positive where there is something
-        first = next((mono for mono in order if p.terms[mono] > 0), order[0])
-        order.remove(first)
-        order.insert(0, first)
     text = ""
     for mono in order:
         coef = p.terms[mono]
@@ -125,24 +136,15 @@ def _term(number: int, mono: Monomial, writer: _Writer) -> str:
 
 
 def _product_text(split: Factored, writer: _Writer) -> str:
-    number, shown = _without_minus(split)
+    read = for_reading(split)
+    number = read.number
     factors = [_term(1, split.monomial, writer)] if split.monomial else []
-    for factor, times in shown:
-        factors.append(f"({_sum_text(factor, writer)})" + (f"**{times}" if times > 1 else ""))
+    for factor, times in read.factors:
+        factors.append(f"({_shorter(factor, writer)})" + (f"**{times}" if times > 1 else ""))
     if abs(number) != 1 or not factors:
         factors.insert(0, _number(abs(number)))
     text = ("-" if number < 0 else "") + "*".join(factors)
     return text if split.den == 1 else f"{text}/{_number(split.den)}"
-
-
-def _without_minus(split: Factored) -> tuple[int, list[tuple[Poly, int]]]:
-    """Move a minus in front into a factor that has terms of both signs."""
-    shown = list(split.factors)
-    for index, (factor, times) in enumerate(shown):
-        if split.number < 0 and times % 2 and min(factor.terms.values()) < 0:
-            shown[index] = (-factor, times)
-            return -split.number, shown
-    return split.number, shown
 
 
 def _generator(generator: Generator, writer: _Writer) -> str:

@@ -77,7 +77,8 @@ def command(
     """
     asked = _Asked(options.read_dims(dims), metrics, tuple(load_weights(model) for model in models), symbolic)
     studies, failed = _study_all(files, Request.read(shapes, attrs, specs), asked)
-    _check_names(studies, asked.dims)
+    if not failed:
+        _check_names(studies, asked.dims)
     if studies:
         colour = form == "text" and output is None and colour_on_stdout()
         deliver(text_report(studies, colour=True) if colour else write_studies(studies, form), output)
@@ -112,5 +113,8 @@ def _check_names(studies: Iterable[Study], dims: Mapping[str, int]) -> None:
     """Refuse a length that no program has: it is a mistake, and would be ignored."""
     known = {symbol.name: None for study in studies for symbol in study.analysis.symbols}
     for name in dims:
-        if known and name not in known:
-            raise click.UsageError(f"--dim: there is no length {quoted(name)}; known: {', '.join(known)}")
+        if name not in known:
+            others = ", ".join(known) or "none"
+            raise click.UsageError(
+                f"--dim: there is no length {quoted(name)}; known: {others}. An attribute is given by --attr."
+            )

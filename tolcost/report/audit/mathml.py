@@ -7,7 +7,14 @@ from collections.abc import Mapping
 from html import escape
 
 from tolcost.algebra import Poly, Symbol, display_names
-from tolcost.algebra.factor import Factored, display_order, factored
+from tolcost.algebra.factor import (
+    Factored,
+    factored,
+    for_reading,
+    is_product,
+    product_and_rest,
+    reading_order,
+)
 from tolcost.algebra.poly import Monomial
 from tolcost.algebra.symbols import Floor, Generator, Relu, Sum
 from tolcost.algebra.text import binder_name
@@ -40,10 +47,16 @@ def mathml(form: Poly | Ratio) -> str:
 
 def _form(p: Poly, names: Names) -> str:
     split = factored(p)
-    if len(p.terms) > 1 and (split.monomial or sum(times for _, times in split.factors) > 1):
-        return _product(split, names)
-    parts: list[str] = []
-    for mono in display_order(p):
+    if len(p.terms) > 1 and is_product(split):
+        return _product(for_reading(split), names)
+    if (found := product_and_rest(p)) is not None:
+        return _plus([_product(for_reading(found[0]), names)], found[1], names)
+    return _plus([], p, names)
+
+
+def _plus(parts: list[str], p: Poly, names: Names) -> str:
+    """Go on with the terms of a sum."""
+    for mono in reading_order(p):
         coef = p.terms[mono]
         if coef < 0:
             parts.append("<mo>&#x2212;</mo>")
