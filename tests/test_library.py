@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tolcost.diagnostics import InternalError
-from tolcost.library import NoSuchSpec, locate_specs, read_spec, spec_names, specs_root
+from tolcost.library import NoSuchSpec, locate_specs, read_spec, spec_names, specs_root, stored_conformance
 
 
 def make(folder: Path) -> Path:
@@ -55,3 +55,13 @@ def test_nothing_outside_is_looked_up(kind: str, name: str) -> None:
 
 def test_the_root_holds_the_papers_programs() -> None:
     assert specs_root().joinpath("paper", "tables.csv").is_file()
+
+
+def test_what_the_tests_said_comes_along(tmp_path: Path) -> None:
+    package = make(tmp_path / "tolcost")
+    assert stored_conformance(package) is None
+    (make(tmp_path / "reports" / "data") / "conformance.json").write_text("beside")
+    assert stored_conformance(package) == "beside"
+    (make(package / "_data") / "conformance.json").write_text("packed")
+    assert stored_conformance(package) == "packed"
+    assert (stored_conformance() or "").startswith("{")

@@ -1,8 +1,9 @@
 """The programs that come with tolcost: where ``specs/`` is, and the text of one of its files.
 
 In a checkout (and in an editable install of one) they are the ``specs/`` folder beside the
-package; in an installed wheel they are the copy inside it.  This module only finds and reads
-text: it does not parse, and it keeps nothing.
+package; in an installed wheel they are the copy inside it.  The same holds for what ONNX's tests
+said of them when they were last run.  This module only finds and reads text: it does not parse,
+and it keeps nothing.
 """
 
 from __future__ import annotations
@@ -75,6 +76,16 @@ def spec_names(kind: str) -> tuple[str, ...]:
     if folder is None or not folder.is_dir():
         return ()
     return tuple(sorted(f.name.removesuffix(".tol") for f in folder.iterdir() if f.name.endswith(".tol")))
+
+
+def stored_conformance(package: Traversable | None = None) -> str | None:
+    """What ``tolcost verify`` wrote about the programs that come with tolcost; None where it is not there."""
+    inside = package or files("tolcost")
+    packed = inside.joinpath("_data", "conformance.json")
+    if packed.is_file():
+        return packed.read_text(encoding="utf-8")
+    beside = inside.parent / "reports" / "data" / "conformance.json" if isinstance(inside, Path) else None
+    return beside.read_text(encoding="utf-8") if beside is not None and beside.is_file() else None
 
 
 def _folder(kind: str) -> Traversable | None:

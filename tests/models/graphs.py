@@ -21,6 +21,8 @@ class Builder:
 
     opset: int
     stored: bool = False
+    dynamo: bool = False
+    """In the style of the exporter by torch.export, not of the one by TorchScript."""
     nodes: list[NodeProto] = field(default_factory=list)
     initial: list[TensorProto] = field(default_factory=list)
     inputs: list[object] = field(default_factory=list)
@@ -33,8 +35,9 @@ class Builder:
 
     def several(self, op: str, *inputs: str, outputs: int = 1, **attributes: object) -> list[str]:
         self.count += 1
-        title = f"{self.scope}/{op}_{self.count}"
-        names = [f"{title}_output_{n}" for n in range(outputs)]
+        title = f"node_{op}_{self.count}" if self.dynamo else f"{self.scope}/{op}_{self.count}"
+        stem = f"val_{self.count}" if self.dynamo else f"{title}_output"
+        names = [f"{stem}_{n}" for n in range(outputs)]
         self.nodes.append(helper.make_node(op, list(inputs), names, name=title, **attributes))
         return names
 
@@ -57,6 +60,8 @@ class Builder:
         return name
 
     def constant(self, value: object, kind: str = "int64") -> str:
+        if self.dynamo:  # constants are folded into initializers there
+            return self.held(value, kind)
         array = np.asarray(value, dtype=kind)
         return self("Constant", value=numpy_helper.from_array(array))
 
@@ -68,7 +73,7 @@ class Builder:
 
     def length(self, x: str, axis: int) -> str:
         """One length of a tensor, as a vector of one entry."""
-        if self.opset >= 18:
+        if self.dynamo:
             return self("Shape", x, start=axis, end=axis + 1)
         one = self("Gather", self("Shape", x), self.constant(axis), axis=0)
         return self("Unsqueeze", one, self.constant([0]))
@@ -76,7 +81,20 @@ class Builder:
     def reshape(self, x: str, *lengths: int | str) -> str:
         """Reshape to lengths that are numbers, or vectors computed before."""
         pieces = [self.constant([n]) if isinstance(n, int) else n for n in lengths]
-        return self("Reshape", x, self("Concat", *pieces, axis=0))
+        allow = {"allowzero": 1} if self.dynamo else {}
+        return self("Reshape", x, self("Concat", *pieces, axis=0), **allow)
+
+    def expand(self, x: str, *lengths: int | str) -> str:
+        """Expand to lengths that are numbers, or vectors computed before; TorchScript looks for -1 first."""
+        pieces = [self.constant([n]) if isinstance(n, int) else n for n in lengths]
+        wanted = self("Concat", *pieces, axis=0)
+        if self.dynamo:
+            return self("Expand", x, wanted)
+        ones = self(
+            "ConstantOfShape", self("Shape", wanted), value=numpy_helper.from_array(np.ones(1, np.int64))
+        )
+        open_ = self("Equal", wanted, self("Mul", ones, self.constant(-1)))
+        return self("Expand", x, self("Where", open_, ones, wanted))
 
     def mean(self, x: str) -> str:
         if self.opset >= 18:
@@ -116,9 +134,11 @@ SMALL = Sizes(layers=2, hidden=8, heads=2, inner=16, vocabulary=20, positions=16
 INT, FLOAT = TensorProto.INT64, TensorProto.FLOAT
 
 
-def bert(opset: int = 17, sizes: Sizes | None = None, stored: bool = False) -> ModelProto:
+def bert(
+    opset: int = 17, sizes: Sizes | None = None, stored: bool = False, dynamo: bool = False
+) -> ModelProto:
     """An encoder without pooler: mask, learned positions, post-norm, exact Gelu."""
-    s, b = sizes or Sizes(), Builder(opset, stored)
+    s, b = sizes or Sizes(), Builder(opset, stored, dynamo)
     ids = b.input("input_ids", INT, ["batch", "seq"])
     mask = b.input("attention_mask", INT, ["batch", "seq"])
     b.scope = "/embeddings"
@@ -130,9 +150,12 @@ def bert(opset: int = 17, sizes: Sizes | None = None, stored: bool = False) -> M
     x = b("Add", x, b("Gather", b.weight(s.positions, s.hidden), taken))
     x = b.norm(x, s.hidden)
     b.scope = ""
-    spread = b("Unsqueeze", b("Unsqueeze", mask, b.constant([1])), b.constant([2]))
-    open_ = b("Sub", b.constant(1, "float32"), b("Cast", spread, to=FLOAT))
-    bias = b("Mul", open_, b.constant(-1e9, "float32"))
+    spread = b("Unsqueeze", mask, b.constant([1, 2]))
+    seq = b.length(ids, 1)
+    square = b.expand(b("Cast", spread, to=TensorProto.BOOL), b.length(ids, 0), 1, seq, seq)
+    bias = square
+    if opset < 23:
+        bias = b("Where", square, b.constant(0, "float32"), b.constant(-3e38, "float32"))
     for n in range(s.layers):
         b.scope = f"/encoder/layer.{n}/attention"
         x = b.norm(b("Add", bert_attention(b, x, bias, s), x), s.hidden)
@@ -150,17 +173,36 @@ def bert_attention(b: Builder, x: str, bias: str, s: Sizes) -> str:
         return b("Transpose", split, perm=order)
 
     query = heads(b.linear(x, s.hidden, s.hidden), [0, 2, 1, 3])
-    keys = heads(b.linear(x, s.hidden, s.hidden), [0, 2, 3, 1])
+    keys = heads(b.linear(x, s.hidden, s.hidden), [0, 2, 1, 3])
     values = heads(b.linear(x, s.hidden, s.hidden), [0, 2, 1, 3])
-    scores = b("Div", b("MatMul", query, keys), b.constant(s.per_head**0.5, "float32"))
-    weights = b("Softmax", b("Add", scores, bias), axis=-1)
-    mixed = b("Transpose", b("MatMul", weights, values), perm=[0, 2, 1, 3])
+    mixed = attended(b, query, keys, values, s, bias=bias)
+    mixed = b("Transpose", mixed, perm=[0, 2, 1, 3])
     return b.linear(b.reshape(mixed, b.length(mixed, 0), b.length(mixed, 1), s.hidden), s.hidden, s.hidden)
 
 
-def gpt2(opset: int = 17, sizes: Sizes | None = None, stored: bool = False) -> ModelProto:
+def attended(b: Builder, query: str, keys: str, values: str, s: Sizes, bias: str = "", seen: str = "") -> str:
+    """Attention with a mask that is added or a condition; one operator from 23 on."""
+    if b.opset >= 23:
+        return b("Attention", query, keys, values, *([bias] if bias else []), is_causal=0 if bias else 1)
+    swapped = b("Transpose", keys, perm=[0, 1, 3, 2])
+    if b.dynamo:  # a root of the scale on both sides, as scaled_dot_product_attention is decomposed
+        root = b.constant(s.per_head**-0.25, "float32")
+        scores = b("MatMul", b("Mul", query, root), b("Mul", swapped, root))
+    else:
+        scores = b("Div", b("MatMul", query, swapped), b.constant(s.per_head**0.5, "float32"))
+    low = b.constant(-3e38, "float32")
+    scores = b("Add", scores, bias) if bias else b("Where", seen, scores, low)
+    weights = b("Softmax", scores, axis=-1)
+    if b.dynamo:
+        weights = b("Where", b("IsNaN", weights), b.constant(0, "float32"), weights)
+    return b("MatMul", weights, values)
+
+
+def gpt2(
+    opset: int = 17, sizes: Sizes | None = None, stored: bool = False, dynamo: bool = False
+) -> ModelProto:
     """A decoder: rows through Gemm, one product for query, key and value, a causal mask from a buffer."""
-    s, b = sizes or Sizes(vocabulary=50257, positions=1024), Builder(opset, stored)
+    s, b = sizes or Sizes(vocabulary=50257, positions=1024), Builder(opset, stored, dynamo)
     ids = b.input("input_ids", INT, ["batch", "seq"])
     seq = b("Squeeze", b.length(ids, 1), b.constant([0]))
     places = b("Range", b.constant(0), seq, b.constant(1))
@@ -175,11 +217,9 @@ def gpt2(opset: int = 17, sizes: Sizes | None = None, stored: bool = False) -> M
         parts = b.several("Split", wide, b.constant([s.hidden] * 3), outputs=3, axis=-1)
         heads = [b.reshape(p, b.length(p, 0), b.length(p, 1), s.heads, s.per_head) for p in parts]
         query = b("Transpose", heads[0], perm=[0, 2, 1, 3])
-        keys = b("Transpose", heads[1], perm=[0, 2, 3, 1])
+        keys = b("Transpose", heads[1], perm=[0, 2, 1, 3])
         values = b("Transpose", heads[2], perm=[0, 2, 1, 3])
-        scores = b("Div", b("MatMul", query, keys), b.constant(s.per_head**0.5, "float32"))
-        masked = b("Where", seen, scores, b.constant(-3e38, "float32"))
-        mixed = b("MatMul", b("Softmax", masked, axis=-1), values)
+        mixed = attended(b, query, keys, values, s, seen=seen)
         back = b.reshape(
             b("Transpose", mixed, perm=[0, 2, 1, 3]), b.length(ids, 0), b.length(ids, 1), s.hidden
         )
@@ -208,9 +248,11 @@ def tanh_gelu(b: Builder, x: str) -> str:
 LLAMA = Sizes(layers=22, hidden=2048, heads=32, inner=5632, vocabulary=32000, shared=4)
 
 
-def llama(opset: int = 17, sizes: Sizes | None = None, stored: bool = False) -> ModelProto:
+def llama(
+    opset: int = 17, sizes: Sizes | None = None, stored: bool = False, dynamo: bool = False
+) -> ModelProto:
     """A decoder with grouped queries, rotary positions, RMS norms and gates; new operators from 23 on."""
-    s, b = sizes or LLAMA, Builder(opset, stored)
+    s, b = sizes or LLAMA, Builder(opset, stored, dynamo)
     ids = b.input("input_ids", INT, ["batch", "seq"])
     seq = b("Squeeze", b.length(ids, 1), b.constant([0]))
     cos, sin = rotary_tables(b, seq, s)
@@ -268,10 +310,7 @@ def repeated(b: Builder, x: str, s: Sizes) -> str:
     times = s.heads // s.shared
     batch, seq = b.length(x, 0), b.length(x, 2)
     five = b("Unsqueeze", x, b.constant([2]))
-    wanted = b("Concat", batch, b.constant([s.shared, times]), seq, b.constant([s.per_head]), axis=0)
-    ones = b("ConstantOfShape", b("Shape", wanted), value=numpy_helper.from_array(np.ones(1, np.int64)))
-    open_ = b("Equal", wanted, b("Mul", ones, b.constant(-1)))
-    spread = b("Expand", five, b("Where", open_, ones, wanted))
+    spread = b.expand(five, batch, s.shared, times, seq, s.per_head)
     return b.reshape(spread, batch, s.heads, seq, s.per_head)
 
 

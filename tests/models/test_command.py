@@ -130,6 +130,43 @@ def test_a_folder_gives_one_table(bert: Path, tmp_path: Path, capsys: pytest.Cap
     output(capsys, "model", str(tmp_path), "--format", "md", code=2)
 
 
+def test_lengths_are_for_the_models_that_have_them(
+    bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    onnx.save(graphs.bert(18, graphs.SMALL), tmp_path / "a.onnx")
+    onnx.save(model([helper.make_node("Relu", ["x"], ["y"])]), tmp_path / "b.onnx")
+    arguments = ["model", str(tmp_path), "--dim", "batch=2", "--dim", "seq=5", "--format", "json"]
+    first, second = json.loads(output(capsys, *arguments))["models"]
+    assert isinstance(first["at"]["eops"], int)
+    assert second["totals"]["eops"] == "4*n"
+    assert run(["model", str(tmp_path), "--dim", "nobody=2"]) == 2
+    assert "none of the models has a length" in capsys.readouterr().err
+
+
+def test_a_length_that_only_the_file_declares_can_be_given(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nodes = [helper.make_node("Mystery", ["x"], ["m"], domain="my"), helper.make_node("Exp", ["m"], ["y"])]
+    proto = model(nodes, domains=["my"])
+    proto.graph.value_info.append(helper.make_tensor_value_info("m", onnx.TensorProto.FLOAT, [None, "inner"]))
+    onnx.save(proto, tmp_path / "m.onnx")
+    path = str(tmp_path / "m.onnx")
+    found = json.loads(output(capsys, "model", path, "--format", "json", code=3))
+    assert found["totals"]["eops"] == "inner*`m[0]`"
+    dims = ["--dim", "n=1", "--dim", "m[0]=3", "--dim", "inner=5"]
+    assert json.loads(output(capsys, "model", path, *dims, "--format", "json", code=3))["at"]["eops"] == 15
+
+
+def test_long_forms_are_broken_and_cut_visibly(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = ["a" * 30, "b" * 30, "c" * 30]
+    given = [helper.make_tensor_value_info(f"x{n}", onnx.TensorProto.FLOAT, names[n:]) for n in range(3)]
+    nodes = [helper.make_node("Exp", [f"x{n}"], [f"y{n}"]) for n in range(3)]
+    onnx.save(model(nodes, given, [helper.make_tensor_value_info("y0", 1, None)]), tmp_path / "m.onnx")
+    text = output(capsys, "model", str(tmp_path / "m.onnx"))
+    assert "--format json" in text
+    assert max(len(line) for line in text.splitlines()) < 180
+
+
 # ---- diff --------------------------------------------------------------------------------------------
 
 

@@ -11,7 +11,7 @@ from tolcost.algebra import length, to_text
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import run
 from tolcost.diagnostics import Rejected
-from tolcost.models.reading import model_of
+from tolcost.models.reading import model_of, parse_model
 from tolcost.models.study import ModelStudy, Wanted, study_model
 from tolcost.models.walking import Session
 
@@ -261,3 +261,28 @@ def test_definitions_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[s
     onnx.save(model([helper.make_node("Mystery", ["x"], ["y"], domain="my")], domains=["my"]), path)
     assert run(["model", str(path), "--specs", str(tmp_path)]) == 0
     assert "8*n" in capsys.readouterr().out
+
+
+# ---- names that are no text -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("word", ["x", "relu", "Relu", "deep", "branch_x", "then_branch", "strange"])
+def test_names_that_are_not_text_are_refused(word: str, session: Session) -> None:
+    """Protobuf hands them out as bytes."""
+    branch = helper.make_graph(
+        [helper.make_node("Identity", ["x"], ["branch_x"], name="deep")],
+        "branch",
+        [],
+        [helper.make_tensor_value_info("branch_x", FLOAT, None)],
+    )
+    gate = helper.make_node("If", ["go"], ["z"], then_branch=branch, else_branch=branch)
+    given = [
+        helper.make_tensor_value_info("x", FLOAT, ["strange"]),
+        helper.make_tensor_value_info("go", TensorProto.BOOL, []),
+    ]
+    raw = model([RELU, gate], given).SerializeToString()
+    damaged = raw.replace(word.encode(), b"\xff" * len(word))
+    assert damaged != raw
+    with pytest.raises(Rejected) as caught:
+        study_model(model_of(parse_model(damaged, "m"), "m"), "m.onnx", session, Wanted())
+    assert caught.value.diagnostics[0].code == "T0673"

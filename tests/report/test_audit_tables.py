@@ -12,8 +12,9 @@ import pytest
 from tests.report.test_hostile_names import PAYLOADS
 from tolcost.algebra import length
 from tolcost.report.audit.html import Chart, LiveForm, Page, html_page
+from tolcost.report.audit.latex_table import latex
 from tolcost.report.audit.svg import Axis, Mark, curves, scatter, strip
-from tolcost.report.audit.table import Code, Column, Table, csv_text, latex, markdown, rounded
+from tolcost.report.audit.table import Code, Column, Table, csv_text, markdown, rounded
 
 COLUMNS = (Column("name", "name"), Column("code", "code", "code"), Column("form", "form", "form"))
 
@@ -26,7 +27,7 @@ def table(name: str) -> Table:
 def page(name: str) -> Page:
     chart = Chart("c", name, "make", scatter([Mark(1, 1, name, name)], axis(), axis(), name))
     form = LiveForm(name, length("n"), length("n"), name)
-    return Page("Title", name, [(name, name)], [table(name)], [chart], [form])
+    return Page("Title", name, name, [(name, name)], [table(name)], [chart], [form])
 
 
 def axis() -> Axis:

@@ -3,6 +3,8 @@
 import csv
 import re
 import shlex
+import shutil
+import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -122,3 +124,47 @@ def test_commands_of_the_tables_name_files_that_exist() -> None:
 def test_a_readme_without_marks_stays_as_it_is() -> None:
     assert with_figures("# A title\n", "text\n") == "# A title\n"
     assert with_figures(f"a\n{START}\nold\n{END}\nb\n", "new\n") == f"a\n{START}\nnew\n{END}\nb\n"
+
+
+def test_the_readme_has_the_figures_once_and_says_how_they_are_made() -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert (readme.count(START), readme.count(END)) == (1, 1)
+    assert "`make report`" in readme.partition(END)[2][:200]
+
+
+@pytest.mark.parametrize("path", sorted(REPORTS.glob("*.md")), ids=lambda path: path.name)
+def test_every_report_says_how_its_figures_are_made(path: Path) -> None:
+    text = path.read_text("utf-8")
+    assert re.search(r"(Made|Written) by `(make|tolcost|python) ", text)
+
+
+def test_every_part_of_the_page_says_how_its_figures_are_made() -> None:
+    page = (REPORTS / "report.html").read_text("utf-8")
+    head, *sections = page.split("<h2 ")
+    assert "Made by <code>tolcost report</code>" in head
+    for section in sections:
+        words = 'id="live-command"' if section.startswith('id="live"') else "Made by <code>"
+        assert words in section, section[:40]
+    assert page.count("<figure>") == page.count("</svg>") == 3
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no pdflatex")
+@pytest.mark.parametrize("path", sorted(REPORTS.glob("*.tex")), ids=lambda path: path.stem)
+def test_a_table_compiles_in_latex(path: Path, tmp_path: Path) -> None:
+    first = path.read_text("utf-8").splitlines()[1]
+    packages = re.findall(r"\\usepackage\{[\w,]+\}", first)
+    (tmp_path / "all.tex").write_text(
+        "\n".join(
+            (
+                r"\documentclass{article}\usepackage[a4paper,landscape,margin=1cm]{geometry}",
+                *packages,
+                r"\begin{document}\footnotesize",
+                path.read_text("utf-8"),
+                r"\end{document}",
+            )
+        ),
+        "utf-8",
+    )
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-draftmode", "all.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout[-2000:]

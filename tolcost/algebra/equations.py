@@ -6,8 +6,9 @@ for whoever checks conditions later.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from tolcost.algebra.conditions import Cond, Eq
 from tolcost.algebra.evaluate import evaluate
 from tolcost.algebra.measure import degree
 from tolcost.algebra.poly import Poly
@@ -42,6 +43,11 @@ def solve(
             else:
                 known[symbol] = -offset // slope
     return known, tuple(impossible)
+
+
+def equations_in(conditions: Iterable[Cond]) -> list[Poly]:
+    """What must be 0 for the conditions that are equations to hold."""
+    return [condition.p for condition in conditions if isinstance(condition, Eq)]
 
 
 def _unknown(p: Poly) -> tuple[Symbol, int, int] | None:

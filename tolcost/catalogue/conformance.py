@@ -18,6 +18,7 @@ from tolcost.algebra import ZERO, AlgebraBudget, Poly, evaluate, to_text
 from tolcost.catalogue.cases import Case, Item
 from tolcost.catalogue.compare import distribution_difference, shape_difference, value_difference
 from tolcost.catalogue.deriving import Derived, arrays_by_name, derive
+from tolcost.catalogue.settings import Settings, settings
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.cost import Counts
 from tolcost.diagnostics import NOWHERE, Rejected, place, render_all
@@ -39,8 +40,8 @@ class Result:
     """What became of a case.  ``concrete`` names lengths that could not be symbols.
 
     ``cause`` is one line; ``detail`` says more, for the person who wrote the definition.  ``form`` and
-    ``macs`` are the closed forms, ``certainty`` is whether they are exact, and ``functions`` are those
-    applied to data.
+    ``macs`` are the closed forms, ``certainty`` is whether they are exact, ``functions`` are those
+    applied to data, and ``given`` is what they are forms for.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Result:
     macs: str | None = None
     certainty: str | None = None
     functions: tuple[str, ...] = ()
+    given: Settings | None = None
 
 
 def check(case: Case, library: Library) -> Result:
@@ -103,6 +105,7 @@ def _held(case: Case, spec: Spec, library: Library) -> Result:
         macs=to_text(derived.counts.macs),
         certainty=derived.counts.status,
         functions=tuple(sorted({function for function, _ in derived.counts.histogram})),
+        given=settings(case, spec, derived.concrete),
     )
 
 

@@ -101,6 +101,12 @@ def _placed(case: Case, spec: Spec) -> list[tuple[tree.Input, Item]]:
     return list(zip(formals(spec, len(case.inputs)), case.inputs, strict=False))
 
 
+def placed(case: Case, spec: Spec) -> Iterator[tuple[tree.Input, str, Item]]:
+    """What meets each declaration, with the name that its lengths start with."""
+    for n, (statement, item) in enumerate(_placed(case, spec)):
+        yield statement, _base(statement, n, spec), item
+
+
 def _tensors(case: Case, spec: Spec) -> Iterator[tuple[tree.Input, str, Array]]:
     for n, (statement, item) in enumerate(_placed(case, spec)):
         if isinstance(item, tuple):

@@ -7,11 +7,15 @@ does not define are those of the graphs around it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import NamedTuple
 
-from onnx import GraphProto
+from onnx import GraphProto, NodeProto
 
+from tolcost.algebra import FALSE, TRUE, Cond, Eq, Ge, Not, bounds, negate
 from tolcost.catalogue.binding import bind
 from tolcost.catalogue.nodes import Node, node_of
 from tolcost.catalogue.specs import Library, Spec
@@ -19,16 +23,93 @@ from tolcost.catalogue.types import array_of, constant
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.elaborate.context import Env
 from tolcost.elaborate.programs import apply_program
-from tolcost.elaborate.values import Native, Seq, Value
+from tolcost.elaborate.values import Cast, Missing, Native, Seq, Value, Vec
+
+MOST_NESTED = 60
+"""How deeply functions that graphs call may call one another."""
+
+MOST_CALLS = 5_000
+"""How often graphs may call functions, all in all; they are looked at anew each time."""
+
+
+class Body(NamedTuple):
+    """The body of a function that a graph calls; it sees nothing of where it is called."""
+
+    inputs: tuple[str, ...]
+    nodes: tuple[NodeProto, ...]
+    outputs: tuple[str, ...]
+    opsets: Mapping[str, int]
+
+
+@dataclass(slots=True)
+class Choices:
+    """Branches that a length decides which is not known: equations taken to hold, and those left open.
+
+    In general a length is not what an equation wants it to be.  ``used`` are the equations that were taken
+    to hold all the same, ``met`` those that were not.
+    """
+
+    assumed: frozenset[Cond] = frozenset()
+    used: dict[Cond, None] = field(default_factory=dict)
+    met: dict[Cond, None] = field(default_factory=dict)
+
+    def decided(self, condition: Value) -> Value:
+        """The condition of a branch, decided where it is, or denies, an equation that is taken to hold."""
+        match condition:
+            case Cast(value=inner, space=space):
+                return Cast(self.decided(inner), space)
+            case Vec(shape=shape, items=(one,), loose=loose):
+                return Vec(shape, (self.decided(one),), loose)
+            case Eq() | Ge() | Not():
+                return self._equation(condition)
+            case _:
+                return condition
+
+    def _equation(self, condition: Cond) -> Cond:
+        equation = next((side for side in (condition, negate(condition)) if _pins(side)), None)
+        if equation is None:
+            return condition
+        if equation not in self.assumed:
+            self.met[equation] = None
+            return condition
+        self.used[equation] = None
+        return TRUE if equation == condition else FALSE
+
+
+def _pins(condition: Cond) -> bool:
+    """Whether a condition leaves one value to something: an equation, or a bound at the end of its range."""
+    return isinstance(condition, Eq) or (isinstance(condition, Ge) and bounds(condition.p)[1] == 0)
+
+
+Applied = tuple[Node, list[Value | None]]
+"""A node, and the values of its inputs."""
+
+
+def as_it_is(node: Node, inputs: list[Value | None]) -> Applied:
+    """A loop is what it says."""
+    return node, inputs
+
+
+def no_function(_: NodeProto) -> None:
+    """No node calls a function."""
+    return None
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a graph inside a node can see: definitions, their versions, and values around it."""
+    """What a graph inside a node can see: definitions, their versions, functions, and values around it.
+
+    ``loop`` says what a loop inside is, where it says nothing about its turns.
+    """
 
     library: Library
     opsets: Mapping[str, int]
     values: Mapping[str, Value] = field(default_factory=dict)
+    choices: Choices = field(default_factory=Choices)
+    body_of: Callable[[NodeProto], Body | None] = no_function
+    loop: Callable[[Node, list[Value | None]], Applied] = as_it_is
+    depth: int = 0
+    calls: Iterator[int] = field(default_factory=count)
 
 
 def graph_functions(node: Node, around: Surroundings) -> dict[str, Value]:
@@ -43,8 +124,7 @@ def graph_function(name: str, graph: GraphProto, around: Surroundings) -> Native
         values: dict[str, Value] = dict(around.values)
         values.update((tensor.name, constant(array_of(tensor))) for tensor in graph.initializer)
         values.update((given.name, value) for given, value in zip(graph.input, args, strict=True))
-        for proto in graph.node:
-            _apply(env, node_of(proto), values, around)
+        _apply_all(env, graph.node, values, around)
         return Seq(tuple(_value(env, values, output.name) for output in graph.output))
 
     return Native(name, len(graph.input), run)
@@ -62,15 +142,61 @@ def free_names(graph: GraphProto) -> tuple[str, ...]:
     return tuple(free)
 
 
-def _apply(env: Env, node: Node, values: dict[str, Value], around: Surroundings) -> None:
+def _apply_all(env: Env, nodes: Sequence[NodeProto], values: dict[str, Value], around: Surroundings) -> None:
+    for proto in nodes:
+        body = around.body_of(proto)
+        if body is None:
+            outputs = _apply(env, node_of(proto), values, around)
+        else:
+            outputs = _call(env, proto, body, values, around)
+        values.update((name, value) for name, value in zip(proto.output, outputs, strict=False) if name)
+
+
+def _apply(env: Env, node: Node, values: dict[str, Value], around: Surroundings) -> Sequence[Value]:
     spec = _spec(node, around)
     inputs = [_value(env, values, name) if name else None for name in node.inputs]
-    inside = Surroundings(around.library, around.opsets, values)
-    given = bind(node, spec, inputs, graph_functions(node, inside))
-    results = apply_program(env, spec.program, given, spec.library, node.asked)
+    inputs = [None if isinstance(value, Missing) else value for value in inputs]
+    if node.op == "If" and not node.domain and inputs and inputs[0] is not None:
+        inputs[0] = around.choices.decided(inputs[0])
+    if node.op == "Loop" and not node.domain:
+        node, inputs = around.loop(node, inputs)
+    given = bind(node, spec, inputs, graph_functions(node, replace(around, values=values)))
+    with _anew(env):
+        results = apply_program(env, spec.program, given, spec.library, node.asked)
     if len(results) == 1 and isinstance(results[0], Seq) and spec.outputs[0].variadic:
-        results = results[0].items
-    values.update((name, value) for name, value in zip(node.outputs, results, strict=False) if name)
+        return results[0].items
+    return results
+
+
+@contextmanager
+def _anew(env: Env) -> Iterator[None]:
+    """Forget which maps gave data: one node's operator may be applied to data, another's to shapes."""
+    before, env.context.gave_data = env.context.gave_data, set()
+    try:
+        yield
+    finally:
+        env.context.gave_data = before
+
+
+def _call(
+    env: Env, proto: NodeProto, body: Body, values: Mapping[str, Value], around: Surroundings
+) -> Sequence[Value]:
+    """The outputs of a function of the model, on values of the graph that calls it."""
+    if around.depth >= MOST_NESTED:
+        message = f"the function {quoted(proto.op_type)} calls itself, or nests too deeply"
+        raise Rejected(Diagnostic("T0692", message))
+    if next(around.calls) >= MOST_CALLS:
+        message = f"functions are called more than {MOST_CALLS:,} times by the graphs of a node"
+        raise Rejected(Diagnostic("T0506", message))
+    inside: dict[str, Value] = {name: Missing(name) for name in body.inputs}
+    inside.update(
+        (name, _value(env, values, given))
+        for name, given in zip(body.inputs, proto.input, strict=False)
+        if given
+    )
+    opsets = {**around.opsets, **body.opsets}
+    _apply_all(env, body.nodes, inside, replace(around, opsets=opsets, values={}, depth=around.depth + 1))
+    return [_value(env, inside, name) for name in body.outputs]
 
 
 def _spec(node: Node, around: Surroundings) -> Spec:

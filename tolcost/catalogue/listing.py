@@ -1,28 +1,25 @@
-"""The catalogue as a list: every operator of the installed onnx, and what there is about it."""
+"""The catalogue as a list: every operator of the installed onnx, and what there is about it.
+
+Operators are found by name in all domains: those of ONNX, and those of a user's folders.  A name may
+say its domain, as in ``ai.onnx.ml.Scaler``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Literal
 
 from onnx import defs
 
-from tolcost.catalogue.conformance import Result
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.syntax import tree
 
 Standing = Literal["defined", "outside", "missing"]
 
-
-@dataclass(frozen=True, slots=True)
-class Conformance:
-    """What ONNX's node tests say of an operator; ``forms`` are EOPs, by the name of a case."""
-
-    cases: int
-    passed: int
-    forms: tuple[tuple[str, str], ...]
+_MOST_NEAR = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,33 +32,63 @@ class Entry:
     signature: str = ""
     about: str = ""
     spec: Spec | None = None
-    tested: Conformance | None = None
+    domain: str = ""
+
+    @property
+    def title(self) -> str:
+        """Its name, with its domain where that is not ai.onnx."""
+        return f"{self.domain}.{self.name}" if self.domain else self.name
 
 
-def live_operators() -> tuple[str, ...]:
-    """Every operator of ai.onnx that is not deprecated, sorted."""
+def live_operators(domain: str = "") -> tuple[str, ...]:
+    """Every operator of a domain of ONNX that is not deprecated, sorted."""
     schemas = defs.get_all_schemas()
-    return tuple(sorted({s.name for s in schemas if s.domain == "" and not s.deprecated}))
+    return tuple(sorted({s.name for s in schemas if s.domain == domain and not s.deprecated}))
 
 
-def entries(library: Library, names: Sequence[str] = (), results: Iterable[Result] = ()) -> tuple[Entry, ...]:
+def known_operators(library: Library) -> tuple[tuple[str, str], ...]:
+    """Domain and name of every operator that ONNX has or a folder defines."""
+    return tuple(
+        (domain, name)
+        for domain in library.domains()
+        for name in sorted({*live_operators(domain), *library.names(domain)})
+    )
+
+
+def entries(library: Library, names: Sequence[str] = ()) -> tuple[Entry, ...]:
     """Give the operators asked for, or all of them; those of a user's folders included."""
-    known = sorted({*live_operators(), *library.names("")})
-    unknown = [name for name in names if name not in known]
+    known = known_operators(library)
+    if not names:
+        return tuple(_entry(library, domain, name) for domain, name in known)
+    found = {asked: [pair for pair in known if _is_asked(asked, pair)] for asked in names}
+    unknown = [asked for asked, pairs in found.items() if not pairs]
     if unknown:
-        raise Rejected(*(Diagnostic("T0663", f"there is no operator {quoted(name)}") for name in unknown))
-    tested = _tested(results)
-    return tuple(_entry(library, name, tested.get(name)) for name in names or known)
+        raise Rejected(*(_unknown(asked, known) for asked in unknown))
+    return tuple(_entry(library, *pair) for pairs in found.values() for pair in pairs)
 
 
-def _entry(library: Library, name: str, tested: Conformance | None) -> Entry:
-    versions = library.versions("", name)
+def _is_asked(asked: str, known: tuple[str, str]) -> bool:
+    domain, name = known
+    return asked in (name, f"{domain or 'ai.onnx'}.{name}")
+
+
+def _unknown(asked: str, known: Sequence[tuple[str, str]]) -> Diagnostic:
+    """Say that there is no such operator, and which one may be meant."""
+    by_letters = {name.lower(): name for _, name in known}
+    near = get_close_matches(asked.lower()[:60], by_letters, n=_MOST_NEAR)
+    meant = " or ".join(quoted(by_letters[letters]) for letters in near)
+    hint = f"did you mean {meant}?" if meant else "`tolcost ops` lists them"
+    return Diagnostic("T0663", f"there is no operator {quoted(asked)}", hint=hint)
+
+
+def _entry(library: Library, domain: str, name: str) -> Entry:
+    versions = library.versions(domain, name)
     if not versions:
-        reason = library.outside("").get(name)
-        return Entry(name, "missing" if reason is None else "outside", about=reason or "", tested=tested)
+        reason = library.outside(domain).get(name)
+        return Entry(name, "missing" if reason is None else "outside", about=reason or "", domain=domain)
     spec = versions[-1]
     since = tuple(version.since for version in versions)
-    return Entry(name, "defined", since, signature(spec), opening(spec), spec, tested)
+    return Entry(name, "defined", since, signature(spec), opening(spec), spec, domain)
 
 
 def signature(spec: Spec) -> str:
@@ -71,10 +98,22 @@ def signature(spec: Spec) -> str:
     return f"{spec.name}({inputs}) -> {outputs}"
 
 
+def attributes(spec: Spec) -> tuple[str, ...]:
+    """Give the attributes, as in ``axis = -1``, ``pads?`` or ``to``."""
+    return tuple(
+        f"{s.name}{'?' if s.optional else ''}" + (f" = {_text(s.default)}" if s.default is not None else "")
+        for s in spec.attributes
+    )
+
+
 def _declared(statement: tree.Input) -> str:
     mark = "?" if statement.optional else "..." if statement.variadic else ""
-    shape = ", ".join(e.span.source.text[e.span.start : e.span.end] for e in statement.shape)
+    shape = ", ".join(map(_text, statement.shape))
     return f"{statement.name}{mark} [{shape}]" if statement.shape else f"{statement.name}{mark}"
+
+
+def _text(expression: tree.Expr | tree.Ellipsis) -> str:
+    return expression.span.source.text[expression.span.start : expression.span.end]
 
 
 def opening(spec: Spec) -> str:
@@ -82,16 +121,3 @@ def opening(spec: Spec) -> str:
     lines = spec.source.text.splitlines()
     first = next((n for n, line in enumerate(lines) if not line.startswith("#")), len(lines))
     return " ".join(line.lstrip("# ").rstrip() for line in lines[:first])
-
-
-def _tested(results: Iterable[Result]) -> dict[str, Conformance]:
-    by_name: dict[str, list[Result]] = {}
-    for result in results:
-        by_name.setdefault(result.op, []).append(result)
-    return {name: _summary(found) for name, found in by_name.items()}
-
-
-def _summary(results: Sequence[Result]) -> Conformance:
-    passed = [result for result in results if result.status == "pass"]
-    forms = tuple((result.name, result.form) for result in passed if result.form is not None)
-    return Conformance(len(results), len(passed), forms)

@@ -18,6 +18,7 @@ from pathlib import Path
 from tolcost.diagnostics import Diagnostic, Rejected, Source, quoted
 from tolcost.library import specs_root
 from tolcost.syntax import operator_signature, parse, resolve, signatures, tree
+from tolcost.syntax.scopes import Signature
 
 FOLDER_OF_DOMAIN = {
     "": "onnx",
@@ -36,7 +37,10 @@ _MAX_FILE = 1 << 20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spec:
-    """One meaning of an operator: its program, and the library files it uses."""
+    """One meaning of an operator: its program, and the library files it uses.
+
+    ``shipped`` is whether it comes with tolcost, and not from a user's folder.
+    """
 
     domain: str
     name: str
@@ -44,6 +48,7 @@ class Spec:
     source: Source
     program: tree.Program
     library: tuple[tree.Program, ...]
+    shipped: bool = True
 
     @property
     def inputs(self) -> tuple[tree.Input, ...]:
@@ -65,9 +70,10 @@ class Spec:
 class _File:
     """A file that defines an operator; ``since`` where its name says the version."""
 
-    folder: str
+    shown: str
     since: int | None
     path: Traversable
+    shipped: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,6 +85,8 @@ class Library:
     _specs: dict[tuple[str, str], tuple[Spec, ...]] = field(default_factory=dict, repr=False)
     _used: dict[str, tree.Program] = field(default_factory=dict, repr=False)
     _sources: dict[str, tree.Program] = field(default_factory=dict, repr=False)
+    _own: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+    _signatures: dict[str, tuple[str, Signature] | None] = field(default_factory=dict, repr=False)
 
     def find(self, domain: str, name: str, opset: int | None = None) -> Spec | None:
         """The newest meaning that is not newer than the opset; the newest of all without one."""
@@ -96,6 +104,40 @@ class Library:
                 found.setdefault(spec.since, spec)
             self._specs[key] = tuple(found[since] for since in sorted(found))
         return self._specs[key]
+
+    def domains(self) -> tuple[str, ...]:
+        """Every domain there is a folder for: those of ONNX, then those of a user, sorted."""
+        return (*(domain for domain in FOLDER_OF_DOMAIN if domain != "ai.onnx"), *self._own_domains())
+
+    def _own_domains(self) -> tuple[str, ...]:
+        """The domains that only a user's folders have."""
+        if "domains" not in self._own:
+            found = {entry.name for root in self.roots[:-1] if root.is_dir() for entry in root.iterdir()}
+            others = sorted(found - {"lib", *FOLDER_OF_DOMAIN.values(), *FOLDER_OF_DOMAIN})
+            known = (name for name in others if _PLAIN.fullmatch(name) and self._listing(name))
+            self._own["domains"] = tuple(known)
+        return self._own["domains"]
+
+    def callable_domain(self, name: str) -> str | None:
+        """Where a program finds an operator that it calls: in ai.onnx, else in a domain of the user's own."""
+        return next((domain for domain in ("", *self._own_domains()) if name in self._listing(domain)), None)
+
+    def callable_names(self) -> tuple[str, ...]:
+        """Every operator that a program may call."""
+        return tuple(sorted(self._callable()))
+
+    def _callable(self) -> frozenset[str]:
+        if "callable" not in self._own:
+            domains = ("", *self._own_domains())
+            self._own["callable"] = tuple({name for domain in domains for name in self._listing(domain)})
+        return frozenset(self._own["callable"])
+
+    def _signature(self, name: str) -> tuple[str, Signature] | None:
+        """How an operator is called; its file is read once."""
+        if name not in self._signatures:
+            file = self._listing(self.callable_domain(name) or "")[name][0]
+            self._signatures[name] = operator_signature(parse(_source(file.path, file.shown)))
+        return self._signatures[name]
 
     def names(self, domain: str) -> tuple[str, ...]:
         """The operators of a domain that have a definition."""
@@ -145,7 +187,7 @@ class Library:
         for root in self.roots if _PLAIN.fullmatch(name) else ():
             file = root.joinpath("lib", f"{name}.tol")
             if file.is_file():
-                return _source(file, f"lib/{name}.tol")
+                return _source(file, f"{_shown(root)}/lib/{name}.tol")
         problem = f"there is no library file called {quoted(name)}"
         raise Rejected(Diagnostic("T0211", problem, asked.span) if asked else Diagnostic("T0211", problem))
 
@@ -163,11 +205,13 @@ class Library:
                 match = _FILE.fullmatch(path.name)
                 if match is not None:
                     since = int(match[2]) if match[2] else None
-                    found.setdefault(match[1], []).append(_File(folder, since, path))
+                    shown = f"{_shown(root)}/{folder}/{path.name}"
+                    file = _File(shown, since, path, root == self.roots[-1])
+                    found.setdefault(match[1], []).append(file)
         return found
 
     def _read(self, domain: str, name: str, file: _File) -> Spec:
-        source = _source(file.path, f"{file.folder}/{file.path.name}")
+        source = _source(file.path, file.shown)
         program = parse(source)
         header = next((s for s in program.statements if isinstance(s, tree.Operator)), None)
         if header is None or header.name != name:
@@ -180,14 +224,13 @@ class Library:
         uses = [s for s in program.statements if isinstance(s, tree.Use)]
         library = tuple(self.used(n, s) for s in uses for n in s.names)
         self.check_names(program, library)
-        return Spec(domain, name, since, source, program, library)
+        return Spec(domain, name, since, source, program, library, file.shipped)
 
     def check_names(self, program: tree.Program, library: Sequence[tree.Program]) -> None:
         """Refuse a program that mentions what neither it, its library files nor an operator defines."""
         known = {name: found for file in library for name, found in signatures(file).items()}
-        for name in _called(program.span.source.text, self._listing("")):
-            file = self._listing("")[name][0]
-            found = operator_signature(parse(_source(file.path, f"{file.folder}/{file.path.name}")))
+        for name in _called(program.span.source.text, self._callable()):
+            found = self._signature(name)
             if found is not None:
                 known.setdefault(*found)
         problems = [d for d in resolve(program, known) if d.severity == "error"]
@@ -210,22 +253,25 @@ class _Operators(Mapping[str, tree.Program]):
         """The newest meaning of an operator, or the library file after ``use``."""
         if name.startswith("use "):
             return self._library.used(name.removeprefix("use "))
-        spec = self._library.find("", name)
+        domain = self._library.callable_domain(name)
+        spec = None if domain is None else self._library.find(domain, name)
         if spec is None:
             raise KeyError(name)
         return spec.program
 
     def __iter__(self) -> Iterator[str]:
         """The names of the operators."""
-        return iter(self._library.names(""))
+        return iter(self._library.callable_names())
 
     def __len__(self) -> int:
         """How many operators there are."""
-        return len(self._library.names(""))
+        return len(self._library.callable_names())
 
     def __contains__(self, name: object) -> bool:
         """Whether there is such an operator; nothing is read."""
-        return isinstance(name, str) and (name.startswith("use ") or name in self._library.names(""))
+        if not isinstance(name, str):
+            return False
+        return name.startswith("use ") or self._library.callable_domain(name) is not None
 
 
 def open_library(folders: Iterable[str | Path] = ()) -> Library:
@@ -244,11 +290,16 @@ def _folder(domain: str) -> str:
     return folder
 
 
+def _shown(root: Traversable) -> str:
+    """What the folder of a file is called in messages: ours is ``specs``, a user's what the user wrote."""
+    return "specs" if root == specs_root() else str(root)
+
+
 def _source(file: Traversable, shown: str) -> Source:
     try:
         raw = file.read_bytes()
         if len(raw) > _MAX_FILE:
             raise Rejected(Diagnostic("T0654", f"{shown} is larger than {_MAX_FILE} bytes"))
-        return Source(f"specs/{shown}", raw.decode("utf-8"))
+        return Source(shown, raw.decode("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise Rejected(Diagnostic("T0654", f"{shown} cannot be read: {error}")) from None

@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tolcost.catalogue.cases import load_cases
+from tolcost.catalogue.cases import Case, load_cases
 from tolcost.catalogue.conformance import Result, check
 from tolcost.catalogue.specs import Library, open_library
 from tolcost.catalogue.types import onnx_version
@@ -66,6 +67,7 @@ def verify(
     def lost(n: int, why: str) -> Result:
         return Result(cases[n].name, cases[n].node.op, "fail", cause=why)
 
+    _read_before(cases, library)
     found: dict[int, Result] = {}
     workers = min(jobs or os.cpu_count() or 1, len(cases))
     for n, result in spread(lambda n: check(cases[n], library), len(cases), lost, workers, seconds):
@@ -75,8 +77,16 @@ def verify(
     return Report(onnx_version(), tuple(found[n] for n in sorted(found)))
 
 
+def _read_before(cases: Sequence[Case], library: Library) -> None:
+    """Read definitions once, before the work is spread: processes share what was read by then."""
+    for case in cases:
+        with suppress(Rejected):  # a definition that cannot be read is told where its case is checked
+            library.find(case.node.domain, case.node.op, case.opset)
+
+
 def _all_known(wanted: Sequence[str], found: set[str], library: Library) -> None:
-    unknown = [name for name in wanted if name not in found and library.find("", name) is None]
+    defined = {name for domain in library.domains() for name in library.names(domain)}
+    unknown = [name for name in wanted if name not in found and name not in defined]
     if unknown:
         raise Rejected(*(Diagnostic("T0660", f"onnx has no test of {quoted(name)}") for name in unknown))
 
@@ -102,6 +112,9 @@ def as_record(report: Report) -> dict[str, object]:
                 "macs": r.macs,
                 "certainty": r.certainty,
                 "functions": list(r.functions),
+                "since": None if r.given is None else r.given.since,
+                "shapes": {} if r.given is None else r.given.shapes,
+                "values": {} if r.given is None else r.given.values,
             }
             for r in report.results
         ],

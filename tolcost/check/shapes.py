@@ -17,11 +17,11 @@ from tolcost.algebra import (
     Poly,
     Symbol,
     UnboundSymbol,
-    complete,
     evaluate,
     evaluate_cond,
     symbols_of_cond,
 )
+from tolcost.algebra.equations import equations_in, solve
 
 _STEPS = (0, 1, 2, 3, 6, 7, 15, 31, 63, 127, 1023, 4095)
 MOST_TRIED = 400
@@ -64,7 +64,7 @@ def _admissible(symbols: Iterable[Symbol], facts: Sequence[Cond]) -> Iterator[Po
 def _completed(point: Point | None, offset: int, facts: Sequence[Cond]) -> Point | None:
     """Give values to the symbols that only facts mention: those that follow, then any that fit."""
     while point is not None:
-        point = complete(facts, point)
+        point, _ = solve(equations_in(facts), point)
         others = {s for fact in facts for s in symbols_of_cond(fact)} - point.keys()
         if not others:
             return point

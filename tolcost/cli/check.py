@@ -15,7 +15,7 @@ from tolcost.check.records import GateReport
 from tolcost.check.versions import costs_version
 from tolcost.cli import options
 from tolcost.cli.failures import colour_on_stdout, show
-from tolcost.cli.gating import checked_against, computing_for, read_lock_of, remember
+from tolcost.cli.gating import checked_against, computing_for, read_lock_of, remember, with_specs
 from tolcost.cli.output import deliver, write_whole
 from tolcost.cli.progress import Progress
 from tolcost.diagnostics import Rejected
@@ -50,6 +50,8 @@ def _also(
 @click.option("--watch", is_flag=True, help="Check again whenever a program or a setting changes.")
 @click.option("--fresh", is_flag=True, help="Analyse every program, also those known from an earlier check.")
 @click.option("--jobs", "-j", type=click.IntRange(1, 256), help="How many processes; all cores if not said.")
+@click.option("--specs", metavar="DIR", multiple=True,
+              help="A folder of operators, searched before those that tolcost.toml names.")  # fmt: skip
 @click.option("--format", "form", type=click.Choice(GATE_FORMATS), default="text", help="How to write it.")
 @click.option("--also", metavar="FORMAT=FILE", multiple=True, callback=_also,
               help="Write it to a file in another format as well; repeatable.")  # fmt: skip
@@ -63,6 +65,7 @@ def command(
     watch: bool,
     fresh: bool,
     jobs: int | None,
+    specs: tuple[str, ...],
     form: str,
     also: tuple[tuple[str, str], ...],
     output: str | None,
@@ -78,9 +81,10 @@ def command(
         raise click.UsageError("--update writes what programs cost now; it does not go with --base")
 
     def once() -> int:
-        config = find_config(Path.cwd())
+        config = with_specs(find_config(Path.cwd()), specs)
         progress = Progress()
-        gate = Gate(config, computing_for(config, jobs, progress.tell, not fresh), paths, strict)
+        remembering = not fresh and not specs  # what is remembered holds for the project's own folders
+        gate = Gate(config, computing_for(config, jobs, progress.tell, remembering), paths, strict)
         try:
             report = _updated(gate, prune) if update else _compared(gate, base)
         finally:

@@ -6,6 +6,7 @@ not changed needs none of it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -33,6 +34,14 @@ def computing_for(
 ) -> Computing:
     """How the programs of a project are analysed."""
     return Computing(config, costing_for(config), jobs, told, open_memory(config) if remembering else None)
+
+
+def with_specs(config: Config, folders: Sequence[str]) -> Config:
+    """A project whose operators are looked up in some folders first; they are relative to where we are."""
+    found = (Path(folder).resolve() for folder in folders)
+    root = config.root.resolve()
+    inside = (str(path.relative_to(root) if path.is_relative_to(root) else path) for path in found)
+    return replace(config, specs=(*inside, *config.specs))
 
 
 def costing_for(config: Config) -> Costing:
@@ -69,8 +78,8 @@ def _cost_program(root: Path, target: Target, specs: Library, metrics: tuple[str
 
     source = replace(read_source(root / target.file), name=target.file)
     parsed = read_program(source, specs)
-    lowered = lower(parsed, arguments(parsed.program, target.case.shapes, target.case.attrs))
-    return with_deep_stack(lambda: costed_program(target.name, lowered.program, metrics))
+    given = arguments(parsed.program, target.case.shapes, target.case.attrs)
+    return with_deep_stack(lambda: costed_program(target.name, lower(parsed, given).program, metrics))
 
 
 def _cost_model(root: Path, target: Target, session: Session, metrics: tuple[str, ...]) -> Costed:

@@ -13,7 +13,7 @@ from tolcost.cli import options
 from tolcost.cli.output import deliver, write_whole
 from tolcost.cli.progress import Progress
 from tolcost.models.growth import Growth, growth, read_sweep
-from tolcost.models.many import Summary, model_files, summaries
+from tolcost.models.many import Summary, check_lengths, model_files, summaries
 from tolcost.models.study import ModelStudy, Wanted, study_file
 from tolcost.models.walking import Session
 from tolcost.pipeline import with_deep_stack
@@ -36,7 +36,8 @@ _LENGTH = re.compile(r"[0-9]{1,10}")
 )
 @click.argument("files", metavar="FILE.onnx...", nargs=-1, required=True)
 @click.option("--dim", "dims", metavar="NAME=N", multiple=True,
-              help="A length, by its name or as INPUT[AXIS]; repeat for others.")  # fmt: skip
+              help="A length, by its name or as INPUT[AXIS]; repeat for others.  Of several models, "
+              "those without it keep their own.")  # fmt: skip
 @click.option("--shape", "shapes", metavar="INPUT=LENGTHS", multiple=True,
               help="The shape of an input, in names and numbers: x=batch,3,224,224.")  # fmt: skip
 @click.option("--specs", metavar="DIR", multiple=True,
@@ -144,6 +145,7 @@ def _many(
         found = with_deep_stack(lambda: summaries(files, specs, wanted, jobs, progress.tell))
     finally:
         progress.close()
+    check_lengths(found, wanted.dims)
     deliver(_table(found, form), output)
     if any(summary.problem for summary in found):
         return 2

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import json
+
 import click
 
 from tolcost.catalogue.listing import Entry, entries
-from tolcost.catalogue.specs import open_library
+from tolcost.catalogue.specs import Library, open_library
+from tolcost.catalogue.suite import as_record
 from tolcost.cli import options
 from tolcost.cli.output import deliver
+from tolcost.cli.progress import Progress
 from tolcost.cli.verify import run_suite
-from tolcost.report.operators import ops_detail, ops_json, ops_markdown, ops_text
+from tolcost.library import stored_conformance
+from tolcost.pipeline import with_deep_stack
+from tolcost.report.audit.evidence import conformance_of
+from tolcost.report.catalogue_list import Listed, Record, list_json, list_markdown, list_text, listed
+from tolcost.report.operator_page import page_of, pages_json, pages_markdown, pages_text
 
 
 @click.command(
@@ -17,12 +25,13 @@ from tolcost.report.operators import ops_detail, ops_json, ops_markdown, ops_tex
     examples=(
         "tolcost ops",
         "tolcost ops Conv",
-        "tolcost ops --verify --format json",
+        "tolcost ops Conv Gemm --verify",
+        "tolcost ops --format json",
     ),
 )
 @click.argument("names", metavar="[NAME...]", nargs=-1)
 @click.option(
-    "--verify", "is_verified", is_flag=True, help="Closed forms and conformance, by running the tests."
+    "--verify", "is_verified", is_flag=True, help="Run ONNX's tests now, instead of reading what they said."
 )
 @click.option("--jobs", "-j", type=click.IntRange(1, 256), help="How many processes; all cores if not said.")
 @click.option("--specs", metavar="DIR", multiple=True, help="A folder of operators, searched first.")
@@ -38,23 +47,49 @@ def command(
     form: str,
     output: str | None,
 ) -> int:
-    """List the operators, or show some: signature, closed forms, conformance and definition.
+    """List the operators, or show some: closed forms by rank, a derivation, and the definition.
 
-    Closed forms and conformance come from ONNX's node tests, which take a while: for operators
-    that are named they are always run, for the whole list with --verify.
+    Closed forms are derived from the definitions on the spot. What ONNX's node tests say of them
+    is what `make conformance` stored with tolcost; with --verify the tests are run again.
     """
     library = open_library(specs)
-    named = entries(library, names)  # wrong names are told before the tests start
-    wanted = tuple(entry.name for entry in named if entry.standing == "defined") if names else ()
-    results = run_suite(wanted, jobs, specs).results if is_verified or wanted else ()
-    found = entries(library, names, results)
-    deliver(_written(found, form, bool(names)), output)
+    found = entries(library, names)  # wrong names are told before the tests start
+    record = _fresh(found, names, jobs, specs) if is_verified else _stored()
+    deliver(with_deep_stack(lambda: _written(found, library, record, form, bool(names))), output)
     return 0
 
 
-def _written(found: tuple[Entry, ...], form: str, detailed: bool) -> str:
-    if form == "json":
-        return ops_json(found)
-    if form == "md":
-        return ops_markdown(found)
-    return "\n".join(map(ops_detail, found)) if detailed else ops_text(found)
+def _stored() -> Record:
+    text = stored_conformance()
+    return Record(None if text is None else conformance_of(text))
+
+
+def _fresh(
+    found: tuple[Entry, ...], names: tuple[str, ...], jobs: int | None, specs: tuple[str, ...]
+) -> Record:
+    """Run the tests of the operators that are asked for."""
+    wanted = tuple(entry.name for entry in found if entry.standing == "defined") if names else ()
+    report = run_suite(wanted, jobs, specs)
+    return Record(conformance_of(json.dumps(as_record(report))), fresh=True)
+
+
+def _written(found: tuple[Entry, ...], library: Library, record: Record, form: str, detailed: bool) -> str:
+    operators = _all_listed(found, library, record)
+    if detailed:
+        pages = [page_of(one, library) for one in operators]
+        writers = {"json": pages_json, "md": pages_markdown}
+        return writers.get(form, pages_text)(pages, record)
+    tables = {"json": list_json, "md": list_markdown}
+    return tables.get(form, list_text)(operators, record)
+
+
+def _all_listed(found: tuple[Entry, ...], library: Library, record: Record) -> list[Listed]:
+    progress = Progress()
+    operators: list[Listed] = []
+    try:
+        for n, entry in enumerate(found, start=1):
+            operators.append(listed(entry, library, record))
+            progress.tell(n, len(found), entry.name)
+    finally:
+        progress.close()
+    return operators

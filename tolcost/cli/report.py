@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from tolcost.catalogue.specs import open_library
 from tolcost.cli import options
 from tolcost.cli.output import write_whole
 from tolcost.pipeline import with_deep_stack
@@ -26,14 +27,15 @@ from tolcost.report.audit.summary import with_figures
 @click.option(
     "--check", "only_check", is_flag=True, help="Write nothing; exit with 1 if a file is out of date."
 )
-def command(folder: Path, only_check: bool) -> int:
+@click.option("--specs", metavar="DIR", multiple=True, help="A folder of operators, searched first.")
+def command(folder: Path, only_check: bool, specs: tuple[str, ...]) -> int:
     """Write the reports on the paper: tables, charts, errata, and one HTML page with all of them.
 
     What takes long or needs other tools is read back from data/ in the folder: the outcome of
     `tolcost verify` and the counts of other programs.  Figures marked in a README beside the
     folder are brought up to date.
     """
-    reports = with_deep_stack(lambda: build_reports(folder))
+    reports = with_deep_stack(lambda: build_reports(folder, open_library(specs)))
     files = {folder / name: text for name, text in reports.files.items()}
     readme = folder.resolve().parent / "README.md"
     if readme.is_file():

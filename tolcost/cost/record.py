@@ -14,7 +14,6 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from tolcost.algebra import (
-    Eq,
     NotInteger,
     Poly,
     Symbol,
@@ -24,7 +23,7 @@ from tolcost.algebra import (
     symbols_of_cond,
     to_text,
 )
-from tolcost.algebra.equations import solve
+from tolcost.algebra.equations import equations_in, solve
 from tolcost.atoms.nodes import Condition, Program, Type
 from tolcost.cost.count import Counts, Key, Status, Term, count
 from tolcost.cost.depth import Depth
@@ -206,7 +205,7 @@ class Numbers:
 
 def numbers(analysis: Analysis, dims: Mapping[str, int]) -> Numbers:
     """Evaluate an analysis exactly at lengths given by name."""
-    equations = [c.condition.p for c in analysis.conditions if isinstance(c.condition, Eq)]
+    equations = equations_in(c.condition for c in analysis.conditions)
     values, _ = solve(equations, point(analysis.symbols, dims))
     span = analysis.span
     return Numbers(

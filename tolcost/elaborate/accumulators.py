@@ -153,9 +153,12 @@ class _Pass:
 
     def value(self, begin: Node, growth: _Growth, free: Free) -> Value:
         """The fold, once settled; what of it is free comes from a fold that has nothing else."""
-        whole = self.env.scope.bind(self.finish(begin, growth))
-        if not any(free) or all(free):
-            return _as_value(self.env, whole, any(free), free)
+        fold = self.finish(begin, growth)
+        if not any(free):
+            return Data(fold)
+        whole = self.env.scope.bind(fold)
+        if all(free):
+            return _as_value(self.env, whole, True, free)
         alone = iter(self._free_alone(begin, growth, free))
         parts = (next(alone) if f else Data(component(whole, j + 1)) for j, f in enumerate(free))
         return Pieces(tuple(parts))

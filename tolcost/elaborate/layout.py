@@ -253,11 +253,11 @@ def member(env: Env, node: Node, at: tuple[Value, ...], span: Span) -> Node:
 def as_static(env: Env, node: Node) -> Value:
     """A ToL that a node lays out though it is static: its elements are free, and so is what they give."""
     part = node.type[0]
+    if len(node.type) == 1 and not part.shape:
+        return Opaque(node, part.space)
     laid = env.scope.bind(node)
     if len(node.type) > 1:
         return Pieces(tuple(as_static(env, component(laid, j + 1)) for j in range(len(node.type))))
-    if not part.shape:
-        return Opaque(laid, part.space)
     return View(
         part.shape,
         lambda here, at: Opaque(member(here, laid, at, NOWHERE), part.space),

@@ -12,8 +12,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tolcost.algebra import Eq, Poly, Symbol, evaluate, evaluate_cond, symbols_of_cond, the_symbol
-from tolcost.algebra.equations import solve
+from tolcost.algebra import Poly, Symbol, evaluate, evaluate_cond, symbols_of_cond, the_symbol
+from tolcost.algebra.equations import equations_in, solve
 from tolcost.algebra.errors import NotInteger, UnboundSymbol
 from tolcost.atoms.nodes import Condition, Input, Part, Program
 from tolcost.atoms.walk import inner_nodes
@@ -90,7 +90,7 @@ def bind_lengths(
         _bind(name, declared, actual, bindings, problems)
     _bind_dims(program, pairs, dims or {}, bindings, problems)
     equations = [declared - actual for _, declared, actual in pairs]
-    equations += [c.condition.p for c in program.conditions if isinstance(c.condition, Eq)]
+    equations += equations_in(c.condition for c in program.conditions)
     bindings, _ = solve(equations, bindings)  # what has no solution is a disagreement, told below
     problems.extend(_disagreements(pairs, bindings))
     problems.extend(_out_of_bounds(bindings))

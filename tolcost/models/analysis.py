@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tolcost.algebra import TRUE, Cond, Ge, Poly, Symbol, relu, substitute, substitute_cond
 from tolcost.algebra.poly import atom
 from tolcost.atoms.nodes import Condition
 from tolcost.models.applied import Applied, title_of
+from tolcost.models.functions import Functions
 from tolcost.models.known import Known, bytes_known
 from tolcost.models.model import Model
 from tolcost.models.names import Names
-from tolcost.models.walking import Functions, Session, walk_of
+from tolcost.models.walking import Session, walk_of
 
 _MOST_FACTS = 12
+_MOST_ASSUMED = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +55,47 @@ class GraphCost:
 
 
 def analyze_graph(model: Model, session: Session, dims: Mapping[str, int] | None = None) -> GraphCost:
-    """Walk a model's graph; lengths in ``dims`` are numbers from the start."""
+    """Walk a model's graph; lengths in ``dims`` are numbers from the start.
+
+    Where a node cannot be costed, a length may have decided a branch before it: then the branch for that
+    one length is tried, and kept where the walk gets further.
+    """
+    assumed: frozenset[Cond] = frozenset()
+    cost = _walked(model, session, dims or {}, assumed)
+    for _ in range(_MOST_ASSUMED):
+        stuck = _stuck_at(cost)
+        choice = _last_choice(cost.nodes[:stuck])
+        if stuck is None or choice is None:
+            break
+        assumed |= {choice}
+        other = _walked(model, session, dims or {}, assumed)
+        further = _stuck_at(other)
+        if further is not None and further <= stuck:
+            break
+        cost = other
+    return cost
+
+
+def _walked(model: Model, session: Session, dims: Mapping[str, int], assumed: frozenset[Cond]) -> GraphCost:
     walk = walk_of(session, model.opsets, Functions(model.functions))
-    walk.dims = dims or {}
+    walk.dims, walk.assumed = dims, assumed
     walk.enter(model.graph)
     nodes = tuple(walk.run(model.graph.steps))
     return GraphCost(
-        model, nodes, walk.names.equal, walk.dimensions, tuple(walk.assumed), walk.names, session
+        model, nodes, walk.names.equal, walk.dimensions, tuple(walk.assumed_shapes), walk.names, session
     )
+
+
+def _stuck_at(cost: GraphCost) -> int | None:
+    """The first node that has a definition and still cannot be costed."""
+    undefined = "T0678"
+    return next(
+        (n for n, node in enumerate(cost.nodes) if any(u.why.code != undefined for u in node.uncosted)), None
+    )
+
+
+def _last_choice(nodes: Sequence[Applied]) -> Cond | None:
+    return next((c for node in reversed(nodes) for part, _ in node.parts for c in part.choices[-1:]), None)
 
 
 def conditions_of(cost: GraphCost) -> tuple[Relied, ...]:

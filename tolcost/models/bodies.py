@@ -23,10 +23,17 @@ def resolved_steps(
     """The nodes of a function's body, with the attributes that whoever calls it gives."""
     key = (id(function), caller.attributes)
     if key not in done:
-        given = {name: a for name, a in function.attributes.items() if a is not None}
-        given.update((a.name, a) for a in caller.proto.attribute)
-        done[key] = tuple(step_of(_resolved(node, given)) for node in function.nodes)
+        done[key] = tuple(map(step_of, resolved_nodes(function.nodes, function.attributes, caller.proto)))
     return done[key]
+
+
+def resolved_nodes(
+    nodes: Iterable[NodeProto], attributes: Mapping[str, AttributeProto | None], caller: NodeProto
+) -> tuple[NodeProto, ...]:
+    """Nodes of a body, with the attributes that whoever calls it gives, or the function by itself."""
+    given = {name: a for name, a in attributes.items() if a is not None}
+    given.update((a.name, a) for a in caller.attribute)
+    return tuple(_resolved(node, given) for node in nodes)
 
 
 def _resolved(node: NodeProto, given: Mapping[str, AttributeProto]) -> NodeProto:

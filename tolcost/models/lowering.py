@@ -7,15 +7,29 @@ it, named after the tensor: the cost then is a formula in that symbol.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import prod
 
-from tolcost.algebra import LARGEST_LENGTH, AlgebraBudget, Poly, Symbol, const, data_symbol, symbols_of
+from onnx import NodeProto
+
+from tolcost.algebra import (
+    FALSE,
+    LARGEST_LENGTH,
+    TRUE,
+    AlgebraBudget,
+    Cond,
+    Poly,
+    Symbol,
+    const,
+    data_symbol,
+    prove,
+    symbols_of,
+)
 from tolcost.atoms.nodes import Condition, Node, Program
 from tolcost.catalogue.binding import bind, formals
-from tolcost.catalogue.graphs import Surroundings, graph_functions
+from tolcost.catalogue.graphs import Body, Choices, Surroundings, as_it_is, graph_functions, no_function
 from tolcost.catalogue.nodes import Node as Call
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.cost import Counts, Traffic, count, traffic
@@ -27,6 +41,13 @@ from tolcost.spaces import kind_of
 from tolcost.syntax import tree
 
 _MOST_GUESSED = 16
+_MOST_CHOICES = 8
+_IMPOSSIBLE = frozenset(
+    ("T0301", "T0302", "T0303", "T0307", "T0308", "T0312", "T0316", "T0317", "T0321", "T0329", "T0342")
+)
+"""What is said of lengths and ranks that do not fit: nothing of the kind can be run."""
+
+_OTHERWISE = "the branch for all other lengths does not fit what follows"
 _MOST_VECTOR, _MOST_MATRIX = 64, 32
 _INDEX = ("int64", "int32", "bool")
 
@@ -49,6 +70,8 @@ class Lowered:
     program: Program
     titles: tuple[str, ...] = ()
     """What the outputs are called in the program, place by place."""
+    choices: tuple[Cond, ...] = ()
+    """Equations between lengths that decide a branch and were not taken to hold, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +82,71 @@ class Given:
     names: tuple[str, ...]
     around: Mapping[str, Known] = field(default_factory=dict)
 
+    @property
+    def decided(self) -> bool:
+        """Whether the first input is known before running."""
+        return bool(self.inputs) and is_value(self.inputs[0])
 
-def lower(
-    library: Library, opsets: Mapping[str, int], call: Call, spec: Spec, given: Given
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Setting:
+    """Where an operator is applied: definitions and their versions.
+
+    ``body_of`` and ``loop`` say what graphs inside of it call and how their loops end; ``assumed`` are
+    equations between lengths that are taken to hold where they decide a branch.
+    """
+
+    library: Library
+    opsets: Mapping[str, int]
+    body_of: Callable[[NodeProto], Body | None] = no_function
+    assumed: frozenset[Cond] = frozenset()
+    loop: Callable[[Call, list[Value | None]], tuple[Call, list[Value | None]]] = as_it_is
+
+
+def lower(setting: Setting, call: Call, spec: Spec, given: Given) -> Lowered | Diagnostic:
+    """Lower an operator; a diagnostic says why where that cannot be done.
+
+    Where a graph inside of it cannot be, the branch that was chosen last is chosen the other way; where a
+    branch that data decides cannot be run at all, every run takes the other.
+    """
+    found = _chosen(setting, call, spec, given)
+    if not isinstance(found, Diagnostic) or call.op != "If" or call.domain or given.decided:
+        return found
+    sides = [
+        _chosen(setting, call, spec, replace(given, inputs=(Cast(side, "bool"),))) for side in (TRUE, FALSE)
+    ]
+    match sides:
+        case (Lowered() as one, Diagnostic(code=code)) | (Diagnostic(code=code), Lowered() as one):
+            return _bounded(one) if code in _IMPOSSIBLE else found
+        case _:
+            return found
+
+
+def _bounded(lowered: Lowered) -> Lowered:
+    """Of two branches the only one that can be run at these lengths, whatever the condition."""
+    return replace(lowered, counts=replace(lowered.counts, status="upper bound"))
+
+
+def _chosen(setting: Setting, call: Call, spec: Spec, given: Given) -> Lowered | Diagnostic:
+    assumed = setting.assumed
+    first: Diagnostic | None = None
+    for _ in range(_MOST_CHOICES):
+        choices = Choices(assumed)
+        found = _attempt(setting, choices, call, spec, given)
+        if not isinstance(found, Diagnostic):
+            return found
+        first = first or found
+        if not choices.met or found.code not in _IMPOSSIBLE:
+            break
+        assumed |= {next(reversed(choices.met))}
+    return first or Diagnostic("T0504", f"{call.op} takes more algebra than allowed")
+
+
+def _attempt(
+    setting: Setting, choices: Choices, call: Call, spec: Spec, given: Given
 ) -> Lowered | Diagnostic:
-    """Lower an operator; a diagnostic says why where that cannot be done."""
     try:
-        return _lower(library, opsets, call, spec, given)
+        return _lower(setting, choices, call, spec, given)
     except Rejected as rejected:
         return rejected.diagnostics[0]
     except AlgebraBudget as budget:
@@ -74,13 +155,13 @@ def lower(
         return Diagnostic("T0505", f"{call.op} nests too deeply")
 
 
-def _lower(library: Library, opsets: Mapping[str, int], call: Call, spec: Spec, given: Given) -> Lowered:
-    bound = bind(
-        call,
-        spec,
-        arguments(spec, given, bool(call.graphs)),
-        graph_functions(call, Surroundings(library, opsets)),
-    )
+def _lower(setting: Setting, choices: Choices, call: Call, spec: Spec, given: Given) -> Lowered:
+    library = setting.library
+    around = Surroundings(library, setting.opsets, {}, choices, setting.body_of, setting.loop)
+    inputs = arguments(spec, given, bool(call.graphs))
+    if call.op == "If" and not call.domain and inputs and isinstance(inputs[0], Cast):
+        inputs[0] = choices.decided(inputs[0])
+    bound = bind(call, spec, inputs, graph_functions(call, around))
     lowered = elaborate(
         spec.program,
         bound,
@@ -98,12 +179,29 @@ def _lower(library: Library, opsets: Mapping[str, int], call: Call, spec: Spec, 
         counts,
         traffic(lowered.program),
         outputs,
-        lowered.program.conditions,
+        _relied(lowered.program.conditions, choices) if call.graphs else lowered.program.conditions,
         lowered.equal,
         frozenset(_data(counts, outputs)),
         lowered.program,
         tuple(_titles(lowered, spec)),
+        tuple(choices.met),
     )
+
+
+def _relied(conditions: Sequence[Condition], choices: Choices) -> tuple[Condition, ...]:
+    """What an operator with graphs inside relies on: not what the branches need that were not chosen."""
+    used = tuple(Condition(c, _OTHERWISE) for c in choices.used)
+    general = tuple(c for c in conditions if c.reason.startswith("the other case"))
+    kept = (
+        c
+        for c in conditions
+        if c in general
+        or (
+            prove(c.condition, tuple(choices.used)) is not True
+            and not any(prove(c.condition, (g.condition,)) is False for g in general)
+        )
+    )
+    return (*kept, *used)
 
 
 def _data(counts: Counts, outputs: tuple[Known, ...]) -> Iterator[Symbol]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tolcost.algebra import AlgebraBudget, to_text
@@ -33,6 +33,8 @@ class Summary:
     macs_at: int | None = None
     symbols: tuple[str, ...] = ()
     uncosted: tuple[str, ...] = ()
+    lengths: tuple[str, ...] = ()
+    """The lengths that could be given, by name and by place."""
     problem: str = ""
 
 
@@ -79,7 +81,7 @@ def summaries(
 
 def _summary(path: Path, session: Session, wanted: Wanted) -> Summary:
     try:
-        return summary_of(study_file(path, session, wanted))
+        return summary_of(study_file(path, session, replace(wanted, lenient=True)))
     except Rejected as rejected:
         first = rejected.diagnostics[0]
         return Summary(str(path), problem=f"{first.code} {first.message}")
@@ -102,4 +104,19 @@ def summary_of(study: ModelStudy) -> Summary:
         macs_at=study.place.at(total.macs) if study.place.complete else None,
         symbols=tuple(symbol.name for symbol in study.symbols),
         uncosted=tuple(found.operators),
+        lengths=tuple(_lengths(study)),
     )
+
+
+def _lengths(study: ModelStudy) -> Iterator[str]:
+    yield from study.cost.dimensions
+    for given in study.model.graph.inputs:
+        yield from (f"{given.name}[{n}]" for n in range(len(given.shape or ())))
+
+
+def check_lengths(found: Sequence[Summary], dims: Iterable[str]) -> None:
+    """Refuse a length that none of several models has."""
+    known = {name for summary in found for name in summary.lengths}
+    for name in dims:
+        if name not in known and not all(summary.problem for summary in found):
+            raise Rejected(Diagnostic("T0412", f"none of the models has a length {quoted(name)}"))

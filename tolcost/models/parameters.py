@@ -2,7 +2,8 @@
 
 A parameter is an element of a tensor that does not depend on the inputs: an initializer (dense,
 sparse or in a file beside the model), a constant of a node, or a tensor that a node makes from
-constants alone (as ``ConstantOfShape`` does).  Indices, masks and what only decides shapes are none.
+constants alone (as ``ConstantOfShape`` does).  Indices, masks, single numbers of no dimension and what
+only decides shapes are none.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tolcost.cost.traffic import bits_of, bytes_of
 from tolcost.elaborate import Tensor
 from tolcost.models.analysis import GraphCost
 from tolcost.models.inner import inner_weights
-from tolcost.models.known import Known, as_tensor, elements, is_value
+from tolcost.models.known import Known, as_tensor, is_value, shape_of
 from tolcost.models.model import Step
 
 _NEVER = ("int64", "bool", "string")
@@ -88,7 +89,7 @@ def _bytes_of(cost: GraphCost, names: Iterable[str]) -> Poly | None:
 def _sources(cost: GraphCost) -> Iterator[str]:
     """The names of tensors that hold parameters."""
     initial = [name for name, weight in cost.model.graph.weights.items() if weight.nonzero is None]
-    found = [*initial, *_made(cost)]
+    found = [name for name in (*initial, *_made(cost)) if not _single(cost.known(name))]
     values = {name for name in found if is_value(cost.known(name))}
     used = _used_as_data(cost, values)
     yield from (name for name in found if name not in values or name in used)
@@ -116,11 +117,13 @@ def _made(cost: GraphCost) -> Iterator[str]:
     for step in cost.model.graph.steps:
         names = [name for name in (*step.inputs, *step.free) if name]
         if constant.issuperset(names) and all(is_value(cost.known(name)) for name in names):
-            yield from (name for name in step.outputs if name and _several(cost.known(name)))
+            known = ((name, cost.known(name)) for name in step.outputs if name)
+            yield from (name for name, item in known if is_value(item) or isinstance(item, Tensor))
 
 
-def _several(known: Known | None) -> bool:
-    return elements(known) > 1 if is_value(known) else isinstance(known, Tensor)
+def _single(known: Known | None) -> bool:
+    """Whether something is a number of its own, of no dimension: a part of the formula, not a parameter."""
+    return is_value(known) and not shape_of(known)
 
 
 def _used_as_data(cost: GraphCost, names: set[str]) -> set[str]:

@@ -23,7 +23,7 @@ from tolcost.elaborate.values import Cast
 from tolcost.execute import run_vectorised
 from tolcost.models.bodies import resolved_steps
 from tolcost.models.known import Known, frozen
-from tolcost.models.lowering import Given, Lowered, lower
+from tolcost.models.lowering import Given, Lowered, Setting, lower
 from tolcost.models.model import Function, FunctionKey, Step
 from tolcost.models.reading import model_of, parse_model, step_of
 
@@ -80,7 +80,8 @@ class Runner:
         )
         key = (step.op, step.domain, step.asked, step.attributes, tuple(map(frozen, known)))
         if key not in self._lowered:
-            found = lower(self.library, self.opsets, node_of(step.proto), spec, Given(known, step.inputs))
+            setting = Setting(self.library, self.opsets)
+            found = lower(setting, node_of(step.proto), spec, Given(known, step.inputs))
             if isinstance(found, Diagnostic):
                 raise Rejected(found)
             self._lowered[key] = found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from tolcost.algebra import LARGEST_LENGTH
@@ -51,7 +51,6 @@ def with_lengths(model: Model, dims: Mapping[str, int]) -> tuple[Model, dict[str
             raise Rejected(Diagnostic("T0343", f"{quoted(name)} = {value:,} is no length"))
         given, axis = places.get(name, (None, 0))
         if name in names or given is None or given.shape is None:
-            _check_name(name, names, places)
             _put(open_, name, value)
         elif isinstance(given.shape[axis], int):
             fixed.setdefault(given.name, list(given.shape))[axis] = value
@@ -68,10 +67,15 @@ def _put(dims: dict[str, int], name: str, value: int) -> None:
         raise Rejected(Diagnostic("T0343", f"{quoted(name)} is given as {dims[name]:,} and as {value:,}"))
 
 
-def _check_name(name: str, names: set[str], places: Mapping[str, object]) -> None:
-    if name not in names:
-        known = sorted(names) or sorted(places)
-        raise Rejected(Diagnostic("T0412", f"the model has no length {quoted(name)}", hint=_listed(known)))
+def check_names(model: Model, dims: Iterable[str], known: Collection[str]) -> None:
+    """Refuse lengths that a model does not have; ``known`` are those it turned out to have."""
+    for name in dims:
+        if name not in known:
+            places = (
+                f"{given.name}[{n}]" for given in model.graph.inputs for n in range(len(given.shape or ()))
+            )
+            hint = _listed(sorted(known) or sorted(places))
+            raise Rejected(Diagnostic("T0412", f"the model has no length {quoted(name)}", hint=hint))
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -19,7 +19,7 @@ from tolcost.models.model import Model
 from tolcost.models.parameters import Holdings, holdings
 from tolcost.models.point import Place, locate_model
 from tolcost.models.reading import load_model
-from tolcost.models.shaping import Shape, with_lengths, with_shapes
+from tolcost.models.shaping import Shape, check_names, with_lengths, with_shapes
 from tolcost.models.totals import Adder, Coverage, Figures, Group, by_operator, by_scope, coverage, parts_of
 from tolcost.models.walking import Session
 
@@ -29,10 +29,14 @@ _LARGE = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is said of a model: lengths by name or place, and shapes of inputs."""
+    """What is said of a model: lengths by name or place, and shapes of inputs.
+
+    ``lenient``: lengths that the model does not have are meant for other models.
+    """
 
     dims: Mapping[str, int] = field(default_factory=dict)
     shapes: Mapping[str, Shape] = field(default_factory=dict)
+    lenient: bool = False
 
 
 class ModelStudy:
@@ -119,12 +123,18 @@ def study_model(model: Model, file: str, session: Session, wanted: Wanted) -> Mo
     lengths may be one in general and still differ where one of them is 1, and a rank may depend on one.
     """
     shaped, dims = with_lengths(with_shapes(model, wanted.shapes), wanted.dims)
-    study = ModelStudy(file, analyze_graph(shaped, session), dims)
+    cost = analyze_graph(shaped, session)
+    if wanted.lenient:
+        dims = {name: value for name, value in dims.items() if name in cost.dimensions}
+    check_names(model, dims, cost.dimensions)
+    study = ModelStudy(file, cost, dims)
     if not dims or not (study.place.problems or study.coverage.missing):
         return study
-    again = ModelStudy(file, analyze_graph(shaped, session, dims), dims)
-    if _better(again, study):
-        return again
+    solved = {name: study.place.dims[name] for name in study.cost.dimensions if name in study.place.dims}
+    for more in (dims, {**solved, **dims}):
+        again = ModelStudy(file, analyze_graph(shaped, session, more), more)
+        if _better(again, study):
+            return again
     if study.place.problems:
         raise Rejected(*study.place.problems[:8])
     return study

@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tolcost.algebra import Poly, Symbol, data_symbol, length
-from tolcost.algebra.poly import const
+from tolcost.algebra import Cond, Poly, Symbol, data_symbol, length
+from tolcost.algebra.poly import atom, const
 from tolcost.catalogue.nodes import node_of
 from tolcost.catalogue.specs import Library
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
@@ -28,12 +28,15 @@ from tolcost.models.applied import (
     title_of,
 )
 from tolcost.models.bodies import body_of, resolved_steps
+from tolcost.models.functions import Functions
 from tolcost.models.inner import without_weights
 from tolcost.models.known import NOTHING, UNKNOWN, Known, Table
-from tolcost.models.lowering import Given, lower
-from tolcost.models.model import Declared, Function, FunctionKey, Graph, Step
+from tolcost.models.lowering import Given, Lowered, Setting, lower
+from tolcost.models.model import Declared, Function, Graph, Step
 from tolcost.models.names import Names
+from tolcost.models.reading import check_text
 from tolcost.models.renaming import renamed
+from tolcost.models.turns import inner_loop, lower_loop
 
 MOST_WALKED = 4_000_000
 """Nodes looked at, those in functions once for every set of inputs."""
@@ -52,21 +55,12 @@ class Session:
     table: Table = field(default_factory=Table)
     done: dict[Key, dict[Key, Applied]] = field(default_factory=dict)
 
-    def seen(self, opsets: Mapping[str, int], functions: object) -> dict[Key, Applied]:
+    def seen(
+        self, opsets: Mapping[str, int], functions: object, assumed: frozenset[Cond]
+    ) -> dict[Key, Applied]:
         """Nodes seen before under the same versions; a model's own functions are its own."""
         mine = (functions,) if functions else ()
-        return self.done.setdefault((*sorted(opsets.items()), *mine), {})
-
-
-class Functions:
-    """The functions of one model; equal to nothing but itself, so that it can be part of a key."""
-
-    def __init__(self, given: Mapping[FunctionKey, Function]) -> None:
-        """Start with those of the model; bodies that ONNX defines come when they are needed."""
-        self.given = given
-        self.bodies: list[Function] = []
-        self.steps: dict[Key, tuple[Step, ...]] = {}
-        self.walked = 0
+        return self.done.setdefault((*sorted(opsets.items()), *mine, *assumed), {})
 
 
 @dataclass(slots=True)
@@ -78,10 +72,11 @@ class Walk:
     functions: Functions
     names: Names
     dims: Mapping[str, int] = field(default_factory=dict)
+    assumed: frozenset[Cond] = frozenset()
     callers: tuple[int, ...] = ()
     dimensions: dict[str, Poly] = field(default_factory=dict)
     declared: Mapping[str, Declared] = field(default_factory=dict)
-    assumed: list[str] = field(default_factory=list)
+    assumed_shapes: list[str] = field(default_factory=list)
     _done: dict[Key, Applied] = field(default_factory=dict)
     _graph: Sequence[Step] = ()
 
@@ -118,7 +113,9 @@ class Walk:
     def run(self, steps: Sequence[Step]) -> list[Applied]:
         """Walk nodes in their order; what each gives is known to those after it."""
         self._graph = steps
-        self._done = done = self.session.seen(self.opsets, self.functions if self.functions.given else None)
+        mine = self.functions if self.functions.given else None
+        self._done = done = self.session.seen(self.opsets, mine, self.assumed)
+        overloaded = self.functions.overloaded
         self._budget(len(steps))
         names, numbers = self.names, self.names.numbers
         found: list[Applied] = []
@@ -134,6 +131,8 @@ class Walk:
                 found.append(self._stuck(step))
                 continue
             key = (op, domain, asked, attributes, *places)
+            if overloaded:
+                key = (*key, step.proto.overload)
             applied = done.get(key)
             if applied is None:
                 applied = self._new(step, key, places)
@@ -156,7 +155,7 @@ class Walk:
         declared = self.declared.get(name)
         if declared is None or declared.shape is None or declared.sequence:
             return UNKNOWN
-        self.assumed.append(name)
+        self.assumed_shapes.append(name)
         return self.session.table.number(self._tensor(declared, declared.shape))
 
     def _stuck(self, step: Step) -> Applied:
@@ -200,7 +199,10 @@ class Walk:
         inputs, around = known[: len(step.inputs)], known[len(step.inputs) :]
         outside = {name: value for name, value in zip(step.free, around, strict=True) if value is not None}
         try:
+            check_text(attribute.name for attribute in step.proto.attribute)
             lighter, weights = without_weights(step.proto) if step.graphs else (step.proto, {})
+            if step.graphs:
+                weights.update(self.functions.weights)
             outside.update((name, known_weight(weight)) for name, weight in weights.items())
             given = Given(tuple(inputs), step.inputs, outside)
             call = node_of(lighter)
@@ -209,9 +211,14 @@ class Walk:
                 error.diagnostics[0] if isinstance(error, Rejected) else Diagnostic("T0674", str(error)[:200])
             )
             return not_costed(step, why)
-        lowered = lower(self.session.library, self.opsets, call, spec, given)
+        setting = Setting(self.session.library, self.opsets, self.functions.body_of, self.assumed, inner_loop)
+        if step.op == "Loop" and not step.domain:
+            lowered = lower_loop(call, given, lambda *what: lower(setting, what[0], spec, what[1]))
+        else:
+            lowered = lower(setting, call, spec, given)
         if isinstance(lowered, Diagnostic):
             return not_costed(step, lowered)
+        lowered = _titled(step, lowered)
         numbers = tuple(map(table.number, lowered.outputs))
         return Applied(numbers, ((lowered, 1),), (), lowered.equal, bool(lowered.data))
 
@@ -234,8 +241,7 @@ class Walk:
     def _again(self, step: Step, applied: Applied) -> Applied:
         """The same operator somewhere else: what data decides is decided anew."""
         ((lowered, _),) = applied.parts
-        title = re.sub(r"\W", "_", step.name or step.op)[:40]
-        fresh = {s: data_symbol(_fresh_name(s, title), s.lo, s.hi) for s in lowered.data}
+        fresh = {s: data_symbol(_fresh_name(s, _title(step)), s.lo, s.hi) for s in lowered.data}
         mine = renamed(lowered, fresh)
         numbers = tuple(map(self.session.table.number, mine.outputs))
         return Applied(numbers, ((mine, 1),), (), mine.equal, True)
@@ -249,6 +255,7 @@ class Walk:
         inner = walk_of(
             self.session, {**self.opsets, **function.opsets}, self.functions, (*self.callers, id(function))
         )
+        inner.assumed = self.assumed
         for name, number in zip(function.inputs, (*places, *[NOTHING] * len(function.inputs)), strict=False):
             inner.names.meet(name, number)
         try:
@@ -265,5 +272,25 @@ def walk_of(
     return Walk(session, opsets, functions, Names(session.table), callers=callers)
 
 
+def _title(step: Step) -> str:
+    """What symbols of a node are called after: its name, or its first output's."""
+    name = step.name or next((output for output in step.outputs if output), step.op)
+    return re.sub(r"\W+", "_", name).strip("_")[-40:]
+
+
+def _titled(step: Step, lowered: Lowered) -> Lowered:
+    """Name what only data decides after the node, unless it has a name already."""
+    bare = [s for s in lowered.data if re.fullmatch(r"z\d+", s.name)]
+    if not bare:
+        return lowered
+    title = _title(step)
+    by = {s: data_symbol(f"{title}_{s.name}", s.lo, s.hi) for s in bare}
+    return renamed(lowered, {**{s: atom(s) for s in lowered.data}, **by})
+
+
 def _fresh_name(symbol: Symbol, title: str) -> str:
+    """The name of a symbol for another node: ``z1`` and ``turns`` go after that, what else there is too."""
+    bare = re.search(r"_(z\d+|turns)$", symbol.name)
+    if bare is not None:
+        return f"{title}_{bare[1]}"
     return symbol.name if symbol.name.startswith(title) else f"{title}_{symbol.name}"

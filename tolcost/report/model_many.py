@@ -42,7 +42,8 @@ def _row(s: Summary) -> list[str]:
         return [s.file, "", "", "", "", "", s.problem]
     eops = f"{s.eops_at:,}" if s.eops_at is not None else s.eops
     macs = f"{s.macs_at:,}" if s.macs_at is not None else s.macs
-    return [s.file, f"{s.nodes:,}", f"{s.costed:,}", eops, macs, s.params, s.status]
+    params = f"{int(s.params):,}" if s.params.isdecimal() else s.params
+    return [s.file, f"{s.nodes:,}", f"{s.costed:,}", eops, macs, params, s.status]
 
 
 def many_markdown(found: Sequence[Summary]) -> str:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
+from tolcost.algebra import LARGEST_LENGTH
 from tolcost.diagnostics import visible
 from tolcost.models.growth import Growth
 from tolcost.models.study import ModelStudy
+from tolcost.models.turns import TURNS
 from tolcost.report.forms import Form, text_of
 from tolcost.report.model_view import (
+    Line,
     by_data,
     conditions,
     coverage_text,
@@ -26,6 +29,10 @@ from tolcost.report.model_view import (
 _MOST_MISSING = 20
 _MOST_CONDITIONS = 12
 _BAR = 40
+_WIDE = 96
+"""How many characters of a closed form stand on a line."""
+_MOST_LINES = 8
+_CELL = 72
 UNKNOWN = "not known"
 
 
@@ -55,14 +62,56 @@ def _head(study: ModelStudy) -> str:
 def _aligned(rows: Iterable[tuple[str, str]]) -> str:
     listed = list(rows)
     width = max((len(label) for label, _ in listed), default=0)
-    return "\n".join(f"{label.ljust(width)}  {value}".rstrip() for label, value in listed)
+    inset = "\n" + " " * (width + 4)
+    return "\n".join(
+        f"{label.ljust(width)}  {value}".rstrip().replace("\n", inset) for label, value in listed
+    )
+
+
+def wrapped(text: str) -> str:
+    """A long closed form on several lines, broken between terms; a very long one is cut, and says so.
+
+    >>> wrapped("n + 1")
+    'n + 1'
+    """
+    rows = [""]
+    for term in _terms(text):
+        for part in [term] if len(term) <= _WIDE else _terms(term, 1):
+            if rows[-1] and len(rows[-1]) + len(part) > _WIDE:
+                rows.append("")
+            rows[-1] += part if rows[-1] else part.lstrip()
+    if len(rows) > _MOST_LINES:
+        rows = [*rows[:_MOST_LINES], "… and more: --format json has all of it"]
+    return "\n".join(rows)
+
+
+def _terms(text: str, deep: int = 0) -> Iterator[str]:
+    """The terms of a form, each with the sign before it; what deeper parentheses hold stays together."""
+    start = depth = 0
+    for n, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if depth <= deep and n > start and (text[n : n + 3] in (" + ", " - ") or text[n - 1 : n + 1] == ", "):
+            yield text[start:n]
+            start = n
+    yield text[start:]
+
+
+def cut(text: str) -> str:
+    """A closed form for a cell of a table: what does not fit is left out, visibly.
+
+    >>> cut("n + 1"), len(cut("n*" * 100))
+    ('n + 1', 72)
+    """
+    return text if len(text) <= _CELL else f"{text[: _CELL - 2]} …"
 
 
 def _figures(study: ModelStudy) -> Iterable[str]:
     found = lines(study)
     if study.symbols:
-        rows = [(line.label, _with_unit(line.form, line.unit)) for line in found]
-        rows.insert(1, ("  grows as", text_of(study.leading)))
+        rows = [(line.label, _shown(line, found[0])) for line in found]
+        leading = text_of(study.leading)
+        if len(leading) < max(_WIDE, len(text_of(study.total.eops)) // 2):
+            rows.insert(1, ("  grows as", wrapped(leading)))
         yield _aligned(rows)
     if study.dims or study.place.complete:
         heading = ", ".join(f"{visible(n)} = {v:,}" for n, v in sorted(study.place.dims.items()))
@@ -70,6 +119,18 @@ def _figures(study: ModelStudy) -> Iterable[str]:
         title = f"at {heading}" if heading else "in numbers"
         rows = [(line.label, _with_unit(line.value, line.unit)) for line in found]
         yield f"{title}{f' ({open_} open)' if open_ else ''}\n" + _aligned(rows)
+
+
+def _shown(line: Line, eops: Line) -> str:
+    """A closed form for people: long ones broken, and not twice what they are already told."""
+    text = _with_unit(line.form, line.unit)
+    if len(text) <= _WIDE or line.form is None:
+        return text
+    if line.key == "intensity":
+        return "FLOPs over bytes, node by node"
+    if line is not eops and line.form == eops.form:
+        return "as many as EOPs"
+    return wrapped(text)
 
 
 def _with_unit(form: Form | None, unit: str) -> str:
@@ -94,9 +155,10 @@ def _table(study: ModelStudy, by: str) -> str:
     rows = [titles]
     for group in groups(study, by):
         forms = (group.figures.eops, group.figures.macs)
-        cells = [_cell(value_of(study, form) if known else form) for form in forms]
+        cells = [cut(_cell(value_of(study, form) if known else form)) for form in forms]
         rows.append([visible(group.title), f"{group.nodes:,}", *cells, percent(share(study, group.figures))])
-    return columns(rows, {1, 4} | ({2, 3} if known else set()))
+    table = columns(rows, {1, 4} | ({2, 3} if known else set()))
+    return table if " …" not in table else f"{table}\n… is more of a form than fits: --format json"
 
 
 def _cell(form: Form | None) -> str:
@@ -118,7 +180,8 @@ def columns(rows: Sequence[Sequence[str]], right: set[int]) -> str:
 def _standing(study: ModelStudy) -> str:
     rows: list[tuple[str, str]] = [("status", study.total.status)]
     rows += [
-        ("by data", _range(symbol.name, symbol.lo, symbol.hi)) for symbol in by_data(study)[:_MOST_CONDITIONS]
+        ("by data", _range(symbol.name, symbol.lo, symbol.hi) + _meaning(symbol.name))
+        for symbol in by_data(study)[:_MOST_CONDITIONS]
     ]
     rows += [("one length", f"{visible(name)} is {other}") for name, other in merged(study)]
     shown = conditions(study)
@@ -139,9 +202,13 @@ def _standing(study: ModelStudy) -> str:
     return _aligned(rows)
 
 
+def _meaning(name: str) -> str:
+    return "  the turns of that loop" if name.endswith(TURNS) else ""
+
+
 def _range(name: str, low: Form | None, high: Form | None) -> str:
     start = "" if low is None else f"{text_of(low)} <= "
-    return f"{start}{visible(name)}" + ("" if high is None else f" <= {text_of(high)}")
+    return f"{start}{visible(name)}" + ("" if high in (None, LARGEST_LENGTH) else f" <= {text_of(high)}")
 
 
 # ---- growth --------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ from tolcost.catalogue.listing import Entry, entries
 from tolcost.catalogue.specs import Library, open_library
 from tolcost.report.audit.answer import answer_table
 from tolcost.report.audit.catalogue_table import (
-    all_entries,
     catalogue_table,
     forms_table,
     representative,
@@ -27,13 +26,14 @@ from tolcost.report.audit.evidence import (
     read_reasons,
 )
 from tolcost.report.audit.html import Chart, LiveForm, Page, html_page
+from tolcost.report.audit.latex_table import latex
 from tolcost.report.audit.paper_table import definition_command, paper_table
 from tolcost.report.audit.peers_table import operators_table, peers_table, points
 from tolcost.report.audit.primitives import beyond_table, primitives_table
 from tolcost.report.audit.readings import paper_rows
 from tolcost.report.audit.rows import Judged, judge
-from tolcost.report.audit.summary import conclusion, paper_figures, summary_text
-from tolcost.report.audit.table import Table, csv_text, latex, markdown
+from tolcost.report.audit.summary import conclusion, key_figures, paper_figures, summary_text
+from tolcost.report.audit.table import Table, csv_text, markdown
 
 TITLE = "EOPs and FLOPs: the paper's tables, derived again"
 _COMMAND = "tolcost report"
@@ -51,7 +51,7 @@ def build_reports(folder: Path, library: Library | None = None) -> Reports:
     """Make every report; ``folder`` is where the evidence is read from (``data/`` in it)."""
     specs = library or open_library()
     conformance, peers, reasons = read_conformance(folder), read_peers(folder), read_reasons(folder)
-    listed = all_entries(entries(specs), specs, conformance)
+    listed = entries(specs)
     judged = judge_all(specs)
     found = points(peers, specs)
     tables = (
@@ -79,7 +79,8 @@ def build_reports(folder: Path, library: Library | None = None) -> Reports:
     page = Page(
         title=TITLE,
         conclusion=conclusion(figures),
-        figures=[(f"rows: {name}", str(count)) for name, count in figures.verdicts.items()],
+        command=_COMMAND,
+        figures=key_figures(figures),
         tables=tables,
         charts=charts,
         forms=tuple(_forms(judged, listed, conformance)),

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tolcost.algebra import Poly, parse_text
-from tolcost.catalogue.listing import Entry, opening, signature
-from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, Library
+from tolcost.catalogue.listing import Entry
 from tolcost.report.audit.evidence import CONFORMANCE_MADE, Conformance, Tested
 from tolcost.report.audit.table import LONGEST, Cell, Code, Column, Table
 
@@ -16,18 +15,19 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 COLUMNS = (
     Column("operator", "operator"),
-    Column("since", "since"),
+    Column("domain", "domain"),
+    Column("since", "since", printed=False),
     Column("status", "status"),
     Column("passed", "tests passed", "number"),
     Column("tests", "tests", "number"),
-    Column("signature", "signature", "code"),
-    Column("case", "representative test"),
+    Column("signature", "signature", "code", printed=False),
+    Column("case", "representative test", printed=False),
     Column("eops", "EOPs", "form"),
     Column("macs", "MACs", "form"),
     Column("certainty", "count is"),
     Column("numbers", "lengths that had to be numbers", shown=False),
-    Column("reason", "remark"),
-    Column("command", "shown by", "code"),
+    Column("reason", "remark", printed=False),
+    Column("command", "shown by", "code", printed=False),
 )
 
 FORM_COLUMNS = (
@@ -79,29 +79,13 @@ def shown(case: Tested) -> Shown:
     return Shown(case, parse_text(case.eops or "0"), parse_text(case.macs or "0"))
 
 
-def all_entries(listed: Sequence[Entry], library: Library, conformance: Conformance) -> tuple[Entry, ...]:
-    """The operators of ai.onnx, and those of other domains that onnx has tests for."""
-    known = {entry.name for entry in listed}
-    others = sorted({case.op for case in conformance.cases} - known)
-    return (*listed, *(_elsewhere(name, library) for name in others))
-
-
-def _elsewhere(name: str, library: Library) -> Entry:
-    domains = (domain for domain in FOLDER_OF_DOMAIN if domain not in ("", "ai.onnx"))
-    specs = (spec for domain in domains for spec in library.versions(domain, name)[-1:])
-    spec = next(specs, None)
-    if spec is None:
-        return Entry(name, "missing", about="of another domain than ai.onnx")
-    return Entry(name, "defined", (spec.since,), signature(spec), opening(spec), spec)
-
-
 def catalogue_table(entries: Sequence[Entry], conformance: Conformance) -> Table:
     """One line for each operator."""
     about = (
-        f"Every operator of onnx {conformance.onnx}. *Verified* means that the definition in `specs/onnx` "
-        "gives the values, the shapes and the counts of all of ONNX's node tests for it, and that the closed "
-        "form, derived with every length of a test a symbol, is what the run counted. The form shown is "
-        "that of one representative test; `forms.csv` has all of them."
+        f"Every operator of onnx {conformance.onnx}, in all its domains. *Verified* means that the "
+        "definition in `specs/onnx` gives the values, the shapes and the counts of all of ONNX's node tests "
+        "for it, and that the closed form, derived with every length of a test a symbol, is what the run "
+        "counted. The form shown is that of one representative test; `forms.csv` has all of them."
     )
     rows = tuple(_row(entry, conformance.of(entry.name)) for entry in entries)
     return Table("catalogue", "The whole catalogue", about, CONFORMANCE_MADE, COLUMNS, rows)
@@ -111,6 +95,7 @@ def _row(entry: Entry, cases: Sequence[Tested]) -> tuple[Cell, ...]:
     stands = representative(cases)
     return (
         entry.name,
+        entry.domain or "ai.onnx",
         ", ".join(map(str, entry.since)),
         status_of(entry, cases),
         sum(case.status == "pass" for case in cases),
@@ -133,8 +118,6 @@ def _remark(entry: Entry, cases: Sequence[Tested]) -> str:
     if failing is not None and entry.standing == "defined":
         return f"{failing.case.removeprefix('test_')}: {failing.cause}"[:300]
     outside = sum(case.status == "outside" for case in cases)
-    if entry.spec is not None and entry.spec.domain:
-        return f"of {entry.spec.domain}"
     return f"{outside} tests outside the model" if outside else ""
 
 

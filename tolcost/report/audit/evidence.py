@@ -11,10 +11,10 @@ import io
 import json
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from tolcost.diagnostics import Diagnostic, Rejected
 
@@ -27,9 +27,16 @@ CONFORMANCE_MADE, PEERS_MADE = "make conformance report", "make peers report"
 """What makes the tables that rest on such a file anew."""
 
 
+Given: TypeAlias = "int | float | bool | str | list[Given]"
+"""A shape of names and numbers, several of them, or a value, as JSON has it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tested:
-    """What became of one node test, and the closed forms behind it."""
+    """What became of one node test, and the closed forms behind it.
+
+    ``since`` is the version of the definition, ``shapes`` and ``values`` are what the forms are for.
+    """
 
     case: str
     op: str
@@ -40,6 +47,9 @@ class Tested:
     certainty: str
     concrete: tuple[str, ...]
     functions: tuple[str, ...]
+    since: int | None = None
+    shapes: Mapping[str, Given] = field(default_factory=dict)
+    values: Mapping[str, Given] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +90,11 @@ class Reasons:
 
 def read_conformance(reports: Path) -> Conformance:
     """Read the stored outcome of ``tolcost verify``."""
-    text = _read(reports / CONFORMANCE, CONFORMANCE_COMMAND)
+    return conformance_of(_read(reports / CONFORMANCE, CONFORMANCE_COMMAND))
+
+
+def conformance_of(text: str) -> Conformance:
+    """Read the JSON that ``tolcost verify`` writes."""
     try:
         record: Mapping[str, Any] = json.loads(text)
         if record["tolcost"] != 1 or record["kind"] != "verify":
@@ -105,6 +119,9 @@ def _tested(case: Mapping[str, Any]) -> Tested:
         str(case["certainty"] or ""),
         tuple(map(str, case["concrete"])),
         tuple(map(str, case["functions"])),
+        case.get("since"),
+        dict(case.get("shapes") or {}),
+        dict(case.get("values") or {}),
     )
 
 

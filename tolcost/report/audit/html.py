@@ -18,12 +18,12 @@ from tolcost.cost import Ratio
 from tolcost.diagnostics import visible
 from tolcost.report.audit.live import tree_of
 from tolcost.report.audit.mathml import mathml
-from tolcost.report.audit.table import LONGEST, Cell, Code, Table, cut, plain, rounded, shown_columns
+from tolcost.report.audit.table import LONGEST, Cell, Code, Column, Table, cut, plain, rounded, shown_columns
 from tolcost.report.forms import text_of
 from tolcost.report.json_form import Json
 
 _PAGE = Path(__file__).with_name("page")
-_LONG = 60
+_LONG, _VERY_LONG = 60, 240
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,7 @@ class Page:
 
     title: str
     conclusion: str
+    command: str
     figures: Sequence[tuple[str, str]]
     tables: Sequence[Table]
     charts: Sequence[Chart]
@@ -67,6 +68,7 @@ def html_page(page: Page) -> str:
     return template.render(
         title=page.title,
         conclusion=page.conclusion,
+        command=page.command,
         figures=page.figures,
         tables=[_table(table) for table in page.tables],
         charts=[(chart.caption, chart.command, Markup(chart.svg)) for chart in page.charts],
@@ -118,7 +120,7 @@ def _table(table: Table) -> Mapping[str, object]:
         "about": Markup(_about(table.about)),
         "command": table.command,
         "columns": [column for _, column in columns],
-        "rows": [[_cell(row[n]) for n, _ in columns] for row in table.rows],
+        "rows": [[_cell(row[n], column) for n, column in columns] for row in table.rows],
     }
 
 
@@ -128,9 +130,17 @@ def _about(text: str) -> str:
     return re.sub(r"\*([^*]+)\*", r"<em>\1</em>", marked)
 
 
-def _cell(cell: Cell) -> Mapping[str, object]:
+def _cell(cell: Cell, column: Column) -> Mapping[str, object]:
     kind, html, sort = _shown(cell)
-    return {"kind": kind, "html": Markup(html), "sort": sort}
+    if column.key in ("verdict", "status") and isinstance(cell, str):
+        kind += _mood(cell)
+    return {"kind": kind, "html": Markup(html), "sort": sort, "held": column.key == "operator"}
+
+
+def _mood(word: str) -> str:
+    """The class of a verdict: whether it is good news."""
+    good = word.startswith(("same", "verified"))
+    return " good" if good else " bad" if word in ("ill-formed", "computes something else", "failing") else ""
 
 
 def _shown(cell: Cell) -> tuple[str, str, str | None]:
@@ -154,4 +164,5 @@ def _shown(cell: Cell) -> tuple[str, str, str | None]:
 
 def _wide(kind: str, text: str) -> str:
     """Cells with a lot to say get room to say it."""
-    return f"{kind} long" if max(map(len, text.split("\n"))) > _LONG else kind
+    longest = max(map(len, text.split("\n")))
+    return f"{kind} essay" if longest > _VERY_LONG else f"{kind} long" if longest > _LONG else kind

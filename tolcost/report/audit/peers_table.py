@@ -29,7 +29,7 @@ COLUMNS = (
     Column("onnx_tool_macs", "onnx-tool MACs", "number"),
     Column("ratio", "EOPs / XLA", "number"),
     Column("onnx_tool_remark", "onnx-tool says", shown=False),
-    Column("command", "EOPs shown by", "code"),
+    Column("command", "EOPs shown by", "code", printed=False),
 )
 
 OPERATOR_COLUMNS = (

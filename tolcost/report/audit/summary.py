@@ -71,6 +71,26 @@ def conclusion(figures: Figures) -> str:
     )
 
 
+_VERDICTS = {
+    "same": "of the paper's rows hold up",
+    "differs": "at another cost",
+    "computes something else": "compute something else",
+    "ill-formed": "are ill-formed",
+}
+
+
+def key_figures(figures: Figures) -> tuple[tuple[str, str], ...]:
+    """The figures for the head of the page, each with what it counts."""
+    compiled = figures.compiled
+    return (
+        *((words, f"{figures.verdicts[verdict]:,}") for verdict, words in _VERDICTS.items()),
+        ("operators verified", f"{figures.standing.get('verified', 0):,}"),
+        ("node tests pass", f"{figures.tests_passed:,} of {figures.tests:,}"),
+        ("points equal to XLA's count", f"{compiled.equal:,} of {compiled.points:,}"),
+        ("points within 5 % of it", f"{compiled.within_5:,} of {compiled.points:,}"),
+    )
+
+
 def summary_text(figures: Figures) -> str:
     """The figures and the conclusion, as Markdown."""
     verdicts, compiled, written = figures.verdicts, figures.compiled, figures.written

@@ -1,4 +1,4 @@
-"""A table of a report, and its forms as Markdown, CSV and LaTeX.
+"""A table of a report, and its forms as Markdown and CSV.
 
 Cells keep what they are: text, code, closed forms, numbers, so that each format can show them in
 its own way.  The same table always gives the same bytes, and no cell can become markup, a formula
@@ -16,9 +16,8 @@ from typing import Literal, TypeAlias
 
 from tolcost.algebra import Poly
 from tolcost.cost import Ratio
-from tolcost.diagnostics import visible
-from tolcost.report.forms import Form, latex_of, text_of
-from tolcost.report.tables import csv_cell, latex_text, markdown_code, markdown_text
+from tolcost.report.forms import text_of
+from tolcost.report.tables import csv_cell, markdown_code, markdown_text
 
 Kind: TypeAlias = Literal["text", "code", "form", "number"]
 LONGEST = 160
@@ -44,6 +43,8 @@ class Column:
     kind: Kind = "text"
     shown: bool = True
     """Whether people see it; the CSV has every column."""
+    printed: bool = True
+    """Whether it is set in LaTeX, where a page is only so wide."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,64 +146,3 @@ def csv_text(table: Table) -> str:
     for row in table.rows:
         writer.writerow([csv_cell(" ⏎ ".join(plain(cell).split("\n"))) for cell in row])
     return out.getvalue()
-
-
-# ---- LaTeX -------------------------------------------------------------------------------
-
-_SIGNS = {
-    "−": "$-$", "×": r"$\times$", "●": r"$\bullet$", "…": r"\ldots{}", "‖": r"$\|$", "∈": r"$\in$",
-    "Ξ": r"$\Xi$", "Λ": r"$\Lambda$", "Π": r"$\Pi$", "⋈": r"$\bowtie$", "→": r"$\to$", "“": "``", "”": "''",
-}  # fmt: skip
-
-
-def latex(table: Table) -> str:
-    """Give a ``longtable``, which may run over pages; needs the package of that name."""
-    columns = shown_columns(table)
-    titles = " & ".join(rf"\textbf{{{latex_text(column.title)}}}" for _, column in columns)
-    lines = [
-        f"% {visible(table.command)}",
-        rf"\begin{{longtable}}{{{''.join(map(_alignment, columns))}}}",
-        rf"\caption{{{latex_text(table.title)}}}\\",
-        r"\hline",
-        titles + r" \\",
-        r"\hline",
-        r"\endhead",
-    ]
-    lines += [" & ".join(_latex_cell(row[n]) for n, _ in columns) + r" \\" for row in table.rows]
-    return "\n".join([*lines, r"\hline", r"\end{longtable}", ""])
-
-
-def _alignment(place: tuple[int, Column]) -> str:
-    match place[1].kind:
-        case "number":
-            return "r"
-        case "code":
-            return "p{5cm}"
-        case _:
-            return "p{4cm}"
-
-
-def _latex_cell(cell: Cell) -> str:
-    match cell:
-        case None:
-            return ""
-        case str():
-            return _words(cell)
-        case Code(text=text):
-            return r" \newline ".join(rf"\texttt{{{_words(line)}}}" for line in text.split("\n"))
-        case Fraction():
-            return rounded(cell)
-        case int():
-            return text_of(cell)
-        case _:
-            return _latex_form(cell)
-
-
-def _words(text: str) -> str:
-    """Text for LaTeX; signs that its fonts lack are set as mathematics."""
-    return "".join(_SIGNS.get(character, character) for character in latex_text(text))
-
-
-def _latex_form(form: Form) -> str:
-    text = text_of(form)
-    return f"${latex_of(form)}$" if len(text) <= LONGEST else rf"\texttt{{{_words(cut(text))}}}"

@@ -1,0 +1,159 @@
+"""Loops whose end only data decides: their cost in a symbol for the turns they take.
+
+A loop without a limit, or with one that is no limit, runs while its condition holds.  Where that is
+data, no number bounds the turns; the cost is a formula in ``NAME_turns`` then, and exact in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
+
+from tolcost.algebra import LARGEST_LENGTH, TRUE, Poly, const, data_symbol
+from tolcost.catalogue.graphs import free_names
+from tolcost.catalogue.nodes import Node as Call
+from tolcost.cost import Traffic
+from tolcost.diagnostics import Diagnostic
+from tolcost.elaborate import Tensor
+from tolcost.elaborate.values import Cast, Value
+from tolcost.models.known import Known, bytes_known, is_value, number_in, space_of
+from tolcost.models.lowering import Given, Lowered
+
+TURNS = "_turns"
+"""How the names of such symbols end."""
+
+_SMALLER = 1 << 30
+_OF_SHAPES = ("Shape", "Size", "SequenceLength")
+_GOES_ON = "goes on, always"
+_CONDITION = "condition, turn by turn"
+
+Lower = Callable[[Call, Given], "Lowered | Diagnostic"]
+
+
+def title_turns(name: str) -> str:
+    """The name of the symbol for the turns of a loop.
+
+    >>> title_turns("/decoder/Loop_1")
+    'decoder_Loop_1_turns'
+    """
+    return re.sub(r"\W+", "_", name).strip("_")[-40:] + TURNS
+
+
+def lower_loop(call: Call, given: Given, lower: Lower) -> Lowered | Diagnostic:
+    """Lower a loop: by its limit where it has one, else by what its condition says, else by its turns."""
+    limit = given.inputs[0] if given.inputs else None
+    number = number_in(limit)
+    if number is not None and number < LARGEST_LENGTH - 1:
+        return lower(call, given)
+    if len(given.inputs) < 2 or not _may_be_known(call, given):
+        return _counted(call, given, lower)
+    found = lower(call, given)
+    if isinstance(found, Diagnostic) or isinstance(limit, Tensor):
+        return found if not _bounded(found) else _counted(call, given, lower)
+    if not _bounded(found) and _alike(found, lower(call, _limited(given, const(_SMALLER)))):
+        return found  # the condition ends the loop, and is known
+    return _counted(call, given, lower)
+
+
+def _may_be_known(call: Call, given: Given) -> bool:
+    """Whether the condition that a loop gives may be known before running: no data goes into it."""
+    body = call.graphs.get("body")
+    if body is None or not body.output:
+        return True
+    values = (None, None, *given.inputs[2:])
+    known = {
+        place.name
+        for place, value in zip(body.input, values, strict=False)
+        if value is None or is_value(value)
+    }
+    known |= {tensor.name for tensor in body.initializer} | {""}
+    known |= {name for name, value in given.around.items() if is_value(value)}
+    for node in body.node:
+        if node.op_type in _OF_SHAPES or known.issuperset((*node.input, *_inner_names(node))):
+            known.update(node.output)
+    return body.output[0].name in known
+
+
+def _inner_names(node: NodeProto) -> Iterator[str]:
+    for attribute in node.attribute:
+        if attribute.type == AttributeProto.GRAPH:
+            yield from free_names(attribute.g)
+
+
+def _bounded(found: Lowered | Diagnostic) -> bool:
+    return isinstance(found, Lowered) and found.counts.status == "upper bound"
+
+
+def _alike(one: Lowered | Diagnostic, other: Lowered | Diagnostic) -> bool:
+    if isinstance(one, Diagnostic) or isinstance(other, Diagnostic):
+        return False
+    return one.counts.atoms == other.counts.atoms and one.counts.histogram == other.counts.histogram
+
+
+def _limited(given: Given, limit: Poly, go: Known | None = None) -> Given:
+    return replace(given, inputs=(Cast(limit, "int64"), go or given.inputs[1], *given.inputs[2:]))
+
+
+def _counted(call: Call, given: Given, lower: Lower) -> Lowered | Diagnostic:
+    """The loop for so many turns; that it computes its condition in each of them still counts."""
+    changed = by_turns(call)
+    if changed is None:
+        return lower(call, given)
+    found = lower(changed, _limited(given, _turns(call), Cast(TRUE, "bool")))
+    if isinstance(found, Diagnostic):
+        return found
+    status = "depends on data" if found.counts.status == "exact" else found.counts.status
+    return replace(
+        found,
+        counts=replace(found.counts, status=status),
+        traffic=_without(found.traffic, found.outputs[-1]),
+        outputs=found.outputs[:-1],
+        titles=found.titles[:-1],
+    )
+
+
+def by_turns(call: Call) -> Call | None:
+    """The loop with a condition that always holds; its own is one more output, after all the others."""
+    body = call.graphs.get("body")
+    if body is None or not body.output:
+        return None
+    places = len(body.output) - 1
+    outputs = (*call.outputs, *[""] * (places - len(call.outputs)), _CONDITION)
+    return replace(call, outputs=outputs, graphs={**call.graphs, "body": _going_on(body)})
+
+
+def inner_loop(call: Call, inputs: list[Value | None]) -> tuple[Call, list[Value | None]]:
+    """A loop in a graph: without a limit, what it costs is a formula in its turns."""
+    limit = inputs[0] if inputs else None
+    changed = by_turns(call) if len(inputs) > 1 else None
+    number = number_in(limit)
+    if changed is None or (limit is not None and (number is None or number < LARGEST_LENGTH - 1)):
+        return call, inputs
+    return changed, [Cast(_turns(call), "int64"), Cast(TRUE, "bool"), *inputs[2:]]
+
+
+def _turns(call: Call) -> Poly:
+    name = call.name or next((output for output in call.outputs if output), "Loop")
+    return data_symbol(title_turns(name), 0, LARGEST_LENGTH)
+
+
+def _without(traffic: Traffic, known: Known) -> Traffic:
+    """Traffic without what an output takes that nobody asked for."""
+    space, size = space_of(known) or "", bytes_known(known)
+    if size is None or space not in traffic.written:
+        return traffic
+    return replace(traffic, written={**traffic.written, space: traffic.written[space] - size})
+
+
+def _going_on(body: GraphProto) -> GraphProto:
+    """The body with a condition that always holds, and its own given beside what it stacks."""
+    made = GraphProto()
+    made.CopyFrom(body)
+    condition = made.output[0].name
+    made.output[0].name = _GOES_ON
+    made.initializer.append(TensorProto(name=_GOES_ON, data_type=TensorProto.BOOL, int32_data=[1]))
+    made.output.add(name=condition)
+    return made

@@ -1,0 +1,122 @@
+"""A table of a report as LaTeX: a ``longtable`` that fits a landscape page.
+
+Columns that hold commands or essays are left out: a paper has text for these, and the CSV has them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from fractions import Fraction
+
+from tolcost.diagnostics import visible
+from tolcost.report.audit.table import LONGEST, Cell, Code, Column, Table, cut, plain, rounded
+from tolcost.report.forms import Form, latex_of, text_of
+from tolcost.report.tables import latex_text
+
+_SIGNS = {
+    "−": "$-$", "×": r"$\times$", "●": r"$\bullet$", "…": r"\ldots{}", "‖": r"$\|$", "∈": r"$\in$",
+    "Ξ": r"$\Xi$", "Λ": r"$\Lambda$", "Π": r"$\Pi$", "⋈": r"$\bowtie$", "→": r"$\to$", "“": "``", "”": "''",
+}  # fmt: skip
+_BREAKABLE = "(),*/+=._-]"
+_ROOM = 240
+"""The room for columns, in millimetres."""
+_NARROW, _NUMBER, _FEWEST, _MOST = 5, 15, 8, 60
+"""Millimetres for a mark and for a number, and how many characters a column is taken to hold."""
+
+
+def latex(table: Table) -> str:
+    """Give the table; its first line says which packages it needs."""
+    columns = [(n, c) for n, c in enumerate(table.columns) if c.shown and c.printed]
+    cells = [[row[n] for n, _ in columns] for row in table.rows]
+    marks = [_is_mark([row[k] for row in cells]) for k in range(len(columns))]
+    titles = (_title(column, mark) for (_, column), mark in zip(columns, marks, strict=True))
+    lines = [
+        f"% {visible(table.command)}",
+        r"% needs \usepackage{longtable,amssymb,graphicx}, and a landscape page",
+        rf"\begin{{longtable}}{{{''.join(_alignments([c for _, c in columns], cells, marks))}}}",
+        rf"\caption{{{latex_text(table.title)}}}\\",
+        r"\hline",
+        " & ".join(titles) + r" \\",
+        r"\hline",
+        r"\endhead",
+    ]
+    lines += [" & ".join(map(_latex_cell, row)) + r" \\" for row in cells]
+    return "\n".join([*lines, r"\hline", r"\end{longtable}", ""])
+
+
+def _is_mark(cells: Sequence[Cell]) -> bool:
+    """Whether a column holds nothing but single signs."""
+    return all(len(plain(cell)) <= 1 for cell in cells)
+
+
+def _title(column: Column, mark: bool) -> str:
+    text = rf"\textbf{{{latex_text(column.title)}}}"
+    return rf"\rotatebox{{90}}{{{text}}}" if mark else text
+
+
+def _alignments(
+    columns: Sequence[Column], cells: Sequence[Sequence[Cell]], marks: Sequence[bool]
+) -> list[str]:
+    """Share the room out by what columns hold."""
+    numbers = [column.kind == "number" for column in columns]
+    room = _ROOM - sum(
+        _NARROW if mark else _NUMBER if n else 0 for mark, n in zip(marks, numbers, strict=True)
+    )
+    held = [_held([row[k] for row in cells]) for k in range(len(columns))]
+    shared = sum(h for h, mark, n in zip(held, marks, numbers, strict=True) if not mark and not n)
+    return [
+        "c" if mark else rf"p{{{_NUMBER}mm}}" if n else f"p{{{max(room * h // max(shared, 1), _NUMBER)}mm}}"
+        for h, mark, n in zip(held, marks, numbers, strict=True)
+    ]
+
+
+def _held(cells: Sequence[Cell]) -> int:
+    """How many characters a column holds, as a rule: nine in ten cells have no more."""
+    sizes = sorted(min(max(map(len, plain(cell).split("\n"))), LONGEST) for cell in cells) or [0]
+    return min(max(sizes[len(sizes) * 9 // 10], _FEWEST), _MOST)
+
+
+def _latex_cell(cell: Cell) -> str:
+    match cell:
+        case None:
+            return ""
+        case str():
+            return _words(cell)
+        case Code(text=text):
+            return r" \newline ".join(rf"\texttt{{{_code(line)}}}" for line in text.split("\n"))
+        case Fraction():
+            return rounded(cell)
+        case int():
+            return text_of(cell)
+        case _:
+            return _latex_form(cell)
+
+
+def _words(text: str) -> str:
+    """Text for LaTeX; signs that its fonts lack are set as mathematics."""
+    return "".join(_SIGNS.get(character, character) for character in latex_text(text))
+
+
+def _code(text: str) -> str:
+    """A piece of a program, which may go on in the next line after any sign."""
+    return "".join(
+        _words(character) + (r"\allowbreak{}" if character in _BREAKABLE else "") for character in text
+    )
+
+
+def _latex_form(form: Form) -> str:
+    text = text_of(form)
+    return f"${_product(latex_of(form))}$" if len(text) <= LONGEST else rf"\texttt{{{_code(cut(text))}}}"
+
+
+def _product(formula: str) -> str:
+    r"""A formula that may go on in the next line between two factors.
+
+    Brackets that grow with what they hold make one box of it, so they are plain here.
+
+    >>> print(_product("2 n m_{3}"))
+    2 \allowbreak n \allowbreak m_{3}
+    """
+    open_ = formula.replace(r"\left(", "(").replace(r"\right)", ")")
+    return re.sub(r"(?<=[\w})]) (?=[\w\\(])", r" \\allowbreak ", open_)

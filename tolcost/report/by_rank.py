@@ -1,0 +1,322 @@
+"""The closed form of an operator for tensors of any lengths, rank by rank, from its definition alone.
+
+Lengths are symbols, attributes have their defaults, and optional inputs are left out.  What a node
+cannot do without is a symbol too where the definition allows it, and otherwise what it is in a
+node test of ONNX; a form says which.  Nothing here knows any particular operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tolcost.algebra import AlgebraBudget, Poly, const, length, parse_text, to_text
+from tolcost.catalogue.specs import Library, Spec
+from tolcost.cost import count
+from tolcost.diagnostics import Rejected
+from tolcost.elaborate import Argument, Elaborated, Inputs, Tensor, elaborate
+from tolcost.elaborate.given import Plain, Shape, arguments
+from tolcost.report.audit.evidence import Given, Tested
+from tolcost.syntax import tree
+
+RANKS = (1, 2, 3)
+_READABLE = 160
+"""A form with more characters than this is shown with numbers for attributes instead, where that helps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Shapes and values for the inputs of an operator; ``assumed`` says what a node test decided."""
+
+    shapes: Mapping[str, Given]
+    values: Mapping[str, Given]
+    assumed: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RankForm:
+    """The form of an operator for one rank.
+
+    ``inputs`` and ``output`` are names with their shapes, ``lengths`` what the output's are.
+    ``test`` is a node test of that rank, if there is one; ``lowered`` is None for a form that was
+    kept from a test, because the operator needs more of it than shapes and plain values.
+    """
+
+    rank: int | None
+    inputs: tuple[str, ...]
+    output: str
+    lengths: tuple[Poly, ...]
+    eops: Poly
+    macs: Poly
+    status: str
+    assumed: str
+    test: str | None
+    lowered: Elaborated | None
+
+
+@dataclass(frozen=True, slots=True)
+class NoForm:
+    """Why there is no form for a rank."""
+
+    rank: int | None
+    reason: str
+
+
+def is_rank_generic(spec: Spec) -> bool:
+    """Whether some input that a node must have is declared with any number of lengths."""
+    return _leading(spec) is not None
+
+
+def forms_by_rank(
+    spec: Spec, library: Library, cases: Iterable[Tested] = (), ranks: Sequence[int] = RANKS
+) -> tuple[RankForm | NoForm, ...]:
+    """The form of a definition for each rank of what its `...` stands for, or its only form.
+
+    Where a rank has no form, the highest one that ONNX tests comes in addition.
+    """
+    fitting = sorted(
+        (case for case in cases if case.status == "pass" and case.since == spec.since), key=_plainness
+    )
+    if not is_rank_generic(spec):
+        return (_form(spec, library, None, fitting),)
+    found = [_form(spec, library, rank, fitting) for rank in ranks]
+    if any(isinstance(form, NoForm) for form in found):
+        every = (_rank(spec, case.shapes) for case in fitting)
+        tested = {rank for rank in every if rank is not None and rank not in ranks}
+        found += [_form(spec, library, rank, fitting) for rank in sorted(tested)[-1:]]
+    return tuple(found)
+
+
+def _plainness(case: Tested) -> tuple[int, str]:
+    """Cases that say little come first."""
+    return len(case.shapes) + len(case.values), case.case
+
+
+def _form(spec: Spec, library: Library, rank: int | None, cases: Sequence[Tested]) -> RankForm | NoForm:
+    here = [case for case in cases if _rank(spec, case.shapes) == rank]
+    best: RankForm | None = None
+    reason = ""
+    for setting in _settings(spec, rank, here, cases):
+        try:
+            found = _derived(spec, library, setting, rank, here[0].case if here else None)
+        except (Rejected, AlgebraBudget) as error:
+            reason = reason or _why(error)
+            continue
+        if best is None or _length(found) < _length(best) // 2:
+            best = found
+        if _length(best) <= _READABLE:
+            break
+    return best or (_kept(rank, here[0]) if here else NoForm(rank, reason))
+
+
+def _derived(spec: Spec, library: Library, setting: Setting, rank: int | None, test: str | None) -> RankForm:
+    lowered = _lower(spec, library, setting)
+    counts = count(lowered.program)
+    output = next(iter(lowered.program.outputs), None)
+    return RankForm(
+        rank,
+        tuple(f"{node.name} {_bracketed(node.type[0].shape)}" for node in lowered.program.inputs),
+        spec.outputs[0].name if output is None else output.name,
+        () if output is None else output.node.type[0].shape,
+        counts.eops,
+        counts.macs,
+        counts.status,
+        setting.assumed,
+        test,
+        lowered,
+    )
+
+
+def _kept(rank: int | None, case: Tested) -> RankForm:
+    """The form that a node test left behind."""
+    inputs = tuple(f"{name} {shown(shape)}".replace('"', "") for name, shape in case.shapes.items())
+    forms = (parse_text(case.eops or "0"), parse_text(case.macs or "0"))
+    return RankForm(rank, inputs, "", (), *forms, case.certainty, f"kept from {case.case}", case.case, None)
+
+
+def _bracketed(shape: Iterable[Poly]) -> str:
+    return f"[{', '.join(map(to_text, shape))}]"
+
+
+def _why(error: Rejected | AlgebraBudget) -> str:
+    return error.diagnostics[0].message if isinstance(error, Rejected) else str(error)
+
+
+def _length(form: RankForm) -> int:
+    return len(to_text(form.eops))
+
+
+def _lower(spec: Spec, library: Library, setting: Setting) -> Elaborated:
+    """Lower a definition for its first output."""
+    listed = {s.name: s for s in spec.inputs}
+    several = {
+        name: _sequence(shape)
+        for name, shape in setting.shapes.items()
+        if _is_several(shape) and not listed[name].variadic
+    }
+    shapes = {name: _shape(shape) for name, shape in setting.shapes.items() if name not in several}
+    given: dict[str, Argument] = arguments(
+        spec.program, shapes, {name: _exact(value) for name, value in setting.values.items()}
+    )
+    return elaborate(
+        spec.program,
+        {**given, **several},
+        name=spec.name,
+        library=spec.library,
+        operators=library.operators(),
+        outputs=1,
+    )
+
+
+def _is_several(shape: Given) -> bool:
+    return isinstance(shape, list) and any(isinstance(entry, list) for entry in shape)
+
+
+def _sequence(shapes: Given) -> Inputs:
+    """The tensors of a sequence."""
+    found = shapes if isinstance(shapes, list) else []
+    return Inputs(tuple(Tensor(tuple(map(_poly, _entries(one))), "float32") for one in found))
+
+
+def _poly(entry: int | str) -> Poly:
+    return const(entry) if isinstance(entry, int) else length(entry)
+
+
+def _shape(shape: Given) -> Shape | Sequence[Shape]:
+    if _is_several(shape) and isinstance(shape, list):
+        return [_entries(one) for one in shape]
+    return _entries(shape)
+
+
+def _entries(shape: Given) -> list[int | str]:
+    return [entry for entry in shape if isinstance(entry, int | str)] if isinstance(shape, list) else []
+
+
+def _exact(value: Given) -> Plain:
+    """A value as it was meant: 0.6 is three fifths."""
+    if isinstance(value, list):
+        return [_exact(entry) for entry in value]
+    return Fraction(repr(value)) if isinstance(value, float) else value
+
+
+# ---- what an operator is given ------------------------------------------------------------
+
+
+def _settings(
+    spec: Spec, rank: int | None, here: Sequence[Tested], cases: Sequence[Tested]
+) -> Iterator[Setting]:
+    """Ways to give an operator what it needs, those with the fewest numbers first."""
+    model = next(iter(here), None) or next(iter(cases), None)
+    shapes = {s.name: _symbols(s, rank, spec, model) for s in spec.inputs if _is_needed(s)}
+    needed = [s for s in (*spec.inputs, *spec.attributes) if _is_needed(s, value=True)]
+    named = {s.name: _named(s, rank, model) for s in needed}
+    yield Setting(shapes, *_chosen(named, model))
+    if model is not None:
+        yield Setting(shapes, *_chosen({s.name: model.values.get(s.name) for s in needed}, model))
+    if here:
+        name = here[0].case
+        yield Setting(here[0].shapes, here[0].values, f"shapes and attributes as in {name}")
+
+
+def _is_needed(statement: tree.Input, value: bool = False) -> bool:
+    """Whether a node cannot do without an input: a tensor, or else a value known while compiling."""
+    has_value = statement.kind != "tol"
+    return has_value == value and not statement.optional and statement.default is None
+
+
+def _chosen(values: Mapping[str, Given | None], model: Tested | None) -> tuple[dict[str, Given], str]:
+    """The values that there are, and the words for those that come from a test."""
+    found = {name: value for name, value in values.items() if value is not None}
+    taken = [name for name, value in found.items() if model is not None and model.values.get(name) == value]
+    said = ", ".join(f"{name} = {shown(found[name])}" for name in taken)
+    return found, f"{said} as in {model.case}" if model is not None and taken else ""
+
+
+def shown(value: Given) -> str:
+    """A value as a definition would write it.
+
+    >>> shown([1, 0.5, "a"])
+    '[1, 0.5, "a"]'
+    """
+    if isinstance(value, list):
+        return f"[{', '.join(map(shown, value))}]"
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def _named(statement: tree.Input, rank: int | None, model: Tested | None) -> Given | None:
+    """Names in place of integers that a node must have; other values as in the test."""
+    known = None if model is None else model.values.get(statement.name)
+    if isinstance(known, list) and known and all(type(entry) is int for entry in known):
+        size = rank if rank is not None and _rank_of_values(statement) else len(known)
+        return [f"{statement.name}_{n}" for n in range(1, size + 1)]
+    if type(known) is int:
+        return None if statement.kind == "attr" else statement.name
+    if known is None and rank is not None and _rank_of_values(statement):
+        return [f"{statement.name}_{n}" for n in range(1, rank + 1)]
+    return known
+
+
+def _rank_of_values(statement: tree.Input) -> bool:
+    """Whether an attribute is a vector of integers of which nothing but the tensors says the length."""
+    is_vector = len(statement.shape) == 1 and isinstance(statement.shape[0], tree.Name)
+    return statement.kind == "attr" and statement.space == "Z" and is_vector
+
+
+def _symbols(statement: tree.Input, rank: int | None, spec: Spec, model: Tested | None) -> Given:
+    """A shape of names for a tensor, or several for a variadic input."""
+    shape = None if model is None else model.shapes.get(statement.name)
+    open_ = _open(statement, rank, spec, model)
+    if statement.variadic or (_is_several(shape) if shape is not None else False):
+        count = len(shape) if isinstance(shape, list) else 2
+        return [_lengths(statement, f"{statement.name}{n}", open_) for n in range(1, count + 1)]
+    return _lengths(statement, statement.name, open_)
+
+
+def _lengths(statement: tree.Input, base: str, open_: int) -> list[Given]:
+    entries: list[Given] = []
+    for entry in statement.shape:
+        count = open_ if isinstance(entry, tree.Ellipsis) else 1
+        entries += [_entry(entry, f"{base}_{len(entries) + n}") for n in range(1, count + 1)]
+    return entries
+
+
+def _entry(declared: tree.Expr | tree.Ellipsis, name: str) -> Given:
+    text = declared.span.source.text[declared.span.start : declared.span.end]
+    if isinstance(declared, tree.Name):
+        return declared.name
+    return int(text) if text.isdigit() else name
+
+
+# ---- ranks -------------------------------------------------------------------------------
+
+
+def _leading(spec: Spec) -> tree.Input | None:
+    """The first tensor that a node must have and whose rank is open."""
+    needed = (s for s in spec.inputs if _is_needed(s))
+    return next((s for s in needed if any(isinstance(e, tree.Ellipsis) for e in s.shape)), None)
+
+
+def _rank(spec: Spec, shapes: Mapping[str, Given]) -> int | None:
+    """How many lengths the `...` of the leading input stands for; None if there is none."""
+    leading = _leading(spec)
+    return None if leading is None else _open_in(leading, shapes)
+
+
+def _open_in(statement: tree.Input, shapes: Mapping[str, Given]) -> int | None:
+    shape = shapes.get(statement.name)
+    if not isinstance(shape, list):
+        return None
+    first = shape[0] if _is_several(shape) or (statement.variadic and shape) else shape
+    return len(first) - len(statement.shape) + 1 if isinstance(first, list) else None
+
+
+def _open(statement: tree.Input, rank: int | None, spec: Spec, model: Tested | None) -> int:
+    """How many lengths the `...` of an input stands for, where that of the leading one is ``rank``.
+
+    An input that has another rank than the leading one in a test keeps that.
+    """
+    if model is None or rank is None:
+        return rank or 0
+    theirs, leading = _open_in(statement, model.shapes), _rank(spec, model.shapes)
+    return rank if theirs is None or leading is None or theirs == leading else theirs
