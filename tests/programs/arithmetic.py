@@ -11,6 +11,12 @@ INFIX = {
     "==": "eq", "!=": "ineq", "<": "lt", "<=": "le", ">": "gt", ">=": "ge",
 }  # fmt: skip
 
+
+def _alike(a: Any, b: Any, chosen: Any) -> Any:
+    """One of two numbers, real if either is."""
+    return float(chosen) if isinstance(a, float) or isinstance(b, float) else chosen
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
@@ -18,8 +24,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "div": lambda a, b: a / b if b else math.copysign(math.inf, a) if a else math.nan,
     "floordiv": lambda a, b: a // b,
     "mod": lambda a, b: a % b,
-    "max": lambda a, b: max(a, b),
-    "min": lambda a, b: min(a, b),
+    "max": lambda a, b: _alike(a, b, max(a, b)),
+    "min": lambda a, b: _alike(a, b, min(a, b)),
     "and": lambda a, b: bool(a and b),
     "or": lambda a, b: bool(a or b),
     "eq": lambda a, b: a == b,

@@ -53,7 +53,6 @@ class Oracle(Primitives):
 
     unsure: bool = False
     empty: bool = False
-    uneven: bool = False
 
     # ---- programs ------------------------------------------------------------------------
 

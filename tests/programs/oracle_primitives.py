@@ -35,6 +35,7 @@ class Primitives:
 
     root: Frame = field(default_factory=Frame)
     frame: Frame = field(default_factory=Frame)
+    uneven: bool = False
 
     def value(self, env: Env, expr: tree.Expr, in_index: bool = False) -> Value:
         raise AssertionError(expr)
@@ -99,6 +100,7 @@ class Primitives:
             element(item, p[len(at) :]) if p[: len(at)] == at else element(value, p) for p in grid(shape)
         ]
         changed = even(Arr(shape, tuple(members)))
+        self.uneven |= is_data(value) != is_data(item)  # a short vector is known entry by entry
         data = is_data(value) or is_data(item) or any(isinstance(a, Num) and a.data for a in found)
         return tainted(changed) if data else changed
 
@@ -111,6 +113,7 @@ class Primitives:
         return Arr(shape, tuple(element(value, (kept[at[0] - 1], *at[1:])) for at in grid(shape)))
 
     def form_convert(self, env: Env, tol: tree.Expr, space: tree.Expr) -> Value:
+        self.uneven = True  # what it does to the kind of a number is not modelled
         return self.value(env, tol)
 
     def form_dim(self, env: Env, tol: tree.Expr) -> Value:

@@ -45,6 +45,7 @@ def same_values(name: str, ours: tuple[np.ndarray, ...], theirs: list[np.ndarray
         if mine.shape != other.shape:
             raise Mismatch(f"shape of {name}: {mine.shape} and {other.shape}")
         with np.errstate(all="ignore"):
+            other = other.astype(mine.dtype).astype(float)  # what overflows there does so here
             if not np.allclose(mine.astype(float), other, 1e-4, 1e-4, equal_nan=True):
                 raise Mismatch(f"value of {name}: {mine} and {other}")
 

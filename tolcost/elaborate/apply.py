@@ -8,7 +8,7 @@ from tolcost.diagnostics import Span
 from tolcost.elaborate.context import Env, bind_data, fail
 from tolcost.elaborate.elements import element
 from tolcost.elaborate.folding import fold_static, integer_division
-from tolcost.elaborate.layout import grid, lay, materialise
+from tolcost.elaborate.layout import grid, in_spaces, lay, materialise
 from tolcost.elaborate.lengths import unify
 from tolcost.elaborate.shapes import cast_of, first, known, recast, shape_of, shape_text, space_of
 from tolcost.elaborate.values import Data, Missing, Opaque, Pieces, Seq, Value, Vec, View, is_static
@@ -54,9 +54,13 @@ def divide(env: Env, args: tuple[Value, ...], span: Span) -> Value:
         return recast(integer_division(env, span, x, y), casts[0] if casts else None)
     if not all(is_static(a) and space_of(a) in ("Z", "B") for a in (x, y)):
         return apply(env, "div", args, span)
+    x, y = _entries_for_numbers((x, y))
     if _is_tol(x) or _is_tol(y):
-        return _apply_elementwise(env, "/", _entries_for_numbers((x, y)), span)
-    return apply(env, "floor", (apply(env, "div", (x, y), span),), span)
+        return _apply_elementwise(env, "/", (x, y), span)
+    if isinstance(x, Poly) and isinstance(y, Poly):
+        return integer_division(env, span, x, y)
+    whole = apply(env, "floor", (apply(env, "div", (x, y), span),), span)
+    return Opaque(in_spaces(materialise(env, whole, span), ("Z",)), "Z")
 
 
 def _is_tol(value: Value) -> bool:

@@ -7,6 +7,7 @@ merge, and the rest becomes a Select.  A condition on data is an elementary func
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 
 from tolcost.algebra import (
@@ -162,10 +163,7 @@ def merge(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Val
     if isinstance(a, Seq) and isinstance(b, Seq):
         return _choose_sequence(env, condition, then, other, span)
     if isinstance(a, Vec) and isinstance(b, Vec) and a.shape == b.shape and is_static(a) and is_static(b):
-        items = tuple(
-            merge(env, condition, (then_env, x), (other_env, y), span)
-            for x, y in zip(a.items, b.items, strict=True)
-        )
+        items = _merge_each(env, condition, then, other, zip(a.items, b.items, strict=True), span)
         return Vec(a.shape, items, a.loose and b.loose)
     if (
         isinstance(a, Pieces)
@@ -174,12 +172,7 @@ def merge(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Val
         and is_static(a)
         and is_static(b)
     ):
-        return Pieces(
-            tuple(
-                merge(env, condition, (then_env, x), (other_env, y), span)
-                for x, y in zip(a.items, b.items, strict=True)
-            )
-        )
+        return Pieces(_merge_each(env, condition, then, other, zip(a.items, b.items, strict=True), span))
     if is_function(a) or is_function(b) or isinstance(a, str) or isinstance(b, str):
         if a == b:
             return a
@@ -192,6 +185,22 @@ def merge(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Val
             env.scope.absorb(other_env.scope)
             return merged
     return _select(env, condition, then, other, span)
+
+
+def _merge_each(
+    env: Env, condition: Cond, then: Side, other: Side, pairs: Iterable[tuple[Value, Value]], span: Span
+) -> tuple[Value, ...]:
+    """Static entries one by one; what they are made of is free, and computed whichever case holds."""
+    for side, _ in (then, other):
+        env.scope.absorb(side.scope)
+    found = []
+    for pair in pairs:
+        sides = [
+            (side.child(scope=Scope(env.scope, side.scope.facts)), value)
+            for (side, _), value in zip((then, other), pair, strict=True)
+        ]
+        found.append(merge(env, condition, sides[0], sides[1], span))
+    return tuple(found)
 
 
 def _ranks(env: Env, value: Value, span: Span) -> tuple[int, ...]:

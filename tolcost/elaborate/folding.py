@@ -263,8 +263,15 @@ def _extreme(env: Env, x: Real, y: Real, whole: Callable[..., Poly], first_if: b
         return whole(x, y, facts_here(env))
     order = _at_least(env, x, y)
     if order is TRUE or order is FALSE:
-        return x if (order is TRUE) == first_if else y
+        return _real(x if (order is TRUE) == first_if else y)
     return None
+
+
+def _real(x: Real) -> Value:
+    """The same number as a real: of an integer and a real, the larger is one too."""
+    if not isinstance(x, Poly):
+        return x
+    return Ratio(x, const(1)) if x.constant is None else Fraction(x.constant)
 
 
 # ---- rounding and signs ------------------------------------------------------------------
