@@ -29,6 +29,7 @@ from tests.programs.oracle_values import (
     capacity,
     component,
     element,
+    even,
     given,
     grid,
     is_data,
@@ -371,6 +372,8 @@ class Oracle(Primitives):
             taken, left = (then, other) if holds.value else (other, then)
             value, other = self.value(env, taken), self.glance(env, left)
             self.uneven |= lateness(value) != lateness(other)
+            if isinstance(value, Num) and isinstance(other, Num):
+                value = even(Arr((2,), (value, other))).items[0]
             return as_late_as(value, other)
         self.frame.counts["where"] += 1
         sides = self.value(env, then), self.value(env, other)

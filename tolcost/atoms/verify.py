@@ -100,7 +100,6 @@ class _Checker:
         demand(len(self.inputs) == len(program.inputs), "inputs have different names", program)
         names = {output.name for output in program.outputs}
         demand(len(names) == len(program.outputs), "outputs have different names", program)
-        demand(bool(program.outputs), "there is an output", program)
         self.vars: set[Var] = set()
         self.coords: set[Symbol] = set()
 
