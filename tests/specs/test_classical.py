@@ -19,18 +19,6 @@ from tolcost.catalogue.nodes import node_of
 
 ML = "ai.onnx.ml"
 DOMAINS = (ML, "ai.onnx.preview", "ai.onnx.preview.training")
-SCHEMAS = [schema for schema in onnx.defs.get_all_schemas_with_history() if schema.domain in DOMAINS]
-
-
-@pytest.mark.parametrize("schema", SCHEMAS, ids=lambda s: f"{s.name}-{s.since_version}")
-def test_every_version_has_a_definition_or_a_reason(schema: Any) -> None:
-    if schema.name in LIBRARY.outside(schema.domain):
-        return
-    spec = LIBRARY.find(schema.domain, schema.name, schema.since_version)
-    assert spec is not None
-    assert [s.name for s in spec.inputs][: len(schema.inputs)] == [i.name for i in schema.inputs]
-    assert {a.name for a in schema.attributes.values()} <= {s.name for s in spec.attributes}
-    assert [s.name for s in spec.outputs] == [o.name for o in schema.outputs]
 
 
 def test_what_has_to_do_with_maps_is_outside() -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-import onnx
 import pytest
 from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
@@ -23,47 +22,6 @@ LIBRARY = open_library()
 RANDOM = np.random.default_rng(7)
 
 Array = np.ndarray[Any, Any]
-
-OPERATORS = """
-Abs Acos Acosh Asin Asinh Atan Atanh Cos Cosh Sin Sinh Tan Tanh Ceil Floor Round Exp Log Sqrt Reciprocal
-Neg Sign Erf Not IsInf IsNaN Sigmoid HardSigmoid HardSwish Swish Mish Softplus Softsign Elu Celu Selu
-LeakyRelu PRelu ThresholdedRelu Shrink Gelu SwiGLU Clip And Or Xor Equal Greater GreaterOrEqual Less
-LessOrEqual BitwiseAnd BitwiseNot BitwiseOr BitwiseXor BitShift BitCast Pow Mod Max Min Sum Mean Add Sub
-Mul Div Relu Cast CastLike QuantizeLinear DequantizeLinear DynamicQuantizeLinear QLinearMatMul QLinearConv
-MatMulInteger ConvInteger Dropout Bernoulli Multinomial RandomNormal RandomNormalLike RandomUniform
-RandomUniformLike
-"""
-
-
-# ---- every version that a model from opset 7 on can mean --------------------------------------
-
-SCHEMAS = [
-    schema
-    for schema in onnx.defs.get_all_schemas_with_history()
-    if not schema.domain and schema.name in OPERATORS.split()
-]
-
-
-def versions() -> list[Any]:
-    """The schemas in force at opset 7, and all later ones."""
-    old: dict[str, Any] = {}
-    for schema in sorted(SCHEMAS, key=lambda s: s.since_version):
-        if schema.since_version <= 7:
-            old[schema.name] = schema
-    return [*old.values(), *(s for s in SCHEMAS if s.since_version > 7)]
-
-
-@pytest.mark.parametrize("schema", versions(), ids=lambda s: f"{s.name}-{s.since_version}")
-def test_every_version_has_a_definition_with_the_names_of_its_schema(schema: Any) -> None:
-    spec = LIBRARY.find("", schema.name, max(schema.since_version, 7))
-    assert spec is not None
-    assert [s.name for s in spec.inputs][: len(schema.inputs)] == [i.name for i in schema.inputs]
-    assert {a.name for a in schema.attributes.values()} <= {s.name for s in spec.attributes}
-    assert [s.name for s in spec.outputs] == [o.name for o in schema.outputs]
-    for statement in spec.attributes:
-        if not statement.optional and statement.default is None:
-            assert schema.attributes[statement.name].required
-
 
 # ---- cases of our own -------------------------------------------------------------------------
 

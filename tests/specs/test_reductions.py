@@ -8,17 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
-from tests.specs.holding import LIBRARY, Array, by_reference, held
-
-OPERATORS = """
-ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum
-ReduceSumSquare ArgMax ArgMin Softmax LogSoftmax Hardmax BatchNormalization InstanceNormalization
-LayerNormalization RMSNormalization GroupNormalization LRN LpNormalization MeanVarianceNormalization
-NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss Det Einsum MatMul Gemm DFT STFT HannWindow HammingWindow
-BlackmanWindow MelWeightMatrix AffineGrid Conv ConvTranspose DeformConv CausalConvWithState MaxPool
-AveragePool LpPool GlobalAveragePool GlobalMaxPool GlobalLpPool MaxUnpool MaxRoiPool RoiAlign Resize Upsample
-GridSample Col2Im
-"""
+from tests.specs.holding import Array, by_reference, held
 
 RANDOM = np.random.default_rng(11)
 
@@ -29,37 +19,6 @@ def floats(*shape: int) -> Array:
 
 def number(entry: int) -> Array:
     return np.array(entry, np.int64)
-
-
-# ---- every version that a model from opset 7 on can mean --------------------------------------
-
-SCHEMAS = [
-    schema
-    for schema in onnx.defs.get_all_schemas_with_history()
-    if not schema.domain and schema.name in OPERATORS.split()
-]
-
-
-def versions() -> list[Any]:
-    """The schemas in force at opset 7, and all later ones."""
-    old: dict[str, Any] = {}
-    for schema in sorted(SCHEMAS, key=lambda s: s.since_version):
-        if schema.since_version <= 7:
-            old[schema.name] = schema
-    return [*old.values(), *(s for s in SCHEMAS if s.since_version > 7)]
-
-
-@pytest.mark.parametrize("schema", versions(), ids=lambda s: f"{s.name}-{s.since_version}")
-def test_every_version_has_a_definition_with_the_names_of_its_schema(schema: Any) -> None:
-    spec = LIBRARY.find("", schema.name, max(schema.since_version, 7))
-    assert spec is not None
-    assert [s.name for s in spec.inputs][: len(schema.inputs)] == [i.name for i in schema.inputs]
-    assert {a.name for a in schema.attributes.values()} <= {s.name for s in spec.attributes}
-    outputs = [s.name for s in spec.outputs]
-    assert len(outputs) >= len(schema.outputs)
-    for mine, theirs in zip(outputs, schema.outputs, strict=False):
-        # two outputs of the old BatchNormalization are named like inputs
-        assert mine in (theirs.name, f"running_{theirs.name}")
 
 
 # ---- reductions -------------------------------------------------------------------------------

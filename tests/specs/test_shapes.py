@@ -26,14 +26,6 @@ RANDOM = np.random.default_rng(5)
 Array: TypeAlias = np.ndarray[Any, Any]
 Attributes: TypeAlias = Mapping[str, Any]
 
-OPERATORS = """
-Shape Size Identity Constant ConstantOfShape Reshape Flatten Squeeze Unsqueeze Transpose Expand Tile Concat
-Split Slice Pad CenterCropPad Gather GatherElements GatherND Scatter ScatterElements ScatterND TensorScatter
-OneHot NonZero Compress Range EyeLike Trilu DepthToSpace SpaceToDepth ReverseSequence Where Unique TopK
-NonMaxSuppression CumSum CumProd SequenceConstruct SequenceEmpty SequenceAt SequenceErase SequenceInsert
-SequenceLength SplitToSequence ConcatFromSequence Optional OptionalGetElement OptionalHasElement
-"""
-
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 S = (X[0], X[1], X[0] + 7)
 TIES = RANDOM.integers(0, 4, (3, 5, 2)).astype(np.float32)
@@ -62,27 +54,6 @@ def real(entry: float) -> Array:
 # ---- every version has a definition -----------------------------------------------------------
 
 # the first Split has an input and an attribute of one name; no model from opset 2 on can mean it
-SCHEMAS = [
-    schema
-    for schema in onnx.defs.get_all_schemas_with_history()
-    if not schema.domain
-    and schema.name in OPERATORS.split()
-    and (schema.name, schema.since_version) != ("Split", 1)
-]
-
-
-@pytest.mark.parametrize("schema", SCHEMAS, ids=lambda s: f"{s.name}-{s.since_version}")
-def test_every_version_has_a_definition_with_the_names_of_its_schema(schema: Any) -> None:
-    spec = LIBRARY.find("", schema.name, schema.since_version)
-    assert spec is not None
-    assert [s.name for s in spec.inputs][: len(schema.inputs)] == [i.name for i in schema.inputs]
-    assert {a.name for a in schema.attributes.values()} <= {s.name for s in spec.attributes}
-    assert [s.name for s in spec.outputs] == [o.name for o in schema.outputs]
-    for statement in spec.attributes:
-        if not statement.optional and statement.default is None:
-            assert schema.attributes[statement.name].required
-
-
 # ---- cases of our own -------------------------------------------------------------------------
 
 

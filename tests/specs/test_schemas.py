@@ -1,0 +1,52 @@
+"""Every version of an operator that a model from opset 7 on can mean is defined, in the names of its schema."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx
+import pytest
+
+from tolcost.catalogue.specs import open_library
+
+LIBRARY = open_library()
+OLDEST = 7
+
+
+def versions() -> list[Any]:
+    """The schemas in force at the oldest opset, and all later ones."""
+    found: dict[tuple[str, str, int], Any] = {}
+    for schema in sorted(onnx.defs.get_all_schemas_with_history(), key=lambda s: s.since_version):
+        since = schema.since_version if schema.domain else max(schema.since_version, OLDEST)
+        found[schema.domain, schema.name, since] = schema
+    return [schema for schema in found.values() if not schema.deprecated]
+
+
+def named(schema: Any) -> str:
+    return f"{schema.domain}.{schema.name}-{schema.since_version}".lstrip(".")
+
+
+@pytest.mark.parametrize("schema", versions(), ids=named)
+def test_a_version_has_a_definition_or_a_reason(schema: Any) -> None:
+    if schema.name in LIBRARY.outside(schema.domain):
+        return
+    opset = schema.since_version if schema.domain else max(schema.since_version, OLDEST)
+    spec = LIBRARY.find(schema.domain, schema.name, opset)
+    assert spec is not None
+    assert [s.name for s in spec.inputs][: len(schema.inputs)] == [i.name for i in schema.inputs]
+    assert {a.name for a in schema.attributes.values()} <= {s.name for s in spec.attributes}
+    for statement in () if schema.domain else spec.attributes:  # those of ai.onnx.ml say little
+        if not statement.optional and statement.default is None and statement.name in schema.attributes:
+            assert schema.attributes[statement.name].required
+
+
+@pytest.mark.parametrize("schema", versions(), ids=named)
+def test_its_outputs_have_the_names_of_the_schema(schema: Any) -> None:
+    opset = schema.since_version if schema.domain else max(schema.since_version, OLDEST)
+    spec = LIBRARY.find(schema.domain, schema.name, opset)
+    if spec is None:
+        return
+    assert len(spec.outputs) >= len(schema.outputs)
+    for mine, theirs in zip(spec.outputs, schema.outputs, strict=False):
+        # a few outputs are named like inputs, or like nothing that ToLang can name
+        assert mine.name in (theirs.name, f"{theirs.name}_", f"running_{theirs.name}")
