@@ -1,4 +1,4 @@
-"""Every version of an operator that a model from opset 7 on can mean is defined, in the names of its schema."""
+"""Every version of an operator that a model from opset 7 on can mean is defined, in the schema's names."""
 
 from __future__ import annotations
 
