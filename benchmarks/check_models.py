@@ -319,11 +319,12 @@ def markdown(outcomes: list[Outcome], command: str) -> str:
     versions = f"tolcost {tolcost.__version__}, onnx {onnx.__version__}, onnxruntime {ort.__version__}"
     wide = [c for c in cells(outcomes[0]) if c not in ("MACs", "notes")]
     lines = [
-        "# Models from packages",
+        "# Models from packages and exporters",
         "",
-        "Real models that packages carry (speech, OCR, detection, wake word and others), each with what "
-        "`tolcost model` says of it, and the shapes of its values held to those onnxruntime observes on "
-        "random input. Values of graphs inside of nodes are not observed.",
+        "Real models that packages carry (speech, OCR, detection, wake word and others), and BERT, GPT-2 and "
+        "Llama as torch exports them (`benchmarks/export_torch.py`); each with what `tolcost model` says of "
+        "it, and the shapes of its values held to those onnxruntime observes on random input. Values of "
+        "graphs inside of nodes are not observed.",
         "",
         f"Made by `{command}` with {versions}, Python {platform.python_version()}. The models are not part "
         "of the repository.",
