@@ -94,7 +94,7 @@ def strip(rows: Sequence[tuple[str, str, Sequence[float]]], axis: Axis, title: s
     for value, text in axis.ticks():
         x = left + inner * axis.place(value)
         parts.append(_line(x, TOP - 6, x, height - BOTTOM + 4, "0.5" if value == 1 else "0.15"))
-        parts.append(_text(x, height - BOTTOM + 18, text, "middle"))
+        parts += [_text(x, y, text, "middle") for y in (TOP - 10, height - BOTTOM + 18)]
     for n, (name, group, values) in enumerate(rows):
         y = TOP + step * (n + 0.5)
         parts.append(_text(left - 8, y + 3.5, name, "end", 10))
