@@ -31,9 +31,10 @@ from pathlib import Path
 from tolcost.algebra import evaluate
 from tolcost.atoms.nodes import Program
 from tolcost.cost import count_functions, point
+from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Source
 from tolcost.elaborate.given import arguments
-from tolcost.pipeline import Parsed, analyze_lowered, lower, read_program, with_deep_stack
+from tolcost.pipeline import Parsed, analyze_lowered, lower, read_program
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parent / "specs" / "examples"

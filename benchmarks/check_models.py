@@ -29,11 +29,11 @@ import onnxruntime as ort
 import tolcost
 from tolcost.algebra import evaluate, to_text
 from tolcost.catalogue.specs import open_library
+from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Rejected
 from tolcost.models.known import shape_of
 from tolcost.models.study import ModelStudy, Wanted, study_file
 from tolcost.models.walking import Session
-from tolcost.pipeline import with_deep_stack
 
 LENGTHS = (512, 320, 64, 96, 128, 48, 160, 32, 24, 16, 8, 5, 4, 3, 2, 1)
 BATCHES = (1, 2, 3)

@@ -8,17 +8,15 @@ Each stage is a function of the one before; stop wherever you like.
 
 from __future__ import annotations
 
-import sys
-import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
 
 from tolcost.atoms.verify import verify
 from tolcost.catalogue.specs import Library, open_library
 from tolcost.cost import Analysis, analyze_program
+from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Diagnostic, Source
 from tolcost.elaborate import Argument, Elaborated, elaborate
 from tolcost.elaborate.given import Plain, Shape, arguments
@@ -27,13 +25,6 @@ from tolcost.report.point import locate
 from tolcost.report.result import Result
 from tolcost.syntax import parse, read_source
 from tolcost.syntax.tree import Program, Use
-
-T = TypeVar("T")
-_here = threading.local()
-"""Whether this thread has the deep stack already."""
-
-STACK_BYTES = 512 * 1024 * 1024
-RECURSION = 60_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,36 +35,6 @@ class Parsed:
     program: Program
     library: tuple[Program, ...]
     specs: Library
-
-
-def with_deep_stack(work: Callable[[], T]) -> T:
-    """Do the work on a stack that fits the deepest nesting the parser lets through."""
-    if getattr(_here, "deep", False):
-        return work()
-    outcome: list[T] = []
-    failure: list[BaseException] = []
-
-    def run() -> None:
-        limit = sys.getrecursionlimit()
-        sys.setrecursionlimit(max(limit, RECURSION))
-        _here.deep = True
-        try:
-            outcome.append(work())
-        except BaseException as error:  # handed to the caller below, whatever it is
-            failure.append(error)
-        finally:
-            sys.setrecursionlimit(limit)
-
-    before = threading.stack_size(STACK_BYTES)
-    try:
-        thread = threading.Thread(target=run, daemon=True)  # so that an interrupt ends it
-        thread.start()
-    finally:
-        threading.stack_size(before)
-    thread.join()
-    if failure:
-        raise failure[0]
-    return outcome[0]
 
 
 @cache

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Generic, TypeVar
 
+from tolcost.deep import with_deep_stack
+
 T = TypeVar("T")
-_RECURSION = 20_000
 
 
 @dataclass(slots=True, eq=False)
@@ -36,8 +37,7 @@ def spread(
 ) -> Iterator[tuple[int, T]]:
     """Results of ``work(0) .. work(pieces-1)`` as they come; ``instead`` stands in for one lost."""
     if jobs <= 1 or "fork" not in multiprocessing.get_all_start_methods():
-        sys.setrecursionlimit(max(sys.getrecursionlimit(), _RECURSION))
-        yield from ((n, work(n)) for n in range(pieces))
+        yield from ((n, with_deep_stack(partial(work, n))) for n in range(pieces))
         return
     todo = iter(range(pieces))
     children = [_start(work, n) for n in _first(todo, jobs)]
@@ -70,9 +70,12 @@ def _start(work: Callable[[int], T], first: int) -> _Child[T]:
 
 def _serve(work: Callable[[int], T], pipe: Connection) -> None:
     """Do pieces of work until told to stop."""
-    sys.setrecursionlimit(_RECURSION)
     gc.freeze()  # what the parent loaded stays; what a piece of work leaves is looked through now and then
     gc.set_threshold(100_000, 20, 100)
+    with_deep_stack(lambda: _answer(work, pipe))
+
+
+def _answer(work: Callable[[int], T], pipe: Connection) -> None:
     while (piece := pipe.recv()) is not None:
         pipe.send(work(piece))
 

@@ -8,8 +8,8 @@ import click
 
 from tolcost.cli import options
 from tolcost.cli.output import deliver
+from tolcost.deep import with_deep_stack
 from tolcost.models.difference import Change, changes, facts_of, model_changes, verdict_of
-from tolcost.pipeline import with_deep_stack
 
 UNDECIDED = 3
 

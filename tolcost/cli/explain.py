@@ -49,7 +49,7 @@ def _code(code: str) -> str:
 def _program(file: str, shapes: Sequence[str], attrs: Sequence[str], specs: tuple[str, ...]) -> str:
     from tolcost.cli.programs import Request, lowered, name_of, warn
     from tolcost.cost import derive
-    from tolcost.pipeline import with_deep_stack
+    from tolcost.deep import with_deep_stack
     from tolcost.report.derivation import derivation_text
 
     program = lowered(file, Request.read(shapes, attrs, specs))

@@ -72,8 +72,9 @@ def costing_for(config: Config) -> Costing:
 
 def _cost_program(root: Path, target: Target, specs: Library, metrics: tuple[str, ...]) -> Costed:
     from tolcost.check.costing import costed_program
+    from tolcost.deep import with_deep_stack
     from tolcost.elaborate.given import arguments
-    from tolcost.pipeline import lower, read_program, with_deep_stack
+    from tolcost.pipeline import lower, read_program
     from tolcost.syntax import read_source
 
     source = replace(read_source(root / target.file), name=target.file)
@@ -84,8 +85,8 @@ def _cost_program(root: Path, target: Target, specs: Library, metrics: tuple[str
 
 def _cost_model(root: Path, target: Target, session: Session, metrics: tuple[str, ...]) -> Costed:
     from tolcost.check.models import costed_model
+    from tolcost.deep import with_deep_stack
     from tolcost.models.study import Wanted, study_file
-    from tolcost.pipeline import with_deep_stack
 
     dims = {name: value for name, value in target.case.attrs.items() if isinstance(value, int)}
     others = target.case.attrs.keys() - dims.keys()

@@ -8,7 +8,7 @@ from tolcost.atoms.nodes import Program
 from tolcost.cli import options
 from tolcost.cli.output import deliver
 from tolcost.cli.programs import Request, lowered, source_of, warn
-from tolcost.pipeline import with_deep_stack
+from tolcost.deep import with_deep_stack
 
 
 @click.command(

@@ -12,11 +12,11 @@ from tolcost.catalogue.specs import open_library
 from tolcost.cli import options
 from tolcost.cli.output import deliver, write_whole
 from tolcost.cli.progress import Progress
+from tolcost.deep import with_deep_stack
 from tolcost.models.growth import Growth, growth, read_sweep
 from tolcost.models.many import Summary, check_lengths, model_files, summaries
 from tolcost.models.study import ModelStudy, Wanted, study_file
 from tolcost.models.walking import Session
-from tolcost.pipeline import with_deep_stack
 from tolcost.report.model_view import BY
 
 FORMATS = ("text", "json", "md", "csv", "html")

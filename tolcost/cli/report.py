@@ -9,7 +9,7 @@ import click
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import options
 from tolcost.cli.output import write_whole
-from tolcost.pipeline import with_deep_stack
+from tolcost.deep import with_deep_stack
 from tolcost.report.audit.build import build_reports
 from tolcost.report.audit.summary import with_figures
 

@@ -12,6 +12,7 @@ from tolcost.cli import options
 from tolcost.cli.literals import Literal, read_literal
 from tolcost.cli.output import write_whole
 from tolcost.cli.programs import Request, lowered_with, name_of, parsed_file, warn
+from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.elaborate import Elaborated
 from tolcost.execute import Execution, run_reference, run_vectorised
@@ -25,7 +26,7 @@ from tolcost.execute.files import (
     random_arrays,
     show_output,
 )
-from tolcost.pipeline import Parsed, analyze_lowered, with_deep_stack
+from tolcost.pipeline import Parsed, analyze_lowered
 from tolcost.report.comparison import compare_counts
 from tolcost.syntax.tree import Ellipsis, Input
 

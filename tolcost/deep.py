@@ -1,0 +1,45 @@
+"""A stack that fits the deepest nesting that the parser lets through, for whoever recurses over a program."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+STACK_BYTES = 512 * 1024 * 1024
+RECURSION = 60_000
+
+_here = threading.local()
+"""Whether this thread has the deep stack already."""
+
+
+def with_deep_stack(work: Callable[[], T]) -> T:
+    """Do the work on a stack that fits the deepest nesting the parser lets through."""
+    if getattr(_here, "deep", False):
+        return work()
+    outcome: list[T] = []
+    failure: list[BaseException] = []
+
+    def run() -> None:
+        limit = sys.getrecursionlimit()
+        sys.setrecursionlimit(max(limit, RECURSION))
+        _here.deep = True
+        try:
+            outcome.append(work())
+        except BaseException as error:  # handed to the caller below, whatever it is
+            failure.append(error)
+        finally:
+            sys.setrecursionlimit(limit)
+
+    before = threading.stack_size(STACK_BYTES)
+    try:
+        thread = threading.Thread(target=run, daemon=True)  # so that an interrupt ends it
+        thread.start()
+    finally:
+        threading.stack_size(before)
+    thread.join()
+    if failure:
+        raise failure[0]
+    return outcome[0]
