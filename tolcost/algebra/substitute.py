@@ -42,9 +42,14 @@ def substitute(p: Poly, values: Mapping[Symbol, Poly | int], clip: Callable[[Pol
     >>> substitute(m + 2 * n, {the_symbol(m): n, the_symbol(n): m})
     2*m + n
     """
-    if p.free.isdisjoint(values):
+    free = p.free
+    if free.isdisjoint(values):
         return p
-    given = {symbol: as_poly(value) for symbol, value in values.items()}
+    given = {symbol: as_poly(values[symbol]) for symbol in free if symbol in values}
+    if p.den == 1 and len(p.terms) == 1:
+        ((mono, coef),) = p.terms.items()
+        if coef == 1 and len(mono) == 1 and mono[0] in given:  # a symbol alone, as most indices are
+            return given[mono[0]]
     return _substitute(p, _Change(given, clip), {})
 
 
