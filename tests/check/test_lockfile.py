@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.check.support import Project
@@ -36,6 +36,7 @@ entries = st.builds(
 
 
 @given(st.lists(entries, max_size=5))
+@example([Entry("#first.tol", "", "", (("eops", Figure("exact", "0")),), ())])  # no comment
 def test_what_is_written_is_read_back(found: list[Entry]) -> None:
     lock = Lock({entry.name: entry for entry in found}, "0.1.0", "abc")
     text = write_lock(lock)

@@ -37,7 +37,7 @@ _CONFLICT = re.compile(r"<{7}( |$)|={7}$|>{7}( |$)|\|{7}( |$)")
 _LINE = re.compile(r"(?P<name>[^\s`\"]+|`(?:[^`\\]|\\.)*`) (?P<word>[a-z]+) (?P<rest>\S.*)")
 _FIGURE = re.compile(rf"({'|'.join(STATUSES)}) (\S.*)")
 _ACCEPTED = re.compile(rf'accepted ("(?:[^"\\]|\\.)*") ({"|".join(STATUSES)}) (\S.*)')
-_PLAIN_NAME = re.compile(r"[A-Za-z0-9_./@#+=-]+")
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_./@+=-][A-Za-z0-9_./@#+=-]*")
 _ESCAPE = re.compile(r"\\(?:u\{([0-9a-f]{1,6})\}|(.))", re.DOTALL)
 _MOST_MISTAKES = 5
 _START = "a lock file starts with `tolcost-lock` and the number of its format"
