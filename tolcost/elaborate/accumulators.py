@@ -23,6 +23,7 @@ from tolcost.atoms.nodes import Block, Fold, Node, Part, Ref, Type, Var
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate.binders import fresh
 from tolcost.elaborate.context import Env, fail
+from tolcost.elaborate.elements import pick_component
 from tolcost.elaborate.layout import as_static, build, component, in_spaces, inside, materialise, pack
 from tolcost.elaborate.lengths import facts_here, settle, unify
 from tolcost.elaborate.retype import leans_on, retyped
@@ -173,10 +174,9 @@ class _Pass:
             tuple(next(parts) if f else Data(component(others, j + 1)) for j, f in enumerate(free))
         )
         result = apart.step.at(apart.inner, apart.accumulator, apart.coords)
-        assert isinstance(result, Pieces)
         kept = tuple(
-            materialise(apart.inner, item, self.step.span)
-            for item, f in zip(result.items, free, strict=True)
+            materialise(apart.inner, pick_component(apart.inner, result, j + 1, self.step.span))
+            for j, f in enumerate(free)
             if f
         )
         apart.block = apart.inner.scope.block(pack(kept))

@@ -8,7 +8,7 @@ from fractions import Fraction
 from tolcost.algebra import Poly, const, coordinate, symbols_of
 from tolcost.diagnostics import Span
 from tolcost.elaborate.context import Env, NeedsUnrolling, bind_data, fail
-from tolcost.elaborate.layout import as_static, component, grid, materialise, member
+from tolcost.elaborate.layout import as_static, capacity, component, grid, materialise, member
 from tolcost.elaborate.lengths import check_index
 from tolcost.elaborate.shapes import Shape, first, known, recast, shape_of, shape_text, space_of
 from tolcost.elaborate.values import Cast, Data, Pieces, Results, Seq, Value, Vec, View, is_static
@@ -153,16 +153,10 @@ def pick_component(env: Env, base: Value, j: int, span: Span) -> Value:
 
 def capacity_of(env: Env, value: Value, span: Span) -> int:
     """How many components each element has."""
-    match value:
-        case Pieces(items=items) | Results(items=items):
-            return len(items)
-        case Data(node=node):
-            return len(node.type)
-        case View(shape=shape, get=get):
-            probe = env.child(scope=env.scope.inner())
-            return capacity_of(probe, get(probe, tuple(coordinate("i", d) for d in shape)), span)
-        case _:
-            return 1
+    if not isinstance(value, View):
+        return capacity(value)
+    probe = env.child(scope=env.scope.inner())
+    return capacity_of(probe, value.get(probe, tuple(coordinate("i", d) for d in value.shape)), span)
 
 
 def spread(env: Env, value: Value, span: Span) -> tuple[Value, ...]:

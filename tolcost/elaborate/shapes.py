@@ -131,9 +131,3 @@ def volume(shape: Shape) -> Poly:
 def shape_text(shape: Shape) -> str:
     """A shape as a person would write it."""
     return "[" + ", ".join(to_text(d) for d in shape) + "]"
-
-
-# ---- elements ----------------------------------------------------------------------------
-
-
-# ---- nodes -------------------------------------------------------------------------------
