@@ -6,12 +6,14 @@ The variable names an interpreter that has the peers (see README.md); without it
 Every round analyses a program whose lengths have new names, so that no result is found in a cache, and
 processor time is measured, the best of all rounds.  What is measured:
 
-    count   from atoms to the histogram of functions, beside ``get_op_map`` of a kernel
+    atoms   from atoms to the histogram of functions, beside ``get_op_map`` of a kernel
+    count   the program is parsed, the kernel made: lowering and the histogram, beside ``get_op_map``
     text    from text to the same, beside ``make_kernel`` and ``get_op_map``
     all     from text to everything tolcost knows: atoms, bytes, depth and conditions too
 
 The counts of both are evaluated at a few points and have to agree.  Ends with 1 if they do not, or if
-tolcost counts matmul, strided convolution, triangle or softmax less than ten times as fast as the peer.
+tolcost is less than ten times as fast as the peer in *count* or *text*.  What an analysis does includes
+lowering, so *atoms* is shown and decides nothing.
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ from tolcost.pipeline import Parsed, analyze_lowered, lower, read_program
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parent / "specs" / "examples"
 TURNS = 5
+TARGET = 10.0
 CONV = "c h w m kh kw"
 PEER_CHECK = "import dace, importlib.util as u; print(dace.__version__, u.find_spec('{}') is not None)"
 WORK_DEPTH = ("dace.sdfg.work_depth_analysis", "dace.sdfg.performance_evaluation")
@@ -53,7 +56,6 @@ class Case:
     points: tuple[dict[str, int], ...]
     given: Mapping[str, int] = field(default_factory=dict)
     has_peer: bool = True
-    target: float = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,7 @@ class Times:
     count: float
     text: float
     everything: float = float("inf")
+    atoms: float = float("inf")
 
     def best(self, other: Times) -> Times:
         """Give the better of each."""
@@ -70,6 +73,7 @@ class Times:
             min(self.count, other.count),
             min(self.text, other.text),
             min(self.everything, other.everything),
+            min(self.atoms, other.atoms),
         )
 
 
@@ -81,7 +85,7 @@ _SQUARES = _images("2 9 11 4 3 3", "1 8 6 5 2 4", "3 10 7 1 5 1")
 CASES = {
     "matmul": Case("matmul", "n k m", ({"n": 3, "k": 4, "m": 5}, {"n": 100, "k": 1, "m": 17})),
     "conv, stride 2": Case("conv2d_dense", CONV, _SQUARES, {"s": 2, "p": 1}),
-    "conv, stride 2, exact": Case("conv2d_exact", CONV, _SQUARES, {"s": 2, "p": 1}, target=1.0),
+    "conv, stride 2, exact": Case("conv2d_exact", CONV, _SQUARES, {"s": 2, "p": 1}),
     "conv, any stride": Case("conv2d_dense", CONV + " s p", (), has_peer=False),
     "triangle": Case("triangle", "n", ({"n": 1}, {"n": 7}, {"n": 1000})),
     "softmax": Case("softmax", "n m", ({"n": 3, "m": 4}, {"n": 1, "m": 1000})),
@@ -111,7 +115,9 @@ def measure(case: Case, first: int, rounds: int) -> Times:
         source = source_of(case, turn)
         gc.collect()
         start = time.process_time()
-        program = lowered(case, read_program(source))
+        parsed = read_program(source)
+        read = time.process_time()
+        program = lowered(case, parsed)
         middle = time.process_time()
         count_functions(program)
         end = time.process_time()
@@ -119,7 +125,8 @@ def measure(case: Case, first: int, rounds: int) -> Times:
         gc.collect()
         again = time.process_time()
         everything(case, whole)
-        best = best.best(Times(end - middle, end - start, time.process_time() - again))
+        whole_time = time.process_time() - again
+        best = best.best(Times(end - read, end - start, whole_time, end - middle))
     return best
 
 
@@ -193,20 +200,21 @@ def report(
     peers: tuple[str, ...],
 ) -> int:
     """Print the table; give 1 where counts differ or a target is missed."""
-    print(f"{'processor time, ms':<24}{'tolcost':>26}{'loopy':>18}{'ratio':>14}")
-    heads = f"{'count':>10}{'text':>8}{'all':>8}{'count':>10}{'text':>8}{'count':>8}{'text':>6}"
-    print(f"{'':<24}{heads}  counts")
+    heads = ("atoms", "count", "text", "all", "loopy", "text", "atoms", "count", "text")
+    print(f"{'milliseconds; ratios last':<26}" + "".join(f"{head:>8}" for head in heads))
     failed = 0
     for name, own in ours.items():
-        line = f"{name:<24}{own.count * 1e3:>10.2f}{own.text * 1e3:>8.2f}{own.everything * 1e3:>8.2f}"
+        times = [own.atoms, own.count, own.text, own.everything]
         other = theirs.get(name)
+        times += [other.count, other.text] if other else []
+        line = f"{name:<26}" + "".join(f"{seconds * 1e3:>8.2f}" for seconds in times)
         if other is None:
-            print(f"{line}{'-':>10}{'-':>8}{'-':>8}{'-':>6}")
+            print(line)
             continue
         agree = values[name] == totals(CASES[name])
-        ratios = other.count / own.count, other.text / own.text
-        failed |= not agree or ratios[0] < CASES[name].target
-        line += f"{other.count * 1e3:>10.2f}{other.text * 1e3:>8.2f}{ratios[0]:>8.1f}{ratios[1]:>6.1f}"
+        ratios = other.count / own.atoms, other.count / own.count, other.text / own.text
+        failed |= not agree or min(ratios[1:]) < TARGET
+        line += "".join(f"{ratio:>8.1f}" for ratio in ratios)
         print(line + ("  agree" if agree else f"  DIFFER: {values[name]} and {totals(CASES[name])}"))
     print("\n".join(("", *peers, f"Python {sys.version.split()[0]}")))
     return int(failed)
