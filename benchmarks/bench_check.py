@@ -2,13 +2,16 @@
 
     python benchmarks/bench_check.py [RUNS]
 
-Three checks: of programs known from an earlier check, after a change to ten of them, and of programs
-never seen, over all cores.  Commands are run in turns, and the fastest run of each counts.
+Three checks: in a fresh copy of the project, where the seals of the lock file fit; after a change to ten
+programs; and with ``--fresh``, which analyses every program, over all cores.  Commands are run in turns,
+and the fastest run of each counts.  Ends with 1 if one of the first two takes more than three times as
+long as loading sympy.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -20,7 +23,7 @@ PROGRAMS = 1_000
 CHANGED = 10
 MOST = 3.0
 SYMPY = "import sympy"
-KNOWN, FEW, UNKNOWN = f"{PROGRAMS:,} known programs", f"{CHANGED} of them changed", "none of them known"
+SEALED, FEW, FRESH = f"{PROGRAMS:,} locked programs", f"{CHANGED} of them changed", "all of them analysed"
 
 
 def fill(folder: Path) -> None:
@@ -45,20 +48,22 @@ def touch(folder: Path, turn: int) -> None:
 
 
 def measure(runs: int) -> dict[str, float]:
-    best = dict.fromkeys((SYMPY, KNOWN, FEW, UNKNOWN), float("inf"))
+    best = dict.fromkeys((SYMPY, SEALED, FEW, FRESH), float("inf"))
     check = ["-m", "tolcost", "check"]
     with TemporaryDirectory() as name:
-        folder, other = Path(name) / "project", Path(name) / "other"
+        folder = Path(name) / "project"
         folder.mkdir()
         fill(folder)
-        env = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(other)}
+        env = {**os.environ, "PYTHONPATH": str(ROOT)}
         seconds([*check, "--update"], folder, env)
         for turn in range(runs):
             best[SYMPY] = min(best[SYMPY], seconds(["-c", SYMPY], folder, env))
-            best[KNOWN] = min(best[KNOWN], seconds(check, folder, env))
-            touch(folder, turn)
-            best[FEW] = min(best[FEW], seconds(check, folder, env))
-            best[UNKNOWN] = min(best[UNKNOWN], seconds([*check, "--fresh"], folder, env))
+            clone = Path(name) / f"clone{turn}"
+            shutil.copytree(folder, clone)
+            best[SEALED] = min(best[SEALED], seconds(check, clone, env))
+            touch(clone, turn)
+            best[FEW] = min(best[FEW], seconds(check, clone, env))
+            best[FRESH] = min(best[FRESH], seconds([*check, "--fresh"], clone, env))
     return best
 
 
@@ -66,8 +71,8 @@ def main() -> int:
     best = measure(int(sys.argv[1]) if len(sys.argv) > 1 else 3)
     for name, found in best.items():
         print(f"{name:<24} {found * 1000:8.0f} ms {found / best[SYMPY]:8.2f} x {SYMPY}")
-    print(f"\nfor known programs at most {MOST} x {SYMPY}")
-    return 0 if best[KNOWN] <= MOST * best[SYMPY] else 1
+    print(f"\nof the first two checks each at most {MOST} x {SYMPY}")
+    return 0 if max(best[SEALED], best[FEW]) <= MOST * best[SYMPY] else 1
 
 
 if __name__ == "__main__":

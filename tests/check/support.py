@@ -75,11 +75,10 @@ class Project:
 
 
 def project_in(root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Project:
-    """A new repository, in which commands remember nothing from others."""
+    """A new repository, and its folder the current one."""
     folder = root / "project"
     folder.mkdir()
     monkeypatch.chdir(folder)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(root / "cache"))
     monkeypatch.delenv("GIT_INDEX_FILE", raising=False)
     (root / "no-settings").touch()
     project = Project(folder, capsys)

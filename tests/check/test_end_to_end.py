@@ -250,9 +250,9 @@ def test_a_conflict_in_the_lock(project: Project) -> None:
     assert (said.code, said.out) == (2, "")
     assert said.err == (
         "error[T0704]: a merge left a conflict in the lock file\n"
-        "   --> tolcost.lock:13:1\n"
+        "   --> tolcost.lock:14:1\n"
         "    |\n"
-        " 13 | <<<<<<< HEAD\n"
+        " 14 | <<<<<<< HEAD\n"
         "    | ^^^^^^^^^^^^\n"
         "    = hint: `tolcost check --update` computes every figure anew and settles the conflict\n"
     )

@@ -1,4 +1,4 @@
-"""Analysing the programs of a check: what is remembered is not analysed, many are spread over processes.
+"""Analysing the programs of a check: what is known is not analysed, many are spread over processes.
 
 A program that is rejected is an outcome like any other.  A failure of our own ends the check:
 the gate must not pass, or fail, because of a bug.
@@ -7,13 +7,12 @@ the gate must not pass, or fail, because of a bug.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tolcost.check.config import Config
 from tolcost.check.costed import Costed, Costing
-from tolcost.check.memory import Memory
 from tolcost.check.records import Entry
 from tolcost.check.targets import Target
 from tolcost.diagnostics import Diagnostic, InternalError, Rejected
@@ -42,30 +41,19 @@ class Computing:
     costing: Costing
     jobs: int | None = None
     told: Told | None = None
-    memory: Memory | None = None
 
-    def entries(self, root: Path, targets: Sequence[Target]) -> dict[str, Outcome]:
-        """The outcome of every program of a tree, by name."""
-        keys = {t.name: self._key(root, t) for t in targets}
-        found = {t.name: self._recalled(t, keys[t.name]) for t in targets}
-        todo = [target for target in targets if found[target.name] is None]
-        for target, outcome in self._analysed(root, todo):
-            found[target.name] = outcome
-            key = keys[target.name]
-            if self.memory is not None and key is not None and outcome.entry is not None:
-                self.memory.remember(key, outcome.entry)
-        return {name: outcome for name, outcome in found.items() if outcome is not None}
+    def entries(
+        self, root: Path, targets: Sequence[Target], known: Mapping[str, Entry] | None = None
+    ) -> dict[str, Outcome]:
+        """The outcome of every program of a tree, by name; those whose entries are known are not analysed."""
+        known = known or {}
+        analysed = self._analysed(root, [target for target in targets if target.name not in known])
+        found = {target.name: outcome for target, outcome in analysed}
+        return {t.name: Outcome(known[t.name]) if t.name in known else found[t.name] for t in targets}
 
     def one(self, root: Path, target: Target) -> Costed:
         """One program with its parts."""
         return self.costing(root, target)
-
-    def _key(self, root: Path, target: Target) -> str | None:
-        return None if self.memory is None else self.memory.key(root, target, self.config)
-
-    def _recalled(self, target: Target, key: str | None) -> Outcome | None:
-        entry = None if key is None or self.memory is None else self.memory.recall(key, target.name)
-        return None if entry is None else Outcome(entry)
 
     def _analysed(self, root: Path, targets: Sequence[Target]) -> Iterator[tuple[Target, Outcome]]:
         from tolcost.catalogue.workers import spread

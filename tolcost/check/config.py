@@ -4,6 +4,7 @@
     exclude = ["ops/old/*"]
     metrics = ["eops", "flops", "macs", "bytes"]
     specs = ["ops/lib"]                          # folders of operators and library files
+    seal = true                                  # unchanged programs are taken from the lock file
 
     [budgets]                                    # under pyproject.toml: [tool.tolcost.budgets]
     "ops/softmax.tol" = ["eops <= 6*vol(x)", "seq=4096: 2.5 GFLOP"]
@@ -31,7 +32,7 @@ from tolcost.diagnostics import Diagnostic, Rejected, Source, Span, quoted
 
 FILE, PYPROJECT = "tolcost.toml", "pyproject.toml"
 MAX_BYTES = 1 << 20
-_KEYS = ("paths", "exclude", "metrics", "specs", "budgets", "cases")
+_KEYS = ("paths", "exclude", "metrics", "specs", "seal", "budgets", "cases")
 _CASE_KEYS = ("shapes", "attrs")
 _LABEL = re.compile(r"[A-Za-z0-9_.+-]{1,100}")
 _MOST_ENTRIES = 10_000
@@ -59,6 +60,7 @@ class Config:
     exclude: Texts = ()
     metrics: Texts = GATED
     specs: Texts = ()
+    seal: bool = True
     budgets: tuple[tuple[str, Texts], ...] = ()
     cases: Mapping[str, tuple[Case, ...]] = field(default_factory=dict)
     source: Source = field(default=Source("", ""), repr=False)
@@ -151,6 +153,7 @@ def read_config(table: Mapping[str, object], root: Path, source: Source) -> Conf
         exclude=_texts(mistakes, table, "exclude", ()),
         metrics=_metrics(mistakes, table),
         specs=_inside(mistakes, table, "specs", ()),
+        seal=_truth(mistakes, table, "seal", True),
         budgets=_budgets(mistakes, table.get("budgets", {})),
         cases=_cases(mistakes, table.get("cases", {})),
         source=source,
@@ -176,6 +179,14 @@ def _texts(mistakes: _Mistakes, table: Mapping[str, object], key: str, default: 
         mistakes.add(key, f"`{key}` is a list of texts")
         return default
     return tuple(value)
+
+
+def _truth(mistakes: _Mistakes, table: Mapping[str, object], key: str, default: bool) -> bool:
+    value = table.get(key, default)
+    if not isinstance(value, bool):
+        mistakes.add(key, f"`{key}` is true or false")
+        return default
+    return value
 
 
 def _inside(mistakes: _Mistakes, table: Mapping[str, object], key: str, default: Texts) -> Texts:

@@ -22,6 +22,7 @@ from tolcost.check.config import Config
 from tolcost.check.costed import Part
 from tolcost.check.lockfile import LOCK_NAME, Lock
 from tolcost.check.records import Accepted, Change, Entry, GateReport, Place, severity
+from tolcost.check.seals import Sealing
 from tolcost.check.targets import Target, covers, targets
 from tolcost.check.verdicts import UNPROVED, judge
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, place, quoted
@@ -40,28 +41,35 @@ class Gate:
     computing: Computing
     asked: tuple[Path, ...] = ()
     strict: bool = False
+    fresh: bool = False
+    """Whether every program is analysed, sealed or not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A report, and the entries and problems behind it."""
+    """A report, and the entries, problems and seals behind it."""
 
     report: GateReport
     entries: Mapping[str, Entry]
     problems: tuple[Diagnostic, ...] = ()
     gone: tuple[str, ...] = ()
+    seals: Mapping[str, str] = field(default_factory=dict)
 
 
 def against_lock(gate: Gate, lock: Lock, notes: Sequence[str] = ()) -> Checked:
     """Compare the working tree with a lock file."""
     asked = targets(gate.config, gate.asked)
     _something(asked, lock.entries)
-    outcomes = gate.computing.entries(gate.config.root, asked)
+    sealing = Sealing(gate.config)
+    origins = sealing.origins(asked)
+    known = {} if gate.fresh or lock.conflicted else sealing.intact(lock, origins)
+    outcomes = gate.computing.entries(gate.config.root, asked, known)
     held = {name: e for name, e in lock.entries.items() if covers(gate.asked, gate.config, name)}
     present = {name: outcome.entry for name, outcome in outcomes.items() if outcome.entry is not None}
-    known = {name: entry for name, entry in held.items() if name not in outcomes or name in present}
-    base = locked(gate.config, known, present, gate.computing)
-    return _checked(gate, asked, outcomes, base, lock, tuple(notes), new_fails=True)
+    old = {name: entry for name, entry in held.items() if name not in outcomes or name in present}
+    base = locked(gate.config, old, present, gate.computing)
+    checked = _checked(gate, asked, outcomes, base, lock, tuple(notes), new_fails=True)
+    return replace(checked, seals=sealing.seals(origins, asked, present))
 
 
 def against_revision(gate: Gate, revision: str, lock: Lock) -> Checked:
@@ -72,7 +80,9 @@ def against_revision(gate: Gate, revision: str, lock: Lock) -> Checked:
     with at_revision(gate.config, revision, asked, gate.computing) as base:
         limited = {t.name for t in asked if any(matches(t.name, b.pattern) for b in budgets)}
         needed = [t for t in asked if t.name not in base.settled or t.name in limited]
-        outcomes = gate.computing.entries(gate.config.root, needed)
+        sealing = Sealing(gate.config)
+        known = {} if gate.fresh else sealing.intact(lock, sealing.origins(needed))
+        outcomes = gate.computing.entries(gate.config.root, needed, known)
         return _checked(gate, asked, outcomes, base, lock, (), new_fails=False)
 
 
@@ -200,7 +210,8 @@ def updated(lock: Lock, checked: Checked, prune: bool, tool: str, costs: str) ->
             entries.pop(change.old, None)
     for name, entry in checked.entries.items():
         entries[name] = replace(entry, accepted=_still_agreed(lock.entries.get(name), entry))
-    return Lock(entries, tool, costs)
+    seals = {name: seal for name, seal in {**lock.seals, **checked.seals}.items() if name in entries}
+    return Lock(entries, tool, costs, seals)
 
 
 def _still_agreed(old: Entry | None, new: Entry) -> tuple[tuple[str, Accepted], ...]:

@@ -9,6 +9,7 @@
     ops/matmul.tol eops exact 2*k*m*n
     ops/matmul.tol eops accepted "a stable sum" exact 3*k*m*n
     ops/matmul.tol inputs a R[n, k]; b R[k, m]
+    ops/matmul.tol sealed 8c1f0d62a95b7e43d1c08a6f5e29b374
 
 Sorted, one line for each figure, an empty line between programs so that changes to neighbours
 merge.  The text comes from anywhere: it is read by patterns that look at each line once, forms
@@ -38,6 +39,7 @@ _LINE = re.compile(r"(?P<name>[^\s`\"]+|`(?:[^`\\]|\\.)*`) (?P<word>[a-z]+) (?P<
 _FIGURE = re.compile(rf"({'|'.join(STATUSES)}) (\S.*)")
 _ACCEPTED = re.compile(rf'accepted ("(?:[^"\\]|\\.)*") ({"|".join(STATUSES)}) (\S.*)')
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_./@+=-][A-Za-z0-9_./@#+=-]*")
+_SEAL = re.compile(r"[0-9a-f]{32}")
 _ESCAPE = re.compile(r"\\(?:u\{([0-9a-f]{1,6})\}|(.))", re.DOTALL)
 _MOST_MISTAKES = 5
 _START = "a lock file starts with `tolcost-lock` and the number of its format"
@@ -50,6 +52,7 @@ class Lock:
     entries: Mapping[str, Entry] = field(default_factory=dict)
     tool: str = ""
     costs: str = ""
+    seals: Mapping[str, str] = field(default_factory=dict)
     conflicted: bool = False
 
 
@@ -59,6 +62,7 @@ class _Building:
 
     inputs: str = ""
     where: str = ""
+    sealed: str = ""
     figures: dict[str, Figure] = field(default_factory=dict)
     accepted: dict[str, Accepted] = field(default_factory=dict)
 
@@ -157,7 +161,9 @@ class _Reader:
     def lock(self) -> Lock:
         """What was read."""
         entries = {name: building.entry(name) for name, building in self._found.items()}
-        return Lock(entries, self._head.get("tool", ""), self._head.get("costs", ""), self.conflicted)
+        seals = {name: building.sealed for name, building in self._found.items() if building.sealed}
+        head = self._head
+        return Lock(entries, head.get("tool", ""), head.get("costs", ""), seals, self.conflicted)
 
     def _header(self, line: str) -> tuple[str, str] | None:
         word, _, value = line.partition(" ")
@@ -181,13 +187,15 @@ class _Reader:
 
     def _figure(self, building: _Building, word: str, rest: str) -> tuple[str, str] | None:
         again = "T0703", f"a second line for the same program and `{word}`"
-        if word in ("inputs", "where"):
+        if word == "sealed" and not _SEAL.fullmatch(rest):
+            return "T0703", "a seal is 32 hexadecimal digits"
+        if word in ("inputs", "where", "sealed"):
             if getattr(building, word) and not self.conflicted:
                 return again
             setattr(building, word, rest)
             return None
         if word not in METRICS:
-            return "T0703", f"`{word[:40]}` is neither a metric nor `inputs` or `where`"
+            return "T0703", f"`{word[:40]}` is neither a metric nor `inputs`, `where` or `sealed`"
         figure, accepted = _FIGURE.fullmatch(rest), _ACCEPTED.fullmatch(rest)
         if figure is not None:
             return None if self._keep(building.figures, word, _figure(figure[1], figure[2])) else again
@@ -230,8 +238,13 @@ def _unquoted(name: str) -> str:
 def write_lock(lock: Lock) -> str:
     """The text of a lock file; equal locks have equal texts."""
     head = f"{_HEAD}\ntolcost-lock {FORMAT}\ntool {lock.tool}\ncosts {lock.costs}\n"
-    blocks = ("\n".join(entry_lines(lock.entries[name])) for name in sorted(lock.entries))
+    blocks = ("\n".join(_block(lock, name)) for name in sorted(lock.entries))
     return "\n".join((head, *(f"{block}\n" for block in blocks)))
+
+
+def _block(lock: Lock, name: str) -> list[str]:
+    seal = lock.seals.get(name)
+    return sorted(entry_lines(lock.entries[name]) + ([f"{shown_name(name)} sealed {seal}"] if seal else []))
 
 
 def entry_lines(entry: Entry) -> list[str]:

@@ -15,7 +15,7 @@ from tolcost.check.records import GateReport
 from tolcost.check.versions import costs_version
 from tolcost.cli import options
 from tolcost.cli.failures import colour_on_stdout, show
-from tolcost.cli.gating import checked_against, computing_for, read_lock_of, remember, with_specs
+from tolcost.cli.gating import checked_against, computing_for, read_lock_of, with_specs
 from tolcost.cli.output import deliver, write_whole
 from tolcost.cli.progress import Progress
 from tolcost.diagnostics import Rejected
@@ -48,7 +48,7 @@ def _also(
 @click.option("--base", metavar="REVISION", help="Compare with a git revision, not with the lock file.")
 @click.option("--strict", is_flag=True, help="Fail as well if the lock file could be updated.")
 @click.option("--watch", is_flag=True, help="Check again whenever a program or a setting changes.")
-@click.option("--fresh", is_flag=True, help="Analyse every program, also those known from an earlier check.")
+@click.option("--fresh", is_flag=True, help="Analyse every program, whatever its seal says.")
 @click.option("--jobs", "-j", type=click.IntRange(1, 256), help="How many processes; all cores if not said.")
 @click.option("--specs", metavar="DIR", multiple=True,
               help="A folder of operators, searched before those that tolcost.toml names.")  # fmt: skip
@@ -83,8 +83,7 @@ def command(
     def once() -> int:
         config = with_specs(find_config(Path.cwd()), specs)
         progress = Progress()
-        remembering = not fresh and not specs  # what is remembered holds for the project's own folders
-        gate = Gate(config, computing_for(config, jobs, progress.tell, remembering), paths, strict)
+        gate = Gate(config, computing_for(config, jobs, progress.tell), paths, strict, fresh)
         try:
             report = _updated(gate, prune) if update else _compared(gate, base)
         finally:
@@ -104,7 +103,7 @@ def command(
 
 def _compared(gate: Gate, base: str | None) -> GateReport:
     checked = checked_against(gate, base, read_lock_of(gate.config))
-    _tell(gate, checked)
+    _tell(checked)
     return checked.report
 
 
@@ -112,16 +111,16 @@ def _updated(gate: Gate, prune: bool) -> GateReport:
     """Compare with the lock file there is, then write the new one; what cannot be read stays as it was."""
     lock = read_lock_of(gate.config, merging=True) or Lock()
     checked = against_lock(gate, lock)
-    _tell(gate, checked)
+    _tell(checked)
     path = gate.config.root / LOCK_NAME
-    data = write_lock(updated(lock, checked, prune, __version__, costs_version())).encode("utf-8")
+    new = updated(lock, checked, prune, __version__, costs_version())
+    data = write_lock(new if gate.config.seal else replace(new, seals={})).encode("utf-8")
     if not path.exists() or path.read_bytes() != data:
         write_whole(path, data)
     return replace(checked.report, written=LOCK_NAME, pruned=prune)
 
 
-def _tell(gate: Gate, checked: Checked) -> None:
-    """Show what is wrong with the programs that cannot be read; keep what was computed of the others."""
-    remember(gate)
+def _tell(checked: Checked) -> None:
+    """Show what is wrong with the programs that cannot be read."""
     if checked.problems:
         show(Rejected(*checked.problems))

@@ -18,7 +18,6 @@ from tolcost.check.config import Config
 from tolcost.check.costed import Costed, Costing
 from tolcost.check.gate import Checked, Gate, against_lock, against_revision, notes_on
 from tolcost.check.lockfile import LOCK_NAME, Lock, load_lock
-from tolcost.check.memory import open_memory
 from tolcost.check.targets import Target
 from tolcost.check.versions import costs_version
 from tolcost.cli.failures import as_rejected
@@ -29,11 +28,9 @@ if TYPE_CHECKING:
     from tolcost.models.walking import Session
 
 
-def computing_for(
-    config: Config, jobs: int | None = None, told: Told | None = None, remembering: bool = True
-) -> Computing:
+def computing_for(config: Config, jobs: int | None = None, told: Told | None = None) -> Computing:
     """How the programs of a project are analysed."""
-    return Computing(config, costing_for(config), jobs, told, open_memory(config) if remembering else None)
+    return Computing(config, costing_for(config), jobs, told)
 
 
 def with_specs(config: Config, folders: Sequence[str]) -> Config:
@@ -113,12 +110,6 @@ def checked_against(gate: Gate, base: str | None, lock: Lock | None) -> Checked:
         hint = "`tolcost check --update` writes one; `--base REVISION` compares with git instead"
         raise Rejected(Diagnostic("T0701", f"there is no {LOCK_NAME} to compare with", hint=hint))
     return against_lock(gate, lock, tuple(notes_on(lock, __version__, costs_version())))
-
-
-def remember(gate: Gate) -> None:
-    """Keep what was computed for the next check."""
-    if gate.computing.memory is not None:
-        gate.computing.memory.save()
 
 
 def read_lock_of(config: Config, merging: bool = False) -> Lock | None:

@@ -1,13 +1,13 @@
-"""What is remembered between checks is never out of date."""
+"""What a seal lets pass without analysing is never out of date."""
 
 from __future__ import annotations
 
-import json
+import contextlib
 from pathlib import Path
 
 import pytest
 
-import tolcost.check.memory
+import tolcost.check.seals
 import tolcost.cli.gating
 from tests.check.support import Project
 from tests.check.texts import SUM, SUM_OF_EXP
@@ -25,11 +25,6 @@ def _analysed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(tolcost.cli.gating, "_cost_program", cost)
     return names
-
-
-def memory_file(project: Project) -> Path:
-    (found,) = (project.root.parent / "cache" / "tolcost").iterdir()
-    return found
 
 
 def test_only_what_changed_is_analysed(project: Project, analysed: list[str]) -> None:
@@ -65,53 +60,94 @@ def test_what_is_said_of_inputs_counts(project: Project, analysed: list[str]) ->
     assert "a.tol#c" in analysed
 
 
-def test_another_tolcost_remembers_nothing(
+def test_another_tolcost_believes_no_seal(
     project: Project, analysed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project.locked(a=SUM)
     analysed.clear()
-    monkeypatch.setattr(tolcost.check.memory, "_tool_digest", lambda: "other")
+    monkeypatch.setattr(tolcost.check.seals, "_tool_digest", lambda: "other")
     project.check()
     assert analysed == ["a.tol"]
 
 
 def test_the_digest_covers_code_and_programs(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("1")
-    before = tolcost.check.memory._digest_of_folders([tmp_path])
+    before = tolcost.check.seals.digest_of_folders([tmp_path])
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "c.tol").write_text("1")
-    after = tolcost.check.memory._digest_of_folders([tmp_path])
+    after = tolcost.check.seals.digest_of_folders([tmp_path])
     (tmp_path / "b" / "c.tol").write_text("2")
-    assert len({before, after, tolcost.check.memory._digest_of_folders([tmp_path])}) == 3
+    assert len({before, after, tolcost.check.seals.digest_of_folders([tmp_path])}) == 3
 
 
-@pytest.mark.parametrize("data", ["", "{", "[]", '{"format": 1}', "[" * 100_000, "null", '{"entries": 3}'])
-def test_a_broken_memory_is_an_empty_one(project: Project, analysed: list[str], data: str) -> None:
+def test_figures_changed_by_hand_are_not_believed(project: Project, analysed: list[str]) -> None:
     project.locked(a=SUM)
-    memory_file(project).write_text(data)
+    project.file("tolcost.lock", project.lock.replace("eops exact n", "eops exact 2*n"))
+    analysed.clear()
+    said = project.check()
+    assert analysed == ["a.tol"]
+    assert "cheaper" in said.out
+
+
+def test_a_seal_of_another_program_does_not_fit(project: Project, analysed: list[str]) -> None:
+    project.locked(a=SUM, b=SUM_OF_EXP)
+    seals = [line.split()[-1] for line in project.lock.splitlines() if " sealed " in line]
+    swapped = project.lock.replace(seals[0], "x").replace(seals[1], seals[0]).replace("x\n", f"{seals[1]}\n")
+    project.file("tolcost.lock", swapped)
+    analysed.clear()
+    assert project.check().code == 0
+    assert analysed == ["a.tol", "b.tol"]
+
+
+def test_a_fresh_clone_analyses_nothing(project: Project, analysed: list[str], tmp_path: Path) -> None:
+    project.locked(a=SUM, b=SUM_OF_EXP)
+    project.git("clone", "--quiet", ".", str(tmp_path / "clone"))
+    analysed.clear()
+    clone = Project(tmp_path / "clone", project.capsys)
+    with contextlib.chdir(clone.root):
+        assert clone.check().code == 0
+    assert analysed == []
+
+
+def test_a_reason_does_not_break_a_seal(project: Project, analysed: list[str]) -> None:
+    project.locked(a=SUM)
+    project.write(a=SUM_OF_EXP)
+    assert project.run("accept", "a.tol", "-m", "smooth").code == 0
+    assert project.check("--update").code == 0
+    assert '"smooth"' in project.lock
+    analysed.clear()
+    assert project.check().code == 0
+    assert analysed == []
+
+
+def test_a_project_without_seals(project: Project, analysed: list[str]) -> None:
+    project.locked(a=SUM)
+    assert " sealed " in project.lock
+    project.file("tolcost.toml", "seal = false\n")
+    assert project.check("--update").code == 0
+    assert " sealed " not in project.lock
     analysed.clear()
     assert project.check().code == 0
     assert analysed == ["a.tol"]
 
 
-@pytest.mark.parametrize("kept", [3, [], ["", ""], ["", "", [["eops"]]], ["", "", [["eops", "sure", "n"]]]])
-def test_a_broken_entry_is_none(project: Project, analysed: list[str], kept: object) -> None:
-    project.locked(a=SUM)
-    content = json.loads(memory_file(project).read_text())
-    content["entries"] = dict.fromkeys(content["entries"], kept)
-    memory_file(project).write_text(json.dumps(content))
-    analysed.clear()
-    assert project.check().code == 0
-    assert analysed == ["a.tol"]
+def test_a_program_that_changes_while_it_is_analysed_is_not_sealed(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = tolcost.cli.gating._cost_program
+
+    def cost(root: Path, target: object, *rest: object) -> object:
+        found = real(root, target, *rest)  # type: ignore[arg-type]
+        project.write(a=SUM_OF_EXP)
+        return found
+
+    project.write(a=SUM)
+    monkeypatch.setattr(tolcost.cli.gating, "_cost_program", cost)
+    assert project.check("--update").code == 0
+    assert " sealed " not in project.lock
 
 
-def test_a_folder_that_cannot_be_written(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    project.locked(a=SUM)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(project.root / "a.tol"))
-    assert project.check("--fresh").code == project.check().code == 0
-
-
-def test_nothing_is_remembered_of_what_is_rejected(project: Project, analysed: list[str]) -> None:
+def test_nothing_is_sealed_of_what_is_rejected(project: Project, analysed: list[str]) -> None:
     project.locked(a=SUM)
     project.write(a="nonsense(")
     assert project.check().code == project.check().code == 2
