@@ -270,3 +270,64 @@ def test_a_branch_with_an_unknown_operator_is_not_costed(session: Session) -> No
     other = graph([helper.make_node("Strange", ["x"], ["e"], **CALL)], outputs=["e"])
     (missing, *_) = gated(session, then, other, []).coverage.missing
     assert "Strange" in missing.why
+
+
+# ---- shapes of values inside -------------------------------------------------------------------
+
+
+JOINED = graph([helper.make_node("Concat", ["x", "x"], ["joined"], axis=0)], outputs=["joined"])
+JOINING = {"then_branch": JOINED, "else_branch": JOINED}  # both may call their values the same
+
+
+def shapes_inside(study: ModelStudy) -> dict[tuple[str, ...], list[str]]:
+    return {place: [to_text(d) for d in shape] for place, shape in study.cost.inside().items()}
+
+
+def test_shapes_inside_of_branches_go_by_their_place(session: Session) -> None:
+    deeper = helper.make_node("If", ["go"], ["t"], **JOINING)
+    other = graph(
+        [
+            helper.make_node("Concat", ["x", "x", "x"], ["joined"], axis=0),
+            helper.make_node("ReduceSum", ["joined"], ["e"], keepdims=1),
+        ],
+        outputs=["e"],
+    )
+    then = graph([deeper, helper.make_node("ReduceSum", ["t"], ["s"], keepdims=1)], outputs=["s"])
+    found = shapes_inside(gated(session, then, other, []))
+    assert found == {
+        ("y", "then_branch", "t"): ["2*n"],
+        ("y", "then_branch", "t", "then_branch", "joined"): ["2*n"],
+        ("y", "then_branch", "t", "else_branch", "joined"): ["2*n"],
+        ("y", "then_branch", "s"): ["1"],
+        ("y", "else_branch", "joined"): ["3*n"],
+        ("y", "else_branch", "e"): ["1"],
+    }
+
+
+def test_a_side_that_is_never_taken_has_no_shapes(session: Session) -> None:
+    nodes = [helper.make_node("If", ["never"], [name], **JOINING) for name in ("one", "two")]
+    study = studied(model(nodes, [X], initial=[held("never", False, "bool")]), session)
+    assert shapes_inside(study) == {
+        ("one", "else_branch", "joined"): ["2*n"],
+        ("two", "else_branch", "joined"): ["2*n"],
+    }
+
+
+def test_lengths_that_data_decides_have_the_names_of_their_node(session: Session) -> None:
+    picked = graph([helper.make_node("NonZero", ["x"], ["at"])], outputs=["at"])
+    sides = {"then_branch": picked, "else_branch": picked}
+    nodes = [helper.make_node("If", ["go"], [name], name=name, **sides) for name in ("one", "two")]
+    study = studied(model(nodes, [X, value("go", BOOL, [])]), session)
+    for name in ("one", "two"):
+        rank, found = study.cost.inside()[name, "then_branch", "at"]
+        assert rank == 1
+        assert found.free
+        assert all(symbol.name.startswith(name) for symbol in found.free)
+
+
+def test_what_a_function_computes_is_not_told_as_part_of_the_graph(session: Session) -> None:
+    twice = function("twice", [helper.make_node("Exp", ["a"], ["t"]), helper.make_node("Neg", ["t"], ["b"])])
+    then = graph([helper.make_node("twice", ["x"], ["v"], **CALL)], outputs=["v"])
+    other = graph([helper.make_node("Identity", ["x"], ["e"])], outputs=["e"])
+    found = shapes_inside(gated(session, then, other, [twice]))
+    assert found == {("y", "then_branch", "v"): ["n"], ("y", "else_branch", "e"): ["n"]}

@@ -32,10 +32,14 @@ def solve(
     """
     known = dict(values)
     impossible: dict[Poly, None] = {}
-    for _ in equations:
-        for equation in equations:
-            found = _unknown(substitute(equation, dict(known)))
+    left, open_before = list(equations), len(equations) + 1
+    while len(left) < open_before:
+        open_before, todo, left = len(left), left, []
+        for equation in todo:
+            unknown = equation.free - known.keys()
+            found = _unknown(substitute(equation, dict(known))) if len(unknown) == 1 else None
             if found is None:
+                left += [equation] if unknown else []
                 continue
             symbol, slope, offset = found
             if offset % slope:

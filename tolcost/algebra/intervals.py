@@ -32,7 +32,10 @@ def numerator_range(p: Poly) -> Interval:
     low: int | None = 0
     high: int | None = 0
     for mono, coef in p.terms.items():
-        least, most = _monomial_range(mono)
+        if len(mono) == 1:
+            least, most = mono[0].interval or generator_range(mono[0])
+        else:
+            least, most = _monomial_range(mono)
         if coef < 0:
             least, most = most, least
         low = None if low is None or least is None else low + coef * least

@@ -104,17 +104,17 @@ class Poly:
 
     def __add__(self, other: Poly | int) -> Poly:
         """Sum."""
-        return add(self, other if isinstance(other, Poly) else const(other))
+        return add(self, other) if isinstance(other, Poly) else shift(self, other)
 
     __radd__ = __add__
 
     def __sub__(self, other: Poly | int) -> Poly:
         """Difference."""
-        return add(self, -other if isinstance(other, Poly) else const(-other))
+        return subtract(self, other) if isinstance(other, Poly) else shift(self, -other)
 
     def __rsub__(self, other: int) -> Poly:
         """Difference."""
-        return add(-self, const(other))
+        return shift(-self, other)
 
     def __neg__(self) -> Poly:
         """Negation."""
@@ -208,6 +208,28 @@ def add(a: Poly, b: Poly) -> Poly:
     for mono, coef in b.terms.items():
         terms[mono] = get(mono, 0) + coef
     return poly(terms, a.den)
+
+
+def subtract(a: Poly, b: Poly) -> Poly:
+    """Difference of two polynomials."""
+    if a.den != b.den:
+        return total_of((a, -b))
+    terms = dict(a.terms)
+    get = terms.get
+    for mono, coef in b.terms.items():
+        terms[mono] = get(mono, 0) - coef
+    return poly(terms, a.den)
+
+
+def shift(a: Poly, by: int) -> Poly:
+    """Sum of a polynomial and an integer; lowest terms stay lowest."""
+    if not by:
+        return a
+    terms = dict(a.terms)
+    constant = terms.pop(UNIT, 0) + by * a.den
+    if constant:
+        terms[UNIT] = constant
+    return Poly(terms, a.den)
 
 
 def total_of(parts: Iterable[Poly]) -> Poly:

@@ -15,14 +15,15 @@ from typing import NamedTuple
 
 from onnx import GraphProto, NodeProto
 
-from tolcost.algebra import FALSE, TRUE, Cond, Eq, Ge, Not, bounds, negate
+from tolcost.algebra import FALSE, TRUE, Cond, Eq, Ge, Not, Poly, bounds, negate
 from tolcost.catalogue.binding import bind
 from tolcost.catalogue.nodes import Node, node_of
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.catalogue.types import array_of, constant
-from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, quoted
 from tolcost.elaborate.context import Env
 from tolcost.elaborate.programs import apply_program
+from tolcost.elaborate.shapes import shape_of
 from tolcost.elaborate.values import Cast, Missing, Native, Seq, Value, Vec
 
 MOST_NESTED = 60
@@ -84,6 +85,10 @@ def _pins(condition: Cond) -> bool:
 Applied = tuple[Node, list[Value | None]]
 """A node, and the values of its inputs."""
 
+Inside = dict[tuple[str, ...], tuple[Poly, ...]]
+"""Shapes of values in graphs: by the name of the graph and of the value, for graphs inside of a node of the
+graph with that node's first output between."""
+
 
 def as_it_is(node: Node, inputs: list[Value | None]) -> Applied:
     """A loop is what it says."""
@@ -99,7 +104,8 @@ def no_function(_: NodeProto) -> None:
 class Surroundings:
     """What a graph inside a node can see: definitions, their versions, functions, and values around it.
 
-    ``loop`` says what a loop inside is, where it says nothing about its turns.
+    ``loop`` says what a loop inside is, where it says nothing about its turns.  ``inside`` is where shapes of
+    values are written down, those of the graph at ``place``; a graph applied again writes them again.
     """
 
     library: Library
@@ -110,6 +116,8 @@ class Surroundings:
     loop: Callable[[Node, list[Value | None]], Applied] = as_it_is
     depth: int = 0
     calls: Iterator[int] = field(default_factory=count)
+    inside: Inside = field(default_factory=dict)
+    place: tuple[str, ...] = ()
 
 
 def graph_functions(node: Node, around: Surroundings) -> dict[str, Value]:
@@ -124,10 +132,15 @@ def graph_function(name: str, graph: GraphProto, around: Surroundings) -> Native
         values: dict[str, Value] = dict(around.values)
         values.update((tensor.name, constant(array_of(tensor))) for tensor in graph.initializer)
         values.update((given.name, value) for given, value in zip(graph.input, args, strict=True))
-        _apply_all(env, graph.node, values, around)
+        _apply_all(env, graph.node, values, replace(around, place=(*around.place, name)))
         return Seq(tuple(_value(env, values, output.name) for output in graph.output))
 
     return Native(name, len(graph.input), run)
+
+
+def first_output(names: Sequence[str]) -> str:
+    """What a node with graphs inside is known by: no other node of its graph gives a value of that name."""
+    return next(filter(None, names), "")
 
 
 def free_names(graph: GraphProto) -> tuple[str, ...]:
@@ -149,7 +162,13 @@ def _apply_all(env: Env, nodes: Sequence[NodeProto], values: dict[str, Value], a
             outputs = _apply(env, node_of(proto), values, around)
         else:
             outputs = _call(env, proto, body, values, around)
-        values.update((name, value) for name, value in zip(proto.output, outputs, strict=False) if name)
+        given = {name: value for name, value in zip(proto.output, outputs, strict=False) if name}
+        values.update(given)
+        around.inside.update(
+            ((*around.place, name), shape_of(env, value, NOWHERE))
+            for name, value in given.items()
+            if not isinstance(value, Seq | Missing)
+        )
 
 
 def _apply(env: Env, node: Node, values: dict[str, Value], around: Surroundings) -> Sequence[Value]:
@@ -160,7 +179,8 @@ def _apply(env: Env, node: Node, values: dict[str, Value], around: Surroundings)
         inputs[0] = around.choices.decided(inputs[0])
     if node.op == "Loop" and not node.domain:
         node, inputs = around.loop(node, inputs)
-    given = bind(node, spec, inputs, graph_functions(node, replace(around, values=values)))
+    within = replace(around, values=values, place=(*around.place, first_output(node.outputs)))
+    given = bind(node, spec, inputs, graph_functions(node, within))
     with _anew(env):
         results = apply_program(env, spec.program, given, spec.library, node.asked)
     if len(results) == 1 and isinstance(results[0], Seq) and spec.outputs[0].variadic:
@@ -195,7 +215,8 @@ def _call(
         if given
     )
     opsets = {**around.opsets, **body.opsets}
-    _apply_all(env, body.nodes, inside, replace(around, opsets=opsets, values={}, depth=around.depth + 1))
+    within = replace(around, opsets=opsets, values={}, depth=around.depth + 1, inside={})
+    _apply_all(env, body.nodes, inside, within)
     return [_value(env, inside, name) for name in body.outputs]
 
 

@@ -27,7 +27,10 @@ FOLDER_OF_DOMAIN = {
     "ai.onnx.preview": "onnx.preview",
     "ai.onnx.preview.training": "onnx.preview.training",
 }
-"""Which folder holds the operators of a domain; any other domain has a folder of its own name."""
+"""Which folder holds the operators of a domain of ONNX; any other domain has a folder of its own name."""
+
+FURTHER_DOMAINS = ("com.microsoft",)
+"""Domains beyond those of ONNX that definitions come with; onnx has neither schemas nor tests of them."""
 
 _FILE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:@([0-9]{1,4}))?\.tol")
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
@@ -106,8 +109,9 @@ class Library:
         return self._specs[key]
 
     def domains(self) -> tuple[str, ...]:
-        """Every domain there is a folder for: those of ONNX, then those of a user, sorted."""
-        return (*(domain for domain in FOLDER_OF_DOMAIN if domain != "ai.onnx"), *self._own_domains())
+        """Every domain there is a folder for: those that come with tolcost, then those of a user, sorted."""
+        shipped = (*(domain for domain in FOLDER_OF_DOMAIN if domain != "ai.onnx"), *FURTHER_DOMAINS)
+        return (*shipped, *(domain for domain in self._own_domains() if domain not in shipped))
 
     def _own_domains(self) -> tuple[str, ...]:
         """The domains that only a user's folders have."""

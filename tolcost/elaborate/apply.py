@@ -7,7 +7,7 @@ from tolcost.atoms.nodes import Lambda, Node, Part
 from tolcost.diagnostics import Span
 from tolcost.elaborate.context import Env, bind_data, fail
 from tolcost.elaborate.elements import element
-from tolcost.elaborate.folding import fold_static, integer_division
+from tolcost.elaborate.folding import fold_integers, fold_static, integer_division
 from tolcost.elaborate.layout import grid, in_spaces, lay, materialise
 from tolcost.elaborate.lengths import unify
 from tolcost.elaborate.shapes import cast_of, first, known, recast, shape_of, shape_text, space_of
@@ -21,6 +21,9 @@ _ORDER = ("B", "Z", "R", "C", "S")
 def apply(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value:
     """An elementary function of some values; ToLs combine element by element, a scalar spreads."""
     env.context.tick(span)
+    found = fold_integers(env, name, args, span)
+    if found is not None:
+        return found
     space = _space_of_casts(name, args)
     args = tuple(first(a) for a in args)
     for a in args:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 
 from tolcost.diagnostics import Diagnostic, Label, Rejected, Span
 from tolcost.elaborate.context import Env, Impossible, Lazy
@@ -18,20 +17,14 @@ SHAPE_CODES = frozenset(
 Operands = Iterable[tuple[tree.Expr, Value]]
 
 
-@contextmanager
-def blaming(env: Env, span: Span, operands: Operands) -> Iterator[None]:
-    """If shapes do not fit at ``span``, say what shape each operand has and where that was declared."""
-    try:
-        yield
-    except Rejected as rejected:
-        head, *rest = rejected.diagnostics
-        if head.code not in SHAPE_CODES or head.labels or head.span != span:
-            raise
-        labels = tuple(
-            dict.fromkeys(label for expr, value in operands for label in _labels(env, expr, value))
-        )
-        told = Diagnostic(head.code, head.message, head.span, labels, head.hint, head.severity)
-        raise (Impossible if isinstance(rejected, Impossible) else Rejected)(told, *rest) from None
+def blamed(rejected: Rejected, env: Env, span: Span, operands: Operands) -> Rejected:
+    """If shapes do not fit at ``span``: the same, saying what shape each operand has, declared where."""
+    head, *rest = rejected.diagnostics
+    if head.code not in SHAPE_CODES or head.labels or head.span != span:
+        return rejected
+    labels = tuple(dict.fromkeys(label for expr, value in operands for label in _labels(env, expr, value)))
+    told = Diagnostic(head.code, head.message, head.span, labels, head.hint, head.severity)
+    return (Impossible if isinstance(rejected, Impossible) else Rejected)(told, *rest)
 
 
 def _labels(env: Env, expr: tree.Expr, value: Value) -> Iterator[Label]:
@@ -55,8 +48,7 @@ def _labels(env: Env, expr: tree.Expr, value: Value) -> Iterator[Label]:
 
 def _declared(env: Env, name: str) -> Span | None:
     """Where a name is defined in the text, if it is."""
-    for found in env.lookups(name):
-        if isinstance(found, Lazy) and found.expr is not None:
-            return found.expr.span
-        break
+    found = env.nearest(name)
+    if isinstance(found, Lazy) and found.expr is not None:
+        return found.expr.span
     return env.context.declared.get(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tolcost.algebra import FALSE, TRUE
 from tolcost.diagnostics import Diagnostic, Label, Rejected, Span
 from tolcost.elaborate.apply import apply
-from tolcost.elaborate.blame import blaming
+from tolcost.elaborate.blame import blamed
 from tolcost.elaborate.context import CALL_DEPTH, Env, Impossible, Lazy, Outside, bind_data, fail, force
 from tolcost.elaborate.evaluate import FORMS, PRIMITIVES, evaluate, evaluates, form
 from tolcost.elaborate.expressions import delay, entries, global_name, is_callable_name
@@ -44,8 +44,10 @@ def call(env: Env, expr: tree.Call) -> Value:
         args = tuple(argument(env, a) for a in _unspliced(env, expr))
         return _call_closure(env, function, args, expr.span)
     values = _values(env, expr)
-    with blaming(env, expr.span, zip(expr.args, values, strict=False)):
+    try:
         return call_values(env, function, values, expr.span)
+    except Rejected as rejected:
+        raise blamed(rejected, env, expr.span, zip(expr.args, values, strict=False)) from None
 
 
 def _values(env: Env, expr: tree.Call) -> tuple[Value, ...]:
@@ -72,29 +74,36 @@ def argument(env: Env, expr: tree.Expr | Value) -> Lazy | Value:
     """An argument: a function as it is, a name as what it names, anything else when needed."""
     if not isinstance(expr, tree.Expr):
         return expr
+    if isinstance(expr, tree.Name):
+        found = env.nearest(expr.name)
+        if found is not None and not _names_function(found):
+            return found
     if is_functional(env, expr):
         return function_of(env, expr, anything=True)
-    if isinstance(expr, tree.Name):
-        for found in env.lookups(expr.name):
-            return found
     return delay(env, expr.name if isinstance(expr, tree.Name) else "", expr)
 
 
 def is_functional(env: Env, expr: tree.Expr | None) -> bool:
     """Whether an expression, as written, is a function rather than a value."""
     match expr:
+        case tree.Number() | tree.Chain() | tree.Index():  # what arguments mostly are
+            return False
         case tree.Lambda() | tree.OperatorName() | tree.Compose():
             return True
         case tree.Name(name=name):
-            for found in env.lookups(name):
-                return is_functional(found.env, found.expr) if isinstance(found, Lazy) else is_function(found)
-            return is_callable_name(env, name)
+            found = env.nearest(name)
+            return is_callable_name(env, name) if found is None else _names_function(found)
         case tree.Call(function=tree.Name(name=name)) if name in FORMS:
             return False
         case tree.Call(args=args):
             return env.star is None and any(isinstance(a, tree.Star) for a in args)
         case _:
             return False
+
+
+def _names_function(found: Lazy | Value) -> bool:
+    """Whether what a name stands for is a function, as written."""
+    return is_functional(found.env, found.expr) if isinstance(found, Lazy) else is_function(found)
 
 
 def function_of(env: Env, expr: tree.Expr, anything: bool = False) -> Function:

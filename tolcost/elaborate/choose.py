@@ -28,8 +28,8 @@ from tolcost.algebra import (
     symbols_of,
 )
 from tolcost.atoms.nodes import Node, Part, Select, Where
-from tolcost.diagnostics import Span
-from tolcost.elaborate.blame import blaming
+from tolcost.diagnostics import Rejected, Span
+from tolcost.elaborate.blame import blamed
 from tolcost.elaborate.context import Env, Impossible, Scope, bind_data, fail
 from tolcost.elaborate.elements import element, leaves, regrown
 from tolcost.elaborate.evaluate import evaluate, form
@@ -74,8 +74,11 @@ def where_form(env: Env, expr: tree.Call) -> Value:
     if isinstance(condition, Opaque):
         return _opaque_choice(env, condition, expr)
     then, other = (entry(evaluate(env, a)) for a in expr.args[1:])
-    with blaming(env, expr.span, zip(expr.args, (condition, then, other), strict=True)):
+    try:
         return choose_by_data(env, condition, then, other, expr.span)
+    except Rejected as rejected:
+        operands = zip(expr.args, (condition, then, other), strict=True)
+        raise blamed(rejected, env, expr.span, operands) from None
 
 
 @form("choose")

@@ -89,12 +89,7 @@ class Context:
         """Count one step of work; refuse the program when it has had too many."""
         self.steps += 1
         if self.steps > BUDGET:
-            fail(
-                "T0501",
-                f"this program takes more than {BUDGET:,} steps to elaborate",
-                span,
-                hint="a function that calls another twice doubles the work at every level; name the value",
-            )
+            too_many_steps(span)
 
     def record(self, condition: Cond, reason: str, span: Span) -> None:
         """Note something the result relies on, once.
@@ -260,6 +255,16 @@ class Env:
             return self
         return Env(self.context, self.scope, self.names, self.parent, self.star, inside)
 
+    def nearest(self, name: str) -> Lazy | Value | None:
+        """What goes by a name here, or None."""
+        env: Env | None = self
+        while env is not None:
+            found = env.names.get(name)
+            if found is not None:
+                return found
+            env = env.parent
+        return None
+
     def lookups(self, name: str) -> Iterator[Lazy | Value]:
         """Everything that goes by a name, nearest first."""
         env: Env | None = self
@@ -282,11 +287,24 @@ def fail(
     raise kind(Diagnostic(code, message, span, labels, hint))
 
 
+def too_many_steps(span: Span) -> NoReturn:
+    """Refuse a program that takes too long to elaborate."""
+    fail(
+        "T0501",
+        f"this program takes more than {BUDGET:,} steps to elaborate",
+        span,
+        hint="a function that calls another twice doubles the work at every level; name the value",
+    )
+
+
 def bind_data(env: Env, value: Value, name: str = "") -> Value:
     """A data value computed once in the current block; anything else unchanged."""
     match value:
+        case Poly():
+            return value
         case Data(node=node):
-            return Data(env.scope.bind(node, name))
+            bound = env.scope.bind(node, name)
+            return value if bound is node else Data(bound)
         case Vec(shape=shape, items=items, loose=loose) if not is_static(value):
             return Vec(shape, tuple(bind_data(env, item, name) for item in items), loose)
         case Pieces(items=items) if not is_static(value):

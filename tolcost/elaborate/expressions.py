@@ -7,9 +7,9 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from tolcost.algebra import FALSE, TRUE, Poly, const, ge, maximum, to_text
-from tolcost.diagnostics import Span
+from tolcost.diagnostics import Rejected, Span
 from tolcost.elaborate.apply import apply, divide
-from tolcost.elaborate.blame import blaming
+from tolcost.elaborate.blame import blamed
 from tolcost.elaborate.context import Env, Lazy, bind_data, fail, force
 from tolcost.elaborate.elements import capacity_of, element, pick_component, spread
 from tolcost.elaborate.evaluate import FORMS, PRIMITIVES, evaluate, evaluates
@@ -60,9 +60,10 @@ def _text(env: Env, expr: tree.Text) -> Value:
 
 @evaluates(tree.Name)
 def _name(env: Env, expr: tree.Name) -> Value:
-    for found in env.lookups(expr.name):
-        return force(found, expr.span)
-    return global_name(env, expr.name, expr.span)
+    found = env.nearest(expr.name)
+    if found is None:
+        return global_name(env, expr.name, expr.span)
+    return force(found, expr.span) if isinstance(found, Lazy) else found
 
 
 def global_name(env: Env, name: str, span: Span) -> Value:
@@ -206,8 +207,10 @@ def _index(env: Env, expr: tree.Index) -> Value:
         if not 1 <= place <= len(base.names):
             fail("T0302", f"index {place} is outside 1..{len(base.names)}", expr.span)
         return Spaces((base.names[place - 1],))
-    with blaming(env, expr.span, ((expr.base, base),)):
+    try:
         return recast(element(env, bind_data(env, base), at, expr.span), cast_of(whole))
+    except Rejected as rejected:
+        raise blamed(rejected, env, expr.span, ((expr.base, base),)) from None
 
 
 def _whole(value: Value, span: Span) -> int:
@@ -286,9 +289,13 @@ def _chain(env: Env, expr: tree.Chain) -> Value:
         if op in ("and", "or") and entry(value) is (FALSE if op == "and" else TRUE):
             continue
         right = evaluate(env, operand)
-        span = Span(expr.span.source, expr.span.start, operand.span.end)
-        with blaming(env, span, ((expr.first, value), (operand, right))):
-            value = infix(env, op, value, right, span)
+        whole = expr.span
+        span = whole if operand.span.end == whole.end else Span(whole.source, whole.start, operand.span.end)
+        try:
+            result = infix(env, op, value, right, span)
+        except Rejected as rejected:
+            raise blamed(rejected, env, span, ((expr.first, value), (operand, right))) from None
+        value = result
         if n % _BIND_EVERY == 0:
             value = bind_data(env, value)
     return value

@@ -53,20 +53,34 @@ def fold_static(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Val
     numbers = tuple(as_number(a) for a in args)
     if any(isinstance(n, complex) for n in numbers):
         return None
+    found = _by_rule(env, name, numbers, span)
+    return _by_floats(name, numbers) if found is None else found
+
+
+def fold_integers(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value | None:
+    """The function of integers, which most static values are; None where any is something else."""
+    for a in args:
+        if not isinstance(a, Poly):
+            return None
+    return _by_rule(env, name, args, span)
+
+
+def _by_rule(env: Env, name: str, numbers: tuple[Value, ...], span: Span) -> Value | None:
     rule = _RULES.get(name)
-    if rule is not None:
-        try:
-            found = rule(env, span, *numbers)
-        except ZeroDivisionError:
-            fail("T0306", "division by a length that is 0", span, definite=True)
-        if found is not None:
-            return _bounded(found, span)
-    return _by_floats(name, numbers)
+    if rule is None:
+        return None
+    try:
+        found = rule(env, span, *numbers)
+    except ZeroDivisionError:
+        fail("T0306", "division by a length that is 0", span, definite=True)
+    return None if found is None else _bounded(found, span)
 
 
 def _bounded(value: Value, span: Span) -> Value:
     """Refuse a static number that grows without end."""
     exact = value.constant if isinstance(value, Poly) else value
+    if exact is None:
+        return value
     sizes = (exact.numerator, exact.denominator) if isinstance(exact, int | Fraction) else ()
     if any(part.bit_length() > MOST_BITS for part in sizes):
         fail("T0507", f"a number of more than {MOST_BITS:,} bits while compiling", span)
@@ -222,6 +236,8 @@ def _power(env: Env, span: Span, x: Real, y: Real) -> Value | None:
 
 def _at_least(env: Env, x: Real, y: Real) -> Cond | None:
     """The condition ``x >= y``."""
+    if isinstance(x, Poly) and isinstance(y, Poly):
+        return decide(env, ge(x - y))
     if _is_plain(x) and _is_plain(y):
         return TRUE if plain(x) >= plain(y) else FALSE
     for value, sign in ((x, 1), (y, -1)):
@@ -238,6 +254,8 @@ def _positive(env: Env, p: Poly) -> bool:
 
 
 def _same_number(env: Env, x: Real, y: Real) -> Cond | None:
+    if isinstance(x, Poly) and isinstance(y, Poly):
+        return decide(env, eq(x - y))
     if _is_plain(x) and _is_plain(y):
         return TRUE if plain(x) == plain(y) else FALSE
     p, q = _pair(x), _pair(y)

@@ -62,12 +62,14 @@ def first(value: Value) -> Value:
 def shape_of(env: Env, value: Value, span: Span) -> Shape:
     """The lengths of a value; ``()`` for a numeric."""
     match value:
+        case Poly():
+            return ()
         case Vec(shape=shape):
-            return tuple(const(d) for d in shape)
+            return tuple([const(d) for d in shape])
         case View(shape=shape):
-            return tuple(settle(env.context, d) for d in shape)
+            return _settled(env, shape)
         case Data(node=node):
-            return tuple(settle(env.context, d) for d in node.type[0].shape)
+            return _settled(env, node.type[0].shape)
         case Pieces(items=items):
             return shape_of(env, items[0], span)
         case Cast(value=inner):
@@ -85,6 +87,10 @@ def shape_of(env: Env, value: Value, span: Span) -> Shape:
             fail("T0402", "a function stands where a value is needed", span)
         case _:
             return ()
+
+
+def _settled(env: Env, shape: Shape) -> Shape:
+    return tuple([settle(env.context, d) for d in shape]) if env.context.notes.equal else shape
 
 
 def space_of(value: Value) -> str:

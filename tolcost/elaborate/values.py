@@ -183,6 +183,8 @@ Value: TypeAlias = (
 def is_static(value: Value) -> bool:
     """Whether nothing of the value depends on data."""
     match value:
+        case Poly():
+            return True
         case Data():
             return False
         case View(static=static) | Vec(static=static):

@@ -79,12 +79,12 @@ def convert(data: Array, space: str) -> Array:
 
 def is_narrow(dtype: np.dtype[Any]) -> bool:
     """Tell whether an element type is one of ``ml_dtypes``."""
-    return dtype.name in _NARROW
+    return dtype.isbuiltin != 1 and dtype.name in _NARROW  # the name is slow to ask for
 
 
 def is_real(dtype: np.dtype[Any]) -> bool:
     """Tell whether an element type is a floating-point one."""
-    return dtype.kind == "f" or (dtype.name in _NARROW and kind_of(dtype.name) == "R")
+    return dtype.kind == "f" or (is_narrow(dtype) and kind_of(dtype.name) == "R")
 
 
 def is_complex(dtype: np.dtype[Any]) -> bool:

@@ -30,13 +30,13 @@ def apply_function(function: str, space: str, result: str, args: Sequence[Array]
     >>> apply_function("lt", "R", "B", [np.array([1.0, 3.0]), np.array(2.0)]).tolist()
     [True, False]
     """
-    meaning, dtype = _resolved(function, space)
-    ready = [_as_dtype(np.asarray(arg), space, dtype) for arg in args]
+    meaning, dtype = resolved(function, space)
+    ready = [as_dtype(np.asarray(arg), space, dtype) for arg in args]
     return convert(np.asarray(meaning(*ready)), result)
 
 
 @cache
-def _resolved(function: str, space: str) -> tuple[Meaning, np.dtype[Any]]:
+def resolved(function: str, space: str) -> tuple[Meaning, np.dtype[Any]]:
     """Look up what a function computes and in which type: asked for at every element."""
     return _meaning(function), _computing_dtype(function, space)
 
@@ -48,7 +48,7 @@ def _meaning(function: str) -> Meaning:
     return found
 
 
-def _as_dtype(arg: Array, space: str, dtype: np.dtype[Any]) -> Array:
+def as_dtype(arg: Array, space: str, dtype: np.dtype[Any]) -> Array:
     """Bring an argument to the space of computation, then to the type used inside."""
     if arg.dtype == dtype:
         return arg

@@ -14,7 +14,7 @@ import numpy as np
 
 from tolcost.algebra import Poly, Symbol, evaluate, evaluate_cond, symbols_of_cond, the_symbol
 from tolcost.algebra.equations import equations_in, solve
-from tolcost.algebra.errors import NotInteger, UnboundSymbol
+from tolcost.algebra.errors import NotInteger
 from tolcost.atoms.nodes import Condition, Input, Part, Program
 from tolcost.atoms.walk import inner_nodes
 from tolcost.diagnostics import Diagnostic, Rejected
@@ -201,8 +201,12 @@ def value_of(poly: Poly, bindings: Mapping[Symbol, int]) -> int:
                 factor *= bindings[symbol]  # type: ignore[index]
             total += factor
         return total
-    except (KeyError, UnboundSymbol) as missing:
-        symbol = missing.args[0]
-        name = symbol.name if isinstance(symbol, Symbol) else str(symbol)
-        problem = Diagnostic("T0345", f"the length {name} is not known", hint=f"give --dim {name}=N")
-        raise Rejected(problem) from None
+    except KeyError as missing:
+        raise unknown_length(missing) from None
+
+
+def unknown_length(missing: KeyError) -> Rejected:
+    """Say which length has no value."""
+    symbol = missing.args[0]
+    name = symbol.name if isinstance(symbol, Symbol) else str(symbol)
+    return Rejected(Diagnostic("T0345", f"the length {name} is not known", hint=f"give --dim {name}=N"))

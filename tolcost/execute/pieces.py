@@ -28,7 +28,8 @@ def all_fault(piece: Piece, fault: int) -> Piece:
 
 def element(piece: Piece, at: tuple[int, ...]) -> Piece:
     """Read one element."""
-    data = np.asarray(piece.data[at] if at else piece.data)
+    found = piece.data[at] if at else piece.data
+    data: Array = found if hasattr(found, "dtype") else np.asarray(found)  # a text has none
     return Piece(data, None if piece.fault is None else tidy(np.asarray(piece.fault[at])))
 
 
@@ -39,7 +40,7 @@ def fault_array(piece: Piece) -> Array:
 
 def replaced(piece: Piece, at: tuple[int, ...], new: Piece) -> Piece:
     """Replace what is at a place."""
-    data = piece.data.copy()
+    data = np.array(piece.data)
     data[at] = new.data
     if piece.fault is None and new.fault is None:
         return Piece(data)

@@ -1,18 +1,21 @@
 """The reference interpreter: one element at a time, counting what it does.
 
-This is the definition that closed forms and the fast interpreter are held to, so it is plain
-rather than fast.  Every node is evaluated for every coordinate around it, one after another,
-and adds to the tally exactly what it stands for.
+This is the definition that closed forms and the fast interpreter are held to.  Every node is
+evaluated for every coordinate around it, one after another, and adds to the tally exactly what it
+stands for.  A node becomes, once, a function of the values of its operands; that is all there is
+of cleverness here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from tolcost.algebra import Poly, Symbol, evaluate_cond
+from tolcost.algebra.prepared import prepared, prepared_cond
 from tolcost.atoms.nodes import (
     Block,
     Build,
@@ -36,6 +39,7 @@ from tolcost.atoms.nodes import (
     Reshape,
     Select,
     Table,
+    Type,
     Var,
     Where,
 )
@@ -43,9 +47,17 @@ from tolcost.atoms.symbols import constant_symbols, is_fixed
 from tolcost.atoms.walk import Schedule, schedule, schedule_block
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.execute.counts import Execution, Tally, as_output
-from tolcost.execute.dtypes import Array, convert, dtype_of, number, same_bits
-from tolcost.execute.functions import apply_function
-from tolcost.execute.inputs import Given, arrays_of, bind_lengths, check_conditions, length_of, value_of
+from tolcost.execute.dtypes import DTYPES, Array, convert, dtype_of, number, same_bits
+from tolcost.execute.functions import as_dtype, resolved
+from tolcost.execute.inputs import (
+    Given,
+    arrays_of,
+    bind_lengths,
+    check_conditions,
+    length_of,
+    unknown_length,
+    value_of,
+)
 from tolcost.execute.pieces import (
     all_fault,
     element,
@@ -61,6 +73,26 @@ from tolcost.execute.special import uniform
 from tolcost.execute.values import Faults, Piece, Value, check_size, first_fault
 
 DEFAULT_STEPS = 20_000_000
+
+Run: TypeAlias = Callable[[list[Value], int], Value]
+"""Evaluates a node from the values of its operands, counted so many times."""
+
+
+class _Step(NamedTuple):
+    """A node to evaluate, as in a ``Schedule``, and how."""
+
+    run: Run
+    operands: tuple[int, ...]
+    times: int
+    binds: tuple[Var, ...]
+    done: tuple[int, ...]
+
+
+class _Plan(NamedTuple):
+    """The steps of a block in order, and where its roots are."""
+
+    steps: tuple[_Step, ...]
+    roots: tuple[int, ...]
 
 
 def run_reference(
@@ -106,101 +138,114 @@ class _Reference:
         self.tally = Tally()
         self.faults = Faults()
         self.sites = rand_sites(program)
-        self.schedules: dict[Block, Schedule] = {}
-        self.tables: dict[Table, Piece] = {}
-        self.numbers: dict[Number, Value] = {}
+        self.plans: dict[Block, _Plan] = {}
         self.steps_left = max_steps
 
     def outputs(self) -> dict[str, Array | tuple[Array, ...]]:
         program = self.program
-        plan = schedule(program.bindings, tuple(output.node for output in program.outputs))
+        plan = self.planned(schedule(program.bindings, tuple(output.node for output in program.outputs)))
         values = self.follow(plan, 1)[len(program.bindings) :]
         for value in values:
             self.faults.check(value)
         return {
-            output.name: as_output([piece.data for piece in value])
+            output.name: as_output([np.asarray(piece.data) for piece in value])
             for output, value in zip(program.outputs, values, strict=True)
         }
 
+    def planned(self, order: Schedule) -> _Plan:
+        steps = (_Step(self.prepare(s.node), s.operands, s.times, s.binds, s.done) for s in order.steps)
+        return _Plan(tuple(steps), order.roots)
+
     def visit(self, block: Block, times: int) -> Value:
-        plan = self.schedules.get(block)
+        plan = self.plans.get(block)
         if plan is None:
-            plan = self.schedules[block] = schedule_block(block)
+            plan = self.plans[block] = self.planned(schedule_block(block))
         return self.follow(plan, times)[-1]
 
-    def follow(self, plan: Schedule, times: int) -> list[Value]:
+    def follow(self, plan: _Plan, times: int) -> list[Value]:
         self.steps_left -= len(plan.steps)
         if self.steps_left < 0:
             raise Rejected(Diagnostic("T0520", "the run takes too many steps", hint="try smaller lengths"))
         values: list[Value] = []
-        for step in plan.steps:
-            value = self.evaluate(step.node, [values[k] for k in step.operands], times * step.times)
-            for var in step.binds:
+        for run, operands, often, binds, done in plan.steps:
+            value = run([values[k] for k in operands], times * often)
+            for var in binds:
                 self.vars[var] = value
             values.append(value)
-            for k in step.done:
+            for k in done:
                 values[k] = ()
         return [values[k] for k in plan.roots]
 
-    def evaluate(self, node: Node, args: list[Value], times: int) -> Value:  # noqa: C901 - a table of atoms
-        match node:  # what is met most often comes first
+    def prepare(self, node: Node) -> Run:  # noqa: C901 - a table of atoms
+        match node:
             case Ref():
-                return self.vars[node.var]
-            case Lambda():
-                return self.apply(node, args, times)
-            case Member():
-                self.tally.atoms["member"] += times
-                return self.member(node, args)
+                names, var = self.vars, node.var
+                return lambda args, times: names[var]
+            case Input():
+                given = tuple(Piece(array) for array in self.arrays[node.name])
+                return lambda args, times: given
             case Number():
                 return self.number(node)
-            case Where():
-                return self.where(node, args, times)
-            case Input():
-                return tuple(Piece(array) for array in self.arrays[node.name])
             case Table():
-                return (self.laid_out(node),)
+                return self.table(node)
+            case Lambda():
+                return self.function(node)
+            case Where():
+                return lambda args, times: self.where(node, args, times)
+            case Member():
+                return self.member(node)
             case Component():
-                self.tally.atoms["member"] += times
-                return (args[0][node.j - 1],)
+                return lambda args, times: self.component(node, args[0], times)
             case Pack():
-                self.tally.atoms["join"] += (len(args) - 1) * times
-                return tuple(piece for value in args for piece in value)
+                return lambda args, times: self.pack(args, times)
             case Join():
-                self.tally.atoms["join"] += times
-                return tuple(
-                    joined(a, b, node.d - 1, part) for a, b, part in zip(*args, node.type, strict=True)
-                )
+                return lambda args, times: self.join(node, args, times)
             case Embed():
-                self.tally.atoms["embed"] += times
-                return tuple(reshaped(piece, (*piece.data.shape, 1)) for piece in args[0])
+                return lambda args, times: self.embed(args[0], times)
             case Build():
-                return self.build(node, times)
+                return self.build(node)
             case Fold():
-                return self.fold(node, args[0], times)
+                return self.fold(node)
             case Select():
-                chosen = node.then if self.holds(node, args) else node.other
-                return in_spaces(self.visit(chosen, times), node.type)
+                return self.select(node)
             case Reshape():
-                return self.reshape(node, args[0], times)
+                return lambda args, times: self.reshape(node, args[0], times)
             case Convert():
-                return self.convert(node, args[0], times)
+                return lambda args, times: self.convert(node, args[0], times)
             case Put():
-                return self.put(node, args, times)
+                return self.put(node)
             case Filter():
-                return self.filter(node, args, times)
+                return lambda args, times: self.filter(node, args, times)
 
     # ---- static values ---------------------------------------------------------------------
 
-    def number(self, node: Number) -> Value:
-        """Give a static number; one without coordinates is worked out once."""
-        known = self.numbers.get(node)
-        if known:
-            return known
-        value = (Piece(self.static_number(node.value, node.type[0].space)),)
-        if known is None:
-            fixed = all(symbol.kind == "length" for symbol in constant_symbols(node.value))
-            self.numbers[node] = value if fixed else ()
+    def integer(self, form: Poly) -> Callable[[], int]:
+        """Give what works out a static integer at the present coordinates."""
+        at, env = prepared(form), self.env
+
+        def value() -> int:
+            try:
+                return at(env)
+            except KeyError as missing:
+                raise unknown_length(missing) from None
+
         return value
+
+    def length(self, form: Poly) -> Callable[[], int]:
+        """Give what works out a length; a range that would be negative is empty."""
+        value = self.integer(form)
+        return lambda: max(value(), 0)
+
+    def number(self, node: Number) -> Run:
+        """A static number; one without coordinates is worked out once."""
+        form, space = node.value, node.type[0].space
+        if all(symbol.kind == "length" for symbol in constant_symbols(form)):
+            known = (Piece(self.static_number(form, space)),)
+            return lambda args, times: known
+        if isinstance(form, Poly):
+            value = self.integer(form)
+            return lambda args, times: (Piece(number(value(), space)),)
+        return lambda args, times: (Piece(self.static_number(form, space)),)
 
     def static_number(self, value: Constant, space: str) -> Array:
         match value:
@@ -211,18 +256,18 @@ class _Reference:
             case _:
                 return number(evaluate_cond(value, self.env), space)
 
+    def table(self, node: Table) -> Run:
+        if is_fixed(node):
+            known = (self.laid_out(node),)
+            return lambda args, times: known
+        return lambda args, times: (self.laid_out(node),)
+
     def laid_out(self, node: Table) -> Piece:
-        known = self.tables.get(node)
-        if known is not None:
-            return known
         part = node.type[0]
         data = np.empty(len(node.values), dtype_of(part.space))
         for k, value in enumerate(node.values):
             data[k] = self.static_number(value, part.space)[()]
-        piece = Piece(data.reshape(self.shape_of(part)))
-        if is_fixed(node):
-            self.tables[node] = piece
-        return piece
+        return Piece(data.reshape(self.shape_of(part)))
 
     def shape_of(self, part: Part) -> tuple[int, ...]:
         return tuple(length_of(length, self.env) for length in part.shape)
@@ -233,23 +278,38 @@ class _Reference:
             length_of(length, self.env) if length.free <= self.env.keys() else 0 for length in part.shape
         )
 
-    def holds(self, node: Select, args: list[Value]) -> bool:
-        if not isinstance(node.condition, Node):
-            return evaluate_cond(node.condition, self.env)
-        self.faults.check(args[0])
-        return bool(args[0][0].data != 0)
-
     # ---- functions -------------------------------------------------------------------------
 
-    def apply(self, node: Lambda, args: list[Value], times: int) -> Value:
+    def function(self, node: Lambda) -> Run:
+        function, space, charge = node.function, node.space, node.charge
+        if function == "rand":
+            return lambda args, times: self.rand(node, args, times)
+        meaning, dtype = resolved(function, space)
+        result = node.type[0].space
+        made = dtype_of(result)
+        count = self.tally.apply
+
+        def run(args: list[Value], times: int) -> Value:
+            count(function, space, charge, times)
+            ready: list[Any] = []
+            faults: list[Array] = []
+            for value in args:
+                data, fault = value[0]
+                ready.append(data if data.dtype is dtype else as_dtype(np.asarray(data), space, dtype))
+                if fault is not None:
+                    faults.append(fault)
+            data = meaning(*ready)
+            if data.dtype is not made:
+                data = convert(np.asarray(data), result)
+            return (Piece(data, first_fault(faults) if faults else None),)
+
+        return run
+
+    def rand(self, node: Lambda, args: list[Value], times: int) -> Value:
         self.tally.apply(node.function, node.space, node.charge, times)
         pieces = [value[0] for value in args]
-        result = node.type[0].space
-        if node.function == "rand":
-            drawn = uniform(self.sites[node], self.coordinates, [piece.data for piece in pieces])
-            data = convert(drawn, result)
-        else:
-            data = apply_function(node.function, node.space, result, [piece.data for piece in pieces])
+        drawn = uniform(self.sites[node], self.coordinates, [piece.data for piece in pieces])
+        data = convert(drawn, node.type[0].space)
         return (Piece(data, first_fault([piece.fault for piece in pieces])),)
 
     def where(self, node: Where, args: list[Value], times: int) -> Value:
@@ -260,21 +320,37 @@ class _Reference:
         broken = condition[0].fault
         return pieces if broken is None else tuple(all_fault(piece, int(broken)) for piece in pieces)
 
+    def select(self, node: Select) -> Run:
+        fitted, then, other, env = _fitting(node.type), node.then, node.other, self.env
+        if isinstance(node.condition, Node):
+            return lambda args, times: fitted(self.visit(then if self.true(args[0]) else other, times))
+        holds = prepared_cond(node.condition)
+        return lambda args, times: fitted(self.visit(then if holds(env) else other, times))
+
+    def true(self, value: Value) -> bool:
+        self.faults.check(value)
+        return bool(value[0].data != 0)
+
     # ---- members ---------------------------------------------------------------------------
 
-    def indices(self, at: tuple[Poly | Node, ...], values: Sequence[Value]) -> tuple[list[int], int]:
-        """Give the indices, 1-based, and the fault of the first that is one."""
-        computed = iter(values)
-        found: list[int] = []
-        fault = 0
-        for index in at:
-            if isinstance(index, Poly):
-                found.append(value_of(index, self.env))
-                continue
-            piece = next(computed)[0]
-            found.append(int(convert(piece.data, "Z")))
-            fault = fault or (0 if piece.fault is None else int(piece.fault))
-        return found, fault
+    def places(self, at: tuple[Poly | Node, ...]) -> Callable[[Sequence[Value]], tuple[list[int], int]]:
+        """Give what finds the indices, 1-based, and the fault of the first that is one."""
+        static = [self.integer(index) if isinstance(index, Poly) else None for index in at]
+
+        def find(values: Sequence[Value]) -> tuple[list[int], int]:
+            computed = iter(values)
+            found: list[int] = []
+            fault = 0
+            for index in static:
+                if index is not None:
+                    found.append(index())
+                    continue
+                piece = next(computed)[0]
+                found.append(int(convert(np.asarray(piece.data), "Z")))
+                fault = fault or (0 if piece.fault is None else int(piece.fault))
+            return found, fault
+
+        return find
 
     def out_of_range(self, node: Member | Put, index: list[int], shape: Sequence[int]) -> int:
         for k, length in zip(index, shape, strict=False):
@@ -285,25 +361,36 @@ class _Reference:
         what = "replaced" if isinstance(node, Put) else "read"
         return self.faults.number(node.span, f"a member is {what} out of range")
 
-    def member(self, node: Member, args: list[Value]) -> Value:
-        index, fault = self.indices(node.at, args[1:])
-        pieces = args[0]
-        fault = fault or self.out_of_range(node, index, pieces[0].data.shape)
-        if fault:
-            return tuple(all_fault(Piece(np.zeros((), piece.data.dtype)), fault) for piece in pieces)
-        at = tuple(k - 1 for k in index)
-        return tuple(element(piece, at) for piece in pieces)
+    def member(self, node: Member) -> Run:
+        places, atoms = self.places(node.at), self.tally.atoms
 
-    def put(self, node: Put, args: list[Value], times: int) -> Value:
-        pieces, value = args[0], in_spaces(args[-1], node.type)
-        for piece, new in zip(pieces, value, strict=True):
-            self.tally.relay(piece.data.shape, times, kept=new.data.size)
-        index, fault = self.indices(node.at, args[1:-1])
-        fault = fault or self.out_of_range(node, index, pieces[0].data.shape)
-        if fault:
-            return tuple(all_fault(piece, fault) for piece in pieces)
-        at = tuple(k - 1 for k in index)
-        return tuple(replaced(piece, at, new) for piece, new in zip(pieces, value, strict=True))
+        def run(args: list[Value], times: int) -> Value:
+            atoms["member"] += times
+            index, fault = places(args[1:])
+            pieces = args[0]
+            fault = fault or self.out_of_range(node, index, pieces[0].data.shape)
+            if fault:
+                return tuple(all_fault(Piece(np.zeros((), piece.data.dtype)), fault) for piece in pieces)
+            at = tuple([k - 1 for k in index])
+            return tuple([element(piece, at) for piece in pieces])
+
+        return run
+
+    def put(self, node: Put) -> Run:
+        places = self.places(node.at)
+
+        def run(args: list[Value], times: int) -> Value:
+            pieces, value = args[0], in_spaces(args[-1], node.type)
+            for piece, new in zip(pieces, value, strict=True):
+                self.tally.relay(piece.data.shape, times, kept=new.data.size)
+            index, fault = places(args[1:-1])
+            fault = fault or self.out_of_range(node, index, pieces[0].data.shape)
+            if fault:
+                return tuple(all_fault(piece, fault) for piece in pieces)
+            at = tuple(k - 1 for k in index)
+            return tuple(replaced(piece, at, new) for piece, new in zip(pieces, value, strict=True))
+
+        return run
 
     def filter(self, node: Filter, args: list[Value], times: int) -> Value:
         self.faults.check(args[1])
@@ -316,6 +403,22 @@ class _Reference:
         return kept
 
     # ---- whole values ----------------------------------------------------------------------
+
+    def component(self, node: Component, value: Value, times: int) -> Value:
+        self.tally.atoms["member"] += times
+        return (value[node.j - 1],)
+
+    def pack(self, args: list[Value], times: int) -> Value:
+        self.tally.atoms["join"] += (len(args) - 1) * times
+        return tuple(piece for value in args for piece in value)
+
+    def join(self, node: Join, args: list[Value], times: int) -> Value:
+        self.tally.atoms["join"] += times
+        return tuple(joined(a, b, node.d - 1, part) for a, b, part in zip(*args, node.type, strict=True))
+
+    def embed(self, value: Value, times: int) -> Value:
+        self.tally.atoms["embed"] += times
+        return tuple(reshaped(piece, (*piece.data.shape, 1)) for piece in value)
 
     def reshape(self, node: Reshape, value: Value, times: int) -> Value:
         shaped = tuple(
@@ -337,33 +440,46 @@ class _Reference:
 
     # ---- quantifiers -----------------------------------------------------------------------
 
-    def coordinates_over(self, coords: tuple[Symbol, ...], extents: tuple[Poly, ...]) -> Iterator[None]:
-        """Visit every coordinate in row-major order, bound in the environment meanwhile."""
-        if not coords:
+    def range_over(
+        self, coords: tuple[Symbol, ...], extents: tuple[Poly, ...]
+    ) -> Callable[[], Iterator[None]]:
+        """Give what visits every coordinate in row-major order, bound in the environment meanwhile."""
+        lengths = [self.length(extent) for extent in extents]
+        return lambda: self.coordinates_over(coords, lengths, 0)
+
+    def coordinates_over(
+        self, coords: tuple[Symbol, ...], lengths: Sequence[Callable[[], int]], axis: int
+    ) -> Iterator[None]:
+        if axis == len(coords):
             yield
             return
-        first, others = coords[0], coords[1:]
-        for k in range(1, length_of(extents[0], self.env) + 1):
-            self.env[first] = k
+        symbol, last = coords[axis], axis + 1 == len(coords)
+        for k in range(1, lengths[axis]() + 1):
+            self.env[symbol] = k
             self.coordinates.append(k)
-            if others:
-                yield from self.coordinates_over(others, extents[1:])
-            else:
+            if last:
                 yield
+            else:
+                yield from self.coordinates_over(coords, lengths, axis + 1)
             self.coordinates.pop()
 
-    def build(self, node: Build, times: int) -> Value:
-        extents = tuple(length_of(extent, self.env) for extent in node.extents)
-        check_size(extents)
-        members = [self.visit(node.body, times) for _ in self.coordinates_over(node.coords, node.extents)]
-        if members:
-            pieces = tuple(stacked(column, extents) for column in zip(*members, strict=True))
-        else:
-            pieces = tuple(
-                Piece(np.zeros(self.empty_shape(part), dtype_of(part.space))) for part in node.type
-            )
-        self.count_build(extents, pieces, times)
-        return pieces
+    def build(self, node: Build) -> Run:
+        everywhere = self.range_over(node.coords, node.extents)
+
+        def run(args: list[Value], times: int) -> Value:
+            extents = tuple(length_of(extent, self.env) for extent in node.extents)
+            check_size(extents)
+            members = [self.visit(node.body, times) for _ in everywhere()]
+            if members:
+                pieces = tuple(stacked(column, extents) for column in zip(*members, strict=True))
+            else:
+                pieces = tuple(
+                    Piece(np.zeros(self.empty_shape(part), dtype_of(part.space))) for part in node.type
+                )
+            self.count_build(extents, pieces, times)
+            return pieces
+
+        return run
 
     def count_build(self, extents: tuple[int, ...], pieces: Value, times: int) -> None:
         rank = len(extents)
@@ -375,9 +491,25 @@ class _Reference:
         for piece in pieces:
             self.tally.relay(piece.data.shape, times)
 
-    def fold(self, node: Fold, start: Value, times: int) -> Value:
-        accumulator = in_spaces(start, node.accumulator.type)
-        for _ in self.coordinates_over(node.coords, node.extents):
-            self.vars[node.accumulator] = accumulator
-            accumulator = in_spaces(self.visit(node.body, times), node.type)
-        return accumulator
+    def fold(self, node: Fold) -> Run:
+        everywhere = self.range_over(node.coords, node.extents)
+        fitted, body, var, names = _fitting(node.type), node.body, node.accumulator, self.vars
+
+        def run(args: list[Value], times: int) -> Value:
+            accumulator = in_spaces(args[0], var.type)
+            for _ in everywhere():
+                names[var] = accumulator
+                accumulator = fitted(self.visit(body, times))
+            return accumulator
+
+        return run
+
+
+def _fitting(types: Type) -> Callable[[Value], Value]:
+    """Give what brings a value to the spaces of a type: as a rule it is one numeric, and in its space."""
+    expected = DTYPES[types[0].space] if len(types) == 1 else None
+
+    def fitted(value: Value) -> Value:
+        return value if value[0].data.dtype is expected else in_spaces(value, types)
+
+    return fitted

@@ -8,8 +8,7 @@ kept beside the element.  Functions of faults are faults, and a fault in an outp
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -20,8 +19,7 @@ MAX_ELEMENTS = 2**28
 """No single value may be larger: memory has to stay bounded."""
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """One component of a value: its elements, and the fault of each (``None``: no faults).
 
     A fault is a positive number, the place in ``Faults``; 0 is a sound element.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tolcost.algebra import TRUE, Cond, Ge, Poly, Symbol, relu, substitute, substitute_cond
 from tolcost.algebra.poly import atom
 from tolcost.atoms.nodes import Condition
+from tolcost.catalogue.graphs import first_output
 from tolcost.models.applied import Applied, title_of
 from tolcost.models.functions import Functions
 from tolcost.models.known import Known, bytes_known
@@ -47,6 +48,19 @@ class GraphCost:
     def known(self, name: str) -> Known | None:
         """What is known of a value of the graph."""
         return self.names.known(name)
+
+    def inside(self) -> dict[tuple[str, ...], tuple[Poly, ...]]:
+        """Shapes of values in graphs inside of nodes: by first output of the node, graph, and name.
+
+        For graphs further inside, an output and a graph come before that.  Branches that are not taken at
+        any lengths are not there, and neither is what a graph holds.
+        """
+        return {
+            (first_output(step.outputs), *place): tuple(substitute(d, self.equal) for d in shape)
+            for step, applied in zip(self.model.graph.steps, self.nodes, strict=True)
+            for lowered, _ in applied.parts
+            for place, shape in lowered.inside.items()
+        }
 
     def bytes(self, name: str) -> Poly | None:
         """The bytes of a value while the model runs; None where they are not known."""

@@ -29,7 +29,15 @@ from tolcost.algebra import (
 )
 from tolcost.atoms.nodes import Condition, Node, Program
 from tolcost.catalogue.binding import bind, formals
-from tolcost.catalogue.graphs import Body, Choices, Surroundings, as_it_is, graph_functions, no_function
+from tolcost.catalogue.graphs import (
+    Body,
+    Choices,
+    Inside,
+    Surroundings,
+    as_it_is,
+    graph_functions,
+    no_function,
+)
 from tolcost.catalogue.nodes import Node as Call
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.cost import Counts, Traffic, count, traffic
@@ -72,6 +80,8 @@ class Lowered:
     """What the outputs are called in the program, place by place."""
     choices: tuple[Cond, ...] = ()
     """Equations between lengths that decide a branch and were not taken to hold, in order."""
+    inside: Inside = field(default_factory=dict)
+    """The shapes of the values in graphs inside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +195,7 @@ def _lower(setting: Setting, choices: Choices, call: Call, spec: Spec, given: Gi
         lowered.program,
         tuple(_titles(lowered, spec)),
         tuple(choices.met),
+        around.inside,
     )
 
 

@@ -25,6 +25,7 @@ def renamed(lowered: Lowered, by: Mapping[Symbol, Poly]) -> Lowered:
         conditions=tuple(replace(c, condition=substitute_cond(c.condition, by)) for c in lowered.conditions),
         equal={s: substitute(p, by) for s, p in lowered.equal.items() if s not in by},
         data=frozenset(the_symbol(by[s]) for s in lowered.data),
+        inside={at: tuple(substitute(d, by) for d in shape) for at, shape in lowered.inside.items()},
     )
 
 

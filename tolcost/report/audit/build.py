@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tolcost.catalogue.cases import load_cases
 from tolcost.catalogue.listing import Entry, entries
-from tolcost.catalogue.specs import Library, open_library
+from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, Library, open_library
 from tolcost.report.audit.answer import answer_table
 from tolcost.report.audit.catalogue_table import (
     catalogue_table,
@@ -51,7 +51,7 @@ def build_reports(folder: Path, library: Library | None = None) -> Reports:
     """Make every report; ``folder`` is where the evidence is read from (``data/`` in it)."""
     specs = library or open_library()
     conformance, peers, reasons = read_conformance(folder), read_peers(folder), read_reasons(folder)
-    listed = entries(specs)
+    listed = tuple(entry for entry in entries(specs) if entry.domain in FOLDER_OF_DOMAIN)
     judged = judge_all(specs)
     found = points(peers, specs)
     tables = (
