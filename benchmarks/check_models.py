@@ -4,9 +4,9 @@
 
 A folder is searched for models; ``light`` is that of the graphs that come with onnx.  A model is run on
 random input with all values of its graph as outputs, and again with its branches as part of the graph, both
-sides of those that data decides.  A model whose lengths are all fixed is run once: there is nothing else to
-try.  With ``--output`` the findings go to a Markdown and a CSV file of that name.  Needs onnxruntime, which
-tolcost does not.
+sides of those that data decides, and a turn of its loops.  A model whose lengths are all fixed is run once:
+there is nothing else to try.  With ``--output`` the findings go to a Markdown and a CSV file of that name.
+Needs onnxruntime, which tolcost does not.
 """
 
 from __future__ import annotations
@@ -52,10 +52,12 @@ def compare(study: ModelStudy, run: Run) -> Tally:
 
 
 def compare_inner(study: ModelStudy, inside: Mapping[Place, Shape], observed: Observed) -> Tally:
-    """Hold the values inside of branches to what is known of them."""
+    """Hold the values inside of branches and loops to what is known of them."""
     tally = Tally(unseen=len(inside.keys() - observed.values.keys()))
     for place, value in observed.values.items():
         count(tally, study, " / ".join(place), inside.get(place), value)
+    tally.agree, tally.single = tally.agree - len(observed.single), len(observed.single)
+    tally.wrong += [f"{' / '.join(place)}: not the same at each turn" for place in sorted(observed.changing)]
     return tally
 
 

@@ -1,8 +1,9 @@
 """What is computed inside of branches: onnxruntime shows values of the main graph only, so branches go there.
 
-In a copy of a model, every If is replaced by the branch it takes, until none is left.  That is first done as
-the input decides; then, for each side that was not taken, once more with that side forced and nothing after
-it.  Values go by their place: the first output of the If, the name of the branch, and so on, and their name.
+In a copy of a model, every If is replaced by the branch it takes, until none is left; after every Loop comes
+one of its turns.  That is first done as the input decides; then, for each side that was not taken, once more
+with that side forced and nothing after it.  Values go by their place: the first output of the node, the name
+of its graph, and so on, and their name.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from typing import Any
 import numpy as np
 import onnx
 import onnxruntime as ort  # type: ignore[import-untyped]
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto
+from model_loops import SINGLE, Shape, forget_shapes, opened
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 
 SIDES = ("then_branch", "else_branch")
 
@@ -28,7 +30,9 @@ class Observed:
     """Values in branches by place; the sides that were seen, and those that fail when forced, with why.
 
     ``decided`` are the branches that were decided, with the name of the condition; ``by_data`` those of
-    them whose condition depends on more than the lengths of the input.
+    them whose condition depends on more than the lengths of the input.  ``changing`` are the values of a
+    loop's body that do not have the same shape at each of its turns, ``single`` those which have one entry
+    all the same.
     """
 
     values: dict[Place, object] = field(default_factory=dict)
@@ -36,6 +40,8 @@ class Observed:
     failed: dict[Place, str] = field(default_factory=dict)
     decided: dict[Place, str] = field(default_factory=dict)
     by_data: set[Place] = field(default_factory=set)
+    changing: set[Place] = field(default_factory=set)
+    single: set[Place] = field(default_factory=set)
 
 
 @dataclass
@@ -44,6 +50,28 @@ class Flat:
 
     proto: ModelProto
     places: dict[str, Place] = field(default_factory=dict)
+    loops: set[Place] = field(default_factory=set)
+    steady: dict[Place, Shape] = field(default_factory=dict)
+
+    def open_loops(self, feeds: Feeds) -> None:
+        """Put a turn after each loop of the main graph that has none yet."""
+        for node in [node for node in self.proto.graph.node if node.op_type == "Loop" and not node.domain]:
+            place = self.place(next(filter(None, node.output)))
+            if place in self.loops or "::before" in node.name:
+                continue
+            self.loops.add(place)
+            inner = (*place, "body")
+            found = opened(
+                node, "::".join(inner), renamed, lambda *more: _run(self, more[2], feeds, *more[:2])
+            )
+            if found is None:
+                continue
+            at = list(self.proto.graph.node).index(node) + 1
+            for n, new in enumerate(found.nodes):
+                self.proto.graph.node.insert(at + n, new)
+            self.proto.graph.initializer.extend(found.tensors)
+            self.places.update((new, (*inner, name)) for name, new in found.names.items())
+            self.steady.update(((*inner, name), shape) for name, shape in found.shapes.items())
 
     def waiting(self) -> list[tuple[Place, NodeProto]]:
         """The branches of the main graph that are still to be decided, each with its place."""
@@ -119,11 +147,21 @@ def session_of(proto: ModelProto, names: Iterable[str]) -> ort.InferenceSession:
     return ort.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
-def _run(flat: Flat, names: list[str], feeds: Feeds) -> dict[str, object]:
-    """Values of the main graph; Identity stands for those that may be inputs or held."""
+def _run(
+    flat: Flat,
+    names: list[str],
+    feeds: Feeds,
+    nodes: Iterable[NodeProto] = (),
+    tensors: Iterable[TensorProto] = (),
+) -> dict[str, object]:
+    """Values of the main graph, with more in it; Identity stands for those that may be inputs or held."""
+    if not names:
+        return {}
     proto = ModelProto()
     proto.CopyFrom(flat.proto)
     del proto.graph.output[:], proto.graph.value_info[:]
+    proto.graph.node.extend(nodes)
+    proto.graph.initializer.extend(tensors)
     shown = [f"shown::{name}" for name in names]
     identities = (onnx.helper.make_node("Identity", [a], [b]) for a, b in zip(names, shown, strict=True))
     proto.graph.node.extend(identities)
@@ -140,7 +178,9 @@ def _flattened(proto: ModelProto, feeds: Feeds, forced: Mapping[Place, str], tar
     """
     flat = Flat(ModelProto())
     flat.proto.CopyFrom(proto)
+    forget_shapes(flat.proto.graph)
     seen = Observed()
+    flat.open_loops(feeds)
     while waiting := flat.waiting():
         last = next((place for place, _ in waiting if _within(target, place)), None)
         count = [place for place, _ in waiting].index(last) + 1 if last is not None else len(waiting)
@@ -149,15 +189,26 @@ def _flattened(proto: ModelProto, feeds: Feeds, forced: Mapping[Place, str], tar
         values = _run(flat, sorted(open_), feeds) if open_ else {}
         sides = {place: forced.get(place) or _side(values[name]) for place, name in conditions.items()}
         flat.take(sides, last)
+        flat.open_loops(feeds)
         seen.sides |= {(*place, side) for place, side in sides.items()}
         seen.decided.update(conditions)
     nodes = [node for node in flat.proto.graph.node if node.op_type != "Constant"]
     inner = [n for node in nodes for n in node.output if n in flat.places and _within(flat.places[n], target)]
     seen.values = {flat.places[name]: value for name, value in _run(flat, inner, feeds).items()}
+    seen.single = {place for place in seen.values if flat.steady.get(place) == SINGLE}
+    seen.changing = {
+        place for place in seen.values if _changes(flat, place, seen.values[place])
+    } - seen.single
     seen.sides = {side for side in seen.sides if _within(side, target)}
     data = of_data(flat.proto.graph)
     seen.by_data = {place for place, name in seen.decided.items() if name in data}
     return seen
+
+
+def _changes(flat: Flat, place: Place, value: object) -> bool:
+    """Whether a value of a loop's body has another shape at another turn."""
+    in_loop = place[:-2] in flat.loops and isinstance(value, np.ndarray)
+    return in_loop and flat.steady.get(place) != np.shape(np.asarray(value))
 
 
 def _side(condition: object) -> str:
@@ -199,3 +250,5 @@ def inner_values(proto: ModelProto, feeds: Feeds, wanted: set[Place]) -> Observe
         seen.values.update(more.values)
         seen.sides |= more.sides | {side}
         seen.by_data |= more.by_data
+        seen.changing |= more.changing
+        seen.single |= more.single

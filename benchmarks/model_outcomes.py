@@ -21,7 +21,8 @@ class Tally:
     """How shapes compare.
 
     ``by_data`` are values some of whose lengths only data decides, ``declared`` those where only the file
-    says a length, behind an operator without a definition; all their other lengths agree.  ``unknown`` are
+    says a length, behind an operator without a definition; all their other lengths agree.  ``single`` are
+    those of one entry that is a scalar at some turns of a loop and a vector at others.  ``unknown`` are
     those of which no shape is known, ``others`` sequences and maps, which have none, and ``unseen`` those
     that never came out of a run.
     """
@@ -29,6 +30,7 @@ class Tally:
     agree: int = 0
     by_data: int = 0
     declared: int = 0
+    single: int = 0
     unknown: int = 0
     others: int = 0
     unseen: int = 0
@@ -37,17 +39,20 @@ class Tally:
     @property
     def count(self) -> int:
         """How many values came out of a run."""
-        return self.agree + self.by_data + self.declared + self.unknown + self.others + len(self.wrong)
+        short = self.by_data + self.declared + self.single + self.unknown + self.others
+        return self.agree + short + len(self.wrong)
 
     @property
     def full(self) -> bool:
         """Whether every shape is known, and is what was observed."""
-        return not (self.by_data or self.declared or self.unknown or self.unseen or self.wrong)
+        short = self.by_data or self.declared or self.single or self.unknown
+        return not (short or self.unseen or self.wrong)
 
     def __str__(self) -> str:
         more = (
             (self.by_data, "up to lengths that data decides"),
             (self.declared, "up to lengths that only the file declares"),
+            (self.single, "up to the rank of a single entry, which data decides"),
             (self.unknown, "not known"),
             (self.others, "no tensor"),
             (self.unseen, "not observed"),
@@ -58,7 +63,7 @@ class Tally:
 
 @dataclass
 class Seen:
-    """How all shapes compare at one set of lengths: those of the graph, and those inside of branches.
+    """How all shapes compare at one set of lengths: those of the graph, and those inside of its nodes.
 
     ``sides`` are the sides of branches that were run, ``failed`` those that fail at these lengths.
     """
@@ -76,8 +81,8 @@ class Seen:
 
     @property
     def inner_text(self) -> str:
-        """How the values inside of branches compare; nothing where there are no branches."""
-        if not self.sides:
+        """How the values inside of branches and loops compare; nothing where there are none."""
+        if not (self.sides or self.inner.count or self.inner.unseen):
             return ""
         count = len(self.failed)
         return f"{self.inner}, {count} side{'s' * (count > 1)} cannot be run" if count else str(self.inner)
@@ -132,7 +137,7 @@ class Outcome:
 
     @property
     def inner(self) -> int:
-        """How many values inside of branches were seen at all."""
+        """How many values inside of branches and loops were seen at all."""
         return max((seen.inner.count for seen in self.seen), default=0)
 
 
@@ -160,7 +165,7 @@ def cells(o: Outcome) -> dict[str, object]:
         "status": status or "refused",
         "values": o.values,
         "shapes that agree": "; ".join(str(seen.values) for seen in o.seen) or "not run",
-        "values in branches": o.inner or "",
+        "values inside": o.inner or "",
         "those that agree": "; ".join(filter(None, (seen.inner_text for seen in o.seen))),
         "lengths": "; ".join(shown(s.dims) for s in o.seen),
         "notes": ". ".join([*o.notes, *o.wrong[:4]]),
@@ -184,8 +189,8 @@ def summary(outcomes: list[Outcome]) -> list[str]:
 
 
 def _branches(outcomes: list[Outcome]) -> str:
-    """Say what was seen inside of branches."""
-    having = [o for o in outcomes if any(seen.sides for seen in o.seen)]
+    """Say what was seen inside of branches and loops."""
+    having = [o for o in outcomes if any(seen.inner_text for seen in o.seen)]
     values = sum(o.inner for o in having)
     failed = sum(bool(seen.failed) for o in having for seen in o.seen)
     unseen = [o.name for o in outcomes if any(seen.inner.unseen for seen in o.seen)]
@@ -195,8 +200,8 @@ def _branches(outcomes: list[Outcome]) -> str:
         else "all sides can be run"
     )
     return (
-        f"{values:,} inside of the branches of {len(having)} models ({late}). Values inside of nodes that "
-        f"are not observed: {', '.join(unseen) or 'none'}."
+        f"{values:,} inside of the branches and loops of {len(having)} models ({late}). Values inside of "
+        f"nodes that are not observed: {', '.join(unseen) or 'none'}."
     )
 
 
@@ -211,9 +216,10 @@ def markdown(outcomes: list[Outcome], command: str) -> str:
         "it, and the shapes of its values held to those onnxruntime observes on random input.",
         "",
         "onnxruntime shows values of the main graph only. So in a copy each If is replaced by the side it "
-        "takes, until none is left (no model here has a Loop or a Scan); then, one at a time, by the other "
-        "side, wherever the condition depends on more than lengths. What lengths alone rule out never runs, "
-        "and constants inside of branches are not counted.",
+        "takes, until none is left, and a turn of each Loop is put after it (no model here has a Scan); "
+        "then, one at a time, each If by the other side, wherever the condition depends on more than "
+        "lengths. What lengths alone rule out never runs, and constants inside of branches are not counted. "
+        "Values of a Loop have the same shape at all of its turns, or count as wrong.",
         "",
         f"Made by `{command}` with {versions}, Python {platform.python_version()}. The models are not part "
         "of the repository.",

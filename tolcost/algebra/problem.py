@@ -56,7 +56,7 @@ def posed(body: Poly, ranges: tuple[Range, ...], conds: Sequence[Cond], facts: t
     """Pose a problem under conditions some of which may be decided already."""
     if any(isinstance(c, Truth) and not c.value for c in conds):
         body = ZERO
-    return Problem(body, ranges, tuple(dict.fromkeys(c for c in conds if isinstance(c, Ge | Eq))), facts)
+    return Problem(body, ranges, tuple(dict.fromkeys(c for c in conds if isinstance(c, (Ge, Eq)))), facts)
 
 
 def extended(problem: Problem, body: Poly, *conds: Cond) -> Problem:

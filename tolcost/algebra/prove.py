@@ -95,7 +95,7 @@ def bounds(p: Poly | int, facts: Facts = ()) -> Interval:
     value = as_poly(p)
     low, high = range_of(value)
     for fact in facts:
-        if isinstance(fact, Ge | Eq):
+        if isinstance(fact, (Ge, Eq)):
             for candidate in (fact.p,) if isinstance(fact, Ge) else (fact.p, -fact.p):
                 above_by, below_by = (value - candidate).constant, (value + candidate).constant
                 low = low if above_by is None else max(above_by, above_by if low is None else low)

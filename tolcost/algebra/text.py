@@ -210,7 +210,7 @@ def cond_text(cond: Cond, names: Names | None = None) -> str:
 
 def _bracketed(cond: Cond, names: Names | None) -> str:
     text = cond_text(cond, names)
-    return f"({text})" if isinstance(cond, And | Or) else text
+    return f"({text})" if isinstance(cond, (And, Or)) else text
 
 
 def _comparison(p: Poly, sign: str, reverse: str, names: Names | None) -> str:

@@ -100,7 +100,7 @@ class _Writer:
         node = step.node
         if not blocks(node) and not step.binds:
             text = self.node(node, args)
-            if isinstance(node, Input | Number | Ref) or (uses <= 1 and len(text) <= WIDTH):
+            if isinstance(node, (Input, Number, Ref)) or (uses <= 1 and len(text) <= WIDTH):
                 return text
             name = self.number()
             self.lines.append(f"{'  ' * indent}{name} = {text}")

@@ -150,7 +150,7 @@ class Counter:
 
     def _items(self, node: Node) -> tuple[Item, ...]:
         """Give what a node counts exactly once each: functions applied, single atoms."""
-        if self._functions_only and not isinstance(node, Lambda | Where):
+        if self._functions_only and not isinstance(node, (Lambda, Where)):
             return ()
         match node:
             case Lambda() | Where():
@@ -177,7 +177,7 @@ class Counter:
 
     def _whole(self, node: Node) -> Terms:
         """Give what a node counts by its shape or its blocks; worked out once."""
-        if not isinstance(node, Build | Fold | Select):
+        if not isinstance(node, (Build, Fold, Select)):
             return {} if self._functions_only else moved(node)
         if id(node) not in self._done:
             self._done[id(node)] = self._quantified(node)

@@ -143,7 +143,7 @@ class _Explainer:
         if not self.costs(node):
             return Value(ZERO), "applies no function to data"
         text = self._text(node)
-        if text and text != leaf.text and not isinstance(node, Lambda | Where):
+        if text and text != leaf.text and not isinstance(node, (Lambda, Where)):
             return Eops(text, node), "by definition"
         match node:
             case Lambda() | Where():

@@ -204,7 +204,7 @@ class _Pass:
         markers = frozenset(self._accumulators.values())
         lengths = all(symbol.kind == "length" for symbol in symbols_of_cond(condition))
         plain = all(p.height == 0 and not p.free & markers for p in candidates)
-        return isinstance(condition, Ge | Eq) and lengths and plain
+        return isinstance(condition, (Ge, Eq)) and lengths and plain
 
 
 def _one(depth: Depth) -> Poly:

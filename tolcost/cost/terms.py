@@ -133,9 +133,14 @@ def quantify(terms: Terms, coords: Iterable[Symbol], extents: Iterable[Poly], su
     """Sum terms over coordinates that run from 1 to their extents."""
     ranges = tuple(zip(coords, extents, strict=True))
     result: Terms = {}
+    bound: dict[tuple[Place, Poly], tuple[Place, Poly]] = {}  # most terms differ in what they count alone
     for (item, place), poly in terms.items():
-        outer, value = _bind(poly, place, ranges, sums)
-        accumulate(result, {(item, outer): value})
+        found = bound.get((place, poly))
+        if found is None:
+            found = bound[place, poly] = _bind(poly, place, ranges, sums)
+        outer, value = found
+        known = result.get((item, outer))
+        result[item, outer] = value if known is None else known + value
     return result
 
 
@@ -164,7 +169,7 @@ def choose(condition: Cond, then: Terms, other: Terms) -> Terms:
     This is ``other + [condition] * (then - other)``: what both sides share cancels exactly,
     and no negated condition has to be summed.
     """
-    if isinstance(condition, Or | Not):
+    if isinstance(condition, (Or, Not)):
         return choose(negate(condition), other, then)
     result = dict(other)
     difference = dict(then)

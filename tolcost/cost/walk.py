@@ -42,7 +42,7 @@ class Regions:
 def decided_by(node: Select) -> Cond | None:
     """Give the condition on lengths and coordinates that decides a choice; None where a node does."""
     condition = node.condition
-    return condition if isinstance(condition, Truth | Ge | Eq | And | Or | Not) else None
+    return condition if isinstance(condition, (Truth, Ge, Eq, And, Or, Not)) else None
 
 
 def roots_of(block: Block) -> tuple[Node, ...]:
@@ -137,6 +137,6 @@ def applying(found: Regions) -> set[int]:
 
 def _mark(inside: Region, result: set[int]) -> None:
     for node in inside.order:
-        own = isinstance(node, Lambda | Where) and node.charge == "data"
+        own = isinstance(node, (Lambda, Where)) and node.charge == "data"
         if own or any(id(part) in result for part in (*operands(node), *blocks(node))):
             result.add(id(node))

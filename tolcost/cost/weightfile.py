@@ -130,7 +130,7 @@ def _default(reader: _Reader, raw: Mapping[str, object]) -> Fraction | None:
 
 
 def _number(reader: _Reader, value: object, what: str) -> Fraction:
-    if isinstance(value, bool) or not isinstance(value, int | Fraction):
+    if isinstance(value, bool) or not isinstance(value, (int, Fraction)):
         reader.complain(f"{what} must be a number")
         return Fraction(0)
     if value < 0 or value > _MAX_INTEGER:

@@ -269,9 +269,19 @@ def _grow(env: Env, want: Poly, now: Poly, grows: Poly, step: Step) -> Poly:
 
 
 def _spread(begin: Node, parts: Type, env: Env, step: Step) -> Node:
-    """A scalar start for an accumulator that is a ToL: the same number everywhere."""
-    if len(parts) != 1 or begin.type[0].shape or not parts[0].shape:
+    """A start with ToLs in place of those scalars in it that become one: the same number everywhere."""
+    grown = [bool(part.shape) and not was.shape for was, part in zip(begin.type, parts, strict=True)]
+    if not any(grown):
         return begin
     value = env.scope.bind(begin)
-    coords = tuple(coordinate(f"i{n + 1}", d) for n, d in enumerate(parts[0].shape))
-    return build(coords, parts[0].shape, env.scope.inner().block(value), step.span)
+    if len(parts) == 1:
+        return _everywhere(value, parts[0], env, step)
+    items = [component(value, j + 1) for j in range(len(parts))]
+    every = zip(items, parts, grown, strict=True)
+    return pack(tuple(_everywhere(item, part, env, step) if grows else item for item, part, grows in every))
+
+
+def _everywhere(value: Node, part: Part, env: Env, step: Step) -> Node:
+    """A ToL of one number."""
+    coords = tuple(coordinate(f"i{n + 1}", d) for n, d in enumerate(part.shape))
+    return build(coords, part.shape, env.scope.inner().block(value), step.span)

@@ -27,7 +27,7 @@ def apply(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value:
     space = _space_of_casts(name, args)
     args = tuple(first(a) for a in args)
     for a in args:
-        if isinstance(a, Missing | Seq):
+        if isinstance(a, (Missing, Seq)):
             materialise(env, a, span)
     _refuse_lists(name, args, span)
     args = _entries_for_numbers(args)
@@ -79,7 +79,7 @@ def _is_tol(value: Value) -> bool:
 def _entries_for_numbers(args: tuple[Value, ...]) -> tuple[Value, ...]:
     """Let a loose vector of one entry stand for its entry beside anything that is not its like."""
     if any(_is_tol(a) and not (isinstance(a, Vec) and a.shape == (1,) and a.loose) for a in args) or all(
-        not (isinstance(a, Data | Opaque)) for a in args
+        not (isinstance(a, (Data, Opaque))) for a in args
     ):
         return args
     return tuple(a.items[0] if isinstance(a, Vec) and a.shape == (1,) and a.loose else a for a in args)

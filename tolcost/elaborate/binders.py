@@ -220,7 +220,7 @@ def _nothing(env: Env, body: Body, shape: tuple[int, ...]) -> Vec | None:
 
 def _nested(shape: tuple[int, ...], items: list[Value]) -> Vec | None:
     """Entries that are vectors of one shape become further dimensions."""
-    if not any(isinstance(item, Vec | View) for item in items):
+    if not any(isinstance(item, (Vec, View)) for item in items):
         return Vec(shape, tuple(items))
     inner = {item.shape if isinstance(item, Vec) else None for item in items}
     if len(inner) != 1 or None in inner:

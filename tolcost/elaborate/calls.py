@@ -31,13 +31,14 @@ MAX_LABELS = 4
 def call(env: Env, expr: tree.Call) -> Value:
     """The value of an application."""
     function = function_of(env, expr.function)
-    if isinstance(function, Builtin) and function.name in FORMS:
-        return FORMS[function.name](env, expr)
+    name = function.name if isinstance(function, Builtin) else None
+    if name in FORMS:
+        return FORMS[name](env, expr)
     if env.star is None and any(isinstance(a, tree.Star) for a in expr.args):
         return _partial(env, function, expr)
-    if isinstance(function, Builtin) and function.name in env.context.operators:
+    if name is not None and name in env.context.operators:
         named = {name: evaluate(env, value) for name, value in expr.named}
-        return env.context.call_operator(env, function.name, _values(env, expr), named, expr.span)
+        return env.context.call_operator(env, name, _values(env, expr), named, expr.span)
     if expr.named:
         fail("T0208", "only operators take named arguments", expr.span)
     if isinstance(function, Closure):
@@ -109,7 +110,10 @@ def _names_function(found: Lazy | Value) -> bool:
 def function_of(env: Env, expr: tree.Expr, anything: bool = False) -> Function:
     """What an expression in call position means: for a name, the nearest function of that name."""
     if isinstance(expr, tree.Name):
-        for found in env.lookups(expr.name):
+        nearest = env.nearest(expr.name)
+        if isinstance(nearest, Closure):  # as in most calls
+            return nearest
+        for found in env.lookups(expr.name) if nearest is not None else ():
             if isinstance(found, Lazy) and is_functional(found.env, found.expr):
                 found = force(found, expr.span)
             if not isinstance(found, Lazy) and is_function(found):

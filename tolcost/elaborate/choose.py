@@ -152,7 +152,7 @@ Side = tuple[Env, Value]
 def merge(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Value:
     """One value that is ``then`` where the condition holds and ``other`` elsewhere."""
     then_env, other_env = then[0], other[0]
-    if isinstance(then[1], Cast | Results) or isinstance(other[1], Cast | Results):
+    if isinstance(then[1], (Cast, Results)) or isinstance(other[1], (Cast, Results)):
         plain = merge(env, condition, (then_env, first(then[1])), (other_env, first(other[1])), span)
         return recast(plain, cast_of(then[1]) or cast_of(other[1]))
     a, b = alike(then[1], other[1])
@@ -211,7 +211,7 @@ def _ranks(env: Env, value: Value, span: Span) -> tuple[int, ...]:
     found = []
     for leaf in leaves(value):
         plain = first(leaf)
-        opaque = is_function(plain) or isinstance(plain, Missing | str | Spaces)
+        opaque = is_function(plain) or isinstance(plain, (Missing, str, Spaces))
         found.append(-1 if opaque else len(shape_of(env, plain, span)))
     return tuple(found)
 
@@ -233,7 +233,7 @@ def alike(a: Value, b: Value) -> tuple[Value, Value]:
 
 
 def _entry_beside(value: Value, other: Value) -> Value:
-    if isinstance(value, Vec) and value.loose and value.shape == (1,) and not isinstance(other, Vec | View):
+    if isinstance(value, Vec) and value.loose and value.shape == (1,) and not isinstance(other, (Vec, View)):
         return value.items[0]
     return value
 
@@ -245,9 +245,9 @@ def _merge_static(env: Env, condition: Cond, then: Side, other: Side, span: Span
     a, b = as_number(a), as_number(b)
     if isinstance(a, Poly) and isinstance(b, Poly):
         return merge_integers(condition, a, b)
-    if isinstance(a, Fraction | float | Ratio) and a == b:
+    if isinstance(a, (Fraction, float, Ratio)) and a == b:
         return a
-    if isinstance(a, View | Vec) and isinstance(b, View | Vec):
+    if isinstance(a, (View, Vec)) and isinstance(b, (View, Vec)):
         shape = _merged_shape(env, condition, shape_of(env, a, span), shape_of(env, b, span), span)
         return View(
             shape,

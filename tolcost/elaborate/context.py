@@ -131,8 +131,6 @@ class Context:
 
     def level_of(self, scope: Scope) -> int:
         """How many of the trials under way the block belongs to."""
-        if not self.trials:
-            return 0
         above = set()
         here: Scope | None = scope
         while here is not None:
@@ -160,7 +158,7 @@ class Scope:
 
     def bind(self, node: Node, name: str = "") -> Node:
         """The node, computed once in this block; what is free to repeat stays as it is."""
-        if isinstance(node, Ref | InputNode | Number | Table):
+        if isinstance(node, (Ref, InputNode, Number, Table)):
             return node
         var = Var(name, node.type)
         self.bindings.append((var, node))
@@ -199,7 +197,9 @@ def force(lazy: Lazy | Value, span: Span = NOWHERE) -> Value:
             fail("T0204", f"`{lazy.name}` is defined in terms of itself", span)
         # A value from outside of a trial outlives it, and so must what the value relies on.
         context = lazy.env.context
-        level, context.level = context.level, context.level_of(lazy.env.scope)
+        level = context.level
+        if context.trials:
+            context.level = context.level_of(lazy.env.scope)
         lazy.busy = True
         named = bool(lazy.name) and lazy.expr is not None
         if named:

@@ -105,7 +105,7 @@ def _entry(env: Env, value: Vec, at: tuple[Value, ...], span: Span) -> Value:
         return value.items[offset] if inside else const(0)  # outside only where nobody ever looks
     if all(item == value.items[0] for item in value.items) and is_static_indexed(value, at):
         return value.items[0] if value.items else const(0)  # nobody visits the elements of nothing
-    if not env.context.looking_up and not any(isinstance(item, Fraction | float) for item in value.items):
+    if not env.context.looking_up and not any(isinstance(item, (Fraction, float)) for item in value.items):
         _ask_to_unroll(at, span)
     return _looked_up(env, value, at, span)
 

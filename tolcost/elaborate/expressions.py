@@ -18,7 +18,6 @@ from tolcost.elaborate.layout import check_size
 from tolcost.elaborate.lengths import facts_here, require
 from tolcost.elaborate.shapes import cast_of, entry, first, known, recast, shape_of
 from tolcost.elaborate.values import (
-    Builtin,
     Closure,
     Data,
     Pieces,
@@ -27,6 +26,7 @@ from tolcost.elaborate.values import (
     Value,
     Vec,
     View,
+    builtin,
     is_function,
 )
 from tolcost.elementary import FUNCTIONS, INFIX
@@ -71,7 +71,7 @@ def global_name(env: Env, name: str, span: Span) -> Value:
     if name in CONSTANTS:
         return CONSTANTS[name]
     if is_callable_name(env, name):
-        return Builtin(name)
+        return builtin(name)
     if name in SPACES:
         return Spaces((name,))
     fail("T0201", f"`{name}` is not defined", span)
@@ -98,7 +98,7 @@ def _splice(env: Env, expr: tree.Splice) -> Value:
 
 @evaluates(tree.OperatorName)
 def _operator_name(env: Env, expr: tree.OperatorName) -> Value:
-    return Builtin(INFIX[expr.op])
+    return builtin(INFIX[expr.op])
 
 
 # ---- lists, vectors, elements ------------------------------------------------------------
@@ -159,7 +159,7 @@ def _bracket(env: Env, expr: tree.Bracket) -> Value:
 def _plain_entry(env: Env, spliced: bool, value: Value, span: Span) -> bool:
     if isinstance(value, Pieces) or (isinstance(value, Data) and len(value.node.type) > 1):
         return False
-    if isinstance(value, str | Spaces) or is_function(value):
+    if isinstance(value, (str, Spaces)) or is_function(value):
         return True
     shape = shape_of(env, value, span)
     if not spliced:

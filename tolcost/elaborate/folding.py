@@ -320,15 +320,27 @@ def _ceil(env: Env, span: Span, x: Real) -> Value | None:
 
 
 def _round(env: Env, span: Span, x: Real) -> Value | None:
-    if isinstance(x, Poly):
-        return x
-    return const(round(x)) if isinstance(x, Fraction) else None
+    match x:
+        case Poly():
+            return x
+        case Ratio(over=over, under=under):
+            return over if under == const(1) else None
+        case Fraction():
+            return const(round(x))
+        case _:
+            return None
 
 
 def _trunc(env: Env, span: Span, x: Real) -> Value | None:
-    if isinstance(x, Poly):
-        return x
-    return const(math.trunc(x)) if isinstance(x, Fraction) else None
+    match x:
+        case Poly():
+            return x
+        case Ratio(over=over, under=under):
+            return over if under == const(1) else None
+        case Fraction():
+            return const(math.trunc(x))
+        case _:
+            return None
 
 
 def _negative(env: Env, span: Span, x: Real) -> Value | None:

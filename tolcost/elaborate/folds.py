@@ -30,6 +30,9 @@ from tolcost.elaborate.steps import Step
 from tolcost.elaborate.values import Pieces, Seq, Spaces, Value, Vec, View, is_static
 from tolcost.syntax import tree
 
+_FEW = 16
+"""So many steps are sooner taken one by one than summed."""
+
 
 class _NotAList(Rejected):
     """A sequence of sequences, or one whose length changes: only taking the steps one by one will do."""
@@ -149,14 +152,15 @@ def _static_fold(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) ->
     if free is None or not is_static(free):
         return free
     numbers = known(shape)
-    if numbers is not None and math.prod(numbers) <= UNROLL_LIMIT:
-        return _entry_by_entry(env, step, start, grid(numbers))
-    if isinstance(start, Seq | str | Spaces):
-        return None  # too long to take one by one, and nothing in the IR stands for them
-    if isinstance(first(start), Poly):
+    size = UNROLL_LIMIT + 1 if numbers is None else math.prod(numbers)
+    if isinstance(first(start), Poly) and size > _FEW:
         summed = _sum(env, step, first(start), shape)
         if summed is not None:
             return summed
+    if numbers is not None and size <= UNROLL_LIMIT:
+        return _entry_by_entry(env, step, start, grid(numbers))
+    if isinstance(start, Seq | str | Spaces):
+        return None  # too long to take one by one, and nothing in the IR stands for them
     steady = None if isinstance(start, Pieces | Vec | View | Seq) else _steady(env, step, start, shape)
     return free if steady is None else steady
 

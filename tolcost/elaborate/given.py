@@ -69,7 +69,7 @@ def _shaped(program: tree.Program, statement: tree.Input, shape: Shape | Sequenc
         _fail(
             "T0412", f"{quoted(statement.name)} is not a ToL, it has no shape to give", statement.span, hint
         )
-    several = [entry for entry in shape if not isinstance(entry, int | str)]
+    several = [entry for entry in shape if not isinstance(entry, (int, str))]
     if several and len(several) != len(shape):
         _fail(
             "T0412", f"the shape of {quoted(statement.name)} is neither one shape nor several", statement.span
@@ -81,7 +81,7 @@ def _shaped(program: tree.Program, statement: tree.Input, shape: Shape | Sequenc
                 "T0412", f"{quoted(statement.name)} is a single input, but has several shapes", statement.span
             )
         return Inputs(tuple(Tensor(_lengths(one, statement), space) for one in several))
-    one = Tensor(_lengths([e for e in shape if isinstance(e, int | str)], statement), space)
+    one = Tensor(_lengths([e for e in shape if isinstance(e, (int, str))], statement), space)
     return Inputs((one,)) if statement.variadic else one
 
 
@@ -145,7 +145,7 @@ def _vector(values: Sequence[Plain], statement: tree.Input) -> Vec:
     """Lay nested sequences out as one; all rows of a level have one length."""
     shape = [len(values)]
     level: list[Plain] = list(values)
-    while rows := [entry for entry in level if isinstance(entry, tuple | list)]:
+    while rows := [entry for entry in level if isinstance(entry, (tuple, list))]:
         sizes = {len(row) for row in rows}
         if len(rows) != len(level) or len(sizes) != 1:
             _fail("T0412", f"the rows of {quoted(statement.name)} differ in length", statement.span)

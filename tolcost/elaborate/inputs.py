@@ -89,7 +89,7 @@ class Binder:
     def _value(self, statement: tree.Input, argument: Argument | None) -> Value:
         if argument is None or isinstance(argument, Missing):
             return self._absent(statement)
-        if statement.variadic and not isinstance(argument, Seq | Inputs):
+        if statement.variadic and not isinstance(argument, (Seq, Inputs)):
             argument = Inputs((argument,))
         return self._one(statement, argument, statement.name)
 
@@ -244,7 +244,7 @@ def _static_argument(statement: tree.Input, value: Value) -> Value:
         )
     if isinstance(value, Vec):
         return Vec(value.shape, tuple(_static_argument(statement, v) for v in value.items), value.loose)
-    if statement.space == "B" and not isinstance(value, Cond | Data):
+    if statement.space == "B" and not isinstance(value, (Cond, Data)):
         return truth(value) or value
     if (
         isinstance(value, Poly)

@@ -177,7 +177,7 @@ def grid(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
 
 
 def _constant(value: Value) -> bool:
-    return isinstance(value, Poly | Cond | Fraction | float | complex | bool)
+    return isinstance(value, (Poly, Cond, Fraction, float, complex, bool))
 
 
 def _vec_node(env: Env, value: Vec, span: Span, space: str | None) -> Node:
@@ -318,7 +318,7 @@ def _side_by_side(env: Env, slices: list[Value], place: int, span: Span) -> Valu
 
 def capacity(value: Value) -> int:
     """How many components a value has that is no view."""
-    if isinstance(value, Pieces | Results):
+    if isinstance(value, (Pieces, Results)):
         return len(value.items)
     return len(value.node.type) if isinstance(value, Data) else 1
 
@@ -326,7 +326,7 @@ def capacity(value: Value) -> int:
 def _components(value: Value) -> tuple[Value, ...]:
     if isinstance(value, Data):
         return tuple(Data(component(value.node, j + 1)) for j in range(len(value.node.type)))
-    return value.items if isinstance(value, Pieces | Results) else (value,)
+    return value.items if isinstance(value, (Pieces, Results)) else (value,)
 
 
 def _thickened(node: Node, place: int) -> Node:

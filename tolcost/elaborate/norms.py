@@ -93,7 +93,7 @@ def _default_space(value: Value) -> str:
 def _convert(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     value, target = args
     spaces = _space_names(target, span)
-    if is_static(value) and len(spaces) == 1 and not isinstance(value, Pieces | Opaque):
+    if is_static(value) and len(spaces) == 1 and not isinstance(value, (Pieces, Opaque)):
         static = value if isinstance(value, View) else _convert_static(value, spaces[0])
         return Cast(static, spaces[0]) if SPACES[spaces[0]].finite else static
     node = materialise(env, value, span)

@@ -31,7 +31,7 @@ def value_order(program: tree.Program) -> list[str]:
 def mentioned(expr: tree.Expr) -> list[str]:
     """The names an expression mentions, wherever in it."""
     names: dict[str, None] = {}
-    stack: list[tree.Expr] = [expr]
+    stack: list[tree.Expr | tree.Statement] = [expr]
     while stack:
         node = stack.pop()
         if isinstance(node, tree.Name):

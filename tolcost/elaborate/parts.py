@@ -36,7 +36,7 @@ def _box(env: Env, value: Value, low: Shape, high: Shape, span: Span) -> Value:
         )
     if isinstance(value, Pieces):
         return Pieces(tuple(_box_of_component(env, item, low, high, span) for item in value.items))
-    if isinstance(value, Seq | Vec) and len(shape) == 1:
+    if isinstance(value, (Seq, Vec)) and len(shape) == 1:
         a, b = low[0].constant, high[0].constant
         if a is not None and b is not None:
             return _cut(env, value, a, b, span)
@@ -151,14 +151,14 @@ def _filter(env: Env, args: tuple[Value, ...], span: Span) -> Value:
 
 def _filter_static(env: Env, value: Value, mask: Value, span: Span) -> Value:
     everywhere = _same_everywhere(env, mask, span)
-    if everywhere is not None and not isinstance(value, Vec | Seq):
+    if everywhere is not None and not isinstance(value, (Vec, Seq)):
         return value if everywhere else _nothing_of(env, value, span)
     if known(shape_of(env, mask, span)) is None or len(shape_of(env, mask, span)) != 1:
         fail("T0320", "which entries stay must be known while compiling, or depend on data", span)
     if shape_of(env, mask, span)[0].constant == 0:
         return value
     marks = [_decided(env, mark, span) for mark in spread(env, mask, span)]
-    if not isinstance(value, Vec | Seq) and len(shape_of(env, value, span)) > 1:
+    if not isinstance(value, (Vec, Seq)) and len(shape_of(env, value, span)) > 1:
         unify(
             env, shape_of(env, value, span)[0], const(len(marks)), "a filter needs one mark per entry", span
         )

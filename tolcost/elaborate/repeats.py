@@ -61,7 +61,7 @@ class _Finder:
 
     def _facts(self, node: Node) -> tuple[Needs, bool]:
         needs = set(_own_needs(node))
-        works = isinstance(node, Lambda | Where) and node.charge == "data"
+        works = isinstance(node, (Lambda, Where)) and node.charge == "data"
         for child in operands(node):
             needs |= self.needs[id(child)]
             works |= self.works[id(child)]
@@ -69,7 +69,7 @@ class _Finder:
             inside = {need for root in _roots(block) for need in self.needs[id(root)]}
             works |= any(self.works[id(root)] for root in _roots(block))
             needs |= inside - {var for var, _ in block.bindings}
-        if isinstance(node, Build | Fold):
+        if isinstance(node, (Build, Fold)):
             own = {*node.coords, *((node.accumulator,) if isinstance(node, Fold) else ())}
             self._look(node, node.body, own)
             needs -= own
@@ -88,7 +88,7 @@ class _Finder:
                 continue
             if not _changes(self.needs[id(node)], changing):
                 self._report(node, around)
-            elif not isinstance(node, Build | Fold | Select):
+            elif not isinstance(node, (Build, Fold, Select)):
                 pending.extend(operands(node))
 
     def _report(self, node: Node, around: Build | Fold) -> None:

@@ -77,7 +77,7 @@ def _depends(node: Node, dependent: dict[int, bool], bound: set[int]) -> bool:
 
 
 def _is_static(node: Node) -> bool:
-    if isinstance(node, Lambda | Where):
+    if isinstance(node, (Lambda, Where)):
         return node.charge == "static"
     return isinstance(node, Select) and bool(operands(node))
 

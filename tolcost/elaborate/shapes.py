@@ -37,7 +37,7 @@ def cast_of(value: Value) -> str | None:
 
 def recast(value: Value, space: str | None) -> Value:
     """A static value made from one that came in a space, in that space; anything else as it is."""
-    if space is None or not isinstance(value, Poly | Cond | Fraction | float | complex | Ratio | Vec | View):
+    if space is None or not isinstance(value, (Poly, Cond, Fraction, float, complex, Ratio, Vec, View)):
         return value
     return Cast(value, space) if is_static(value) else value
 
@@ -54,9 +54,13 @@ def entry(value: Value) -> Value:
 
 def first(value: Value) -> Value:
     """The value to compute with: the first of several results, whatever space it is to come out in."""
-    while isinstance(value, Results | Cast):
-        value = value.items[0] if isinstance(value, Results) else value.value
-    return value
+    while True:
+        if isinstance(value, Cast):
+            value = value.value
+        elif isinstance(value, Results):
+            value = value.items[0]
+        else:
+            return value
 
 
 def shape_of(env: Env, value: Value, span: Span) -> Shape:

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from tolcost.algebra import Cond, Poly
@@ -195,6 +196,12 @@ def is_static(value: Value) -> bool:
             return True
 
 
+@cache
+def builtin(name: str) -> Builtin:
+    """The function of a name that no program defines."""
+    return Builtin(name)
+
+
 def is_function(value: Value) -> bool:
     """Whether the value can be applied."""
-    return isinstance(value, Closure | Builtin | Native)
+    return isinstance(value, (Closure, Builtin, Native))

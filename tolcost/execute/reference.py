@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from tolcost.algebra import Poly, Symbol, evaluate_cond
-from tolcost.algebra.prepared import prepared, prepared_cond
+from tolcost.algebra.prepared import At, prepared, prepared_cond
 from tolcost.atoms.nodes import (
     Block,
     Build,
@@ -77,11 +77,17 @@ DEFAULT_STEPS = 20_000_000
 Run: TypeAlias = Callable[[list[Value], int], Value]
 """Evaluates a node from the values of its operands, counted so many times."""
 
+Prepared: TypeAlias = Run | Value | Var
+"""What a node became: a function, or the value that it always has, or the variable that it reads."""
+
+
+Place: TypeAlias = tuple[int, ...]
+
 
 class _Step(NamedTuple):
     """A node to evaluate, as in a ``Schedule``, and how."""
 
-    run: Run
+    how: Prepared
     operands: tuple[int, ...]
     times: int
     binds: tuple[Var, ...]
@@ -167,8 +173,13 @@ class _Reference:
         if self.steps_left < 0:
             raise Rejected(Diagnostic("T0520", "the run takes too many steps", hint="try smaller lengths"))
         values: list[Value] = []
-        for run, operands, often, binds, done in plan.steps:
-            value = run([values[k] for k in operands], times * often)
+        for how, operands, often, binds, done in plan.steps:
+            if isinstance(how, tuple):
+                value = how
+            elif isinstance(how, Var):
+                value = self.vars[how]
+            else:
+                value = how([values[k] for k in operands], times * often)
             for var in binds:
                 self.vars[var] = value
             values.append(value)
@@ -176,14 +187,12 @@ class _Reference:
                 values[k] = ()
         return [values[k] for k in plan.roots]
 
-    def prepare(self, node: Node) -> Run:  # noqa: C901 - a table of atoms
+    def prepare(self, node: Node) -> Prepared:  # noqa: C901 - a table of atoms
         match node:
             case Ref():
-                names, var = self.vars, node.var
-                return lambda args, times: names[var]
+                return node.var
             case Input():
-                given = tuple(Piece(array) for array in self.arrays[node.name])
-                return lambda args, times: given
+                return tuple(Piece(array) for array in self.arrays[node.name])
             case Number():
                 return self.number(node)
             case Table():
@@ -236,12 +245,11 @@ class _Reference:
         value = self.integer(form)
         return lambda: max(value(), 0)
 
-    def number(self, node: Number) -> Run:
+    def number(self, node: Number) -> Prepared:
         """A static number; one without coordinates is worked out once."""
         form, space = node.value, node.type[0].space
         if all(symbol.kind == "length" for symbol in constant_symbols(form)):
-            known = (Piece(self.static_number(form, space)),)
-            return lambda args, times: known
+            return (Piece(self.static_number(form, space)),)
         if isinstance(form, Poly):
             value = self.integer(form)
             return lambda args, times: (Piece(number(value(), space)),)
@@ -256,10 +264,9 @@ class _Reference:
             case _:
                 return number(evaluate_cond(value, self.env), space)
 
-    def table(self, node: Table) -> Run:
+    def table(self, node: Table) -> Prepared:
         if is_fixed(node):
-            known = (self.laid_out(node),)
-            return lambda args, times: known
+            return (self.laid_out(node),)
         return lambda args, times: (self.laid_out(node),)
 
     def laid_out(self, node: Table) -> Piece:
@@ -333,61 +340,69 @@ class _Reference:
 
     # ---- members ---------------------------------------------------------------------------
 
-    def places(self, at: tuple[Poly | Node, ...]) -> Callable[[Sequence[Value]], tuple[list[int], int]]:
-        """Give what finds the indices, 1-based, and the fault of the first that is one."""
-        static = [self.integer(index) if isinstance(index, Poly) else None for index in at]
+    def places(self, node: Member | Put) -> Callable[[list[Value], Sequence[int]], tuple[Place, int]]:
+        """Give what finds the indices, 0-based, and the first fault: of an index, or of leaving the shape."""
+        static = [prepared(index - 1) if isinstance(index, Poly) else None for index in node.at]
+        known = [index for index in static if index is not None]
+        env = self.env
 
-        def find(values: Sequence[Value]) -> tuple[list[int], int]:
-            computed = iter(values)
-            found: list[int] = []
+        def find(values: list[Value], shape: Sequence[int]) -> tuple[Place, int]:
             fault = 0
-            for index in static:
-                if index is not None:
-                    found.append(index())
-                    continue
-                piece = next(computed)[0]
-                found.append(int(convert(np.asarray(piece.data), "Z")))
-                fault = fault or (0 if piece.fault is None else int(piece.fault))
+            try:
+                if len(known) == len(static):
+                    found = tuple([index(env) for index in known])
+                else:
+                    found, fault = self.computed_place(static, values)
+            except KeyError as missing:
+                raise unknown_length(missing) from None
+            for k, length in zip(found, shape, strict=False):
+                if not 0 <= k < length:
+                    return found, fault or self.out_of_range(node)
             return found, fault
 
         return find
 
-    def out_of_range(self, node: Member | Put, index: list[int], shape: Sequence[int]) -> int:
-        for k, length in zip(index, shape, strict=False):
-            if not 1 <= k <= length:
-                break
-        else:
-            return 0
+    def computed_place(self, static: Sequence[At | None], values: list[Value]) -> tuple[Place, int]:
+        """The indices where some are data, and the first fault of these."""
+        computed = iter(values)
+        found: list[int] = []
+        fault = 0
+        for index in static:
+            if index is not None:
+                found.append(index(self.env))
+                continue
+            piece = next(computed)[0]
+            found.append(int(convert(np.asarray(piece.data), "Z")) - 1)
+            fault = fault or (0 if piece.fault is None else int(piece.fault))
+        return tuple(found), fault
+
+    def out_of_range(self, node: Member | Put) -> int:
         what = "replaced" if isinstance(node, Put) else "read"
         return self.faults.number(node.span, f"a member is {what} out of range")
 
     def member(self, node: Member) -> Run:
-        places, atoms = self.places(node.at), self.tally.atoms
+        places, atoms = self.places(node), self.tally.atoms
 
         def run(args: list[Value], times: int) -> Value:
             atoms["member"] += times
-            index, fault = places(args[1:])
             pieces = args[0]
-            fault = fault or self.out_of_range(node, index, pieces[0].data.shape)
+            at, fault = places(args[1:], pieces[0].data.shape)
             if fault:
                 return tuple(all_fault(Piece(np.zeros((), piece.data.dtype)), fault) for piece in pieces)
-            at = tuple([k - 1 for k in index])
             return tuple([element(piece, at) for piece in pieces])
 
         return run
 
     def put(self, node: Put) -> Run:
-        places = self.places(node.at)
+        places = self.places(node)
 
         def run(args: list[Value], times: int) -> Value:
             pieces, value = args[0], in_spaces(args[-1], node.type)
             for piece, new in zip(pieces, value, strict=True):
                 self.tally.relay(piece.data.shape, times, kept=new.data.size)
-            index, fault = places(args[1:-1])
-            fault = fault or self.out_of_range(node, index, pieces[0].data.shape)
+            at, fault = places(args[1:-1], pieces[0].data.shape)
             if fault:
                 return tuple(all_fault(piece, fault) for piece in pieces)
-            at = tuple(k - 1 for k in index)
             return tuple(replaced(piece, at, new) for piece, new in zip(pieces, value, strict=True))
 
         return run

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import prod
 
-from onnx import NodeProto
+from onnx import GraphProto, NodeProto
 
 from tolcost.algebra import (
     FALSE,
@@ -130,6 +130,17 @@ def lower(setting: Setting, call: Call, spec: Spec, given: Given) -> Lowered | D
             return _bounded(one) if code in _IMPOSSIBLE else found
         case _:
             return found
+
+
+def lower_graph(setting: Setting, graph: GraphProto, around: Mapping[str, Known]) -> Lowered | Diagnostic:
+    """Lower a graph that is given nothing: as a branch that is taken."""
+    spec = setting.library.find("", "If", setting.opsets.get(""))
+    if spec is None:
+        return Diagnostic("T0661", "there is no definition of branches")
+    outputs = tuple(output.name for output in graph.output)
+    sides = dict.fromkeys(("then_branch", "else_branch"), graph)
+    call = Call("If", "", graph.name, ("",), outputs, {}, sides)
+    return _chosen(setting, call, spec, Given((Cast(TRUE, "bool"),), ("",), around))
 
 
 def _bounded(lowered: Lowered) -> Lowered:

@@ -1,7 +1,8 @@
-"""Loops whose end only data decides: their cost in a symbol for the turns they take.
+"""Loops: by the turns they take where these are known, and else in a symbol for them.
 
-A loop without a limit, or with one that is no limit, runs while its condition holds.  Where that is
-data, no number bounds the turns; the cost is a formula in ``NAME_turns`` then, and exact in it.
+Values that are known at every turn tell how long a condition on them holds.  A loop without a limit, or with
+one that is no limit, runs while its condition holds.  Where that is data, no number bounds the turns; the
+cost is a formula in ``NAME_turns`` then, and exact in it.
 """
 
 from __future__ import annotations
@@ -19,8 +20,12 @@ from tolcost.cost import Traffic
 from tolcost.diagnostics import Diagnostic
 from tolcost.elaborate import Tensor
 from tolcost.elaborate.values import Cast, Value
+from tolcost.models.carried import lighter
+from tolcost.models.counters import Apply, turning
+from tolcost.models.endings import ending_of
 from tolcost.models.known import Known, bytes_known, is_value, number_in, space_of
 from tolcost.models.lowering import Given, Lowered
+from tolcost.models.peeling import RANKS, lower_peeled
 
 TURNS = "_turns"
 """How the names of such symbols end."""
@@ -42,7 +47,39 @@ def title_turns(name: str) -> str:
     return re.sub(r"\W+", "_", name).strip("_")[-40:] + TURNS
 
 
-def lower_loop(call: Call, given: Given, lower: Lower) -> Lowered | Diagnostic:
+def lower_loop(call: Call, given: Given, lower: Lower, apply: Apply) -> Lowered | Diagnostic:
+    """Lower a loop: by the turns it takes where they are known, else by its limit, else by its turns."""
+    body = call.graphs.get("body")
+    if body is None or not _well_formed(body, call, given):
+        return _by_limit(call, given, lower)
+    found = turning(body, given, apply)
+    ending = ending_of(found, given)
+    light = lighter(call, given, found.counters)
+    if ending is None:
+        lowered = _by_limit(light.call, light.given, lower)
+    else:
+        changed = going_on(light.call) if ending.certain else light.call
+        lowered = _lower_turns(changed, light.given, ending.most, lower, apply)
+    if isinstance(lowered, Diagnostic):
+        return lowered
+    return light.restored(lowered, None if ending is None else ending.turns)
+
+
+def _lower_turns(call: Call, given: Given, most: Poly, lower: Lower, apply: Apply) -> Lowered | Diagnostic:
+    """Lower a loop of so many turns; if ranks do not fit, they may but for the first turn."""
+    found = lower(call, _limited(given, most))
+    if not isinstance(found, Diagnostic) or found.code not in RANKS:
+        return found
+    return lower_peeled(call, given, most, apply) or found
+
+
+def _well_formed(body: GraphProto, call: Call, given: Given) -> bool:
+    """Whether as much is given as the body is given, and as much comes out as the body gives."""
+    carried = len(given.inputs) - 2
+    return 0 <= carried == len(body.input) - 2 < len(body.output) > len(call.outputs)
+
+
+def _by_limit(call: Call, given: Given, lower: Lower) -> Lowered | Diagnostic:
     """Lower a loop: by its limit where it has one, else by what its condition says, else by its turns."""
     limit = given.inputs[0] if given.inputs else None
     number = number_in(limit)
@@ -123,6 +160,13 @@ def by_turns(call: Call) -> Call | None:
     places = len(body.output) - 1
     outputs = (*call.outputs, *[""] * (places - len(call.outputs)), _CONDITION)
     return replace(call, outputs=outputs, graphs={**call.graphs, "body": _going_on(body)})
+
+
+def going_on(call: Call) -> Call:
+    """The loop with a condition that always holds, in place of one that is known and so costs nothing."""
+    made = _going_on(call.graphs["body"])
+    del made.output[-1]
+    return replace(call, graphs={**call.graphs, "body": made})
 
 
 def inner_loop(call: Call, inputs: list[Value | None]) -> tuple[Call, list[Value | None]]:

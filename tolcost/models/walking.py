@@ -31,7 +31,7 @@ from tolcost.models.bodies import body_of, resolved_steps
 from tolcost.models.functions import Functions
 from tolcost.models.inner import without_weights
 from tolcost.models.known import NOTHING, UNKNOWN, Known, Table
-from tolcost.models.lowering import Given, Lowered, Setting, lower
+from tolcost.models.lowering import Given, Lowered, Setting, lower, lower_graph
 from tolcost.models.model import Declared, Function, Graph, Step
 from tolcost.models.names import Names
 from tolcost.models.reading import check_text
@@ -213,7 +213,12 @@ class Walk:
             return not_costed(step, why)
         setting = Setting(self.session.library, self.opsets, self.functions.body_of, self.assumed, inner_loop)
         if step.op == "Loop" and not step.domain:
-            lowered = lower_loop(call, given, lambda *what: lower(setting, what[0], spec, what[1]))
+            lowered = lower_loop(
+                call,
+                given,
+                lambda *what: lower(setting, what[0], spec, what[1]),
+                lambda *what: lower_graph(setting, *what),
+            )
         else:
             lowered = lower(setting, call, spec, given)
         if isinstance(lowered, Diagnostic):
