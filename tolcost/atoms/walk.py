@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tolcost.algebra import Poly
 from tolcost.atoms.nodes import (
@@ -138,8 +139,9 @@ def schedule(bindings: tuple[tuple[Var, Node], ...], results: tuple[Node, ...]) 
     return Schedule(tuple(steps), at)
 
 
+@lru_cache(maxsize=1 << 10)
 def schedule_block(block: Block) -> Schedule:
-    """Order the nodes of a block."""
+    """Order the nodes of a block; both interpreters ask for it, one soon after the other."""
     return schedule(block.bindings, (block.result,))
 
 

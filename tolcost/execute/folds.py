@@ -23,7 +23,7 @@ from tolcost.execute.dtypes import Array
 from tolcost.execute.footprint import footprint
 from tolcost.execute.functions import apply_function
 from tolcost.execute.grid import Grid, NeedsLoop, extend, largest, restrict, split
-from tolcost.execute.patterns import Reduction, through_build
+from tolcost.execute.patterns import GATHERED, Reduction, through_build
 from tolcost.execute.reduce import combine, contract, identity, reduce_axes
 from tolcost.execute.statics import cond_on_grid, poly_on_grid
 from tolcost.execute.values import Piece, first_fault, tidy
@@ -191,7 +191,7 @@ def _partial(machine: Machine, task: _Task, part: Grid, grid: Grid) -> Piece | N
     complete = inner.points == grid.points * prod(part.axes[k].size for k in over)
     mask = None if complete else inner.mask
     if product is None:
-        return _total(step.function, step.space, values[-1].pieces[0], mask, part, grid)
+        return _total(GATHERED[step.function], step.space, values[-1].pieces[0], mask, part, grid)
     machine.tally.apply("mul", product.space, product.charge, task.element_times * inner.points)
     left, right = values[-2].pieces[0], values[-1].pieces[0]
     return _sum_of_products(step.space, left, right, mask, part, grid)

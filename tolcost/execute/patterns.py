@@ -2,7 +2,8 @@
 
 A fold whose step is ``f(accumulator, e)``, with f associative and e free of the accumulator,
 is a reduction of e over the fold's coordinates.  The step may stand under a static guard that
-otherwise leaves the accumulator alone.  If f adds and e is a product, it is a contraction.
+otherwise leaves the accumulator alone.  If f adds and e is a product, it is a contraction.  What is
+subtracted one by one is added up first, and subtracted then.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from tolcost.atoms.walk import Schedule, blocks, inner_nodes, operands, schedule
 from tolcost.elementary import FUNCTIONS
 from tolcost.spaces import kind_of
 
-REDUCIBLE = frozenset(("add", "mul", "max", "min", "and", "or", "xor"))
+GATHERED = {name: name for name in ("add", "mul", "max", "min", "and", "or", "xor")} | {"sub": "add"}
+"""The functions a fold may apply, and by which of them its elements may be brought together first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,23 +92,23 @@ def _is_accumulator(node: Node, accumulator: Var) -> bool:
 def _is_reducible(step: Lambda, fold: Fold) -> bool:
     """The function must be associative, and no step may change the space."""
     space = fold.accumulator.type[0].space
-    if step.function not in REDUCIBLE or not space == step.space == step.type[0].space == fold.type[0].space:
+    if step.function not in GATHERED or not space == step.space == step.type[0].space == fold.type[0].space:
         return False
     logical = FUNCTIONS[step.function].rule == "logic"
     return kind_of(space) in (("B", "Z") if logical else ("Z", "R", "C"))
 
 
 def _element(step: Lambda, accumulator: Var) -> Node | None:
-    """Give the argument that is not the accumulator; all these functions commute."""
+    """Give the argument that is not the accumulator; all these functions commute, but for one."""
     left, right = step.args
     if _is_accumulator(left, accumulator):
         return right
-    return left if _is_accumulator(right, accumulator) else None
+    return left if step.function == GATHERED[step.function] and _is_accumulator(right, accumulator) else None
 
 
 def product_of(element: Node, step: Lambda) -> Lambda | None:
     """Give the multiplication whose products a fold adds up directly."""
-    if step.function != "add" or not isinstance(element, Lambda) or element.function != "mul":
+    if GATHERED.get(step.function) != "add" or not isinstance(element, Lambda) or element.function != "mul":
         return None
     return element if element.space == element.type[0].space == step.space else None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,12 @@ def in_spaces(value: Value, types: Type) -> Value:
 def all_fault(piece: Piece, fault: int) -> Piece:
     """Make every element a fault."""
     return Piece(piece.data, np.full(piece.data.shape, fault, np.int32))
+
+
+def scalar(data: Array) -> Array:
+    """Give a number without its array where there is such a thing: it is quicker to compute with."""
+    found: Any = data[()]
+    return found if hasattr(found, "dtype") else data  # a text has none
 
 
 def element(piece: Piece, at: tuple[int, ...]) -> Piece:
@@ -68,13 +75,20 @@ def joined(left: Piece, right: Piece, axis: int, part: Part) -> Piece:
     return Piece(data, np.concatenate([fault_array(left), fault_array(right)], axis))
 
 
+def _stacked(members: list[Array]) -> Array:
+    first = members[0]
+    if first.shape or first.dtype.kind not in "biufc":
+        return np.stack(members)
+    return np.array(members, first.dtype)  # much the quicker for numbers
+
+
 def stacked(members: Sequence[Piece], extents: tuple[int, ...]) -> Piece:
     """Lay members out in row-major order under the coordinates they belong to."""
     shape = (*extents, *members[0].data.shape)
     check_size(shape)
     if any(piece.data.shape != members[0].data.shape for piece in members):
         raise Rejected(Diagnostic("T0347", "the members of a ToL have different shapes"))
-    data = np.stack([piece.data for piece in members]).reshape(shape)
+    data = _stacked([piece.data for piece in members]).reshape(shape)
     if all(piece.fault is None for piece in members):
         return Piece(data)
     return Piece(data, np.stack([fault_array(piece) for piece in members]).reshape(shape))

@@ -65,6 +65,7 @@ from tolcost.execute.pieces import (
     joined,
     replaced,
     reshaped,
+    scalar,
     selected,
     stacked,
 )
@@ -249,10 +250,10 @@ class _Reference:
         """A static number; one without coordinates is worked out once."""
         form, space = node.value, node.type[0].space
         if all(symbol.kind == "length" for symbol in constant_symbols(form)):
-            return (Piece(self.static_number(form, space)),)
+            return (Piece(scalar(self.static_number(form, space))),)
         if isinstance(form, Poly):
             value = self.integer(form)
-            return lambda args, times: (Piece(number(value(), space)),)
+            return lambda args, times: (Piece(scalar(number(value(), space))),)
         return lambda args, times: (Piece(self.static_number(form, space)),)
 
     def static_number(self, value: Constant, space: str) -> Array:
@@ -296,6 +297,17 @@ class _Reference:
         made = dtype_of(result)
         count = self.tally.apply
 
+        def plain(args: list[Value], times: int) -> Value:
+            """As it mostly is: two numbers of the type that the function computes in, and no fault."""
+            (left, bad), (right, worse) = args[0][0], args[1][0]
+            if bad is not None or worse is not None or left.dtype is not dtype or right.dtype is not dtype:
+                return run(args, times)
+            data = meaning(left, right)
+            if data.dtype is not made:
+                return run(args, times)
+            count(function, space, charge, times)
+            return (Piece(data),)
+
         def run(args: list[Value], times: int) -> Value:
             count(function, space, charge, times)
             ready: list[Any] = []
@@ -310,7 +322,7 @@ class _Reference:
                 data = convert(np.asarray(data), result)
             return (Piece(data, first_fault(faults) if faults else None),)
 
-        return run
+        return plain if len(node.args) == 2 else run
 
     def rand(self, node: Lambda, args: list[Value], times: int) -> Value:
         self.tally.apply(node.function, node.space, node.charge, times)
