@@ -60,6 +60,7 @@ fmt: $(VENV)/dev.stamp
 
 soak: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.programs.soak $(N) --twice --jobs $(JOBS)
+	-$(BIN)/tolcost verify --thorough
 	TOLCOST_SOAK=$(N) $(BIN)/pytest -n auto -m hypothesis --hypothesis-profile=soak tests
 
 bench: $(VENV)/dev.stamp

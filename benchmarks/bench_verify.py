@@ -3,10 +3,10 @@
     python benchmarks/bench_verify.py [OPERATOR ...]
 
 ONNX computes its cases when it is asked for them.  That is done once, before anything is measured: it is
-neither verifying nor running.  Then the cases are taken in a few groups, and for each a process of its own
-runs them through ``onnx.reference.ReferenceEvaluator`` and another verifies them as the command does, in
-turns, three times; of each the quickest counts, because a busy machine is not equally fast all the time.
-Both spread their cases over two processes in the same way, and are measured with their children.
+neither verifying nor running.  Then a process of its own runs all of them through
+``onnx.reference.ReferenceEvaluator`` and another verifies them as the command does, in turns, a few times;
+of each the quickest counts, because a busy machine is not equally fast all the time.  Both spread their
+cases over two processes in the same way, and are measured with their children.
 
 Verifying means reading definitions, deriving closed forms, running the definition, comparing values, shapes
 and counts, and repeating small runs by the reference interpreter.  The target is a ratio of at most 4.
@@ -23,8 +23,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 JOBS = 2
-GROUPS = 6
-ROUNDS = 3
+ROUNDS = 4
 TARGET = 4
 
 
@@ -35,18 +34,11 @@ class Run(NamedTuple):
     cases: int
     well: int
 
-    def plus(self, other: Run) -> Run:
-        """Both together."""
-        return Run(*(a + b for a, b in zip(self, other, strict=True)))
-
 
 def main(names: list[str]) -> int:
     cases = loaded(names)
-    ours = theirs = Run(0.0, 0, 0)
-    for n in range(GROUPS):
-        group = cases[n * len(cases) // GROUPS : (n + 1) * len(cases) // GROUPS]
-        runs = [(measured(reference, group), measured(verify, group)) for _ in range(ROUNDS)]
-        theirs, ours = theirs.plus(min(run for run, _ in runs)), ours.plus(min(run for _, run in runs))
+    runs = [(measured(reference, cases), measured(verify, cases)) for _ in range(ROUNDS)]
+    theirs, ours = min(run for run, _ in runs), min(run for _, run in runs)
     print(f"| what, on {JOBS} processes | cases | processor seconds |")
     print("|---|---|---|")
     for name, word, run in (("tolcost verify", "pass", ours), ("onnx.reference", "run", theirs)):

@@ -31,8 +31,9 @@ K = TypeVar("K", bound=tuple[str, ...])
 T = TypeVar("T")
 Status = Literal["pass", "fail", "outside"]
 
-SHORT_RUN = 20_000
-"""Runs of at most so many elementary steps are repeated by the reference interpreter."""
+SHORT_RUN, LONG_RUN = 5_000, 2_000_000
+"""Runs of at most so many elementary steps are repeated by the reference interpreter: as a rule, and where
+it is asked to be thorough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class Result:
     given: Settings | None = None
 
 
-def check(case: Case, library: Library) -> Result:
+def check(case: Case, library: Library, thorough: bool = False) -> Result:
     """Hold the definition of a case's operator to the case."""
     op = case.node.op
     reason = library.outside(case.node.domain).get(op)
@@ -70,7 +71,7 @@ def check(case: Case, library: Library) -> Result:
         spec = library.find(case.node.domain, op, case.opset)
         if spec is None:
             return Result(case.name, op, "fail", cause=f"{op} has no definition for opset {case.opset}")
-        return _held(case, spec, library)
+        return _held(case, spec, library, LONG_RUN if thorough else SHORT_RUN)
     except Outside as outside:
         return Result(case.name, op, "outside", cause=outside.diagnostics[0].message)
     except Rejected as error:
@@ -80,7 +81,7 @@ def check(case: Case, library: Library) -> Result:
         return Result(case.name, op, "fail", cause=cause, detail=traceback.format_exc(limit=-12))
 
 
-def _held(case: Case, spec: Spec, library: Library) -> Result:
+def _held(case: Case, spec: Spec, library: Library, repeated: int) -> Result:
     derived = derive(case, spec, library)
     arrays = arrays_by_name(case, spec)
     program = derived.lowered.program
@@ -89,7 +90,7 @@ def _held(case: Case, spec: Spec, library: Library) -> Result:
     shape = _shape_problem(case, derived, execution)
     value = _value_problem(case, derived, execution)
     counted = _count_problem(derived.counts, execution)
-    if counted is None and value is None and _steps(execution.counts) <= SHORT_RUN:
+    if counted is None and value is None and _steps(execution.counts) <= repeated:
         counted = _reference_problem(execution, run_reference(program, used))
     problems = [problem for problem in (shape, value, counted) if problem is not None]
     return Result(

@@ -57,8 +57,12 @@ def verify(
     progress: Progress | None = None,
     specs: Sequence[str | Path] = (),
     seconds: float = SECONDS_PER_CASE,
+    thorough: bool = False,
 ) -> Report:
-    """Hold definitions to ONNX's node tests: all, or those of some operators or case names."""
+    """Hold definitions to ONNX's node tests: all, or those of some operators or case names.
+
+    Short runs are repeated by the reference interpreter; if ``thorough``, long ones too.
+    """
     wanted = tuple(names)
     library = open_library(specs)
     cases = load_cases(wanted)
@@ -70,7 +74,11 @@ def verify(
     _read_before(cases, library)
     found: dict[int, Result] = {}
     workers = min(jobs or os.cpu_count() or 1, len(cases))
-    for n, result in spread(lambda n: check(cases[n], library), len(cases), lost, workers, seconds):
+
+    def work(n: int) -> Result:
+        return check(cases[n], library, thorough)
+
+    for n, result in spread(work, len(cases), lost, workers, seconds):
         found[n] = result
         if progress is not None:
             progress(len(found), len(cases), result)

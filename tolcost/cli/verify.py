@@ -26,6 +26,7 @@ UNTESTED = 3
 )
 @click.argument("names", metavar="[NAME...]", nargs=-1)
 @click.option("--jobs", "-j", type=click.IntRange(1, 256), help="How many processes; all cores if not said.")
+@click.option("--thorough", is_flag=True, help="Repeat long runs element by element, too.")
 @click.option("--verbose", "-v", is_flag=True, help="Every operator, and all there is about a failure.")
 @click.option("--specs", metavar="DIR", multiple=True, help="A folder of operators, searched first.")
 @click.option(
@@ -35,6 +36,7 @@ UNTESTED = 3
 def command(
     names: tuple[str, ...],
     jobs: int | None,
+    thorough: bool,
     verbose: bool,
     specs: tuple[str, ...],
     form: str,
@@ -45,7 +47,7 @@ def command(
     All operators, or those named; the name of a single test works too.  Exits with 1 if a test
     fails, and with 3 if onnx has none for an operator that is named.
     """
-    report = run_suite(names, jobs, specs)
+    report = run_suite(names, jobs, specs, thorough)
     text = json.dumps(as_record(report), indent=2, allow_nan=False) + "\n"
     deliver(text if form == "json" else verify_text(report, verbose or bool(names)), output)
     untested = [name for name in names if all(name not in (r.op, r.name) for r in report.results)]
@@ -54,7 +56,9 @@ def command(
     return 1 if report.failures else UNTESTED if untested else 0
 
 
-def run_suite(names: tuple[str, ...], jobs: int | None, specs: tuple[str, ...]) -> Report:
+def run_suite(
+    names: tuple[str, ...], jobs: int | None, specs: tuple[str, ...], thorough: bool = False
+) -> Report:
     """Run the tests, telling how far they are."""
     progress = Progress()
 
@@ -62,6 +66,6 @@ def run_suite(names: tuple[str, ...], jobs: int | None, specs: tuple[str, ...]) 
         progress.tell(done, of, result.name)
 
     try:
-        return verify(names, jobs, tell, specs)
+        return verify(names, jobs, tell, specs, thorough=thorough)
     finally:
         progress.close()
