@@ -8,19 +8,17 @@ of cleverness here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from tolcost.algebra import Poly, Symbol, evaluate_cond
+from tolcost.algebra import Poly, Symbol
 from tolcost.algebra.prepared import At, prepared, prepared_cond
 from tolcost.atoms.nodes import (
     Block,
     Build,
     Component,
-    Constant,
     Convert,
     Embed,
     Filter,
@@ -32,7 +30,6 @@ from tolcost.atoms.nodes import (
     Node,
     Number,
     Pack,
-    Part,
     Program,
     Put,
     Ref,
@@ -43,11 +40,10 @@ from tolcost.atoms.nodes import (
     Var,
     Where,
 )
-from tolcost.atoms.symbols import constant_symbols, is_fixed
 from tolcost.atoms.walk import Schedule, schedule, schedule_block
 from tolcost.diagnostics import Diagnostic, Rejected
-from tolcost.execute.counts import Execution, Tally, as_output
-from tolcost.execute.dtypes import DTYPES, Array, convert, dtype_of, number, same_bits
+from tolcost.execute.counts import Execution, as_output
+from tolcost.execute.dtypes import DTYPES, Array, convert, dtype_of, same_bits
 from tolcost.execute.functions import as_dtype, resolved
 from tolcost.execute.inputs import (
     Given,
@@ -56,7 +52,6 @@ from tolcost.execute.inputs import (
     check_conditions,
     length_of,
     unknown_length,
-    value_of,
 )
 from tolcost.execute.pieces import (
     all_fault,
@@ -65,22 +60,15 @@ from tolcost.execute.pieces import (
     joined,
     replaced,
     reshaped,
-    scalar,
     selected,
     stacked,
 )
 from tolcost.execute.sites import rand_sites
 from tolcost.execute.special import uniform
-from tolcost.execute.values import Faults, Piece, Value, check_size, first_fault
+from tolcost.execute.state import Prepared, Run, State
+from tolcost.execute.values import Piece, Value, check_size, first_fault
 
 DEFAULT_STEPS = 20_000_000
-
-Run: TypeAlias = Callable[[list[Value], int], Value]
-"""Evaluates a node from the values of its operands, counted so many times."""
-
-Prepared: TypeAlias = Run | Value | Var
-"""What a node became: a function, or the value that it always has, or the variable that it reads."""
-
 
 Place: TypeAlias = tuple[int, ...]
 
@@ -127,8 +115,8 @@ def run_reference(
     return Execution(outputs, machine.tally.counts(), final)
 
 
-class _Reference:
-    """The state of a run: variables, coordinates and lengths, faults and the tally."""
+class _Reference(State):
+    """A run: blocks and their plans, and what becomes of every atom."""
 
     def __init__(
         self,
@@ -137,13 +125,9 @@ class _Reference:
         bindings: Mapping[Symbol, int],
         max_steps: int,
     ) -> None:
+        super().__init__(bindings)
         self.program = program
         self.arrays = arrays
-        self.env = dict(bindings)
-        self.coordinates: list[int] = []
-        self.vars: dict[Var, Value] = {}
-        self.tally = Tally()
-        self.faults = Faults()
         self.sites = rand_sites(program)
         self.plans: dict[Block, _Plan] = {}
         self.steps_left = max_steps
@@ -226,65 +210,6 @@ class _Reference:
                 return self.put(node)
             case Filter():
                 return lambda args, times: self.filter(node, args, times)
-
-    # ---- static values ---------------------------------------------------------------------
-
-    def integer(self, form: Poly) -> Callable[[], int]:
-        """Give what works out a static integer at the present coordinates."""
-        at, env = prepared(form), self.env
-
-        def value() -> int:
-            try:
-                return at(env)
-            except KeyError as missing:
-                raise unknown_length(missing) from None
-
-        return value
-
-    def length(self, form: Poly) -> Callable[[], int]:
-        """Give what works out a length; a range that would be negative is empty."""
-        value = self.integer(form)
-        return lambda: max(value(), 0)
-
-    def number(self, node: Number) -> Prepared:
-        """A static number; one without coordinates is worked out once."""
-        form, space = node.value, node.type[0].space
-        if all(symbol.kind == "length" for symbol in constant_symbols(form)):
-            return (Piece(scalar(self.static_number(form, space))),)
-        if isinstance(form, Poly):
-            value = self.integer(form)
-            return lambda args, times: (Piece(scalar(number(value(), space))),)
-        return lambda args, times: (Piece(self.static_number(form, space)),)
-
-    def static_number(self, value: Constant, space: str) -> Array:
-        match value:
-            case Poly():
-                return number(value_of(value, self.env), space)
-            case bool() | float() | complex() | Fraction() | str():
-                return number(value, space)
-            case _:
-                return number(evaluate_cond(value, self.env), space)
-
-    def table(self, node: Table) -> Prepared:
-        if is_fixed(node):
-            return (self.laid_out(node),)
-        return lambda args, times: (self.laid_out(node),)
-
-    def laid_out(self, node: Table) -> Piece:
-        part = node.type[0]
-        data = np.empty(len(node.values), dtype_of(part.space))
-        for k, value in enumerate(node.values):
-            data[k] = self.static_number(value, part.space)[()]
-        return Piece(data.reshape(self.shape_of(part)))
-
-    def shape_of(self, part: Part) -> tuple[int, ...]:
-        return tuple(length_of(length, self.env) for length in part.shape)
-
-    def empty_shape(self, part: Part) -> tuple[int, ...]:
-        """Give the shape of a ToL without members; a length only its members would define is 0."""
-        return tuple(
-            length_of(length, self.env) if length.free <= self.env.keys() else 0 for length in part.shape
-        )
 
     # ---- functions -------------------------------------------------------------------------
 
@@ -466,29 +391,6 @@ class _Reference:
         return in_spaces(value, node.type)
 
     # ---- quantifiers -----------------------------------------------------------------------
-
-    def range_over(
-        self, coords: tuple[Symbol, ...], extents: tuple[Poly, ...]
-    ) -> Callable[[], Iterator[None]]:
-        """Give what visits every coordinate in row-major order, bound in the environment meanwhile."""
-        lengths = [self.length(extent) for extent in extents]
-        return lambda: self.coordinates_over(coords, lengths, 0)
-
-    def coordinates_over(
-        self, coords: tuple[Symbol, ...], lengths: Sequence[Callable[[], int]], axis: int
-    ) -> Iterator[None]:
-        if axis == len(coords):
-            yield
-            return
-        symbol, last = coords[axis], axis + 1 == len(coords)
-        for k in range(1, lengths[axis]() + 1):
-            self.env[symbol] = k
-            self.coordinates.append(k)
-            if last:
-                yield
-            else:
-                yield from self.coordinates_over(coords, lengths, axis + 1)
-            self.coordinates.pop()
 
     def build(self, node: Build) -> Run:
         everywhere = self.range_over(node.coords, node.extents)

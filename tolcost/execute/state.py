@@ -1,0 +1,130 @@
+"""What a run of the reference interpreter knows: variables, coordinates and lengths, faults, the tally.
+
+Here are the values that no data decides: integers at the present coordinates, static numbers and tables,
+shapes, and going through the coordinates of a quantifier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+
+from tolcost.algebra import Poly, Symbol, evaluate_cond
+from tolcost.algebra.prepared import prepared
+from tolcost.atoms.nodes import Constant, Number, Part, Table, Var
+from tolcost.atoms.symbols import constant_symbols, is_fixed
+from tolcost.execute.counts import Tally
+from tolcost.execute.dtypes import Array, dtype_of, number
+from tolcost.execute.inputs import length_of, unknown_length, value_of
+from tolcost.execute.pieces import scalar
+from tolcost.execute.values import Faults, Piece, Value
+
+Run: TypeAlias = Callable[[list[Value], int], Value]
+"""Evaluates a node from the values of its operands, counted so many times."""
+
+Prepared: TypeAlias = Run | Value | Var
+"""What a node became: a function, or the value that it always has, or the variable that it reads."""
+
+
+class State:
+    """The state of a run, as far as it does not depend on the program."""
+
+    def __init__(self, bindings: Mapping[Symbol, int]) -> None:
+        """Start where only lengths are known."""
+        self.env = dict(bindings)
+        self.coordinates: list[int] = []
+        self.vars: dict[Var, Value] = {}
+        self.tally = Tally()
+        self.faults = Faults()
+
+    # ---- static values ---------------------------------------------------------------------
+
+    def integer(self, form: Poly) -> Callable[[], int]:
+        """Give what works out a static integer at the present coordinates."""
+        at, env = prepared(form), self.env
+
+        def value() -> int:
+            try:
+                return at(env)
+            except KeyError as missing:
+                raise unknown_length(missing) from None
+
+        return value
+
+    def length(self, form: Poly) -> Callable[[], int]:
+        """Give what works out a length; a range that would be negative is empty."""
+        value = self.integer(form)
+        return lambda: max(value(), 0)
+
+    def number(self, node: Number) -> Prepared:
+        """A static number; one without coordinates is worked out once."""
+        form, space = node.value, node.type[0].space
+        if all(symbol.kind == "length" for symbol in constant_symbols(form)):
+            return (Piece(scalar(self.static_number(form, space))),)
+        if isinstance(form, Poly):
+            value = self.integer(form)
+            return lambda args, times: (Piece(scalar(number(value(), space))),)
+        return lambda args, times: (Piece(self.static_number(form, space)),)
+
+    def static_number(self, value: Constant, space: str) -> Array:
+        """Give a static number at the present coordinates."""
+        match value:
+            case Poly():
+                return number(value_of(value, self.env), space)
+            case bool() | float() | complex() | Fraction() | str():
+                return number(value, space)
+            case _:
+                return number(evaluate_cond(value, self.env), space)
+
+    def table(self, node: Table) -> Prepared:
+        """A table; one without coordinates is laid out once."""
+        if is_fixed(node):
+            return (self.laid_out(node),)
+        return lambda args, times: (self.laid_out(node),)
+
+    def laid_out(self, node: Table) -> Piece:
+        """Give a table at the present coordinates."""
+        part = node.type[0]
+        data = np.empty(len(node.values), dtype_of(part.space))
+        for k, value in enumerate(node.values):
+            data[k] = self.static_number(value, part.space)[()]
+        return Piece(data.reshape(self.shape_of(part)))
+
+    def shape_of(self, part: Part) -> tuple[int, ...]:
+        """Give a shape at the present coordinates."""
+        return tuple(length_of(length, self.env) for length in part.shape)
+
+    def empty_shape(self, part: Part) -> tuple[int, ...]:
+        """Give the shape of a ToL without members; a length only its members would define is 0."""
+        return tuple(
+            length_of(length, self.env) if length.free <= self.env.keys() else 0 for length in part.shape
+        )
+
+    # ---- coordinates -----------------------------------------------------------------------
+
+    def range_over(
+        self, coords: tuple[Symbol, ...], extents: tuple[Poly, ...]
+    ) -> Callable[[], Iterator[None]]:
+        """Give what visits every coordinate in row-major order, bound in the environment meanwhile."""
+        lengths = [self.length(extent) for extent in extents]
+        return lambda: self.coordinates_over(coords, lengths, 0)
+
+    def coordinates_over(
+        self, coords: tuple[Symbol, ...], lengths: Sequence[Callable[[], int]], axis: int
+    ) -> Iterator[None]:
+        """Visit the coordinates from one axis on."""
+        if axis == len(coords):
+            yield
+            return
+        symbol, last = coords[axis], axis + 1 == len(coords)
+        for k in range(1, lengths[axis]() + 1):
+            self.env[symbol] = k
+            self.coordinates.append(k)
+            if last:
+                yield
+            else:
+                yield from self.coordinates_over(coords, lengths, axis + 1)
+            self.coordinates.pop()
