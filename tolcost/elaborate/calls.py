@@ -80,7 +80,7 @@ def argument(env: Env, expr: tree.Expr | Value) -> Lazy | Value:
         if found is not None and not _names_function(found):
             return found
     if is_functional(env, expr):
-        return function_of(env, expr, anything=True)
+        return function_of(env, expr)
     return delay(env, expr.name if isinstance(expr, tree.Name) else "", expr)
 
 
@@ -107,7 +107,7 @@ def _names_function(found: Lazy | Value) -> bool:
     return is_functional(found.env, found.expr) if isinstance(found, Lazy) else is_function(found)
 
 
-def function_of(env: Env, expr: tree.Expr, anything: bool = False) -> Function:
+def function_of(env: Env, expr: tree.Expr) -> Function:
     """What an expression in call position means: for a name, the nearest function of that name."""
     if isinstance(expr, tree.Name):
         nearest = env.nearest(expr.name)

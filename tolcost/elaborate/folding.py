@@ -319,28 +319,21 @@ def _ceil(env: Env, span: Span, x: Real) -> Value | None:
             return const(math.ceil(x)) if math.isfinite(x) else x
 
 
-def _round(env: Env, span: Span, x: Real) -> Value | None:
-    match x:
-        case Poly():
-            return x
-        case Ratio(over=over, under=under):
-            return over if under == const(1) else None
-        case Fraction():
-            return const(round(x))
-        case _:
-            return None
+def _rounding(whole: Callable[[Fraction], int]) -> Callable[[Env, Span, Real], Value | None]:
+    """Round a number that is known; of formulas, only those that are integers need no rounding."""
 
+    def rule(env: Env, span: Span, x: Real) -> Value | None:
+        match x:
+            case Poly():
+                return x
+            case Ratio(over=over, under=under):
+                return over if under == const(1) else None
+            case Fraction():
+                return const(whole(x))
+            case _:
+                return None
 
-def _trunc(env: Env, span: Span, x: Real) -> Value | None:
-    match x:
-        case Poly():
-            return x
-        case Ratio(over=over, under=under):
-            return over if under == const(1) else None
-        case Fraction():
-            return const(math.trunc(x))
-        case _:
-            return None
+    return rule
 
 
 def _negative(env: Env, span: Span, x: Real) -> Value | None:
@@ -403,8 +396,8 @@ _RULES: dict[str, Callable[..., Value | None]] = {
     "min": _smaller,
     "floor": _floor,
     "ceil": _ceil,
-    "round": _round,
-    "trunc": _trunc,
+    "round": _rounding(round),
+    "trunc": _rounding(math.trunc),
     "neg": _negative,
     "abs": _absolute,
     "sgn": _sign,

@@ -156,7 +156,7 @@ class Binder:
         return Data(node)
 
     def _declared_spaces(self, statement: tree.Input) -> tuple[str, ...]:
-        found = next(iter(self.env.lookups(statement.space)), None)
+        found = self.env.nearest(statement.space)
         return found.names if isinstance(found, Spaces) else (statement.space,)
 
     def _symbolic_vector(self, statement: tree.Input) -> Value:
@@ -231,7 +231,7 @@ def _pairs(statement: tree.Input, shape: tuple[Poly, ...] | None) -> list[tuple[
 
 
 def _is_defined(env: Env, name: str) -> bool:
-    return any(True for _ in env.lookups(name)) or is_callable_name(env, name)
+    return env.nearest(name) is not None or is_callable_name(env, name)
 
 
 def _static_argument(statement: tree.Input, value: Value) -> Value:
