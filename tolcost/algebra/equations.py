@@ -36,7 +36,7 @@ def solve(
     while len(left) < open_before:
         open_before, todo, left = len(left), left, []
         for equation in todo:
-            unknown = equation.free - known.keys()
+            unknown = equation.free.difference(known)
             found = _unknown(substitute(equation, dict(known))) if len(unknown) == 1 else None
             if found is None:
                 left += [equation] if unknown else []

@@ -106,7 +106,9 @@ class Poly:
         """Sum."""
         return add(self, other) if isinstance(other, Poly) else shift(self, other)
 
-    __radd__ = __add__
+    def __radd__(self, other: int) -> Poly:
+        """Sum."""
+        return shift(self, other)
 
     def __sub__(self, other: Poly | int) -> Poly:
         """Difference."""
@@ -124,7 +126,9 @@ class Poly:
         """Product."""
         return multiply(self, other) if isinstance(other, Poly) else scale(self, other)
 
-    __rmul__ = __mul__
+    def __rmul__(self, other: int) -> Poly:
+        """Product."""
+        return scale(self, other)
 
     def __pow__(self, exponent: int) -> Poly:
         """Power with a non-negative integer exponent."""

@@ -16,6 +16,8 @@ from tolcost.algebra.symbols import Floor, Generator, Relu, Sum, Symbol, behind,
 _DEEP = 8
 FEW, MANY = 16, 40
 """How many points to look at first, and when more is at stake."""
+_AHEAD = 4
+"""How many values of a generator are found at a time: most goals fail at one of the first points."""
 _MOST_TERMS = 200
 """What is longer than this no search looks at either."""
 _SPREADS = (1, 9, 4, 7, 3, 12, 5, 40)
@@ -33,8 +35,8 @@ def refuted(goal: Poly, known: tuple[Poly, ...], points: int = MANY) -> bool:
     if len(goal.terms) > _MOST_TERMS:
         return False
     for index in range(points):
-        value = _numerator(goal, index, points)
-        if value is not None and value <= -goal.den and _all_hold(known, index, points):
+        value = _numerator(goal, index)
+        if value is not None and value <= -goal.den and _all_hold(known, index):
             return True
     return False
 
@@ -64,7 +66,7 @@ def _truth(cond: Cond, index: int) -> bool | None:
         case Truth(value=value):
             return value
         case Ge(p=p) | Eq(p=p):
-            top = None if len(p.terms) > _MOST_TERMS else _numerator(p, index, FEW)
+            top = None if len(p.terms) > _MOST_TERMS else _numerator(p, index)
             return None if top is None else top >= 0 if isinstance(cond, Ge) else top == 0
         case Not(part=part):
             found = _truth(part, index)
@@ -76,19 +78,19 @@ def _truth(cond: Cond, index: int) -> bool | None:
             return all(found_all) if isinstance(cond, And) else any(found_all)
 
 
-def _all_hold(known: tuple[Poly, ...], index: int, points: int) -> bool:
-    values = (_numerator(fact, index, points) for fact in known)
+def _all_hold(known: tuple[Poly, ...], index: int) -> bool:
+    values = (_numerator(fact, index) for fact in known)
     return all(value is not None and value >= 0 for value in values)
 
 
-def _numerator(p: Poly, index: int, points: int) -> int | None:
+def _numerator(p: Poly, index: int) -> int | None:
     """Give ``p * p.den`` at one of the points; ``None`` where it has no value."""
     total = 0
     for mono, coef in p.terms.items():
         for generator in mono:
             samples = generator.samples
             if len(samples) <= index:
-                samples = _sampled(generator, points)
+                samples = _sampled(generator, index)
             value = samples[index]
             if value is None:
                 return None
@@ -97,40 +99,42 @@ def _numerator(p: Poly, index: int, points: int) -> int | None:
     return total
 
 
-def _sampled(generator: Generator, points: int) -> tuple[int | None, ...]:
+def _sampled(generator: Generator, index: int) -> tuple[int | None, ...]:
+    """The values of a generator at the points up to this one, and at a few more."""
     if isinstance(generator, Symbol) and generator.depth > _DEEP:
         for symbol in behind(generator):  # from the outside in, so that no recursion gets deep
-            if len(symbol.samples) < points:
-                _sampled(symbol, points)
+            if len(symbol.samples) <= index:
+                _sampled(symbol, index)
     known = generator.samples
-    samples = (*known, *(_sample(generator, index, points) for index in range(len(known), points)))
+    ahead = range(len(known), index + _AHEAD)
+    samples = (*known, *[_sample(generator, point) for point in ahead])
     remember_samples(generator, samples)
     return samples
 
 
-def _sample(generator: Generator, index: int, points: int) -> int | None:
+def _sample(generator: Generator, index: int) -> int | None:
     match generator:
         case Symbol():
-            return _chosen(generator, index, points)
+            return _chosen(generator, index)
         case Floor(p=p, q=q):
-            top, bottom = _value(p, index, points), _value(q, index, points)
+            top, bottom = _value(p, index), _value(q, index)
             return None if top is None or bottom is None or bottom < 1 else top // bottom
         case Relu(p=p):
-            inside = _value(p, index, points)
+            inside = _value(p, index)
             return None if inside is None else max(inside, 0)
         case Sum():
             return None
 
 
-def _value(p: Poly, index: int, points: int) -> int | None:
-    top = _numerator(p, index, points)
+def _value(p: Poly, index: int) -> int | None:
+    top = _numerator(p, index)
     return None if top is None or top % p.den else top // p.den
 
 
-def _chosen(symbol: Symbol, index: int, points: int) -> int | None:
+def _chosen(symbol: Symbol, index: int) -> int | None:
     """Choose a value between the bounds: near the lower one, or the upper one where that is near."""
-    low = 0 if symbol.lo is None else _value(symbol.lo, index, points)
-    high = None if symbol.hi is None else _value(symbol.hi, index, points)
+    low = 0 if symbol.lo is None else _value(symbol.lo, index)
+    high = None if symbol.hi is None else _value(symbol.hi, index)
     if low is None or (high is None and symbol.hi is not None) or (high is not None and high < low):
         return None
     noise = crc32(b"%d %d" % (symbol.serial, index), crc32(symbol.name.encode())) >> 3

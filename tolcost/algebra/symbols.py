@@ -9,8 +9,9 @@ and ``sums``, and nothing else should call ``Floor``, ``Relu`` or ``Sum`` direct
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Lock
 from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias, TypeVar
-from weakref import WeakValueDictionary
+from weakref import ref
 
 from tolcost.algebra.errors import MAX_HEIGHT, AlgebraBudget
 
@@ -45,9 +46,45 @@ class _Generator:
         return self
 
 
-_INTERNED: WeakValueDictionary[tuple[object, ...], _Generator] = WeakValueDictionary()
-_set = object.__setattr__
 _G = TypeVar("_G", bound=_Generator)
+_set = object.__setattr__
+_NONE: frozenset[Symbol] = frozenset()
+
+
+class _Interned:
+    """The generators that are in use, by what they are made of.
+
+    A ``WeakValueDictionary`` would do, and takes longer for a new symbol than making it does.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[object, ...], ref[_Generator]] = {}
+        self._room = 1 << 12
+        self._lock = Lock()
+
+    def __call__(self, identity: tuple[object, ...], build: Callable[[], _G]) -> _G:
+        """Give the one generator of an identity, made if there is none."""
+        known = self._known.get(identity)
+        found = None if known is None else known()
+        if found is None:
+            made = build()
+            with self._lock:
+                known = self._known.get(identity)  # another thread may have been faster
+                found = None if known is None else known()
+                if found is None:
+                    self._known[identity], found = ref(made), made
+                    if len(self._known) > self._room:
+                        self._sweep()
+        return found  # type: ignore[return-value]  # the class is part of the identity
+
+    def _sweep(self) -> None:
+        """Forget what nobody uses any more, once in a while."""
+        for identity in [identity for identity, known in self._known.items() if known() is None]:
+            del self._known[identity]
+        self._room = max(1 << 12, 2 * len(self._known))
+
+
+_intern = _Interned()
 
 
 def remember_interval(generator: Generator, interval: Interval) -> None:
@@ -58,13 +95,6 @@ def remember_interval(generator: Generator, interval: Interval) -> None:
 def remember_samples(generator: Generator, samples: tuple[int | None, ...]) -> None:
     """Keep computed values at sample points with the generator they belong to."""
     _set(generator, "samples", samples)
-
-
-def _intern(identity: tuple[object, ...], build: Callable[[], _G]) -> _G:
-    found = _INTERNED.get(identity)
-    if found is None:
-        found = _INTERNED.setdefault(identity, build())
-    return found  # type: ignore[return-value]  # the class is part of the identity
 
 
 def _fill(generator: _Generator, key: OrderKey, free: frozenset[Symbol], height: int) -> None:
@@ -97,21 +127,21 @@ class Symbol(_Generator):
         cls, name: str, serial: int, kind: Kind, lo: Poly | None = None, hi: Poly | None = None
     ) -> Symbol:
         """Give the one symbol with these fields."""
-        identity = (cls, name, serial, kind, lo, hi)
-        found = _INTERNED.get(identity)
-        if found is not None:
-            return found  # type: ignore[return-value]  # the class is part of the identity
-        made = object.__new__(cls)
-        _set(made, "name", name)
-        _set(made, "serial", serial)
-        _set(made, "kind", kind)
-        _set(made, "lo", lo)
-        _set(made, "hi", hi)
-        bounding = (symbol for bound in (lo, hi) if bound is not None for symbol in bound.free)
-        _set(made, "depth", max((1 + symbol.depth for symbol in bounding), default=0))
-        key = (0, name, serial, kind, () if lo is None else lo.key, () if hi is None else hi.key)
-        _fill(made, key, frozenset((made,)), 0)
-        return _INTERNED.setdefault(identity, made)  # type: ignore[return-value]
+
+        def build() -> Symbol:
+            made = object.__new__(cls)
+            _set(made, "name", name)
+            _set(made, "serial", serial)
+            _set(made, "kind", kind)
+            _set(made, "lo", lo)
+            _set(made, "hi", hi)
+            bounding = (_NONE if lo is None else lo.free) | (_NONE if hi is None else hi.free)
+            _set(made, "depth", 1 + max([symbol.depth for symbol in bounding]) if bounding else 0)
+            key = (0, name, serial, kind, () if lo is None else lo.key, () if hi is None else hi.key)
+            _fill(made, key, frozenset((made,)), 0)
+            return made
+
+        return _intern((cls, name, serial, kind, lo, hi), build)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle by fields, so that the copy is interned again."""

@@ -89,6 +89,7 @@ class Library:
     _used: dict[str, tree.Program] = field(default_factory=dict, repr=False)
     _sources: dict[str, tree.Program] = field(default_factory=dict, repr=False)
     _own: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+    _domain_of: dict[str, str] = field(default_factory=dict, repr=False)
     _signatures: dict[str, tuple[str, Signature] | None] = field(default_factory=dict, repr=False)
 
     def find(self, domain: str, name: str, opset: int | None = None) -> Spec | None:
@@ -124,17 +125,17 @@ class Library:
 
     def callable_domain(self, name: str) -> str | None:
         """Where a program finds an operator that it calls: in ai.onnx, else in a domain of the user's own."""
-        return next((domain for domain in ("", *self._own_domains()) if name in self._listing(domain)), None)
+        return self._callable().get(name)
 
     def callable_names(self) -> tuple[str, ...]:
         """Every operator that a program may call."""
         return tuple(sorted(self._callable()))
 
-    def _callable(self) -> frozenset[str]:
-        if "callable" not in self._own:
-            domains = ("", *self._own_domains())
-            self._own["callable"] = tuple({name for domain in domains for name in self._listing(domain)})
-        return frozenset(self._own["callable"])
+    def _callable(self) -> dict[str, str]:
+        if not self._domain_of:
+            for domain in reversed(("", *self._own_domains())):
+                self._domain_of.update(dict.fromkeys(self._listing(domain), domain))
+        return self._domain_of
 
     def _signature(self, name: str) -> tuple[str, Signature] | None:
         """How an operator is called; its file is read once."""

@@ -76,13 +76,11 @@ def fold_under_coordinates(
                 result = body.run()
                 settled = body.settle()
                 left = _still_free(result, free)
-                if left != free and leans_on(body.block, body.var):
-                    free, growth = left, settled
-                    continue
-                if settled.by == growth.by and _same_shapes(settled.parts, growth.parts):
+                fewer = left != free and leans_on(body.block, body.var)
+                if not fewer and settled.by == growth.by and _same_shapes(settled.parts, growth.parts):
                     trial.keep()
                     return body.value(begin, settled, left)
-            growth = settled
+            free, growth = (left if fewer else free), settled
         except Rejected as refused:
             growth = _longer(env, _Pass(env, step, shape, growth, listed, free), refused)
     fail(

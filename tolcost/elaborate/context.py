@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from tolcost.algebra import And, Cond, Poly, Symbol, substitute, symbols_of_cond
+from tolcost.algebra import TRUE, And, Cond, Poly, Symbol, substitute, symbols_of_cond
 from tolcost.atoms.nodes import Block, Condition, Node, Number, Ref, Table, Var
 from tolcost.atoms.nodes import Input as InputNode
 from tolcost.diagnostics import NOWHERE, Diagnostic, Label, Rejected, Span
@@ -78,6 +78,8 @@ class Context:
     around: dict[str, Value] = field(default_factory=dict)
     declared: dict[str, Span] = field(default_factory=dict)
     gave_data: set[int] = field(default_factory=set)
+    left_open: tuple[Cond, tuple[Cond, ...]] = (TRUE, ())
+    """The last condition that could not be decided, and what was known then."""
     looking_up: bool = False
     out_of_range: bool = False
     naming: list[Scope] = field(default_factory=list)

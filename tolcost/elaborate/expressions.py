@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from tolcost.algebra import FALSE, TRUE, Poly, const, ge, maximum, to_text
+from tolcost.algebra import FALSE, TRUE, Cond, Poly, conj, const, disj, ge, maximum, to_text
 from tolcost.diagnostics import Rejected, Span
 from tolcost.elaborate.apply import apply, divide
 from tolcost.elaborate.blame import blamed
@@ -282,6 +282,9 @@ def _unary(env: Env, expr: tree.Unary) -> Value:
     return apply(env, "neg" if expr.op == "-" else "not", (value,), expr.span)
 
 
+_JOINED = {"and": conj, "or": disj}
+
+
 @evaluates(tree.Chain)
 def _chain(env: Env, expr: tree.Chain) -> Value:
     value = evaluate(env, expr.first)
@@ -289,6 +292,9 @@ def _chain(env: Env, expr: tree.Chain) -> Value:
         if op in ("and", "or") and entry(value) is (FALSE if op == "and" else TRUE):
             continue
         right = evaluate(env, operand)
+        if op in _JOINED and n < len(expr.rest) and isinstance(value, Cond) and isinstance(right, Cond):
+            value = _JOINED[op](value, right)  # whether it can hold is asked once, of the whole chain
+            continue
         whole = expr.span
         span = whole if operand.span.end == whole.end else Span(whole.source, whole.start, operand.span.end)
         try:

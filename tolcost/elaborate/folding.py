@@ -46,7 +46,7 @@ def fold_static(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Val
     """The function of static arguments, or None where only a node can say."""
     if any(isinstance(a, Opaque) for a in args):
         return None
-    if any(isinstance(a, str | Spaces) for a in args):
+    if any(isinstance(a, (str, Spaces)) for a in args):
         return _compare_words(name, args, span)
     if name in _LOGIC and all(isinstance(a, Cond) for a in args):
         return decide(env, _LOGIC[name](*args))
@@ -81,7 +81,7 @@ def _bounded(value: Value, span: Span) -> Value:
     exact = value.constant if isinstance(value, Poly) else value
     if exact is None:
         return value
-    sizes = (exact.numerator, exact.denominator) if isinstance(exact, int | Fraction) else ()
+    sizes = (exact.numerator, exact.denominator) if isinstance(exact, (int, Fraction)) else ()
     if any(part.bit_length() > MOST_BITS for part in sizes):
         fail("T0507", f"a number of more than {MOST_BITS:,} bits while compiling", span)
     return value
@@ -98,7 +98,7 @@ def truth(value: Value) -> Cond | None:
         return value
     if isinstance(value, Poly):
         return negate(eq(value))
-    if isinstance(value, Fraction | float):
+    if isinstance(value, (Fraction, float)):
         return TRUE if value else FALSE
     if isinstance(value, Ratio):
         return negate(eq(value.over))
@@ -149,7 +149,7 @@ def _integer(x: object) -> bool:
 
 def _is_plain(x: object) -> bool:
     """A number that Python can compute with as it stands."""
-    return isinstance(x, Fraction | float) or (isinstance(x, Poly) and x.constant is not None)
+    return isinstance(x, (Fraction, float)) or (isinstance(x, Poly) and x.constant is not None)
 
 
 def plain(x: Real) -> Fraction | float:
@@ -157,7 +157,7 @@ def plain(x: Real) -> Fraction | float:
     if isinstance(x, Poly):
         assert x.constant is not None
         return Fraction(x.constant)
-    assert isinstance(x, Fraction | float)
+    assert isinstance(x, (Fraction, float))
     return x
 
 

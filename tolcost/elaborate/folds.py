@@ -159,15 +159,15 @@ def _static_fold(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) ->
             return summed
     if numbers is not None and size <= UNROLL_LIMIT:
         return _entry_by_entry(env, step, start, grid(numbers))
-    if isinstance(start, Seq | str | Spaces):
+    if isinstance(start, (Seq, str, Spaces)):
         return None  # too long to take one by one, and nothing in the IR stands for them
-    steady = None if isinstance(start, Pieces | Vec | View | Seq) else _steady(env, step, start, shape)
+    steady = None if isinstance(start, (Pieces, Vec, View, Seq)) else _steady(env, step, start, shape)
     return free if steady is None else steady
 
 
 def _probe(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
     """The fold as a free one, if its steps stay static."""
-    if isinstance(start, Seq | str | Spaces):
+    if isinstance(start, (Seq, str, Spaces)):
         return _probe_words(env, step, start, shape)
     return fold_under_coordinates(env, step, start, shape, maybe_free=True)
 
@@ -188,7 +188,7 @@ def _steady(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Valu
     inner = inside(env, shape)
     with env.context.attempt(inner.scope) as trial:
         value = first(step.at(inner, start, coords))
-        if not isinstance(value, Poly | Cond | Fraction | float) or _mentions(value, coords):
+        if not isinstance(value, (Poly, Cond, Fraction, float)) or _mentions(value, coords):
             return None
         if first(step.at(inner, value, coords)) != value:
             return None

@@ -61,8 +61,12 @@ def decide(env: Env, condition: Cond) -> Cond:
     if env.context.notes.equal:
         condition = substitute_cond(condition, env.context.notes.equal)
     facts = facts_here(env)
+    before = env.context.left_open
+    if facts is before[1] and condition == before[0]:  # a choice asks again what its condition asked
+        return condition
     verdict = proved(condition, facts)
     if verdict is None:
+        env.context.left_open = (condition, facts)
         return condition
     return TRUE if verdict else FALSE
 
@@ -124,7 +128,7 @@ def require(env: Env, condition: Cond, reason: str, span: Span, message: Said) -
     # Under a guard on coordinates the worst case may lie where the guard does not hold.
     guarded = any(s.kind == "coord" for fact in env.scope.facts for s in symbols_of_cond(fact))
     worst = None if guarded else worst_case(verdict)
-    if worst is FALSE or (worst is not None and proved(worst, facts_here(env)) is False):
+    if worst is FALSE or (worst not in (None, verdict) and proved(worst, facts_here(env)) is False):
         if not any(scope is env.scope for scope in env.context.naming):
             fail("T0302", said(message), span)
         worst = None  # a named value may be used only where it is in range

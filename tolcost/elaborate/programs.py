@@ -66,7 +66,13 @@ def elaborate(
     """
     try:
         return _elaborate(
-            program, dict(given or {}), name, tuple(library), operators or {}, outputs, around or {}
+            program,
+            dict(given or {}),
+            name,
+            tuple(library),
+            {} if operators is None else operators,
+            outputs,
+            around or {},
         )
     except NeedsUnrolling as needs:
         fail("T0304", "something is looked up here that must be known while compiling", needs.span)

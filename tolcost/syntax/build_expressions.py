@@ -58,12 +58,18 @@ class _Named:
     span: Span
 
 
-class _Row(list["Expr | Sign"]):
+@dataclass(frozen=True, slots=True)
+class _Row:
     """Operands and operators in the order in which they stand, not grouped yet."""
 
+    items: list[Expr | Sign]
 
-class _Prefixed(list["Expr | Sign"]):
+
+@dataclass(frozen=True, slots=True)
+class _Prefixed:
     """An operand and the prefix operators before it, from the inside out."""
+
+    items: list[Expr | Sign]
 
 
 @dataclass(slots=True)
@@ -150,24 +156,24 @@ class ExpressionBuilder:
         """A whole expression: its row of operators grouped."""
         value = values[0]
         if isinstance(value, _Prefixed):
-            return group(value[::-1], self._chained)
-        return group(value, self._chained) if isinstance(value, _Row) else self._plain(value)
+            return group(value.items[::-1], self._chained)
+        return group(value.items, self._chained) if isinstance(value, _Row) else self._plain(value)
 
     def row(self, values: Values, start: int, end: int) -> _Row:
         """One more operator and operand."""
         left, sign, right = values
         if not isinstance(left, _Row):
-            first, left = left, _Row()
+            first, left = left, _Row([])
             self._append(left, first)
-        left.append(sign)
+        left.items.append(sign)
         self._append(left, right)
         return left
 
     def _append(self, row: _Row, operand: Any) -> None:
         if isinstance(operand, _Prefixed):
-            row.extend(reversed(operand))
+            row.items.extend(reversed(operand.items))
         else:
-            row.append(self._plain(operand))
+            row.items.append(self._plain(operand))
 
     def infix(self, values: Values, start: int, end: int) -> Sign:
         """An operator between two operands."""
@@ -182,7 +188,7 @@ class ExpressionBuilder:
         sign, operand = values
         if not isinstance(operand, _Prefixed):
             operand = _Prefixed([self._plain(operand)])
-        operand.append(sign)
+        operand.items.append(sign)
         return operand
 
     def lambda_(self, values: Values, start: int, end: int) -> Lambda:
@@ -198,7 +204,7 @@ class ExpressionBuilder:
                 return (name,)
             case Tuple(items) if (names := names_of(items)) is not None:
                 return names
-        span = self._span(start, start + 1) if isinstance(value, _Row | _Prefixed) else value.span
+        span = self._span(start, start + 1) if isinstance(value, (_Row, _Prefixed)) else value.span
         hint = "parameters are names in parentheses: `(a, e) => a + e`"
         self._complain("T0112", "these are not parameters", span, hint)
         return ()
@@ -324,15 +330,15 @@ class ExpressionBuilder:
         """``{ s = …; result }``."""
         *lines, last = values[1]
         for line in lines:
-            if not isinstance(line, Define | Unpack):
+            if not isinstance(line, (Define, Unpack)):
                 hint = "name it, or remove it: only the last line of a block is its value"
                 self._complain("T0117", "this value is not used", line.span, hint)
-        defined = (*(line for line in lines if isinstance(line, Define | Unpack)),)
+        defined = (*(line for line in lines if isinstance(line, (Define, Unpack))),)
         for line in (*defined, last):
             if isinstance(line, Define) and line.output:
                 hint = "write `=` here, and `:=` outside of the block"
                 self._complain("T0118", "an output inside a block", line.span, hint)
-        if isinstance(last, Define | Unpack):
+        if isinstance(last, (Define, Unpack)):
             hint = "end the block with the expression that is its value"
             self._complain("T0119", "a block ends with its value", last.span, hint)
             last = last.value

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from tolcost.syntax.depth import children
-from tolcost.syntax.tree import Block, Comment, Define, Expr, Program, Statement, Unpack
+from tolcost.syntax.tree import Block, Comment, Define, Ellipsis, Expr, Program, Statement, Unpack
 
 TOP = -1
 """Where the program itself is kept among the blocks."""
@@ -38,7 +38,7 @@ def spread(statement: Statement) -> list[Block]:
 def blocks(statement: Statement) -> list[Block]:
     """All blocks of a statement."""
     found = []
-    waiting: list[Statement | Expr] = [statement]
+    waiting: list[Statement | Expr | Ellipsis] = [statement]
     while waiting:
         node = waiting.pop()
         if isinstance(node, Block):

@@ -57,7 +57,7 @@ class Declarations:
         top = Scope(None)
         inputs = [s for s in program.statements if isinstance(s, Input)]
         for statement in program.statements:
-            if isinstance(statement, SpaceDecl | ListDecl):
+            if isinstance(statement, (SpaceDecl, ListDecl)):
                 self.spaces.add(statement.name)
             self.declare(statement, top)
         for name in [n for s in inputs for n in _lengths(s)]:
@@ -110,7 +110,7 @@ class Declarations:
 
     def check_output(self, program: Program) -> None:
         """A program has an output: those marked so, or else its last definition."""
-        defined = [s for s in program.statements if isinstance(s, Define | Unpack | Zeros)]
+        defined = [s for s in program.statements if isinstance(s, (Define, Unpack, Zeros))]
         if any(isinstance(s, Define) and s.output for s in defined):
             return
         if not defined:

@@ -168,8 +168,9 @@ def _postfix(expr: Expr) -> list[Part]:
             row: list[list[Part]] = [[Slot(a, item=True)] for a in args]
             row += [[f"{name}: ", Slot(value, item=True)] for name, value in named]
             return [*_called(function), "(", Mark.OPEN, *separated(row), Mark.CLOSE, ")"]
-        case Compose(functions=(first, *others)):
-            return [*_base(first, links=True), *(part for f in others for part in _link(f))]
+        case Compose(functions=functions):
+            links = [part for f in functions[1:] for part in _link(f)]
+            return [*_base(functions[0], links=True), *links]
         case Shape(value=value):
             return ["|", Slot(value), "|"]
         case Capacity(value=value):
@@ -206,14 +207,14 @@ def _listed(opening: str, items: tuple[Expr, ...], closing: str) -> list[Part]:
 
 def _base(expr: Expr, links: bool = False) -> list[Part]:
     """What an index, a dot or a power follows.  ``tol[`` would be read as a ToL of zeros."""
-    if expr == Name("tol") or (links and isinstance(expr, Compose | Number)):
+    if expr == Name("tol") or (links and isinstance(expr, (Compose, Number))):
         return ["(", Slot(expr, item=True), ")"]
     return [Slot(expr, POSTFIX)]
 
 
 def _spliceable(expr: Expr) -> bool:
     """Whether an expression starts with what can follow the ``*`` of a splice."""
-    while isinstance(expr, Index | ListIndex | Call | Compose):
+    while isinstance(expr, (Index, ListIndex, Call, Compose)):
         if isinstance(expr, Compose):
             expr = expr.functions[0]
         else:

@@ -8,7 +8,6 @@ walk keeps its own stack, and tells everything it finds.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from tolcost.diagnostics import Diagnostic, Label, Span, quoted
 from tolcost.syntax.cycles import cycles
@@ -70,10 +69,11 @@ def resolve(program: Program, known: Known | None = None, library: bool = False)
     return tuple(sorted(found, key=lambda d: d.span.start))
 
 
-@dataclass(slots=True)
 class _Resolver(Declarations):
-    unknown: dict[str, tuple[str, Name, Scope]] = field(default_factory=dict)
-    waiting: list[tuple[Expr, Scope]] = field(default_factory=list)
+    def __init__(self, known: Known) -> None:
+        super().__init__(known)
+        self.unknown: dict[str, tuple[str, Name, Scope]] = {}
+        self.waiting: list[tuple[Expr, Scope]] = []
 
     # ---- statements
 
@@ -91,7 +91,7 @@ class _Resolver(Declarations):
                 self.tell("T0213", "an output has no parameters", place_of(statement.span, statement.name))
             case _:
                 pass
-        if isinstance(statement, Define | Unpack):
+        if isinstance(statement, (Define, Unpack)):
             self._body(statement, scope)
         else:
             self._later(children(statement), scope)

@@ -1,0 +1,1 @@
+"""Building tolcost with its busiest parts compiled by mypyc."""
