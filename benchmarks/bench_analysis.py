@@ -12,8 +12,9 @@ processor time is measured, the best of all rounds.  What is measured:
     all     from text to everything tolcost knows: atoms, bytes, depth and conditions too
 
 The counts of both are evaluated at a few points and have to agree.  Ends with 1 if they do not, or if
-tolcost is less than ten times as fast as the peer in *count* or *text*.  What an analysis does includes
-lowering, so *atoms* is shown and decides nothing.
+tolcost is less than ten times as fast as the peer in *count* or *text* for one of the four programs that
+the target names.  What an analysis does includes lowering, so *atoms* is shown and decides nothing; nor do
+the other two convolutions.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ class Case:
     points: tuple[dict[str, int], ...]
     given: Mapping[str, int] = field(default_factory=dict)
     has_peer: bool = True
+    has_target: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ _SQUARES = _images("2 9 11 4 3 3", "1 8 6 5 2 4", "3 10 7 1 5 1")
 CASES = {
     "matmul": Case("matmul", "n k m", ({"n": 3, "k": 4, "m": 5}, {"n": 100, "k": 1, "m": 17})),
     "conv, stride 2": Case("conv2d_dense", CONV, _SQUARES, {"s": 2, "p": 1}),
-    "conv, stride 2, exact": Case("conv2d_exact", CONV, _SQUARES, {"s": 2, "p": 1}),
+    "conv, stride 2, exact": Case("conv2d_exact", CONV, _SQUARES, {"s": 2, "p": 1}, has_target=False),
     "conv, any stride": Case("conv2d_dense", CONV + " s p", (), has_peer=False),
     "triangle": Case("triangle", "n", ({"n": 1}, {"n": 7}, {"n": 1000})),
     "softmax": Case("softmax", "n m", ({"n": 3, "m": 4}, {"n": 1, "m": 1000})),
@@ -214,7 +216,7 @@ def report(
             continue
         agree = values[name] == totals(CASES[name])
         ratios = other.count / own.atoms, other.count / own.count, other.text / own.text
-        failed |= not agree or min(ratios[1:]) < TARGET
+        failed |= not agree or (CASES[name].has_target and min(ratios[1:]) < TARGET)
         line += "".join(f"{ratio:>8.1f}" for ratio in ratios)
         print(line + ("  agree" if agree else f"  DIFFER: {values[name]} and {totals(CASES[name])}"))
     built = "in plain Python" if str(diagnostics.__file__).endswith(".py") else "compiled"

@@ -48,7 +48,7 @@ def _write_out(kind: ast.ClassDef, makers: Maker, absent: set[str]) -> None:
             node.value = makers.get(_called(node.value), node.value)
     own = {node.name for node in kind.body if isinstance(node, ast.FunctionDef)}
     if fields and "__init__" not in own:
-        kind.body += ast.parse("\n".join(_methods(kind.name, fields, "__post_init__" in own))).body
+        kind.body += ast.parse("\n".join(_methods(kind.name, fields, own))).body
     if any(_type(node) in absent for node in fields):
         # mypyc hands the classes of fields to ``dataclass``; one that does not exist yet would crash.
         kind.decorator_list = []
@@ -58,7 +58,7 @@ def _write_out(kind: ast.ClassDef, makers: Maker, absent: set[str]) -> None:
         kind.decorator_list = [_without_slots(decorator) for decorator in kind.decorator_list]
 
 
-def _methods(name: str, fields: list[ast.AnnAssign], post: bool) -> Iterator[str]:
+def _methods(name: str, fields: list[ast.AnnAssign], own: set[str]) -> Iterator[str]:
     given = [(node, options) for node in fields if (options := _options(node)).get("init") != "False"]
     parameters = "".join(f", {_parameter(node, options)}" for node, options in given)
     yield f"def __init__(self{parameters}) -> None:"
@@ -70,10 +70,11 @@ def _methods(name: str, fields: list[ast.AnnAssign], post: bool) -> Iterator[str
             yield f"    else: self.{field} = {field}"
         else:
             yield f"    self.{field} = {field}"
-    if post:
+    if "__post_init__" in own:
         yield "    self.__post_init__()"
-    yield "def __reduce__(self) -> tuple[object, ...]:"
-    yield f"    return {name}, ({''.join(f'self.{ast.unparse(node.target)},' for node, _ in given)})"
+    if "__reduce__" not in own:
+        yield "def __reduce__(self) -> tuple[object, ...]:"
+        yield f"    return {name}, ({''.join(f'self.{ast.unparse(node.target)},' for node, _ in given)})"
 
 
 def _parameter(node: ast.AnnAssign, options: dict[str, str]) -> str:

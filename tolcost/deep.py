@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 from collections.abc import Callable
@@ -10,6 +11,8 @@ from typing import TypeVar
 T = TypeVar("T")
 STACK_BYTES = 512 * 1024 * 1024
 RECURSION = 60_000
+YOUNG = 50_000
+"""New objects until garbage is looked for: most of what is made while compiling is kept until its end."""
 
 _here = threading.local()
 """Whether this thread has the deep stack already."""
@@ -23,8 +26,9 @@ def with_deep_stack(work: Callable[[], T]) -> T:
     failure: list[BaseException] = []
 
     def run() -> None:
-        limit = sys.getrecursionlimit()
+        limit, young = sys.getrecursionlimit(), gc.get_threshold()
         sys.setrecursionlimit(max(limit, RECURSION))
+        gc.set_threshold(young[0] and max(young[0], YOUNG), *young[1:])
         _here.deep = True
         try:
             outcome.append(work())
@@ -32,6 +36,7 @@ def with_deep_stack(work: Callable[[], T]) -> T:
             failure.append(error)
         finally:
             sys.setrecursionlimit(limit)
+            gc.set_threshold(*young)
 
     before = threading.stack_size(STACK_BYTES)
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import pickle
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -104,6 +105,12 @@ def test_every_compiled_module_can_be_written_out(path: Path) -> None:
     text = written_out((ROOT / path).read_text("utf-8"))
     assert "slots=True" not in text
     compile(text, str(path), "exec")
+
+
+@pytest.mark.parametrize("path", compiled_modules(ROOT), ids=str)
+def test_sets_and_the_keys_of_dictionaries_are_not_mixed(path: Path) -> None:
+    """What comes out is a set, whatever its type says."""
+    assert not re.search(r" [-&|^] \S+\.(keys|items)\(\)", (ROOT / path).read_text("utf-8"))
 
 
 def test_what_stays_interpreted_exists() -> None:

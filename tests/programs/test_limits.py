@@ -102,6 +102,8 @@ ENDING = {
     "a table of 2^63 looked up by data": f"tol x: Z\nt = map(tol[{BIG}], i % 7, [i])\ny := t[x % 5 + 1]\n",
     "a function of itself": "tol x: R\nw(f) = f(f)\ny := x + w(w)\n",
     "functions in a circle": "tol x: R\nf(a) = g(a)\ng(a) = f(a)\ny := f(x)\n",
+    "conditions that nest without end": "tol x: R [n]\n"
+    "z = reduce(1..3000, (a, e) => (a and n > e) or n < e * 2, n > 4)\ny := where(z, x[1], 0)\n",
     "an accumulator that doubles": "tol x: R [n]\ny := reduce(x, (a, e) => join(a, a, 1), x)\n",
     "an accumulator that is multiplied": "tol x: R [n]\ny := reduce(x, (a, e) => reshape([a, a], [-1]), x)\n",
     "a maximum of 60 lengths": "\n".join(f"tol x{i}: R [n{i}]" for i in range(60))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tolcost.algebra.intervals import range_of
 from tolcost.algebra.poly import ZERO, Monomial, Poly, as_poly, atom, scale
-from tolcost.algebra.symbols import Relu
+from tolcost.algebra.symbols import Relu, relu_of
 
 if TYPE_CHECKING:
     from tolcost.algebra.conditions import Cond
@@ -53,7 +53,7 @@ def _canonical(p: Poly) -> Poly:
     if p.terms[min(p.terms, key=_display_grade)] < 0:
         content = -content
     primitive = Poly({mono: coef // content for mono, coef in p.terms.items()})
-    clipped = scale(atom(Relu(primitive)), abs(content), p.den)
+    clipped = scale(atom(relu_of(primitive)), abs(content), p.den)
     return clipped if content > 0 else clipped + p
 
 

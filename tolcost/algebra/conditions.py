@@ -12,6 +12,7 @@ from math import gcd
 from typing import TypeAlias
 
 from tolcost.algebra.clips import relu
+from tolcost.algebra.errors import MAX_PARTS, AlgebraBudget
 from tolcost.algebra.intervals import numerator_range
 from tolcost.algebra.poly import ONE, UNIT, ZERO, Poly, as_poly, atom, product_of, scale
 from tolcost.algebra.symbols import Floor, Relu, Symbol
@@ -179,9 +180,9 @@ def conj(*conds: Cond) -> Cond:
             return FALSE
         if cond != TRUE:
             parts.update(dict.fromkeys(cond.parts if isinstance(cond, And) else (cond,)))
-    if any(negate(part) in parts for part in parts):
+    if _contradictory(parts):
         return FALSE
-    return next(iter(parts), TRUE) if len(parts) < 2 else And(tuple(parts))
+    return next(iter(parts), TRUE) if len(parts) < 2 else And(_few(tuple(parts)))
 
 
 def disj(*conds: Cond) -> Cond:
@@ -192,9 +193,25 @@ def disj(*conds: Cond) -> Cond:
             return TRUE
         if cond != FALSE:
             parts.update(dict.fromkeys(cond.parts if isinstance(cond, Or) else (cond,)))
-    if any(negate(part) in parts for part in parts):
+    if _contradictory(parts):
         return TRUE
-    return next(iter(parts), FALSE) if len(parts) < 2 else Or(tuple(parts))
+    return next(iter(parts), FALSE) if len(parts) < 2 else Or(_few(tuple(parts)))
+
+
+def _contradictory(parts: dict[Cond, None]) -> bool:
+    """Whether one part says the opposite of another; negating what nests would take a power of its depth."""
+    return len(parts) > 1 and any(negate(p) in parts for p in parts if not isinstance(p, (And, Or)))
+
+
+def _few(parts: tuple[Cond, ...]) -> tuple[Cond, ...]:
+    """Refuse a condition that grows without end."""
+    if sum(map(_leaves, parts)) > MAX_PARTS:
+        raise AlgebraBudget(f"a condition has more than {MAX_PARTS} parts")
+    return parts
+
+
+def _leaves(cond: Cond) -> int:
+    return sum(map(_leaves, cond.parts)) if isinstance(cond, (And, Or)) else 1
 
 
 def negate(cond: Cond) -> Cond:

@@ -29,7 +29,7 @@ from tolcost.algebra.poly import (
     total_of,
 )
 from tolcost.algebra.substitute import replace_generator, substitute
-from tolcost.algebra.symbols import Floor, Generator, Relu, Sum, Symbol
+from tolcost.algebra.symbols import Floor, Generator, Relu, Sum, Symbol, sum_of, symbol_of
 
 MAX_PERIOD = 64
 
@@ -200,11 +200,11 @@ def opaque_sum(body: Poly, x: Symbol, lo: Poly, hi: Poly) -> Poly:
     if not body.terms:
         return ZERO
     height = 1 + max(_sum_depth(body), _sum_depth(lo), _sum_depth(hi))
-    binder = Symbol("_", -height, "coord", lo, hi)
+    binder = symbol_of("_", -height, "coord", lo, hi)
     inside = _never_by_zero(body if binder is x else substitute(body, {x: atom(binder)}), binder)
     content = gcd(*inside.terms.values())
     primitive = Poly({mono: coef // content for mono, coef in inside.terms.items()})
-    return scale(atom(Sum(primitive, binder, lo, hi)), content, inside.den)
+    return scale(atom(sum_of(primitive, binder, lo, hi)), content, inside.den)
 
 
 def _never_by_zero(body: Poly, x: Symbol) -> Poly:

@@ -26,7 +26,7 @@ from tolcost.algebra.poly import (
     poly,
     scale,
 )
-from tolcost.algebra.symbols import Floor, Generator
+from tolcost.algebra.symbols import Floor, Generator, floor_of
 
 _MAX_GRID = 512
 
@@ -97,7 +97,7 @@ def _reduced_floor(rest: Terms, divisor: int) -> Poly:
     if low is not None and high is not None and low // divisor == high // divisor:
         return const(low // divisor)
     merged = _merged(top, divisor)
-    return atom(Floor(top, const(divisor))) if merged is None else merged
+    return atom(floor_of(top, const(divisor))) if merged is None else merged
 
 
 def _merged(top: Poly, divisor: int) -> Poly | None:
@@ -254,7 +254,7 @@ def _floor_by_poly(p: Poly, q: Poly) -> Poly:
     if inner is not None:
         return _floor_by_poly(inner.p, inner.q * q)
     known = _known_quotient(rest, q)
-    return atom(Floor(rest, q)) if known is None else const(known)
+    return atom(floor_of(rest, q)) if known is None else const(known)
 
 
 def _lone_floor(p: Poly) -> Floor | None:

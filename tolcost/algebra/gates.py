@@ -13,6 +13,7 @@ from tolcost.algebra.clips import relu
 from tolcost.algebra.conditions import Cond, Ge, indicator
 from tolcost.algebra.faulhaber import sum_range
 from tolcost.algebra.floors import exact_quotient
+from tolcost.algebra.intervals import range_of
 from tolcost.algebra.poly import ZERO, Monomial, Poly, Terms, multiply, poly, scale, total_of
 from tolcost.algebra.prove import is_nonnegative, prove
 from tolcost.algebra.symbols import Relu, Symbol
@@ -90,5 +91,15 @@ def _uncrowded(
 def _decides(small: Relu, large: Relu, facts: tuple[Cond, ...], decided: Decided) -> bool:
     """Whether one clip is proved to be never above another; products share few pairs of clips."""
     if (small, large) not in decided:
-        decided[small, large] = small is large or is_nonnegative(large.p - small.p, facts)
+        decided[small, large] = small is large or _never_above(small, large, facts)
     return decided[small, large]
+
+
+def _never_above(small: Relu, large: Relu, facts: tuple[Cond, ...]) -> bool:
+    if facts or small.free & large.free:
+        return is_nonnegative(large.p - small.p, facts)
+    most, least = (
+        range_of(small.p)[1],
+        range_of(large.p)[0],
+    )  # of clips that have nothing to do with each other
+    return most is not None and least is not None and most <= least

@@ -15,7 +15,7 @@ from operator import attrgetter
 from typing import TypeAlias
 
 from tolcost.algebra.errors import MAX_BITS, MAX_DEGREE, MAX_PRODUCTS, MAX_TERMS, AlgebraBudget
-from tolcost.algebra.symbols import Generator, Kind, OrderKey, Symbol
+from tolcost.algebra.symbols import Generator, Kind, OrderKey, Symbol, symbol_of
 
 Monomial: TypeAlias = tuple[Generator, ...]
 Terms: TypeAlias = dict[Monomial, int]
@@ -335,7 +335,7 @@ def data_symbol(name: str, lo: int | Poly | None = 0, hi: int | Poly | None = No
 def _symbol(name: str, serial: int, kind: Kind, lo: int | Poly | None, hi: int | Poly | None) -> Poly:
     low = None if lo is None else as_poly(lo)
     high = None if hi is None else as_poly(hi)
-    return atom(Symbol(name, serial, kind, low, high))
+    return atom(symbol_of(name, serial, kind, low, high))
 
 
 def the_symbol(p: Poly) -> Symbol:

@@ -21,6 +21,8 @@ from tolcost.algebra.symbols import Interval, Symbol
 
 Facts: TypeAlias = tuple[Cond, ...]
 _FUEL = 300
+_MOST_NESTED = 6
+"""What nests deeper is left open: asking takes time with every level, and a program would not say so much."""
 _LITTLE_FUEL = 8
 """Enough for most goals that have a proof."""
 
@@ -38,12 +40,17 @@ def prove(cond: Cond, facts: Facts = ()) -> bool | None:
         return cond.value
     if cond in facts or (isinstance(cond, Ge) and is_own_bound(cond.p)):
         return True
-    if undecided(cond, facts):
+    if _nests(cond, _MOST_NESTED) or undecided(cond, facts):
         return None
     useful = relevant(facts, cond)
     if _holds(cond, useful):
         return True
     return False if _holds(negate(cond), useful) else None
+
+
+def _nests(cond: Cond, most: int) -> bool:
+    """Whether conjunctions and disjunctions alternate more often than ``most`` times."""
+    return isinstance(cond, (And, Or)) and (most == 0 or any(_nests(part, most - 1) for part in cond.parts))
 
 
 def relevant(facts: Facts, cond: Cond) -> Facts:

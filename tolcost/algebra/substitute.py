@@ -26,7 +26,7 @@ from tolcost.algebra.poly import (
     the_symbol,
     total_of,
 )
-from tolcost.algebra.symbols import Floor, Generator, Relu, Sum, Symbol
+from tolcost.algebra.symbols import Floor, Generator, Relu, Sum, Symbol, symbol_of
 
 
 def symbols_of(p: Poly | int) -> frozenset[Symbol]:
@@ -94,7 +94,7 @@ def _sum_replaced(generator: Sum, new: _Change, done: dict[Generator, Poly]) -> 
     if any(has_sum(value) for value in relevant):  # then the binders inside are to be counted anew
         binder = the_symbol(coordinate("_", hi, lo))
     else:
-        binder = Symbol(generator.symbol.name, generator.symbol.serial, "coord", lo, hi)
+        binder = symbol_of(generator.symbol.name, generator.symbol.serial, "coord", lo, hi)
     body = _substitute(generator.body, _Change({**new.given, generator.symbol: atom(binder)}, new.clip), {})
     numbers = any(value.constant is not None for value in relevant)
     return (sum_over if numbers else opaque_sum)(body, binder, lo, hi)

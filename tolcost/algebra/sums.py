@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
+from tolcost.algebra.alike import Solved, known_result
 from tolcost.algebra.cases import Atoms, signed_cases
 from tolcost.algebra.clips import relu
 from tolcost.algebra.conditions import Cond, Ge, conj, indicator, map_cond, symbols_of_cond
@@ -29,7 +30,7 @@ from tolcost.algebra.poly import (
 )
 from tolcost.algebra.problem import NoClosedForm, Problem, Range, Work
 from tolcost.algebra.substitute import substitute
-from tolcost.algebra.symbols import Generator, Symbol
+from tolcost.algebra.symbols import Generator, Symbol, symbol_of
 
 _STANDARD = "#"
 _MANY_TERMS = 3
@@ -88,7 +89,7 @@ def _standard(
     for symbol, low, high in over:
         lo, hi = substitute(as_poly(low), renamed), substitute(as_poly(high), renamed)
         turn -= 1
-        own = Symbol(_STANDARD, turn, "coord", lo, hi)
+        own = symbol_of(_STANDARD, turn, "coord", lo, hi)
         renamed[symbol] = atom(own)
         ranges.append(Range(own, lo, hi))
     body, guard = substitute(body, renamed), map_cond(guard, lambda p: substitute(p, renamed))
@@ -98,13 +99,14 @@ def _standard(
 def _by_components(problem: Problem) -> Poly:
     """Remove one group of connected coordinates after another."""
     body, left, atoms = problem.body, problem.ranges, problem.atoms
+    solved: Solved = []
     while left:
         group = _connected(left, atoms, body)
         mine = tuple(a for a in atoms if a.p.free & group)
         atoms = tuple(a for a in atoms if not a.p.free & group)
         inner = tuple(r for r in left if r.symbol in group)
         left = tuple(r for r in left if r.symbol not in group)
-        body = _removed(Problem(body, inner, mine, problem.facts))
+        body = _removed(Problem(body, inner, mine, problem.facts), solved)
     return gated(body, atoms, problem.facts)
 
 
@@ -122,15 +124,20 @@ def _connected(ranges: tuple[Range, ...], atoms: Atoms, body: Poly) -> frozenset
         group = grown
 
 
-def _removed(problem: Problem) -> Poly:
+def _removed(problem: Problem, solved: Solved) -> Poly:
     """Remove all coordinates; parts of the summand without a closed form stay sums."""
     symbols = frozenset(r.symbol for r in problem.ranges)
     by_part = _coefficients(problem.body, symbols)
     if len(problem.body.terms) > max(_MANY_TERMS, 2 * len(by_part)):
-        sums = {part: _removed(_with_body(problem, Poly({part: 1}))) for part in by_part}
+        sums = {part: _removed(_with_body(problem, Poly({part: 1})), solved) for part in by_part}
         return total_of(multiply(factor, sums[part]) for part, factor in by_part.items())
+    result = known_result(problem, solved)
+    if result is not None:
+        return result
     try:
-        return eliminate(problem, Work())
+        result = eliminate(problem, Work())
+        solved.append((problem, result))
+        return result
     except (NoClosedForm, AlgebraBudget, ZeroDivisionError):  # a divisor may vanish at an end of a range
         pass
     rows: dict[frozenset[Generator], Terms] = {}
@@ -139,7 +146,8 @@ def _removed(problem: Problem) -> Poly:
         rows.setdefault(hard, {})[mono] = coef
     if len(rows) < 2:
         return _unevaluated(problem)
-    return total_of(_removed(_with_body(problem, poly(terms, problem.body.den))) for terms in rows.values())
+    apart = (_with_body(problem, poly(terms, problem.body.den)) for terms in rows.values())
+    return total_of(_removed(part, solved) for part in apart)
 
 
 def _with_body(problem: Problem, body: Poly) -> Problem:

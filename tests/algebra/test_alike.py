@@ -1,0 +1,56 @@
+"""Sums that differ in names only: what is taken over from one to the other is what it would come to."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from tolcost.algebra import Poly, evaluate, ge, length, total
+from tolcost.algebra.poly import coordinate, the_symbol
+
+LENGTHS = {
+    "alike": (length("h"), length("w")),
+    "unlike in their least value": (length("h"), length("w", 0)),
+    "one of them a number": (length("h"), Poly({(): 5})),
+    "the same twice": (length("h"), length("h")),
+}
+
+
+def windows(size: Poly, kernel: int) -> tuple[list[tuple[object, Poly | int, Poly | int]], list[object]]:
+    """Places of a window, its elements, and that an element lies inside."""
+    place, inside = coordinate("i", size), coordinate("u", kernel)
+    at = 2 * place + inside - 3
+    return [(the_symbol(place), 1, size), (the_symbol(inside), 1, kernel)], [ge(at - 1), ge(size - at)]
+
+
+def brute(size: int, kernel: int) -> int:
+    places = product(range(1, size + 1), range(1, kernel + 1))
+    return sum(1 <= 2 * place + inside - 3 <= size for place, inside in places)
+
+
+@pytest.mark.parametrize("kernels", [(3, 3), (3, 4)], ids=str)
+@pytest.mark.parametrize("name", LENGTHS)
+def test_rows_and_columns(name: str, kernels: tuple[int, int]) -> None:
+    sizes = LENGTHS[name]
+    parts = [windows(size, kernel) for size, kernel in zip(sizes, kernels, strict=True)]
+    found = total(1, [r for ranges, _ in parts for r in ranges], [g for _, guards in parts for g in guards])  # type: ignore[misc]
+    for values in product(range(1, 9), repeat=2):
+        point = {the_symbol(s): v for s, v in zip(sizes, values, strict=True) if s.constant is None}
+        numbers = [evaluate(size, point) for size in sizes]
+        assert evaluate(found, point) == brute(numbers[0], kernels[0]) * brute(numbers[1], kernels[1])
+
+
+def test_what_is_known_of_one_is_not_taken_over() -> None:
+    """The sum over rows is simpler because h is at least 6; w may be less."""
+    h, w = length("h"), length("w")
+    parts = [windows(size, 3) for size in (w, h)]
+    found = total(
+        1,
+        [r for ranges, _ in parts for r in ranges],  # type: ignore[misc]
+        [g for _, guards in parts for g in guards],  # type: ignore[misc]
+        [ge(h - 6)],
+    )
+    for a, b in product(range(1, 6), range(6, 10)):
+        point = {the_symbol(w): a, the_symbol(h): b}
+        assert evaluate(found, point) == brute(a, 3) * brute(b, 3)
