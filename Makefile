@@ -20,6 +20,7 @@ INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --quiet --co
 
 PEERS := .venv-peers
 NATIVE := build/native
+TESTED := build/tested
 COMPILED_TESTS := syntax algebra atoms cost execute paper specs native
 
 .PHONY: report conformance peers test lint types imports gate lock compiled unit fmt soak bench clean
@@ -55,9 +56,9 @@ lock: $(VENV)/run.stamp
 
 # Nothing else needs a C compiler; who has none can still run the other tests.
 ifneq ($(TOLCOST_COMPILER)$(shell command -v cc),)
-compiled: $(NATIVE)/stamp
-	cd $(NATIVE) && $(CURDIR)/$(BIN)/python -m pytest -n auto $(COMPILED_TESTS:%=tests/%)
-	cd $(NATIVE) && $(CURDIR)/$(BIN)/python -m tests.programs.soak 500 --start 7000000 --jobs $(JOBS)
+compiled: $(TESTED)/stamp
+	cd $(TESTED) && $(CURDIR)/$(BIN)/python -m pytest -n auto $(COMPILED_TESTS:%=tests/%)
+	cd $(TESTED) && $(CURDIR)/$(BIN)/python -m tests.programs.soak 500 --start 7000000 --jobs $(JOBS)
 else
 compiled:
 	@echo "there is no C compiler here: the compiled build is not tested"
@@ -101,6 +102,10 @@ $(VENV)/dev.stamp: pyproject.toml constraints.txt | $(BIN)/python
 # Compiled as it is released, and made again when the sources change.
 $(NATIVE)/stamp: $(VENV)/dev.stamp $(shell find tolcost native -type f ! -name '*.pyc')
 	$(BIN)/python -m native $(NATIVE)
+	touch $@
+
+$(TESTED)/stamp: $(VENV)/dev.stamp $(shell find tolcost native -type f ! -name '*.pyc')
+	$(BIN)/python -m native --quick $(TESTED)
 	touch $@
 
 $(PEERS)/stamp: pyproject.toml constraints.txt

@@ -54,7 +54,7 @@ def copy(root: Path, target: Path) -> None:
             (target / entry.name).symlink_to(entry.resolve())
 
 
-def compile_tree(root: Path) -> None:
+def compile_tree(root: Path, optimise: bool) -> None:
     """Compile the modules of a copy in place, and put the extensions beside them."""
     from mypyc.build import mypycify
 
@@ -70,7 +70,7 @@ def compile_tree(root: Path) -> None:
         settings.write_text(_SETTINGS, "utf-8")
         extensions = mypycify(
             ["--config-file", str(settings), *map(str, modules)],
-            opt_level="3",
+            opt_level="3" if optimise else "0",
             debug_level="0",
             multi_file=True,
             group_name=SHARED,
