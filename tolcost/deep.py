@@ -18,6 +18,38 @@ _here = threading.local()
 """Whether this thread has the deep stack already."""
 
 
+class _Settings:
+    """The recursion limit and how often garbage is looked for: of the whole process, so not of one thread.
+
+    Whoever comes first changes them, and whoever leaves last puts back what was there before.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._working = 0
+        self._limit = 0
+        self._young = (0, 0, 0)
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._working += 1
+            if self._working == 1:
+                self._limit, self._young = sys.getrecursionlimit(), gc.get_threshold()
+                first, *others = self._young
+                sys.setrecursionlimit(max(self._limit, RECURSION))
+                gc.set_threshold(first and max(first, YOUNG), *others)  # 0 is: not at all
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._working -= 1
+            if self._working == 0:
+                sys.setrecursionlimit(self._limit)
+                gc.set_threshold(*self._young)
+
+
+_settings = _Settings()
+
+
 def with_deep_stack(work: Callable[[], T]) -> T:
     """Do the work on a stack that fits the deepest nesting the parser lets through."""
     if getattr(_here, "deep", False):
@@ -26,17 +58,12 @@ def with_deep_stack(work: Callable[[], T]) -> T:
     failure: list[BaseException] = []
 
     def run() -> None:
-        limit, young = sys.getrecursionlimit(), gc.get_threshold()
-        sys.setrecursionlimit(max(limit, RECURSION))
-        gc.set_threshold(young[0] and max(young[0], YOUNG), *young[1:])
         _here.deep = True
-        try:
-            outcome.append(work())
-        except BaseException as error:  # handed to the caller below, whatever it is
-            failure.append(error)
-        finally:
-            sys.setrecursionlimit(limit)
-            gc.set_threshold(*young)
+        with _settings:
+            try:
+                outcome.append(work())
+            except BaseException as error:  # handed to the caller below, whatever it is
+                failure.append(error)
 
     before = threading.stack_size(STACK_BYTES)
     try:

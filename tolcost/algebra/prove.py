@@ -17,7 +17,7 @@ from tolcost.algebra.intervals import range_of
 from tolcost.algebra.poly import Poly, as_poly, atom, scale
 from tolcost.algebra.samples import FEW, MANY, refuted, undecided
 from tolcost.algebra.signs import is_own_bound
-from tolcost.algebra.symbols import Interval, Symbol
+from tolcost.algebra.symbols import Interval, Symbol, reach
 
 Facts: TypeAlias = tuple[Cond, ...]
 _FUEL = 300
@@ -57,31 +57,18 @@ def relevant(facts: Facts, cond: Cond) -> Facts:
     """Keep the facts that share a symbol with the condition, directly or through other facts."""
     if not facts:
         return facts
-    seen = set[Symbol]().union(*(_reach(p) for p in polys_of(cond)))
+    seen = reach(s for p in polys_of(cond) for s in p.free)
     left, kept, grew = list(facts), set[Cond](), True
     while grew and left:
         grew = False
         for fact in tuple(left):
-            reach = frozenset[Symbol]().union(*(_reach(p) for p in polys_of(fact)))
-            if reach & seen:
-                seen |= reach
+            about = reach(s for p in polys_of(fact) for s in p.free)
+            if about & seen:
+                seen |= about
                 kept.add(fact)
                 left.remove(fact)
                 grew = True
     return tuple(fact for fact in facts if fact in kept)
-
-
-def _reach(p: Poly) -> frozenset[Symbol]:
-    """Give the symbols of an expression and those its coordinates are bounded by."""
-    found = set(p.free)
-    todo = list(found)
-    while todo:
-        symbol = todo.pop()
-        for bound in (symbol.lo, symbol.hi):
-            if bound is not None:
-                todo.extend(bound.free - found)
-                found |= bound.free
-    return frozenset(found)
 
 
 def is_nonnegative(p: Poly, facts: Facts = ()) -> bool:

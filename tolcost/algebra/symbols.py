@@ -8,6 +8,7 @@ These functions only build; rewriting to normal form is done by ``floors``, ``cl
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias
@@ -241,15 +242,20 @@ def remember_samples(generator: Generator, samples: tuple[int | None, ...]) -> N
 
 def behind(symbol: Symbol) -> list[Symbol]:
     """Give the symbols that bound this one, directly or through others, the least bounded first."""
-    found: set[Symbol] = set()
-    todo = [symbol]
-    while todo:
-        last = todo.pop()
+    return sorted(reach((symbol,)) - {symbol}, key=lambda s: s.depth)
+
+
+def reach(symbols: Iterable[Symbol]) -> set[Symbol]:
+    """Give some symbols and those that bound them, directly or through others."""
+    found = set(symbols)
+    waiting = list(found)
+    while waiting:
+        last = waiting.pop()
         for bound in (last.lo, last.hi):
             if bound is not None:
-                todo.extend(bound.free - found)
+                waiting.extend(bound.free - found)
                 found |= bound.free
-    return sorted(found, key=lambda s: s.depth)
+    return found
 
 
 def unknown_generator(generator: NoReturn) -> NoReturn:
