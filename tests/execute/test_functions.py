@@ -122,6 +122,13 @@ def test_conversions():
     assert convert(np.array([2.5, 3.5, -0.5]), "Z").tolist() == [2, 4, 0]
     assert convert(np.array([-1]), "uint16").tolist() == [65535]
     assert convert(np.array([2.0**63]), "uint64").tolist() == [2**63]
+    assert convert(np.array([-1.0, -(2.0**63) - 2048, 2.0**70 + 2.0**20]), "uint64").tolist() == [
+        2**64 - 1,
+        2**63 - 2048,
+        2**20 * (2**50 + 1) % 2**64,
+    ]
+    assert convert(np.array([-1.0, 300.0, -129.0, 2.0**63]), "int8").tolist() == [-1, 44, 127, 0]
+    assert convert(np.array([np.nan, np.inf, -np.inf]), "int64").tolist() == [0, 0, 0]
     assert convert(np.array([0.0, -2.0, np.nan]), "B").tolist() == [False, True, True]
     assert convert(np.array([1 + 2j]), "R").tolist() == [1.0]
     assert convert(np.array(["1.5", "2"], object), "float32").tolist() == [1.5, 2.0]

@@ -93,13 +93,17 @@ def is_complex(dtype: np.dtype[Any]) -> bool:
 
 
 def _rounded(data: Array, target: np.dtype[Any]) -> Array:
-    """Round to an integer type; what int64 cannot hold goes through uint64 where it can."""
+    """Round to an integer type, modulo its range; what is no number at all becomes 0.
+
+    What C makes of a number beyond the type differs from processor to processor, so none is handed to it:
+    a remainder by a power of two is exact, and its magnitude fits uint64.
+    """
     whole = np.rint(data.astype(np.float64))
-    if target == np.uint64:
-        large = whole >= 2.0**63
-        small = np.where(large, 0, whole).astype(np.int64).astype(target)
-        return np.where(large, whole.astype(target), small)
-    return np.asarray(whole.astype(np.int64).astype(target))
+    finite = np.isfinite(whole)
+    rest = np.fmod(np.where(finite, whole, 0.0), 2.0**64)
+    magnitude = np.abs(rest).astype(np.uint64)
+    wrapped = np.where(rest < 0, np.uint64(0) - magnitude, magnitude)
+    return np.asarray(wrapped.astype(np.int64).astype(target))
 
 
 def _through_objects(data: Array, space: str, target: np.dtype[Any]) -> Array:
