@@ -37,7 +37,7 @@ from tolcost.atoms.nodes import Program
 from tolcost.cost import count_functions, point
 from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Source
-from tolcost.elaborate.given import arguments
+from tolcost.elaborate.arguments import arguments
 from tolcost.pipeline import Parsed, analyze_lowered, lower, read_program
 
 HERE = Path(__file__).parent

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tolcost.diagnostics import Diagnostic, Rejected
-    from tolcost.elaborate.given import Plain, Shape
+    from tolcost.elaborate.arguments import Plain, Shape
     from tolcost.report.result import Result
 
 __version__ = "0.1.0"

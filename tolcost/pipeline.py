@@ -19,7 +19,7 @@ from tolcost.cost import Analysis, analyze_program
 from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Diagnostic, Source
 from tolcost.elaborate import Argument, Elaborated, elaborate
-from tolcost.elaborate.given import Plain, Shape, arguments
+from tolcost.elaborate.arguments import Plain, Shape, arguments
 from tolcost.elaborate.repeats import repeated_work
 from tolcost.report.point import locate
 from tolcost.report.result import Result

@@ -11,7 +11,7 @@ from tolcost.algebra import Poly, evaluate, parse_text, symbols_of, to_text
 from tolcost.catalogue.specs import open_library
 from tolcost.cost import count
 from tolcost.elaborate import elaborate
-from tolcost.elaborate.given import Plain, arguments
+from tolcost.elaborate.arguments import Plain, arguments
 
 LIBRARY = open_library()
 Shapes = Mapping[str, Sequence[int | str]]

@@ -70,7 +70,7 @@ def costing_for(config: Config) -> Costing:
 def _cost_program(root: Path, target: Target, specs: Library, metrics: tuple[str, ...]) -> Costed:
     from tolcost.check.costing import costed_program
     from tolcost.deep import with_deep_stack
-    from tolcost.elaborate.given import arguments
+    from tolcost.elaborate.arguments import arguments
     from tolcost.pipeline import lower, read_program
     from tolcost.syntax import read_source
 

@@ -13,7 +13,7 @@ from tolcost.cli.literals import Literal
 from tolcost.cli.options import read_attrs, read_shapes
 from tolcost.diagnostics import Source, render_all
 from tolcost.elaborate import Elaborated
-from tolcost.elaborate.given import Shape, arguments
+from tolcost.elaborate.arguments import Shape, arguments
 from tolcost.pipeline import Parsed, lower, read_program, warnings_of
 from tolcost.syntax import read_source
 

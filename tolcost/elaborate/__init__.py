@@ -1,10 +1,10 @@
 """From syntax tree to atoms: partial evaluation with symbolic lengths."""
 
-from tolcost.elaborate import binders, calls, choose, expressions, folds, norms, parts, remakes
-from tolcost.elaborate.inputs import Argument, Inputs, Tensor
+from tolcost.elaborate import calls, choose, expressions, folds, maps, shape_primitives, tol_primitives
+from tolcost.elaborate.arguments import Argument, Inputs, Tensor
 from tolcost.elaborate.programs import Elaborated, elaborate
 
-RULE_MODULES = (binders, calls, choose, expressions, folds, norms, parts, remakes)
+RULE_MODULES = (calls, choose, expressions, folds, maps, shape_primitives, tol_primitives)
 """Imported for the rules they register with ``evaluate``."""
 
 __all__ = ["RULE_MODULES", "Argument", "Elaborated", "Inputs", "Tensor", "elaborate"]

@@ -21,13 +21,12 @@ from tolcost.algebra import (
 )
 from tolcost.atoms.nodes import Block, Fold, Node, Part, Ref, Type, Var
 from tolcost.diagnostics import Rejected
-from tolcost.elaborate.binders import fresh
 from tolcost.elaborate.context import Env, fail
-from tolcost.elaborate.elements import pick_component
+from tolcost.elaborate.indexing import pick_component
 from tolcost.elaborate.layout import as_static, build, component, in_spaces, inside, materialise, pack
-from tolcost.elaborate.lengths import facts_here, settle, unify
+from tolcost.elaborate.maps import fresh
 from tolcost.elaborate.retype import leans_on, retyped
-from tolcost.elaborate.shapes import shape_text, volume
+from tolcost.elaborate.shapes import facts_here, settle, shape_text, unify, volume
 from tolcost.elaborate.steps import Step
 from tolcost.elaborate.values import Data, Pieces, Value, is_static
 from tolcost.spaces import join_spaces

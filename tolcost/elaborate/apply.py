@@ -5,13 +5,25 @@ from __future__ import annotations
 from tolcost.algebra import Poly, const
 from tolcost.atoms.nodes import Lambda, Node, Part
 from tolcost.diagnostics import Span
+from tolcost.elaborate.constant_folding import fold_integers, fold_static, integer_division
 from tolcost.elaborate.context import Env, bind_data, fail
-from tolcost.elaborate.elements import element
-from tolcost.elaborate.folding import fold_integers, fold_static, integer_division
+from tolcost.elaborate.indexing import element
 from tolcost.elaborate.layout import grid, in_spaces, lay, materialise
-from tolcost.elaborate.lengths import unify
-from tolcost.elaborate.shapes import cast_of, first, known, recast, shape_of, shape_text, space_of
-from tolcost.elaborate.values import Data, Missing, Opaque, Pieces, Seq, Value, Vec, View, is_static
+from tolcost.elaborate.shapes import known, shape_of, shape_text, space_of, unify
+from tolcost.elaborate.values import (
+    Data,
+    Missing,
+    Opaque,
+    Pieces,
+    Seq,
+    Value,
+    Vec,
+    View,
+    cast_of,
+    first,
+    is_static,
+    recast,
+)
 from tolcost.elementary import FUNCTIONS
 from tolcost.spaces import join_spaces, kind_of
 

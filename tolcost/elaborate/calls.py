@@ -5,10 +5,10 @@ from __future__ import annotations
 from tolcost.algebra import FALSE, TRUE
 from tolcost.diagnostics import Diagnostic, Label, Rejected, Span
 from tolcost.elaborate.apply import apply
-from tolcost.elaborate.blame import blamed
 from tolcost.elaborate.context import CALL_DEPTH, Env, Impossible, Lazy, Outside, bind_data, fail, force
 from tolcost.elaborate.evaluate import FORMS, PRIMITIVES, evaluate, evaluates, form
 from tolcost.elaborate.expressions import delay, entries, global_name, is_callable_name
+from tolcost.elaborate.shapes import blamed
 from tolcost.elaborate.values import (
     Builtin,
     Cast,

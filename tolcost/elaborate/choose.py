@@ -29,14 +29,12 @@ from tolcost.algebra import (
 )
 from tolcost.atoms.nodes import Node, Part, Select, Where
 from tolcost.diagnostics import Rejected, Span
-from tolcost.elaborate.blame import blamed
+from tolcost.elaborate.constant_folding import as_number, truth
 from tolcost.elaborate.context import Env, Impossible, Scope, bind_data, fail
-from tolcost.elaborate.elements import element, leaves, regrown
 from tolcost.elaborate.evaluate import evaluate, form
-from tolcost.elaborate.folding import as_number, truth
+from tolcost.elaborate.indexing import element, leaves, regrown
 from tolcost.elaborate.layout import component, grid, in_spaces, lay, made_of, materialise
-from tolcost.elaborate.lengths import decide, solve, unify
-from tolcost.elaborate.shapes import cast_of, entry, first, known, recast, shape_of, shape_text
+from tolcost.elaborate.shapes import blamed, decide, known, shape_of, shape_text, solve, unify
 from tolcost.elaborate.values import (
     Cast,
     Data,
@@ -50,8 +48,12 @@ from tolcost.elaborate.values import (
     Value,
     Vec,
     View,
+    cast_of,
+    entry,
+    first,
     is_function,
     is_static,
+    recast,
 )
 from tolcost.spaces import join_spaces
 from tolcost.syntax import tree

@@ -11,8 +11,7 @@ from typing import Any
 
 from tolcost.diagnostics import Span
 from tolcost.elaborate.context import BUDGET, Env, fail, too_many_steps
-from tolcost.elaborate.shapes import cast_of, first, recast
-from tolcost.elaborate.values import Value
+from tolcost.elaborate.values import Value, cast_of, first, recast
 from tolcost.syntax import tree
 
 Rule = Callable[[Env, Any], Value]

@@ -9,14 +9,12 @@ from fractions import Fraction
 from tolcost.algebra import FALSE, TRUE, Cond, Poly, conj, const, disj, ge, maximum, to_text
 from tolcost.diagnostics import Rejected, Span
 from tolcost.elaborate.apply import apply, divide
-from tolcost.elaborate.blame import blamed
 from tolcost.elaborate.context import Env, Lazy, bind_data, fail, force
-from tolcost.elaborate.elements import capacity_of, element, pick_component, spread
 from tolcost.elaborate.evaluate import FORMS, PRIMITIVES, evaluate, evaluates
-from tolcost.elaborate.joining import as_entry, join_values
+from tolcost.elaborate.indexing import capacity_of, element, pick_component, spread
 from tolcost.elaborate.layout import check_size
-from tolcost.elaborate.lengths import facts_here, require
-from tolcost.elaborate.shapes import cast_of, entry, first, known, recast, shape_of
+from tolcost.elaborate.shapes import blamed, facts_here, known, require, shape_of
+from tolcost.elaborate.tol_primitives import as_entry, join_values
 from tolcost.elaborate.values import (
     Closure,
     Data,
@@ -27,11 +25,16 @@ from tolcost.elaborate.values import (
     Vec,
     View,
     builtin,
+    cast_of,
+    entry,
+    first,
     is_function,
+    recast,
 )
 from tolcost.elementary import FUNCTIONS, INFIX
 from tolcost.spaces import SPACES
 from tolcost.syntax import tree
+from tolcost.syntax.depth import children
 
 CONSTANTS: dict[str, Value] = {
     "Inf": math.inf,
@@ -361,3 +364,15 @@ def _define_components(env: Env, names: tuple[str, ...], value: tree.Expr) -> No
 
     for j, name in enumerate(names, start=1):
         env.names[name] = Lazy(name, env, part(j))
+
+
+def mentioned(expr: tree.Expr) -> list[str]:
+    """The names an expression mentions, wherever in it."""
+    names: dict[str, None] = {}
+    stack: list[tree.Expr | tree.Statement] = [expr]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, tree.Name):
+            names[node.name] = None
+        stack.extend(children(node))
+    return list(names)

@@ -19,15 +19,14 @@ from tolcost.algebra import (
 )
 from tolcost.diagnostics import Diagnostic, Rejected, Span
 from tolcost.elaborate.accumulators import fold_under_coordinates
-from tolcost.elaborate.binders import UNROLL_LIMIT, fresh, pattern_of
 from tolcost.elaborate.context import Env, NeedsUnrolling, bind_data, fail
-from tolcost.elaborate.elements import pick_component
 from tolcost.elaborate.evaluate import evaluate, form
+from tolcost.elaborate.indexing import pick_component
 from tolcost.elaborate.layout import grid, inside
-from tolcost.elaborate.lengths import facts_here
-from tolcost.elaborate.shapes import cast_of, entry, first, known, shape_of, volume
+from tolcost.elaborate.maps import UNROLL_LIMIT, fresh, pattern_of
+from tolcost.elaborate.shapes import facts_here, known, shape_of, volume
 from tolcost.elaborate.steps import Step
-from tolcost.elaborate.values import Pieces, Seq, Spaces, Value, Vec, View, is_static
+from tolcost.elaborate.values import Pieces, Seq, Spaces, Value, Vec, View, cast_of, entry, first, is_static
 from tolcost.syntax import tree
 
 _FEW = 16

@@ -27,8 +27,7 @@ from tolcost.atoms.nodes import (
 )
 from tolcost.diagnostics import NOWHERE, Span
 from tolcost.elaborate.context import Env, NeedsUnrolling, bind_data, fail
-from tolcost.elaborate.lengths import decide
-from tolcost.elaborate.shapes import Shape, known, shape_of, space_of
+from tolcost.elaborate.shapes import Shape, decide, known, shape_of, space_of
 from tolcost.elaborate.values import (
     Cast,
     Data,

@@ -9,6 +9,7 @@ from tolcost.algebra import AlgebraBudget, Poly, Symbol, const, symbols_of
 from tolcost.atoms.nodes import Input as InputNode
 from tolcost.atoms.nodes import Output, Part, Program
 from tolcost.diagnostics import Diagnostic, Span
+from tolcost.elaborate.arguments import Argument, Binder, Tensor
 from tolcost.elaborate.context import (
     Context,
     Env,
@@ -19,11 +20,9 @@ from tolcost.elaborate.context import (
     fail,
     force,
 )
-from tolcost.elaborate.expressions import define_all, delay, dimensions, zeros
+from tolcost.elaborate.expressions import define_all, delay, dimensions, mentioned, zeros
 from tolcost.elaborate.finish import finish
-from tolcost.elaborate.inputs import Argument, Binder, Tensor
 from tolcost.elaborate.layout import materialise
-from tolcost.elaborate.order import value_order
 from tolcost.elaborate.values import (
     Data,
     Missing,
@@ -286,3 +285,25 @@ def _arguments(
     if rest:
         fail("T0203", f"`{name}` takes {len(inputs)} inputs, not {len(args)}", span)
     return given
+
+
+def value_order(program: tree.Program) -> list[str]:
+    """The names of a program's definitions, what is mentioned before what mentions it.
+
+    Found without recursion, so that a chain of 10,000 definitions is no deeper than two.
+    """
+    defines = {s.name: s for s in program.statements if isinstance(s, tree.Define)}
+    needs = {name: [n for n in mentioned(s.value) if n in defines] for name, s in defines.items()}
+    order: dict[str, None] = {}
+    for start in defines:
+        path, open_ = [(start, iter(needs[start]))], {start}
+        while path:
+            name, rest = path[-1]
+            needed = next((n for n in rest if n not in order and n not in open_), None)
+            if needed is None:
+                order[name] = None
+                path.pop()
+            else:
+                open_.add(needed)
+                path.append((needed, iter(needs[needed])))
+    return list(order)

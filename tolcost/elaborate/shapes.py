@@ -1,13 +1,33 @@
-"""Shapes and elements of values, and turning a value into a node of the IR."""
+"""Shapes and lengths: what shape a value has, deciding conditions, making lengths equal, checking ranges.
+
+What can be proved is proved; what cannot is recorded as a condition the result relies on.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 
-from tolcost.algebra import Cond, Poly, const, to_text
-from tolcost.diagnostics import Span
-from tolcost.elaborate.context import Env, fail
-from tolcost.elaborate.lengths import settle
+from tolcost.algebra import (
+    FALSE,
+    TRUE,
+    Cond,
+    Ge,
+    Poly,
+    Symbol,
+    const,
+    eq,
+    ge,
+    prove,
+    substitute,
+    substitute_cond,
+    symbols_of,
+    symbols_of_cond,
+    to_text,
+)
+from tolcost.algebra.poly import atom
+from tolcost.diagnostics import Diagnostic, Label, Rejected, Span
+from tolcost.elaborate.context import Context, Env, Impossible, Lazy, fail
 from tolcost.elaborate.values import (
     Cast,
     Data,
@@ -15,52 +35,178 @@ from tolcost.elaborate.values import (
     Opaque,
     Pieces,
     Ratio,
-    Results,
     Seq,
     Value,
     Vec,
     View,
+    first,
     is_function,
     is_static,
 )
 from tolcost.spaces import join_spaces
+from tolcost.syntax import tree
+
+
+def settle(context: Context, p: Poly) -> Poly:
+    """The polynomial with every length that was found equal to another replaced."""
+    while context.notes.equal and not context.notes.equal.keys().isdisjoint(symbols_of(p)):
+        p = substitute(p, context.notes.equal)
+    return p
+
+
+Said = str | Callable[[], str]
+"""A message, or how to make it: most are never needed."""
+
+
+def said(message: Said) -> str:
+    """The text of a message."""
+    return message if isinstance(message, str) else message()
+
+
+def proved(condition: Cond, facts: tuple[Cond, ...] = ()) -> bool | None:
+    """What can be proved of a condition; nothing where a divisor in it vanishes on the way."""
+    try:
+        return prove(condition, facts)
+    except ZeroDivisionError:
+        return None
+
+
+def decide(env: Env, condition: Cond) -> Cond:
+    """TRUE or FALSE where that can be proved here, else the condition itself."""
+    if condition is TRUE or condition is FALSE:
+        return condition
+    if FALSE in env.scope.facts:  # a body that is never visited
+        return TRUE
+    if env.context.notes.equal:
+        condition = substitute_cond(condition, env.context.notes.equal)
+    facts = facts_here(env)
+    before = env.context.left_open
+    if facts is before[1] and condition == before[0]:  # a choice asks again what its condition asked
+        return condition
+    verdict = proved(condition, facts)
+    if verdict is None:
+        env.context.left_open = (condition, facts)
+        return condition
+    return TRUE if verdict else FALSE
+
+
+def facts_here(env: Env) -> tuple[Cond, ...]:
+    """What is known to hold in the current block."""
+    if not env.context.notes.equal:
+        return env.scope.facts
+    return tuple(substitute_cond(fact, env.context.notes.equal) for fact in env.scope.facts)
+
+
+def unify(env: Env, left: Poly, right: Poly, what: Said, span: Span) -> Poly:
+    """Make two lengths equal: prove it, or adopt it as an equation, or refuse."""
+    context = env.context
+    left, right = settle(context, left), settle(context, right)
+    if left == right:
+        return left
+    verdict = proved(eq(left - right), facts_here(env))
+    if verdict is True:
+        return left
+    if verdict is False:
+        fail(
+            "T0301",
+            f"lengths {to_text(left)} and {to_text(right)} differ, but {said(what)}",
+            span,
+            definite=True,
+        )
+    solved = solve(left - right)
+    context.record(eq(left - right), said(what), span)
+    if solved is not None:
+        symbol, value = solved
+        context.adopt(symbol, value)
+        return settle(context, left)
+    return left
+
+
+def solve(difference: Poly) -> tuple[Symbol, Poly] | None:
+    """A length that the equation ``difference == 0`` gives in terms of the others.
+
+    Later names give way to earlier ones, so that ``k2`` becomes ``k`` and not the reverse.
+    """
+    if any(s.kind == "coord" for s in symbols_of(difference)):
+        return None
+    for symbol in sorted(symbols_of(difference), key=lambda s: (s.name, s.serial), reverse=True):
+        for sign in (1, -1):
+            value = difference * -sign + atom(symbol)
+            if symbol not in symbols_of(value) and symbol.kind == "length":
+                return symbol, value
+    return None
+
+
+def require(env: Env, condition: Cond, reason: str, span: Span, message: Said) -> None:
+    """Prove a condition, record what of it depends on lengths alone, or refuse the program."""
+    verdict = decide(env, condition)
+    if verdict is TRUE or FALSE in env.scope.facts or env.context.out_of_range:
+        return
+    if verdict is FALSE:
+        fail("T0302", said(message), span, definite=True)
+    # Under a guard on coordinates the worst case may lie where the guard does not hold.
+    guarded = any(s.kind == "coord" for fact in env.scope.facts for s in symbols_of_cond(fact))
+    worst = None if guarded else worst_case(verdict)
+    if worst is FALSE or (worst not in (None, verdict) and proved(worst, facts_here(env)) is False):
+        if not any(scope is env.scope for scope in env.context.naming):
+            fail("T0302", said(message), span)
+        worst = None  # a named value may be used only where it is in range
+    env.context.record(verdict if worst is None else worst, reason, span)
+
+
+def worst_case(condition: Cond) -> Cond | None:
+    """The condition at the worst coordinates, if each matters in one direction only."""
+    try:
+        return _at_worst(condition)
+    except ZeroDivisionError:
+        return None
+
+
+def _at_worst(condition: Cond) -> Cond | None:
+    if not isinstance(condition, Ge):
+        return None
+    p = condition.p
+    for _ in range(16):
+        coordinates = [s for s in symbols_of(p) if s.kind == "coord"]
+        if not coordinates:
+            return ge(p)
+        symbol = coordinates[0]
+        slope = substitute(p, {symbol: atom(symbol) + 1}) - p
+        if symbol.lo is None or symbol.hi is None or proved(ge(symbol.hi - symbol.lo)) is not True:
+            return None
+        if proved(ge(slope)) is True and symbol.lo is not None:
+            p = substitute(p, {symbol: symbol.lo})
+        elif proved(ge(-slope)) is True and symbol.hi is not None:
+            p = substitute(p, {symbol: symbol.hi})
+        else:
+            return None
+    return None
+
+
+def check_index(env: Env, index: Poly, extent: Poly, span: Span, where: Said) -> None:
+    """An index lies between 1 and the length of its dimension."""
+    extent = settle(env.context, extent)
+    if _runs_over(index, extent):
+        return
+
+    def message() -> str:
+        return f"index {to_text(index)} is outside 1..{to_text(extent)} {said(where)}".rstrip()
+
+    require(env, ge(index - 1), "an index is at least 1", span, message)
+    require(env, ge(extent - index), "an index stays inside its dimension", span, message)
+
+
+def _runs_over(index: Poly, extent: Poly) -> bool:
+    """Whether an index is just a coordinate from 1 to this length: most are, and need no proof."""
+    if len(index.terms) != 1:
+        return False
+    ((mono, coef),) = index.terms.items()
+    if coef != 1 or len(mono) != 1 or not isinstance(mono[0], Symbol):
+        return False
+    return mono[0].hi == extent and mono[0].lo == 1
+
 
 Shape = tuple[Poly, ...]
-
-
-def cast_of(value: Value) -> str | None:
-    """The finite space a static value came in, if it did."""
-    while isinstance(value, Results):
-        value = value.items[0]
-    return value.space if isinstance(value, Cast) else None
-
-
-def recast(value: Value, space: str | None) -> Value:
-    """A static value made from one that came in a space, in that space; anything else as it is."""
-    if space is None or not isinstance(value, (Poly, Cond, Fraction, float, complex, Ratio, Vec, View)):
-        return value
-    return Cast(value, space) if is_static(value) else value
-
-
-def entry(value: Value) -> Value:
-    """A coordinate vector of one entry stands for the entry where a number is wanted."""
-    if isinstance(value, Cast):
-        return recast(entry(value.value), value.space)
-    value = first(value)
-    if isinstance(value, Vec) and value.loose and value.shape == (1,):
-        return value.items[0]
-    return value
-
-
-def first(value: Value) -> Value:
-    """The value to compute with: the first of several results, whatever space it is to come out in."""
-    while True:
-        if isinstance(value, Cast):
-            value = value.value
-        elif isinstance(value, Results):
-            value = value.items[0]
-        else:
-            return value
 
 
 def shape_of(env: Env, value: Value, span: Span) -> Shape:
@@ -141,3 +287,47 @@ def volume(shape: Shape) -> Poly:
 def shape_text(shape: Shape) -> str:
     """A shape as a person would write it."""
     return "[" + ", ".join(to_text(d) for d in shape) + "]"
+
+
+SHAPE_CODES = frozenset(
+    {"T0301", "T0302", "T0303", "T0307", "T0308", "T0312", "T0315", "T0316", "T0319", "T0327", "T0329"}
+)
+
+Operands = Iterable[tuple[tree.Expr, Value]]
+
+
+def blamed(rejected: Rejected, env: Env, span: Span, operands: Operands) -> Rejected:
+    """If shapes do not fit at ``span``: the same, saying what shape each operand has, declared where."""
+    head, *rest = rejected.diagnostics
+    if head.code not in SHAPE_CODES or head.labels or head.span != span:
+        return rejected
+    labels = tuple(dict.fromkeys(label for expr, value in operands for label in _labels(env, expr, value)))
+    told = Diagnostic(head.code, head.message, head.span, labels, head.hint, head.severity)
+    return (Impossible if isinstance(rejected, Impossible) else Rejected)(told, *rest)
+
+
+def _labels(env: Env, expr: tree.Expr, value: Value) -> Iterator[Label]:
+    value = first(value)
+    if (
+        is_function(value)
+        or isinstance(value, Missing)
+        or (is_static(value) and not isinstance(expr, tree.Name))
+    ):
+        return
+    shape = shape_of(env, value, expr.span)
+    if not shape and not isinstance(expr, tree.Name):
+        return
+    told = f"has shape {shape_text(shape)}" if shape else "is a number"
+    declared = _declared(env, expr.name) if isinstance(expr, tree.Name) else None
+    if isinstance(expr, tree.Name) and declared is not None:
+        yield Label(declared, f"`{expr.name}` {told}")
+    else:
+        yield Label(expr.span, f"this {told}")
+
+
+def _declared(env: Env, name: str) -> Span | None:
+    """Where a name is defined in the text, if it is."""
+    found = env.nearest(name)
+    if isinstance(found, Lazy) and found.expr is not None:
+        return found.expr.span
+    return env.context.declared.get(name)

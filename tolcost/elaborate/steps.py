@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tolcost.diagnostics import Span
-from tolcost.elaborate.binders import Pattern
 from tolcost.elaborate.calls import arity, call_values, function_of, is_functional
 from tolcost.elaborate.context import Element, Env, Lazy, fail
-from tolcost.elaborate.elements import element
-from tolcost.elaborate.order import mentioned
-from tolcost.elaborate.shapes import entry, recast
-from tolcost.elaborate.values import Value, Vec
+from tolcost.elaborate.expressions import mentioned
+from tolcost.elaborate.indexing import element
+from tolcost.elaborate.maps import Pattern
+from tolcost.elaborate.values import Value, Vec, entry, recast
 from tolcost.syntax import tree
 
 

@@ -205,3 +205,38 @@ def builtin(name: str) -> Builtin:
 def is_function(value: Value) -> bool:
     """Whether the value can be applied."""
     return isinstance(value, (Closure, Builtin, Native))
+
+
+def cast_of(value: Value) -> str | None:
+    """The finite space a static value came in, if it did."""
+    while isinstance(value, Results):
+        value = value.items[0]
+    return value.space if isinstance(value, Cast) else None
+
+
+def recast(value: Value, space: str | None) -> Value:
+    """A static value made from one that came in a space, in that space; anything else as it is."""
+    if space is None or not isinstance(value, (Poly, Cond, Fraction, float, complex, Ratio, Vec, View)):
+        return value
+    return Cast(value, space) if is_static(value) else value
+
+
+def entry(value: Value) -> Value:
+    """A coordinate vector of one entry stands for the entry where a number is wanted."""
+    if isinstance(value, Cast):
+        return recast(entry(value.value), value.space)
+    value = first(value)
+    if isinstance(value, Vec) and value.loose and value.shape == (1,):
+        return value.items[0]
+    return value
+
+
+def first(value: Value) -> Value:
+    """The value to compute with: the first of several results, whatever space it is to come out in."""
+    while True:
+        if isinstance(value, Cast):
+            value = value.value
+        elif isinstance(value, Results):
+            value = value.items[0]
+        else:
+            return value

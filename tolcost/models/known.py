@@ -22,7 +22,7 @@ from tolcost.algebra import (
 )
 from tolcost.cost.traffic import bits_of, bytes_of
 from tolcost.elaborate import Inputs, Tensor
-from tolcost.elaborate.inputs import shape_given
+from tolcost.elaborate.arguments import shape_given
 from tolcost.elaborate.values import Cast, Data, Missing, Ratio, Seq, Value, Vec, View
 
 Known = Tensor | Inputs | Value

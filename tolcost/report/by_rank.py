@@ -16,7 +16,7 @@ from tolcost.catalogue.specs import Library, Spec
 from tolcost.cost import count
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Argument, Elaborated, Inputs, Tensor, elaborate
-from tolcost.elaborate.given import Plain, Shape, arguments
+from tolcost.elaborate.arguments import Plain, Shape, arguments
 from tolcost.report.audit.evidence import Given, Tested
 from tolcost.syntax import tree
 

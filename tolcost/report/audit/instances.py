@@ -16,7 +16,7 @@ from tolcost.catalogue.specs import Library
 from tolcost.cost import Analysis, analyze_program
 from tolcost.diagnostics import Diagnostic, Rejected, Source
 from tolcost.elaborate import Argument, Elaborated, elaborate
-from tolcost.elaborate.given import Plain, Shape, arguments
+from tolcost.elaborate.arguments import Plain, Shape, arguments
 from tolcost.syntax import parse, tree
 
 Shapes = Mapping[str, "Shape | Sequence[Shape]"]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from tolcost.diagnostics import Source
-from tolcost.elaborate.given import Plain
+from tolcost.elaborate.arguments import Plain
 from tolcost.library import specs_root
 from tolcost.report.audit.instances import Instance
 

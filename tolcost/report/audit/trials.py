@@ -13,7 +13,7 @@ from tolcost.catalogue.specs import Library
 from tolcost.catalogue.types import Array
 from tolcost.diagnostics import Diagnostic, Rejected, Source
 from tolcost.elaborate import Argument
-from tolcost.elaborate.given import Plain, arguments
+from tolcost.elaborate.arguments import Plain, arguments
 from tolcost.execute import run_reference
 from tolcost.execute.files import nested_array
 from tolcost.report.audit.instances import Instance, literal, lower_instance, lower_source

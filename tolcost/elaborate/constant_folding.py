@@ -1,4 +1,4 @@
-"""Elementary functions of static numerics, computed exactly while compiling.
+"""Static numerics, computed exactly while compiling: constant folding with symbolic lengths.
 
 Integers are polynomials, truth values are conditions, reals are fractions or quotients of
 polynomials.  What has no exact form becomes a free node (``Opaque``); nothing is rounded
@@ -33,7 +33,7 @@ from tolcost.algebra import (
 )
 from tolcost.diagnostics import Span
 from tolcost.elaborate.context import Env, fail
-from tolcost.elaborate.lengths import decide, facts_here, require
+from tolcost.elaborate.shapes import decide, facts_here, require
 from tolcost.elaborate.values import Opaque, Ratio, Spaces, Value
 
 Real = Poly | Ratio | Fraction | float

@@ -23,13 +23,12 @@ from tolcost.algebra import (
 from tolcost.algebra.poly import atom
 from tolcost.atoms.nodes import Convert, Part
 from tolcost.diagnostics import Span
+from tolcost.elaborate.constant_folding import truth
 from tolcost.elaborate.context import Env, fail
-from tolcost.elaborate.elements import capacity_of, integers
 from tolcost.elaborate.evaluate import primitive
-from tolcost.elaborate.folding import truth
+from tolcost.elaborate.indexing import capacity_of, integers
 from tolcost.elaborate.layout import materialise
-from tolcost.elaborate.lengths import decide, require, unify
-from tolcost.elaborate.shapes import shape_of, space_of, volume
+from tolcost.elaborate.shapes import decide, require, shape_of, space_of, unify, volume
 from tolcost.elaborate.values import (
     Cast,
     Data,

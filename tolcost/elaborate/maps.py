@@ -1,7 +1,7 @@
-"""``map`` and ``reduce``: bodies under coordinates.
+"""``map``: bodies under coordinates.
 
 A small static domain is taken entry by entry.  Otherwise the body is elaborated once under
-fresh coordinates: a static result stays a formula, a data result becomes a Build or a Fold.
+fresh coordinates: a static result stays a formula, a data result becomes a Build.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from tolcost.atoms.nodes import Node
 from tolcost.diagnostics import Rejected, Span
 from tolcost.elaborate.calls import arity, call_values, function_of, is_functional
 from tolcost.elaborate.context import Element, Env, Lazy, NeedsUnrolling, bind_data, fail
-from tolcost.elaborate.elements import element
 from tolcost.elaborate.evaluate import evaluate, form
+from tolcost.elaborate.indexing import element
 from tolcost.elaborate.layout import (
     At,
     build,
@@ -27,8 +27,20 @@ from tolcost.elaborate.layout import (
     pack,
     unrolled,
 )
-from tolcost.elaborate.shapes import Shape, cast_of, entry, first, known, recast, shape_of, space_of
-from tolcost.elaborate.values import Data, Pieces, Seq, Value, Vec, View, is_static
+from tolcost.elaborate.shapes import Shape, known, shape_of, space_of
+from tolcost.elaborate.values import (
+    Data,
+    Pieces,
+    Seq,
+    Value,
+    Vec,
+    View,
+    cast_of,
+    entry,
+    first,
+    is_static,
+    recast,
+)
 from tolcost.syntax import tree
 
 UNROLL_LIMIT = 4096

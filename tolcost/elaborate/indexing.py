@@ -9,9 +9,20 @@ from tolcost.algebra import Poly, const, coordinate, symbols_of
 from tolcost.diagnostics import Span
 from tolcost.elaborate.context import Env, NeedsUnrolling, bind_data, fail
 from tolcost.elaborate.layout import as_static, capacity, component, grid, materialise, member
-from tolcost.elaborate.lengths import check_index
-from tolcost.elaborate.shapes import Shape, first, known, recast, shape_of, shape_text, space_of
-from tolcost.elaborate.values import Cast, Data, Pieces, Results, Seq, Value, Vec, View, is_static
+from tolcost.elaborate.shapes import Shape, check_index, known, shape_of, shape_text, space_of
+from tolcost.elaborate.values import (
+    Cast,
+    Data,
+    Pieces,
+    Results,
+    Seq,
+    Value,
+    Vec,
+    View,
+    first,
+    is_static,
+    recast,
+)
 
 SHORT = 16
 """The longest coordinate range that a look-up in a table of integers takes entry by entry."""
