@@ -31,7 +31,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from tolcost import diagnostics
 from tolcost.algebra import evaluate
 from tolcost.atoms.nodes import Program
 from tolcost.cost import count_functions, point
@@ -219,8 +218,7 @@ def report(
         failed |= not agree or (CASES[name].has_target and min(ratios[1:]) < TARGET)
         line += "".join(f"{ratio:>8.1f}" for ratio in ratios)
         print(line + ("  agree" if agree else f"  DIFFER: {values[name]} and {totals(CASES[name])}"))
-    built = "in plain Python" if str(diagnostics.__file__).endswith(".py") else "compiled"
-    print("\n".join(("", f"tolcost {built}", *peers, f"Python {sys.version.split()[0]}")))
+    print("\n".join(("", *peers, f"Python {sys.version.split()[0]}")))
     return int(failed)
 
 

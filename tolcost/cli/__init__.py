@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from importlib.util import find_spec
 from types import MappingProxyType
 from typing import NoReturn
 
@@ -68,18 +67,12 @@ class _Commands(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
 
-def _build() -> str:
-    """Whether the busiest parts are machine code, for whoever reads about a mistake; nothing is loaded."""
-    found = find_spec("tolcost.diagnostics")
-    return "" if found is None or str(found.origin).endswith(".py") else ", compiled"
-
-
 @click.group(
     cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 fine, 1 costlier or failing, 2 bad usage or input, 3 undecided, 70 internal error.",
 )
-@click.version_option(__version__, prog_name="tolcost", message=f"%(prog)s %(version)s{_build()}")
+@click.version_option(__version__, prog_name="tolcost", message="%(prog)s %(version)s")
 def group() -> None:
     """Exact symbolic cost of tensor programs, such as tolcost analyze matmul.tol --symbolic."""
 

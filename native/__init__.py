@@ -1,1 +1,0 @@
-"""Building tolcost with its busiest parts compiled by mypyc."""
