@@ -12,8 +12,8 @@ from tests.execute import programs as p
 from tests.execute.random_ir import Gen
 from tests.execute.test_random import inputs
 from tolcost.atoms.nodes import Program
+from tolcost.atoms.text import unrolled_text
 from tolcost.atoms.unroll import Unrolled, unroll
-from tolcost.atoms.unrolled_text import unrolled_text
 from tolcost.diagnostics import Rejected
 from tolcost.execute import Execution, run_reference
 from tolcost.execute.unrolled import count_unrolled, evaluate_unrolled

@@ -28,7 +28,7 @@ from tests.cost.programs import (
 from tolcost.algebra import Symbol, coordinate, evaluate, ge, to_text
 from tolcost.atoms.nodes import Node, Program, Put, Var
 from tolcost.cost import Counts, count
-from tolcost.cost.formulas import line_of
+from tolcost.cost.derive import line_of
 from tolcost.diagnostics import Rejected
 
 N, M, K = programs.SYMBOLS

@@ -11,7 +11,7 @@ from tests.cost.programs import R0, A, X, apply, build, fold, k, m, member, n, n
 from tolcost.algebra import const, coordinate, eq, ge, to_text
 from tolcost.atoms.nodes import Condition, Input, Node, Program, Var
 from tolcost.cost import analyze_program, broken_conditions, depths, derive, numbers, traffic
-from tolcost.cost.formulas import line_of
+from tolcost.cost.derive import line_of
 from tolcost.cost.traffic import bytes_of
 
 N, M, K = programs.SYMBOLS

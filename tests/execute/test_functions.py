@@ -10,8 +10,7 @@ import pytest
 
 from tolcost.elementary import FUNCTIONS
 from tolcost.execute.dtypes import convert, dtype_of, number
-from tolcost.execute.functions import MEANINGS, apply_function
-from tolcost.execute.special import erf, uniform
+from tolcost.execute.functions import MEANINGS, apply_function, erf, uniform
 from tolcost.spaces import SPACES
 
 

@@ -1,4 +1,4 @@
-"""The readable text form of a program of the atomic IR.
+"""The readable text form of a program of the atomic IR, and of one that is unrolled.
 
 One line per named value.  Bodies of quantifiers and choices are indented below the line that
 opens them.  What is used twice, or would make a line too long, gets a number: unlike a name,
@@ -43,6 +43,7 @@ from tolcost.atoms.nodes import (
     Where,
 )
 from tolcost.atoms.symbols import program_symbols
+from tolcost.atoms.unroll import Atom, Cast, Constants, Given, Operand, Slot, Unrolled
 from tolcost.atoms.walk import Schedule, Step, blocks, schedule, schedule_block
 
 WIDTH = 100
@@ -228,3 +229,47 @@ class _Writer:
 def _mark(charge: str) -> str:
     """Mark functions that are not applied to data."""
     return {"data": "", "index": "ᵢ", "static": "₀"}[charge]
+
+
+def unrolled_text(unrolled: Unrolled) -> str:
+    """Write every atom as a line, then what the outputs are."""
+    lines = [f"%{k + 1} = {atom_text(atom)}" for k, atom in enumerate(unrolled.atoms)]
+    lines.extend(f"{quoted(name)} := {operand_text(operand)}" for name, operand, _ in unrolled.outputs)
+    return "\n".join(lines) + "\n"
+
+
+def atom_text(atom: Atom) -> str:
+    """Write one atom.
+
+    >>> atom_text(Atom("lambda", (Slot(2), Slot(4)), ("R",), "add", "R"))
+    'Λ(add; %3, %5)'
+    """
+    args = [operand_text(arg) for arg in atom.args]
+    match atom.operation:
+        case "lambda":
+            return f"Λ({atom.function}; {', '.join(args)})" if args else f"Λ({atom.function})"
+        case "norm":
+            return f"‖{args[0]}‖"
+        case "member" if atom.component:
+            return f"Π'({args[0]}; {atom.component})"
+        case "member":
+            at = (str(i) if isinstance(i, int) else operand_text(i) for i in atom.index)
+            return f"Π({args[0]}; {', '.join(at)})"
+        case "join":
+            return (" ⋈ " if atom.d else " ⋈̄ ").join(args)
+        case "embed":
+            return f"Ξ({args[0]})"
+
+
+def operand_text(operand: Operand) -> str:
+    """Write an operand."""
+    match operand:
+        case Slot(place=place):
+            return f"%{place + 1}"
+        case Given(name=name):
+            return quoted(name)
+        case Cast(value=value, spaces=spaces):
+            return f"{'/'.join(spaces)}({operand_text(value)})"
+        case Constants(values=values, shape=shape):
+            texts = [quoted(value) if isinstance(value, str) else str(value) for value in values[:8]]
+            return texts[0] if not shape else f"[{', '.join(texts)}{', …' if len(values) > 8 else ''}]"

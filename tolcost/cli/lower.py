@@ -64,7 +64,7 @@ def _atoms(file: str, request: Request, dims: dict[str, int] | None) -> str:
 
 
 def _unrolled(program: Program, dims: dict[str, int]) -> str:
+    from tolcost.atoms.text import unrolled_text
     from tolcost.atoms.unroll import unroll
-    from tolcost.atoms.unrolled_text import unrolled_text
 
     return with_deep_stack(lambda: unrolled_text(unroll(program, dims)))

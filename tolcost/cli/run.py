@@ -17,7 +17,7 @@ from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.elaborate import Elaborated
 from tolcost.execute import Execution, run_reference, run_vectorised
 from tolcost.execute.dtypes import Array
-from tolcost.execute.files import (
+from tolcost.execute.inputs import (
     array_bytes,
     lengths_by_name,
     load_array,

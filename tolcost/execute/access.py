@@ -9,12 +9,19 @@ import numpy as np
 
 from tolcost.algebra import Poly
 from tolcost.atoms.nodes import Filter, Member, Node, Part, Put
-from tolcost.execute.batch import Batch, each, in_spaces
+from tolcost.execute.batch import (
+    Batch,
+    Index,
+    clipped,
+    each,
+    gathered,
+    in_spaces,
+    replaced,
+    stays_in_range,
+    strided,
+)
 from tolcost.execute.dtypes import Array, convert
-from tolcost.execute.grid import Grid, NeedsLoop, varying
-from tolcost.execute.members import Index, clipped, gathered, replaced, stays_in_range, strided
-from tolcost.execute.relays import count_volume
-from tolcost.execute.statics import Affine, affine_on_grid, poly_on_grid
+from tolcost.execute.grid import Affine, Grid, NeedsLoop, affine_on_grid, count_volume, poly_on_grid, varying
 from tolcost.execute.values import first_fault
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """Evaluating a Build on a grid: its coordinates become axes, and then part of the shape.
 
 Coordinates that something inside cannot do all at once are visited one by one instead, and
-large grids are cut so that memory stays bounded.
+large grids are cut so that memory stays bounded: how much a block needs is told beforehand.
 """
 
 from __future__ import annotations
@@ -15,13 +15,16 @@ from tolcost.algebra import Poly, Symbol
 from tolcost.atoms.nodes import Build, Input, Part, Ref, Table
 from tolcost.execute.batch import Batch, concatenate, each, fill_axes
 from tolcost.execute.dtypes import Array, dtype_of
-from tolcost.execute.grid import Grid, NeedsLoop, extend, largest, restrict, split
-from tolcost.execute.relays import count_relay
-from tolcost.execute.statics import poly_on_grid
+from tolcost.execute.grid import Grid, NeedsLoop, count_relay, extend, largest, poly_on_grid, restrict, split
 from tolcost.execute.values import Piece, check_size
 
 if TYPE_CHECKING:
     from tolcost.execute.machine import Machine
+from math import prod
+
+from tolcost.atoms.nodes import Node
+from tolcost.atoms.symbols import own_symbols
+from tolcost.atoms.walk import Schedule, blocks, inner_nodes
 
 MAX_POINTS = 2**22
 """A grid larger than this is cut."""
@@ -186,3 +189,54 @@ def _zeros(machine: Machine, node: Build, grid: Grid) -> Batch:
         ]
         pieces.append(Piece(np.zeros((1,) * grid.depth + tuple(own), dtype_of(part.space))))
     return Batch(tuple(pieces), grid.depth)
+
+
+_NOTHING = Batch((), 0)
+
+
+def footprint(machine: Machine, plan: Schedule, grid: Grid) -> int:
+    """Give the largest number of elements any step makes, looking at what it depends on.
+
+    A value that varies along few axes is small even on a large grid.
+    """
+    places: list[frozenset[int]] = []
+    bound: dict[object, frozenset[int]] = {}
+    largest = 1
+    for step in plan.steps:
+        own = _own_places(machine, step.node, bound, grid)
+        needed = own.union(*(places[k] for k in step.operands))
+        places.append(needed)
+        bound.update(dict.fromkeys(step.binds, needed))
+        largest = max(largest, prod(grid.axes[place].size for place in needed))
+    return largest
+
+
+def _own_places(
+    machine: Machine, node: Node, bound: dict[object, frozenset[int]], grid: Grid
+) -> frozenset[int]:
+    """Give the axes a node varies along by itself, or through the blocks inside it."""
+    found = _plain_places(machine, node, bound, grid)
+    for block in blocks(node):
+        for inner in inner_nodes([*(bound_node for _, bound_node in block.bindings), block.result]):
+            found |= _plain_places(machine, inner, bound, grid)
+    return found
+
+
+def _plain_places(
+    machine: Machine, node: Node, bound: dict[object, frozenset[int]], grid: Grid
+) -> frozenset[int]:
+    found = frozenset(grid.places[symbol] for symbol in own_symbols(node) if symbol in grid.places)
+    if isinstance(node, Ref):
+        found |= bound[node.var] if node.var in bound else _places_of_value(machine, node, grid)
+    return found
+
+
+def _places_of_value(machine: Machine, node: Ref, grid: Grid) -> frozenset[int]:
+    """Look at the value itself; one left over from a deeper grid tells only about this one."""
+    value = machine.vars.get(node.var, _NOTHING)
+    return frozenset(
+        place
+        for piece in value.pieces
+        for place in range(min(value.depth, grid.depth))
+        if piece.data.shape[place] > 1
+    )

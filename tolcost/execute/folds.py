@@ -18,14 +18,19 @@ from tolcost.algebra import Poly, Symbol
 from tolcost.atoms.nodes import Build, Fold
 from tolcost.execute.batch import Batch, choose, in_spaces, spread
 from tolcost.execute.builds import build as make_build
-from tolcost.execute.builds import count_assembly
+from tolcost.execute.builds import count_assembly, footprint
 from tolcost.execute.dtypes import Array
-from tolcost.execute.footprint import footprint
 from tolcost.execute.functions import apply_function
-from tolcost.execute.grid import Grid, NeedsLoop, extend, largest, restrict, split
-from tolcost.execute.patterns import GATHERED, Reduction, through_build
-from tolcost.execute.reduce import combine, contract, identity, reduce_axes
-from tolcost.execute.statics import cond_on_grid, poly_on_grid
+from tolcost.execute.grid import Grid, NeedsLoop, cond_on_grid, extend, largest, poly_on_grid, restrict, split
+from tolcost.execute.reductions import (
+    GATHERED,
+    Reduction,
+    combine,
+    contract,
+    identity,
+    reduce_axes,
+    through_build,
+)
 from tolcost.execute.values import Piece, first_fault, tidy
 
 if TYPE_CHECKING:

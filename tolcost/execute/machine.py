@@ -39,18 +39,21 @@ from tolcost.execute import batch as on_grid
 from tolcost.execute.access import filtered, member, put
 from tolcost.execute.batch import Batch
 from tolcost.execute.builds import build
-from tolcost.execute.counts import Tally
 from tolcost.execute.dtypes import Array, convert, dtype_of
 from tolcost.execute.folds import Deferred, fold
-from tolcost.execute.functions import apply_function
-from tolcost.execute.grid import SINGLE, Grid, NeedsLoop, restrict
+from tolcost.execute.functions import apply_function, rand_sites, uniform
+from tolcost.execute.grid import (
+    SINGLE,
+    Grid,
+    NeedsLoop,
+    cond_on_grid,
+    constant_on_grid,
+    count_relay,
+    restrict,
+)
 from tolcost.execute.inputs import length_of
-from tolcost.execute.patterns import Reduction, fusible, recognise
-from tolcost.execute.relays import count_relay
-from tolcost.execute.sites import rand_sites
-from tolcost.execute.special import uniform
-from tolcost.execute.statics import cond_on_grid, constant_on_grid
-from tolcost.execute.values import Faults, Piece, first_fault
+from tolcost.execute.reductions import Reduction, fusible, recognise
+from tolcost.execute.values import Faults, Piece, Tally, first_fault
 
 _GRAIN = 2**16
 """So many points of a grid are taken to cost as much again as one step of the interpreter."""

@@ -42,9 +42,8 @@ from tolcost.atoms.nodes import (
 )
 from tolcost.atoms.walk import Schedule, schedule, schedule_block
 from tolcost.diagnostics import Diagnostic, Rejected
-from tolcost.execute.counts import Execution, as_output
 from tolcost.execute.dtypes import DTYPES, Array, convert, dtype_of, same_bits
-from tolcost.execute.functions import as_dtype, resolved
+from tolcost.execute.functions import as_dtype, rand_sites, resolved, uniform
 from tolcost.execute.inputs import (
     Given,
     arrays_of,
@@ -53,9 +52,16 @@ from tolcost.execute.inputs import (
     length_of,
     unknown_length,
 )
-from tolcost.execute.pieces import (
+from tolcost.execute.state import Prepared, Run, State
+from tolcost.execute.values import (
+    Execution,
+    Piece,
+    Value,
     all_fault,
+    as_output,
+    check_size,
     element,
+    first_fault,
     in_spaces,
     joined,
     replaced,
@@ -63,10 +69,6 @@ from tolcost.execute.pieces import (
     selected,
     stacked,
 )
-from tolcost.execute.sites import rand_sites
-from tolcost.execute.special import uniform
-from tolcost.execute.state import Prepared, Run, State
-from tolcost.execute.values import Piece, Value, check_size, first_fault
 
 DEFAULT_STEPS = 20_000_000
 

@@ -16,11 +16,9 @@ from tolcost.algebra import Poly, Symbol, evaluate_cond
 from tolcost.algebra.prepared import prepared
 from tolcost.atoms.nodes import Constant, Number, Part, Table, Var
 from tolcost.atoms.symbols import constant_symbols, is_fixed
-from tolcost.execute.counts import Tally
 from tolcost.execute.dtypes import Array, dtype_of, number
 from tolcost.execute.inputs import length_of, unknown_length, value_of
-from tolcost.execute.pieces import scalar
-from tolcost.execute.values import Faults, Piece, Value
+from tolcost.execute.values import Faults, Piece, Tally, Value, scalar
 
 Run: TypeAlias = Callable[[list[Value], int], Value]
 """Evaluates a node from the values of its operands, counted so many times."""

@@ -9,11 +9,9 @@ import numpy as np
 
 from tolcost.atoms.unroll import Atom, Cast, Constants, Given, Operand, Slot, Unrolled
 from tolcost.diagnostics import Diagnostic, Rejected
-from tolcost.execute.counts import ATOMS, Output, as_output
 from tolcost.execute.dtypes import Array, convert, dtype_of, number
-from tolcost.execute.functions import apply_function
-from tolcost.execute.special import uniform
-from tolcost.execute.values import check_size
+from tolcost.execute.functions import apply_function, uniform
+from tolcost.execute.values import ATOMS, Output, as_output, check_size
 
 Parts = tuple[Array, ...]
 

@@ -1,19 +1,25 @@
-"""Values while a program runs, and faults: elements that do not exist.
+"""What a run handles: values with their faults, and the tally of what was done.
 
 Reading or replacing a member that is out of range does not stop the run, because the result
 may turn out not to be needed.  It leaves a *fault*: the number of the place that caused it,
 kept beside the element.  Functions of faults are faults, and a fault in an output is an error.
+
+The keys of a tally are those of the cost pass, so that a closed form at concrete lengths can be
+compared with a run entry by entry.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, TypeAlias
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from tolcost.algebra import Symbol
+from tolcost.atoms.nodes import Charge, Part, Type
 from tolcost.diagnostics import Diagnostic, Rejected, Span
-from tolcost.execute.dtypes import Array
+from tolcost.execute.dtypes import DTYPES, Array, convert
 
 MAX_ELEMENTS = 2**28
 """No single value may be larger: memory has to stay bounded."""
@@ -89,3 +95,184 @@ def check_size(shape: Sequence[int]) -> None:
     if volume > MAX_ELEMENTS:
         text = f"a value of {volume} elements is too large to execute with (the limit is {MAX_ELEMENTS})"
         raise Rejected(Diagnostic("T0520", text, hint="try smaller lengths"))
+
+
+def in_spaces(value: Value, types: Type) -> Value:
+    """Give a value in the spaces of a type; as a rule it is that already."""
+    if all(piece.data.dtype == DTYPES[part.space] for piece, part in zip(value, types, strict=True)):
+        return value
+    return tuple(
+        Piece(convert(piece.data, part.space), piece.fault) for piece, part in zip(value, types, strict=True)
+    )
+
+
+def all_fault(piece: Piece, fault: int) -> Piece:
+    """Make every element a fault."""
+    return Piece(piece.data, np.full(piece.data.shape, fault, np.int32))
+
+
+def scalar(data: Array) -> Array:
+    """Give a number without its array where there is such a thing: it is quicker to compute with."""
+    found: Any = data[()]
+    return found if hasattr(found, "dtype") else data  # a text has none
+
+
+def element(piece: Piece, at: tuple[int, ...]) -> Piece:
+    """Read one element."""
+    found = piece.data[at] if at else piece.data
+    data: Array = found if hasattr(found, "dtype") else np.asarray(found)  # a text has none
+    return Piece(data, None if piece.fault is None else tidy(np.asarray(piece.fault[at])))
+
+
+def fault_array(piece: Piece) -> Array:
+    """Give the fault of every element, 0 where there is none."""
+    return np.zeros(piece.data.shape, np.int32) if piece.fault is None else piece.fault
+
+
+def replaced(piece: Piece, at: tuple[int, ...], new: Piece) -> Piece:
+    """Replace what is at a place."""
+    data = np.array(piece.data)
+    data[at] = new.data
+    if piece.fault is None and new.fault is None:
+        return Piece(data)
+    fault = fault_array(piece).copy()
+    fault[at] = fault_array(new)
+    return Piece(data, tidy(fault))
+
+
+def selected(piece: Piece, chosen: Array) -> Piece:
+    """Keep the entries along the first dimension that are chosen."""
+    return Piece(piece.data[chosen], None if piece.fault is None else tidy(piece.fault[chosen]))
+
+
+def reshaped(piece: Piece, shape: tuple[int, ...]) -> Piece:
+    """Give the elements another shape, in the same order."""
+    return Piece(piece.data.reshape(shape), None if piece.fault is None else piece.fault.reshape(shape))
+
+
+def joined(left: Piece, right: Piece, axis: int, part: Part) -> Piece:
+    """Put two pieces one after the other along an axis."""
+    check_size([left.data.size + right.data.size])
+    data = np.concatenate([convert(left.data, part.space), convert(right.data, part.space)], axis)
+    if left.fault is None and right.fault is None:
+        return Piece(data)
+    return Piece(data, np.concatenate([fault_array(left), fault_array(right)], axis))
+
+
+def _stacked(members: list[Array]) -> Array:
+    first = members[0]
+    if first.shape or first.dtype.kind not in "biufc":
+        return np.stack(members)
+    return np.array(members, first.dtype)  # much the quicker for numbers
+
+
+def stacked(members: Sequence[Piece], extents: tuple[int, ...]) -> Piece:
+    """Lay members out in row-major order under the coordinates they belong to."""
+    shape = (*extents, *members[0].data.shape)
+    check_size(shape)
+    if any(piece.data.shape != members[0].data.shape for piece in members):
+        raise Rejected(Diagnostic("T0347", "the members of a ToL have different shapes"))
+    data = _stacked([piece.data for piece in members]).reshape(shape)
+    if all(piece.fault is None for piece in members):
+        return Piece(data)
+    return Piece(data, np.stack([fault_array(piece) for piece in members]).reshape(shape))
+
+
+ATOMS = ("lambda", "norm", "member", "join", "embed")
+Histogram: TypeAlias = dict[tuple[str, str], int]
+Output: TypeAlias = Array | tuple[Array, ...]
+"""A ToL of capacity 1 is an array; a list is one array per component."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How often each function was applied to data, and to coordinates, and each atom done."""
+
+    histogram: Histogram
+    index: Histogram
+    atoms: dict[str, int]
+
+    @property
+    def eops(self) -> int:
+        """The number of elementary functions applied to data."""
+        return sum(self.histogram.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """The values of the outputs, what was counted, and what every symbol stood for."""
+
+    outputs: dict[str, Output]
+    counts: Counts
+    bindings: dict[Symbol, int]
+
+
+class Tally:
+    """Counts in the making."""
+
+    __slots__ = ("atoms", "histogram", "index")
+
+    def __init__(self) -> None:
+        """Start from nothing."""
+        self.histogram: Histogram = {}
+        self.index: Histogram = {}
+        self.atoms: dict[str, int] = dict.fromkeys(ATOMS, 0)
+
+    def apply(self, function: str, space: str, charge: Charge, times: int) -> None:
+        """Count applications of a function."""
+        if times == 0:
+            return
+        key = (function, space)
+        if charge == "data":
+            self.histogram[key] = self.histogram.get(key, 0) + times
+            self.atoms["lambda"] += times
+        elif charge == "index":
+            self.index[key] = self.index.get(key, 0) + times
+
+    def relay(self, shape: Sequence[int], times: int, kept: int = 0) -> None:
+        """Count taking a value apart and putting it together; ``kept`` members are not taken."""
+        if shape:
+            member, join, embed = relay(shape)
+            self.atoms["member"] += (member - kept) * times
+            self.atoms["join"] += join * times
+            self.atoms["embed"] += embed * times
+
+    def assemble(self, shape: Sequence[int], times: int) -> None:
+        """Count putting numerics together into a ToL."""
+        _, join, embed = relay(shape)
+        self.atoms["join"] += join * times
+        self.atoms["embed"] += embed * times
+
+    def snapshot(self) -> tuple[Histogram, Histogram, dict[str, int]]:
+        """Remember the state, to come back to it."""
+        return dict(self.histogram), dict(self.index), dict(self.atoms)
+
+    def restore(self, saved: tuple[Histogram, Histogram, dict[str, int]]) -> None:
+        """Forget what was counted since the snapshot."""
+        histogram, index, atoms = saved
+        self.histogram, self.index, self.atoms = dict(histogram), dict(index), dict(atoms)
+
+    def counts(self) -> Counts:
+        """Give the result."""
+        return Counts(dict(self.histogram), dict(self.index), dict(self.atoms))
+
+
+def relay(shape: Sequence[int]) -> tuple[int, int, int]:
+    """Give the members, joins and embeds that copy a ToL of a shape; none for a numeric.
+
+    >>> relay([2, 3]), relay([]), relay([0, 4])
+    ((6, 5, 3), (0, 0, 0), (0, 0, 4))
+    """
+    if not shape:
+        return 0, 0, 0
+    embeds, suffix = 0, 1
+    for length in reversed(shape[1:]):
+        suffix *= length
+        embeds += suffix
+    volume = suffix * shape[0]
+    return volume, max(volume - 1, 0), embeds
+
+
+def as_output(parts: Sequence[Any]) -> Output:
+    """Give the value of an output: an array, or one array per component."""
+    return parts[0] if len(parts) == 1 else tuple(parts)

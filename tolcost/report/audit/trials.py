@@ -15,7 +15,7 @@ from tolcost.diagnostics import Diagnostic, Rejected, Source
 from tolcost.elaborate import Argument
 from tolcost.elaborate.arguments import Plain, arguments
 from tolcost.execute import run_reference
-from tolcost.execute.files import nested_array
+from tolcost.execute.inputs import nested_array
 from tolcost.report.audit.instances import Instance, literal, lower_instance, lower_source
 from tolcost.report.audit.readings import Trial
 from tolcost.syntax import parse

@@ -12,10 +12,9 @@ import numpy as np
 
 from tolcost.atoms.nodes import Program
 from tolcost.diagnostics import Diagnostic, Rejected
-from tolcost.execute.counts import Execution, Output, as_output
 from tolcost.execute.inputs import Given, arrays_of, bind_lengths, check_conditions
 from tolcost.execute.machine import Machine
-from tolcost.execute.values import check_size
+from tolcost.execute.values import Execution, Output, as_output, check_size
 
 DEFAULT_STEPS = 20_000_000
 
