@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from onnx import TensorProto, helper, save
 
+from tolcost.audit.catalogue_table import catalogue_table
 from tolcost.catalogue.listing import entries
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import run
-from tolcost.report.audit.catalogue_table import catalogue_table
-from tolcost.report.audit.evidence import Conformance
+from tolcost.result.conformance import Conformance
 
 DOMAIN = "com.example"
 TIMES = "# Every element times a factor, and one more.\noperator Stretch\ntol X: R [...]\nattr by: R = 2\n"

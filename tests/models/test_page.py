@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import tolcost.report.model_html as page
+import tolcost.show.html as page
 from tolcost.algebra import evaluate, length, maximum, parse_text, the_symbol, to_text
 
 SCRIPT = (Path(page.__file__).parent / "pages" / "model.js").read_text(encoding="utf-8")

@@ -11,10 +11,10 @@ import pytest
 
 from tests.report.test_hostile_names import PAYLOADS
 from tolcost.algebra import length
-from tolcost.report.audit.html import Chart, LiveForm, Page, html_page
-from tolcost.report.audit.latex_table import latex
-from tolcost.report.audit.svg import Axis, Mark, curves, scatter, strip
-from tolcost.report.audit.table import Code, Column, Table, csv_text, markdown, rounded
+from tolcost.show.html import Chart, LiveForm, ReportPage, html_page
+from tolcost.show.latex import latex
+from tolcost.show.svg import Dot, Scale, curves, scatter, strip
+from tolcost.show.table import Code, Column, Table, csv_text, markdown, rounded
 
 COLUMNS = (Column("name", "name"), Column("code", "code", "code"), Column("form", "form", "form"))
 
@@ -24,14 +24,14 @@ def table(name: str) -> Table:
     return Table("t", "A table", "About `it`.", "tolcost report", COLUMNS, (row,))
 
 
-def page(name: str) -> Page:
-    chart = Chart("c", name, "make", scatter([Mark(1, 1, name, name)], axis(), axis(), name))
+def page(name: str) -> ReportPage:
+    chart = Chart("c", name, "make", scatter([Dot(1, 1, name, name)], axis(), axis(), name))
     form = LiveForm(name, length("n"), length("n"), name)
-    return Page("Title", name, name, [(name, name)], [table(name)], [chart], [form])
+    return ReportPage("Title", name, name, [(name, name)], [table(name)], [chart], [form])
 
 
-def axis() -> Axis:
-    return Axis("x", 0.1, 10.0)
+def axis() -> Scale:
+    return Scale("x", 0.1, 10.0)
 
 
 @pytest.mark.parametrize("name", PAYLOADS)
@@ -92,7 +92,7 @@ def test_rounding(value: Fraction, text: str) -> None:
 
 def test_charts_place_what_they_show() -> None:
     made = scatter(
-        [Mark(0.1, 10, "a", "corner"), Mark(1, 1, "b", "middle")], axis(), axis(), "t", diagonal=True
+        [Dot(0.1, 10, "a", "corner"), Dot(1, 1, "b", "middle")], axis(), axis(), "t", diagonal=True
     )
     found = re.findall(r'cx="([\d.]+)" cy="([\d.]+)" r="3.4" fill="(#\w+)"[^>]*><title>(\w+)', made)
     spots = {label: (float(x), float(y)) for x, y, _, label in found}

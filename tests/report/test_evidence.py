@@ -7,19 +7,13 @@ from pathlib import Path
 import pytest
 
 from tolcost.algebra import to_text
+from tolcost.audit.evidence import PEERS, REASONS, read_conformance, read_peers, read_reasons
 from tolcost.catalogue.cases import load_cases
 from tolcost.catalogue.deriving import derive
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import run
 from tolcost.diagnostics import Rejected
-from tolcost.report.audit.evidence import (
-    CONFORMANCE,
-    PEERS,
-    REASONS,
-    read_conformance,
-    read_peers,
-    read_reasons,
-)
+from tolcost.result.conformance import CONFORMANCE
 
 REPORTS = Path(__file__).parents[2] / "reports"
 SAMPLE = 90

@@ -9,7 +9,7 @@ import pytest
 
 import tolcost
 from tolcost.report import FORMATS, Study, write_studies
-from tolcost.report.tables import csv_cell, latex_text, markdown_code, markdown_text
+from tolcost.show.escape import csv_cell, latex_text, markdown_code, markdown_text
 
 PAYLOADS = (
     "=HYPERLINK(1)", "+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1", "a|b", "`x`", "``", "[x](javascript:1)",

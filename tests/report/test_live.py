@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tolcost.algebra import Poly, evaluate, floordiv, length, maximum, parse_text
-from tolcost.report.audit.live import tree_of
-from tolcost.report.audit.mathml import mathml
+from tolcost.show.live import tree_of
+from tolcost.show.mathml import mathml
 
 N, M = length("n"), length("m")
 

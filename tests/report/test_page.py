@@ -7,9 +7,9 @@ import pytest
 
 from tests.report.browser import Browser, chromium
 from tolcost.algebra import evaluate
+from tolcost.audit.instances import analyse_instance
+from tolcost.audit.readings import paper_rows
 from tolcost.catalogue.specs import open_library
-from tolcost.report.audit.instances import analyse_instance
-from tolcost.report.audit.readings import paper_rows
 
 PAGE = Path(__file__).parents[2] / "reports" / "report.html"
 OPERATORS = """return [...document.querySelectorAll('#table-paper tbody tr')]

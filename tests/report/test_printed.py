@@ -3,11 +3,11 @@
 import pytest
 
 from tolcost.algebra import Poly, evaluate, floordiv, length, the_symbol
-from tolcost.report.audit.printed import IllFormed, Meaning, read
-from tolcost.report.audit.printed import evaluate as value_of
+from tolcost.audit.printed import FormulaNames, IllFormed, read
+from tolcost.audit.printed import evaluate as value_of
 
 N, M, K, S, P = (length(name) for name in "nmksp")
-MEANING = Meaning({"t": (N, M), "k": (K, K), "t1": (N, K), "t2": (K, M)}, {"s": S, "p": P})
+MEANING = FormulaNames({"t": (N, M), "k": (K, K), "t1": (N, K), "t2": (K, M)}, {"s": S, "p": P})
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_what_is_no_formula_says_why(text: str, why: str) -> None:
 
 
 def test_the_bracket_that_four_rows_lack_is_put_in_and_told() -> None:
-    found = read("Pi(|t|[axes]+2*p-s)/s+1)*s", Meaning({"t": (N,)}, {"s": S, "p": P}))
+    found = read("Pi(|t|[axes]+2*p-s)/s+1)*s", FormulaNames({"t": (N,)}, {"s": S, "p": P}))
     assert found.problem == "`)` at place 24 closes nothing"
     assert found.repaired == "Pi((|t|[axes]+2*p-s)/s+1)*s"
     assert found.form == (floordiv(N + 2 * P - S, S) + 1) * S

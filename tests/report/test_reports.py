@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from tolcost.audit.errata import errata_table
+from tolcost.audit.judge import VERDICTS
+from tolcost.audit.readings import paper_rows
+from tolcost.audit.summary import END, START, with_figures
 from tolcost.cli import run
-from tolcost.report.audit.errata import errata_table
-from tolcost.report.audit.readings import paper_rows
-from tolcost.report.audit.rows import VERDICTS
-from tolcost.report.audit.summary import END, START, with_figures
-from tolcost.report.audit.table import Code
+from tolcost.show.table import Code
 
 ROOT = Path(__file__).parents[2]
 REPORTS = ROOT / "reports"

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
+from tolcost.audit.build import build_reports
+from tolcost.audit.summary import with_figures
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import options
 from tolcost.cli.output import write_whole
 from tolcost.deep import with_deep_stack
-from tolcost.report.audit.build import build_reports
-from tolcost.report.audit.summary import with_figures
 
 
 @click.command(

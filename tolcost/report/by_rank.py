@@ -17,7 +17,7 @@ from tolcost.cost import count
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Argument, Elaborated, Inputs, Tensor, elaborate
 from tolcost.elaborate.arguments import Plain, Shape, arguments
-from tolcost.report.audit.evidence import Given, Tested
+from tolcost.result.conformance import Stored, Tested
 from tolcost.syntax import tree
 
 RANKS = (1, 2, 3)
@@ -26,11 +26,11 @@ _READABLE = 160
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class RankSetting:
     """Shapes and values for the inputs of an operator; ``assumed`` says what a node test decided."""
 
-    shapes: Mapping[str, Given]
-    values: Mapping[str, Given]
+    shapes: Mapping[str, Stored]
+    values: Mapping[str, Stored]
     assumed: str = ""
 
 
@@ -110,7 +110,9 @@ def _form(spec: Spec, library: Library, rank: int | None, cases: Sequence[Tested
     return best or (_kept(rank, here[0]) if here else NoForm(rank, reason))
 
 
-def _derived(spec: Spec, library: Library, setting: Setting, rank: int | None, test: str | None) -> RankForm:
+def _derived(
+    spec: Spec, library: Library, setting: RankSetting, rank: int | None, test: str | None
+) -> RankForm:
     lowered = _lower(spec, library, setting)
     counts = count(lowered.program)
     output = next(iter(lowered.program.outputs), None)
@@ -147,7 +149,7 @@ def _length(form: RankForm) -> int:
     return len(to_text(form.eops))
 
 
-def _lower(spec: Spec, library: Library, setting: Setting) -> Elaborated:
+def _lower(spec: Spec, library: Library, setting: RankSetting) -> Elaborated:
     """Lower a definition for its first output."""
     listed = {s.name: s for s in spec.inputs}
     several = {
@@ -169,11 +171,11 @@ def _lower(spec: Spec, library: Library, setting: Setting) -> Elaborated:
     )
 
 
-def _is_several(shape: Given) -> bool:
+def _is_several(shape: Stored) -> bool:
     return isinstance(shape, list) and any(isinstance(entry, list) for entry in shape)
 
 
-def _sequence(shapes: Given) -> Inputs:
+def _sequence(shapes: Stored) -> Inputs:
     """The tensors of a sequence."""
     found = shapes if isinstance(shapes, list) else []
     return Inputs(tuple(Tensor(tuple(map(_poly, _entries(one))), "float32") for one in found))
@@ -183,17 +185,17 @@ def _poly(entry: int | str) -> Poly:
     return const(entry) if isinstance(entry, int) else length(entry)
 
 
-def _shape(shape: Given) -> Shape | Sequence[Shape]:
+def _shape(shape: Stored) -> Shape | Sequence[Shape]:
     if _is_several(shape) and isinstance(shape, list):
         return [_entries(one) for one in shape]
     return _entries(shape)
 
 
-def _entries(shape: Given) -> list[int | str]:
+def _entries(shape: Stored) -> list[int | str]:
     return [entry for entry in shape if isinstance(entry, int | str)] if isinstance(shape, list) else []
 
 
-def _exact(value: Given) -> Plain:
+def _exact(value: Stored) -> Plain:
     """A value as it was meant: 0.6 is three fifths."""
     if isinstance(value, list):
         return [_exact(entry) for entry in value]
@@ -205,18 +207,18 @@ def _exact(value: Given) -> Plain:
 
 def _settings(
     spec: Spec, rank: int | None, here: Sequence[Tested], cases: Sequence[Tested]
-) -> Iterator[Setting]:
+) -> Iterator[RankSetting]:
     """Ways to give an operator what it needs, those with the fewest numbers first."""
     model = next(iter(here), None) or next(iter(cases), None)
     shapes = {s.name: _symbols(s, rank, spec, model) for s in spec.inputs if _is_needed(s)}
     needed = [s for s in (*spec.inputs, *spec.attributes) if _is_needed(s, value=True)]
     named = {s.name: _named(s, rank, model) for s in needed}
-    yield Setting(shapes, *_chosen(named, model))
+    yield RankSetting(shapes, *_chosen(named, model))
     if model is not None:
-        yield Setting(shapes, *_chosen({s.name: model.values.get(s.name) for s in needed}, model))
+        yield RankSetting(shapes, *_chosen({s.name: model.values.get(s.name) for s in needed}, model))
     if here:
         name = here[0].case
-        yield Setting(here[0].shapes, here[0].values, f"shapes and attributes as in {name}")
+        yield RankSetting(here[0].shapes, here[0].values, f"shapes and attributes as in {name}")
 
 
 def _is_needed(statement: tree.Input, value: bool = False) -> bool:
@@ -225,7 +227,7 @@ def _is_needed(statement: tree.Input, value: bool = False) -> bool:
     return has_value == value and not statement.optional and statement.default is None
 
 
-def _chosen(values: Mapping[str, Given | None], model: Tested | None) -> tuple[dict[str, Given], str]:
+def _chosen(values: Mapping[str, Stored | None], model: Tested | None) -> tuple[dict[str, Stored], str]:
     """The values that there are, and the words for those that come from a test."""
     found = {name: value for name, value in values.items() if value is not None}
     taken = [name for name, value in found.items() if model is not None and model.values.get(name) == value]
@@ -233,7 +235,7 @@ def _chosen(values: Mapping[str, Given | None], model: Tested | None) -> tuple[d
     return found, f"{said} as in {model.case}" if model is not None and taken else ""
 
 
-def shown(value: Given) -> str:
+def shown(value: Stored) -> str:
     """A value as a definition would write it.
 
     >>> shown([1, 0.5, "a"])
@@ -244,7 +246,7 @@ def shown(value: Given) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
-def _named(statement: tree.Input, rank: int | None, model: Tested | None) -> Given | None:
+def _named(statement: tree.Input, rank: int | None, model: Tested | None) -> Stored | None:
     """Names in place of integers that a node must have; other values as in the test."""
     known = None if model is None else model.values.get(statement.name)
     if isinstance(known, list) and known and all(type(entry) is int for entry in known):
@@ -263,7 +265,7 @@ def _rank_of_values(statement: tree.Input) -> bool:
     return statement.kind == "attr" and statement.space == "Z" and is_vector
 
 
-def _symbols(statement: tree.Input, rank: int | None, spec: Spec, model: Tested | None) -> Given:
+def _symbols(statement: tree.Input, rank: int | None, spec: Spec, model: Tested | None) -> Stored:
     """A shape of names for a tensor, or several for a variadic input."""
     shape = None if model is None else model.shapes.get(statement.name)
     open_ = _open(statement, rank, spec, model)
@@ -273,15 +275,15 @@ def _symbols(statement: tree.Input, rank: int | None, spec: Spec, model: Tested 
     return _lengths(statement, statement.name, open_)
 
 
-def _lengths(statement: tree.Input, base: str, open_: int) -> list[Given]:
-    entries: list[Given] = []
+def _lengths(statement: tree.Input, base: str, open_: int) -> list[Stored]:
+    entries: list[Stored] = []
     for entry in statement.shape:
         count = open_ if isinstance(entry, tree.Ellipsis) else 1
         entries += [_entry(entry, f"{base}_{len(entries) + n}") for n in range(1, count + 1)]
     return entries
 
 
-def _entry(declared: tree.Expr | tree.Ellipsis, name: str) -> Given:
+def _entry(declared: tree.Expr | tree.Ellipsis, name: str) -> Stored:
     text = declared.span.source.text[declared.span.start : declared.span.end]
     if isinstance(declared, tree.Name):
         return declared.name
@@ -297,13 +299,13 @@ def _leading(spec: Spec) -> tree.Input | None:
     return next((s for s in needed if any(isinstance(e, tree.Ellipsis) for e in s.shape)), None)
 
 
-def _rank(spec: Spec, shapes: Mapping[str, Given]) -> int | None:
+def _rank(spec: Spec, shapes: Mapping[str, Stored]) -> int | None:
     """How many lengths the `...` of the leading input stands for; None if there is none."""
     leading = _leading(spec)
     return None if leading is None else _open_in(leading, shapes)
 
 
-def _open_in(statement: tree.Input, shapes: Mapping[str, Given]) -> int | None:
+def _open_in(statement: tree.Input, shapes: Mapping[str, Stored]) -> int | None:
     shape = shapes.get(statement.name)
     if not isinstance(shape, list):
         return None

@@ -16,11 +16,11 @@ from tolcost.algebra import to_text
 from tolcost.catalogue.listing import Entry
 from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, Library
 from tolcost.diagnostics import visible
-from tolcost.report.audit.evidence import Conformance, Tested
 from tolcost.report.by_rank import RankForm, forms_by_rank
-from tolcost.report.json_form import Json, document
 from tolcost.report.outputs_named import Named, in_output_lengths
-from tolcost.report.tables import markdown_code, markdown_text
+from tolcost.result.conformance import Conformance, Tested
+from tolcost.show.escape import markdown_code, markdown_text
+from tolcost.show.json import Json, document
 
 Status = Literal["verified", "failing", "untested", "outside", "missing"]
 

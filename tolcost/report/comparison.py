@@ -8,7 +8,7 @@ from typing import Protocol
 
 from tolcost.algebra import Poly, Symbol
 from tolcost.cost.record import Analysis
-from tolcost.report.forms import Form, form_at, text_of
+from tolcost.result.forms import Form, form_at, text_of
 
 
 class Executed(Protocol):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pandas
 
-from tolcost.report.forms import Form, text_of
 from tolcost.report.study import Study
 from tolcost.report.tables import lines
+from tolcost.result.forms import Form, text_of
 
 
 def frame(study: Study) -> pandas.DataFrame:

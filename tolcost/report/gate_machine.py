@@ -10,7 +10,7 @@ from tolcost.check.records import Change, Example, GateReport, Held, Region
 from tolcost.diagnostics import visible
 from tolcost.report.gate_findings import RULES, Finding, findings
 from tolcost.report.gate_words import headline, verdict
-from tolcost.report.json_form import Json, document, number
+from tolcost.show.json import Json, document, number
 
 _MOST_ANNOTATIONS = 10
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

@@ -20,7 +20,7 @@ from tolcost.report.gate_words import (
     hints,
     verdict,
 )
-from tolcost.report.tables import markdown_code, markdown_text
+from tolcost.show.escape import markdown_code, markdown_text
 
 LIMIT = 60_000
 """Bytes; a comment on GitHub holds 65,536 characters, a job summary a mebibyte."""

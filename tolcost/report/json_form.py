@@ -6,43 +6,23 @@ known is null: never 0, never NaN.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import TypeAlias
 
 from tolcost.algebra import Poly, Symbol, to_text
 from tolcost.cost.record import Analysis, Tensor
-from tolcost.report.conditions import Given, given_conditions
-from tolcost.report.forms import Form, form_at, text_of
 from tolcost.report.study import Study
+from tolcost.result.conditions import Given, given_conditions
+from tolcost.result.forms import Form, form_at, text_of
+from tolcost.show.json import Json, document, number
 
-VERSION = 1
-LARGEST_EXACT = 2**53
-
-Json: TypeAlias = "bool | int | str | list[Json] | dict[str, Json] | None"
 Show: TypeAlias = Callable[[Form | None], Json]
 
 
 def json_report(studies: Sequence[Study]) -> str:
     """Give the document of an ``analyze``."""
     return document("analysis", {"programs": [_program(study) for study in studies]})
-
-
-def document(kind: str, content: Mapping[str, Json]) -> str:
-    """Give a document of the contract: its version, its kind, its content."""
-    return json.dumps({"tolcost": VERSION, "kind": kind, **content}, indent=2, allow_nan=False) + "\n"
-
-
-def number(value: int | Fraction) -> Json:
-    """Give an exact number: as a number where a double holds it, else as text.
-
-    >>> number(2**53), number(2**53 + 1), number(Fraction(1, 4))
-    (9007199254740992, '9007199254740993', '0.25')
-    """
-    if isinstance(value, Fraction):
-        return number(value.numerator) if value.denominator == 1 else text_of(value)
-    return value if abs(value) <= LARGEST_EXACT else text_of(value)
 
 
 def _text(form: Form | None) -> Json:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from tolcost.algebra import Witness, to_text
 from tolcost.diagnostics import visible
 from tolcost.models.difference import Change, verdict_of
-from tolcost.report.json_form import Json, document, number
 from tolcost.report.model_tables import markdown_table
 from tolcost.report.model_text import columns
-from tolcost.report.tables import markdown_code, markdown_text
+from tolcost.show.escape import markdown_code, markdown_text
+from tolcost.show.json import Json, document, number
 
 _WIDEST = 60
 

@@ -15,11 +15,11 @@ from jinja2 import Environment, select_autoescape
 from tolcost.algebra import to_text
 from tolcost.models.growth import Growth
 from tolcost.models.study import ModelStudy
-from tolcost.report.json_form import Json
 from tolcost.report.model_text import growth_text
 from tolcost.report.model_view import conditions, coverage_text, groups, inputs_of, lines, merged, outputs_of
+from tolcost.show.json import Json
 
-_FOLDER = Path(__file__).parent / "pages"
+_FOLDER = Path(__file__).parents[1] / "show" / "pages"
 _MOST_NODES = 5_000
 
 

@@ -10,9 +10,9 @@ from tolcost.models.applied import title_of
 from tolcost.models.growth import Growth
 from tolcost.models.study import ModelStudy
 from tolcost.models.totals import Figures, Group
-from tolcost.report.forms import Form, form_at, text_of
-from tolcost.report.json_form import Json, document, number
 from tolcost.report.model_view import by_data, conditions, groups, inputs_of, lines, merged, outputs_of, share
+from tolcost.result.forms import Form, form_at, text_of
+from tolcost.show.json import Json, document, number
 
 Show = Callable[[Form | None], Json]
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from tolcost.diagnostics import visible
 from tolcost.models.many import Summary
-from tolcost.report.json_form import Json, document, number
 from tolcost.report.model_tables import csv_text, markdown_table
 from tolcost.report.model_text import columns
-from tolcost.report.tables import markdown_code, markdown_text
+from tolcost.show.escape import markdown_code, markdown_text
+from tolcost.show.json import Json, document, number
 
 _HEAD = ("model", "nodes", "costed", "EOPs", "MACs", "parameters", "status")
 _WIDEST = 48

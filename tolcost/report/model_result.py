@@ -11,8 +11,8 @@ from tolcost.cost.depth import Depth
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.models.study import ModelStudy, Wanted, study_model
 from tolcost.models.totals import Coverage
-from tolcost.report.forms import form_at, latex_of, text_of
 from tolcost.report.model_view import conditions, groups, lines
+from tolcost.result.forms import form_at, latex_of, text_of
 
 if TYPE_CHECKING:
     import pandas

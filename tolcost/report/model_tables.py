@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 
 from tolcost.models.growth import Growth
 from tolcost.models.study import ModelStudy
-from tolcost.report.forms import Form, text_of
 from tolcost.report.model_view import (
     conditions,
     coverage_text,
@@ -21,7 +20,8 @@ from tolcost.report.model_view import (
     share,
     value_of,
 )
-from tolcost.report.tables import csv_cell, markdown_code, markdown_text
+from tolcost.result.forms import Form, text_of
+from tolcost.show.escape import csv_cell, markdown_code, markdown_text
 
 UNKNOWN = "not known"
 _MOST_MISSING = 50

@@ -10,7 +10,6 @@ from tolcost.diagnostics import visible
 from tolcost.models.growth import Growth
 from tolcost.models.study import ModelStudy
 from tolcost.models.turns import TURNS
-from tolcost.report.forms import Form, text_of
 from tolcost.report.model_view import (
     Line,
     by_data,
@@ -25,6 +24,7 @@ from tolcost.report.model_view import (
     share,
     value_of,
 )
+from tolcost.result.forms import Form, text_of
 
 _MOST_MISSING = 20
 _MOST_CONDITIONS = 12

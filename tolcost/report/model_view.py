@@ -13,7 +13,7 @@ from tolcost.models.applied import title_of
 from tolcost.models.known import Known, as_tensor
 from tolcost.models.study import ModelStudy
 from tolcost.models.totals import Figures, Group, by_scope
-from tolcost.report.forms import Form, form_at
+from tolcost.result.forms import Form, form_at
 
 BY = ("node", "op", "scope")
 

@@ -13,16 +13,16 @@ from tolcost.diagnostics import visible
 from tolcost.report.by_rank import NoForm, RankForm, forms_by_rank, is_rank_generic
 from tolcost.report.catalogue_list import Listed, Record, eops_of, figures_json, form_json, record_json
 from tolcost.report.derivation import derivation_text
-from tolcost.report.json_form import Json, document
 from tolcost.report.outputs_named import in_output_lengths
-from tolcost.report.tables import markdown_code, markdown_text
+from tolcost.show.escape import markdown_code, markdown_text
+from tolcost.show.json import Json, document
 
 _DERIVED_RANK = 2
 _MOST_TESTS = 6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Page:
+class OperatorPage:
     """An operator with its forms, and the derivation of one of them."""
 
     listed: Listed
@@ -31,29 +31,29 @@ class Page:
     derivation: Derivation | None = None
 
 
-def page_of(listed: Listed, library: Library) -> Page:
+def page_of(listed: Listed, library: Library) -> OperatorPage:
     """Work out what a page shows."""
     spec = listed.entry.spec
     if spec is None:
-        return Page(listed)
+        return OperatorPage(listed)
     forms = forms_by_rank(spec, library, listed.cases)
     derived = [form for form in forms if isinstance(form, RankForm) and form.lowered is not None]
     preferred = [form for form in derived if form.rank in (None, _DERIVED_RANK)]
     for form in (*preferred, *reversed(derived)):
         if form.lowered is not None:
-            return Page(listed, forms, form, derive(form.lowered.program))
-    return Page(listed, forms)
+            return OperatorPage(listed, forms, form, derive(form.lowered.program))
+    return OperatorPage(listed, forms)
 
 
 # ---- text --------------------------------------------------------------------------------
 
 
-def pages_text(pages: Sequence[Page], record: Record) -> str:
+def pages_text(pages: Sequence[OperatorPage], record: Record) -> str:
     """Give the pages one after another."""
     return "\n".join("\n".join(_page(page, record)) + "\n" for page in pages)
 
 
-def _page(page: Page, record: Record) -> Iterator[str]:
+def _page(page: OperatorPage, record: Record) -> Iterator[str]:
     entry, spec = page.listed.entry, page.listed.entry.spec
     since = f", since version {', '.join(map(str, entry.since))}" if entry.since else ""
     yield f"{visible(entry.name)}  {visible(entry.domain or 'ai.onnx')}{since}"
@@ -98,7 +98,7 @@ def _standing(one: Listed) -> str:
     return text + (f"; not {', '.join(failing)}" if failing else "")
 
 
-def _forms(page: Page, spec: Spec) -> Iterator[str]:
+def _forms(page: OperatorPage, spec: Spec) -> Iterator[str]:
     if is_rank_generic(spec):
         yield "Closed forms, by how many lengths `...` stands for"
     else:
@@ -136,7 +136,7 @@ def _remarks(form: RankForm, spec: Spec) -> Iterator[str]:
         yield "no node test has this rank"
 
 
-def _derivation(page: Page, spec: Spec) -> Iterator[str]:
+def _derivation(page: OperatorPage, spec: Spec) -> Iterator[str]:
     if page.derivation is None or page.explained is None:
         return
     rank = "" if page.explained.rank is None else f", `...` of rank {page.explained.rank}"
@@ -150,12 +150,12 @@ def _derivation(page: Page, spec: Spec) -> Iterator[str]:
 # ---- data --------------------------------------------------------------------------------
 
 
-def pages_json(pages: Sequence[Page], record: Record) -> str:
+def pages_json(pages: Sequence[OperatorPage], record: Record) -> str:
     """Give the document of ``ops`` for some operators."""
     return document("ops", {**figures_json(record), "operators": list(map(_record, pages))})
 
 
-def _record(page: Page) -> Json:
+def _record(page: OperatorPage) -> Json:
     spec = page.listed.entry.spec
     forms: list[Json] = [
         form_json(form) if isinstance(form, RankForm) else {"rank": form.rank, "none": form.reason}
@@ -173,7 +173,7 @@ def _record(page: Page) -> Json:
     }
 
 
-def _steps(page: Page) -> Json:
+def _steps(page: OperatorPage) -> Json:
     assert page.derivation is not None
     chains: list[Json] = [
         {
@@ -186,12 +186,12 @@ def _steps(page: Page) -> Json:
     return {"rank": page.explained.rank if page.explained else None, "chains": chains}
 
 
-def pages_markdown(pages: Sequence[Page], record: Record) -> str:
+def pages_markdown(pages: Sequence[OperatorPage], record: Record) -> str:
     """Give the pages as Markdown: what they say, and the definition as code."""
     return "\n".join("\n".join(_markdown(page, record)) + "\n" for page in pages)
 
 
-def _markdown(page: Page, record: Record) -> Iterator[str]:
+def _markdown(page: OperatorPage, record: Record) -> Iterator[str]:
     entry, spec = page.listed.entry, page.listed.entry.spec
     yield from (f"## {markdown_text(entry.title)}", "", markdown_text(entry.about), "")
     yield from (f"{markdown_text(_standing(page.listed))}. {markdown_text(record.source)}.", "")

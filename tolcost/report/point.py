@@ -20,7 +20,7 @@ from tolcost.algebra.equations import solve
 from tolcost.atoms.nodes import Condition
 from tolcost.cost.record import Analysis
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
-from tolcost.report.forms import Values
+from tolcost.result.forms import Values
 
 
 @dataclass(frozen=True, slots=True)

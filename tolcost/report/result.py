@@ -11,10 +11,10 @@ from tolcost.cost.count import Status
 from tolcost.cost.depth import Depth
 from tolcost.cost.record import Analysis, Numbers, Ratio, Tensor, numbers
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
-from tolcost.report.conditions import given_conditions
-from tolcost.report.forms import Form, form_at, latex_of, text_of
 from tolcost.report.point import Point, locate
 from tolcost.report.study import Study
+from tolcost.result.conditions import given_conditions
+from tolcost.result.forms import Form, form_at, latex_of, text_of
 
 if TYPE_CHECKING:
     import pandas

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from tolcost.algebra import Poly
 from tolcost.cost.record import Analysis
 from tolcost.cost.weights import Weighed
-from tolcost.report.forms import Form
 from tolcost.report.point import Point
+from tolcost.result.forms import Form
 
 METRICS = ("eops", "flops", "macs", "bytes", "span", "index", "atoms")
 _TREES = "associative reduces as trees"

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tolcost.diagnostics import visible
-from tolcost.report.conditions import given_conditions
-from tolcost.report.forms import Form, latex_of, text_of
 from tolcost.report.study import Study, figures
 from tolcost.report.text import UNKNOWN, at_point, type_text
+from tolcost.result.conditions import given_conditions
+from tolcost.result.forms import Form, latex_of, text_of
+from tolcost.show.escape import csv_cell, latex_text, markdown_code, markdown_text
 
 CSV_HEADER = ("program", "file", "metric", "item", "space", "form", "value")
 
@@ -96,27 +96,6 @@ def _markdown_row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def markdown_text(text: str) -> str:
-    r"""Give text in which nothing is markup.
-
-    >>> print(markdown_text("a_b|<c>"))
-    a\_b\|\<c\>
-    """
-    return re.sub(r"([\\`*_{}\[\]()<>#+!|~&$-])", r"\\\1", visible(text))
-
-
-def markdown_code(text: str) -> str:
-    r"""Give text as code that may stand in a table.
-
-    >>> print(markdown_code("a|b"), markdown_code("`x`"))
-    `a\|b` `` `x` ``
-    """
-    shown = visible(text).replace("|", r"\|")
-    fence = "`" * (max(map(len, re.findall("`+", shown)), default=0) + 1)
-    pad = " " if "`" in shown else ""
-    return f"{fence}{pad}{shown}{pad}{fence}"
-
-
 # ---- CSV ---------------------------------------------------------------------------------
 
 
@@ -143,17 +122,6 @@ def _plain(form: Form | None) -> str:
     return "" if form is None else text_of(form)
 
 
-def csv_cell(text: str) -> str:
-    """Give a cell that no spreadsheet takes for a formula.
-
-    >>> csv_cell("=1+1"), csv_cell("-5"), csv_cell("n - 1")
-    ("'=1+1", '-5', 'n - 1')
-    """
-    shown = visible(text)
-    risky = shown[:1] in ("=", "+", "-", "@", "\t", "\r") and not re.fullmatch(r"-?[0-9]+", shown)
-    return f"'{shown}" if risky else shown
-
-
 # ---- LaTeX -------------------------------------------------------------------------------
 
 
@@ -178,20 +146,3 @@ def _latex(study: Study) -> str:
         cells = [_nothing(line) if c is None else f"${latex_of(c)}${unit}" for c in _cells(study, line)]
         rows.append(" & ".join([indent + label, *cells]) + r" \\")
     return "\n".join([*rows, r"\hline", r"\end{tabular}", ""])
-
-
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
-    **{c: "\\" + c for c in "{}_%$#&"},
-}
-
-
-def latex_text(text: str) -> str:
-    r"""Give text in which nothing is a command.
-
-    >>> print(latex_text("50% of $x_1$"))
-    50\% of \$x\_1\$
-    """
-    return "".join(_LATEX.get(c, c) for c in visible(text))

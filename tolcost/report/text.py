@@ -12,10 +12,10 @@ from fractions import Fraction
 from tolcost.algebra import Symbol
 from tolcost.cost.record import Tensor
 from tolcost.diagnostics import visible
-from tolcost.report.conditions import Given, given_conditions
-from tolcost.report.forms import Form, Values, form_at, text_of
 from tolcost.report.point import Point
 from tolcost.report.study import Figure, Study, figures
+from tolcost.result.conditions import Given, given_conditions
+from tolcost.result.forms import Form, Values, form_at, text_of
 
 _BOLD, _DIM, _PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 _WIDEST = 60

@@ -10,17 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from tolcost.audit.instances import Instance
 from tolcost.diagnostics import Source
 from tolcost.elaborate.arguments import Plain
 from tolcost.library import specs_root
-from tolcost.report.audit.instances import Instance
 
-Names: TypeAlias = Mapping[str, "str | Sequence[int | str]"]
+Renamings: TypeAlias = Mapping[str, "str | Sequence[int | str]"]
 Toml: TypeAlias = Mapping[str, Any]  # what a TOML file holds
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class PaperTrial:
     """A run of the printed program: on a node test of ONNX, or on values that ``operator`` gets too."""
 
     node: str | None
@@ -33,7 +33,7 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Row:
+class PaperRow:
     """A row of the paper.  ``printed`` is None where the print is not even ToLang."""
 
     part: int
@@ -47,10 +47,10 @@ class Row:
     note: str
     definition: str
     verified: Instance
-    names: Names
-    verified_names: Names
+    names: Renamings
+    verified_names: Renamings
     at: Mapping[str, int]
-    trials: tuple[Trial, ...]
+    trials: tuple[PaperTrial, ...]
 
     @property
     def right(self) -> Source:
@@ -61,7 +61,7 @@ class Row:
         return found
 
 
-def paper_rows() -> tuple[Row, ...]:
+def paper_rows() -> tuple[PaperRow, ...]:
     """All 60 rows, in the order of the print."""
     folder = specs_root().joinpath("paper")
     readings = tomllib.loads(folder.joinpath("readings.toml").read_text(encoding="utf-8"))
@@ -69,14 +69,14 @@ def paper_rows() -> tuple[Row, ...]:
     return tuple(_row(line, readings.get(line["operator"], {})) for line in csv.DictReader(table))
 
 
-def _row(line: Mapping[str, str], reading: Toml) -> Row:
+def _row(line: Mapping[str, str], reading: Toml) -> PaperRow:
     name = line["operator"]
     printed, corrected = _program(name, "printed"), _program(name, "corrected")
     verified = reading.get("verified", {})
     instance = Instance(
         name, verified.get("shapes", {}), verified.get("attrs", {}), verified.get("outputs", 1)
     )
-    return Row(
+    return PaperRow(
         part=int(line["part"]),
         operator=name,
         signature=line["signature"],
@@ -95,9 +95,9 @@ def _row(line: Mapping[str, str], reading: Toml) -> Row:
     )
 
 
-def _trial(entry: Toml) -> Trial:
+def _trial(entry: Toml) -> PaperTrial:
     operator = entry.get("operator", {})
-    return Trial(
+    return PaperTrial(
         entry.get("node"),
         entry.get("inputs", {}),
         entry.get("attrs", {}),

@@ -20,7 +20,7 @@ from tolcost.algebra.symbols import Floor, Generator, Relu, Sum
 from tolcost.algebra.text import binder_name
 from tolcost.cost import Ratio
 from tolcost.diagnostics import visible
-from tolcost.report.forms import lowest
+from tolcost.result.forms import lowest
 
 Names = Mapping[Symbol, str]
 _TIMES = "<mo>&#x2062;</mo>"

@@ -15,8 +15,8 @@ from tolcost.catalogue.listing import Entry
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.diagnostics import Span
 from tolcost.elementary import FUNCTIONS
-from tolcost.report.audit.evidence import Conformance
-from tolcost.report.audit.table import Cell, Column, Table
+from tolcost.result.conformance import Conformance
+from tolcost.show.table import Cell, Column, Table
 from tolcost.syntax import tree
 
 THIRTEEN = (

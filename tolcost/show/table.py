@@ -16,10 +16,10 @@ from typing import Literal, TypeAlias
 
 from tolcost.algebra import Poly
 from tolcost.cost import Ratio
-from tolcost.report.forms import text_of
-from tolcost.report.tables import csv_cell, markdown_code, markdown_text
+from tolcost.result.forms import text_of
+from tolcost.show.escape import csv_cell, markdown_code, markdown_text
 
-Kind: TypeAlias = Literal["text", "code", "form", "number"]
+CellKind: TypeAlias = Literal["text", "code", "form", "number"]
 LONGEST = 160
 """A longer closed form is cut in what people read; the CSV has all of it."""
 
@@ -40,7 +40,7 @@ class Column:
 
     key: str
     title: str
-    kind: Kind = "text"
+    kind: CellKind = "text"
     shown: bool = True
     """Whether people see it; the CSV has every column."""
     printed: bool = True

@@ -18,7 +18,7 @@ LEFT, RIGHT, TOP, BOTTOM = 70, 20, 20, 44
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class Dot:
     """A point, the group that gives its colour, and what is said when it is pointed at."""
 
     x: float
@@ -28,7 +28,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class Scale:
     """What an axis shows, from where to where, and whether by powers of ten."""
 
     title: str
@@ -66,7 +66,7 @@ def colour(groups: Sequence[str], group: str) -> str:
     return PALETTE[groups.index(group) % len(PALETTE)]
 
 
-def scatter(marks: Sequence[Mark], across: Axis, up: Axis, title: str, diagonal: bool = False) -> str:
+def scatter(marks: Sequence[Dot], across: Scale, up: Scale, title: str, diagonal: bool = False) -> str:
     """Points on two axes; the diagonal is where both are the same."""
     width, height = 680, 420
     groups = sorted({mark.group for mark in marks})
@@ -83,7 +83,7 @@ def scatter(marks: Sequence[Mark], across: Axis, up: Axis, title: str, diagonal:
     return _svg(width, height, title, parts)
 
 
-def strip(rows: Sequence[tuple[str, str, Sequence[float]]], axis: Axis, title: str) -> str:
+def strip(rows: Sequence[tuple[str, str, Sequence[float]]], axis: Scale, title: str) -> str:
     """A line for each name with dots for its values; a row is a name, its group and the values."""
     step, width = 13, 680
     height = TOP + step * len(rows) + BOTTOM
@@ -107,7 +107,7 @@ def strip(rows: Sequence[tuple[str, str, Sequence[float]]], axis: Axis, title: s
 
 
 def curves(
-    lines: Sequence[tuple[str, Sequence[tuple[float, float]]]], across: Axis, up: Axis, title: str
+    lines: Sequence[tuple[str, Sequence[tuple[float, float]]]], across: Scale, up: Scale, title: str
 ) -> str:
     """Lines through points, each with its name at its end."""
     width, height = 680, 420
@@ -134,7 +134,7 @@ def _apart(heights: Sequence[float], gap: float = 13) -> list[float]:
     return placed
 
 
-def _frame(width: int, height: int, across: Axis, up: Axis, right: int = RIGHT) -> Iterable[str]:
+def _frame(width: int, height: int, across: Scale, up: Scale, right: int = RIGHT) -> Iterable[str]:
     inner = width - LEFT - right
     for value, text in across.ticks():
         x = LEFT + inner * across.place(value)

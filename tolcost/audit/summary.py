@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tolcost.report.audit.answer import Spread, spread
-from tolcost.report.audit.paper_table import verdict_counts
-from tolcost.report.audit.peers_table import WRITTEN, Point, by_operator
-from tolcost.report.audit.rows import Judged
+from tolcost.audit.judge import Judged
+from tolcost.audit.paper_table import verdict_counts
+from tolcost.audit.peers import WRITTEN, Measured, Spread, by_operator, spread
 
 START, END = "<!-- figures: start -->", "<!-- figures: end -->"
 """What stands between these in the README is written by ``tolcost report``."""
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class AuditFigures:
     """The counts that everything below is made of."""
 
     verdicts: Mapping[str, int]
@@ -38,10 +37,10 @@ def paper_figures(
     judged: Sequence[Judged],
     standing: Mapping[str, int],
     tests: tuple[int, int],
-    points: Sequence[Point],
-) -> Figures:
+    points: Sequence[Measured],
+) -> AuditFigures:
     """Count everything that the summary says."""
-    return Figures(
+    return AuditFigures(
         verdicts=verdict_counts(judged),
         in_part=sum(found.in_part for found in judged),
         lenient=sum(found.program.lenient and found.verdict == "same" for found in judged),
@@ -59,7 +58,7 @@ def paper_figures(
     )
 
 
-def conclusion(figures: Figures) -> str:
+def conclusion(figures: AuditFigures) -> str:
     """The answer in one sentence."""
     verdicts, compiled = figures.verdicts, figures.compiled
     return (
@@ -79,7 +78,7 @@ _VERDICTS = {
 }
 
 
-def key_figures(figures: Figures) -> tuple[tuple[str, str], ...]:
+def key_figures(figures: AuditFigures) -> tuple[tuple[str, str], ...]:
     """The figures for the head of the page, each with what it counts."""
     compiled = figures.compiled
     return (
@@ -91,7 +90,7 @@ def key_figures(figures: Figures) -> tuple[tuple[str, str], ...]:
     )
 
 
-def summary_text(figures: Figures) -> str:
+def summary_text(figures: AuditFigures) -> str:
     """The figures and the conclusion, as Markdown."""
     verdicts, compiled, written = figures.verdicts, figures.compiled, figures.written
     verified = figures.standing.get("verified", 0)

@@ -6,34 +6,28 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tolcost.catalogue.cases import load_cases
-from tolcost.catalogue.listing import Entry, entries
-from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, Library, open_library
-from tolcost.report.audit.answer import answer_table
-from tolcost.report.audit.catalogue_table import (
+from tolcost.audit.catalogue_table import (
     catalogue_table,
     forms_table,
     representative,
     standing_counts,
 )
-from tolcost.report.audit.charts import growth_chart, ratio_chart, scatter_chart
-from tolcost.report.audit.errata import errata_table
-from tolcost.report.audit.evidence import (
-    PEERS_MADE,
-    Conformance,
-    read_conformance,
-    read_peers,
-    read_reasons,
-)
-from tolcost.report.audit.html import Chart, LiveForm, Page, html_page
-from tolcost.report.audit.latex_table import latex
-from tolcost.report.audit.paper_table import definition_command, paper_table
-from tolcost.report.audit.peers_table import operators_table, peers_table, points
-from tolcost.report.audit.primitives import beyond_table, primitives_table
-from tolcost.report.audit.readings import paper_rows
-from tolcost.report.audit.rows import Judged, judge
-from tolcost.report.audit.summary import conclusion, key_figures, paper_figures, summary_text
-from tolcost.report.audit.table import Table, csv_text, markdown
+from tolcost.audit.charts import growth_chart, ratio_chart, scatter_chart
+from tolcost.audit.errata import errata_table
+from tolcost.audit.evidence import PEERS_MADE, read_conformance, read_peers, read_reasons
+from tolcost.audit.judge import Judged, judge
+from tolcost.audit.paper_table import definition_command, paper_table
+from tolcost.audit.peers import answer_table, operators_table, peers_table, points
+from tolcost.audit.primitives import beyond_table, primitives_table
+from tolcost.audit.readings import paper_rows
+from tolcost.audit.summary import conclusion, key_figures, paper_figures, summary_text
+from tolcost.catalogue.cases import load_cases
+from tolcost.catalogue.listing import Entry, entries
+from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, Library, open_library
+from tolcost.result.conformance import Conformance
+from tolcost.show.html import Chart, LiveForm, ReportPage, html_page
+from tolcost.show.latex import latex
+from tolcost.show.table import Table, csv_text, markdown
 
 TITLE = "EOPs and FLOPs: the paper's tables, derived again"
 _COMMAND = "tolcost report"
@@ -76,7 +70,7 @@ def build_reports(folder: Path, library: Library | None = None) -> Reports:
     )
     figures = paper_figures(judged, standing_counts(listed, conformance), _tests(conformance), found)
     summary = summary_text(figures)
-    page = Page(
+    page = ReportPage(
         title=TITLE,
         conclusion=conclusion(figures),
         command=_COMMAND,
@@ -115,7 +109,7 @@ def _forms(judged: Sequence[Judged], listed: Sequence[Entry], conformance: Confo
 
 
 def _files(
-    tables: Sequence[Table], forms: Table, charts: Sequence[Chart], page: Page, summary: str
+    tables: Sequence[Table], forms: Table, charts: Sequence[Chart], page: ReportPage, summary: str
 ) -> Iterator[tuple[str, str]]:
     for table in (*tables, forms):
         yield f"{table.name}.csv", csv_text(table)

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from tolcost.diagnostics import visible
-from tolcost.report.audit.table import LONGEST, Cell, Code, Column, Table, cut, plain, rounded
-from tolcost.report.forms import Form, latex_of, text_of
-from tolcost.report.tables import latex_text
+from tolcost.result.forms import Form, latex_of, text_of
+from tolcost.show.escape import latex_text
+from tolcost.show.table import LONGEST, Cell, Code, Column, Table, cut, plain, rounded
 
 _SIGNS = {
     "−": "$-$", "×": r"$\times$", "●": r"$\bullet$", "…": r"\ldots{}", "‖": r"$\|$", "∈": r"$\in$",

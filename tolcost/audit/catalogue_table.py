@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tolcost.algebra import Poly, parse_text
+from tolcost.audit.evidence import CONFORMANCE_MADE
 from tolcost.catalogue.listing import Entry
-from tolcost.report.audit.evidence import CONFORMANCE_MADE, Conformance, Tested
-from tolcost.report.audit.table import LONGEST, Cell, Code, Column, Table
+from tolcost.result.conformance import Conformance, Tested
+from tolcost.show.table import LONGEST, Cell, Code, Column, Table
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 

@@ -18,7 +18,7 @@ from tolcost.algebra.factor import display_order
 from tolcost.algebra.poly import Monomial
 from tolcost.algebra.symbols import Floor, Generator, Relu, Sum
 from tolcost.algebra.text import binder_name
-from tolcost.report.json_form import LARGEST_EXACT, Json
+from tolcost.show.json import LARGEST_EXACT, Json
 
 Names = Mapping[Symbol, str]
 

@@ -16,13 +16,13 @@ from markupsafe import Markup
 from tolcost.algebra import Poly, display_names
 from tolcost.cost import Ratio
 from tolcost.diagnostics import visible
-from tolcost.report.audit.live import tree_of
-from tolcost.report.audit.mathml import mathml
-from tolcost.report.audit.table import LONGEST, Cell, Code, Column, Table, cut, plain, rounded, shown_columns
-from tolcost.report.forms import text_of
-from tolcost.report.json_form import Json
+from tolcost.result.forms import text_of
+from tolcost.show.json import Json
+from tolcost.show.live import tree_of
+from tolcost.show.mathml import mathml
+from tolcost.show.table import LONGEST, Cell, Code, Column, Table, cut, plain, rounded, shown_columns
 
-_PAGE = Path(__file__).with_name("page")
+_FOLDER = Path(__file__).with_name("pages")
 _LONG, _VERY_LONG = 60, 240
 
 
@@ -47,7 +47,7 @@ class Chart:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ReportPage:
     """Everything on the page."""
 
     title: str
@@ -59,23 +59,23 @@ class Page:
     forms: Sequence[LiveForm]
 
 
-def html_page(page: Page) -> str:
+def html_page(page: ReportPage) -> str:
     """Give the page; what is not markup of our own is escaped."""
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True, finalize=_printable
     )
-    template = environment.from_string(_file("report.html"))
+    template = environment.from_string(_part("report.html"))
     return template.render(
         title=page.title,
         conclusion=page.conclusion,
         command=page.command,
         figures=page.figures,
-        tables=[_table(table) for table in page.tables],
+        tables=[_table_data(table) for table in page.tables],
         charts=[(chart.caption, chart.command, Markup(chart.svg)) for chart in page.charts],
         forms=page.forms,
-        forms_json=Markup(_json([_live(form) for form in page.forms])),
-        css=Markup(_file("report.css")),
-        script=Markup(_file("report.js")),
+        forms_json=Markup(_embedded([_live(form) for form in page.forms])),
+        css=Markup(_part("report.css")),
+        script=Markup(_part("report.js")),
     )
 
 
@@ -84,14 +84,14 @@ def _printable(value: object) -> object:
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def _file(name: str) -> str:
-    return (_PAGE / name).read_text(encoding="utf-8")
+def _part(name: str) -> str:
+    return (_FOLDER / name).read_text(encoding="utf-8")
 
 
-def _json(value: Json) -> str:
+def _embedded(value: Json) -> str:
     r"""JSON that can stand inside a ``script`` element.
 
-    >>> print(_json("</script>"))
+    >>> print(_embedded("</script>"))
     "\u003c/script\u003e"
     """
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
@@ -112,7 +112,7 @@ def _live(form: LiveForm) -> Json:
     }
 
 
-def _table(table: Table) -> Mapping[str, object]:
+def _table_data(table: Table) -> Mapping[str, object]:
     columns = shown_columns(table)
     return {
         "name": table.name,

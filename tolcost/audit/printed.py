@@ -28,7 +28,7 @@ class IllFormed(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
+class FormulaNames:
     """What the names in a formula stand for: shapes of ToLs, and numbers."""
 
     shapes: Mapping[str, Lengths]
@@ -44,11 +44,11 @@ class Reading:
     repaired: str | None = None
 
 
-def read(text: str, meaning: Meaning) -> Reading:
+def read(text: str, meaning: FormulaNames) -> Reading:
     """Read a formula, if need be with the one bracket put in that it lacks.
 
     >>> n, k, s = (length(name) for name in "nks")
-    >>> meaning = Meaning({"t": (n,)}, {"k": k, "s": s})
+    >>> meaning = FormulaNames({"t": (n,)}, {"k": k, "s": s})
     >>> read("2*vol(t)", meaning).form
     2*n
     >>> broken = read("Pi(|t|[axes]-k)/s+1)*k", meaning)
@@ -64,9 +64,9 @@ def read(text: str, meaning: Meaning) -> Reading:
         return Reading(evaluate(repaired, meaning), str(problem), repaired)
 
 
-def evaluate(text: str, meaning: Meaning) -> Poly:
+def evaluate(text: str, meaning: FormulaNames) -> Poly:
     """Give a formula as an expression; ``IllFormed`` where it is none."""
-    reader = _Reader(text, meaning)
+    reader = _FormulaReader(text, meaning)
     value = _sum(reader)
     if reader.at < len(reader.tokens):
         token = reader.tokens[reader.at]
@@ -76,10 +76,10 @@ def evaluate(text: str, meaning: Meaning) -> Poly:
     return value
 
 
-class _Reader:
+class _FormulaReader:
     """The tokens of a formula, how far they are read, and the axis that a product is at."""
 
-    def __init__(self, text: str, meaning: Meaning) -> None:
+    def __init__(self, text: str, meaning: FormulaNames) -> None:
         self.meaning = meaning
         self.axis: int | None = None
         self.at = 0
@@ -116,7 +116,7 @@ class _Reader:
         return found
 
 
-def _sum(reader: _Reader) -> Poly:
+def _sum(reader: _FormulaReader) -> Poly:
     value = _product(reader)
     while reader.peek() in ("+", "-"):
         _, sign = reader.take()
@@ -125,7 +125,7 @@ def _sum(reader: _Reader) -> Poly:
     return value
 
 
-def _product(reader: _Reader) -> Poly:
+def _product(reader: _FormulaReader) -> Poly:
     value = _factor(reader)
     while reader.peek() in ("*", "/"):
         _, sign = reader.take()
@@ -136,7 +136,7 @@ def _product(reader: _Reader) -> Poly:
     return value
 
 
-def _factor(reader: _Reader) -> Poly:
+def _factor(reader: _FormulaReader) -> Poly:
     kind, text = reader.take()
     if kind == "number":
         return const(int(text))
@@ -153,7 +153,7 @@ def _factor(reader: _Reader) -> Poly:
     return reader.meaning.numbers[text] if text in reader.meaning.numbers else length(text)
 
 
-def _call(reader: _Reader, function: str) -> Poly:
+def _call(reader: _FormulaReader, function: str) -> Poly:
     reader.take("(")
     if function == "vol":
         value = product_of(reader.shape(reader.take()[1]))
@@ -165,7 +165,7 @@ def _call(reader: _Reader, function: str) -> Poly:
     return value
 
 
-def _windows(reader: _Reader) -> Poly:
+def _windows(reader: _FormulaReader) -> Poly:
     """Multiply what stands in the brackets over the axes of the ToL that is slid along."""
     rank = max(map(len, reader.meaning.shapes.values()), default=0)
     start, factors = reader.at, []
@@ -176,7 +176,7 @@ def _windows(reader: _Reader) -> Poly:
     return product_of(factors)
 
 
-def _lengths(reader: _Reader) -> Poly:
+def _lengths(reader: _FormulaReader) -> Poly:
     """Read what follows the first bar of ``|t|[2]``, ``|t|[axes]`` or ``|k|``."""
     shape = reader.shape(reader.take()[1])
     reader.take("|")
@@ -192,7 +192,7 @@ def _lengths(reader: _Reader) -> Poly:
     return _at(reader, shape, reader.axis)
 
 
-def _at(reader: _Reader, shape: Lengths, axis: int) -> Poly:
+def _at(reader: _FormulaReader, shape: Lengths, axis: int) -> Poly:
     if not 0 <= axis < len(shape):
         reader.fail(f"there is no axis {axis + 1}")
     return shape[axis]

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from tolcost.algebra import Poly, Symbol, evaluate
+from tolcost.audit.instances import Instance, analyse_instance
+from tolcost.audit.peers import COMPILED, Measured, by_operator
 from tolcost.catalogue.specs import Library
-from tolcost.report.audit.instances import Instance, analyse_instance
-from tolcost.report.audit.peers_table import COMPILED, Point, by_operator
-from tolcost.report.audit.svg import Axis, Mark, curves, scatter, strip
+from tolcost.show.svg import Dot, Scale, curves, scatter, strip
 
 GROWTH = (
     Instance("Relu", {"X": ("n",)}),
@@ -24,7 +24,7 @@ GROWTH = (
 _SIZES = tuple(2**k for k in range(2, 13))
 
 
-def ratio_chart(found: Sequence[Point]) -> str:
+def ratio_chart(found: Sequence[Measured]) -> str:
     """EOPs over XLA's compiled count, a line for each operator that is not always equal.
 
     Where EOPs are 0 and XLA counts something, the ratio is 0, which has no place on the axis.
@@ -36,21 +36,21 @@ def ratio_chart(found: Sequence[Point]) -> str:
             rows.append((op, group[0].kind, sorted(map(float, ratios))))
     rows.sort(key=lambda row: (row[1], row[2][0], row[0]))
     low = min((values[0] for _, _, values in rows), default=0.1)
-    axis = Axis("EOPs / XLA's compiled count; 1 is equal", min(low / 1.2, 0.05), 2.0)
+    axis = Scale("EOPs / XLA's compiled count; 1 is equal", min(low / 1.2, 0.05), 2.0)
     return strip(rows, axis, "Ratio of EOPs to FLOPs by operator")
 
 
-def scatter_chart(found: Sequence[Point]) -> str:
+def scatter_chart(found: Sequence[Measured]) -> str:
     """EOPs against XLA's count, a dot for each operator and shape; equal is on the diagonal."""
     marks = []
     for point in found:
         total = point.total(COMPILED)
         if total and point.eops:
             label = f"{point.op}: EOPs {point.eops}, XLA {_plain(total)}"
-            marks.append(Mark(float(total), float(point.eops), point.kind, label))
+            marks.append(Dot(float(total), float(point.eops), point.kind, label))
     low = min(min(mark.x, mark.y) for mark in marks) / 1.5
     high = max(max(mark.x, mark.y) for mark in marks) * 1.5
-    across, up = Axis("XLA flops + transcendentals", low, high), Axis("EOPs", low, high)
+    across, up = Scale("XLA flops + transcendentals", low, high), Scale("EOPs", low, high)
     return scatter(marks, across, up, "EOPs against FLOPs", diagonal=True)
 
 
@@ -65,7 +65,7 @@ def growth_chart(library: Library) -> str:
         form = analyse_instance(instance, library).eops
         lines.append((instance.op, [(float(n), float(_at(form, n))) for n in _SIZES]))
     top = max(y for _, points in lines for _, y in points)
-    across, up = Axis("n", float(_SIZES[0]), float(_SIZES[-1])), Axis("EOPs", 1.0, top)
+    across, up = Scale("n", float(_SIZES[0]), float(_SIZES[-1])), Scale("EOPs", 1.0, top)
     return curves(lines, across, up, "Growth of EOPs with a length n")
 
 

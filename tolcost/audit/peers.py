@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from statistics import median
 
+from tolcost.audit.evidence import PEERS_MADE, REASONS, Peer, Reasons
+from tolcost.audit.instances import Instance, analyse_instance, command_of
 from tolcost.catalogue.specs import Library
 from tolcost.diagnostics import Diagnostic, Rejected
-from tolcost.report.audit.evidence import PEERS_MADE, REASONS, Peer, Reasons
-from tolcost.report.audit.instances import Instance, analyse_instance, command_of
-from tolcost.report.audit.table import Cell, Code, Column, Table
+from tolcost.show.table import Cell, Code, Column, Table
 
 COMPILED, WRITTEN, ONNX_TOOL = "XLA compiled", "XLA as written", "onnx-tool"
 
@@ -46,7 +46,7 @@ OPERATOR_COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class Measured:
     """An operator at some shapes: what we count, and what the others do."""
 
     op: str
@@ -82,7 +82,7 @@ def _quotient(ours: int, theirs: Fraction | None) -> Fraction | None:
     return Fraction(ours) / theirs
 
 
-def points(peers: Sequence[Peer], library: Library) -> tuple[Point, ...]:
+def points(peers: Sequence[Peer], library: Library) -> tuple[Measured, ...]:
     """Count every operator at the shapes that the other tools counted it at."""
     found: dict[tuple[str, str, str], dict[str, Peer]] = {}
     for peer in peers:
@@ -90,17 +90,17 @@ def points(peers: Sequence[Peer], library: Library) -> tuple[Point, ...]:
     return tuple(_point(op, shapes, attrs, counts, library) for (op, shapes, attrs), counts in found.items())
 
 
-def _point(op: str, shapes: str, attrs: str, counts: Mapping[str, Peer], library: Library) -> Point:
+def _point(op: str, shapes: str, attrs: str, counts: Mapping[str, Peer], library: Library) -> Measured:
     instance = Instance(op, json.loads(shapes), json.loads(attrs), 1)
     analysis = analyse_instance(instance, library)
     eops, macs = analysis.eops.constant, analysis.macs.constant
     if eops is None or macs is None:
         raise Rejected(Diagnostic("T0681", f"the count of {op} at {shapes} is not a number"))
     kind = next(iter(counts.values())).kind
-    return Point(op, kind, instance, eops, macs, counts)
+    return Measured(op, kind, instance, eops, macs, counts)
 
 
-def peers_table(found: Sequence[Point]) -> Table:
+def peers_table(found: Sequence[Measured]) -> Table:
     """One line for each operator and shape."""
     versions = {peer.tool: peer.version for point in found for peer in point.counts.values()}
     tools = ", ".join(f"{tool} {version}" for tool, version in sorted(versions.items()))
@@ -112,7 +112,7 @@ def peers_table(found: Sequence[Point]) -> Table:
     return Table("peers", "EOPs and other counts", about, PEERS_MADE, COLUMNS, tuple(map(_row, found)))
 
 
-def _row(point: Point) -> tuple[Cell, ...]:
+def _row(point: Measured) -> tuple[Cell, ...]:
     compiled, tool = point.counts.get(COMPILED), point.counts.get(ONNX_TOOL)
     return (
         point.op,
@@ -139,9 +139,9 @@ def _number(value: Fraction | None) -> Cell:
     return value.numerator if value is not None and value.denominator == 1 else value
 
 
-def by_operator(found: Iterable[Point]) -> dict[str, list[Point]]:
+def by_operator(found: Iterable[Measured]) -> dict[str, list[Measured]]:
     """The points of each operator, by name."""
-    groups: dict[str, list[Point]] = {}
+    groups: dict[str, list[Measured]] = {}
     for point in found:
         groups.setdefault(point.op, []).append(point)
     return dict(sorted(groups.items()))
@@ -153,7 +153,7 @@ def middle(values: Iterable[Fraction | None]) -> Fraction | None:
     return median(known) if known else None
 
 
-def operators_table(found: Sequence[Point], reasons: Reasons) -> Table:
+def operators_table(found: Sequence[Measured], reasons: Reasons) -> Table:
     """One line for each operator: the range of its ratios, and why it is not 1."""
     groups = by_operator(found)
     _check_reasons(groups, reasons)
@@ -167,7 +167,7 @@ def operators_table(found: Sequence[Point], reasons: Reasons) -> Table:
     return Table("ratios", title, about, PEERS_MADE, OPERATOR_COLUMNS, rows)
 
 
-def _operator_row(op: str, group: Sequence[Point], reasons: Reasons) -> tuple[Cell, ...]:
+def _operator_row(op: str, group: Sequence[Measured], reasons: Reasons) -> tuple[Cell, ...]:
     ratios = [ratio for point in group if (ratio := point.ratio()) is not None]
     why = " ".join(reasons.kinds[kind] for kind in reasons.operators.get(op, ()))
     return (
@@ -183,7 +183,7 @@ def _operator_row(op: str, group: Sequence[Point], reasons: Reasons) -> tuple[Ce
     )
 
 
-def _check_reasons(groups: Mapping[str, Sequence[Point]], reasons: Reasons) -> None:
+def _check_reasons(groups: Mapping[str, Sequence[Measured]], reasons: Reasons) -> None:
     """Refuse a difference without a reason, and a reason without a difference."""
     differing = {op for op, group in groups.items() if any(point.ratio() != 1 for point in group)}
     unknown = {kind for kinds in reasons.operators.values() for kind in kinds} - reasons.kinds.keys()
@@ -194,3 +194,77 @@ def _check_reasons(groups: Mapping[str, Sequence[Point]], reasons: Reasons) -> N
     ]
     if problems:
         raise Rejected(*(Diagnostic("T0681", f"{REASONS}: {problem}") for problem in problems))
+
+
+# ---- how far EOPs are from FLOPs, by class of operators -----------------------------------
+
+
+ANSWER_COLUMNS = (
+    Column("class", "class"),
+    Column("operators", "operators", "number"),
+    Column("points", "points", "number"),
+    Column("equal", "equal", "number"),
+    Column("within_5", "within 5 %", "number"),
+    Column("within_25", "within 25 %", "number"),
+    Column("least", "least EOPs / XLA", "number"),
+    Column("middle", "median", "number"),
+    Column("most", "greatest", "number"),
+    Column("equal_written", "equal before compilation", "number"),
+    Column("within_5_written", "within 5 % before compilation", "number"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How the ratios of some points are spread."""
+
+    points: int
+    equal: int
+    within_5: int
+    within_25: int
+    least: Fraction
+    middle: Fraction
+    most: Fraction
+
+
+def spread(found: Sequence[Measured], tool: str = COMPILED) -> Spread:
+    """Sum up the ratios of some points; a relative error is a ratio less 1."""
+    ratios = [ratio for point in found if (ratio := point.ratio(tool)) is not None]
+    return Spread(
+        points=len(ratios),
+        equal=sum(ratio == 1 for ratio in ratios),
+        within_5=sum(abs(ratio - 1) <= Fraction(1, 20) for ratio in ratios),
+        within_25=sum(abs(ratio - 1) <= Fraction(1, 4) for ratio in ratios),
+        least=min(ratios, default=Fraction(1)),
+        middle=median(ratios) if ratios else Fraction(1),
+        most=max(ratios, default=Fraction(1)),
+    )
+
+
+def answer_table(found: Sequence[Measured]) -> Table:
+    """One line for each class, and one for all."""
+    about = (
+        "The ratio of EOPs to XLA's compiled count (flops and transcendentals), by class of operators. "
+        "A point is an operator at one shape; the relative error is the ratio less 1."
+    )
+    kinds = sorted({point.kind for point in found})
+    groups = [(kind, [p for p in found if p.kind == kind]) for kind in kinds]
+    rows = tuple(_answer_row(kind, group) for kind, group in [*groups, ("all", list(found))])
+    return Table("answer", "The relative error by class", about, PEERS_MADE, ANSWER_COLUMNS, rows)
+
+
+def _answer_row(kind: str, group: Sequence[Measured]) -> tuple[Cell, ...]:
+    compiled, written = spread(group), spread(group, WRITTEN)
+    return (
+        kind,
+        len(by_operator(group)),
+        compiled.points,
+        compiled.equal,
+        compiled.within_5,
+        compiled.within_25,
+        compiled.least,
+        compiled.middle,
+        compiled.most,
+        written.equal,
+        written.within_5,
+    )

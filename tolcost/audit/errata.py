@@ -10,9 +10,9 @@ import re
 import tomllib
 from collections.abc import Iterator
 
+from tolcost.audit.readings import note_of, paper_rows
 from tolcost.library import read_spec, spec_names, specs_root
-from tolcost.report.audit.readings import note_of, paper_rows
-from tolcost.report.audit.table import Cell, Code, Column, Table
+from tolcost.show.table import Cell, Code, Column, Table
 
 COLUMNS = (
     Column("place", "place"),

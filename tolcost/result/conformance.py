@@ -1,0 +1,82 @@
+"""What ``tolcost verify`` found, read back: the outcome of ONNX's node tests, and the forms behind it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from tolcost.diagnostics import Diagnostic, Rejected
+
+CONFORMANCE = "data/conformance.json"
+CONFORMANCE_COMMAND = f"tolcost verify --format json --output reports/{CONFORMANCE}"
+
+Stored: TypeAlias = "int | float | bool | str | list[Stored]"
+"""A shape of names and numbers, several of them, or a value, as JSON has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """What became of one node test, and the closed forms behind it.
+
+    ``since`` is the version of the definition, ``shapes`` and ``values`` are what the forms are for.
+    """
+
+    case: str
+    op: str
+    status: str
+    cause: str
+    eops: str | None
+    macs: str | None
+    certainty: str
+    concrete: tuple[str, ...]
+    functions: tuple[str, ...]
+    since: int | None = None
+    shapes: Mapping[str, Stored] = field(default_factory=dict)
+    values: Mapping[str, Stored] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Conformance:
+    """The outcome of a whole run of ONNX's node tests."""
+
+    onnx: str
+    cases: tuple[Tested, ...]
+
+    def of(self, op: str) -> tuple[Tested, ...]:
+        """The cases of one operator."""
+        return tuple(case for case in self.cases if case.op == op)
+
+
+def conformance_of(text: str) -> Conformance:
+    """Read the JSON that ``tolcost verify`` writes."""
+    try:
+        record: Mapping[str, Any] = json.loads(text)
+        if record["tolcost"] != 1 or record["kind"] != "verify":
+            raise ValueError("it is of another kind or version")
+        cases = tuple(map(_tested, record["cases"]))
+        broken = next((case for case in cases if case.cause.startswith("internal error")), None)
+        if broken is not None:
+            raise ValueError(f"in that run tolcost itself failed: {broken.cause}")
+        return Conformance(str(record["onnx"]), cases)
+    except (ValueError, KeyError, TypeError) as error:
+        message = f"{CONFORMANCE} cannot be used: {error}"
+        raise Rejected(Diagnostic("T0681", message, hint=f"make it with `{CONFORMANCE_COMMAND}`")) from None
+
+
+def _tested(case: Mapping[str, Any]) -> Tested:
+    return Tested(
+        str(case["name"]),
+        str(case["op"]),
+        str(case["status"]),
+        str(case["cause"] or ""),
+        case["eops"],
+        case["macs"],
+        str(case["certainty"] or ""),
+        tuple(map(str, case["concrete"])),
+        tuple(map(str, case["functions"])),
+        case.get("since"),
+        dict(case.get("shapes") or {}),
+        dict(case.get("values") or {}),
+    )
