@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-import tolcost.check.costing
+import tolcost.check.entries
 from tests.check.support import Project
 from tests.check.texts import APART, BROKEN, SIXTY_FOUR, SQUARE, SUM, SUM_OF_EXP, SUM_RENAMED, TOGETHER
 
@@ -305,7 +305,7 @@ def test_a_bug_is_70(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> None:
         raise KeyError("oops")
 
-    monkeypatch.setattr(tolcost.check.costing, "count", broken)
+    monkeypatch.setattr(tolcost.check.entries, "count", broken)
     said = project.check()
     assert (said.code, said.out) == (70, "")
     assert said.err.startswith("internal error: InternalError: sum.tol: KeyError: 'oops'\n")

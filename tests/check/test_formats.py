@@ -12,19 +12,28 @@ import pytest
 
 from tests.check.support import Project
 from tests.check.texts import BROKEN, SIXTY_FOUR, SQUARE, SUM, SUM_OF_EXP
-from tolcost.check.records import Change, Example, GateReport, Held, Kind, Place, Region
-from tolcost.report.gate_formats import GATE_FORMATS, write_report
-from tolcost.report.gate_markdown import LIMIT
+from tolcost.check.formats import write_report
+from tolcost.check.records import (
+    BlamedLine,
+    ChangeKind,
+    CostChange,
+    CostlierRegion,
+    Example,
+    GateReport,
+    HeldBudget,
+)
+from tolcost.check.text import LIMIT
+from tolcost.check.words import GATE_FORMATS
 
 SCHEMA = json.loads(Path(__file__).with_name("sarif-2.1.0-subset.json").read_text("utf-8"))
-KINDS: tuple[Kind, ...] = (
+KINDS: tuple[ChangeKind, ...] = (
     "broken", "costlier", "crosses", "undecided", "new", "cheaper", "renamed", "gone",
 )  # fmt: skip
 NASTY = "a\n::error::x%<b>&\"'`|\x1b[2J\u202e]]>,:=\0\ud800.tol"
 
 
-def change(kind: Kind, name: str = "ops/sum.tol") -> Change:
-    return Change(
+def change(kind: ChangeKind, name: str = "ops/sum.tol") -> CostChange:
+    return CostChange(
         name,
         kind,
         metric="" if kind in ("broken", "new", "renamed", "gone") else "eops",
@@ -32,15 +41,15 @@ def change(kind: Kind, name: str = "ops/sum.tol") -> Change:
         old="n",
         new="2*n",
         difference="n",
-        region=Region("n > 64") if kind == "crosses" else None,
+        region=CostlierRegion("n > 64") if kind == "crosses" else None,
         example=Example((("n", 10**400),), 10**400, 2 * 10**400),
-        place=Place(name, 2, "y := x", "exp:R was 0, is n"),
+        place=BlamedLine(name, 2, "y := x", "exp:R was 0, is n"),
         notes=(name,),
     )
 
 
-def report(*changes: Change, name: str = "ops/sum.tol") -> GateReport:
-    budget = Held(name, "exceeded", "eops <= 6*vol(x)", "eops", actual="7*n", limit="6*n")
+def report(*changes: CostChange, name: str = "ops/sum.tol") -> GateReport:
+    budget = HeldBudget(name, "exceeded", "eops <= 6*vol(x)", "eops", actual="7*n", limit="6*n")
     return GateReport("tolcost.lock", (name, "ok.tol"), changes, (budget,), notes=(name,))
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.check.support import Project
 from tests.check.texts import SQUARE, SUM, SUM_OF_EXP
 from tolcost.check.lockfile import MAX_BYTES, Lock, load_lock, read_lock, write_lock
-from tolcost.check.records import METRICS, STATUSES, Accepted, Entry, Figure
+from tolcost.check.records import METRICS, STATUSES, Accepted, LockedFigure, LockEntry
 from tolcost.diagnostics import Rejected, Source
 
 HEAD = "tolcost-lock 1\ntool 0.1.0\ncosts abc\n"
@@ -22,9 +22,9 @@ forms = st.text(st.characters(exclude_characters="\r\n", codec="utf-8"), min_siz
     lambda t: t == t.strip()
 )
 plain = forms.filter(lambda t: not any(c in t for c in "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"))
-figures = st.builds(Figure, st.sampled_from(STATUSES), plain)
+figures = st.builds(LockedFigure, st.sampled_from(STATUSES), plain)
 entries = st.builds(
-    Entry,
+    LockEntry,
     st.text(min_size=1, max_size=20),
     st.just("") | plain,
     st.just("") | plain,
@@ -36,8 +36,8 @@ entries = st.builds(
 
 
 @given(st.lists(entries, max_size=5))
-@example([Entry("#first.tol", "", "", (("eops", Figure("exact", "0")),), ())])  # no comment
-def test_what_is_written_is_read_back(found: list[Entry]) -> None:
+@example([LockEntry("#first.tol", "", "", (("eops", LockedFigure("exact", "0")),), ())])  # no comment
+def test_what_is_written_is_read_back(found: list[LockEntry]) -> None:
     lock = Lock({entry.name: entry for entry in found}, "0.1.0", "abc")
     text = write_lock(lock)
     again = read_lock(Source("tolcost.lock", text))

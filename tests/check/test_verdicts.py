@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tolcost.algebra import evaluate, length, parse_text, the_symbol
-from tolcost.check.records import Change, Entry, Figure
+from tolcost.check.records import CostChange, LockedFigure, LockEntry
 from tolcost.check.regions import positive_ranges, region
 from tolcost.check.verdicts import judge, outcome_of
 
@@ -125,11 +125,11 @@ def test_a_shape_outweighs_a_count_that_is_none() -> None:
 # ---- entries --------------------------------------------------------------------------------------
 
 
-def entry(form: str, inputs: str = "x R[n, m]", where: str = "", status: str = "exact") -> Entry:
-    return Entry("e", inputs, where, (("eops", Figure(status, form)),))  # type: ignore[arg-type]
+def entry(form: str, inputs: str = "x R[n, m]", where: str = "", status: str = "exact") -> LockEntry:
+    return LockEntry("e", inputs, where, (("eops", LockedFigure(status, form)),))  # type: ignore[arg-type]
 
 
-def verdict(old: Entry, new: Entry) -> Change:
+def verdict(old: LockEntry, new: LockEntry) -> CostChange:
     return judge(old, new, "eops")
 
 

@@ -14,15 +14,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tolcost.check import git
-from tolcost.check.computing import Computing, Outcome
 from tolcost.check.config import Config
-from tolcost.check.costed import Part
+from tolcost.check.costing import Analysed, Computing, Contribution
 from tolcost.check.lockfile import LOCK_NAME
-from tolcost.check.records import Entry
+from tolcost.check.records import LockEntry
 from tolcost.check.targets import SUFFIXES, Target, targets
 from tolcost.diagnostics import Rejected
 
-Parts = Callable[[Target, Entry], "Sequence[Part] | None"]
+Contributions = Callable[[Target, LockEntry], "Sequence[Contribution] | None"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +29,8 @@ class Baseline:
     """Old entries by the present names of their programs, and which of them had another name."""
 
     label: str
-    entries: Mapping[str, Entry]
-    parts: Parts
+    entries: Mapping[str, LockEntry]
+    parts: Contributions
     renamed: Mapping[str, str] = field(default_factory=dict)
     broken: frozenset[str] = frozenset()
     settled: frozenset[str] = frozenset()
@@ -42,7 +41,7 @@ class Baseline:
 
 
 def locked(
-    config: Config, entries: Mapping[str, Entry], present: Mapping[str, Entry], computing: Computing
+    config: Config, entries: Mapping[str, LockEntry], present: Mapping[str, LockEntry], computing: Computing
 ) -> Baseline:
     """The entries of a lock file; one that only changed its name is found by all its figures."""
     renamed = _renames(entries, present)
@@ -51,9 +50,9 @@ def locked(
     return Baseline(LOCK_NAME, {**kept, **old}, _History(config, computing).parts, renamed)
 
 
-def _renames(entries: Mapping[str, Entry], present: Mapping[str, Entry]) -> dict[str, str]:
+def _renames(entries: Mapping[str, LockEntry], present: Mapping[str, LockEntry]) -> dict[str, str]:
     """Old names by new ones, where one program left and an equal one came; none where that is not clear."""
-    gone: dict[Entry, list[str]] = {}
+    gone: dict[LockEntry, list[str]] = {}
     for name, entry in entries.items():
         if name not in present:
             gone.setdefault(entry.plain(""), []).append(name)
@@ -73,7 +72,7 @@ class _History:
     config: Config
     computing: Computing
 
-    def parts(self, target: Target, locked: Entry) -> Sequence[Part] | None:
+    def parts(self, target: Target, locked: LockEntry) -> Sequence[Contribution] | None:
         """The parts of the version that cost what is locked; None where no such version is found."""
         root = self.config.root
         commits = dict.fromkeys(("HEAD", git.last_change(root, LOCK_NAME)))
@@ -84,7 +83,7 @@ class _History:
                 return found[1]
         return None
 
-    def _cost(self, text: bytes, target: Target) -> tuple[Entry, Sequence[Part]] | None:
+    def _cost(self, text: bytes, target: Target) -> tuple[LockEntry, Sequence[Contribution]] | None:
         with tempfile.TemporaryDirectory(prefix="tolcost-") as folder:
             file = Path(folder) / target.file
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -123,7 +122,7 @@ def at_revision(
         old = {now_: found[was] for now_, was in former.items() if was in found}
         yield Baseline(
             label=f"git {revision}",
-            entries={**_entries(old), **{t.name: Entry(t.name) for t in gone}},
+            entries={**_entries(old), **{t.name: LockEntry(t.name) for t in gone}},
             parts=_Revision(folder, then, former, computing).parts,
             renamed={now_: was for now_, was in former.items() if now_ != was and was in found},
             broken=frozenset(name for name, outcome in old.items() if outcome.entry is None),
@@ -131,7 +130,7 @@ def at_revision(
         )
 
 
-def _entries(outcomes: Mapping[str, Outcome]) -> dict[str, Entry]:
+def _entries(outcomes: Mapping[str, Analysed]) -> dict[str, LockEntry]:
     return {name: outcome.entry for name, outcome in outcomes.items() if outcome.entry is not None}
 
 
@@ -176,7 +175,7 @@ class _Revision:
     former: Mapping[str, str]
     computing: Computing
 
-    def parts(self, target: Target, entry: Entry) -> Sequence[Part] | None:
+    def parts(self, target: Target, entry: LockEntry) -> Sequence[Contribution] | None:
         """The parts of the former version of a program."""
         old = self.then.get(self.former.get(target.name, ""))
         try:

@@ -13,19 +13,21 @@ from typing import TypeAlias
 
 from tolcost.algebra import ZERO, AlgebraBudget, NotInteger, Poly, Symbol, UnboundSymbol, evaluate, to_text
 from tolcost.algebra.poly import total_of
-from tolcost.check.costed import Part
-from tolcost.check.records import Example, Place
+from tolcost.check.costing import Contribution
+from tolcost.check.records import BlamedLine, Example
 from tolcost.diagnostics import NOWHERE, Source, place, visible
 
 _LONGEST = 100
 _LONGEST_FORM = 60
 _MOST_LINES = 5_000
 
-Line: TypeAlias = tuple[str, int, str]
+LineKey: TypeAlias = tuple[str, int, str]
 """A source, a line of it, and a part: a function there, or an operator of a model."""
 
 
-def blame(old: Sequence[Part] | None, new: Sequence[Part], metric: str, example: Example) -> Place | None:
+def blame(
+    old: Sequence[Contribution] | None, new: Sequence[Contribution], metric: str, example: Example
+) -> BlamedLine | None:
     """The place whose contribution to a metric grew most at a shape; None where nothing is known."""
     now = _by_line(new, metric)
     if not now:
@@ -39,15 +41,15 @@ def blame(old: Sequence[Part] | None, new: Sequence[Part], metric: str, example:
     return _place(line, None if old is None else was.get(line, ZERO), now[line], new)
 
 
-def _by_line(parts: Iterable[Part], metric: str) -> dict[Line, Poly]:
-    found: dict[Line, list[Poly]] = {}
+def _by_line(parts: Iterable[Contribution], metric: str) -> dict[LineKey, Poly]:
+    found: dict[LineKey, list[Poly]] = {}
     for part in parts:
         if metric in part.counts:
             found.setdefault((*_where(part), part.what), []).append(part.counts[metric])
     return {line: total_of(forms) for line, forms in found.items()}
 
 
-def _where(part: Part) -> tuple[str, int]:
+def _where(part: Contribution) -> tuple[str, int]:
     span = part.span
     return ("", 0) if span.source is NOWHERE.source else (span.source.name, place(span).line)
 
@@ -67,14 +69,16 @@ def _point(form: Poly, values: Mapping[str, int]) -> dict[Symbol, int]:
 # ---- lines of the old source in terms of the new ---------------------------------------------------
 
 
-def _as_now(was: Mapping[Line, Poly], old: Sequence[Part], new: Sequence[Part]) -> dict[Line, Poly]:
+def _as_now(
+    was: Mapping[LineKey, Poly], old: Sequence[Contribution], new: Sequence[Contribution]
+) -> dict[LineKey, Poly]:
     """The contributions of the old lines under the lines that they have become."""
     before, after = _sources(old), _sources(new)
     moved = {name: _line_map(before[name], after[name]) for name in before.keys() & after.keys()}
     lonely = sorted(before.keys() - after.keys()), sorted(after.keys() - before.keys())
     renamed = dict(zip(*lonely, strict=False))  # a renamed file, as a rule
     moved |= {name: _line_map(before[name], after[now]) for name, now in renamed.items()}
-    found: dict[Line, Poly] = {}
+    found: dict[LineKey, Poly] = {}
     for (name, line, what), form in was.items():
         at = moved.get(name, {}).get(line, line)
         key = (renamed.get(name, name), at, what)
@@ -82,7 +86,7 @@ def _as_now(was: Mapping[Line, Poly], old: Sequence[Part], new: Sequence[Part]) 
     return found
 
 
-def _sources(parts: Iterable[Part]) -> dict[str, Source]:
+def _sources(parts: Iterable[Contribution]) -> dict[str, Source]:
     return {
         part.span.source.name: part.span.source for part in parts if part.span.source is not NOWHERE.source
     }
@@ -105,13 +109,13 @@ def _line_map(old: Source, new: Source) -> dict[int, int]:
 # ---- telling ---------------------------------------------------------------------------------------
 
 
-def _place(line: Line, old: Poly | None, new: Poly, parts: Sequence[Part]) -> Place:
+def _place(line: LineKey, old: Poly | None, new: Poly, parts: Sequence[Contribution]) -> BlamedLine:
     name, number, what = line
     source = _sources(parts).get(name)
     lines = [] if source is None else source.text.splitlines()
     text = lines[number - 1].strip() if 0 < number <= len(lines) else ""
     change = f"is {_short(new)}, the most of all" if old is None else f"was {_short(old)}, is {_short(new)}"
-    return Place(name, number, _cut(visible(text)), f"{what} {change}")
+    return BlamedLine(name, number, _cut(visible(text)), f"{what} {change}")
 
 
 def _short(form: Poly) -> str:

@@ -19,7 +19,7 @@ from tolcost.algebra.poly import product_of
 from tolcost.algebra.symbols import Symbol
 from tolcost.check.config import Config
 from tolcost.check.domain import alone, shapes
-from tolcost.check.records import METRICS, UNKNOWN, BudgetKind, Entry, Example, Held
+from tolcost.check.records import METRICS, UNKNOWN, BudgetKind, Example, HeldBudget, LockEntry
 from tolcost.check.verdicts import outcome_of
 from tolcost.diagnostics import Diagnostic, Rejected, Span, quoted
 
@@ -109,7 +109,9 @@ def _amount(match: re.Match[str], budget: str) -> tuple[str, str]:
 # ---- holding programs to them ---------------------------------------------------------------------
 
 
-def hold(budgets: Iterable[Budget], entries: Mapping[str, Entry], known: Iterable[str]) -> tuple[Held, ...]:
+def hold(
+    budgets: Iterable[Budget], entries: Mapping[str, LockEntry], known: Iterable[str]
+) -> tuple[HeldBudget, ...]:
     """Hold programs to budgets; a pattern that matches no known program is an error."""
     names, asked = sorted({*entries, *known}), tuple(budgets)
     idle = [b for b in asked if not any(matches(name, b.pattern) for name in names)]
@@ -132,12 +134,14 @@ def _matches_nothing(pattern: str) -> Diagnostic:
     return Diagnostic("T0713", message, hint="the names are those that `tolcost check` shows")
 
 
-def _held(budget: Budget, entry: Entry) -> Held:
+def _held(budget: Budget, entry: LockEntry) -> HeldBudget:
     figure = entry.figure(budget.metric)
     if figure is None:
         message = f"{quoted(budget.metric)} is not among the metrics of {quoted(entry.name)}"
         raise Rejected(Diagnostic("T0714", message, hint="add it to `metrics` in the settings"))
-    blank = Held(entry.name, "undecided", budget.text, budget.metric, actual=figure.form, limit=budget.limit)
+    blank = HeldBudget(
+        entry.name, "undecided", budget.text, budget.metric, actual=figure.form, limit=budget.limit
+    )
     if figure.form == UNKNOWN:
         return blank
     both = alone(entry)
@@ -152,7 +156,7 @@ def _held(budget: Budget, entry: Entry) -> Held:
         kind = "undecided"
     names = display_names(actual.free | limit.free)
     example = None if outcome.example is None else _at(budget, outcome.example)
-    return Held(
+    return HeldBudget(
         entry.name,
         kind,
         budget.text,
@@ -170,7 +174,7 @@ def _at(budget: Budget, example: Example) -> Example:
     return Example((*budget.dims, *example.dims), example.old, example.new)
 
 
-def _limit(budget: Budget, entry: Entry, names: dict[str, Poly]) -> Poly:
+def _limit(budget: Budget, entry: LockEntry, names: dict[str, Poly]) -> Poly:
     """Read the limit; it may mention the lengths of the program, and nothing else."""
     volumes = _volumes(entry, names) if "vol(" in budget.limit else {}
     text = _VOLUME.sub(lambda m: f"`vol({m[1]})`", budget.limit)
@@ -185,7 +189,7 @@ def _limit(budget: Budget, entry: Entry, names: dict[str, Poly]) -> Poly:
     return limit
 
 
-def _volumes(entry: Entry, names: dict[str, Poly]) -> dict[str, Poly]:
+def _volumes(entry: LockEntry, names: dict[str, Poly]) -> dict[str, Poly]:
     return {
         f"vol({name})": product_of(parse_text(d, names) for d in parts[0])
         for name, parts in shapes(entry).items()
@@ -193,18 +197,18 @@ def _volumes(entry: Entry, names: dict[str, Poly]) -> dict[str, Poly]:
     }
 
 
-def _symbols(entry: Entry, names: dict[str, Poly]) -> set[Symbol]:
+def _symbols(entry: LockEntry, names: dict[str, Poly]) -> set[Symbol]:
     lengths = (parse_text(d, names) for parts in shapes(entry).values() for part in parts for d in part)
     forms = (parse_text(figure.form, names) for _, figure in entry.figures if figure.form != UNKNOWN)
     return {symbol for poly in (*lengths, *forms, *names.values()) for symbol in poly.free}
 
 
-def _no_such(budget: Budget, entry: Entry, name: str, known: set[str]) -> Rejected:
+def _no_such(budget: Budget, entry: LockEntry, name: str, known: set[str]) -> Rejected:
     message = f"the budget {quoted(budget.text)} mentions {quoted(name)}, which {quoted(entry.name)} has not"
     return Rejected(Diagnostic("T0714", message, hint=f"it has {', '.join(sorted(known)) or 'no lengths'}"))
 
 
-def _given(budget: Budget, entry: Entry, names: dict[str, Poly]) -> dict[Symbol, Poly | int]:
+def _given(budget: Budget, entry: LockEntry, names: dict[str, Poly]) -> dict[Symbol, Poly | int]:
     """The lengths that a budget gives, as symbols; one that the program does not have is an error."""
     symbols = {symbol.name: symbol for symbol in _symbols(entry, names)}
     for name, _ in budget.dims:

@@ -37,18 +37,18 @@ _CASE_KEYS = ("shapes", "attrs")
 _LABEL = re.compile(r"[A-Za-z0-9_.+-]{1,100}")
 _MOST_ENTRIES = 10_000
 
-Value: TypeAlias = "int | float | bool | str | tuple[Value, ...]"
-Shape: TypeAlias = "tuple[int | str, ...] | tuple[tuple[int | str, ...], ...]"
+GivenValue: TypeAlias = "int | float | bool | str | tuple[GivenValue, ...]"
+GivenShape: TypeAlias = "tuple[int | str, ...] | tuple[tuple[int | str, ...], ...]"
 Texts: TypeAlias = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class ProgramCase:
     """What is said of a program's inputs; ``label`` tells the cases of one program apart."""
 
     label: str = ""
-    shapes: Mapping[str, Shape] = field(default_factory=dict)
-    attrs: Mapping[str, Value] = field(default_factory=dict)
+    shapes: Mapping[str, GivenShape] = field(default_factory=dict)
+    attrs: Mapping[str, GivenValue] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Config:
     specs: Texts = ()
     seal: bool = True
     budgets: tuple[tuple[str, Texts], ...] = ()
-    cases: Mapping[str, tuple[Case, ...]] = field(default_factory=dict)
+    cases: Mapping[str, tuple[ProgramCase, ...]] = field(default_factory=dict)
     source: Source = field(default=Source("", ""), repr=False)
 
 
@@ -226,7 +226,7 @@ def _budgets(mistakes: _Mistakes, table: object) -> tuple[tuple[str, Texts], ...
 # ---- cases ----------------------------------------------------------------------------------------
 
 
-def _cases(mistakes: _Mistakes, table: object) -> Mapping[str, tuple[Case, ...]]:
+def _cases(mistakes: _Mistakes, table: object) -> Mapping[str, tuple[ProgramCase, ...]]:
     if not isinstance(table, dict) or not all(isinstance(cases, dict) for cases in table.values()):
         mistakes.add("cases", "`cases` has a table for each program, and in it one for each case")
         return {}
@@ -236,7 +236,7 @@ def _cases(mistakes: _Mistakes, table: object) -> Mapping[str, tuple[Case, ...]]
     }
 
 
-def _case(mistakes: _Mistakes, file: str, label: str, given: object) -> Case:
+def _case(mistakes: _Mistakes, file: str, label: str, given: object) -> ProgramCase:
     where = f" in the case {quoted(label)} of {quoted(file)}"
     if not _LABEL.fullmatch(label):
         mistakes.add(
@@ -244,26 +244,26 @@ def _case(mistakes: _Mistakes, file: str, label: str, given: object) -> Case:
         )
     if not isinstance(given, dict):
         mistakes.add(label, f"a case is a table{where}")
-        return Case(label)
+        return ProgramCase(label)
     _known_keys(mistakes, given, _CASE_KEYS, where)
     shapes, attrs = given.get("shapes", {}), given.get("attrs", {})
     if not isinstance(shapes, dict) or not isinstance(attrs, dict):
         mistakes.add(label, f"`shapes` and `attrs` are tables{where}")
-        return Case(label)
-    return Case(
+        return ProgramCase(label)
+    return ProgramCase(
         label,
         {name: _shape(mistakes, name, value, where) for name, value in shapes.items()},
         {name: _value(mistakes, name, value, where) for name, value in attrs.items()},
     )
 
 
-def _shape(mistakes: _Mistakes, name: str, value: object, where: str) -> Shape:
+def _shape(mistakes: _Mistakes, name: str, value: object, where: str) -> GivenShape:
     """A list of names and numbers, or a list of such lists."""
     rows = value if isinstance(value, list) else None
     if rows is None or not all(_is_length(row) or _is_row(row) for row in rows):
         mistakes.add(name, f"the shape of {quoted(name)}{where} is a list of names and numbers")
         return ()
-    return cast(Shape, tuple(tuple(row) if isinstance(row, list) else row for row in rows))
+    return cast(GivenShape, tuple(tuple(row) if isinstance(row, list) else row for row in rows))
 
 
 def _is_length(value: object) -> bool:
@@ -274,7 +274,7 @@ def _is_row(value: object) -> bool:
     return isinstance(value, list) and all(map(_is_length, value))
 
 
-def _value(mistakes: _Mistakes, name: str, value: object, where: str, depth: int = 0) -> Value:
+def _value(mistakes: _Mistakes, name: str, value: object, where: str, depth: int = 0) -> GivenValue:
     """A number, a text, a truth value, or lists of them."""
     if isinstance(value, bool | int | float | str):
         return value

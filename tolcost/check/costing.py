@@ -1,26 +1,106 @@
-"""From a lowered program to what the gate keeps of it: only the counts that its metrics need."""
+"""Analysing the programs of a check: what is known is not analysed, many are spread over processes.
+
+The gate itself does not know how programs are read: a ``Costing`` is given to it.  A program that is
+rejected is an outcome like any other.  A failure of our own ends the check: the gate must not
+pass, or fail, because of a bug.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
 
-from tolcost.atoms.nodes import Program
-from tolcost.check.costed import Costed, Part
-from tolcost.check.entries import entry_of
-from tolcost.cost import Term, count, shipped
-from tolcost.cost.weights import weight_of
-
-
-def costed_program(name: str, program: Program, metrics: Iterable[str]) -> Costed:
-    """Count a lowered program."""
-    counts = count(program)
-    parts = (_part(term) for term in counts.terms if term.kind == "data")
-    return Costed(entry_of(name, program, counts, metrics), tuple(parts))
+from tolcost.algebra import Poly
+from tolcost.check.config import Config
+from tolcost.check.records import LockEntry
+from tolcost.check.targets import Target
+from tolcost.diagnostics import NOWHERE, Diagnostic, InternalError, Rejected, Span
 
 
-def _part(term: Term) -> Part:
-    weight = weight_of(shipped("flops"), term.function, term.space)
-    counts = {"eops": term.count}
-    if weight is not None and weight.denominator == 1:
-        counts["flops"] = term.count * weight.numerator
-    return Part(f"{term.function}:{term.space}", counts, term.span)
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """What one place or one operator contributes, by metric."""
+
+    what: str
+    counts: Mapping[str, Poly]
+    span: Span = field(default=NOWHERE, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Costed:
+    """A program that was analysed."""
+
+    entry: LockEntry
+    parts: tuple[Contribution, ...] = ()
+
+
+Costing: TypeAlias = Callable[[Path, Target], Costed]
+"""Analyse a program of the tree below a folder; ``Rejected`` where it cannot be."""
+
+
+_SECONDS = 600.0
+_FEW = 24
+"""So few programs are sooner analysed than processes started."""
+
+Told = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Analysed:
+    """The entry of a program, or why there is none."""
+
+    entry: LockEntry | None
+    problems: tuple[Diagnostic, ...] = ()
+    bug: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Computing:
+    """How programs are analysed, over how many processes, and who is told how far it is."""
+
+    config: Config
+    costing: Costing
+    jobs: int | None = None
+    told: Told | None = None
+
+    def entries(
+        self, root: Path, targets: Sequence[Target], known: Mapping[str, LockEntry] | None = None
+    ) -> dict[str, Analysed]:
+        """The outcome of every program of a tree, by name; those whose entries are known are not analysed."""
+        known = known or {}
+        analysed = self._analysed(root, [target for target in targets if target.name not in known])
+        found = {target.name: outcome for target, outcome in analysed}
+        return {t.name: Analysed(known[t.name]) if t.name in known else found[t.name] for t in targets}
+
+    def one(self, root: Path, target: Target) -> Costed:
+        """One program with its parts."""
+        return self.costing(root, target)
+
+    def _analysed(self, root: Path, targets: Sequence[Target]) -> Iterator[tuple[Target, Analysed]]:
+        from tolcost.catalogue.workers import spread
+
+        def work(n: int) -> Analysed:
+            return _outcome(root, targets[n], self.costing)
+
+        def lost(n: int, why: str) -> Analysed:
+            return Analysed(None, (Diagnostic("T0505", f"{targets[n].name}: {why}"),))
+
+        workers = min(self.jobs or os.cpu_count() or 1, len(targets)) if len(targets) > _FEW else 1
+        for done, (n, outcome) in enumerate(spread(work, len(targets), lost, workers, _SECONDS), start=1):
+            if outcome.bug:
+                raise InternalError(f"{targets[n].name}: {outcome.bug}")
+            if self.told is not None:
+                self.told(done, len(targets), targets[n].name)
+            yield targets[n], outcome
+
+
+def _outcome(root: Path, target: Target, costing: Costing) -> Analysed:
+    try:
+        return Analysed(costing(root, target).entry)
+    except Rejected as rejected:
+        return Analysed(None, rejected.diagnostics)
+    except Exception as error:  # a child cannot raise into its parent
+        return Analysed(None, bug=f"{type(error).__name__}: {error}"[:300])

@@ -27,7 +27,7 @@ from tolcost.algebra import (
     the_symbol,
 )
 from tolcost.algebra.conditions import Truth
-from tolcost.check.records import Entry
+from tolcost.check.records import LockEntry
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 
 _PIECE = re.compile(r"`(?:[^`\\]|\\.)*`|.", re.DOTALL)
@@ -38,8 +38,8 @@ _COMPARISON = re.compile(r" (>=|<=|==|!=) ")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _PLAIN = re.compile(r"[A-Za-z_]\w*|`(?:[^`\\]|\\.)*`")
 
-Table: TypeAlias = dict[str, Poly]
-Inputs: TypeAlias = dict[str, tuple[tuple[str, ...], ...]]
+SymbolTable: TypeAlias = dict[str, Poly]
+InputShapes: TypeAlias = dict[str, tuple[tuple[str, ...], ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +49,15 @@ class Joint:
     ``differs`` where the entries admit different shapes, so that facts may contradict each other.
     """
 
-    old: Table
-    new: Table
+    old: SymbolTable
+    new: SymbolTable
     facts: tuple[Cond, ...]
     notes: tuple[str, ...] = ()
     empty: bool = False
     differs: bool = False
 
 
-def joint(old: Entry, new: Entry) -> Joint:
+def joint(old: LockEntry, new: LockEntry) -> Joint:
     """Bring the symbols of two entries together."""
     names = symbol_table(new)
     conditions = _conditions(new, names)
@@ -69,13 +69,13 @@ def joint(old: Entry, new: Entry) -> Joint:
     return Joint(table, names, kept, notes, FALSE in facts, differs=True)
 
 
-def alone(entry: Entry) -> Joint:
+def alone(entry: LockEntry) -> Joint:
     """How to read the forms of one entry."""
     names = symbol_table(entry)
     return Joint(names, names, _conditions(entry, names))
 
 
-def renamed(form: Poly, table: Table) -> Poly:
+def renamed(form: Poly, table: SymbolTable) -> Poly:
     """An expression of an analysis in the symbols of a table, by their names."""
     return substitute(form, {s: table.get(s.name, length(s.name)) for s in form.free})
 
@@ -83,13 +83,13 @@ def renamed(form: Poly, table: Table) -> Poly:
 # ---- one entry ---------------------------------------------------------------------------------
 
 
-def symbol_table(entry: Entry) -> Table:
+def symbol_table(entry: LockEntry) -> SymbolTable:
     """The symbols that an entry gives bounds to; every other name is an ordinary length.
 
-    >>> str(the_symbol(symbol_table(Entry("e", where="p in 0..9"))["p"]).hi)
+    >>> str(the_symbol(symbol_table(LockEntry("e", where="p in 0..9"))["p"]).hi)
     '9'
     """
-    table: Table = {}
+    table: SymbolTable = {}
     for bound in _bounds(entry):
         low, high = (parse_text(text, table) if text else None for text in (bound.low, bound.high))
         if bound.is_data or low is None:
@@ -109,19 +109,19 @@ class _Bound:
     high: str
 
 
-def _bounds(entry: Entry) -> Iterator[_Bound]:
+def _bounds(entry: LockEntry) -> Iterator[_Bound]:
     for item in _split(entry.where, ";"):
         match = _BOUND.fullmatch(item)
         if match is not None:
             yield _Bound(_name(match[1]), match[2] == "from", match[3], match[4])
 
 
-def _conditions(entry: Entry, table: Table) -> tuple[Cond, ...]:
+def _conditions(entry: LockEntry, table: SymbolTable) -> tuple[Cond, ...]:
     items = (item for item in _split(entry.where, ";") if not _BOUND.fullmatch(item))
     return tuple(_condition(item, table) for item in items)
 
 
-def _condition(item: str, table: Table) -> Cond:
+def _condition(item: str, table: SymbolTable) -> Cond:
     parts = _COMPARISON.split(item)
     if len(parts) != 3:
         raise Rejected(Diagnostic("T0706", f"{quoted(item)} is neither a bound nor a comparison"))
@@ -137,9 +137,9 @@ def _condition(item: str, table: Table) -> Cond:
             return negate(eq(left - right))
 
 
-def shapes(entry: Entry) -> Inputs:
+def shapes(entry: LockEntry) -> InputShapes:
     """The shapes of the inputs of an entry, as texts; an input may have several components."""
-    found: Inputs = {}
+    found: InputShapes = {}
     for item in _split(entry.inputs, ";"):
         match = _INPUT.fullmatch(item)
         parts = [_PART.fullmatch(part) for part in _split(match[2], "&")] if match else []
@@ -169,14 +169,16 @@ def _split(text: str, sign: str) -> list[str]:
 # ---- two entries -------------------------------------------------------------------------------
 
 
-def _matched(old: Entry, new: Entry, names: Table) -> tuple[Table, list[Cond], tuple[str, ...]]:
+def _matched(
+    old: LockEntry, new: LockEntry, names: SymbolTable
+) -> tuple[SymbolTable, list[Cond], tuple[str, ...]]:
     """What the names of the old entry are in the new one; lengths that have to be equal; remarks."""
     was, now = shapes(old), shapes(new)
     pairs = list(_paired(was, now))
     fitting = [
         (x, parse_text(y, names)) for before, after in pairs for x, y in zip(before, after, strict=True)
     ]
-    given: Table = {}
+    given: SymbolTable = {}
     equal: list[Cond] = []
     for text, value in fitting:
         if _PLAIN.fullmatch(text):
@@ -187,11 +189,11 @@ def _matched(old: Entry, new: Entry, names: Table) -> tuple[Table, list[Cond], t
     return table, equal, _remarks(old, new, len(pairs) == _parts(was) == _parts(now), given)
 
 
-def _parts(inputs: Inputs) -> int:
+def _parts(inputs: InputShapes) -> int:
     return sum(map(len, inputs.values()))
 
 
-def _paired(was: Inputs, now: Inputs) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+def _paired(was: InputShapes, now: InputShapes) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
     """Components of inputs that belong together: by name, or by place where names changed; of equal rank."""
     same = [name for name in was if name in now]
     others = zip((n for n in was if n not in now), (n for n in now if n not in was), strict=False)
@@ -201,7 +203,7 @@ def _paired(was: Inputs, now: Inputs) -> Iterator[tuple[tuple[str, ...], tuple[s
                 yield before, after
 
 
-def _remarks(old: Entry, new: Entry, complete: bool, given: Table) -> tuple[str, ...]:
+def _remarks(old: LockEntry, new: LockEntry, complete: bool, given: SymbolTable) -> tuple[str, ...]:
     renamed = [(name, str(value)) for name, value in given.items() if name != str(value)]
     notes = [f"the length {quoted(was)} is now {quoted(now)}" for was, now in renamed]
     if not complete:
@@ -209,7 +211,7 @@ def _remarks(old: Entry, new: Entry, complete: bool, given: Table) -> tuple[str,
     return tuple(notes)
 
 
-def _old_bounds(old: Entry, table: Table) -> Iterator[Cond]:
+def _old_bounds(old: LockEntry, table: SymbolTable) -> Iterator[Cond]:
     """What the old entry says of the range of a symbol, where the new one may say something else."""
     own = {bound.name: bound for bound in _bounds(old)}
     mentioned = " ".join((old.inputs, old.where, *(figure.form for _, figure in old.figures)))

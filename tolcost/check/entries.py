@@ -1,4 +1,4 @@
-"""From a counted program to the entry that a lock file keeps of it: every form as text.
+"""From what was analysed to what the gate keeps of it: every form as text, and what each part contributes.
 
 All forms of an entry share one set of names, so that a name means one symbol throughout.
 Symbols with other than the usual bounds, and conditions that the program rests on, go to the
@@ -7,8 +7,9 @@ Symbols with other than the usual bounds, and conditions that the program rests 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from tolcost.algebra import (
     And,
@@ -22,51 +23,45 @@ from tolcost.algebra import (
     display_names,
     length,
     maximum,
+    substitute,
     symbols_of_cond,
     the_symbol,
     to_text,
 )
 from tolcost.algebra.text import quoted
+from tolcost.atoms.nodes import Part as TypePart
 from tolcost.atoms.nodes import Program
-from tolcost.check.records import UNKNOWN, Entry, Figure, FigureStatus
-from tolcost.cost import Counts, Tensor, depths, shipped, traffic, weigh
+from tolcost.check.costing import Contribution, Costed
+from tolcost.check.records import UNKNOWN, FigureStatus, LockedFigure, LockEntry
+from tolcost.cost import Counts, Tensor, Term, count, depths, shipped, traffic, weigh
 from tolcost.cost.depth import Depth
+from tolcost.cost.weights import weight_of
 from tolcost.diagnostics import Rejected
+from tolcost.elaborate import Inputs
+from tolcost.elaborate import Tensor as Shaped
 
+if TYPE_CHECKING:  # a check of programs alone does without what reads models
+    from tolcost.models.known import Known
+    from tolcost.models.study import ModelStudy
+
+_MOST_FACTS = 12
 _STATUS: Mapping[str, FigureStatus] = {
     "exact": "exact",
     "upper bound": "at-most",
     "depends on data": "data",
+    "lower bound": "incomplete",
 }
 
 
-def entry_of(name: str, program: Program, counts: Counts, metrics: Iterable[str]) -> Entry:
-    """What a lock file keeps of a program that was counted."""
+def costed_program(name: str, program: Program, metrics: Iterable[str]) -> Costed:
+    """What the gate keeps of a lowered program: only the counts that its metrics need."""
+    counts = count(program)
     status = _STATUS[counts.status]
     asked = [metric for metric in metrics if metric != "params"]  # a program has no parameters
     figures = {metric: (status, _form(program, counts, metric)) for metric in asked}
     inputs = tuple(Tensor(given.name, given.type) for given in program.inputs)
-    return entry_from(name, inputs, tuple(c.condition for c in program.conditions), figures)
-
-
-def entry_from(
-    name: str,
-    inputs: Sequence[Tensor],
-    conditions: Sequence[Cond],
-    figures: Mapping[str, tuple[FigureStatus, Poly | Depth | None]],
-) -> Entry:
-    """An entry from its parts; a figure is None where it is not known."""
-    forms = {metric: (status, _as_poly(form)) for metric, (status, form) in figures.items()}
-    polys = [poly for _, poly in forms.values() if poly is not None]
-    kept = tuple(dict.fromkeys(c for cond in conditions for c in _simple(cond)))
-    names = display_names(_mentioned(inputs, polys, kept))
-    texts = {m: _figure(status, poly, names) for m, (status, poly) in forms.items()}
-    return Entry(
-        name=name,
-        inputs="; ".join(_input(tensor, names) for tensor in inputs),
-        where="; ".join((*_bounds(names), *sorted({cond_text(c, names) for c in kept}))),
-        figures=tuple(sorted(texts.items())),
-    )
+    entry = entry_from(name, inputs, tuple(c.condition for c in program.conditions), figures)
+    return Costed(entry, tuple(_part(term) for term in counts.terms if term.kind == "data"))
 
 
 def _form(program: Program, counts: Counts, metric: str) -> Poly | Depth | None:
@@ -91,6 +86,95 @@ def _depth(program: Program) -> Depth | None:
         return None
 
 
+def _part(term: Term) -> Contribution:
+    weight = weight_of(shipped("flops"), term.function, term.space)
+    counts = {"eops": term.count}
+    if weight is not None and weight.denominator == 1:
+        counts["flops"] = term.count * weight.numerator
+    return Contribution(f"{term.function}:{term.space}", counts, term.span)
+
+
+# ---- models ---------------------------------------------------------------------------------------
+
+
+def costed_model(name: str, study: ModelStudy, metrics: Iterable[str]) -> Costed:
+    """What the gate keeps of a model; a total that lacks a node says that it is incomplete."""
+    status = _STATUS[study.total.status]
+    figures = {metric: (status, _total(study, metric)) for metric in metrics}
+    relied = dict.fromkeys(c.condition for c in study.conditions)
+    simple = [c for c in relied if isinstance(c, Ge) and len(c.p.free) <= 3][:_MOST_FACTS]
+    entry = entry_from(name, tuple(_inputs(study)), simple, figures)
+    return Costed(entry, tuple(_parts(study)))
+
+
+def _total(study: ModelStudy, metric: str) -> Poly | Depth | None:
+    total = study.total
+    match metric:
+        case "eops":
+            return total.eops
+        case "flops":
+            return total.flops
+        case "macs":
+            return total.macs
+        case "bytes":
+            return total.bytes
+        case "params":
+            return study.holdings.parameters
+        case _:
+            return study.depth
+
+
+def _inputs(study: ModelStudy) -> Iterator[Tensor]:
+    """The inputs of the model, in terms of the lengths that remain."""
+    for declared in study.model.graph.inputs:
+        parts = tuple(_shapes(study.cost.known(declared.name), study))
+        if parts:
+            yield Tensor(declared.name, parts)
+
+
+def _shapes(known: Known | None, study: ModelStudy) -> Iterator[TypePart]:
+    match known:
+        case Shaped(shape=shape, space=space):
+            yield TypePart(tuple(substitute(d, study.cost.equal) for d in shape), space)
+        case Inputs(items=items):
+            for item in items:
+                yield from _shapes(item, study)
+        case _:
+            return
+
+
+def _parts(study: ModelStudy) -> Iterator[Contribution]:
+    for group in study.operators:
+        figures = group.figures
+        counts = {"eops": figures.eops, "flops": figures.flops, "macs": figures.macs}
+        if figures.bytes is not None:
+            counts["bytes"] = figures.bytes
+        yield Contribution(group.title, counts)
+
+
+# ---- the entry ------------------------------------------------------------------------------------
+
+
+def entry_from(
+    name: str,
+    inputs: Sequence[Tensor],
+    conditions: Sequence[Cond],
+    figures: Mapping[str, tuple[FigureStatus, Poly | Depth | None]],
+) -> LockEntry:
+    """An entry from its parts; a figure is None where it is not known."""
+    forms = {metric: (status, _as_poly(form)) for metric, (status, form) in figures.items()}
+    polys = [poly for _, poly in forms.values() if poly is not None]
+    kept = tuple(dict.fromkeys(c for cond in conditions for c in _simple(cond)))
+    names = display_names(_mentioned(inputs, polys, kept))
+    texts = {m: _figure(status, poly, names) for m, (status, poly) in forms.items()}
+    return LockEntry(
+        name=name,
+        inputs="; ".join(_input(tensor, names) for tensor in inputs),
+        where="; ".join((*_bounds(names), *sorted({cond_text(c, names) for c in kept}))),
+        figures=tuple(sorted(texts.items())),
+    )
+
+
 def _as_poly(form: Poly | Depth | None) -> Poly | None:
     """One closed form for a depth; a depth with logarithms has none in our grammar."""
     if not isinstance(form, Depth):
@@ -103,8 +187,8 @@ def _as_poly(form: Poly | Depth | None) -> Poly | None:
     return largest
 
 
-def _figure(status: FigureStatus, form: Poly | None, names: Mapping[Symbol, str]) -> Figure:
-    return Figure("unknown", UNKNOWN) if form is None else Figure(status, to_text(form, names))
+def _figure(status: FigureStatus, form: Poly | None, names: Mapping[Symbol, str]) -> LockedFigure:
+    return LockedFigure("unknown", UNKNOWN) if form is None else LockedFigure(status, to_text(form, names))
 
 
 # ---- inputs, bounds and conditions ------------------------------------------------------------

@@ -17,17 +17,16 @@ from typing import TypeAlias
 from tolcost.check.baseline import Baseline, at_revision, locked
 from tolcost.check.blame import blame
 from tolcost.check.budgets import hold, matches, read_budgets
-from tolcost.check.computing import Computing, Outcome
 from tolcost.check.config import Config
-from tolcost.check.costed import Part
+from tolcost.check.costing import Analysed, Computing, Contribution
 from tolcost.check.lockfile import LOCK_NAME, Lock
-from tolcost.check.records import Accepted, Change, Entry, GateReport, Place, severity
+from tolcost.check.records import Accepted, BlamedLine, CostChange, GateReport, LockEntry, severity
 from tolcost.check.seals import Sealing
 from tolcost.check.targets import Target, covers, targets
 from tolcost.check.verdicts import UNPROVED, judge
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, place, quoted
 
-Parts: TypeAlias = tuple[Sequence[Part], Sequence[Part] | None]
+Contributions: TypeAlias = tuple[Sequence[Contribution], Sequence[Contribution] | None]
 """What a program is made of now, and what it was made of, if that is known."""
 
 _ORDER = ("broken", "costlier", "crosses", "undecided", "new", "cheaper", "renamed", "gone", "same")
@@ -50,7 +49,7 @@ class Checked:
     """A report, and the entries, problems and seals behind it."""
 
     report: GateReport
-    entries: Mapping[str, Entry]
+    entries: Mapping[str, LockEntry]
     problems: tuple[Diagnostic, ...] = ()
     gone: tuple[str, ...] = ()
     seals: Mapping[str, str] = field(default_factory=dict)
@@ -86,7 +85,7 @@ def against_revision(gate: Gate, revision: str, lock: Lock) -> Checked:
         return _checked(gate, asked, outcomes, base, lock, (), new_fails=False)
 
 
-def _something(asked: Sequence[Target], locked_entries: Mapping[str, Entry]) -> None:
+def _something(asked: Sequence[Target], locked_entries: Mapping[str, LockEntry]) -> None:
     if not asked and not locked_entries:
         raise Rejected(Diagnostic("T0721", "there is no program here: no file ends in .tol or .onnx"))
 
@@ -101,14 +100,14 @@ class _Comparing:
     gate: Gate
     base: Baseline
     lock: Lock
-    outcomes: Mapping[str, Outcome]
+    outcomes: Mapping[str, Analysed]
     metrics: tuple[str, ...] = field(default=())
 
 
 def _checked(
     gate: Gate,
     asked: Sequence[Target],
-    outcomes: Mapping[str, Outcome],
+    outcomes: Mapping[str, Analysed],
     base: Baseline,
     lock: Lock,
     notes: tuple[str, ...],
@@ -119,7 +118,7 @@ def _checked(
     entries = {name: outcome.entry for name, outcome in outcomes.items() if outcome.entry is not None}
     gone = tuple(sorted(base.entries.keys() - by_target.keys()))
     changes = [c for found in by_target.values() for c in found if c.kind != "same"]
-    changes += [Change(name, "gone", file=name.partition("#")[0]) for name in gone]
+    changes += [CostChange(name, "gone", file=name.partition("#")[0]) for name in gone]
     known = [] if not gate.asked else [*lock.entries, *(t.name for t in targets(gate.config))]
     report = GateReport(
         against=base.label,
@@ -134,12 +133,12 @@ def _checked(
     return Checked(report, entries, problems, gone)
 
 
-def _changes(comparing: _Comparing, target: Target) -> Iterator[Change]:
+def _changes(comparing: _Comparing, target: Target) -> Iterator[CostChange]:
     """What became of every figure of a program; a single "same" where nothing did."""
     outcome = comparing.outcomes.get(target.name)
     base = comparing.base
     if outcome is None or target.name in base.settled:
-        yield Change(target.name, "same")
+        yield CostChange(target.name, "same")
         return
     if outcome.entry is None:
         yield _broken(target, outcome.problems)
@@ -147,11 +146,11 @@ def _changes(comparing: _Comparing, target: Target) -> Iterator[Change]:
     old = base.entries.get(target.name)
     if old is None:
         note = ("it could not be read before",) if target.name in base.broken else ()
-        yield Change(target.name, "new", file=target.file, notes=note)
+        yield CostChange(target.name, "new", file=target.file, notes=note)
         return
     if target.name in base.renamed:
         was = base.renamed[target.name]
-        yield Change(target.name, "renamed", file=target.file, old=was, new=target.name)
+        yield CostChange(target.name, "renamed", file=target.file, old=was, new=target.name)
     parts = cache(lambda: _parts(comparing, target, old))
     for metric, _ in outcome.entry.figures:
         if metric in comparing.metrics:
@@ -160,21 +159,21 @@ def _changes(comparing: _Comparing, target: Target) -> Iterator[Change]:
             yield replace(change, why=_why(agreed, outcome.entry, change))
 
 
-def _broken(target: Target, problems: Sequence[Diagnostic]) -> Change:
+def _broken(target: Target, problems: Sequence[Diagnostic]) -> CostChange:
     first = problems[0]
     at = None
     if first.span.source is not NOWHERE.source:
-        at = Place(first.span.source.name, place(first.span).line if first.span.source.text else 1)
-    return Change(target.name, "broken", file=target.file, new=f"{first.code} {first.message}", place=at)
+        at = BlamedLine(first.span.source.name, place(first.span).line if first.span.source.text else 1)
+    return CostChange(target.name, "broken", file=target.file, new=f"{first.code} {first.message}", place=at)
 
 
-def _parts(comparing: _Comparing, target: Target, old: Entry) -> Parts:
+def _parts(comparing: _Comparing, target: Target, old: LockEntry) -> Contributions:
     gate = comparing.gate
     now = gate.computing.one(gate.config.root, target).parts
     return now, comparing.base.parts(target, old)
 
 
-def _judged(old: Entry, new: Entry, metric: str, parts: Callable[[], Parts]) -> Change:
+def _judged(old: LockEntry, new: LockEntry, metric: str, parts: Callable[[], Contributions]) -> CostChange:
     """The verdict on a figure; where it is not good, with more effort, and with the line behind it."""
     change = judge(old, new, metric)
     if change.kind not in ("costlier", "crosses", "undecided"):
@@ -188,7 +187,7 @@ def _judged(old: Entry, new: Entry, metric: str, parts: Callable[[], Parts]) -> 
     return change
 
 
-def _why(entry: Entry | None, new: Entry, change: Change) -> str | None:
+def _why(entry: LockEntry | None, new: LockEntry, change: CostChange) -> str | None:
     """The reason that was given for a figure, if it is no more than what was accepted."""
     agreed = None if entry is None else entry.agreed(change.metric)
     if agreed is None or change.kind not in ("costlier", "crosses", "undecided"):
@@ -214,7 +213,7 @@ def updated(lock: Lock, checked: Checked, prune: bool, tool: str, costs: str) ->
     return Lock(entries, tool, costs, seals)
 
 
-def _still_agreed(old: Entry | None, new: Entry) -> tuple[tuple[str, Accepted], ...]:
+def _still_agreed(old: LockEntry | None, new: LockEntry) -> tuple[tuple[str, Accepted], ...]:
     """Reasons for figures that still stand."""
     before = () if old is None else old.accepted
     return tuple((metric, agreed) for metric, agreed in before if new.figure(metric) == agreed.figure)

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tolcost.algebra.text import quoted as quoted_name
-from tolcost.check.records import METRICS, STATUSES, Accepted, Entry, Figure, FigureStatus
+from tolcost.check.records import METRICS, STATUSES, Accepted, FigureStatus, LockedFigure, LockEntry
 from tolcost.diagnostics import Diagnostic, Rejected, Source, Span
 
 LOCK_NAME = "tolcost.lock"
@@ -49,7 +49,7 @@ _START = "a lock file starts with `tolcost-lock` and the number of its format"
 class Lock:
     """The entries of a lock file by name, and by what it was written."""
 
-    entries: Mapping[str, Entry] = field(default_factory=dict)
+    entries: Mapping[str, LockEntry] = field(default_factory=dict)
     tool: str = ""
     costs: str = ""
     seals: Mapping[str, str] = field(default_factory=dict)
@@ -63,13 +63,13 @@ class _Building:
     inputs: str = ""
     where: str = ""
     sealed: str = ""
-    figures: dict[str, Figure] = field(default_factory=dict)
+    figures: dict[str, LockedFigure] = field(default_factory=dict)
     accepted: dict[str, Accepted] = field(default_factory=dict)
 
-    def entry(self, name: str) -> Entry:
+    def entry(self, name: str) -> LockEntry:
         """The entry that the lines make."""
         figures, accepted = sorted(self.figures.items()), sorted(self.accepted.items())
-        return Entry(name, self.inputs, self.where, tuple(figures), tuple(accepted))
+        return LockEntry(name, self.inputs, self.where, tuple(figures), tuple(accepted))
 
 
 # ---- reading -------------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ def _whole(name: str, message: str) -> Diagnostic:
 
 def read_lock(source: Source, merging: bool = False) -> Lock:
     """Read the text of a lock file; ``merging`` reads both sides of conflicts that a merge left."""
-    reader = _Reader(source)
+    reader = _LockReader(source)
     for number, (start, line) in enumerate(_lines(source.text)):
         if number >= MAX_LINES:
             raise Rejected(_whole(source.name, f"the lock file has more than {MAX_LINES:,} lines"))
@@ -133,7 +133,7 @@ def _conflict(source: Source, start: int, line: str) -> Diagnostic:
     return Diagnostic("T0704", "a merge left a conflict in the lock file", span, hint=hint)
 
 
-class _Reader:
+class _LockReader:
     """Reads a lock file line by line, and keeps what is wrong with it."""
 
     def __init__(self, source: Source) -> None:
@@ -205,7 +205,7 @@ class _Reader:
         found = Accepted(why, _figure(accepted[2], accepted[3]))
         return None if self._keep(building.accepted, word, found) else again
 
-    def _keep(self, table: dict[str, Figure] | dict[str, Accepted], word: str, value: object) -> bool:
+    def _keep(self, table: dict[str, LockedFigure] | dict[str, Accepted], word: str, value: object) -> bool:
         """Keep a figure; of the sides of a conflict the last stays."""
         if word in table and not self.conflicted:
             return False
@@ -213,9 +213,9 @@ class _Reader:
         return True
 
 
-def _figure(status: str, form: str) -> Figure:
+def _figure(status: str, form: str) -> LockedFigure:
     known: FigureStatus = next(s for s in STATUSES if s == status)
-    return Figure(known, form)
+    return LockedFigure(known, form)
 
 
 def _reason(text: str) -> str | None:
@@ -247,7 +247,7 @@ def _block(lock: Lock, name: str) -> list[str]:
     return sorted(entry_lines(lock.entries[name]) + ([f"{shown_name(name)} sealed {seal}"] if seal else []))
 
 
-def entry_lines(entry: Entry) -> list[str]:
+def entry_lines(entry: LockEntry) -> list[str]:
     """The lines of one program."""
     name = shown_name(entry.name)
     lines = [f"{name} inputs {entry.inputs}"] if entry.inputs else []

@@ -1,6 +1,6 @@
 """What the gate knows and what it found: plain records, all of them text and exact integers.
 
-An ``Entry`` is what a lock file says of one program: closed forms as text, in the grammar of
+An ``LockEntry`` is what a lock file says of one program: closed forms as text, in the grammar of
 ``tolcost.algebra``, and the inputs and conditions that give their symbols a meaning.  A
 ``GateReport`` is the outcome of one check; writers need nothing else.
 """
@@ -18,13 +18,15 @@ FigureStatus = Literal["exact", "at-most", "data", "incomplete", "unknown"]
 STATUSES: tuple[FigureStatus, ...] = ("exact", "at-most", "data", "incomplete", "unknown")
 UNKNOWN = "?"
 
-Kind = Literal["same", "cheaper", "costlier", "crosses", "undecided", "new", "gone", "renamed", "broken"]
+ChangeKind = Literal[
+    "same", "cheaper", "costlier", "crosses", "undecided", "new", "gone", "renamed", "broken"
+]
 BudgetKind = Literal["within", "exceeded", "crosses", "undecided"]
 FINE, FAILING, BAD_INPUT, UNDECIDED = 0, 1, 2, 3
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class LockedFigure:
     """A closed form as text, and how far it can be trusted; the form of an unknown figure is ``?``."""
 
     status: FigureStatus
@@ -36,20 +38,20 @@ class Accepted:
     """A costlier figure that someone agreed to, and why."""
 
     why: str
-    figure: Figure
+    figure: LockedFigure
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LockEntry:
     """What is known of one program: its inputs, the bounds and conditions, and a figure per metric."""
 
     name: str
     inputs: str = ""
     where: str = ""
-    figures: tuple[tuple[str, Figure], ...] = ()
+    figures: tuple[tuple[str, LockedFigure], ...] = ()
     accepted: tuple[tuple[str, Accepted], ...] = ()
 
-    def figure(self, metric: str) -> Figure | None:
+    def figure(self, metric: str) -> LockedFigure | None:
         """The figure of a metric, if there is one."""
         return dict(self.figures).get(metric)
 
@@ -57,7 +59,7 @@ class Entry:
         """What was accepted for a metric, if anything."""
         return dict(self.accepted).get(metric)
 
-    def plain(self, name: str | None = None) -> Entry:
+    def plain(self, name: str | None = None) -> LockEntry:
         """The same without what was accepted, under another name if given."""
         return replace(self, name=self.name if name is None else name, accepted=())
 
@@ -84,7 +86,7 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
+class CostlierRegion:
     """Where the new figure is above the old; ``exact`` unless it only describes shapes that were tried."""
 
     text: str
@@ -92,7 +94,7 @@ class Region:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BlamedLine:
     """A line of a source, and what there is to say about it."""
 
     file: str
@@ -102,27 +104,27 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class CostChange:
     """What became of one figure of one program, or (``metric`` empty) of the program as a whole."""
 
     name: str
-    kind: Kind
+    kind: ChangeKind
     metric: str = ""
     file: str = ""
     old: str = ""
     new: str = ""
     difference: str = ""
-    region: Region | None = None
+    region: CostlierRegion | None = None
     example: Example | None = None
     other: Example | None = None
-    place: Place | None = None
+    place: BlamedLine | None = None
     tried: int = 0
     why: str | None = None
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldBudget:
     """A budget held against one program: ``limit`` and ``actual`` are forms, or numbers at a shape."""
 
     name: str
@@ -132,7 +134,7 @@ class Held:
     file: str = ""
     actual: str = ""
     limit: str = ""
-    region: Region | None = None
+    region: CostlierRegion | None = None
     example: Example | None = None
     tried: int = 0
 
@@ -143,8 +145,8 @@ class GateReport:
 
     against: str
     programs: tuple[str, ...]
-    changes: tuple[Change, ...] = ()
-    budgets: tuple[Held, ...] = ()
+    changes: tuple[CostChange, ...] = ()
+    budgets: tuple[HeldBudget, ...] = ()
     notes: tuple[str, ...] = ()
     new_fails: bool = True
     strict: bool = False
@@ -163,12 +165,12 @@ class GateReport:
         codes = {self._code(change) for change in self.changes} | {_budget_code(h) for h in self.budgets}
         return next((code for code in (BAD_INPUT, FAILING, UNDECIDED) if code in codes), FINE)
 
-    def _code(self, change: Change) -> int:
+    def _code(self, change: CostChange) -> int:
         code = severity(change, self.new_fails, self.strict)
         return FINE if self.written is not None and code != BAD_INPUT else code
 
 
-def severity(change: Change, new_fails: bool = True, strict: bool = False) -> int:
+def severity(change: CostChange, new_fails: bool = True, strict: bool = False) -> int:
     """The exit code that one change asks for."""
     match change.kind:
         case "broken":
@@ -185,5 +187,5 @@ def severity(change: Change, new_fails: bool = True, strict: bool = False) -> in
             return FAILING if strict else FINE
 
 
-def _budget_code(held: Held) -> int:
+def _budget_code(held: HeldBudget) -> int:
     return {"within": FINE, "undecided": UNDECIDED}.get(held.kind, FAILING)

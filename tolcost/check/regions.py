@@ -4,11 +4,16 @@ Factors that are positive at every shape do not matter and are left out.  What i
 for its one length where it has one: a polynomial by the places where it turns, anything else
 where it only ever grows or falls.  With several lengths the inequality itself is the answer.
 Where neither is short enough to read, there is no region to show.
+
+Where nothing is proved, shapes are tried: small ones first, then larger ones, all of them
+admissible.  Trying proves nothing; it finds a shape to show, or tells how many were looked at.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, product
 from typing import TypeAlias
 
 from tolcost.algebra import (
@@ -19,27 +24,31 @@ from tolcost.algebra import (
     Poly,
     Symbol,
     Truth,
+    UnboundSymbol,
     bounds,
     cond_text,
     evaluate,
+    evaluate_cond,
     ge,
     is_nonnegative,
     substitute,
+    symbols_of_cond,
 )
+from tolcost.algebra.equations import equations_in, solve
 from tolcost.algebra.factor import factored
 from tolcost.algebra.poly import atom, product_of, scale
 from tolcost.algebra.text import quoted
-from tolcost.check.records import Region
+from tolcost.check.records import CostlierRegion
 
 _LONGEST = 120
 _MOST_DEGREE = 12
 _MOST_RANGES = 4
 
-Range: TypeAlias = tuple[int, int]
+Stretch: TypeAlias = tuple[int, int]
 """The first and the last integer of a stretch."""
 
 
-def region(difference: Poly, facts: tuple[Cond, ...] = ()) -> Region | None:
+def region(difference: Poly, facts: tuple[Cond, ...] = ()) -> CostlierRegion | None:
     """Say where a difference is positive; None where that takes too many words.
 
     >>> from tolcost.algebra import length
@@ -52,7 +61,7 @@ def region(difference: Poly, facts: tuple[Cond, ...] = ()) -> Region | None:
         text = _solved(rest, facts) or _inequality(rest)
     except AlgebraBudget:
         return None
-    return None if text is None or len(text) > _LONGEST else Region(text)
+    return None if text is None or len(text) > _LONGEST else CostlierRegion(text)
 
 
 def _inequality(p: Poly) -> str | None:
@@ -160,7 +169,7 @@ def _coefficients(p: Poly, symbol: Symbol) -> list[int] | None:
     return [p.terms.get((symbol,) * power, 0) for power in range(degree + 1)]
 
 
-def positive_ranges(coefficients: Sequence[int], low: int, high: int) -> list[Range]:
+def positive_ranges(coefficients: Sequence[int], low: int, high: int) -> list[Stretch]:
     """The stretches of integers from low to high at which a polynomial is positive, exactly.
 
     Between the places where it turns, which are the zeros of its derivative, it only grows or
@@ -182,7 +191,7 @@ def _polynomial(coefficients: Sequence[int]) -> Callable[[int], int]:
     return value
 
 
-def _pieces(coefficients: Sequence[int], low: int, high: int) -> list[Range]:
+def _pieces(coefficients: Sequence[int], low: int, high: int) -> list[Stretch]:
     """Cut a range so that a polynomial is monotone on the integers of each piece."""
     if len(coefficients) <= 2:
         return [(low, high)]
@@ -191,7 +200,7 @@ def _pieces(coefficients: Sequence[int], low: int, high: int) -> list[Range]:
     for first, last in _pieces(slope, low, high):
         at = _change(_polynomial(slope), first, last)
         cuts |= {first, last} if at is None else {first, at, last}
-    pieces: list[Range] = []
+    pieces: list[Stretch] = []
     start = low
     for cut in sorted(cuts):  # the slope may change its sign between a cut and the next integer
         if start <= cut <= high:
@@ -214,9 +223,9 @@ def _change(value: Callable[[int], int], first: int, last: int) -> int | None:
     return first
 
 
-def _stretches(value: Callable[[int], int], pieces: Iterable[Range]) -> list[Range]:
+def _stretches(value: Callable[[int], int], pieces: Iterable[Stretch]) -> list[Stretch]:
     """Join the positive parts of pieces on each of which a function is monotone."""
-    found: list[Range] = []
+    found: list[Stretch] = []
     for first, last in pieces:
         at = _change(value, first, last)
         ends = [(first, last)] if at is None else [(first, at), (at + 1, last)]
@@ -228,10 +237,96 @@ def _stretches(value: Callable[[int], int], pieces: Iterable[Range]) -> list[Ran
     return found
 
 
-def _range_text(name: str, found: Range, low: int, high: int) -> str:
+def _range_text(name: str, found: Stretch, low: int, high: int) -> str:
     first, last = found
     if first == last:
         return f"{name} = {first}"
     if last >= high:
         return f"{name} > {first - 1}"
     return f"{name} < {last + 1}" if first <= low else f"{first} <= {name} <= {last}"
+
+
+_STEPS = (0, 1, 2, 3, 6, 7, 15, 31, 63, 127, 1023, 4095)
+MOST_TRIED = 400
+
+Assignment: TypeAlias = dict[Symbol, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """Two expressions at one shape."""
+
+    point: Assignment
+    old: int
+    new: int
+
+
+def try_shapes(old: Poly, new: Poly, facts: Sequence[Cond]) -> Iterator[Tried]:
+    """Evaluate both expressions at shapes that fulfil the facts."""
+    for point in islice(_admissible(old.free | new.free, facts), MOST_TRIED):
+        try:
+            yield Tried(point, evaluate(old, point), evaluate(new, point))
+        except (AlgebraBudget, NotInteger):
+            continue
+
+
+def _admissible(symbols: Iterable[Symbol], facts: Sequence[Cond]) -> Iterator[Assignment]:
+    ordered = _bounds_first(symbols)
+    steps = _STEPS if len(ordered) <= 2 else _STEPS[::2] if len(ordered) <= 4 else _STEPS[:6:2]
+    diagonal = ((step,) * len(ordered) for step in _STEPS)
+    grid = product(steps, repeat=len(ordered))
+    seen: set[tuple[int, ...]] = set()
+    for offsets in (*diagonal, *islice(grid, 4 * MOST_TRIED)):
+        if offsets not in seen:
+            seen.add(offsets)
+            point = _completed(_point(ordered, offsets, {}), max(offsets, default=0), facts)
+            if point is not None and _hold(facts, point):
+                yield point
+
+
+def _completed(point: Assignment | None, offset: int, facts: Sequence[Cond]) -> Assignment | None:
+    """Give values to the symbols that only facts mention: those that follow, then any that fit."""
+    while point is not None:
+        point, _ = solve(equations_in(facts), point)
+        others = {s for fact in facts for s in symbols_of_cond(fact)} - point.keys()
+        if not others:
+            return point
+        point = _point(_bounds_first((min(others, key=lambda s: s.key),)), (offset,) * 99, point)
+    return None
+
+
+def _bounds_first(symbols: Iterable[Symbol]) -> list[Symbol]:
+    """A symbol comes after those that its bounds mention."""
+    ordered: dict[Symbol, None] = {}
+    todo = sorted(symbols, key=lambda s: s.key, reverse=True)
+    while todo:
+        symbol = todo[-1]
+        below = {s for bound in (symbol.lo, symbol.hi) if bound is not None for s in bound.free}
+        missing = [s for s in sorted(below, key=lambda s: s.key) if s not in ordered]
+        if missing:
+            todo.extend(missing)
+        else:
+            ordered.setdefault(todo.pop())
+    return list(ordered)
+
+
+def _point(ordered: Sequence[Symbol], offsets: Sequence[int], known: Assignment) -> Assignment | None:
+    """Values that far above the lower bounds; None where a range has no value."""
+    point = dict(known)
+    for symbol, offset in zip(ordered, offsets, strict=False):
+        if symbol in point:
+            continue
+        low = 0 if symbol.lo is None else evaluate(symbol.lo, point)
+        high = None if symbol.hi is None else evaluate(symbol.hi, point)
+        if high is not None and low > high:
+            return None
+        start = 0 if low < 0 and (high is None or high >= 0) else low  # attributes are seldom below 0
+        point[symbol] = start + offset if high is None else min(start + offset, high)
+    return point
+
+
+def _hold(facts: Sequence[Cond], point: Assignment) -> bool:
+    try:
+        return all(evaluate_cond(fact, point) for fact in facts)
+    except (UnboundSymbol, NotInteger):
+        return False

@@ -13,14 +13,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from hashlib import file_digest, sha256
 from importlib.metadata import version
 from pathlib import Path
 
 from tolcost.check.config import Config
 from tolcost.check.lockfile import Lock, entry_lines
-from tolcost.check.records import Entry
+from tolcost.check.records import LockEntry
 from tolcost.check.targets import Target
 from tolcost.library import locate_specs
 
@@ -57,7 +57,7 @@ class Sealing:
         found = {target.name: self.origin(target) for target in targets}
         return {name: digest for name, digest in found.items() if digest is not None}
 
-    def intact(self, lock: Lock, origins: Mapping[str, str]) -> dict[str, Entry]:
+    def intact(self, lock: Lock, origins: Mapping[str, str]) -> dict[str, LockEntry]:
         """The entries of a lock file whose seals fit the programs as they are, by name."""
         return {
             name: lock.entries[name].plain()
@@ -66,7 +66,7 @@ class Sealing:
         }
 
     def seals(
-        self, origins: Mapping[str, str], targets: Sequence[Target], entries: Mapping[str, Entry]
+        self, origins: Mapping[str, str], targets: Sequence[Target], entries: Mapping[str, LockEntry]
     ) -> dict[str, str]:
         """Seals for entries that were just found, of programs that did not change meanwhile."""
         return {
@@ -76,7 +76,7 @@ class Sealing:
         }
 
 
-def seal_of(origin: str, entry: Entry) -> str:
+def seal_of(origin: str, entry: LockEntry) -> str:
     """The seal of an entry whose program has this digest; reasons for accepting it do not matter."""
     return _digest(origin, *entry_lines(entry.plain()))[:_DIGITS]
 
@@ -108,3 +108,15 @@ def digest_of_folders(folders: Iterable[Path]) -> str:
                     digest.update(os.fsencode(os.path.relpath(path, folder)) + b"\0")
                     digest.update(sha256(Path(path).read_bytes()).digest())
     return digest.hexdigest()
+
+
+_TABLES = ("weights/flops.toml", "widths.toml")
+"""What figures rest on besides the program: the weights of FLOPs, the widths of elements."""
+
+
+@cache
+def costs_version() -> str:
+    """A name for the cost model: another one where any of its tables says anything else."""
+    folder = Path(__file__).parents[1] / "cost"
+    text = "\0".join((folder / table).read_text(encoding="utf-8") for table in _TABLES)
+    return sha256(text.encode("utf-8")).hexdigest()[:8]

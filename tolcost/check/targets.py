@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
-from tolcost.check.config import Case, Config
+from tolcost.check.config import Config, ProgramCase
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 
 SUFFIXES = (".tol", ".onnx")
@@ -24,7 +24,7 @@ class Target:
 
     name: str
     file: str
-    case: Case = field(default_factory=Case)
+    case: ProgramCase = field(default_factory=ProgramCase)
 
 
 def targets(config: Config, asked: Sequence[Path] = ()) -> tuple[Target, ...]:

@@ -23,9 +23,16 @@ from tolcost.algebra import (
     to_text,
 )
 from tolcost.check.domain import Joint, joint, renamed
-from tolcost.check.records import Change, Dims, Entry, Example, Figure, Kind, Region
-from tolcost.check.regions import proportion, region, sign_of
-from tolcost.check.shapes import Tried, try_shapes
+from tolcost.check.records import (
+    ChangeKind,
+    CostChange,
+    CostlierRegion,
+    Dims,
+    Example,
+    LockedFigure,
+    LockEntry,
+)
+from tolcost.check.regions import Tried, proportion, region, sign_of, try_shapes
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 
 _NOT_KNOWN = "the figure is not known any more"
@@ -33,14 +40,14 @@ UNPROVED = "not proved for every shape"
 _NO_SHAPE = "no shape was found that is right before and now"
 
 
-def judge(old: Entry, new: Entry, metric: str, counts: Sequence[Poly] = ()) -> Change:
+def judge(old: LockEntry, new: LockEntry, metric: str, counts: Sequence[Poly] = ()) -> CostChange:
     """What became of one figure of a program; ``counts`` are what parts of it contribute, old and new."""
     before, after = old.figure(metric), new.figure(metric)
     if after is None:
-        return Change(new.name, "gone", metric, old=before.form if before else "")
+        return CostChange(new.name, "gone", metric, old=before.form if before else "")
     if before is None:
-        return Change(new.name, "new", metric, new=after.form)
-    found = Change(new.name, "same", metric, old=before.form, new=after.form)
+        return CostChange(new.name, "new", metric, new=after.form)
+    found = CostChange(new.name, "same", metric, old=before.form, new=after.form)
     if before == after and (old.inputs, old.where) == (new.inputs, new.where):
         return found
     if "unknown" in (before.status, after.status):
@@ -48,21 +55,21 @@ def judge(old: Entry, new: Entry, metric: str, counts: Sequence[Poly] = ()) -> C
     return _compared(found, before, after, _together(old, new), counts)
 
 
-def _together(old: Entry, new: Entry) -> Joint:
+def _together(old: LockEntry, new: LockEntry) -> Joint:
     try:
         return joint(old, new)
     except (Rejected, AlgebraBudget, RecursionError) as error:
         raise _unreadable(old, "its inputs", error) from None
 
 
-def _unreadable(entry: Entry, what: str, error: BaseException) -> Rejected:
+def _unreadable(entry: LockEntry, what: str, error: BaseException) -> Rejected:
     reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
     message = f"in the entry {quoted(entry.name)}, {what} cannot be read: {reason}"
     hint = "restore the lock file from version control, or delete it and run `tolcost check --update`"
     return Rejected(Diagnostic("T0706", message, hint=hint))
 
 
-def _with_unknown(found: Change, before: Figure, after: Figure) -> Change:
+def _with_unknown(found: CostChange, before: LockedFigure, after: LockedFigure) -> CostChange:
     """A figure that is not known on one side: one that became known is no reason to fail."""
     if before == after:
         return found
@@ -71,7 +78,9 @@ def _with_unknown(found: Change, before: Figure, after: Figure) -> Change:
     return replace(found, kind="new")
 
 
-def _compared(found: Change, before: Figure, after: Figure, both: Joint, counts: Sequence[Poly]) -> Change:
+def _compared(
+    found: CostChange, before: LockedFigure, after: LockedFigure, both: Joint, counts: Sequence[Poly]
+) -> CostChange:
     old = _form(found, before, both.old)
     new = _form(found, after, both.new)
     if both.empty or (both.differs and both.facts and not any(try_shapes(old, new, both.facts))):
@@ -91,11 +100,11 @@ def _compared(found: Change, before: Figure, after: Figure, both: Joint, counts:
     return _trusted(change, before, after)
 
 
-def _form(found: Change, figure: Figure, names: dict[str, Poly]) -> Poly:
+def _form(found: CostChange, figure: LockedFigure, names: dict[str, Poly]) -> Poly:
     try:
         return parse_text(figure.form, names)
     except (Rejected, AlgebraBudget, RecursionError) as error:
-        raise _unreadable(Entry(found.name), f"the figure {quoted(found.metric)}", error) from None
+        raise _unreadable(LockEntry(found.name), f"the figure {quoted(found.metric)}", error) from None
 
 
 def _difference(old: Poly, new: Poly) -> str:
@@ -108,7 +117,7 @@ def _data_notes(old: Poly, new: Poly) -> tuple[str, ...]:
     return (f"taking {', '.join(map(quoted, names))} to mean the same before and now",) if names else ()
 
 
-def _trusted(change: Change, before: Figure, after: Figure) -> Change:
+def _trusted(change: CostChange, before: LockedFigure, after: LockedFigure) -> CostChange:
     """Weaken a verdict that rests on figures which are only bounds, or lack something."""
     if after.status == "incomplete" and change.kind != "costlier":
         return replace(change, kind="undecided", notes=(*change.notes, "some nodes are not costed"))
@@ -127,18 +136,18 @@ def _trusted(change: Change, before: Figure, after: Figure) -> Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Compared:
     """What is proved of a new expression against an old one, and shapes that show it."""
 
-    kind: Kind
-    region: Region | None = None
+    kind: ChangeKind
+    region: CostlierRegion | None = None
     example: Example | None = None
     other: Example | None = None
     tried: int = 0
     notes: tuple[str, ...] = ()
 
 
-def outcome_of(old: Poly, new: Poly, facts: tuple[Cond, ...] = (), counts: Sequence[Poly] = ()) -> Outcome:
+def outcome_of(old: Poly, new: Poly, facts: tuple[Cond, ...] = (), counts: Sequence[Poly] = ()) -> Compared:
     """Compare two expressions for every admissible shape; ``counts`` are known never to be negative.
 
     >>> n = parse_text("n")
@@ -148,20 +157,20 @@ def outcome_of(old: Poly, new: Poly, facts: tuple[Cond, ...] = (), counts: Seque
     """
     found = compare(new, old, facts)
     if found.verdict == "equal":
-        return Outcome("same")
+        return Compared("same")
     never = _proved(found, new - old, facts, counts)
     tried = tuple(try_shapes(old, new, facts))
     above = _example(found.above) or _first(t for t in tried if t.new > t.old)
     below = _example(found.below) or _first(t for t in tried if t.new < t.old)
     if never == "costlier" and above is None:  # a shape outweighs what a strange lock file implies
-        return Outcome("cheaper", example=below or _first(tried))
+        return Compared("cheaper", example=below or _first(tried))
     if never == "cheaper" and below is None:
-        return Outcome("costlier", example=above or _first(tried))
+        return Compared("costlier", example=above or _first(tried))
     if above is not None and below is not None:
-        return Outcome("crosses", _where(old, new, facts, tried), above, below, len(tried))
+        return Compared("crosses", _where(old, new, facts, tried), above, below, len(tried))
     if above is not None:
-        return Outcome("costlier", _counted(tried), above, None, len(tried), (UNPROVED,))
-    return Outcome("undecided", None, below or _first(tried), None, len(tried), _ranges(tried))
+        return Compared("costlier", _counted(tried), above, None, len(tried), (UNPROVED,))
+    return Compared("undecided", None, below or _first(tried), None, len(tried), _ranges(tried))
 
 
 def _proved(
@@ -181,13 +190,13 @@ def _proved(
             return None
 
 
-def _where(old: Poly, new: Poly, facts: tuple[Cond, ...], tried: Sequence[Tried]) -> Region | None:
+def _where(old: Poly, new: Poly, facts: tuple[Cond, ...], tried: Sequence[Tried]) -> CostlierRegion | None:
     return region(new - old, facts) or _counted(tried)
 
 
-def _counted(tried: Sequence[Tried]) -> Region | None:
+def _counted(tried: Sequence[Tried]) -> CostlierRegion | None:
     costlier = sum(t.new > t.old for t in tried)
-    return Region(f"at {costlier:,} of {len(tried):,} shapes tried", exact=False) if tried else None
+    return CostlierRegion(f"at {costlier:,} of {len(tried):,} shapes tried", exact=False) if tried else None
 
 
 def _ranges(tried: Sequence[Tried]) -> tuple[str, ...]:

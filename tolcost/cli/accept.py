@@ -10,7 +10,7 @@ from tolcost import __version__
 from tolcost.check.config import find_config
 from tolcost.check.gate import Gate, accepted
 from tolcost.check.lockfile import LOCK_NAME, Lock, write_lock
-from tolcost.check.versions import costs_version
+from tolcost.check.seals import costs_version
 from tolcost.cli import options
 from tolcost.cli.gating import checked_against, computing_for, read_lock_of
 from tolcost.cli.output import write_whole

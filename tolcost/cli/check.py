@@ -12,14 +12,15 @@ from tolcost.check.config import find_config
 from tolcost.check.gate import Checked, Gate, against_lock, updated
 from tolcost.check.lockfile import LOCK_NAME, Lock, write_lock
 from tolcost.check.records import GateReport
-from tolcost.check.versions import costs_version
+from tolcost.check.seals import costs_version
+from tolcost.check.text import gate_text
+from tolcost.check.words import GATE_FORMATS
 from tolcost.cli import options
 from tolcost.cli.failures import colour_on_stdout, show
 from tolcost.cli.gating import checked_against, computing_for, read_lock_of, with_specs
 from tolcost.cli.output import deliver, write_whole
 from tolcost.cli.progress import Progress
 from tolcost.diagnostics import Rejected
-from tolcost.report.gate_formats import GATE_FORMATS, write_report
 
 
 def _also(
@@ -88,10 +89,8 @@ def command(
             report = _updated(gate, prune) if update else _compared(gate, base)
         finally:
             progress.close()
-        colour = form == "text" and output is None and colour_on_stdout()
-        deliver(write_report(report, form, __version__, colour), output)
-        for other, file in also:
-            deliver(write_report(report, other, __version__), file)
+        for name, file in ((form, output), *also):
+            deliver(_written(report, name, file), file)
         return report.exit_code
 
     if not watch:
@@ -99,6 +98,15 @@ def command(
     from tolcost.cli.watching import watch_project
 
     return watch_project(once, find_config(Path.cwd()).root)
+
+
+def _written(report: GateReport, form: str, file: str | None) -> str:
+    """The report in a format; in colour for a terminal."""
+    if form == "text":
+        return gate_text(report, file is None and colour_on_stdout())
+    from tolcost.check.formats import write_report  # a plain check does without all these
+
+    return write_report(report, form, __version__)
 
 
 def _compared(gate: Gate, base: str | None) -> GateReport:

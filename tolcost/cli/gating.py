@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tolcost import __version__
-from tolcost.check.computing import Computing, Told
 from tolcost.check.config import Config
-from tolcost.check.costed import Costed, Costing
+from tolcost.check.costing import Computing, Costed, Costing, Told
 from tolcost.check.gate import Checked, Gate, against_lock, against_revision, notes_on
 from tolcost.check.lockfile import LOCK_NAME, Lock, load_lock
+from tolcost.check.seals import costs_version
 from tolcost.check.targets import Target
-from tolcost.check.versions import costs_version
 from tolcost.cli.failures import as_rejected
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 
@@ -68,7 +67,7 @@ def costing_for(config: Config) -> Costing:
 
 
 def _cost_program(root: Path, target: Target, specs: Library, metrics: tuple[str, ...]) -> Costed:
-    from tolcost.check.costing import costed_program
+    from tolcost.check.entries import costed_program
     from tolcost.deep import with_deep_stack
     from tolcost.elaborate.arguments import arguments
     from tolcost.pipeline import lower, read_program
@@ -81,7 +80,7 @@ def _cost_program(root: Path, target: Target, specs: Library, metrics: tuple[str
 
 
 def _cost_model(root: Path, target: Target, session: Session, metrics: tuple[str, ...]) -> Costed:
-    from tolcost.check.models import costed_model
+    from tolcost.check.entries import costed_model
     from tolcost.deep import with_deep_stack
     from tolcost.models.study import Wanted, study_file
 

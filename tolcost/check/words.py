@@ -7,11 +7,25 @@ on a screen escaped, and cut where they are long.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
+from hashlib import sha256
+from typing import Literal
 
-from tolcost.check.records import FINE, Change, Example, GateReport, Held, Place, severity
+from tolcost.check.records import (
+    FINE,
+    UNDECIDED,
+    BlamedLine,
+    CostChange,
+    Example,
+    GateReport,
+    HeldBudget,
+    severity,
+)
 from tolcost.diagnostics import visible
 
+GATE_FORMATS = ("text", "md", "github", "gitlab", "sarif", "junit", "json")
 LONGEST_FORM = 40
 QUOTED = "| "
 """What a line of a source starts with, among other lines."""
@@ -63,7 +77,7 @@ def kinds(report: GateReport) -> dict[str, int]:
     return dict(Counter(worst.values()))
 
 
-def verdict(change: Change, report: GateReport) -> str:
+def verdict(change: CostChange, report: GateReport) -> str:
     """The verdict on one change."""
     match change.kind:
         case "costlier":
@@ -87,14 +101,14 @@ def verdict(change: Change, report: GateReport) -> str:
             return "same"
 
 
-def _crossing(change: Change) -> str:
+def _crossing(change: CostChange) -> str:
     if change.region is None:
         return "costlier at some shapes, cheaper at others"
     where = "only if " if change.region.exact else ""
     return f"costlier {where}{change.region.text}{'' if change.region.exact else ' (sampled)'}"
 
 
-def details(change: Change) -> list[str]:
+def details(change: CostChange) -> list[str]:
     """What there is to say of a change besides its verdict, line by line."""
     lines = []
     if change.kind == "broken":
@@ -132,13 +146,13 @@ def _ratio(example: Example) -> str:
     return f" ({percent:+,} %)" if percent else " (under 1 %)"
 
 
-def place_text(place: Place) -> str:
+def place_text(place: BlamedLine) -> str:
     """A line of a source, and what it contributes."""
     where = f"{cut(place.file, 100)}:{place.line}: " if place.file else ""
     return f"{where}{cut(place.remark, 240)}"
 
 
-def held_text(held: Held) -> str:
+def held_text(held: HeldBudget) -> str:
     """What became of a budget."""
     match held.kind:
         case "within":
@@ -154,7 +168,7 @@ def held_text(held: Held) -> str:
             return f"undecided{tried}"
 
 
-def held_at(held: Held) -> str | None:
+def held_at(held: HeldBudget) -> str | None:
     """The numbers of a budget at a shape."""
     if held.example is None:
         return None
@@ -176,7 +190,80 @@ def hints(report: GateReport) -> list[str]:
     return lines
 
 
-def growth(change: Change) -> Fraction:
+def growth(change: CostChange) -> Fraction:
     """How much costlier a change is, relative to what was there: what reports sort by."""
     example = change.example
     return Fraction(0) if example is None else Fraction(example.new - example.old, max(example.old, 1))
+
+
+Level = Literal["error", "warning", "note"]
+
+RULES = {
+    "costlier": "A program costs more than before.",
+    "crosses": "A program costs more than before at some shapes.",
+    "undecided": "Whether a program costs more than before is not proved.",
+    "new": "A program is not in the lock file.",
+    "gone": "A program of the lock file is not there any more.",
+    "renamed": "A program has another name than in the lock file.",
+    "cheaper": "A program costs less than the lock file says.",
+    "broken": "A program cannot be read.",
+    "budget": "A program exceeds its budget.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One problem; ``why`` where someone accepted it."""
+
+    rule: str
+    level: Level
+    program: str
+    file: str
+    line: int
+    title: str
+    message: str
+    why: str | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """The same for the same problem of the same program, wherever its line moves."""
+        return sha256("\0".join((self.rule, self.program, self.title)).encode("utf-8", "replace")).hexdigest()
+
+
+def findings(report: GateReport) -> Iterator[Finding]:
+    """The problems of a check, the worst first; what was accepted comes as notes."""
+    for change in report.changes:
+        code = severity(change, report.new_fails, report.strict)
+        if code != FINE or change.why is not None:
+            level: Level = "note" if change.why is not None else "warning" if code == UNDECIDED else "error"
+            yield _of_change(change, report, level)
+    for held in report.budgets:
+        if held.kind != "within":
+            yield _of_budget(held)
+
+
+def _of_change(change: CostChange, report: GateReport, level: Level) -> Finding:
+    figure = f" {change.metric}" if change.metric else ""
+    forms = f"was {cut(change.old)}, is {cut(change.new)}" if change.metric and change.old else ""
+    said = [line for line in details(change) if not line.startswith(QUOTED)]
+    message = "; ".join(part for part in (verdict(change, report), forms, *said) if part)
+    place = change.place
+    known = place is not None and place.file == change.file
+    return Finding(
+        rule=change.kind,
+        level=level,
+        program=change.name,
+        file=change.file or change.name,
+        line=place.line if place is not None and known and place.line > 0 else 1,
+        title=f"{cut(change.name, 200)}{figure}",
+        message=message,
+        why=change.why,
+    )
+
+
+def _of_budget(held: HeldBudget) -> Finding:
+    numbers = held_at(held)
+    message = f"budget {cut(held.budget, 200)}: {held_text(held)}" + (f"; {numbers}" if numbers else "")
+    level: Level = "warning" if held.kind == "undecided" else "error"
+    title = f"{cut(held.name, 200)} {held.metric} budget {cut(held.budget, 120)}"
+    return Finding("budget", level, held.name, held.name.partition("#")[0], 1, title, message)

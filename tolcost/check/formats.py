@@ -1,15 +1,16 @@
-"""The outcome of a check for other programs: GitHub, GitLab, SARIF, JUnit, and our own JSON."""
+"""The outcome of a check by the name of its format; those for other programs are written here."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from urllib.parse import quote
 from xml.sax.saxutils import quoteattr
 
-from tolcost.check.records import Change, Example, GateReport, Held, Region
+from tolcost.check.records import CostChange, CostlierRegion, Example, GateReport, HeldBudget
+from tolcost.check.text import gate_markdown, gate_text
+from tolcost.check.words import RULES, Finding, findings, headline, verdict
 from tolcost.diagnostics import visible
-from tolcost.report.gate_findings import RULES, Finding, findings
-from tolcost.report.gate_words import headline, verdict
 from tolcost.show.json import Json, document, number
 
 _MOST_ANNOTATIONS = 10
@@ -168,7 +169,7 @@ def gate_json(report: GateReport) -> str:
     )
 
 
-def _change(change: Change, report: GateReport) -> Json:
+def _change(change: CostChange, report: GateReport) -> Json:
     place = change.place
     return {
         "name": change.name,
@@ -189,7 +190,7 @@ def _change(change: Change, report: GateReport) -> Json:
     }
 
 
-def _region(region: Region | None) -> Json:
+def _region(region: CostlierRegion | None) -> Json:
     return None if region is None else {"text": region.text, "exact": region.exact}
 
 
@@ -200,7 +201,7 @@ def _example(example: Example | None) -> Json:
     return {"dims": dims, "old": number(example.old), "new": number(example.new)}
 
 
-def _held(held: Held) -> Json:
+def _held(held: HeldBudget) -> Json:
     return {
         "name": held.name,
         "budget": held.budget,
@@ -212,3 +213,20 @@ def _held(held: Held) -> Json:
         "example": _example(held.example),
         "tried": held.tried,
     }
+
+
+# ---- by name --------------------------------------------------------------------------------------
+
+_WRITERS: Mapping[str, Callable[[GateReport], str]] = {
+    "text": gate_text,
+    "md": gate_markdown,
+    "github": gate_github,
+    "gitlab": gate_gitlab,
+    "junit": gate_junit,
+    "json": gate_json,
+}
+
+
+def write_report(report: GateReport, form: str, version: str) -> str:
+    """The report in one of the formats, by this version of tolcost."""
+    return gate_sarif(report, version) if form == "sarif" else _WRITERS[form](report)
