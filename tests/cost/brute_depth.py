@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from itertools import product
 
 from tolcost.algebra import Symbol, evaluate, evaluate_cond
+from tolcost.atoms.kit import children
 from tolcost.atoms.nodes import Block, Build, Fold, Lambda, Node, Program, Ref, Select, Var, Where
-from tolcost.atoms.walk import operands
 from tolcost.cost.depth import ceil_log2
 from tolcost.cost.span import tree_element
 
@@ -38,7 +38,7 @@ class _Walk:
         self.trees = trees
 
     def of(self, node: Node, values: Mapping[Symbol, int], env: Env) -> int:
-        inputs = [self.of(child, values, env) for child in operands(node)]
+        inputs = [self.of(child, values, env) for child in children(node)]
         ready = max(inputs, default=0)
         match node:
             case Ref(var=var):

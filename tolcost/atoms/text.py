@@ -9,42 +9,25 @@ it stands for its text and counts wherever it is used.  Written with the signs o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 from tolcost.algebra import Poly, Symbol, cond_text, display_names, to_text
 from tolcost.algebra.text import quoted
-from tolcost.atoms.nodes import (
-    Block,
-    Build,
-    Component,
-    Constant,
-    Convert,
-    Embed,
-    Filter,
-    Fold,
-    Input,
-    Join,
-    Lambda,
-    Member,
-    Node,
-    Number,
-    Pack,
-    Part,
-    Program,
-    Put,
-    Ref,
-    Reshape,
-    Select,
-    Table,
-    Type,
-    Var,
-    Where,
+from tolcost.atoms import nodes as ir
+from tolcost.atoms.kit import (
+    Indices,
+    Schedule,
+    ScheduledNode,
+    program_symbols,
+    regions,
+    schedule_block,
+    schedule_program,
 )
-from tolcost.atoms.symbols import program_symbols
+from tolcost.atoms.nodes import Block, Constant, Node, Part, Program, Type, Var
 from tolcost.atoms.unroll import Atom, Cast, Constants, Given, Operand, Slot, Unrolled
-from tolcost.atoms.walk import Schedule, Step, blocks, schedule, schedule_block
 
 WIDTH = 100
 """A part of a line longer than this becomes a line of its own."""
@@ -52,22 +35,21 @@ WIDTH = 100
 
 def program_text(program: Program) -> str:
     """Write a program as text."""
-    writer = _Writer(display_names(program_symbols(program)))
+    writer = _ProgramWriter(display_names(program_symbols(program)))
     lines = writer.lines
     lines.append(f"program {program.name}")
     lines.extend(f"  {quoted(needed.name)}: {writer.type(needed.type)}" for needed in program.inputs)
-    plan = schedule(program.bindings, tuple(output.node for output in program.outputs))
     titles = [
         (f"{quoted(output.name)} := ", f"  : {writer.type(output.node.type)}") for output in program.outputs
     ]
-    writer.write(plan, 1, titles)
+    writer.write(schedule_program(program), 1, titles)
     for condition in program.conditions:
         lines.append(f"  where {cond_text(condition.condition, writer.names)}  # {condition.reason}")
     return "\n".join(lines) + "\n"
 
 
 @dataclass(slots=True)
-class _Writer:
+class _ProgramWriter:
     """Lines so far, the names of symbols and variables, and the numbers given out."""
 
     names: Mapping[Symbol, str]
@@ -87,7 +69,7 @@ class _Writer:
         texts: list[str] = []
         for k, step in enumerate(plan.steps):
             args = [texts[j] for j in step.operands]
-            if k in own_line and blocks(step.node) and not step.binds:
+            if k in own_line and regions(step.node) and not step.binds:
                 self.open(step.node, args, indent, own_line[k])
                 texts.append("")
             else:
@@ -96,12 +78,12 @@ class _Writer:
             if texts[k]:
                 self.lines.append(f"{'  ' * indent}{before}{texts[k]}{after}")
 
-    def step(self, step: Step, args: list[str], uses: int, indent: int) -> str:
+    def step(self, step: ScheduledNode, args: list[str], uses: int, indent: int) -> str:
         """Give the text of a step, as a name if it has or needs one."""
         node = step.node
-        if not blocks(node) and not step.binds:
+        if not regions(node) and not step.binds:
             text = self.node(node, args)
-            if isinstance(node, (Input, Number, Ref)) or (uses <= 1 and len(text) <= WIDTH):
+            if isinstance(node, (ir.Input, ir.Number, ir.Ref)) or (uses <= 1 and len(text) <= WIDTH):
                 return text
             name = self.number()
             self.lines.append(f"{'  ' * indent}{name} = {text}")
@@ -113,19 +95,10 @@ class _Writer:
     def open(self, node: Node, args: list[str], indent: int, title: tuple[str, str]) -> None:
         """Write a line for a node, and the blocks inside it below."""
         self.lines.append(f"{'  ' * indent}{title[0]}{self.node(node, args)}{title[1]}")
-        self.bodies(node, indent + 1)
-
-    def bodies(self, node: Node, indent: int) -> None:
-        """Write the blocks inside a node."""
-        match node:
-            case Build(body=body) | Fold(body=body):
-                self.block(body, indent)
-            case Select(then=then, other=other):
-                self.block(then, indent)
-                self.lines.append(f"{'  ' * (indent - 1)}else")
-                self.block(other, indent)
-            case _:
-                pass
+        for k, region in enumerate(regions(node)):
+            if k:
+                self.lines.append(f"{'  ' * indent}else")
+            self.block(region.block, indent + 1)
 
     def block(self, block: Block, indent: int) -> None:
         """Write the lines of a block, its result last."""
@@ -150,56 +123,22 @@ class _Writer:
 
     # ---- parts of a line -----------------------------------------------------------------
 
-    def node(self, node: Node, args: list[str]) -> str:  # noqa: C901 - one case per atom
+    def node(self, node: Node, args: list[str]) -> str:
         """Write a node, given the texts of its operands."""
-        match node:
-            case Input(name=name):
-                return quoted(name)
-            case Number(value=value):
-                return self.constant(value)
-            case Table(values=values):
-                shown = ", ".join(map(self.constant, values[:8]))
-                return f"[{shown}{', …' if len(values) > 8 else ''}]"
-            case Ref(var=var):
-                return self.vars.get(var) or quoted(var.name)
-            case Lambda(function=function, space=space, charge=charge):
-                return f"Λ{_mark(charge)}({function}.{space}; {', '.join(args)})"
-            case Where(space=space, charge=charge):
-                return f"Λ{_mark(charge)}(where.{space}; {', '.join(args)})"
-            case Member(at=at):
-                return f"Π({args[0]}; {self.index(at, args[1:])})"
-            case Component(j=j):
-                return f"Π'({args[0]}; {j})"
-            case Pack():
-                return f"({' ⋈̄ '.join(args)})"
-            case Join(d=d):
-                return f"({args[0]} ⋈{d} {args[1]})"
-            case Embed():
-                return f"Ξ({args[0]})"
-            case Build(coords=coords, extents=extents):
-                return f"Ξ⋈ [{self.ranges(coords, extents)}]"
-            case Fold(coords=coords, extents=extents, accumulator=accumulator):
-                return f"fold [{self.ranges(coords, extents)}] {self.named((accumulator,))} from {args[0]}"
-            case Select(condition=condition):
-                text = args[0] if isinstance(condition, Node) else cond_text(condition, self.names)
-                return f"select {text}"
-            case Reshape(type=types):
-                return f"reshape({args[0]}; {self.type(types)})"
-            case Convert(type=types):
-                return f"convert({args[0]}; {self.type(types)})"
-            case Put(at=at):
-                return f"put({args[0]}; {self.index(at, args[1:-1])}; {args[-1]})"
-            case Filter(length=length):
-                return f"filter({args[0]}; {args[1]}; {quoted(self.names[length])})"
+        return _FORMS[type(node)](self, node, args)
 
-    def index(self, at: tuple[Poly | Node, ...], computed: list[str]) -> str:
+    def index(self, at: Indices, computed: list[str]) -> str:
         """Write an index list."""
         texts = iter(computed)
         return ", ".join(to_text(i, self.names) if isinstance(i, Poly) else next(texts) for i in at)
 
-    def ranges(self, coords: tuple[Symbol, ...], extents: tuple[Poly, ...]) -> str:
+    def table(self, values: Sequence[Constant]) -> str:
+        """Write the first entries of a table."""
+        return f"[{', '.join(map(self.constant, values[:8]))}{', …' if len(values) > 8 else ''}]"
+
+    def ranges(self, node: ir.Build | ir.Fold) -> str:
         """Write the ranges of a quantifier."""
-        pairs = zip(coords, extents, strict=True)
+        pairs = zip(node.coords, node.extents, strict=True)
         return ", ".join(f"{quoted(self.names[s])} ≤ {to_text(e, self.names)}" for s, e in pairs)
 
     def constant(self, value: Constant) -> str:
@@ -226,9 +165,32 @@ class _Writer:
         return f"{part.space} [{shape}]" if part.shape else part.space
 
 
-def _mark(charge: str) -> str:
-    """Mark functions that are not applied to data."""
-    return {"data": "", "index": "ᵢ", "static": "₀"}[charge]
+_CHARGES = {"data": "Λ", "index": "Λᵢ", "static": "Λ₀"}
+"""Functions that are not applied to data are marked."""
+
+_FORMS: Mapping[type, Callable[[_ProgramWriter, Any, list[str]], str]] = {
+    ir.Input: lambda w, node, args: quoted(node.name),
+    ir.Number: lambda w, node, args: w.constant(node.value),
+    ir.Table: lambda w, node, args: w.table(node.values),
+    ir.Ref: lambda w, node, args: w.vars.get(node.var) or quoted(node.var.name),
+    ir.Lambda: lambda w, node, args: (
+        f"{_CHARGES[node.charge]}({node.function}.{node.space}; {', '.join(args)})"
+    ),
+    ir.Where: lambda w, node, args: f"{_CHARGES[node.charge]}(where.{node.space}; {', '.join(args)})",
+    ir.Member: lambda w, node, args: f"Π({args[0]}; {w.index(node.at, args[1:])})",
+    ir.Component: lambda w, node, args: f"Π'({args[0]}; {node.j})",
+    ir.Pack: lambda w, node, args: f"({' ⋈̄ '.join(args)})",
+    ir.Join: lambda w, node, args: f"({args[0]} ⋈{node.d} {args[1]})",
+    ir.Embed: lambda w, node, args: f"Ξ({args[0]})",
+    ir.Build: lambda w, node, args: f"Ξ⋈ [{w.ranges(node)}]",
+    ir.Fold: lambda w, node, args: f"fold [{w.ranges(node)}] {w.named((node.accumulator,))} from {args[0]}",
+    ir.Select: lambda w, node, args: f"select {args[0] if args else cond_text(node.condition, w.names)}",
+    ir.Reshape: lambda w, node, args: f"reshape({args[0]}; {w.type(node.type)})",
+    ir.Convert: lambda w, node, args: f"convert({args[0]}; {w.type(node.type)})",
+    ir.Put: lambda w, node, args: f"put({args[0]}; {w.index(node.at, args[1:-1])}; {args[-1]})",
+    ir.Filter: lambda w, node, args: f"filter({args[0]}; {args[1]}; {quoted(w.names[node.length])})",
+}
+"""How a node of each kind is written, given the texts of its operands."""
 
 
 def unrolled_text(unrolled: Unrolled) -> str:

@@ -11,44 +11,18 @@ cannot be unrolled, and neither can what would be too large; both are diagnostic
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from math import prod
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from tolcost.algebra import Poly, Symbol, evaluate, evaluate_cond
 from tolcost.algebra.errors import UnboundSymbol
-from tolcost.atoms.nodes import (
-    Block,
-    Build,
-    Charge,
-    Component,
-    Constant,
-    Convert,
-    Embed,
-    Filter,
-    Fold,
-    Input,
-    Join,
-    Lambda,
-    Member,
-    Node,
-    Number,
-    Pack,
-    Part,
-    Program,
-    Put,
-    Ref,
-    Reshape,
-    Select,
-    Table,
-    Type,
-    Var,
-    Where,
-)
-from tolcost.atoms.walk import Schedule, schedule, schedule_block
+from tolcost.atoms import nodes as ir
+from tolcost.atoms.kit import Indices, Schedule, schedule_block, schedule_program
+from tolcost.atoms.nodes import Block, Charge, Constant, Node, Part, Program, Type, Var
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span
 
 MAX_ATOMS = 100_000
@@ -119,16 +93,24 @@ class Unrolled:
     outputs: tuple[tuple[str, Operand, tuple[tuple[int, ...], ...]], ...]
 
 
+_Parts: TypeAlias = tuple[tuple[tuple[int, ...], str], ...]
+"""The shape and space of every component, at concrete lengths."""
+
+
+def _spaces(parts: _Parts) -> tuple[str, ...]:
+    return tuple(space for _, space in parts)
+
+
 @dataclass(frozen=True, slots=True)
 class _Value:
     """An operand and the types of its components at concrete lengths."""
 
     operand: Operand
-    parts: tuple[tuple[tuple[int, ...], str], ...]
+    parts: _Parts
 
     @property
     def spaces(self) -> tuple[str, ...]:
-        return tuple(space for _, space in self.parts)
+        return _spaces(self.parts)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -138,8 +120,7 @@ class _Value:
 def unroll(program: Program, dims: Mapping[str, int], max_atoms: int = MAX_ATOMS) -> Unrolled:
     """Write a program out as atoms, with every length given by name in ``dims``."""
     machine = _Unroller(_lengths(program, dims), max_atoms)
-    plan = schedule(program.bindings, tuple(output.node for output in program.outputs))
-    values = machine.follow(plan)[len(program.bindings) :]
+    values = machine.follow(schedule_program(program))[len(program.bindings) :]
     outputs = (
         (output.name, value.operand, tuple(shape for shape, _ in value.parts))
         for output, value in zip(program.outputs, values, strict=True)
@@ -165,7 +146,6 @@ class _Unroller:
         self.atoms: list[Atom] = []
         self.left = max_atoms
         self.vars: dict[Var, _Value] = {}
-        self.schedules: dict[Block, Schedule] = {}
 
     # ---- walking ---------------------------------------------------------------------------
 
@@ -178,9 +158,7 @@ class _Unroller:
         return [values[k] for k in plan.roots]
 
     def visit(self, block: Block) -> _Value:
-        if block not in self.schedules:
-            self.schedules[block] = schedule_block(block)
-        return self.follow(self.schedules[block])[-1]
+        return self.follow(schedule_block(block))[-1]
 
     def emit(self, atom: Atom) -> Operand:
         self.spend(1)
@@ -201,7 +179,7 @@ class _Unroller:
         except UnboundSymbol as missing:
             raise _refused(f"to unroll, every length has to be given: {missing}") from None
 
-    def types(self, types: Type) -> tuple[tuple[tuple[int, ...], str], ...]:
+    def types(self, types: Type) -> _Parts:
         return tuple((tuple(max(self.integer(s), 0) for s in part.shape), part.space) for part in types)
 
     def literal(self, value: Constant) -> int | float | complex | str:
@@ -224,50 +202,23 @@ class _Unroller:
 
     # ---- nodes -----------------------------------------------------------------------------
 
-    def evaluate(self, node: Node, args: list[_Value]) -> _Value:  # noqa: C901 - one case per atom
-        match node:
-            case Input():
-                return _Value(Given(node.name), self.types(node.type))
-            case Number():
-                return self.constants((node.value,), node.type)
-            case Table():
-                return self.constants(node.values, node.type)
-            case Ref():
-                return self.vars[node.var]
-            case Lambda() | Where():
-                return self.apply(node, args)
-            case Member():
-                return self.member(args[0], self.index(node.at, args[1:]))
-            case Component():
-                return self.component(args[0], node.j)
-            case Pack():
-                return self.pack(args)
-            case Join():
-                parts = self.joined_types(node, args)
-                operands = tuple(value.operand for value in args)
-                spaces = tuple(space for _, space in parts)
-                return _Value(self.emit(Atom("join", operands, spaces, d=node.d)), parts)
-            case Embed():
-                parts = tuple(((*shape, 1), space) for shape, space in args[0].parts)
-                atom = Atom("embed", (args[0].operand,), args[0].spaces, shape=parts[0][0])
-                return _Value(self.emit(atom), parts)
-            case Build():
-                return self.build(node)
-            case Fold():
-                return self.fold(node, args[0])
-            case Select():
-                return self.select(node)
-            case Reshape():
-                return self.relayed(args[0], self.types(node.type))
-            case Convert():
-                return self.convert(args[0], node)
-            case Put():
-                return self.put(node, args)
-            case Filter():
-                raise _refused("a length that depends on data cannot be unrolled", node.span)
+    def evaluate(self, node: Node, args: list[_Value]) -> _Value:
+        return _RULES[type(node)](self, node, args)
 
-    def apply(self, node: Lambda | Where, args: list[_Value]) -> _Value:
-        function = node.function if isinstance(node, Lambda) else "where"
+    def join(self, node: ir.Join, args: list[_Value]) -> _Value:
+        parts = self.joined_types(node, args)
+        operands = tuple(value.operand for value in args)
+        return _Value(self.emit(Atom("join", operands, _spaces(parts), d=node.d)), parts)
+
+    def embed(self, value: _Value) -> _Value:
+        parts = tuple(((*shape, 1), space) for shape, space in value.parts)
+        return _Value(self.emit(Atom("embed", (value.operand,), value.spaces, shape=parts[0][0])), parts)
+
+    def filter(self, node: ir.Filter) -> _Value:
+        raise _refused("a length that depends on data cannot be unrolled", node.span)
+
+    def apply(self, node: ir.Lambda | ir.Where, args: list[_Value]) -> _Value:
+        function = node.function if isinstance(node, ir.Lambda) else "where"
         spaces = tuple(part.space for part in node.type)
         operands = tuple(value.operand for value in args)
         parts = tuple(
@@ -275,11 +226,11 @@ class _Unroller:
         )
         return _Value(self.emit(Atom("lambda", operands, spaces, function, node.space, node.charge)), parts)
 
-    def result(self, node: Lambda | Where, args: list[_Value]) -> tuple[tuple[tuple[int, ...], str], ...]:
+    def result(self, node: ir.Lambda | ir.Where, args: list[_Value]) -> _Parts:
         """Give the shapes of a function's result: a numeric, or those of the value chosen."""
-        return args[1].parts if isinstance(node, Where) else (((), node.type[0].space),)
+        return args[1].parts if isinstance(node, ir.Where) else (((), node.type[0].space),)
 
-    def index(self, at: tuple[Poly | Node, ...], computed: Sequence[_Value]) -> tuple[int | Operand, ...]:
+    def index(self, at: Indices, computed: Sequence[_Value]) -> tuple[int | Operand, ...]:
         values = iter(computed)
         return tuple(self.integer(i) if isinstance(i, Poly) else next(values).operand for i in at)
 
@@ -299,7 +250,7 @@ class _Unroller:
             found = _Value(self.emit(Atom("join", (found.operand, item.operand), spaces)), parts)
         return found
 
-    def joined_types(self, node: Join, args: list[_Value]) -> tuple[tuple[tuple[int, ...], str], ...]:
+    def joined_types(self, node: ir.Join, args: list[_Value]) -> _Parts:
         d = node.d - 1
         shapes = (
             (*left[:d], left[d] + right[d], *left[d + 1 :])
@@ -307,7 +258,7 @@ class _Unroller:
         )
         return tuple((shape, part.space) for shape, part in zip(shapes, node.type, strict=True))
 
-    def select(self, node: Select) -> _Value:
+    def select(self, node: ir.Select) -> _Value:
         if isinstance(node.condition, Node):
             raise _refused("a choice by a computed value cannot be unrolled", node.span)
         return self.visit(node.then if evaluate_cond(node.condition, self.env) else node.other)
@@ -324,14 +275,14 @@ class _Unroller:
             self.env[coords[0]] = k
             yield from self.over(coords[1:], extents[1:])
 
-    def fold(self, node: Fold, start: _Value) -> _Value:
+    def fold(self, node: ir.Fold, start: _Value) -> _Value:
         accumulator = start
         for _ in self.over(node.coords, node.extents):
             self.vars[node.accumulator] = accumulator
             accumulator = self.visit(node.body)
         return accumulator
 
-    def build(self, node: Build) -> _Value:
+    def build(self, node: ir.Build) -> _Value:
         extents = tuple(max(self.integer(extent), 0) for extent in node.extents)
         members = [self.visit(node.body) for _ in self.over(node.coords, node.extents)]
         if not node.coords:
@@ -387,18 +338,18 @@ class _Unroller:
 
     # ---- whole values ----------------------------------------------------------------------
 
-    def relayed(self, value: _Value, parts: tuple[tuple[tuple[int, ...], str], ...]) -> _Value:
+    def relayed(self, value: _Value, parts: _Parts) -> _Value:
         """Take a value apart and put it together in other shapes."""
         columns = [self.assembled(self.elements(value, j), parts[j][0]) for j in range(len(parts))]
         return self.pack(columns)
 
-    def convert(self, value: _Value, node: Convert) -> _Value:
+    def convert(self, value: _Value, node: ir.Convert) -> _Value:
         spaces = tuple(part.space for part in node.type)
         parts = tuple((shape, space) for (shape, _), space in zip(value.parts, spaces, strict=True))
         cast = _Value(Cast(value.operand, spaces), parts)
         return self.relayed(cast, parts) if any(shape for shape, _ in parts) else cast
 
-    def put(self, node: Put, args: list[_Value]) -> _Value:
+    def put(self, node: ir.Put, args: list[_Value]) -> _Value:
         index = self.index(node.at, args[1:-1])
         at = tuple(i for i in index if isinstance(i, int))
         if len(at) != len(index) or len(node.type) != 1:
@@ -409,3 +360,26 @@ class _Unroller:
             for where in product(*(range(1, size + 1) for size in tol.shape))
         ]
         return self.assembled(elements, tol.shape)
+
+
+_RULES: Mapping[type, Callable[[_Unroller, Any, list[_Value]], _Value]] = {
+    ir.Input: lambda m, node, args: _Value(Given(node.name), m.types(node.type)),
+    ir.Number: lambda m, node, args: m.constants((node.value,), node.type),
+    ir.Table: lambda m, node, args: m.constants(node.values, node.type),
+    ir.Ref: lambda m, node, args: m.vars[node.var],
+    ir.Lambda: _Unroller.apply,
+    ir.Where: _Unroller.apply,
+    ir.Member: lambda m, node, args: m.member(args[0], m.index(node.at, args[1:])),
+    ir.Component: lambda m, node, args: m.component(args[0], node.j),
+    ir.Pack: lambda m, node, args: m.pack(args),
+    ir.Join: _Unroller.join,
+    ir.Embed: lambda m, node, args: m.embed(args[0]),
+    ir.Build: lambda m, node, args: m.build(node),
+    ir.Fold: lambda m, node, args: m.fold(node, args[0]),
+    ir.Select: lambda m, node, args: m.select(node),
+    ir.Reshape: lambda m, node, args: m.relayed(args[0], m.types(node.type)),
+    ir.Convert: lambda m, node, args: m.convert(args[0], node),
+    ir.Put: _Unroller.put,
+    ir.Filter: lambda m, node, args: m.filter(node),
+}
+"""What becomes of a node of each kind, given what its operands became."""

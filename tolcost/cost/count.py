@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias
 
 from tolcost.algebra import ONE, ZERO, AlgebraBudget, Poly, const, maximum, relu
 from tolcost.algebra.poly import product_of, total_of
+from tolcost.atoms.kit import Schedule, Schedules, schedule, schedules, static_condition
 from tolcost.atoms.nodes import (
     Block,
     Build,
@@ -35,7 +36,6 @@ from tolcost.atoms.nodes import (
     Type,
     Where,
 )
-from tolcost.atoms.walk import operands
 from tolcost.cost.macs import accumulated_products
 from tolcost.cost.terms import (
     EVERYWHERE,
@@ -47,10 +47,10 @@ from tolcost.cost.terms import (
     choose,
     choose_apart,
     collapse,
+    filter_lengths,
     mentions_data,
     quantify,
 )
-from tolcost.cost.walk import Region, Regions, decided_by, filters_of, region, regions
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span
 
 
@@ -181,48 +181,44 @@ class Counter:
     With ``functions_only``, atoms, coordinates and multiply-accumulates are not counted.
     """
 
-    def __init__(self, program: Program, found: Regions | None = None, functions_only: bool = False) -> None:
+    def __init__(
+        self, program: Program, found: Schedules | None = None, functions_only: bool = False
+    ) -> None:
         """Count every block of the program."""
-        self.regions: Regions = found or regions(program)
+        self.schedules = found or schedules(program)
         self.bounded = False
         self._functions_only = functions_only
-        self._products = set() if functions_only else accumulated_products(program, self.regions)
+        self._products = set() if functions_only else accumulated_products(program, self.schedules)
         self._sums = Sums()
-        self._blocks: dict[int, Terms] = {}
-        self._done: dict[int, Terms] = {}
-        self._filters = filters_of(self.regions)
-        for block, inside in self.regions.blocks:
-            self._blocks[id(block)] = self._region(inside)
+        self._blocks: dict[Block, Terms] = {}
+        self._done: dict[Node, Terms] = {}
+        self._filters = filter_lengths(self.schedules)
+        for block, plan in self.schedules.blocks:
+            self._blocks[block] = self._visit(plan)
 
     def program(self) -> dict[Item, Poly]:
         """Give the closed form of everything the program counts."""
-        return collapse(self._region(self.regions.top), self._sums, lambda item: item)
+        return collapse(self._visit(self.schedules.top), self._sums, lambda item: item)
 
     def data_terms(self, root: Node | Block) -> Terms:
         """Give what one visit of a node or block applies to data, not yet summed."""
-        terms = self._blocks[id(root)] if isinstance(root, Block) else self._region(region((root,)))
+        terms = self._blocks[root] if isinstance(root, Block) else self._visit(schedule((), (root,)))
         return {key: poly for key, poly in terms.items() if key[0].kind == "data" and poly != ZERO}
 
     def closed(self, terms: Terms) -> Poly:
         """Add terms up; coordinates around them stay symbols."""
         return total_of(self._sums.closed(poly, place) for (_, place), poly in terms.items())
 
-    def _region(self, inside: Region) -> Terms:
-        """Count a region: what each node does itself, times how often the roots reach it."""
-        times = dict.fromkeys(map(id, inside.order), 0)
-        for root in inside.roots:
-            times[id(root)] += 1
+    def _visit(self, plan: Schedule) -> Terms:
+        """Count one visit: what each node does itself, times how often the roots reach it."""
         terms: Terms = {}
         single: dict[Item, int] = {}
-        for node in reversed(inside.order):
-            visits = times[id(node)]
-            for item in self._items(node):
-                single[item] = single.get(item, 0) + visits
-            whole = self._whole(node)
+        for step in reversed(plan.steps):
+            for item in self._items(step.node):
+                single[item] = single.get(item, 0) + step.times
+            whole = self._whole(step.node)
             if whole:
-                accumulate(terms, whole, visits)
-            for operand in operands(node):
-                times[id(operand)] += visits
+                accumulate(terms, whole, step.times)
         accumulate(terms, {(item, EVERYWHERE): const(visits) for item, visits in single.items()})
         return terms
 
@@ -251,15 +247,15 @@ class Counter:
             return (item,) if node.charge == "data" else ()
         if node.charge == "index":
             return (item,)
-        return (item, _LAMBDA, _MAC) if id(node) in self._products else (item, _LAMBDA)
+        return (item, _LAMBDA, _MAC) if node in self._products else (item, _LAMBDA)
 
     def _whole(self, node: Node) -> Terms:
         """Give what a node counts by its shape or its blocks; worked out once."""
         if not isinstance(node, (Build, Fold, Select)):
             return {} if self._functions_only else moved(node)
-        if id(node) not in self._done:
-            self._done[id(node)] = self._quantified(node)
-        return self._done[id(node)]
+        if node not in self._done:
+            self._done[node] = self._quantified(node)
+        return self._done[node]
 
     def _quantified(self, node: Build | Fold | Select) -> Terms:
         match node:
@@ -271,9 +267,9 @@ class Counter:
                 return self._selected(node)
 
     def _looped(self, node: Build | Fold) -> Terms:
-        terms = self._blocks[id(node.body)]
+        terms = self._blocks[node.body]
         if node.coords:
-            for symbol, most in reversed(self._filters[id(node.body)]):
+            for symbol, most in reversed(self._filters[node.body]):
                 terms, changed = bound_above(terms, symbol, most, node.span)
                 self.bounded |= changed
         return quantify(terms, node.coords, node.extents, self._sums)
@@ -284,8 +280,8 @@ class Counter:
         return plus(self._looped(node), assembled(node))
 
     def _selected(self, node: Select) -> Terms:
-        then, other = self._blocks[id(node.then)], self._blocks[id(node.other)]
-        condition = decided_by(node)
+        then, other = self._blocks[node.then], self._blocks[node.other]
+        condition = static_condition(node)
         if condition is None:
             return self._undecided(node.span, then, other)
         if mentions_data(then) or mentions_data(other):
@@ -308,7 +304,7 @@ def _at(item: Item, span: Span) -> Item:
     return Item(item.kind, item.name, item.space, span if item.kind in ("data", "index") else NOWHERE)
 
 
-def count(program: Program, found: Regions | None = None) -> Counts:
+def count(program: Program, found: Schedules | None = None) -> Counts:
     """Count a program exactly, in closed form.
 
     A count that is too large to compute stops with a diagnostic.
@@ -317,14 +313,14 @@ def count(program: Program, found: Regions | None = None) -> Counts:
     return _counts(closed, bounded)
 
 
-def count_functions(program: Program, found: Regions | None = None) -> Functions:
+def count_functions(program: Program, found: Schedules | None = None) -> Functions:
     """Count the functions applied to data only: quicker, where nothing else is asked for."""
     closed, bounded = _closed(program, found, functions_only=True)
     kept = {item: poly for item, poly in closed.items() if poly != ZERO}
     return Functions(_by_key(_terms(kept), "data"), _status(kept, bounded))
 
 
-def _closed(program: Program, found: Regions | None, functions_only: bool) -> tuple[dict[Item, Poly], bool]:
+def _closed(program: Program, found: Schedules | None, functions_only: bool) -> tuple[dict[Item, Poly], bool]:
     try:
         counter = Counter(program, found, functions_only)
         return counter.program(), counter.bounded

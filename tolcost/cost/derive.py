@@ -13,11 +13,10 @@ from typing import TypeAlias
 
 from tolcost.algebra import ONE, ZERO, AlgebraBudget, Cond, Poly, Symbol, cond_text, to_text
 from tolcost.algebra.poly import atom, product_of, total_of
+from tolcost.atoms.kit import Schedule, Schedules, blocks, children, schedule_block, static_condition
 from tolcost.atoms.nodes import Block, Build, Fold, Lambda, Member, Node, Program, Ref, Select, Var, Where
-from tolcost.atoms.walk import operands
 from tolcost.cost.count import Counter
 from tolcost.cost.terms import Terms, free_in
-from tolcost.cost.walk import applying, decided_by, region, roots_of
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span
 
 _MAX_SOURCE = 72
@@ -242,18 +241,18 @@ class _Explainer:
 
     def __init__(self, counter: Counter) -> None:
         self._counter = counter
-        self._costly = applying(counter.regions)
-        self._terms: dict[int, Terms] = {}
+        self._costly = _applying(counter.schedules)
+        self._terms: dict[Node | Block, Terms] = {}
 
     def costs(self, node: Node | Block) -> bool:
         """Whether a node or block applies some function to data."""
-        return id(node) in self._costly
+        return node in self._costly
 
     def terms(self, node: Node | Block) -> Terms:
         """Give what one visit applies to data."""
-        if id(node) not in self._terms:
-            self._terms[id(node)] = self._counter.data_terms(node)
-        return self._terms[id(node)]
+        if node not in self._terms:
+            self._terms[node] = self._counter.data_terms(node)
+        return self._terms[node]
 
     def total(self, node: Node) -> Poly:
         """Give the closed form of what a node costs outside of loops."""
@@ -312,7 +311,7 @@ class _Explainer:
     def _function(self, node: Lambda | Where) -> tuple[Formula, str]:
         """Work out an elementary function: its arguments, and 1 for itself."""
         own = (Value(ONE),) if node.charge == "data" else ()
-        parts = (*(part for arg in operands(node) for part in self._parts(arg)), *own)
+        parts = (*(part for arg in children(node) for part in self._parts(arg)), *own)
         name = node.function if isinstance(node, Lambda) else "where"
         return _plus(parts), f"{name} is one elementary function"
 
@@ -328,7 +327,7 @@ class _Explainer:
 
     def _selected(self, node: Select) -> tuple[Formula, str]:
         then, other = self._inside(node.then), self._inside(node.other)
-        condition = decided_by(node)
+        condition = static_condition(node)
         if condition is None:
             return Largest(then, other), "only running decides; the larger side is a bound"
         return Either(condition, then, other), "only the chosen side is evaluated"
@@ -359,15 +358,33 @@ class _Explainer:
             if isinstance(top, _SPOKEN):
                 parts += [Eops(self._text(top), top)] if self.costs(top) else []
             else:
-                stack.extend(reversed(operands(top)))
+                stack.extend(reversed(children(top)))
         return tuple(parts)
 
     def _text(self, node: Node) -> str:
         """Say what a leaf is: a function whose arguments are free by its name, else its source."""
         name = node.function if isinstance(node, Lambda) else "where" if isinstance(node, Where) else ""
-        if name and not any(map(self.costs, operands(node))):
+        if name and not any(map(self.costs, children(node))):
             return name
         return source_text(_span(node)) or name or type(node).__name__.lower()
+
+
+def _applying(found: Schedules) -> set[Node | Block]:
+    """Give the nodes and blocks that apply some function to data."""
+    result: set[Node | Block] = set()
+    for block, plan in found.blocks:
+        _mark(plan, result)
+        if any(plan.steps[k].node in result for k in plan.roots):
+            result.add(block)
+    _mark(found.top, result)
+    return result
+
+
+def _mark(plan: Schedule, result: set[Node | Block]) -> None:
+    for node in plan.nodes:
+        own = isinstance(node, (Lambda, Where)) and node.charge == "data"
+        if own or any(part in result for part in (*children(node), *blocks(node))):
+            result.add(node)
 
 
 def _is(node: Node, named: dict[Var, Node]) -> bool:
@@ -393,7 +410,7 @@ def _runs_over(node: Fold, var: Var) -> bool:
     at = tuple(atom(symbol) for symbol in node.coords)
     return any(
         isinstance(found, Member) and isinstance(found.tol, Ref) and found.tol.var is var and found.at == at
-        for found in region(roots_of(node.body)).order
+        for found in schedule_block(node.body).nodes
     )
 
 

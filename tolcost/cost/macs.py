@@ -10,6 +10,7 @@ or added outside a fold, does not count.
 
 from __future__ import annotations
 
+from tolcost.atoms.kit import Schedules, blocks, bound_nodes, children
 from tolcost.atoms.nodes import (
     Build,
     Component,
@@ -26,17 +27,16 @@ from tolcost.atoms.nodes import (
     Ref,
     Reshape,
     Select,
+    Var,
 )
-from tolcost.atoms.walk import blocks, operands
-from tolcost.cost.walk import Bindings, Regions, bindings_of
 
 
-def accumulated_products(program: Program, found: Regions) -> set[int]:
-    """Give the identities of the multiplications that folds add up directly."""
-    bound = bindings_of(program, found)
-    products: set[int] = set()
-    for region in found:
-        for node in region.order:
+def accumulated_products(program: Program, found: Schedules) -> set[Node]:
+    """Give the multiplications that folds add up directly."""
+    bound = bound_nodes(program, found)
+    products: set[Node] = set()
+    for plan in found:
+        for node in plan.nodes:
             if isinstance(node, Fold):
                 for term in _added_terms(node):
                     products |= _products(term, bound)
@@ -46,17 +46,17 @@ def accumulated_products(program: Program, found: Regions) -> set[int]:
 def _added_terms(fold: Fold) -> list[Node]:
     """Give what the step of a fold adds to its accumulator, or to members of it."""
     order = _additions(fold)
-    reaching: set[int] = set()
+    reaching: set[Node] = set()
     for node, summands in order:
         is_accumulator = isinstance(node, Ref) and node.var is fold.accumulator
-        if is_accumulator or any(id(summand) in reaching for summand in summands):
-            reaching.add(id(node))
+        if is_accumulator or any(summand in reaching for summand in summands):
+            reaching.add(node)
     return [
         arg
         for node, _ in order
-        if isinstance(node, Lambda) and sum(id(arg) in reaching for arg in node.args) == 1
+        if isinstance(node, Lambda) and sum(arg in reaching for arg in node.args) == 1
         for arg in node.args
-        if id(arg) not in reaching
+        if arg not in reaching
     ]
 
 
@@ -67,14 +67,14 @@ def _additions(fold: Fold) -> list[tuple[Node, tuple[Node, ...]]]:
     """
     bound = dict(fold.body.bindings)
     order: list[tuple[Node, tuple[Node, ...]]] = []
-    seen: set[int] = set()
+    seen: set[Node] = set()
     stack: list[tuple[Node, bool]] = [(fold.body.result, False)]
     while stack:
         node, done = stack.pop()
         if done:
             order.append((node, _summands(node, bound)))
-        elif id(node) not in seen:
-            seen.add(id(node))
+        elif node not in seen:
+            seen.add(node)
             for block in blocks(node):
                 bound.update(block.bindings)
             stack.append((node, True))
@@ -82,7 +82,7 @@ def _additions(fold: Fold) -> list[tuple[Node, tuple[Node, ...]]]:
     return order
 
 
-def _summands(node: Node, bound: Bindings) -> tuple[Node, ...]:
+def _summands(node: Node, bound: dict[Var, Node]) -> tuple[Node, ...]:
     """Give the values that a value is the sum of, or has as members; nothing where it is neither."""
     match node:
         case Ref(var=var) if var in bound:
@@ -96,24 +96,24 @@ def _summands(node: Node, bound: Bindings) -> tuple[Node, ...]:
         case Put(tol=tol, value=value):
             return (tol, value)
         case Pack() | Join() | Component() | Embed() | Reshape() | Convert():
-            return operands(node)
+            return children(node)
         case _:
             return ()
 
 
-def _products(term: Node, bound: Bindings) -> set[int]:
+def _products(term: Node, bound: dict[Var, Node]) -> set[Node]:
     """Give the multiplications that a value, or the elements of a ToL, directly are."""
-    found: set[int] = set()
-    seen: set[int] = set()
+    found: set[Node] = set()
+    seen: set[Node] = set()
     stack = [term]
     while stack:
         node = stack.pop()
-        if id(node) in seen:
+        if node in seen:
             continue
-        seen.add(id(node))
+        seen.add(node)
         match node:
             case Lambda(function="mul", charge="data"):
-                found.add(id(node))
+                found.add(node)
             case Ref(var=var) if var in bound:
                 stack.append(bound[var])
             case Member(tol=value) | Reshape(value=value) | Convert(value=value):

@@ -24,12 +24,12 @@ from tolcost.algebra import (
     to_text,
 )
 from tolcost.algebra.equations import equations_in, solve
+from tolcost.atoms.kit import Schedules, schedules
 from tolcost.atoms.nodes import Condition, Program, Type
 from tolcost.cost.count import Counts, Key, Status, Term, count
 from tolcost.cost.depth import Depth
 from tolcost.cost.span import Depths, depths
 from tolcost.cost.traffic import Traffic, traffic
-from tolcost.cost.walk import Regions, regions
 from tolcost.cost.weights import Weighed, Weights, load_weights, weigh
 from tolcost.diagnostics import Rejected
 
@@ -142,7 +142,7 @@ class Analysis:
 
 def analyze_program(program: Program, file: str = "") -> Analysis:
     """Bring together everything that is known about the cost of a program."""
-    found = regions(program)
+    found = schedules(program)
     counts = count(program, found)
     return Analysis(
         name=program.name,
@@ -151,7 +151,7 @@ def analyze_program(program: Program, file: str = "") -> Analysis:
         outputs=tuple(Tensor(out.name, out.node.type) for out in program.outputs),
         counts=counts,
         flops=weigh(counts, shipped("flops")).numerator,
-        traffic=traffic(program, found),
+        traffic=traffic(program),
         span=_depths(program, found),
         conditions=program.conditions,
         unproved=program.unproved,
@@ -179,7 +179,7 @@ def shipped(name: str) -> Weights:
     return load_weights(name)
 
 
-def _depths(program: Program, found: Regions) -> Depths | None:
+def _depths(program: Program, found: Schedules) -> Depths | None:
     """Depth beside the counts: not knowing it is no reason to withhold them."""
     try:
         return depths(program, found)

@@ -31,10 +31,10 @@ from tolcost.algebra import (
     total,
 )
 from tolcost.algebra.poly import atom, product_of
+from tolcost.atoms.kit import Schedules, blocks, bound_nodes, children, schedules, static_condition
 from tolcost.atoms.nodes import Block, Build, Fold, Lambda, Node, Program, Ref, Select, Var, Where
-from tolcost.atoms.walk import blocks, operands
 from tolcost.cost.depth import ZERO_DEPTH, Depth, Logs, later, latest, peak
-from tolcost.cost.walk import Bindings, Regions, bindings_of, decided_by, filters_of, regions
+from tolcost.cost.terms import filter_lengths
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.elementary import FUNCTIONS
 
@@ -47,9 +47,9 @@ class Depths:
     tree: Depth
 
 
-def depths(program: Program, found: Regions | None = None) -> Depths:
+def depths(program: Program, found: Schedules | None = None) -> Depths:
     """Give the depth of the deepest output of a program."""
-    inside = found or regions(program)
+    inside = found or schedules(program)
     try:
         return Depths(_Pass(program, inside, False).depth(), _Pass(program, inside, True).depth())
     except AlgebraBudget as error:
@@ -61,30 +61,30 @@ def depths(program: Program, found: Regions | None = None) -> Depths:
 class _Pass:
     """One reading of one program: the depth of every node, operands first."""
 
-    def __init__(self, program: Program, found: Regions, trees: bool) -> None:
+    def __init__(self, program: Program, found: Schedules, trees: bool) -> None:
         self._program = program
-        self._bound: Bindings = bindings_of(program, found)
-        self._filters = filters_of(found)
+        self._bound = bound_nodes(program, found)
+        self._filters = filter_lengths(found)
         self._trees = trees
         self._logs = Logs()
         self._accumulators: dict[Var, Symbol] = {}
-        self._known: dict[int, Depth] = {}
+        self._known: dict[Node, Depth] = {}
 
     def depth(self) -> Depth:
         """Give the depth of the program, with what its logarithms are of."""
         for out in self._program.outputs:
             self._visit(out.node)
-        deepest = latest(ZERO_DEPTH, *(self._known[id(out.node)] for out in self._program.outputs))
+        deepest = latest(ZERO_DEPTH, *(self._known[out.node] for out in self._program.outputs))
         return Depth(deepest.candidates, deepest.exact, self._logs.used(deepest.candidates))
 
     def _visit(self, root: Node) -> None:
         stack: list[tuple[Node, bool]] = [(root, False)]
         while stack:
             node, done = stack.pop()
-            if id(node) in self._known:
+            if node in self._known:
                 continue
             if done:
-                self._known[id(node)] = self._rule(node)
+                self._known[node] = self._rule(node)
                 continue
             if isinstance(node, Fold):
                 self._accumulators.setdefault(node.accumulator, the_symbol(data_symbol("accumulator", 0)))
@@ -94,14 +94,14 @@ class _Pass:
     def _needed(self, node: Node) -> tuple[Node, ...]:
         if isinstance(node, Ref):
             return (self._bound[node.var],) if node.var in self._bound else ()
-        return (*operands(node), *(block.result for block in blocks(node)))
+        return (*children(node), *(block.result for block in blocks(node)))
 
     def _rule(self, node: Node) -> Depth:
         match node:
             case Ref(var=var):
                 return self._variable(var)
             case Lambda(charge=charge) | Where(charge=charge):
-                return later(self._after(operands(node)), ONE if charge == "data" else ZERO)
+                return later(self._after(children(node)), ONE if charge == "data" else ZERO)
             case Build(body=body):
                 return self._over(self._of(body), node)
             case Fold():
@@ -109,25 +109,25 @@ class _Pass:
             case Select():
                 return self._select(node)
             case _:
-                return self._after(operands(node))
+                return self._after(children(node))
 
     def _variable(self, var: Var) -> Depth:
         if var in self._bound:
-            return self._known[id(self._bound[var])]
+            return self._known[self._bound[var]]
         return Depth((atom(self._accumulators[var]),))
 
     def _after(self, nodes: tuple[Node, ...]) -> Depth:
-        return self._latest(ZERO_DEPTH, *(self._known[id(node)] for node in nodes))
+        return self._latest(ZERO_DEPTH, *(self._known[node] for node in nodes))
 
     def _of(self, block: Block) -> Depth:
-        return self._known[id(block.result)]
+        return self._known[block.result]
 
     def _latest(self, *depths: Depth) -> Depth:
         return latest(*depths, markers=frozenset(self._accumulators.values()))
 
     def _over(self, depth: Depth, node: Build | Fold) -> Depth:
         """Give the largest depth of something over the coordinates of a loop."""
-        for symbol, most in reversed(self._filters[id(node.body)]):
+        for symbol, most in reversed(self._filters[node.body]):
             widened = peak(depth, symbol, most, self._logs)
             depth = Depth(widened.candidates, depth.exact and widened.candidates == depth.candidates)
         for symbol, extent in reversed(tuple(zip(node.coords, node.extents, strict=True))):
@@ -135,11 +135,11 @@ class _Pass:
         return self._latest(depth)
 
     def _fold(self, node: Fold) -> Depth:
-        start = self._known[id(node.start)]
+        start = self._known[node.start]
         element = tree_element(node, self._bound) if self._trees else None
         if element is None:
             return self._chain(node, start)
-        leaves = self._latest(start, self._over(self._known[id(element)], node))
+        leaves = self._latest(start, self._over(self._known[element], node))
         return later(leaves, self._logs.of(product_of(node.extents) + 1))
 
     def _chain(self, node: Fold, start: Depth) -> Depth:
@@ -177,7 +177,7 @@ class _Pass:
         ranges = [(s, ONE, e) for s, e in zip(node.coords, node.extents, strict=True)]
         volume = product_of(node.extents)
         mentioned = [s for s in node.coords if self._logs.mentions(each, s)]
-        filters = [s for s, _ in self._filters[id(node.body)] if self._logs.mentions(each, s)]
+        filters = [s for s, _ in self._filters[node.body] if self._logs.mentions(each, s)]
         if not mentioned and not filters:
             never_empty = is_nonnegative(volume - 1)
             return each * volume, each * relu(volume - 1), never_empty
@@ -192,7 +192,7 @@ class _Pass:
         both = self._latest(then, other)
         if set(then.candidates) == set(other.candidates):
             return both
-        condition = decided_by(node)
+        condition = static_condition(node)
         if condition is None or not self._simple(condition, (*then.candidates, *other.candidates)):
             return Depth(both.candidates, False)
         holds = indicator(condition)
@@ -215,7 +215,7 @@ def _one(depth: Depth) -> Poly:
     return result
 
 
-def tree_element(node: Fold, bound: Bindings) -> Node | None:
+def tree_element(node: Fold, bound: dict[Var, Node]) -> Node | None:
     """Give ``e`` where the step of a fold is exactly ``f(accumulator, e)`` with an associative ``f``."""
     step = node.body.result
     while isinstance(step, Ref) and step.var in bound:
@@ -235,18 +235,18 @@ def _is_accumulator(node: Node, accumulator: Var) -> bool:
     return isinstance(node, Ref) and node.var is accumulator
 
 
-def _mentions(node: Node, accumulator: Var, bound: Bindings) -> bool:
-    seen: set[int] = set()
+def _mentions(node: Node, accumulator: Var, bound: dict[Var, Node]) -> bool:
+    seen: set[Node] = set()
     stack = [node]
     while stack:
         found = stack.pop()
-        if id(found) in seen:
+        if found in seen:
             continue
-        seen.add(id(found))
+        seen.add(found)
         if isinstance(found, Ref):
             if found.var is accumulator:
                 return True
             stack += [bound[found.var]] if found.var in bound else []
-        stack += operands(found)
+        stack += children(found)
         stack += [block.result for block in blocks(found)]
     return False

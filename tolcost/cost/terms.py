@@ -33,6 +33,8 @@ from tolcost.algebra import (
     total,
 )
 from tolcost.algebra.poly import total_of
+from tolcost.atoms.kit import Schedules, blocks
+from tolcost.atoms.nodes import Block, Filter
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span
 
 ItemKind = Literal["data", "index", "atom", "mac"]
@@ -209,6 +211,28 @@ def collapse(terms: Terms, sums: Sums, key: Callable[[Item], Item]) -> dict[Item
     for (item, place), poly in terms.items():
         parts.setdefault(key(item), []).append(sums.closed(poly, place))
     return {item: total_of(listed) for item, listed in parts.items()}
+
+
+def filter_lengths(found: Schedules) -> dict[Block, tuple[tuple[Symbol, Poly], ...]]:
+    """Give the lengths that filters define inside each block, with upper bounds.
+
+    Those of inner blocks are among those of the blocks around them.
+    """
+    result: dict[Block, tuple[tuple[Symbol, Poly], ...]] = {}
+    for block, plan in found.blocks:
+        lengths: dict[Symbol, Poly] = {}
+        for node in plan.nodes:
+            for inner in blocks(node):
+                lengths.update(result[inner])
+            if isinstance(node, Filter):
+                lengths[node.length] = _upper_bound(node)
+        result[block] = tuple(lengths.items())
+    return result
+
+
+def _upper_bound(node: Filter) -> Poly:
+    """A filter keeps at most what there is."""
+    return node.length.hi if node.length.hi is not None else node.tol.type[0].shape[0]
 
 
 def mentions_data(terms: Terms) -> bool:

@@ -16,8 +16,8 @@ from types import MappingProxyType
 
 from tolcost.algebra import ZERO, Poly
 from tolcost.algebra.poly import product_of, total_of
+from tolcost.atoms.kit import inner_nodes, roots
 from tolcost.atoms.nodes import Input, Part, Program
-from tolcost.cost.walk import Regions, regions
 from tolcost.spaces import SPACES
 
 
@@ -35,18 +35,18 @@ class Traffic:
         return None if self.unsized else total_of((*self.read.values(), *self.written.values()))
 
 
-def traffic(program: Program, found: Regions | None = None) -> Traffic:
+def traffic(program: Program) -> Traffic:
     """Count the bytes of the inputs that a program uses and of its outputs."""
-    used = used_inputs(program, found or regions(program))
+    used = used_inputs(program)
     read = [part for given in used for part in given.type]
     written = [part for out in program.outputs for part in out.node.type]
     unsized = sorted({part.space for part in (*read, *written) if bits_of(part.space) is None})
     return Traffic(_by_space(read), _by_space(written), tuple(unsized))
 
 
-def used_inputs(program: Program, found: Regions) -> tuple[Input, ...]:
+def used_inputs(program: Program) -> tuple[Input, ...]:
     """Give the inputs that a program reads, in the order it declares them."""
-    read = {node.name for region in found for node in region.order if isinstance(node, Input)}
+    read = {node.name for node in inner_nodes(roots(program)) if isinstance(node, Input)}
     return tuple(given for given in program.inputs if given.name in read)
 
 

@@ -7,186 +7,152 @@ work even if its result only says where to look.  Lengths found equal are writte
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from tolcost.algebra import Cond, Poly, Symbol, substitute, substitute_cond, symbols_of, symbols_of_cond
-from tolcost.atoms.nodes import (
-    Block,
-    Build,
-    Charge,
-    Component,
-    Constant,
-    Convert,
-    Embed,
-    Filter,
-    Fold,
-    Input,
-    Join,
-    Lambda,
-    Member,
-    Node,
-    Number,
-    Output,
-    Pack,
-    Part,
-    Program,
-    Put,
-    Ref,
-    Reshape,
-    Select,
-    Table,
-    Type,
-    Var,
-    Where,
+from tolcost.algebra import Cond, Poly, Symbol, substitute, substitute_cond, symbols_of
+from tolcost.atoms import nodes as ir
+from tolcost.atoms.kit import (
+    Bindings,
+    children,
+    constant_symbols,
+    rebuild,
+    restate,
+    restated_type,
+    static_parts,
+    type_symbols,
 )
+from tolcost.atoms.nodes import Block, Charge, Input, Node, Output, Program, Type, Var
 from tolcost.elaborate.context import Context
 
 
 def finish(context: Context, program: Program) -> Program:
     """The program ready to be counted and run."""
-    pass_ = _Finish(context)
+    pass_ = _Finish(context.notes.equal)
     outputs = tuple(Output(o.name, pass_.node(o.node, "data"), o.span) for o in program.outputs)
     bindings = pass_.bindings(program.bindings)
     inputs = tuple(pass_.input(i) for i in program.inputs)
-    return Program(
-        program.name, inputs, bindings, outputs, program.conditions, program.symbols, program.unproved
-    )
+    return replace(program, inputs=inputs, bindings=bindings, outputs=outputs)
 
 
 @dataclass(slots=True)
 class _Finish:
     """Rewrites nodes from their uses back to their definitions."""
 
-    context: Context
-    seen: dict[tuple[int, str], Node] = field(default_factory=dict)
+    equal: Mapping[Symbol, Poly]
+    seen: dict[tuple[Node, Charge], Node] = field(default_factory=dict)
     inputs: dict[str, Input] = field(default_factory=dict)
-    vars: dict[int, Var] = field(default_factory=dict)
-    valued: set[int] = field(default_factory=set)
-    used: set[int] = field(default_factory=set)
-    keep: list[object] = field(default_factory=list)
+    vars: dict[Var, Var] = field(default_factory=dict)
+    valued: set[Var] = field(default_factory=set)
+    used: set[Var] = field(default_factory=set)
     lengths: set[Symbol] = field(default_factory=set)
 
     def node(self, node: Node, use: Charge) -> Node:
         """The node as it is used: for its value (``data``) or as a coordinate (``index``)."""
-        key = (id(node), use)
-        found = self.seen.get(key)
+        found = self.seen.get((node, use))
         if found is None:
-            found = self._rewrite(node, use)
-            self.seen[key] = found
-            self.keep.append(node)
+            found = self.seen[node, use] = self._rewrite(node, use)
         return found
 
-    def poly(self, p: Poly) -> Poly:
-        """A length in the terms that are left after equal ones were merged."""
-        self.lengths.update(s for s in p.free if s.kind == "data")
-        equal = self.context.notes.equal
-        while equal and not equal.keys().isdisjoint(symbols_of(p)):
-            p = substitute(p, equal)
-        return p
+    def _rewrite(self, node: Node, use: Charge) -> Node:
+        stated = self._stated(node)
+        if isinstance(stated, Input):
+            return self.input(stated)
+        fields = self._fields(stated, use)
+        operands = children(stated)
+        uses = _uses(stated, use, len(operands))
+        return rebuild(stated, [self.node(*pair) for pair in zip(operands, uses, strict=True)], **fields)
 
-    def cond(self, c: Cond) -> Cond:
-        """A condition in the same terms."""
-        self.lengths.update(s for s in symbols_of_cond(c) if s.kind == "data")
-        return substitute_cond(c, self.context.notes.equal) if self.context.notes.equal else c
-
-    def type(self, parts: Type) -> Type:
-        """A type in the same terms."""
-        if not self.context.notes.equal:
-            self.lengths.update(s for p in parts for d in p.shape for s in d.free if s.kind == "data")
-            return parts
-        return tuple(Part(tuple(self.poly(d) for d in p.shape), p.space) for p in parts)
-
-    def input(self, node: Input) -> Input:
-        """One object for each input."""
-        if node.name not in self.inputs:
-            self.inputs[node.name] = Input(node.name, self.type(node.type))
-        return self.inputs[node.name]
-
-    def var(self, var: Var) -> Var:
-        """One object for each variable."""
-        if id(var) not in self.vars:
-            self.vars[id(var)] = Var(var.name, self.type(var.type))
-            self.keep.append(var)
-        return self.vars[id(var)]
+    def _fields(self, node: Node, use: Charge) -> dict[str, Any]:
+        """What changes of a node besides its operands: names, blocks inside it, what is charged."""
+        match node:
+            case ir.Ref(var=var):
+                self.used.add(var)
+                if use == "data":
+                    self.valued.add(var)
+                return {"var": self.var(var)}
+            case ir.Lambda(charge=charge):
+                return {"charge": charge if charge == "static" else use}
+            case ir.Where():
+                return {"charge": use}
+            case ir.Build(body=body):
+                return {"body": self.block(body, "data")}
+            case ir.Fold(body=body, accumulator=var):
+                return {"body": self.block(body, "data"), "accumulator": self.var(var)}
+            case ir.Select(then=then, other=other):
+                return {"then": self.block(then, use), "other": self.block(other, use)}
+            case _:
+                return {}
 
     def block(self, block: Block, use: Charge) -> Block:
         """A block: its result first, then the bindings that turned out to be needed, last first."""
         result = self.node(block.result, use)
         return Block(self.bindings(block.bindings), result)
 
-    def bindings(self, bindings: tuple[tuple[Var, Node], ...]) -> tuple[tuple[Var, Node], ...]:
+    def bindings(self, bindings: Bindings) -> Bindings:
         """The bindings somebody uses."""
         kept: list[tuple[Var, Node]] = []
         for var, node in reversed(bindings):
-            if id(var) in self.used or (isinstance(node, Filter) and node.length in self.lengths):
-                kept.append((self.var(var), self.node(node, "data" if id(var) in self.valued else "index")))
+            if var in self.used or (isinstance(node, ir.Filter) and node.length in self.lengths):
+                kept.append((self.var(var), self.node(node, "data" if var in self.valued else "index")))
         return tuple(reversed(kept))
 
-    def index(self, at: tuple[Poly | Node, ...]) -> tuple[Poly | Node, ...]:
-        """Coordinates: whatever computes them is charged apart."""
-        return tuple(self.poly(a) if isinstance(a, Poly) else self.node(a, "index") for a in at)
+    def input(self, node: Input) -> Input:
+        """One object for each input."""
+        return self.inputs.setdefault(node.name, Input(node.name, self._type(node.type)))
 
-    def _rewrite(self, node: Node, use: Charge) -> Node:
-        kind = self.type(node.type)
-        match node:
-            case Input():
-                return self.input(node)
-            case Number(value=value):
-                return Number(self._constant(value), kind)
-            case Table(values=values):
-                return Table(tuple(self._constant(v) for v in values), kind)
-            case Ref(var=var):
-                self.used.add(id(var))
-                if use == "data":
-                    self.valued.add(id(var))
-                return Ref(self.var(var), kind)
-            case Lambda(function=f, args=args, space=space, charge=charge, span=span):
-                charged: Charge = charge if charge == "static" else use
-                return Lambda(f, tuple(self.node(a, use) for a in args), space, kind, charged, span)
-            case Where(condition=c, then=a, other=b, space=space, span=span):
-                return Where(self.node(c, use), self.node(a, use), self.node(b, use), space, kind, use, span)
-            case Member(tol=tol, at=at, span=span):
-                return Member(self.node(tol, "data"), self.index(at), kind, span)
-            case Component(value=value, j=j):
-                return Component(self.node(value, use), j, kind)
-            case Pack(items=items):
-                return Pack(tuple(self.node(i, use) for i in items), kind)
-            case Join(left=a, right=b, d=d):
-                return Join(self.node(a, "data"), self.node(b, "data"), d, kind)
-            case _:
-                return self._rewrite_rest(node, use, kind)
+    def var(self, var: Var) -> Var:
+        """One object for each variable."""
+        found = self.vars.get(var)
+        if found is None:
+            found = self.vars[var] = Var(var.name, self._type(var.type))
+        return found
 
-    def _constant(self, value: Constant) -> Constant:
-        if isinstance(value, Poly):
-            return self.poly(value)
-        return self.cond(value) if isinstance(value, Cond) else value
+    # ---- lengths found equal -----------------------------------------------------------------
 
-    def _rewrite_rest(self, node: Node, use: Charge, kind: Type) -> Node:
-        match node:
-            case Embed(value=value):
-                return Embed(self.node(value, use), kind)
-            case Build(coords=coords, extents=extents, body=body, span=span):
-                return Build(
-                    coords, tuple(self.poly(d) for d in extents), self.block(body, "data"), kind, span
-                )
-            case Fold():
-                return self._fold(node, kind)
-            case Select(condition=c, then=a, other=b, span=span):
-                condition = self.cond(c) if isinstance(c, Cond) else self.node(c, use)
-                return Select(condition, self.block(a, use), self.block(b, use), kind, span)
-            case Reshape(value=value):
-                return Reshape(self.node(value, "data"), kind)
-            case Convert(value=value, bits=bits):
-                return Convert(self.node(value, use), kind, bits)
-            case Put(tol=tol, at=at, value=value, span=span):
-                return Put(self.node(tol, "data"), self.index(at), self.node(value, "data"), kind, span)
-            case Filter(tol=tol, mask=mask, length=symbol, span=span):
-                return Filter(self.node(tol, "data"), self.node(mask, "data"), symbol, kind, span)
-            case _:
-                raise AssertionError(type(node))
+    def _stated(self, node: Node) -> Node:
+        """The node in the lengths that are left after equal ones were merged."""
+        if self.equal:
+            return restate(node, self._poly, self._cond)
+        self._note(type_symbols(node.type))
+        for part in static_parts(node):
+            self._note(constant_symbols(part))
+        return node
 
-    def _fold(self, node: Fold, kind: Type) -> Node:
-        body = self.block(node.body, "data")
-        start = self.node(node.start, "data")
-        extents = tuple(self.poly(d) for d in node.extents)
-        return Fold(node.coords, extents, self.var(node.accumulator), start, body, kind, node.span)
+    def _type(self, types: Type) -> Type:
+        if self.equal:
+            return restated_type(types, self._poly)
+        self._note(type_symbols(types))
+        return types
+
+    def _poly(self, p: Poly) -> Poly:
+        self._note(p.free)
+        while not self.equal.keys().isdisjoint(symbols_of(p)):
+            p = substitute(p, self.equal)
+        return p
+
+    def _cond(self, c: Cond) -> Cond:
+        self._note(constant_symbols(c))
+        return substitute_cond(c, self.equal)
+
+    def _note(self, symbols: Iterable[Symbol]) -> None:
+        """Remember lengths that data decides: the filters that define them have to stay."""
+        self.lengths.update(symbol for symbol in symbols if symbol.kind == "data")
+
+
+def _uses(node: Node, use: Charge, operands: int) -> list[Charge]:
+    """How a node uses each of its operands: coordinates are charged apart, whole ToLs as values."""
+    match node:
+        case ir.Member():
+            return ["data", *_INDEX * (operands - 1)]
+        case ir.Put():
+            return ["data", *_INDEX * (operands - 2), "data"]
+        case ir.Join() | ir.Reshape() | ir.Filter() | ir.Fold():
+            return _DATA * operands
+        case _:
+            return [use] * operands
+
+
+_DATA: list[Charge] = ["data"]
+_INDEX: list[Charge] = ["index"]

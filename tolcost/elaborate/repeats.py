@@ -8,22 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tolcost.algebra import Cond, Poly, symbols_of_cond
-from tolcost.atoms.nodes import (
-    Block,
-    Build,
-    Fold,
-    Lambda,
-    Member,
-    Node,
-    Number,
-    Program,
-    Put,
-    Ref,
-    Select,
-    Where,
-)
-from tolcost.atoms.walk import blocks, operands
+from tolcost.atoms import nodes as ir
+from tolcost.atoms.kit import blocks, children, own_symbols, roots
+from tolcost.atoms.nodes import Block, Node, Program
 from tolcost.diagnostics import NOWHERE, Diagnostic, Span
 
 Needs = frozenset[object]
@@ -33,15 +20,15 @@ _MOST = 20
 def repeated_work(program: Program) -> tuple[Diagnostic, ...]:
     """A warning for each expression that a body computes anew though it never changes."""
     finder = _Finder()
-    for node in (*(n for _, n in program.bindings), *(o.node for o in program.outputs)):
+    for node in roots(program):
         finder.enter(node)
     return tuple(finder.warnings.values())[:_MOST]
 
 
 @dataclass(slots=True)
 class _Finder:
-    needs: dict[int, Needs] = field(default_factory=dict)
-    works: dict[int, bool] = field(default_factory=dict)
+    needs: dict[Node, Needs] = field(default_factory=dict)
+    works: dict[Node, bool] = field(default_factory=dict)
     warnings: dict[tuple[int, int], Diagnostic] = field(default_factory=dict)
 
     def enter(self, root: Node) -> None:
@@ -49,53 +36,53 @@ class _Finder:
         pending = [(root, False)]
         while pending:
             node, ready = pending.pop()
-            if id(node) in self.needs:
+            if node in self.needs:
                 continue
             if ready:
-                self.needs[id(node)], self.works[id(node)] = self._facts(node)
+                self.needs[node], self.works[node] = self._facts(node)
                 continue
             pending.append((node, True))
-            pending.extend((child, False) for child in operands(node))
+            pending.extend((child, False) for child in children(node))
             for block in blocks(node):
-                pending.extend((child, False) for child in _roots(block))
+                pending.extend((child, False) for child in roots(block))
 
     def _facts(self, node: Node) -> tuple[Needs, bool]:
         needs = set(_own_needs(node))
-        works = isinstance(node, (Lambda, Where)) and node.charge == "data"
-        for child in operands(node):
-            needs |= self.needs[id(child)]
-            works |= self.works[id(child)]
+        works = isinstance(node, (ir.Lambda, ir.Where)) and node.charge == "data"
+        for child in children(node):
+            needs |= self.needs[child]
+            works |= self.works[child]
         for block in blocks(node):
-            inside = {need for root in _roots(block) for need in self.needs[id(root)]}
-            works |= any(self.works[id(root)] for root in _roots(block))
+            inside = {need for root in roots(block) for need in self.needs[root]}
+            works |= any(self.works[root] for root in roots(block))
             needs |= inside - {var for var, _ in block.bindings}
-        if isinstance(node, (Build, Fold)):
-            own = {*node.coords, *((node.accumulator,) if isinstance(node, Fold) else ())}
+        if isinstance(node, (ir.Build, ir.Fold)):
+            own = {*node.coords, *((node.accumulator,) if isinstance(node, ir.Fold) else ())}
             self._look(node, node.body, own)
             needs -= own
         return frozenset(needs), works
 
-    def _look(self, around: Build | Fold, body: Block, own: set[object]) -> None:
+    def _look(self, around: ir.Build | ir.Fold, body: Block, own: set[object]) -> None:
         """Report the largest pieces of a body that need nothing of its own."""
         changing = set(own)
         for var, node in body.bindings:
-            if _changes(self.needs[id(node)], changing):
+            if _changes(self.needs[node], changing):
                 changing.add(var)
-        pending = list(_roots(body))
+        pending = list(roots(body))
         while pending:
             node = pending.pop()
-            if not self.works[id(node)]:
+            if not self.works[node]:
                 continue
-            if not _changes(self.needs[id(node)], changing):
+            if not _changes(self.needs[node], changing):
                 self._report(node, around)
-            elif not isinstance(node, (Build, Fold, Select)):
-                pending.extend(operands(node))
+            elif not isinstance(node, (ir.Build, ir.Fold, ir.Select)):
+                pending.extend(children(node))
 
-    def _report(self, node: Node, around: Build | Fold) -> None:
+    def _report(self, node: Node, around: ir.Build | ir.Fold) -> None:
         span: Span = getattr(node, "span", NOWHERE)
         if span is NOWHERE or span == around.span:
             return
-        what = "map" if isinstance(around, Build) else "reduce"
+        what = "map" if isinstance(around, ir.Build) else "reduce"
         self.warnings.setdefault(
             (span.start, span.end),
             Diagnostic(
@@ -110,33 +97,13 @@ class _Finder:
 
 def _changes(needs: Needs, changing: set[object]) -> bool:
     """Whether something is different at each visit; a random number always is."""
-    return not changing.isdisjoint(needs) or any(isinstance(need, Lambda) for need in needs)
-
-
-def _roots(block: Block) -> tuple[Node, ...]:
-    return (*(node for _, node in block.bindings), block.result)
+    return not changing.isdisjoint(needs) or any(isinstance(need, ir.Lambda) for need in needs)
 
 
 def _own_needs(node: Node) -> frozenset[object]:
-    """The coordinates and variables a node mentions itself."""
-    match node:
-        case Ref(var=var):
-            return frozenset((var,))
-        case Number(value=Poly() as value):
-            return frozenset(value.free)
-        case Number(value=value) if isinstance(value, Cond):
-            return frozenset(symbols_of_cond(value))
-        case Member(at=at) | Put(at=at):
-            return frozenset(s for a in at if isinstance(a, Poly) for s in a.free)
-        case Build(extents=extents) | Fold(extents=extents):
-            return frozenset(s for d in extents for s in d.free)
-        case Select(condition=condition) if isinstance(condition, Cond):
-            return frozenset(symbols_of_cond(condition))
-        case _:
-            return _random(node)
-
-
-def _random(node: Node) -> frozenset[object]:
-    """A random number is a new one each time."""
-    fresh = isinstance(node, Lambda) and node.function == "rand"
-    return frozenset((node,)) if fresh else frozenset()
+    """The coordinates and variables a node mentions itself; a random number is a new one each time."""
+    if isinstance(node, ir.Ref):
+        return frozenset((node.var,))
+    if isinstance(node, ir.Lambda) and node.function == "rand":
+        return frozenset((node,))
+    return frozenset(own_symbols(node))

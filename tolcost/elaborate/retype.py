@@ -6,219 +6,174 @@ would take time exponential in their depth; this is linear in the size of the bo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from tolcost.algebra import Poly
-from tolcost.atoms.nodes import (
-    Block,
-    Build,
-    Component,
-    Convert,
-    Embed,
-    Filter,
-    Fold,
-    Input,
-    Join,
-    Lambda,
-    Member,
-    Node,
-    Number,
-    Pack,
-    Part,
-    Put,
-    Ref,
-    Reshape,
-    Select,
-    Table,
-    Type,
-    Var,
-    Where,
-)
-from tolcost.atoms.walk import blocks, operands
+from tolcost.atoms import nodes as ir
+from tolcost.atoms.kit import blocks, children, rebuild, roots, schedule_block
+from tolcost.atoms.nodes import Block, Node, Part, Type, Var
 from tolcost.elaborate.apply import result_space, widened
 from tolcost.elaborate.layout import in_spaces
 from tolcost.spaces import join_spaces
 
+Operands = tuple[Node, ...]
+
 
 def leans_on(block: Block, var: Var) -> bool:
     """Whether something static in a block depends on a variable: as data it would be another program."""
-    dependent: dict[int, bool] = {}
-    bound: set[int] = {id(var)}
-    return _leans(block, dependent, bound)
+    return _leans(block, {}, {var})
 
 
-def _leans(block: Block, dependent: dict[int, bool], bound: set[int]) -> bool:
-    for owner, node in (*block.bindings, (None, block.result)):
-        pending = [(node, False)]
-        while pending:
-            current, ready = pending.pop()
-            if id(current) in dependent:
-                continue
-            if not ready:
-                pending.append((current, True))
-                pending.extend((child, False) for child in operands(current))
-                continue
-            if any(_leans(inner, dependent, bound) for inner in blocks(current)):
+def _leans(block: Block, dependent: dict[Node, bool], bound: set[Var]) -> bool:
+    for step in schedule_block(block).steps:
+        node = step.node
+        if node not in dependent:
+            if any(_leans(inner, dependent, bound) for inner in blocks(node)):
                 return True
-            depends = _depends(current, dependent, bound)
-            if depends and _is_static(current):
+            dependent[node] = _depends(node, dependent, bound)
+            if dependent[node] and _is_static(node):
                 return True
-            dependent[id(current)] = depends
-        if owner is not None and dependent[id(node)]:
-            bound.add(id(owner))
+        if dependent[node]:
+            bound.update(step.binds)
     return False
 
 
-def _depends(node: Node, dependent: dict[int, bool], bound: set[int]) -> bool:
-    if isinstance(node, Ref):
-        return id(node.var) in bound
-    inside = (n for b in blocks(node) for n in (*(x for _, x in b.bindings), b.result))
-    return any(dependent.get(id(child), False) for child in (*operands(node), *inside))
+def _depends(node: Node, dependent: dict[Node, bool], bound: set[Var]) -> bool:
+    if isinstance(node, ir.Ref):
+        return node.var in bound
+    inside = (root for block in blocks(node) for root in roots(block))
+    return any(dependent.get(part, False) for part in (*children(node), *inside))
 
 
 def _is_static(node: Node) -> bool:
-    if isinstance(node, (Lambda, Where)):
+    if isinstance(node, (ir.Lambda, ir.Where)):
         return node.charge == "static"
-    return isinstance(node, Select) and bool(operands(node))
+    return isinstance(node, ir.Select) and bool(children(node))
 
 
 def retyped(block: Block, old: Var, new: Var) -> Block:
     """The block with a variable's spaces changed, and whatever follows from that."""
-    return _Retype({id(old): new}).block(block)
+    return _Retype({old: new}).block(block)
 
 
 @dataclass(slots=True)
 class _Retype:
-    vars: dict[int, Var]
-    done: dict[int, Node] = field(default_factory=dict)
-    keep: list[Node] = field(default_factory=list)
+    """What variables and nodes became; what nothing happened to stays the same object."""
+
+    vars: dict[Var, Var]
+    done: dict[Node, Node] = field(default_factory=dict)
 
     def block(self, block: Block) -> Block:
         bindings = []
         for var, node in block.bindings:
             fresh = self.node(node)
             if fresh is not node:
-                self.vars[id(var)] = Var(var.name, fresh.type)
-            bindings.append((self.vars.get(id(var), var), fresh))
-        return Block(tuple(bindings), self.node(block.result))
+                self.vars[var] = Var(var.name, fresh.type)
+            bindings.append((self.vars.get(var, var), fresh))
+        result = self.node(block.result)
+        same = result is block.result and tuple(bindings) == block.bindings
+        return block if same else Block(tuple(bindings), result)
 
     def node(self, node: Node) -> Node:
-        if id(node) not in self.done:
-            self.done[id(node)] = self._fresh(node)
-            self.keep.append(node)
-        return self.done[id(node)]
+        if node not in self.done:
+            self.done[node] = self._fresh(node)
+        return self.done[node]
 
     def _fresh(self, node: Node) -> Node:
-        """The node over fresh operands; the same object where nothing changed."""
         match node:
-            case Ref(var=var):
-                return Ref(self.vars[id(var)], self.vars[id(var)].type) if id(var) in self.vars else node
-            case Input() | Number() | Table():
-                return node
-            case Build(coords=coords, extents=extents, body=body, span=span):
+            case ir.Ref(var=var):
+                return ir.Ref(self.vars[var], self.vars[var].type) if var in self.vars else node
+            case ir.Build(body=body):
                 fresh = self.block(body)
-                return (
-                    node
-                    if fresh.result is body.result and fresh.bindings == body.bindings
-                    else Build(coords, extents, fresh, _spaced(node.type, fresh.result.type), span)
-                )
-            case Fold():
+                kind = _spaced(node.type, fresh.result.type)
+                return node if fresh is body else replace(node, body=fresh, type=kind)
+            case ir.Fold():
                 return self._fold(node)
-            case Select(condition=condition, span=span):
-                chosen = condition if not operands(node) else self.node(condition)  # type: ignore[arg-type]
-                then, other = self.block(node.then), self.block(node.other)
-                spaces = _joined(then.result.type, other.result.type)
-                then = Block(then.bindings, in_spaces(then.result, spaces))
-                other = Block(other.bindings, in_spaces(other.result, spaces))
-                return Select(chosen, then, other, _with_spaces(node.type, spaces), span)
+            case ir.Select():
+                return self._select(node)
             case _:
-                args = tuple(self.node(child) for child in operands(node))
-                return (
-                    node
-                    if all(a is b for a, b in zip(args, operands(node), strict=True))
-                    else _over(node, args)
-                )
+                operands = children(node)
+                args = tuple(self.node(child) for child in operands)
+                return node if args == operands else _over(node, args)
 
-    def _fold(self, node: Fold) -> Node:
-        start = self.node(node.start)
-        body = self.block(node.body)
-        if start is node.start and body.result is node.body.result and body.bindings == node.body.bindings:
+    def _select(self, node: ir.Select) -> Node:
+        chosen = tuple(self.node(child) for child in children(node))
+        then, other = self.block(node.then), self.block(node.other)
+        spaces = _joined(then.result.type, other.result.type)
+        then, other = (Block(side.bindings, in_spaces(side.result, spaces)) for side in (then, other))
+        return rebuild(node, chosen, then=then, other=other, type=_with_spaces(node.type, spaces))
+
+    def _fold(self, node: ir.Fold) -> Node:
+        start, body = self.node(node.start), self.block(node.body)
+        if start is node.start and body is node.body:
             return node
         spaces = _joined(_joined_type(node.accumulator.type, start.type), body.result.type)
-        var = Var(node.accumulator.name, _with_spaces(node.accumulator.type, spaces))
-        if var.type != node.accumulator.type:
-            self.vars[id(node.accumulator)] = var
+        var = node.accumulator
+        wide = _with_spaces(var.type, spaces)
+        if wide != var.type:
+            var = self.vars[node.accumulator] = Var(var.name, wide)
             self.done.clear()
             body = self.block(node.body)
-        else:
-            var = node.accumulator
         body = Block(body.bindings, in_spaces(body.result, spaces))
-        return Fold(
-            node.coords,
-            node.extents,
-            var,
-            in_spaces(start, spaces),
-            body,
-            _with_spaces(node.type, spaces),
-            node.span,
-        )
+        kind = _with_spaces(node.type, spaces)
+        return rebuild(node, (in_spaces(start, spaces),), accumulator=var, body=body, type=kind)
 
 
-def _over(node: Node, args: tuple[Node, ...]) -> Node:
-    """A node over other operands, its spaces following from theirs."""
-    match node:
-        case Lambda(function=f, charge=charge, span=span):
-            domain = _domain(f, args)
-            ready = tuple(in_spaces(a, (domain,)) if isinstance(a, Number) else a for a in args)
-            return Lambda(f, ready, domain, (Part((), result_space(f, domain)),), charge, span)
-        case Where(charge=charge, span=span):
-            condition, then, other = args
-            spaces = _joined(then.type, other.type)
-            return Where(
-                condition,
-                in_spaces(then, spaces),
-                in_spaces(other, spaces),
-                spaces[0],
-                _with_spaces(node.type, spaces),
-                charge,
-                span,
-            )
-        case Member(at=at, span=span):
-            rest = iter(args[1:])
-            fresh = tuple(a if isinstance(a, Poly) else next(rest) for a in at)
-            return Member(args[0], fresh, _spaced(node.type, args[0].type), span)
-        case Component(j=j):
-            return Component(args[0], j, (Part(node.type[0].shape, args[0].type[j - 1].space),))
-        case Pack():
-            return Pack(args, tuple(part for item in args for part in item.type))
-        case Join(d=d):
-            return Join(args[0], args[1], d, _with_spaces(node.type, _joined(args[0].type, args[1].type)))
-        case Embed():
-            return Embed(args[0], _spaced(node.type, args[0].type))
-        case Reshape():
-            return Reshape(args[0], _spaced(node.type, args[0].type))
-        case Convert(bits=bits):
-            return Convert(args[0], node.type, bits)
-        case Put(at=at, span=span):
-            middle = iter(args[1:-1])
-            fresh = tuple(a if isinstance(a, Poly) else next(middle) for a in at)
-            spaces = _joined(args[0].type, args[-1].type)
-            return Put(
-                in_spaces(args[0], spaces),
-                fresh,
-                in_spaces(args[-1], spaces),
-                _with_spaces(node.type, spaces),
-                span,
-            )
-        case Filter(length=length, span=span):
-            return Filter(args[0], args[1], length, _spaced(node.type, args[0].type), span)
-        case _:
-            raise AssertionError(type(node))
+# ---- spaces that follow from those of operands -------------------------------------------------
+
+
+def _over(node: Node, args: Operands) -> Node:
+    """A node over other operands; as a rule it has the spaces of the first."""
+    rule = _RULES.get(type(node))
+    return rule(node, args) if rule else rebuild(node, args, type=_spaced(node.type, args[0].type))
+
+
+def _lambda(node: ir.Lambda, args: Operands) -> Node:
+    domain = _domain(node.function, args)
+    ready = [in_spaces(arg, (domain,)) if isinstance(arg, ir.Number) else arg for arg in args]
+    return rebuild(node, ready, space=domain, type=(Part((), result_space(node.function, domain)),))
+
+
+def _where(node: ir.Where, args: Operands) -> Node:
+    condition, then, other = args
+    spaces = _joined(then.type, other.type)
+    ready = (condition, in_spaces(then, spaces), in_spaces(other, spaces))
+    return rebuild(node, ready, space=spaces[0], type=_with_spaces(node.type, spaces))
+
+
+def _component(node: ir.Component, args: Operands) -> Node:
+    return rebuild(node, args, type=(Part(node.type[0].shape, args[0].type[node.j - 1].space),))
+
+
+def _pack(node: ir.Pack, args: Operands) -> Node:
+    return rebuild(node, args, type=tuple(part for item in args for part in item.type))
+
+
+def _join(node: ir.Join, args: Operands) -> Node:
+    return rebuild(node, args, type=_with_spaces(node.type, _joined(args[0].type, args[1].type)))
+
+
+def _put(node: ir.Put, args: Operands) -> Node:
+    spaces = _joined(args[0].type, args[-1].type)
+    ready = (in_spaces(args[0], spaces), *args[1:-1], in_spaces(args[-1], spaces))
+    return rebuild(node, ready, type=_with_spaces(node.type, spaces))
+
+
+_RULES: Mapping[type, Callable[[Any, Operands], Node]] = {
+    ir.Lambda: _lambda,
+    ir.Where: _where,
+    ir.Component: _component,
+    ir.Pack: _pack,
+    ir.Join: _join,
+    ir.Convert: rebuild,
+    ir.Put: _put,
+}
 
 
 def _domain(function: str, args: tuple[Node, ...]) -> str:
-    data = [a.type[0].space for a in args if not isinstance(a, Number)]
-    numbers = [a.type[0].space for a in args if isinstance(a, Number)]
+    data = [a.type[0].space for a in args if not isinstance(a, ir.Number)]
+    numbers = [a.type[0].space for a in args if isinstance(a, ir.Number)]
     domain = data[0] if data else numbers[0]
     for space in data[1:]:
         domain = join_spaces(domain, space)

@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from tolcost.execute.machine import Machine
 from math import prod
 
+from tolcost.atoms.kit import Schedule, blocks, inner_nodes, own_symbols
 from tolcost.atoms.nodes import Node
-from tolcost.atoms.symbols import own_symbols
-from tolcost.atoms.walk import Schedule, blocks, inner_nodes
 
 MAX_POINTS = 2**22
 """A grid larger than this is cut."""

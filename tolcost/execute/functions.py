@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tolcost.atoms.kit import inner_nodes
 from tolcost.atoms.nodes import Lambda, Program
-from tolcost.atoms.walk import inner_nodes
 from tolcost.diagnostics import InternalError
 from tolcost.elementary import FUNCTIONS
 from tolcost.execute.dtypes import Array, convert, is_real, working_dtype

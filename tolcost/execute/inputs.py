@@ -30,8 +30,8 @@ from tolcost.algebra import (
 )
 from tolcost.algebra.equations import equations_in, solve
 from tolcost.algebra.errors import NotInteger
+from tolcost.atoms.kit import inner_nodes
 from tolcost.atoms.nodes import Condition, Input, Part, Program
-from tolcost.atoms.walk import inner_nodes
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, visible
 from tolcost.execute.dtypes import Array, convert, dtype_of
 from tolcost.execute.values import Output, check_size

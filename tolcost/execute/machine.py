@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tolcost.algebra import Poly, Symbol
+from tolcost.atoms.kit import Schedule, is_fixed, schedule, schedule_block
 from tolcost.atoms.nodes import (
     Block,
     Build,
@@ -32,8 +33,6 @@ from tolcost.atoms.nodes import (
     Var,
     Where,
 )
-from tolcost.atoms.symbols import is_fixed
-from tolcost.atoms.walk import Schedule, schedule, schedule_block
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.execute import batch as on_grid
 from tolcost.execute.access import filtered, member, put

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from tolcost.algebra import Cond, Poly
+from tolcost.atoms.kit import Schedule, blocks, children, inner_nodes, schedule
 from tolcost.atoms.nodes import Block, Build, Fold, Lambda, Member, Node, Ref, Select, Var
-from tolcost.atoms.walk import Schedule, blocks, inner_nodes, operands, schedule
 from tolcost.elementary import FUNCTIONS
 from tolcost.execute.dtypes import Array, convert, dtype_of, working_dtype
 from tolcost.execute.functions import apply_function
@@ -163,7 +163,7 @@ def _uses(plan: Schedule) -> Iterator[Var]:
     """Give each variable as often as something takes its value; one Ref may stand in several places."""
     taken = [plan.steps[k].node for k in plan.roots]
     for node in inner_nodes(step.node for step in plan.steps):
-        taken.extend(operands(node))
+        taken.extend(children(node))
         for block in blocks(node):
             taken.extend((*(bound for _, bound in block.bindings), block.result))
     return (node.var for node in taken if isinstance(node, Ref))

@@ -15,6 +15,7 @@ import numpy as np
 
 from tolcost.algebra import Poly, Symbol
 from tolcost.algebra.prepared import At, prepared, prepared_cond
+from tolcost.atoms.kit import Schedule, schedule, schedule_block
 from tolcost.atoms.nodes import (
     Block,
     Build,
@@ -40,7 +41,6 @@ from tolcost.atoms.nodes import (
     Var,
     Where,
 )
-from tolcost.atoms.walk import Schedule, schedule, schedule_block
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.execute.dtypes import DTYPES, Array, convert, dtype_of, same_bits
 from tolcost.execute.functions import as_dtype, rand_sites, resolved, uniform

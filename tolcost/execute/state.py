@@ -14,8 +14,8 @@ import numpy as np
 
 from tolcost.algebra import Poly, Symbol, evaluate_cond
 from tolcost.algebra.prepared import prepared
+from tolcost.atoms.kit import constant_symbols, is_fixed
 from tolcost.atoms.nodes import Constant, Number, Part, Table, Var
-from tolcost.atoms.symbols import constant_symbols, is_fixed
 from tolcost.execute.dtypes import Array, dtype_of, number
 from tolcost.execute.inputs import length_of, unknown_length, value_of
 from tolcost.execute.values import Faults, Piece, Tally, Value, scalar

@@ -16,7 +16,6 @@ from tolcost.catalogue.nodes import Node as Call
 from tolcost.catalogue.types import CODE_OF_SPACE
 from tolcost.cost import Traffic
 from tolcost.cost.traffic import used_inputs
-from tolcost.cost.walk import regions
 from tolcost.elaborate import Tensor
 from tolcost.elaborate.values import Cast
 from tolcost.models.counters import Counter, advance_of
@@ -57,7 +56,7 @@ class Lighter:
     def _traffic(self, found: Lowered) -> Traffic:
         """Traffic with what goes in and comes out again: it is read, if for nothing else, and written."""
         read, written = dict(found.traffic.read), dict(found.traffic.written)
-        used = {given.name for given in used_inputs(found.program, regions(found.program))}
+        used = {given.name for given in used_inputs(found.program)}
         asked = {j for j, name in enumerate(self.whole.outputs) if name}
         for j in asked & self.taken.keys():
             start, name = self.taken[j].start, self.whole.graphs["body"].input[j + 2].name

@@ -1,0 +1,374 @@
+"""A kit for passes over the IR: what a node is made of, and in which order to meet nodes.
+
+    children(node)           its operands, in the order in which they are evaluated
+    rebuild(node, operands)  the same node over other operands
+    restate(node, ...)       the same node with other static integers and conditions
+    regions(node)            the blocks inside it, with what each of them binds
+    inner_nodes(roots)       every node in and under some nodes, each once
+    schedule(...)            the nodes of one block, operands first
+    schedules(program)       those of every block of a program, inner ones first
+    own_symbols(node)        the symbols it mentions itself
+
+A pass says what it does to which kind of node, best in a table from kinds to rules, and leaves
+the rest to these.  Nothing here recurses over a program: deep expressions need no stack, and
+shared ones no exponential work.  Nodes hash by identity, so what is known of one is kept under it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from operator import attrgetter
+from typing import Any, NamedTuple, TypeAlias, TypeVar, get_args
+
+from tolcost.algebra import Cond, Poly, Symbol, symbols_of_cond
+from tolcost.atoms import nodes as ir
+from tolcost.atoms.nodes import Block, Constant, Node, Program, Type, Var
+
+Indices: TypeAlias = tuple[Poly | Node, ...]
+Bindings: TypeAlias = tuple[tuple[Var, Node], ...]
+_N = TypeVar("_N", bound=Node)
+_CONDITIONS = get_args(Cond)
+
+# ---- what a node is made of ------------------------------------------------------------------
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """Give the nodes that are evaluated once, before the node itself, in order."""
+    return _CHILDREN[type(node)](node)
+
+
+def rebuild(node: _N, operands: Sequence[Node], **fields: Any) -> _N:
+    """Give the same node over other operands; ``fields`` are what else is to change, as its type."""
+    return replace(node, **_OPERAND_FIELDS[type(node)](node, operands), **fields)
+
+
+def index_nodes(at: Indices) -> tuple[Node, ...]:
+    """Give the indices that are nodes; the others are static."""
+    return tuple(index for index in at if not isinstance(index, Poly))
+
+
+def with_index_nodes(at: Indices, computed: Iterable[Node]) -> Indices:
+    """Put other nodes where indices are nodes."""
+    fresh = iter(computed)
+    return tuple(index if isinstance(index, Poly) else next(fresh) for index in at)
+
+
+_CHILDREN: Mapping[type, Callable[[Any], tuple[Node, ...]]] = {
+    **dict.fromkeys((ir.Input, ir.Number, ir.Table, ir.Ref, ir.Build), lambda node: ()),
+    **dict.fromkeys((ir.Component, ir.Embed, ir.Reshape, ir.Convert), lambda node: (node.value,)),
+    ir.Lambda: attrgetter("args"),
+    ir.Where: attrgetter("condition", "then", "other"),
+    ir.Member: lambda node: (node.tol, *index_nodes(node.at)),
+    ir.Pack: attrgetter("items"),
+    ir.Join: attrgetter("left", "right"),
+    ir.Fold: lambda node: (node.start,),
+    ir.Select: lambda node: () if isinstance(node.condition, _CONDITIONS) else (node.condition,),
+    ir.Put: lambda node: (node.tol, *index_nodes(node.at), node.value),
+    ir.Filter: attrgetter("tol", "mask"),
+}
+
+_OPERAND_FIELDS: Mapping[type, Callable[[Any, Sequence[Node]], dict[str, Any]]] = {
+    **dict.fromkeys((ir.Input, ir.Number, ir.Table, ir.Ref, ir.Build), lambda node, new: {}),
+    **dict.fromkeys((ir.Component, ir.Embed, ir.Reshape, ir.Convert), lambda node, new: {"value": new[0]}),
+    ir.Lambda: lambda node, new: {"args": tuple(new)},
+    ir.Where: lambda node, new: {"condition": new[0], "then": new[1], "other": new[2]},
+    ir.Member: lambda node, new: {"tol": new[0], "at": with_index_nodes(node.at, new[1:])},
+    ir.Pack: lambda node, new: {"items": tuple(new)},
+    ir.Join: lambda node, new: {"left": new[0], "right": new[1]},
+    ir.Fold: lambda node, new: {"start": new[0]},
+    ir.Select: lambda node, new: {"condition": new[0]} if new else {},
+    ir.Put: lambda node, new: {"tol": new[0], "at": with_index_nodes(node.at, new[1:-1]), "value": new[-1]},
+    ir.Filter: lambda node, new: {"tol": new[0], "mask": new[1]},
+}
+
+
+class Region(NamedTuple):
+    """A block inside a node, and what is bound around it: coordinates, and perhaps an accumulator."""
+
+    block: Block
+    coords: tuple[Symbol, ...] = ()
+    accumulator: Var | None = None
+
+
+def regions(node: Node) -> tuple[Region, ...]:
+    """Give the blocks inside a node, each with what it binds."""
+    match node:
+        case ir.Build():
+            return (Region(node.body, node.coords),)
+        case ir.Fold():
+            return (Region(node.body, node.coords, node.accumulator),)
+        case ir.Select():
+            return (Region(node.then), Region(node.other))
+        case _:
+            return ()
+
+
+def blocks(node: Node) -> tuple[Block, ...]:
+    """Give the blocks inside a node."""
+    return tuple(region.block for region in regions(node))
+
+
+def roots(block: Block | Program) -> tuple[Node, ...]:
+    """Give what one visit of a block, or a run of a program, evaluates."""
+    results = (block.result,) if isinstance(block, Block) else tuple(out.node for out in block.outputs)
+    return (*(node for _, node in block.bindings), *results)
+
+
+def static_condition(node: ir.Select) -> Cond | None:
+    """Give the condition on lengths and coordinates that decides a choice; None where a node does."""
+    return node.condition if isinstance(node.condition, _CONDITIONS) else None
+
+
+def inner_nodes(tops: Iterable[Node]) -> Iterator[Node]:
+    """Give every node in and under some nodes, each once, in an order of the program's making."""
+    seen: set[Node] = set()
+    pending = list(tops)
+    while pending:
+        node = pending.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        yield node
+        pending.extend(children(node))
+        for block in blocks(node):
+            pending.extend(roots(block))
+
+
+# ---- the order of evaluation -----------------------------------------------------------------
+
+
+class ScheduledNode(NamedTuple):
+    """A node to evaluate: the steps its operands come from, and how often it counts.
+
+    ``binds`` are the variables that name its value; ``done`` are the steps no one needs after.
+    """
+
+    node: Node
+    operands: tuple[int, ...]
+    times: int
+    binds: tuple[Var, ...]
+    done: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Schedule:
+    """The nodes that one visit evaluates, operands first, and where the bindings and results are.
+
+    A node reachable by several paths is listed once, with the number of paths: it is computed
+    once and counted as often as it stands in the tree.
+    """
+
+    steps: tuple[ScheduledNode, ...]
+    roots: tuple[int, ...]
+
+    @property
+    def nodes(self) -> Iterator[Node]:
+        """The nodes alone."""
+        return (step.node for step in self.steps)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Schedules:
+    """Every block of a program with its schedule, inner ones first, and that of the program itself."""
+
+    blocks: tuple[tuple[Block, Schedule], ...]
+    top: Schedule
+
+    def __iter__(self) -> Iterator[Schedule]:
+        """Inner schedules before those of the blocks around them, that of the program last."""
+        yield from (plan for _, plan in self.blocks)
+        yield self.top
+
+
+def schedule(bindings: Bindings, results: tuple[Node, ...]) -> Schedule:
+    """Order the nodes of bindings and results so that each comes after what it needs."""
+    tops = (*(node for _, node in bindings), *results)
+    order = postorder(tops)
+    inputs = [tuple([order[child] for child in children(node)]) for node in order]
+    at = tuple(order[top] for top in tops)
+    names: dict[int, tuple[Var, ...]] = {}
+    for (var, _), k in zip(bindings, at, strict=False):
+        names[k] = (*names.get(k, ()), var)
+    times = _multiplicities(inputs, at)
+    done = _last_uses(inputs, at)
+    steps = (
+        ScheduledNode(node, inputs[k], times[k], names.get(k, ()), done.get(k, ()))
+        for k, node in enumerate(order)
+    )
+    return Schedule(tuple(steps), at)
+
+
+@lru_cache(maxsize=1 << 10)
+def schedule_block(block: Block) -> Schedule:
+    """Order the nodes of a block; one pass after the other asks for it."""
+    return schedule(block.bindings, (block.result,))
+
+
+def schedule_program(program: Program) -> Schedule:
+    """Order the nodes of a program that are in no block."""
+    return schedule(program.bindings, tuple(out.node for out in program.outputs))
+
+
+def schedules(program: Program) -> Schedules:
+    """Order the nodes of every block of a program, each once, inner blocks first."""
+    top = schedule_program(program)
+    found: list[tuple[Block, Schedule]] = []
+    entered: set[Block] = set()
+    pending: list[tuple[Block, Schedule | None]] = [(block, None) for block in _entered(top)]
+    while pending:
+        block, plan = pending.pop()
+        if plan is not None:
+            found.append((block, plan))
+        elif block not in entered:
+            entered.add(block)
+            plan = schedule_block(block)
+            pending.append((block, plan))
+            pending.extend((inner, None) for inner in _entered(plan))
+    return Schedules(tuple(found), top)
+
+
+def bound_nodes(program: Program, found: Schedules) -> dict[Var, Node]:
+    """Give the node that each variable of a program is bound to; accumulators are not among them."""
+    bound = dict(program.bindings)
+    for block, _ in found.blocks:
+        bound.update(block.bindings)
+    return bound
+
+
+def _entered(plan: Schedule) -> Iterator[Block]:
+    return (block for node in plan.nodes for block in blocks(node))
+
+
+def postorder(tops: Iterable[Node]) -> dict[Node, int]:
+    """Give the place of every node that some nodes reach without entering a block, operands first."""
+    place: dict[Node, int] = {}
+    for top in tops:
+        pending: list[tuple[Node, bool]] = [(top, False)]
+        while pending:
+            node, ready = pending.pop()
+            if node in place:
+                continue
+            operands = () if ready else children(node)
+            if operands:
+                pending.append((node, True))
+                pending.extend([(child, False) for child in reversed(operands)])
+            else:
+                place[node] = len(place)
+    return place
+
+
+def _multiplicities(inputs: list[tuple[int, ...]], tops: tuple[int, ...]) -> list[int]:
+    """Count the paths from the roots to every step."""
+    times = [0] * len(inputs)
+    for top in tops:
+        times[top] += 1
+    for k in reversed(range(len(inputs))):
+        for child in inputs[k]:
+            times[child] += times[k]
+    return times
+
+
+def _last_uses(inputs: list[tuple[int, ...]], tops: tuple[int, ...]) -> dict[int, tuple[int, ...]]:
+    """Find after which step each value is no longer needed; roots are kept."""
+    last: dict[int, int] = {}
+    for k, operands in enumerate(inputs):
+        for child in operands:
+            last[child] = k
+    kept = set(tops)
+    done: dict[int, tuple[int, ...]] = {}
+    for child, k in last.items():
+        if child not in kept:
+            done[k] = (*done.get(k, ()), child)
+    return done
+
+
+# ---- static integers and conditions ----------------------------------------------------------
+
+
+_STATIC_FIELD: Mapping[type, str] = {
+    ir.Number: "value",
+    ir.Table: "values",
+    ir.Member: "at",
+    ir.Put: "at",
+    ir.Build: "extents",
+    ir.Fold: "extents",
+    ir.Select: "condition",
+}
+"""The field in which a node holds static integers and conditions, one or many, perhaps among others."""
+
+
+def static_parts(node: Node) -> Iterator[Poly | Cond]:
+    """Give the static integers and conditions of a node itself, those of its type left out."""
+    name = _STATIC_FIELD.get(type(node))
+    if name is not None:
+        held = getattr(node, name)
+        yield from (part for part in (held if isinstance(held, tuple) else (held,)) if _is_static(part))
+
+
+def restate(node: _N, poly: Callable[[Poly], Poly], cond: Callable[[Cond], Cond]) -> _N:
+    """Give the same node with other static integers and conditions, in its type too."""
+
+    def part(value: Any) -> Any:
+        return poly(value) if isinstance(value, Poly) else cond(value) if _is_static(value) else value
+
+    fields: dict[str, Any] = {"type": restated_type(node.type, poly)}
+    name = _STATIC_FIELD.get(type(node))
+    if name is not None:
+        held = getattr(node, name)
+        fields[name] = tuple(map(part, held)) if isinstance(held, tuple) else part(held)
+    return replace(node, **fields)
+
+
+def _is_static(value: object) -> bool:
+    return isinstance(value, (Poly, *_CONDITIONS))
+
+
+def restated_type(types: Type, poly: Callable[[Poly], Poly]) -> Type:
+    """Give a type with every length restated."""
+    return tuple(ir.Part(tuple(map(poly, part.shape)), part.space) for part in types)
+
+
+def program_symbols(program: Program) -> frozenset[Symbol]:
+    """Give every symbol a program mentions."""
+    found: set[Symbol] = set(program.symbols)
+    for condition in program.conditions:
+        found.update(symbols_of_cond(condition.condition))
+    for needed in program.inputs:
+        found.update(type_symbols(needed.type))
+    for node in inner_nodes(roots(program)):
+        found.update(type_symbols(node.type))
+        found.update(own_symbols(node))
+        if isinstance(node, ir.Fold):
+            found.update(type_symbols(node.accumulator.type))
+    return frozenset(found)
+
+
+def own_symbols(node: Node) -> Iterator[Symbol]:
+    """Give the symbols that a node mentions or binds itself, not in its type and not in its operands."""
+    for part in static_parts(node):
+        yield from constant_symbols(part)
+    if isinstance(node, (ir.Build, ir.Fold)):
+        yield from node.coords
+    elif isinstance(node, ir.Filter):
+        yield node.length
+
+
+def is_fixed(table: ir.Table) -> bool:
+    """Tell whether the entries of a table are the same throughout a run."""
+    return all(symbol.kind == "length" for symbol in own_symbols(table))
+
+
+def constant_symbols(value: Constant) -> Iterable[Symbol]:
+    """Give the symbols of a static numeric."""
+    if isinstance(value, Poly):
+        return value.free
+    return symbols_of_cond(value) if isinstance(value, Cond) else ()
+
+
+def type_symbols(types: Type) -> Iterator[Symbol]:
+    """Give the symbols of the lengths in a type."""
+    for part in types:
+        for length in part.shape:
+            yield from length.free
