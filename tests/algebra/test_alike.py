@@ -6,8 +6,7 @@ from itertools import product
 
 import pytest
 
-from tolcost.algebra import Poly, evaluate, ge, length, total
-from tolcost.algebra.poly import coordinate, the_symbol
+from tolcost.algebra import Poly, coordinate, evaluate, ge, length, the_symbol, total
 
 LENGTHS = {
     "alike": (length("h"), length("w")),

@@ -9,7 +9,7 @@ import click
 import pytest
 
 import tolcost.cli.analyze
-from tolcost.algebra.errors import AlgebraBudget
+from tolcost.algebra import AlgebraBudget
 from tolcost.cli import run
 from tolcost.cli.failures import exit_code
 from tolcost.diagnostics import Diagnostic, InternalError, Rejected

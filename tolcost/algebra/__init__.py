@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tolcost.algebra.clips import maximum, minimum, relu, sign
 from tolcost.algebra.compare import Comparison, Witness, compare
 from tolcost.algebra.conditions import (
     FALSE,
@@ -23,38 +22,66 @@ from tolcost.algebra.conditions import (
     conj,
     disj,
     eq,
-    evaluate_cond,
     ge,
-    indicator,
     le,
     lt,
     negate,
-    substitute_cond,
     symbols_of_cond,
 )
-from tolcost.algebra.errors import AlgebraBudget, NotInteger, UnboundSymbol
-from tolcost.algebra.evaluate import evaluate, evaluate_many
-from tolcost.algebra.floors import ceildiv, exact_div, floordiv, mod
+from tolcost.algebra.equations import degree, equations_in, leading_terms, solve
+from tolcost.algebra.evaluate import (
+    PointFunction,
+    evaluate,
+    evaluate_cond,
+    evaluate_many,
+    prepared,
+    prepared_cond,
+)
+from tolcost.algebra.floors import exact_div
+from tolcost.algebra.intervals import range_of
 from tolcost.algebra.latex import to_latex
-from tolcost.algebra.measure import degree, leading_terms
 from tolcost.algebra.parse import parse_text
+from tolcost.algebra.piecewise import (
+    ceildiv,
+    floordiv,
+    indicator,
+    maximum,
+    minimum,
+    mod,
+    relu,
+    sign,
+    simplify,
+)
 from tolcost.algebra.poly import (
     LARGEST_LENGTH,
     ONE,
     ZERO,
+    Monomial,
     Poly,
     as_poly,
+    atom,
     const,
     coordinate,
     data_symbol,
     length,
+    product_of,
     the_symbol,
+    total_of,
 )
 from tolcost.algebra.prove import bounds, is_nonnegative, prove
-from tolcost.algebra.substitute import substitute, symbols_of
-from tolcost.algebra.sums import sum_over, total
-from tolcost.algebra.symbols import Floor, Generator, Relu, Sum, Symbol
-from tolcost.algebra.text import cond_text, display_names, factor_text, to_text
+from tolcost.algebra.substitute import symbols_of
+from tolcost.algebra.sums import substitute, substitute_cond, sum_over, total
+from tolcost.algebra.symbols import (
+    AlgebraBudget,
+    Floor,
+    Generator,
+    NotInteger,
+    Relu,
+    Sum,
+    Symbol,
+    UnboundSymbol,
+)
+from tolcost.algebra.text import cond_text, display_names, factor_text, quoted, to_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -83,9 +110,11 @@ __all__ = [
     "Floor",
     "Ge",
     "Generator",
+    "Monomial",
     "Not",
     "NotInteger",
     "Or",
+    "PointFunction",
     "Poly",
     "Relu",
     "Sum",
@@ -94,6 +123,7 @@ __all__ = [
     "UnboundSymbol",
     "Witness",
     "as_poly",
+    "atom",
     "bounds",
     "ceildiv",
     "compare",
@@ -106,6 +136,7 @@ __all__ = [
     "disj",
     "display_names",
     "eq",
+    "equations_in",
     "evaluate",
     "evaluate_cond",
     "evaluate_many",
@@ -124,9 +155,16 @@ __all__ = [
     "mod",
     "negate",
     "parse_text",
+    "prepared",
+    "prepared_cond",
+    "product_of",
     "prove",
+    "quoted",
+    "range_of",
     "relu",
     "sign",
+    "simplify",
+    "solve",
     "substitute",
     "substitute_cond",
     "sum_over",
@@ -137,4 +175,5 @@ __all__ = [
     "to_sympy",
     "to_text",
     "total",
+    "total_of",
 ]

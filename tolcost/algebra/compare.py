@@ -12,18 +12,15 @@ from itertools import islice, product
 from math import gcd, lcm
 from typing import Literal, TypeAlias
 
-from tolcost.algebra.conditions import Cond, evaluate_cond, substitute_cond
-from tolcost.algebra.errors import AlgebraBudget, NotInteger
-from tolcost.algebra.evaluate import evaluate
-from tolcost.algebra.faulhaber import affine_parts
-from tolcost.algebra.floors import floordiv
-from tolcost.algebra.gates import tidied
-from tolcost.algebra.poly import Poly, as_poly, coordinate, data_symbol
+from tolcost.algebra.conditions import Cond
+from tolcost.algebra.evaluate import evaluate, evaluate_cond
+from tolcost.algebra.piecewise import floordiv, tidied
+from tolcost.algebra.poly import Poly, affine_parts, as_poly, coordinate, data_symbol
 from tolcost.algebra.prove import is_nonnegative
-from tolcost.algebra.substitute import substitute
-from tolcost.algebra.symbols import Floor, Relu, Symbol
+from tolcost.algebra.sums import substitute, substitute_cond
+from tolcost.algebra.symbols import AlgebraBudget, Floor, NotInteger, Relu, Symbol
 
-Verdict: TypeAlias = Literal["equal", "less_or_equal", "greater_or_equal", "crosses", "unknown"]
+Relation: TypeAlias = Literal["equal", "less_or_equal", "greater_or_equal", "crosses", "unknown"]
 _MAX_RESIDUES = 400
 _MAX_POINTS = 1_500
 _OFFSETS = (0, 1, 2, 3, 4, 5, 6, 7, 9, 12, 15, 16, 31, 63, 99, 100, 127, 255, 999, 4095, 10**4, 10**6, 10**9)
@@ -42,7 +39,7 @@ class Witness:
 class Comparison:
     """What is proved about ``a`` against ``b``, with points where a is below and above if found."""
 
-    verdict: Verdict
+    verdict: Relation
     below: Witness | None = None
     above: Witness | None = None
 

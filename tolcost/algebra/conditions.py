@@ -6,16 +6,15 @@ so ``Not`` only ever holds an ``Eq``.  Whether a condition always holds is for `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import gcd
 from typing import TypeAlias
 
-from tolcost.algebra.clips import relu
-from tolcost.algebra.errors import MAX_PARTS, AlgebraBudget
+from tolcost.algebra.floors import leading_coefficient
 from tolcost.algebra.intervals import numerator_range
-from tolcost.algebra.poly import ONE, UNIT, ZERO, Poly, as_poly, atom, product_of, scale
-from tolcost.algebra.symbols import Floor, Relu, Symbol
+from tolcost.algebra.poly import UNIT, Poly, as_poly, atom, scale
+from tolcost.algebra.symbols import MAX_PARTS, AlgebraBudget, Floor, Relu, Symbol
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +62,13 @@ class Not:
 Cond: TypeAlias = Truth | Ge | Eq | And | Or | Not
 TRUE = Truth(True)
 FALSE = Truth(False)
+
+Constraint: TypeAlias = Ge | Eq
+Constraints: TypeAlias = tuple[Constraint, ...]
+SignedCases: TypeAlias = dict[frozenset[Constraint], int]
+
+_MAX_CASES = 512
+_ALWAYS: SignedCases = {frozenset(): 1}
 
 
 def truth(value: bool) -> Cond:
@@ -141,7 +147,7 @@ def eq(p: Poly | int) -> Cond:
         return truth(offset == 0)
     if offset % common:
         return FALSE
-    if value.terms[min(value.terms, key=lambda mono: (-len(mono), tuple(g.key for g in mono)))] < 0:
+    if leading_coefficient(value) < 0:
         common = -common
     value = Poly({mono: coef // common for mono, coef in value.terms.items()})
     low, high = numerator_range(value)
@@ -231,28 +237,6 @@ def negate(cond: Cond) -> Cond:
             return conj(*map(negate, parts))
 
 
-def indicator(cond: Cond, facts: tuple[Cond, ...] = ()) -> Poly:
-    """Give 1 where the condition holds and 0 elsewhere, as a polynomial in clips.
-
-    >>> from tolcost.algebra.poly import length
-    >>> indicator(ge(length("n") - 3))
-    Max(n - 2, 0) - Max(n - 3, 0)
-    """
-    match cond:
-        case Truth(value=value):
-            return ONE if value else ZERO
-        case Ge(p=p):
-            return relu(p + 1, facts) - relu(p, facts)
-        case Eq(p=p):
-            return relu(p + 1, facts) - 2 * relu(p, facts) + relu(p - 1, facts)
-        case Not(part=part):
-            return 1 - indicator(part, facts)
-        case And(parts=parts):
-            return product_of(indicator(part, facts) for part in parts)
-        case Or(parts=parts):
-            return 1 - product_of(1 - indicator(part, facts) for part in parts)
-
-
 def map_cond(cond: Cond, change: Callable[[Poly], Poly]) -> Cond:
     """Rebuild a condition with every polynomial in it changed."""
     match cond:
@@ -268,13 +252,6 @@ def map_cond(cond: Cond, change: Callable[[Poly], Poly]) -> Cond:
             return conj(*(map_cond(part, change) for part in parts))
         case Or(parts=parts):
             return disj(*(map_cond(part, change) for part in parts))
-
-
-def substitute_cond(cond: Cond, values: Mapping[Symbol, Poly | int]) -> Cond:
-    """Put polynomials in place of symbols, all at once."""
-    from tolcost.algebra.substitute import substitute
-
-    return map_cond(cond, lambda p: substitute(p, values))
 
 
 def polys_of(cond: Cond) -> tuple[Poly, ...]:
@@ -295,20 +272,42 @@ def symbols_of_cond(cond: Cond) -> frozenset[Symbol]:
     return frozenset().union(*(p.free for p in polys_of(cond)))
 
 
-def evaluate_cond(cond: Cond, values: Mapping[Symbol, int]) -> bool:
-    """Decide a condition at a point."""
-    from tolcost.algebra.evaluate import evaluate
+def signed_cases(cond: Cond) -> SignedCases:
+    """Write the indicator of a condition as integer multiples of indicators of conjunctions.
 
+    >>> from tolcost.algebra.poly import length
+    >>> signed_cases(negate(eq(length("n") - 3)))
+    {frozenset(): 1, frozenset({Eq(p=n - 3)}): -1}
+    """
     match cond:
         case Truth(value=value):
-            return value
-        case Ge(p=p):
-            return evaluate(p, values) >= 0
-        case Eq(p=p):
-            return evaluate(p, values) == 0
+            return dict(_ALWAYS) if value else {}
+        case Ge() | Eq():
+            return {frozenset((cond,)): 1}
         case Not(part=part):
-            return not evaluate_cond(part, values)
+            return _complement(signed_cases(part))
         case And(parts=parts):
-            return all(evaluate_cond(part, values) for part in parts)
+            return _product([signed_cases(part) for part in parts])
         case Or(parts=parts):
-            return any(evaluate_cond(part, values) for part in parts)
+            return _complement(_product([_complement(signed_cases(part)) for part in parts]))
+
+
+def _complement(cases: SignedCases) -> SignedCases:
+    result = dict(_ALWAYS)
+    for atoms, times in cases.items():
+        result[atoms] = result.get(atoms, 0) - times
+    return {atoms: times for atoms, times in result.items() if times}
+
+
+def _product(factors: list[SignedCases]) -> SignedCases:
+    result = dict(_ALWAYS)
+    for factor in factors:
+        grown: SignedCases = {}
+        for left, x in result.items():
+            for right, y in factor.items():
+                both = left | right
+                grown[both] = grown.get(both, 0) + x * y
+        result = {atoms: times for atoms, times in grown.items() if times}
+        if len(result) > _MAX_CASES:
+            raise AlgebraBudget(f"a condition splits into more than {_MAX_CASES} cases")
+    return result

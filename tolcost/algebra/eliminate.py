@@ -11,15 +11,25 @@ from __future__ import annotations
 from functools import reduce
 from math import comb
 
-from tolcost.algebra.bounding import Competing, bounds_on, dominating, tighter
-from tolcost.algebra.clips import relu
-from tolcost.algebra.conditions import Cond, Eq, Ge, eq, ge, indicator
-from tolcost.algebra.faulhaber import affine_parts, common_period, sum_range
-from tolcost.algebra.floors import floordiv, mod
-from tolcost.algebra.gates import clipped_sum, gated, tidied
-from tolcost.algebra.poly import ZERO, Poly, coordinate, poly, the_symbol, total_of
-from tolcost.algebra.problem import NoClosedForm, Problem, Range, Work, extended, pruned, put
+from tolcost.algebra.conditions import Cond, Eq, Ge, eq, ge
+from tolcost.algebra.faulhaber import common_period, sum_range
+from tolcost.algebra.floors import exact_quotient
+from tolcost.algebra.piecewise import floordiv, gated, indicator, mod, relu, tidied
+from tolcost.algebra.poly import ZERO, Poly, affine_parts, coordinate, multiply, poly, the_symbol, total_of
 from tolcost.algebra.prove import prove
+from tolcost.algebra.ranges import (
+    Competing,
+    NoClosedForm,
+    Problem,
+    SumRange,
+    Work,
+    bounds_on,
+    dominating,
+    extended,
+    pruned,
+    put,
+    tighter,
+)
 from tolcost.algebra.substitute import replace_generator
 from tolcost.algebra.symbols import Floor, Generator, Relu, Sum, Symbol
 
@@ -34,12 +44,12 @@ def eliminate(problem: Problem, work: Work) -> Poly:
     if left is None:
         return ZERO
     if not left.ranges:
-        return gated(left.body, left.atoms, left.facts)
+        return gated(left.body, left.constraints, left.facts)
     short = _worth_writing_out(left)
     if short is not None:
         return _written_out(left, short, work)
     chosen = _chosen(left)
-    for way in (_by_equality, _by_atom_residues, _by_clip):
+    for way in (_by_equality, _by_condition_residues, _by_clip):
         done = way(left, chosen, work)
         if done is not None:
             return done
@@ -51,29 +61,29 @@ def _hard(p: Poly, x: Symbol) -> set[Generator]:
     return {g for mono in p.terms for g in mono if g is not x and x in g.free}
 
 
-def _worth_writing_out(problem: Problem) -> Range | None:
+def _worth_writing_out(problem: Problem) -> SumRange | None:
     """Give the shortest constant range that is tied to others by a condition, floor or clip."""
-    best: tuple[int, Range] | None = None
+    best: tuple[int, SumRange] | None = None
     symbols = frozenset(r.symbol for r in problem.ranges)
     for r in problem.ranges:
         span = (r.hi - r.lo).constant
         if span is None or span >= _MAX_ENUMERATED or (best is not None and best[0] <= span):
             continue
-        tied = any(r.symbol in a.p.free and (a.p.free & symbols != {r.symbol}) for a in problem.atoms)
-        if tied or any(_hard(p, r.symbol) for p in (problem.body, *(a.p for a in problem.atoms))):
+        tied = any(r.symbol in a.p.free and (a.p.free & symbols != {r.symbol}) for a in problem.constraints)
+        if tied or any(_hard(p, r.symbol) for p in (problem.body, *(a.p for a in problem.constraints))):
             best = (span, r)
     return best[1] if best else None
 
 
-def _written_out(problem: Problem, r: Range, work: Work) -> Poly:
+def _written_out(problem: Problem, r: SumRange, work: Work) -> Poly:
     span = (r.hi - r.lo).constant or 0
     parts = []
     for k in range(span + 1):
-        parts.append(eliminate(put(problem, r.symbol, r.lo + k), work))
+        parts.append(eliminate(put(problem, r.symbol, r.lo + k, work.rules), work))
     return total_of(parts)
 
 
-def _chosen(problem: Problem) -> Range:
+def _chosen(problem: Problem) -> SumRange:
     """Choose a coordinate no other range depends on: one an equality fixes, else the simplest."""
     bounding = frozenset[Symbol]().union(*(r.lo.free | r.hi.free for r in problem.ranges))
     open_ = [(k, r) for k, r in enumerate(problem.ranges) if r.symbol not in bounding]
@@ -82,7 +92,7 @@ def _chosen(problem: Problem) -> Range:
 
 def _difficulty(problem: Problem, x: Symbol) -> int:
     score = 0
-    for a in problem.atoms:
+    for a in problem.constraints:
         if x in a.p.free:
             parts = affine_parts(a.p, x)
             slope = None if parts is None else parts[0].constant
@@ -92,10 +102,10 @@ def _difficulty(problem: Problem, x: Symbol) -> int:
     return score
 
 
-def _by_equality(problem: Problem, r: Range, work: Work) -> Poly | None:
+def _by_equality(problem: Problem, r: SumRange, work: Work) -> Poly | None:
     """Let an equality fix the coordinate; its range becomes a condition on the others."""
     x = r.symbol
-    for a in problem.atoms:
+    for a in problem.constraints:
         parts = affine_parts(a.p, x) if isinstance(a, Eq) and x in a.p.free else None
         slope = None if parts is None else parts[0].constant
         if parts is None or not slope:
@@ -103,17 +113,17 @@ def _by_equality(problem: Problem, r: Range, work: Work) -> Poly | None:
         value = floordiv(-parts[1], slope)
         fits = eq(mod(parts[1], abs(slope)))
         extra = (fits, ge(value - r.lo), ge(r.hi - value))
-        others = tuple(o for o in problem.atoms if o != a)
+        others = tuple(o for o in problem.constraints if o != a)
         left = Problem(problem.body, problem.ranges, others, problem.facts)
         if _divides(left, x):  # outside of the range, where all is gated away, no divisor may vanish
             value = r.lo + relu(value - r.lo)
-        return eliminate(put(left, x, value, extra), work)
+        return eliminate(put(left, x, value, work.rules, extra), work)
     return None
 
 
 def _divides(problem: Problem, x: Symbol) -> bool:
     """Whether something is divided by an expression in x."""
-    pending = [problem.body, *(a.p for a in problem.atoms)]
+    pending = [problem.body, *(a.p for a in problem.constraints)]
     while pending:
         for generator in {g for mono in pending.pop().terms for g in mono if x in g.free}:
             match generator:
@@ -130,9 +140,9 @@ def _divides(problem: Problem, x: Symbol) -> bool:
     return False
 
 
-def _by_atom_residues(problem: Problem, r: Range, work: Work) -> Poly | None:
+def _by_condition_residues(problem: Problem, r: SumRange, work: Work) -> Poly | None:
     """Sum over residue classes where a condition contains floors of the coordinate."""
-    hard = {g for a in problem.atoms for g in _hard(a.p, r.symbol)}
+    hard = {g for a in problem.constraints for g in _hard(a.p, r.symbol)}
     floors: set[Generator] = {g for g in hard if isinstance(g, Floor)}
     period = common_period(floors, r.symbol) if floors else None
     if period is None or period == 1:
@@ -141,13 +151,13 @@ def _by_atom_residues(problem: Problem, r: Range, work: Work) -> Poly | None:
     for residue in range(period):
         last = floordiv(r.hi - r.lo - residue, period)
         turn = coordinate("t", last, 0)
-        there = put(problem, r.symbol, turn * period + r.lo + residue)
-        ranges = (*there.ranges, Range(the_symbol(turn), ZERO, last))
-        parts.append(eliminate(Problem(there.body, ranges, there.atoms, there.facts), work))
+        there = put(problem, r.symbol, turn * period + r.lo + residue, work.rules)
+        ranges = (*there.ranges, SumRange(the_symbol(turn), ZERO, last))
+        parts.append(eliminate(Problem(there.body, ranges, there.constraints, there.facts), work))
     return total_of(parts)
 
 
-def _by_clip(problem: Problem, r: Range, work: Work) -> Poly | None:
+def _by_clip(problem: Problem, r: SumRange, work: Work) -> Poly | None:
     """Split at the point where a clip in the summand starts to count."""
     clip = _innermost_clip(problem.body, r.symbol)
     if clip is None:
@@ -159,10 +169,10 @@ def _by_clip(problem: Problem, r: Range, work: Work) -> Poly | None:
     inside = poly(outer, problem.body.den)
     rest = problem.body - inside
     if any(clip in _nested_clips(g) for mono in problem.body.terms for g in mono if g is not clip):
-        idle = extended(problem, replace_generator(problem.body, clip, ZERO), ge(-clip.p))
-        busy = extended(problem, replace_generator(problem.body, clip, clip.p), active)
+        idle = extended(problem, replace_generator(problem.body, clip, ZERO, work.rules), ge(-clip.p))
+        busy = extended(problem, replace_generator(problem.body, clip, clip.p, work.rules), active)
         return eliminate(idle, work) + eliminate(busy, work)
-    busy = extended(problem, replace_generator(inside, clip, clip.p), active)
+    busy = extended(problem, replace_generator(inside, clip, clip.p, work.rules), active)
     return eliminate(extended(problem, rest), work) + eliminate(busy, work)
 
 
@@ -182,11 +192,11 @@ def _nested_clips(generator: Generator) -> set[Relu]:
             return set()
 
 
-def _by_bounds(problem: Problem, r: Range, work: Work) -> Poly:
+def _by_bounds(problem: Problem, r: SumRange, work: Work) -> Poly:
     """Turn the conditions on the coordinate into bounds, and sum."""
     x = r.symbol
-    mine = tuple(a for a in problem.atoms if x in a.p.free)
-    others = tuple(a for a in problem.atoms if x not in a.p.free)
+    mine = tuple(a for a in problem.constraints if x in a.p.free)
+    others = tuple(a for a in problem.constraints if x not in a.p.free)
     found = bounds_on(x, r.lo, r.hi, mine, problem.facts + others)
     body = problem.body
     for a in found.unused:
@@ -219,7 +229,7 @@ def _between(outer: Problem, x: Symbol, piece: Competing, work: Work) -> Poly:
     there = pruned(extended(outer, outer.body, *piece.conds))
     if there is None:
         return ZERO
-    known = there.facts + there.atoms
+    known = there.facts + there.constraints
     lo, hi = _tightest(piece, known)
     count = _count(lo, hi)
     verdict = prove(ge(count), known)
@@ -230,13 +240,27 @@ def _between(outer: Problem, x: Symbol, piece: Competing, work: Work) -> Poly:
     if verdict or count.free & remaining:
         summed = sum_range(there.body, x, lo, hi)
     else:
-        summed = clipped_sum(there.body, x, lo, hi, known)
+        summed = _clipped_sum(there.body, x, lo, hi, known)
     if len(summed.terms) > _MAX_POWERS:
         raise NoClosedForm
     if any(isinstance(g, Sum) and g.free & remaining for mono in summed.terms for g in mono):
         raise NoClosedForm
     bound = (ge(count),) if not verdict and count.free & remaining else ()
     return eliminate(extended(there, tidied(summed, known), *bound), work)
+
+
+def _clipped_sum(body: Poly, x: Symbol, lo: Poly, hi: Poly, facts: tuple[Cond, ...]) -> Poly:
+    """Sum over a range that may be empty."""
+    count = hi - lo + 1
+    clipped = relu(count, facts)
+    if clipped == count or not clipped.terms:
+        return sum_range(body, x, lo, hi) if clipped.terms else ZERO
+    if any(x in g.free and g is not x for mono in body.terms for g in mono):
+        return sum_range(body, x, lo, lo + clipped - 1)
+    per_item = exact_quotient(sum_range(body, x, lo, hi), count)
+    if per_item is None:
+        return sum_range(body, x, lo, lo + clipped - 1)
+    return multiply(clipped, per_item)
 
 
 def _check_size(body: Poly, x: Symbol, lo: Poly, hi: Poly) -> None:

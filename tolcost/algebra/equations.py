@@ -1,4 +1,4 @@
-"""Solving equations one unknown at a time: what lengths must be, given the others.
+"""The degree of an expression, and solving equations: what lengths must be, given the others.
 
 Only equations that are linear in the unknown that is left are used; any other stays as it is,
 for whoever checks conditions later.
@@ -10,10 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from tolcost.algebra.conditions import Cond, Eq
 from tolcost.algebra.evaluate import evaluate
-from tolcost.algebra.measure import degree
-from tolcost.algebra.poly import Poly
-from tolcost.algebra.substitute import substitute
-from tolcost.algebra.symbols import Symbol
+from tolcost.algebra.poly import Monomial, Poly, as_poly, poly
+from tolcost.algebra.sums import substitute
+from tolcost.algebra.symbols import Floor, Generator, Relu, Sum, Symbol
 
 
 def solve(
@@ -66,3 +65,43 @@ def _unknown(p: Poly) -> tuple[Symbol, int, int] | None:
 def _has_steps(p: Poly) -> bool:
     """Whether an expression is made of more than symbols: floors, clips or sums."""
     return any(not isinstance(generator, Symbol) for mono in p.terms for generator in mono)
+
+
+def degree(p: Poly | int) -> int:
+    """Give the total degree in the symbols; a floor by a number counts like its argument.
+
+    >>> from tolcost.algebra.poly import length
+    >>> n, m = length("n"), length("m")
+    >>> degree(n * m // 2 + n)
+    2
+    """
+    return max((_monomial_degree(mono) for mono in as_poly(p).terms), default=0)
+
+
+def leading_terms(p: Poly | int) -> Poly:
+    """Give the terms of the highest degree.
+
+    >>> from tolcost.algebra.poly import length
+    >>> n = length("n")
+    >>> leading_terms(n * n * 3 + n)
+    3*n**2
+    """
+    value = as_poly(p)
+    top = degree(value)
+    return poly({m: c for m, c in value.terms.items() if _monomial_degree(m) == top}, value.den)
+
+
+def _monomial_degree(mono: Monomial) -> int:
+    return sum(map(_degree, mono))
+
+
+def _degree(generator: Generator) -> int:
+    match generator:
+        case Symbol():
+            return 1
+        case Floor(p=p, q=q):
+            return max(degree(p) - degree(q), 0)
+        case Relu(p=p):
+            return degree(p)
+        case Sum(body=body, lo=lo, hi=hi):
+            return degree(body) + max(degree(lo), degree(hi))

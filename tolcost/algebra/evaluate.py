@@ -1,34 +1,67 @@
-"""Exact evaluation at one point, in Python integers, and at many."""
+"""Exact evaluation at one point, in Python integers; at many; and as functions made once, asked often.
+
+A sum without a closed form is one again once everything in it is a number: a closed form then, Euclid's
+floor sum, or a loop.  The loop is bounded; a sum that would need more raises ``AlgebraBudget``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from operator import itemgetter
+from typing import TYPE_CHECKING, TypeAlias
 
-from tolcost.algebra.errors import NotInteger, UnboundSymbol
-from tolcost.algebra.numeric_sums import Loops, sum_of_numbers
-from tolcost.algebra.poly import Poly, as_poly, coordinate, the_symbol
-from tolcost.algebra.substitute import substitute
-from tolcost.algebra.symbols import Floor, Generator, Relu, Sum, Symbol
+from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth
+from tolcost.algebra.poly import UNIT, Poly, affine_parts, as_poly, coordinate, the_symbol
+from tolcost.algebra.sums import substitute, total
+from tolcost.algebra.symbols import (
+    AlgebraBudget,
+    Floor,
+    Generator,
+    NotInteger,
+    Relu,
+    Sum,
+    Symbol,
+    UnboundSymbol,
+)
 
 if TYPE_CHECKING:
     from tolcost.algebra.vectorised import Ints
 
-Values = Mapping[Symbol, int]
-_SHORT = 256
+MAX_LOOP = 10_000_000
+_SHORT = 32
+_SHORT_SUM = 256
+_BLOCK = 1 << 16
+
+PointFunction: TypeAlias = Callable[[Mapping[Symbol, int]], int]
+"""The value at a point; a ``KeyError`` where a symbol has none there."""
+
+PointCondition: TypeAlias = Callable[[Mapping[Symbol, int]], bool]
+
+
+@dataclass(slots=True)
+class _Loops:
+    """How many terms may still be added one by one."""
+
+    left: int = MAX_LOOP
+
+    def take(self, count: int) -> None:
+        """Take this many."""
+        self.left -= count
+        if self.left < 0:
+            raise AlgebraBudget(f"a sum without a closed form has more than {MAX_LOOP} terms")
 
 
 @dataclass(frozen=True, slots=True)
 class _Point:
-    """Values of symbols, of the generators met so far, and what is left to spend on loops."""
+    """Mapping[Symbol, int] of symbols, of the generators met so far, and what is left to spend on loops."""
 
-    values: Values
-    loops: Loops
+    values: Mapping[Symbol, int]
+    loops: _Loops
     done: dict[Generator, int] = field(default_factory=dict)
 
 
-def evaluate(p: Poly | int, values: Values) -> int:
+def evaluate(p: Poly | int, values: Mapping[Symbol, int]) -> int:
     """Give the value at a point.
 
     >>> from tolcost.algebra.poly import length, the_symbol
@@ -36,10 +69,10 @@ def evaluate(p: Poly | int, values: Values) -> int:
     >>> evaluate((n * n) // 3, {the_symbol(n): 5})
     8
     """
-    return value_at(as_poly(p), values, Loops())
+    return _value_at(as_poly(p), values, _Loops())
 
 
-def value_at(p: Poly, values: Values, loops: Loops) -> int:
+def _value_at(p: Poly, values: Mapping[Symbol, int], loops: _Loops) -> int:
     """Give the value at a point, with what is left to spend on loops."""
     return _value(p, _Point(values, loops))
 
@@ -52,14 +85,14 @@ def evaluate_many(p: Poly | int, values: Mapping[Symbol, Sequence[int]]) -> Ints
     >>> evaluate_many(n * n, {the_symbol(n): [1, 2, 3]}).tolist()
     [1, 4, 9]
     """
-    from tolcost.algebra.vectorised import evaluate_columns
+    from tolcost.algebra.vectorised import evaluate_columns  # NumPy is loaded only where it is needed
 
-    return evaluate_columns(as_poly(p), values)
+    return evaluate_columns(as_poly(p), values, _generator_at)
 
 
-def generator_value(generator: Generator, values: Values) -> int:
+def _generator_at(generator: Generator, values: Mapping[Symbol, int]) -> int:
     """Give the value of one generator at a point."""
-    return _generator_value(generator, _Point(values, Loops()))
+    return _generator_value(generator, _Point(values, _Loops()))
 
 
 def _value(p: Poly, point: _Point) -> int:
@@ -98,13 +131,218 @@ def _generator_value(generator: Generator, point: _Point) -> int:
 
 def _sum_value(body: Poly, symbol: Symbol, lo: int, hi: int, point: _Point) -> int:
     """Add up a short range; for a long one put the numbers in and look for a closed form again."""
-    if hi - lo < _SHORT:
+    if hi - lo < _SHORT_SUM:
         point.loops.take(max(hi - lo + 1, 0))
         values = dict(point.values)
-        return sum(value_at(body, {**values, symbol: value}, point.loops) for value in range(lo, hi + 1))
+        return sum(_value_at(body, {**values, symbol: value}, point.loops) for value in range(lo, hi + 1))
     binder = coordinate("x", hi, lo)
     given: dict[Symbol, Poly | int] = {symbol: binder}
     for other in body.free:
         if other is not symbol:
             given[other] = _generator_value(other, point)
     return sum_of_numbers(substitute(body, given), the_symbol(binder), lo, hi, point.loops)
+
+
+def evaluate_cond(cond: Cond, values: Mapping[Symbol, int]) -> bool:
+    """Decide a condition at a point."""
+    match cond:
+        case Truth(value=value):
+            return value
+        case Ge(p=p):
+            return evaluate(p, values) >= 0
+        case Eq(p=p):
+            return evaluate(p, values) == 0
+        case Not(part=part):
+            return not evaluate_cond(part, values)
+        case And(parts=parts):
+            return all(evaluate_cond(part, values) for part in parts)
+        case Or(parts=parts):
+            return any(evaluate_cond(part, values) for part in parts)
+
+
+def floor_sum(count: int, slope: int, offset: int, divisor: int) -> int:
+    """Sum of ``floor((slope*x + offset)/divisor)`` for x from 0 to count - 1, in the steps of Euclid.
+
+    >>> floor_sum(10, 3, 1, 4) == sum((3 * x + 1) // 4 for x in range(10))
+    True
+    """
+    result = 0
+    while count > 0:
+        result += (slope // divisor) * (count * (count - 1) // 2) + (offset // divisor) * count
+        slope, offset = slope % divisor, offset % divisor
+        # What is left counts lattice points below a line: count them the other way round.
+        count, offset = divmod(slope * count + offset, divisor)
+        slope, divisor = divisor, slope
+    return result
+
+
+def sum_of_numbers(body: Poly, x: Symbol, lo: int, hi: int, loops: _Loops) -> int:
+    """Sum of a body in which x is the only symbol.
+
+    >>> from tolcost.algebra.poly import coordinate, the_symbol
+    >>> i = coordinate("i", 10**12)
+    >>> sum_of_numbers(355 * i // 1131, the_symbol(i), 1, 10**12, _Loops())
+    156940760388693633952254
+    """
+    if hi < lo:
+        return 0
+    if hi - lo < _SHORT:
+        return _loop(body, x, lo, hi, loops)
+    closed = total(body, [(x, lo, hi)])
+    parts = 0
+    for mono, coef in closed.terms.items():
+        parts += coef if not mono else coef * _sum_product(mono, loops)
+    return parts // closed.den
+
+
+def _sum_product(generators: tuple[Generator, ...], loops: _Loops) -> int:
+    result = 1
+    for generator in generators:
+        if not isinstance(generator, Sum) or generator.free:
+            raise AlgebraBudget("a sum does not come down to numbers")
+        result *= _last_resort(generator, loops)
+    return result
+
+
+def _last_resort(left: Sum, loops: _Loops) -> int:
+    """Sum what has no closed form even in numbers."""
+    lo, hi = evaluate(left.lo, {}), evaluate(left.hi, {})
+    by_steps = _by_euclid(left.body, left.symbol, lo, hi)
+    return _loop(left.body, left.symbol, lo, hi, loops) if by_steps is None else by_steps
+
+
+def _by_euclid(body: Poly, x: Symbol, lo: int, hi: int) -> int | None:
+    """Add up floors of linear arguments, if the body is nothing else."""
+    result = 0
+    for mono, coef in body.terms.items():
+        floor = mono[0] if len(mono) == 1 else None
+        parts = affine_parts(floor.p, x) if isinstance(floor, Floor) else None
+        if parts is None or not isinstance(floor, Floor):
+            return None
+        slope, offset, divisor = parts[0].constant, parts[1].constant, floor.q.constant
+        if slope is None or offset is None or divisor is None or slope < 0:
+            return None
+        result += coef * floor_sum(hi - lo + 1, slope, slope * lo + offset, divisor)
+    return result // body.den
+
+
+def _loop(body: Poly, x: Symbol, lo: int, hi: int, loops: _Loops) -> int:
+    loops.take(hi - lo + 1)
+    if hi - lo < _BLOCK // 64 or any(isinstance(g, Sum) for mono in body.terms for g in mono):
+        return sum(_value_at(body, {x: value}, loops) for value in range(lo, hi + 1))
+    return _vectorised_loop(body, x, lo, hi)
+
+
+def _vectorised_loop(body: Poly, x: Symbol, lo: int, hi: int) -> int:
+    result = 0
+    for start in range(lo, hi + 1, _BLOCK):
+        values = evaluate_many(body, {x: range(start, min(start + _BLOCK, hi + 1))})
+        result += sum(values.tolist())
+    return result
+
+
+def prepared(p: Poly) -> PointFunction:
+    """Give the function from the values of symbols to that of a polynomial.
+
+    >>> from tolcost.algebra.poly import length, the_symbol
+    >>> n = length("n")
+    >>> prepared((n * n) // 3 + 1)({the_symbol(n): 5})
+    9
+    """
+    constant = p.terms.get(UNIT, 0)
+    rows = tuple((coef, tuple(map(_prepared_part, mono))) for mono, coef in p.terms.items() if mono)
+    if p.den != 1:
+        return _exact_quotient(_prepared_total(constant, rows), p)
+    if not rows:
+        return lambda values: constant
+    if len(rows) == 1 and rows[0][0] == 1 and len(rows[0][1]) == 1:
+        (part,) = rows[0][1]
+        return (lambda values: part(values) + constant) if constant else part
+    return _prepared_total(constant, rows)
+
+
+def _prepared_total(constant: int, rows: tuple[tuple[int, tuple[PointFunction, ...]], ...]) -> PointFunction:
+    def value(values: Mapping[Symbol, int]) -> int:
+        total = constant
+        for product, parts in rows:
+            for part in parts:
+                product *= part(values)
+            total += product
+        return total
+
+    return value
+
+
+def _exact_quotient(top: PointFunction, p: Poly) -> PointFunction:
+    def value(values: Mapping[Symbol, int]) -> int:
+        result, rest = divmod(top(values), p.den)
+        if rest:
+            raise NotInteger(f"{p} is not an integer at this point")
+        return result
+
+    return value
+
+
+def _prepared_part(generator: Generator) -> PointFunction:
+    match generator:
+        case Symbol():
+            return itemgetter(generator)
+        case Floor(p=p, q=q):
+            return _prepared_floor(prepared(p), prepared(q), q)
+        case Relu(p=p):
+            inside = prepared(p)
+            return lambda values: max(inside(values), 0)
+        case Sum():
+            return lambda values: _generator_at(generator, values)
+
+
+def _prepared_floor(top: PointFunction, bottom: PointFunction, q: Poly) -> PointFunction:
+    divisor = q.constant
+    if divisor is not None and divisor >= 1:
+        return lambda values: top(values) // divisor
+
+    def value(values: Mapping[Symbol, int]) -> int:
+        divisor = bottom(values)
+        if divisor < 1:
+            raise NotInteger(f"a divisor, {q}, is {divisor} at this point; it must be at least 1")
+        return top(values) // divisor
+
+    return value
+
+
+def prepared_cond(cond: Cond) -> PointCondition:
+    """Give the function from the values of symbols to whether a condition holds.
+
+    >>> from tolcost.algebra.conditions import ge
+    >>> from tolcost.algebra.poly import length, the_symbol
+    >>> n = length("n")
+    >>> prepared_cond(ge(n - 3))({the_symbol(n): 2})
+    False
+    """
+    match cond:
+        case Truth(value=value):
+            return lambda values: value
+        case Ge(p=p):
+            amount = prepared(p)
+            return lambda values: amount(values) >= 0
+        case Eq(p=p):
+            difference = prepared(p)
+            return lambda values: difference(values) == 0
+        case Not(part=part):
+            holds = prepared_cond(part)
+            return lambda values: not holds(values)
+        case And(parts=parts):
+            return _every(tuple(map(prepared_cond, parts)))
+        case Or(parts=parts):
+            none = _every(tuple(prepared_cond(Not(part)) for part in parts))
+            return lambda values: not none(values)
+
+
+def _every(parts: tuple[PointCondition, ...]) -> PointCondition:
+    def value(values: Mapping[Symbol, int]) -> bool:
+        for holds in parts:  # noqa: SIM110 - a loop is quicker than a generator
+            if not holds(values):
+                return False
+        return True
+
+    return value

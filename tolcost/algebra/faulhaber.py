@@ -10,13 +10,12 @@ from __future__ import annotations
 from functools import lru_cache
 from math import comb, gcd, lcm
 
-from tolcost.algebra.clips import relu
-from tolcost.algebra.floors import floordiv
-from tolcost.algebra.intervals import range_of
+from tolcost.algebra.piecewise import PROVED, floordiv
 from tolcost.algebra.poly import (
     ZERO,
     Poly,
     Terms,
+    affine_parts,
     as_poly,
     atom,
     coordinate,
@@ -28,8 +27,8 @@ from tolcost.algebra.poly import (
     the_symbol,
     total_of,
 )
-from tolcost.algebra.substitute import replace_generator, substitute
-from tolcost.algebra.symbols import Floor, Generator, Relu, Sum, Symbol, sum_of, symbol_of
+from tolcost.algebra.substitute import opaque_sum, rebuild, replace_generator
+from tolcost.algebra.symbols import Floor, Generator, Symbol
 
 MAX_PERIOD = 64
 
@@ -110,14 +109,6 @@ def _group_sum(body: Poly, hard: frozenset[Generator], x: Symbol, lo: Poly, hi: 
     return opaque_sum(body, x, lo, hi)
 
 
-def affine_parts(p: Poly, x: Symbol) -> tuple[Poly, Poly] | None:
-    """Give ``a, r`` with ``p == a*x + r`` and both without x, or ``None``."""
-    parts = powers_of(p, x)
-    if set(parts) - {0, 1} or any(x in part.free for part in parts.values()):
-        return None
-    return parts.get(1, ZERO), parts.get(0, ZERO)
-
-
 def _by_blocks(body: Poly, floor: Floor, x: Symbol, lo: Poly, hi: Poly) -> Poly | None:
     """One floor whose argument moves by 1 or -1 with x: whole blocks of q, and the rest of one."""
     parts = affine_parts(floor.p, x)
@@ -125,10 +116,10 @@ def _by_blocks(body: Poly, floor: Floor, x: Symbol, lo: Poly, hi: Poly) -> Poly 
         return None
     step, offset = parts[0].constant or 1, parts[1]
     y, block = the_symbol(data_symbol("y", None)), the_symbol(data_symbol("b", None))
-    plain = replace_generator(body, floor, atom(block))
-    if x in replace_generator(plain, x, ZERO).free:
+    plain = replace_generator(body, floor, atom(block), PROVED)
+    if x in replace_generator(plain, x, ZERO, PROVED).free:
         return None
-    in_y = replace_generator(plain, x, (atom(y) - offset) * step)
+    in_y = replace_generator(plain, x, (atom(y) - offset) * step, PROVED)
     first, last = (lo + offset, hi + offset) if step == 1 else (offset - hi, offset - lo)
 
     def up_to(end: Poly) -> Poly:
@@ -138,7 +129,7 @@ def _by_blocks(body: Poly, floor: Floor, x: Symbol, lo: Poly, hi: Poly) -> Poly 
         whole = antidifference(in_y, y, start + floor.q - 1) - antidifference(in_y, y, start - 1)
         before = antidifference(whole, block, blocks - 1) + _zeroth(whole, block)
         tail = antidifference(in_y, y, end - 1) - antidifference(in_y, y, start - 1)
-        return before + replace_generator(tail, block, blocks)
+        return before + replace_generator(tail, block, blocks, PROVED)
 
     return up_to(last + 1) - up_to(first)
 
@@ -187,46 +178,9 @@ def _by_residues(body: Poly, period: int, x: Symbol, lo: Poly, hi: Poly) -> Poly
     for residue in range(period):
         last = floordiv(hi - lo - residue, period)
         turn = coordinate("t", last, 0)
-        there = substitute(body, {x: turn * period + lo + residue})
+        there = rebuild(body, {x: turn * period + lo + residue}, PROVED)
         t = the_symbol(turn)
         if any(t in g.free and g is not t for mono in there.terms for g in mono):
             return opaque_sum(body, x, lo, hi)
         parts.append(antidifference(there, t, last) + _zeroth(there, t))
     return total_of(parts)
-
-
-def opaque_sum(body: Poly, x: Symbol, lo: Poly, hi: Poly) -> Poly:
-    """Leave a sum unevaluated, with a binder that depends only on how deep sums nest."""
-    if not body.terms:
-        return ZERO
-    height = 1 + max(_sum_depth(body), _sum_depth(lo), _sum_depth(hi))
-    binder = symbol_of("_", -height, "coord", lo, hi)
-    inside = _never_by_zero(body if binder is x else substitute(body, {x: atom(binder)}), binder)
-    content = gcd(*inside.terms.values())
-    primitive = Poly({mono: coef // content for mono, coef in inside.terms.items()})
-    return scale(atom(sum_of(primitive, binder, lo, hi)), content, inside.den)
-
-
-def _never_by_zero(body: Poly, x: Symbol) -> Poly:
-    """A summand whose divisors are positive even where its range, which a gate rules out, goes astray."""
-    for generator in {g for mono in body.terms for g in mono if isinstance(g, Floor) and x in g.q.free}:
-        if (range_of(generator.q)[0] or 0) < 1:
-            safe = floordiv(generator.p, relu(generator.q - 1) + 1)
-            body = replace_generator(body, generator, safe)
-    return body
-
-
-def _sum_depth(p: Poly) -> int:
-    depth = 0
-    for mono in p.terms:
-        for generator in mono:
-            match generator:
-                case Sum(body=body, lo=lo, hi=hi):
-                    depth = max(depth, 1 + max(map(_sum_depth, (body, lo, hi))))
-                case Floor(p=top, q=bottom):
-                    depth = max(depth, _sum_depth(top), _sum_depth(bottom))
-                case Relu(p=inside):
-                    depth = max(depth, _sum_depth(inside))
-                case Symbol():
-                    pass
-    return depth

@@ -1,17 +1,22 @@
-"""Floor division, remainder and exact division, in a normal form.
+"""Floors, clips and exact division, in a normal form that needs no proof: only numeric ranges decide.
 
 A floor by a number keeps coefficients between 0 and the number, without a common divisor;
 floors inside floors merge where that is exact.  A floor by a polynomial takes out the
 divisible part and cancels what both sides share.  Divisors are at least 1: where that is
 not obvious the caller records it as a condition.
+
+The argument of a ``Relu`` has integer coefficients without a common divisor and a positive
+leading one, since ``relu(-p) = relu(p) - p``.  So ``max(a, b) + min(a, b) == a + b`` holds by
+plain equality.  What a proof can settle beyond that is for ``piecewise``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 from math import gcd
 
-from tolcost.algebra.intervals import generator_range, numerator_range
+from tolcost.algebra.intervals import generator_range, numerator_range, range_of
 from tolcost.algebra.poly import (
     UNIT,
     ZERO,
@@ -26,17 +31,17 @@ from tolcost.algebra.poly import (
     poly,
     scale,
 )
-from tolcost.algebra.symbols import Floor, Generator, floor_of
+from tolcost.algebra.symbols import Floor, Generator, floor_of, relu_of
 
 _MAX_GRID = 512
 
 
-def floordiv(p: Poly | int, q: Poly | int) -> Poly:
+def quick_floordiv(p: Poly | int, q: Poly | int) -> Poly:
     """Floor of ``p / q``.
 
     >>> from tolcost.algebra.poly import length
     >>> n = length("n")
-    >>> floordiv(floordiv(n + 1, 2) + 1, 2)
+    >>> quick_floordiv(quick_floordiv(n + 1, 2) + 1, 2)
     floor((n + 3)/4)
     """
     top, bottom = as_poly(p), as_poly(q)
@@ -48,16 +53,6 @@ def floordiv(p: Poly | int, q: Poly | int) -> Poly:
     if divisor < 0:
         top, divisor = -top, -divisor
     return _floor_by_number(top, divisor * top.den)
-
-
-def mod(p: Poly | int, q: Poly | int) -> Poly:
-    """Remainder of the floor division: ``p - q * floor(p / q)``."""
-    return as_poly(p) - floordiv(p, q) * q
-
-
-def ceildiv(p: Poly | int, q: Poly | int) -> Poly:
-    """Ceiling of ``p / q``."""
-    return floordiv(as_poly(p) + q - 1, q)
 
 
 def _floor_by_number(p: Poly, divisor: int) -> Poly:
@@ -109,15 +104,15 @@ def _merged(top: Poly, divisor: int) -> Poly | None:
     floor, coef = floors[0]
     others = top - scale(atom(floor), coef)
     if floor.q.constant is None:
-        return floordiv(floor.p, floor.q * divisor) if coef == 1 and not others.terms else None
+        return quick_floordiv(floor.p, floor.q * divisor) if coef == 1 and not others.terms else None
     if coef == 1:
-        return floordiv(floor.p + others * floor.q, floor.q * divisor)
+        return quick_floordiv(floor.p + others * floor.q, floor.q * divisor)
     return _merged_ceiling(floor, others, divisor) + atom(floor)
 
 
 def _merged_ceiling(floor: Floor, others: Poly, divisor: int) -> Poly:
     """Floor of ``(others - floor) / divisor``, since a floor with a minus is a ceiling."""
-    return floordiv(others * floor.q - floor.p + floor.q - 1, floor.q * divisor)
+    return quick_floordiv(others * floor.q - floor.p + floor.q - 1, floor.q * divisor)
 
 
 def _only_subtracted_floor(p: Poly) -> Floor | None:
@@ -244,7 +239,7 @@ def _floor_by_poly(p: Poly, q: Poly) -> Poly:
     p, q = scale(p, p.den * q.den), scale(q, p.den * q.den)
     p, q = _cancelled(p, q)
     if q.constant is not None:
-        return floordiv(p, q)
+        return quick_floordiv(p, q)
     whole, rest = divide(p, q)
     if whole.terms:
         return whole + _floor_by_poly(rest, q)
@@ -253,8 +248,20 @@ def _floor_by_poly(p: Poly, q: Poly) -> Poly:
     inner = _lone_floor(rest)
     if inner is not None:
         return _floor_by_poly(inner.p, inner.q * q)
-    known = _known_quotient(rest, q)
+    known = known_quotient(rest, q, _in_range)
     return atom(floor_of(rest, q)) if known is None else const(known)
+
+
+def known_quotient(p: Poly, q: Poly, nonnegative: Callable[[Poly], bool]) -> int | None:
+    """Give ``floor(p/q)`` where it is seen to be 0 or -1."""
+    if nonnegative(p):
+        return 0 if nonnegative(q - p - 1) else None
+    return -1 if nonnegative(-p - 1) and nonnegative(p + q) else None
+
+
+def _in_range(p: Poly) -> bool:
+    low = numerator_range(p)[0]
+    return low is not None and low >= 0
 
 
 def _lone_floor(p: Poly) -> Floor | None:
@@ -262,15 +269,6 @@ def _lone_floor(p: Poly) -> Floor | None:
     ((mono, coef), *more) = p.terms.items()
     lone = not more and coef == 1 and len(mono) == 1
     return mono[0] if lone and isinstance(mono[0], Floor) else None
-
-
-def _known_quotient(p: Poly, q: Poly) -> int | None:
-    """Give 0 or -1 where the quotient is proved to be that."""
-    from tolcost.algebra.prove import is_nonnegative
-
-    if is_nonnegative(p):
-        return 0 if is_nonnegative(q - p - 1) else None
-    return -1 if is_nonnegative(-p - 1) and is_nonnegative(p + q) else None
 
 
 def _cancelled(p: Poly, q: Poly) -> tuple[Poly, Poly]:
@@ -291,3 +289,26 @@ def _cancelled(p: Poly, q: Poly) -> tuple[Poly, Poly]:
 def _divided(p: Poly, generator: Generator) -> Poly:
     single = (generator,)
     return Poly({_without(mono, single) or UNIT: coef for mono, coef in p.terms.items()}, p.den)
+
+
+def quick_relu(p: Poly) -> Poly:
+    """Give the larger of ``p`` and 0."""
+    low, high = range_of(p)
+    if low is not None and low >= 0:
+        return p
+    return ZERO if high is not None and high <= 0 else canonical_relu(p)
+
+
+def canonical_relu(p: Poly) -> Poly:
+    """Clip what is neither known to be positive nor negative."""
+    content = gcd(*p.terms.values())
+    if leading_coefficient(p) < 0:
+        content = -content
+    primitive = Poly({mono: coef // content for mono, coef in p.terms.items()})
+    clipped = scale(atom(relu_of(primitive)), abs(content), p.den)
+    return clipped if content > 0 else clipped + p
+
+
+def leading_coefficient(p: Poly) -> int:
+    """Give the coefficient of the term that is shown first: the highest degree, then the first name."""
+    return p.terms[min(p.terms, key=lambda mono: (-len(mono), tuple(g.key for g in mono)))]

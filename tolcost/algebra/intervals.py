@@ -8,9 +8,18 @@ from __future__ import annotations
 
 from math import inf
 
-from tolcost.algebra.errors import MAX_BITS
 from tolcost.algebra.poly import Monomial, Poly
-from tolcost.algebra.symbols import Floor, Generator, Interval, Relu, Sum, Symbol, behind, remember_interval
+from tolcost.algebra.symbols import (
+    MAX_BITS,
+    Floor,
+    Generator,
+    Interval,
+    Relu,
+    Sum,
+    Symbol,
+    behind,
+    remember_interval,
+)
 
 EVERYTHING: Interval = (None, None)
 _DEEP = 8

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from tolcost.algebra.clips import maximum, minimum
-from tolcost.algebra.floors import ceildiv, floordiv
+from tolcost.algebra.piecewise import ceildiv, floordiv, maximum, minimum
 from tolcost.algebra.poly import ONE, Poly, const, coordinate, length, scale, the_symbol
 from tolcost.algebra.sums import total
 from tolcost.algebra.text import RESERVED

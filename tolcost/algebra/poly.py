@@ -7,15 +7,26 @@ This module only adds and multiplies; it proves nothing and knows no rule about 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
 from math import gcd, lcm
 from operator import attrgetter
-from typing import TypeAlias
+from typing import NoReturn, TypeAlias
 
-from tolcost.algebra.errors import MAX_BITS, MAX_DEGREE, MAX_PRODUCTS, MAX_TERMS, AlgebraBudget
-from tolcost.algebra.symbols import Generator, Kind, OrderKey, Symbol, symbol_of
+from tolcost.algebra.symbols import (
+    MAX_BITS,
+    MAX_DEGREE,
+    MAX_PRODUCTS,
+    MAX_TERMS,
+    AlgebraBudget,
+    Generator,
+    Kind,
+    OrderKey,
+    Symbol,
+    symbol_of,
+)
 
 Monomial: TypeAlias = tuple[Generator, ...]
 Terms: TypeAlias = dict[Monomial, int]
@@ -136,9 +147,7 @@ class Poly:
 
     def __floordiv__(self, other: Poly | int) -> Poly:
         """Floor of the quotient; the divisor is taken to be at least 1."""
-        from tolcost.algebra.floors import floordiv
-
-        return floordiv(self, other)
+        return _above.floordiv(self, other)
 
     def __rfloordiv__(self, other: int) -> Poly:
         """Floor of the quotient; the divisor is taken to be at least 1."""
@@ -146,9 +155,7 @@ class Poly:
 
     def __mod__(self, other: Poly | int) -> Poly:
         """Remainder that goes with ``//``."""
-        from tolcost.algebra.floors import mod
-
-        return mod(self, other)
+        return self - _above.floordiv(self, other) * other
 
     def __rmod__(self, other: int) -> Poly:
         """Remainder that goes with ``//``."""
@@ -156,13 +163,36 @@ class Poly:
 
     def __str__(self) -> str:
         """The text form."""
-        from tolcost.algebra.text import to_text
-
-        return to_text(self)
+        return _above.text(self)
 
     def __repr__(self) -> str:
         """The text form."""
         return str(self)
+
+
+@dataclass(slots=True)
+class _Above:
+    """What operators of a polynomial need and only the layers above know: they say it when loaded."""
+
+    floordiv: Callable[[Poly, Poly | int], Poly]
+    text: Callable[[Poly], str]
+
+
+def _not_loaded(*_: object) -> NoReturn:
+    raise RuntimeError("import tolcost.algebra, which loads all of its layers")
+
+
+_above = _Above(_not_loaded, _not_loaded)
+
+
+def define_floordiv(floordiv: Callable[[Poly, Poly | int], Poly]) -> None:
+    """Say what ``//`` and ``%`` mean."""
+    _above.floordiv = floordiv
+
+
+def define_text(text: Callable[[Poly], str]) -> None:
+    """Say what ``str`` gives."""
+    _above.text = text
 
 
 @lru_cache(maxsize=1 << 10, typed=True)
@@ -355,3 +385,11 @@ def powers_of(p: Poly, generator: Generator) -> dict[int, Poly]:
         rest = tuple(g for g in mono if g is not generator) if times else mono
         rows.setdefault(times, {})[rest] = coef
     return {times: poly(terms, p.den) for times, terms in rows.items()}
+
+
+def affine_parts(p: Poly, x: Symbol) -> tuple[Poly, Poly] | None:
+    """Give ``a, r`` with ``p == a*x + r`` and both without x, or ``None``."""
+    parts = powers_of(p, x)
+    if set(parts) - {0, 1} or any(x in part.free for part in parts.values()):
+        return None
+    return parts.get(1, ZERO), parts.get(0, ZERO)

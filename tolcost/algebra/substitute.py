@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import gcd
 
-from tolcost.algebra.clips import relu
-from tolcost.algebra.floors import floordiv
+from tolcost.algebra.floors import quick_floordiv, quick_relu
+from tolcost.algebra.intervals import range_of
 from tolcost.algebra.poly import (
+    ZERO,
     Monomial,
     Poly,
     Terms,
@@ -26,7 +27,7 @@ from tolcost.algebra.poly import (
     the_symbol,
     total_of,
 )
-from tolcost.algebra.symbols import Floor, Generator, Relu, Sum, Symbol, symbol_of
+from tolcost.algebra.symbols import Floor, Generator, Relu, Sum, Symbol, sum_of, symbol_of
 
 
 def symbols_of(p: Poly | int) -> frozenset[Symbol]:
@@ -34,14 +35,20 @@ def symbols_of(p: Poly | int) -> frozenset[Symbol]:
     return as_poly(p).free
 
 
-def substitute(p: Poly, values: Mapping[Symbol, Poly | int], clip: Callable[[Poly], Poly] = relu) -> Poly:
-    """Put polynomials in place of symbols, all at once; ``clip`` makes the clips of the result.
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How floors, clips and sums are made again when something in them was replaced.
 
-    >>> from tolcost.algebra.poly import length, the_symbol
-    >>> n, m = length("n"), length("m")
-    >>> substitute(m + 2 * n, {the_symbol(m): n, the_symbol(n): m})
-    2*m + n
+    ``sum`` makes a sum into which numbers were put: only they can give it a closed form.
     """
+
+    floor: Callable[[Poly, Poly], Poly]
+    clip: Callable[[Poly], Poly]
+    sum: Callable[[Poly, Symbol, Poly, Poly], Poly]
+
+
+def rebuild(p: Poly, values: Mapping[Symbol, Poly | int], rules: Rules) -> Poly:
+    """Put polynomials in place of symbols, all at once, and make the rest again by these rules."""
     free = p.free
     if free.isdisjoint(values):
         return p
@@ -50,15 +57,15 @@ def substitute(p: Poly, values: Mapping[Symbol, Poly | int], clip: Callable[[Pol
         ((mono, coef),) = p.terms.items()
         if coef == 1 and len(mono) == 1 and mono[0] in given:  # a symbol alone, as most indices are
             return given[mono[0]]
-    return _substitute(p, _Change(given, clip), {})
+    return _substitute(p, _Change(given, rules), {})
 
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """What to put in, and how to clip."""
+    """What to put in, and how to make the rest again."""
 
     given: dict[Symbol, Poly]
-    clip: Callable[[Poly], Poly]
+    rules: Rules
 
 
 def _substitute(p: Poly, new: _Change, done: dict[Generator, Poly]) -> Poly:
@@ -77,27 +84,24 @@ def _replaced(generator: Generator, new: _Change, done: dict[Generator, Poly]) -
         case Symbol():
             return new.given[generator]
         case Floor(p=p, q=q):
-            return floordiv(_substitute(p, new, done), _substitute(q, new, done))
+            return new.rules.floor(_substitute(p, new, done), _substitute(q, new, done))
         case Relu(p=p):
-            return new.clip(_substitute(p, new, done))
+            return new.rules.clip(_substitute(p, new, done))
         case Sum():
             return _sum_replaced(generator, new, done)
 
 
 def _sum_replaced(generator: Sum, new: _Change, done: dict[Generator, Poly]) -> Poly:
-    """Put in below the binder too; only numbers can give a sum without a closed form one."""
-    from tolcost.algebra.faulhaber import opaque_sum
-    from tolcost.algebra.sums import sum_over
-
+    """Put in below the binder too."""
     lo, hi = _substitute(generator.lo, new, done), _substitute(generator.hi, new, done)
     relevant = [new.given[symbol] for symbol in generator.free if symbol in new.given]
     if any(has_sum(value) for value in relevant):  # then the binders inside are to be counted anew
         binder = the_symbol(coordinate("_", hi, lo))
     else:
         binder = symbol_of(generator.symbol.name, generator.symbol.serial, "coord", lo, hi)
-    body = _substitute(generator.body, _Change({**new.given, generator.symbol: atom(binder)}, new.clip), {})
+    body = _substitute(generator.body, _Change({**new.given, generator.symbol: atom(binder)}, new.rules), {})
     numbers = any(value.constant is not None for value in relevant)
-    return (sum_over if numbers else opaque_sum)(body, binder, lo, hi)
+    return (new.rules.sum if numbers else opaque_sum)(body, binder, lo, hi)
 
 
 def has_sum(p: Poly) -> bool:
@@ -142,7 +146,7 @@ def _times_monomial(p: Poly, mono: Monomial, coef: int, den: int) -> Poly:
     return multiply(p, poly({mono: coef // common}, den // common))
 
 
-def replace_generator(p: Poly, old: Generator, new: Poly, clip: Callable[[Poly], Poly] = relu) -> Poly:
+def replace_generator(p: Poly, old: Generator, new: Poly, rules: Rules) -> Poly:
     """Put a polynomial in place of one generator, at any depth except inside sums."""
 
     def change(generator: Generator) -> Poly | None:
@@ -150,12 +154,53 @@ def replace_generator(p: Poly, old: Generator, new: Poly, clip: Callable[[Poly],
             return new
         match generator:
             case Floor(p=top, q=bottom):
-                a, b = (replace_generator(part, old, new, clip) for part in (top, bottom))
-                return None if a is top and b is bottom else floordiv(a, b)
+                a, b = (replace_generator(part, old, new, rules) for part in (top, bottom))
+                return None if a is top and b is bottom else rules.floor(a, b)
             case Relu(p=inside):
-                c = replace_generator(inside, old, new, clip)
-                return None if c is inside else clip(c)
+                c = replace_generator(inside, old, new, rules)
+                return None if c is inside else rules.clip(c)
             case Symbol() | Sum():
                 return None
 
     return map_generators(p, change) if p.height >= old.height else p
+
+
+def opaque_sum(body: Poly, x: Symbol, lo: Poly, hi: Poly) -> Poly:
+    """Leave a sum unevaluated, with a binder that depends only on how deep sums nest."""
+    if not body.terms:
+        return ZERO
+    height = 1 + max(_sum_depth(body), _sum_depth(lo), _sum_depth(hi))
+    binder = symbol_of("_", -height, "coord", lo, hi)
+    inside = _never_by_zero(body if binder is x else rebuild(body, {x: atom(binder)}, QUICK), binder)
+    content = gcd(*inside.terms.values())
+    primitive = Poly({mono: coef // content for mono, coef in inside.terms.items()})
+    return scale(atom(sum_of(primitive, binder, lo, hi)), content, inside.den)
+
+
+def _never_by_zero(body: Poly, x: Symbol) -> Poly:
+    """A summand whose divisors are positive even where its range, which a gate rules out, goes astray."""
+    for generator in {g for mono in body.terms for g in mono if isinstance(g, Floor) and x in g.q.free}:
+        if (range_of(generator.q)[0] or 0) < 1:
+            safe = quick_floordiv(generator.p, quick_relu(generator.q - 1) + 1)
+            body = replace_generator(body, generator, safe, QUICK)
+    return body
+
+
+def _sum_depth(p: Poly) -> int:
+    depth = 0
+    for mono in p.terms:
+        for generator in mono:
+            match generator:
+                case Sum(body=body, lo=lo, hi=hi):
+                    depth = max(depth, 1 + max(map(_sum_depth, (body, lo, hi))))
+                case Floor(p=top, q=bottom):
+                    depth = max(depth, _sum_depth(top), _sum_depth(bottom))
+                case Relu(p=inside):
+                    depth = max(depth, _sum_depth(inside))
+                case Symbol():
+                    pass
+    return depth
+
+
+QUICK = Rules(quick_floordiv, quick_relu, opaque_sum)
+"""By numeric ranges alone: for use inside proofs, which must not start others."""

@@ -6,17 +6,12 @@ with each other; ``eliminate`` does each group.  What it cannot do stays an unev
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from tolcost.algebra.alike import Solved, known_result
-from tolcost.algebra.cases import Atoms, signed_cases
-from tolcost.algebra.clips import relu
-from tolcost.algebra.conditions import Cond, Ge, conj, indicator, map_cond, symbols_of_cond
+from tolcost.algebra.conditions import Cond, Constraints, Ge, conj, map_cond, signed_cases, symbols_of_cond
 from tolcost.algebra.eliminate import eliminate
-from tolcost.algebra.errors import AlgebraBudget
-from tolcost.algebra.faulhaber import opaque_sum
-from tolcost.algebra.gates import gated, tidied
+from tolcost.algebra.piecewise import PROVED, floordiv, gated, indicator, relu, tidied
 from tolcost.algebra.poly import (
     Monomial,
     Poly,
@@ -28,12 +23,14 @@ from tolcost.algebra.poly import (
     scale,
     total_of,
 )
-from tolcost.algebra.problem import NoClosedForm, Problem, Range, Work
-from tolcost.algebra.substitute import substitute
-from tolcost.algebra.symbols import Generator, Symbol, symbol_of
+from tolcost.algebra.ranges import NoClosedForm, Problem, SumRange, Work
+from tolcost.algebra.substitute import QUICK, Rules, opaque_sum, rebuild
+from tolcost.algebra.symbols import AlgebraBudget, Floor, Generator, Relu, Symbol, symbol_of
 
 _STANDARD = "#"
 _MANY_TERMS = 3
+_Solved = list[tuple[Problem, Poly]]
+"""Problems and what they came to."""
 
 
 def total(
@@ -57,10 +54,10 @@ def total(
 
 
 @lru_cache(maxsize=1 << 12)
-def _total(body: Poly, ranges: tuple[Range, ...], guard: Cond, facts: tuple[Cond, ...]) -> Poly:
+def _total(body: Poly, ranges: tuple[SumRange, ...], guard: Cond, facts: tuple[Cond, ...]) -> Poly:
     parts = []
-    for atoms, times in signed_cases(guard).items():
-        ordered = tuple(sorted(atoms, key=lambda a: (isinstance(a, Ge), a.p.key)))
+    for constraints, times in signed_cases(guard).items():
+        ordered = tuple(sorted(constraints, key=lambda a: (isinstance(a, Ge), a.p.key)))
         parts.append(scale(_by_components(Problem(body, ranges, ordered, facts)), times))
     return tidied(total_of(parts), facts)
 
@@ -70,12 +67,31 @@ def sum_over(body: Poly, symbol: Symbol, lo: Poly, hi: Poly) -> Poly:
     return total(body, [(symbol, lo, hi)])
 
 
+def substitute(p: Poly, values: Mapping[Symbol, Poly | int]) -> Poly:
+    """Put polynomials in place of symbols, all at once; sums into which numbers are put are done again.
+
+    >>> from tolcost.algebra.poly import length, the_symbol
+    >>> n, m = length("n"), length("m")
+    >>> substitute(m + 2 * n, {the_symbol(m): n, the_symbol(n): m})
+    2*m + n
+    """
+    return rebuild(p, values, _CLOSED)
+
+
+def substitute_cond(cond: Cond, values: Mapping[Symbol, Poly | int]) -> Cond:
+    """Put polynomials in place of symbols, all at once."""
+    return map_cond(cond, lambda p: substitute(p, values))
+
+
+_CLOSED = Rules(floordiv, relu, sum_over)
+
+
 def _standard(
     body: Poly,
     over: Sequence[tuple[Symbol, Poly | int, Poly | int]],
     guard: Cond,
     facts: tuple[Cond, ...],
-) -> tuple[Poly, tuple[Range, ...], Cond]:
+) -> tuple[Poly, tuple[SumRange, ...], Cond]:
     """Rename the coordinates to standard ones: sums that differ in names only are done once.
 
     A standard coordinate carries the range it runs over as its own bounds, which proofs rely on.
@@ -87,33 +103,33 @@ def _standard(
     renamed: dict[Symbol, Poly | int] = {}
     ranges = []
     for symbol, low, high in over:
-        lo, hi = substitute(as_poly(low), renamed), substitute(as_poly(high), renamed)
+        lo, hi = rebuild(as_poly(low), renamed, PROVED), rebuild(as_poly(high), renamed, PROVED)
         turn -= 1
         own = symbol_of(_STANDARD, turn, "coord", lo, hi)
         renamed[symbol] = atom(own)
-        ranges.append(Range(own, lo, hi))
-    body, guard = substitute(body, renamed), map_cond(guard, lambda p: substitute(p, renamed))
+        ranges.append(SumRange(own, lo, hi))
+    body, guard = rebuild(body, renamed, PROVED), map_cond(guard, lambda p: rebuild(p, renamed, PROVED))
     return body, tuple(ranges), guard
 
 
 def _by_components(problem: Problem) -> Poly:
     """Remove one group of connected coordinates after another."""
-    body, left, atoms = problem.body, problem.ranges, problem.atoms
-    solved: Solved = []
+    body, left, constraints = problem.body, problem.ranges, problem.constraints
+    solved: _Solved = []
     while left:
-        group = _connected(left, atoms, body)
-        mine = tuple(a for a in atoms if a.p.free & group)
-        atoms = tuple(a for a in atoms if not a.p.free & group)
+        group = _connected(left, constraints, body)
+        mine = tuple(a for a in constraints if a.p.free & group)
+        constraints = tuple(a for a in constraints if not a.p.free & group)
         inner = tuple(r for r in left if r.symbol in group)
         left = tuple(r for r in left if r.symbol not in group)
         body = _removed(Problem(body, inner, mine, problem.facts), solved)
-    return gated(body, atoms, problem.facts)
+    return gated(body, constraints, problem.facts)
 
 
-def _connected(ranges: tuple[Range, ...], atoms: Atoms, body: Poly) -> frozenset[Symbol]:
+def _connected(ranges: tuple[SumRange, ...], constraints: Constraints, body: Poly) -> frozenset[Symbol]:
     """Give the coordinates linked to the innermost one by bounds, conditions, floors or clips."""
     symbols = frozenset(r.symbol for r in ranges)
-    links = [a.p.free & symbols for a in atoms]
+    links = [a.p.free & symbols for a in constraints]
     links += [((r.lo.free | r.hi.free) & symbols) | {r.symbol} for r in ranges]
     links += [g.free & symbols for mono in body.terms for g in mono if not isinstance(g, Symbol)]
     group = frozenset((ranges[-1].symbol,))
@@ -124,18 +140,18 @@ def _connected(ranges: tuple[Range, ...], atoms: Atoms, body: Poly) -> frozenset
         group = grown
 
 
-def _removed(problem: Problem, solved: Solved) -> Poly:
+def _removed(problem: Problem, solved: _Solved) -> Poly:
     """Remove all coordinates; parts of the summand without a closed form stay sums."""
     symbols = frozenset(r.symbol for r in problem.ranges)
     by_part = _coefficients(problem.body, symbols)
     if len(problem.body.terms) > max(_MANY_TERMS, 2 * len(by_part)):
         sums = {part: _removed(_with_body(problem, Poly({part: 1})), solved) for part in by_part}
         return total_of(multiply(factor, sums[part]) for part, factor in by_part.items())
-    result = known_result(problem, solved)
+    result = _known_result(problem, solved)
     if result is not None:
         return result
     try:
-        result = eliminate(problem, Work())
+        result = eliminate(problem, Work(_CLOSED))
         solved.append((problem, result))
         return result
     except (NoClosedForm, AlgebraBudget, ZeroDivisionError):  # a divisor may vanish at an end of a range
@@ -151,7 +167,7 @@ def _removed(problem: Problem, solved: Solved) -> Poly:
 
 
 def _with_body(problem: Problem, body: Poly) -> Problem:
-    return Problem(body, problem.ranges, problem.atoms, problem.facts)
+    return Problem(body, problem.ranges, problem.constraints, problem.facts)
 
 
 def _coefficients(body: Poly, symbols: frozenset[Symbol]) -> dict[Monomial, Poly]:
@@ -167,7 +183,7 @@ def _coefficients(body: Poly, symbols: frozenset[Symbol]) -> dict[Monomial, Poly
 def _unevaluated(problem: Problem) -> Poly:
     """Leave everything as sums inside sums, with the conditions in the summand."""
     body = problem.body
-    for a in problem.atoms:
+    for a in problem.constraints:
         body = multiply(body, indicator(a, problem.facts))
     body = tidied(body, problem.facts)
     for r in reversed(problem.ranges):
@@ -175,5 +191,86 @@ def _unevaluated(problem: Problem) -> Poly:
     return body
 
 
-def _repeated(body: Poly, r: Range) -> Poly:
+def _repeated(body: Poly, r: SumRange) -> Poly:
     return multiply(body, relu(r.hi - r.lo + 1))
+
+
+def _known_result(problem: Problem, solved: _Solved) -> Poly | None:
+    """Give the result of a problem that differs from one already solved in the names of lengths only.
+
+    >>> from tolcost.algebra.poly import ONE, coordinate, length, the_symbol
+    >>> from tolcost.algebra.ranges import SumRange
+    >>> n, m = length("n"), length("m")
+    >>> ranges = [SumRange(the_symbol(coordinate("i", d)), ONE, d) for d in (n, m)]
+    >>> first, second = (Problem(ONE, (r,), (), ()) for r in ranges)
+    >>> _known_result(second, [(first, n)]), _known_result(second, [])
+    (m, None)
+    """
+    about = frozenset[Symbol]().union(*(symbols_of_cond(fact) for fact in problem.facts))
+    for before, result in solved:
+        pairs = _Pairs()
+        if not pairs.problems(before, problem):
+            continue
+        summed = {r.symbol for r in before.ranges}
+        other = {a: b for a, b in pairs.found.items() if a not in summed and a is not b}
+        if about.isdisjoint(other) and all(_like(a, b) for a, b in other.items()):
+            renamed = {a: atom(b) for a, b in other.items()}
+            return rebuild(result, renamed, QUICK)  # the form it would have had
+    return None
+
+
+def _like(a: Symbol, b: Symbol) -> bool:
+    """Whether what is known of one symbol is known of the other: bounds that are the same numbers."""
+    return a.kind == b.kind and a.depth == b.depth == 0 and a.lo == b.lo and a.hi == b.hi
+
+
+class _Pairs:
+    """Which symbol of one problem stands where which of the other does, so far."""
+
+    def __init__(self) -> None:
+        self.found: dict[Symbol, Symbol] = {}
+        self.taken: set[Symbol] = set()
+
+    def problems(self, a: Problem, b: Problem) -> bool:
+        """Whether two problems have the same form."""
+        if len(a.ranges) != len(b.ranges) or len(a.constraints) != len(b.constraints):
+            return False
+        return (
+            all(
+                self.polys(r.lo, s.lo) and self.polys(r.hi, s.hi) and self.symbols(r.symbol, s.symbol)
+                for r, s in zip(a.ranges, b.ranges, strict=True)
+            )
+            and all(
+                isinstance(x, type(y)) and self.polys(x.p, y.p)
+                for x, y in zip(a.constraints, b.constraints, strict=True)
+            )
+            and self.polys(a.body, b.body)
+        )
+
+    def polys(self, a: Poly, b: Poly) -> bool:
+        """Whether two polynomials have the same form, term by term in the order they were made in."""
+        if a.den != b.den or len(a.terms) != len(b.terms):
+            return False
+        for (mono, coef), (other, against) in zip(a.terms.items(), b.terms.items(), strict=True):
+            if coef != against or len(mono) != len(other):
+                return False
+            if not all(self.generators(g, h) for g, h in zip(mono, other, strict=True)):
+                return False
+        return True
+
+    def generators(self, a: Generator, b: Generator) -> bool:
+        """Whether two generators have the same form."""
+        if isinstance(a, Symbol) and isinstance(b, Symbol):
+            return self.symbols(a, b)
+        if isinstance(a, Floor) and isinstance(b, Floor):
+            return self.polys(a.p, b.p) and self.polys(a.q, b.q)
+        return isinstance(a, Relu) and isinstance(b, Relu) and self.polys(a.p, b.p)
+
+    def symbols(self, a: Symbol, b: Symbol) -> bool:
+        """Whether two symbols can be a pair, which they are from now on."""
+        known = self.found.get(a)
+        if known is not None or b in self.taken:
+            return known is b
+        self.found[a] = b
+        self.taken.add(b)
+        return True

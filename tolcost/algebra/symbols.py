@@ -14,18 +14,38 @@ from threading import Lock
 from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias
 from weakref import ref
 
-from tolcost.algebra.errors import MAX_HEIGHT, AlgebraBudget
-from tolcost.algebra.handles import Handle
-
 if TYPE_CHECKING:
     from tolcost.algebra.poly import Poly
+
+MAX_TERMS = 20_000
+MAX_PRODUCTS = 400_000
+MAX_DEGREE = 400
+MAX_BITS = 200_000
+MAX_HEIGHT = 30
+MAX_PARTS = 400
 
 Kind: TypeAlias = Literal["length", "coord", "data"]
 Interval: TypeAlias = tuple[int | None, int | None]
 OrderKey: TypeAlias = tuple[object, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+class AlgebraBudget(Exception):
+    """An expression grew beyond what is worth computing; callers turn this into a diagnostic."""
+
+
+class NotInteger(ArithmeticError):
+    """An expression that should be an integer is not one at the given point."""
+
+
+class UnboundSymbol(KeyError):
+    """A symbol has no value at the given point."""
+
+    def __str__(self) -> str:
+        """Say which symbol, without the quotes a ``KeyError`` would add."""
+        return f"no value for {self.args[0]}"
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Symbol:
     """A named integer with inclusive bounds, which may be symbolic; ``None`` is no bound.
 
@@ -45,7 +65,6 @@ class Symbol:
     hi: Poly | None
     depth: int
     key: OrderKey
-    handle: Handle
     free: frozenset[Symbol] = frozenset()
     height: int = 0
     interval: Interval | None = None
@@ -60,7 +79,7 @@ class Symbol:
         return self.name if self.serial == 0 else f"{self.name}#{self.serial}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Floor:
     """The floor of ``p / q``, where q >= 1."""
 
@@ -69,7 +88,6 @@ class Floor:
     key: OrderKey
     free: frozenset[Symbol]
     height: int
-    handle: Handle
     interval: Interval | None = None
     samples: tuple[int | None, ...] = ()
 
@@ -82,7 +100,7 @@ class Floor:
         return f"floor(({self.p!r})/({self.q!r}))"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Relu:
     """The larger of ``p`` and 0: the only clip there is."""
 
@@ -90,7 +108,6 @@ class Relu:
     key: OrderKey
     free: frozenset[Symbol]
     height: int
-    handle: Handle
     interval: Interval | None = None
     samples: tuple[int | None, ...] = ()
 
@@ -103,7 +120,7 @@ class Relu:
         return f"relu({self.p!r})"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Sum:
     """A sum of ``body`` for ``symbol`` from ``lo`` to ``hi``, 0 when the range is empty.
 
@@ -117,7 +134,6 @@ class Sum:
     key: OrderKey
     free: frozenset[Symbol]
     height: int
-    handle: Handle
     interval: Interval | None = None
     samples: tuple[int | None, ...] = ()
 
@@ -140,15 +156,14 @@ class _Interned:
     """
 
     def __init__(self) -> None:
-        self._known: dict[tuple[object, ...], ref[Handle]] = {}
+        self._known: dict[tuple[object, ...], ref[Generator]] = {}
         self._room = 1 << 12
         self._lock = Lock()
 
     def find(self, identity: tuple[object, ...]) -> Generator | None:
         """Give the generator of an identity, if it is in use."""
         known = self._known.get(identity)
-        handle = None if known is None else known()
-        return None if handle is None else handle.generator
+        return None if known is None else known()
 
     def keep(self, identity: tuple[object, ...], made: Generator) -> Generator:
         """Give the generator just made, or the one that another thread has made meanwhile."""
@@ -156,8 +171,7 @@ class _Interned:
             found = self.find(identity)
             if found is not None:
                 return found
-            made.handle.generator = made
-            self._known[identity] = ref(made.handle)
+            self._known[identity] = ref(made)
             if len(self._known) > self._room:
                 self._sweep()
             return made
@@ -182,7 +196,7 @@ def symbol_of(name: str, serial: int, kind: Kind, lo: Poly | None = None, hi: Po
         bounding = (_NONE if lo is None else lo.free) | (_NONE if hi is None else hi.free)
         depth = 1 + max([symbol.depth for symbol in bounding]) if bounding else 0
         key = (0, name, serial, kind, () if lo is None else lo.key, () if hi is None else hi.key)
-        made = Symbol(name, serial, kind, lo, hi, depth, key, Handle())
+        made = Symbol(name, serial, kind, lo, hi, depth, key)
         _set(made, "free", frozenset((made,)))
         found = _interned.keep(identity, made)
     assert isinstance(found, Symbol)
@@ -194,7 +208,7 @@ def floor_of(p: Poly, q: Poly) -> Floor:
     identity = (Floor, p, q)
     found = _interned.find(identity)
     if found is None:
-        made = Floor(p, q, (1, q.key, p.key), p.free | q.free, _height((p, q)), Handle())
+        made = Floor(p, q, (1, q.key, p.key), p.free | q.free, _height((p, q)))
         found = _interned.keep(identity, made)
     assert isinstance(found, Floor)
     return found
@@ -205,7 +219,7 @@ def relu_of(p: Poly) -> Relu:
     identity = (Relu, p)
     found = _interned.find(identity)
     if found is None:
-        found = _interned.keep(identity, Relu(p, (2, p.key), p.free, _height((p,)), Handle()))
+        found = _interned.keep(identity, Relu(p, (2, p.key), p.free, _height((p,))))
     assert isinstance(found, Relu)
     return found
 
@@ -217,7 +231,7 @@ def sum_of(body: Poly, symbol: Symbol, lo: Poly, hi: Poly) -> Sum:
     if found is None:
         free = (body.free - {symbol}) | lo.free | hi.free
         key = (3, body.key, lo.key, hi.key)
-        made = Sum(body, symbol, lo, hi, key, free, _height((body, lo, hi)), Handle())
+        made = Sum(body, symbol, lo, hi, key, free, _height((body, lo, hi)))
         found = _interned.keep(identity, made)
     assert isinstance(found, Sum)
     return found

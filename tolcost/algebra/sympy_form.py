@@ -14,8 +14,8 @@ import sympy
 from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
-from tolcost.algebra.clips import relu
 from tolcost.algebra.intervals import generator_range
+from tolcost.algebra.piecewise import relu
 from tolcost.algebra.poly import Monomial, Poly, as_poly
 from tolcost.algebra.symbols import Floor, Generator, Relu, Sum, Symbol
 

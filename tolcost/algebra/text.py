@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth
-from tolcost.algebra.errors import AlgebraBudget
 from tolcost.algebra.factor import (
     Factored,
     factored,
@@ -20,8 +19,8 @@ from tolcost.algebra.factor import (
     product_and_rest,
     reading_order,
 )
-from tolcost.algebra.poly import UNIT, Monomial, Poly, as_poly, scale
-from tolcost.algebra.symbols import Floor, Generator, Relu, Sum, Symbol
+from tolcost.algebra.poly import UNIT, Monomial, Poly, as_poly, define_text, scale
+from tolcost.algebra.symbols import AlgebraBudget, Floor, Generator, Relu, Sum, Symbol
 
 RESERVED = frozenset(("floor", "ceiling", "Min", "Max", "Sum", "Piecewise", "and", "or", "not"))
 MAX_DIGITS = 4_000
@@ -48,6 +47,9 @@ def to_text(p: Poly | int, names: Names | None = None) -> str:
     """
     value = as_poly(p)
     return _shorter(value, _Writer(display_names(value.free) if names is None else names))
+
+
+define_text(to_text)
 
 
 def _shorter(p: Poly, writer: _Writer) -> str:

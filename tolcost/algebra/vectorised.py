@@ -7,20 +7,20 @@ otherwise with Python integers.  Nothing ever overflows silently.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from tolcost.algebra.errors import NotInteger, UnboundSymbol
 from tolcost.algebra.poly import Monomial, Poly
-from tolcost.algebra.symbols import Floor, Generator, Relu, Sum, Symbol
+from tolcost.algebra.symbols import Floor, Generator, NotInteger, Relu, Sum, Symbol, UnboundSymbol
 
 # int64, or Python integers in an object array: NumPy's types cannot say this in one place.
 Ints: TypeAlias = npt.NDArray[Any]
-Column: TypeAlias = Sequence[int] | Ints
+AtPoint: TypeAlias = Callable[[Generator, Mapping[Symbol, int]], int]
+"""How one generator is evaluated at one point."""
 _CHUNK = 1 << 16
 _INT64 = 2**63
 _TWO_LIMBS = 2**113  # bound * (rounding steps) below this keeps the float estimate within half of 2**64
@@ -32,17 +32,21 @@ class _Table:
 
     size: int
     columns: Mapping[Symbol, Ints]
+    at_point: AtPoint
     done: dict[Generator, Ints] = field(default_factory=dict)
 
 
-def evaluate_columns(p: Poly, values: Mapping[Symbol, Column]) -> Ints:
+def evaluate_columns(p: Poly, values: Mapping[Symbol, Sequence[int] | Ints], at_point: AtPoint) -> Ints:
     """Evaluate at all points; int64 where every result fits, else Python integers."""
     columns = {symbol: _column(column) for symbol, column in values.items()}
     sizes = {len(column) for column in columns.values()}
     if len(sizes) > 1:
         raise ValueError("columns of different lengths")
     size = sizes.pop() if sizes else 1
-    blocks = [_poly(p, _rows(columns, start, min(_CHUNK, size - start))) for start in range(0, size, _CHUNK)]
+    blocks = []
+    for start in range(0, size, _CHUNK):
+        rows = {symbol: column[start : start + _CHUNK] for symbol, column in columns.items()}
+        blocks.append(_poly(p, _Table(min(_CHUNK, size - start), rows, at_point)))
     if not blocks:
         return np.empty(0, dtype=np.int64)
     if len({block.dtype for block in blocks}) > 1:
@@ -50,11 +54,7 @@ def evaluate_columns(p: Poly, values: Mapping[Symbol, Column]) -> Ints:
     return np.concatenate(blocks)
 
 
-def _rows(columns: Mapping[Symbol, Ints], start: int, size: int) -> _Table:
-    return _Table(size, {symbol: column[start : start + size] for symbol, column in columns.items()})
-
-
-def _column(column: Column) -> Ints:
+def _column(column: Sequence[int] | Ints) -> Ints:
     if isinstance(column, np.ndarray) and column.dtype == np.int64:
         return column
     if isinstance(column, np.ndarray) and column.dtype.kind in "iu" and column.dtype != np.uint64:
@@ -173,9 +173,7 @@ def _floor(p: Poly, q: Poly, table: _Table) -> Ints:
 
 def _point_by_point(generator: Sum, table: _Table) -> Ints:
     """Sums without a closed form are evaluated one by one, each different point once."""
-    from tolcost.algebra.evaluate import generator_value
-
     symbols = sorted(generator.free, key=lambda s: s.key)
     rows = list(zip(*(_generator(s, table).tolist() for s in symbols), strict=True)) or [()] * table.size
-    known = {row: generator_value(generator, dict(zip(symbols, row, strict=True))) for row in set(rows)}
+    known = {row: table.at_point(generator, dict(zip(symbols, row, strict=True))) for row in set(rows)}
     return _column([known[row] for row in rows])

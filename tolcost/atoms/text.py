@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from tolcost.algebra import Poly, Symbol, cond_text, display_names, to_text
-from tolcost.algebra.text import quoted
+from tolcost.algebra import Poly, Symbol, cond_text, display_names, quoted, to_text
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import (
     Indices,

@@ -18,8 +18,7 @@ from itertools import product
 from math import prod
 from typing import Any, Literal, TypeAlias
 
-from tolcost.algebra import Poly, Symbol, evaluate, evaluate_cond
-from tolcost.algebra.errors import UnboundSymbol
+from tolcost.algebra import Poly, Symbol, UnboundSymbol, evaluate, evaluate_cond
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import Indices, Schedule, schedule_block, schedule_program
 from tolcost.atoms.nodes import Block, Charge, Constant, Node, Part, Program, Type, Var

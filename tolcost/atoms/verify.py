@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from tolcost.algebra import ONE, Poly, Symbol
-from tolcost.algebra.poly import atom
+from tolcost.algebra import ONE, Poly, Symbol, atom
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import (
     Region,

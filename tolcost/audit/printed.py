@@ -14,8 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NoReturn, TypeAlias
 
-from tolcost.algebra import Poly, const, floordiv, length
-from tolcost.algebra.poly import product_of
+from tolcost.algebra import Poly, const, floordiv, length, product_of
 
 _TOKEN = re.compile(r"\s*(?:(?P<number>[0-9]{1,9})|(?P<name>[A-Za-z][A-Za-z0-9_]*)|(?P<sign>[-+*/()|\[\]]))")
 _LONGEST = 400

@@ -11,8 +11,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import TypeAlias
 
-from tolcost.algebra import ZERO, AlgebraBudget, NotInteger, Poly, Symbol, UnboundSymbol, evaluate, to_text
-from tolcost.algebra.poly import total_of
+from tolcost.algebra import (
+    ZERO,
+    AlgebraBudget,
+    NotInteger,
+    Poly,
+    Symbol,
+    UnboundSymbol,
+    evaluate,
+    to_text,
+    total_of,
+)
 from tolcost.check.costing import Contribution
 from tolcost.check.records import BlamedLine, Example
 from tolcost.diagnostics import NOWHERE, Source, place, visible

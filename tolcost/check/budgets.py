@@ -13,10 +13,18 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from fractions import Fraction
 
-from tolcost.algebra import AlgebraBudget, Poly, const, display_names, parse_text, substitute_cond, to_text
+from tolcost.algebra import (
+    AlgebraBudget,
+    Poly,
+    Symbol,
+    const,
+    display_names,
+    parse_text,
+    product_of,
+    substitute_cond,
+    to_text,
+)
 from tolcost.algebra import substitute as put
-from tolcost.algebra.poly import product_of
-from tolcost.algebra.symbols import Symbol
 from tolcost.check.config import Config
 from tolcost.check.domain import alone, shapes
 from tolcost.check.records import METRICS, UNKNOWN, BudgetKind, Example, HeldBudget, LockEntry

@@ -17,6 +17,7 @@ from tolcost.algebra import (
     LARGEST_LENGTH,
     Cond,
     Poly,
+    Truth,
     data_symbol,
     eq,
     ge,
@@ -26,7 +27,6 @@ from tolcost.algebra import (
     substitute,
     the_symbol,
 )
-from tolcost.algebra.conditions import Truth
 from tolcost.check.records import LockEntry
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 

@@ -23,12 +23,12 @@ from tolcost.algebra import (
     display_names,
     length,
     maximum,
+    quoted,
     substitute,
     symbols_of_cond,
     the_symbol,
     to_text,
 )
-from tolcost.algebra.text import quoted
 from tolcost.atoms.nodes import Part as TypePart
 from tolcost.atoms.nodes import Program
 from tolcost.check.costing import Contribution, Costed

@@ -25,19 +25,22 @@ from tolcost.algebra import (
     Symbol,
     Truth,
     UnboundSymbol,
+    atom,
     bounds,
     cond_text,
+    equations_in,
     evaluate,
     evaluate_cond,
     ge,
     is_nonnegative,
+    product_of,
+    quoted,
+    solve,
     substitute,
     symbols_of_cond,
 )
-from tolcost.algebra.equations import equations_in, solve
 from tolcost.algebra.factor import factored
-from tolcost.algebra.poly import atom, product_of, scale
-from tolcost.algebra.text import quoted
+from tolcost.algebra.poly import scale
 from tolcost.check.records import CostlierRegion
 
 _LONGEST = 120

@@ -59,7 +59,7 @@ def _rejected(error: BaseException) -> int:
 
 def as_rejected(error: BaseException) -> BaseException:
     """Give what is too large for us as a diagnostic, and any other failure as it is."""
-    from tolcost.algebra.errors import AlgebraBudget
+    from tolcost.algebra import AlgebraBudget
     from tolcost.diagnostics import Diagnostic, Rejected
 
     match error:

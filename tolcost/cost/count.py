@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
-from tolcost.algebra import ONE, ZERO, AlgebraBudget, Poly, const, maximum, relu
-from tolcost.algebra.poly import product_of, total_of
+from tolcost.algebra import ONE, ZERO, AlgebraBudget, Poly, const, maximum, product_of, relu, total_of
 from tolcost.atoms.kit import Schedule, Schedules, schedule, schedules, static_condition
 from tolcost.atoms.nodes import (
     Block,

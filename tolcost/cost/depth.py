@@ -14,18 +14,18 @@ from tolcost.algebra import (
     ZERO,
     Poly,
     Symbol,
+    atom,
     data_symbol,
     evaluate,
     is_nonnegative,
     maximum,
+    quoted,
+    range_of,
     substitute,
     the_symbol,
     to_text,
     total,
 )
-from tolcost.algebra.intervals import range_of
-from tolcost.algebra.poly import atom
-from tolcost.algebra.text import quoted
 
 _MOST_CANDIDATES = 6
 _MOST_TERMS = 12

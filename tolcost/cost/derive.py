@@ -11,8 +11,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from tolcost.algebra import ONE, ZERO, AlgebraBudget, Cond, Poly, Symbol, cond_text, to_text
-from tolcost.algebra.poly import atom, product_of, total_of
+from tolcost.algebra import (
+    ONE,
+    ZERO,
+    AlgebraBudget,
+    Cond,
+    Poly,
+    Symbol,
+    atom,
+    cond_text,
+    product_of,
+    to_text,
+    total_of,
+)
 from tolcost.atoms.kit import Schedule, Schedules, blocks, children, schedule_block, static_condition
 from tolcost.atoms.nodes import Block, Build, Fold, Lambda, Member, Node, Program, Ref, Select, Var, Where
 from tolcost.cost.count import Counter

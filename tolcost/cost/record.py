@@ -18,12 +18,13 @@ from tolcost.algebra import (
     Poly,
     Symbol,
     UnboundSymbol,
+    equations_in,
     evaluate,
     evaluate_cond,
+    solve,
     symbols_of_cond,
     to_text,
 )
-from tolcost.algebra.equations import equations_in, solve
 from tolcost.atoms.kit import Schedules, schedules
 from tolcost.atoms.nodes import Condition, Program, Type
 from tolcost.cost.count import Counts, Key, Status, Term, count

@@ -21,16 +21,17 @@ from tolcost.algebra import (
     Ge,
     Poly,
     Symbol,
+    atom,
     data_symbol,
     indicator,
     is_nonnegative,
     maximum,
+    product_of,
     relu,
     symbols_of_cond,
     the_symbol,
     total,
 )
-from tolcost.algebra.poly import atom, product_of
 from tolcost.atoms.kit import Schedules, blocks, bound_nodes, children, schedules, static_condition
 from tolcost.atoms.nodes import Block, Build, Fold, Lambda, Node, Program, Ref, Select, Var, Where
 from tolcost.cost.depth import ZERO_DEPTH, Depth, Logs, later, latest, peak

@@ -31,8 +31,8 @@ from tolcost.algebra import (
     symbols_of,
     symbols_of_cond,
     total,
+    total_of,
 )
-from tolcost.algebra.poly import total_of
 from tolcost.atoms.kit import Schedules, blocks
 from tolcost.atoms.nodes import Block, Filter
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span

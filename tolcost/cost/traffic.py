@@ -14,8 +14,7 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
-from tolcost.algebra import ZERO, Poly
-from tolcost.algebra.poly import product_of, total_of
+from tolcost.algebra import ZERO, Poly, product_of, total_of
 from tolcost.atoms.kit import inner_nodes, roots
 from tolcost.atoms.nodes import Input, Part, Program
 from tolcost.spaces import SPACES

@@ -10,6 +10,7 @@ from tolcost.algebra import (
     TRUE,
     Cond,
     Poly,
+    atom,
     const,
     eq,
     exact_div,
@@ -20,7 +21,6 @@ from tolcost.algebra import (
     negate,
     symbols_of,
 )
-from tolcost.algebra.poly import atom
 from tolcost.atoms.nodes import Convert, Part
 from tolcost.diagnostics import Span
 from tolcost.elaborate.constant_folding import truth

@@ -15,6 +15,7 @@ from tolcost.algebra import (
     Ge,
     Poly,
     Symbol,
+    atom,
     const,
     eq,
     ge,
@@ -25,7 +26,6 @@ from tolcost.algebra import (
     symbols_of_cond,
     to_text,
 )
-from tolcost.algebra.poly import atom
 from tolcost.diagnostics import Diagnostic, Label, Rejected, Span
 from tolcost.elaborate.context import Context, Env, Impossible, Lazy, fail
 from tolcost.elaborate.values import (

@@ -8,6 +8,7 @@ from tolcost.algebra import (
     FALSE,
     TRUE,
     Poly,
+    atom,
     const,
     coordinate,
     data_symbol,
@@ -19,7 +20,6 @@ from tolcost.algebra import (
     the_symbol,
     to_text,
 )
-from tolcost.algebra.poly import atom
 from tolcost.atoms.nodes import Embed, Filter, Part, Put, Reshape
 from tolcost.diagnostics import Span
 from tolcost.elaborate.apply import static_node

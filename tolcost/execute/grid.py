@@ -20,9 +20,22 @@ from types import MappingProxyType
 
 import numpy as np
 
-from tolcost.algebra import Cond, Poly, Symbol, evaluate
-from tolcost.algebra.conditions import And, Eq, Ge, Not, Or, Truth
-from tolcost.algebra.symbols import Floor, Generator, Relu, Sum
+from tolcost.algebra import (
+    And,
+    Cond,
+    Eq,
+    Floor,
+    Ge,
+    Generator,
+    Not,
+    Or,
+    Poly,
+    Relu,
+    Sum,
+    Symbol,
+    Truth,
+    evaluate,
+)
 from tolcost.atoms.nodes import Constant, Part
 from tolcost.execute.dtypes import Array, convert, number
 from tolcost.execute.inputs import value_of

@@ -19,17 +19,18 @@ import numpy as np
 
 from tolcost.algebra import (
     Eq,
+    NotInteger,
     Poly,
     Symbol,
     cond_text,
+    equations_in,
     evaluate,
     evaluate_cond,
+    solve,
     substitute,
     symbols_of_cond,
     the_symbol,
 )
-from tolcost.algebra.equations import equations_in, solve
-from tolcost.algebra.errors import NotInteger
 from tolcost.atoms.kit import inner_nodes
 from tolcost.atoms.nodes import Condition, Input, Part, Program
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, visible

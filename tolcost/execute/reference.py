@@ -13,8 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from tolcost.algebra import Poly, Symbol
-from tolcost.algebra.prepared import At, prepared, prepared_cond
+from tolcost.algebra import PointFunction, Poly, Symbol, prepared, prepared_cond
 from tolcost.atoms.kit import Schedule, schedule, schedule_block
 from tolcost.atoms.nodes import (
     Block,
@@ -301,7 +300,9 @@ class _Reference(State):
 
         return find
 
-    def computed_place(self, static: Sequence[At | None], values: list[Value]) -> tuple[Place, int]:
+    def computed_place(
+        self, static: Sequence[PointFunction | None], values: list[Value]
+    ) -> tuple[Place, int]:
         """The indices where some are data, and the first fault of these."""
         computed = iter(values)
         found: list[int] = []

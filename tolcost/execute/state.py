@@ -12,8 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tolcost.algebra import Poly, Symbol, evaluate_cond
-from tolcost.algebra.prepared import prepared
+from tolcost.algebra import Poly, Symbol, evaluate_cond, prepared
 from tolcost.atoms.kit import constant_symbols, is_fixed
 from tolcost.atoms.nodes import Constant, Number, Part, Table, Var
 from tolcost.execute.dtypes import Array, dtype_of, number

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tolcost.algebra import TRUE, Cond, Ge, Poly, Symbol, relu, substitute, substitute_cond
-from tolcost.algebra.poly import atom
+from tolcost.algebra import TRUE, Cond, Ge, Poly, Symbol, simplify, substitute, substitute_cond
 from tolcost.atoms.nodes import Condition
 from tolcost.catalogue.graphs import first_output
 from tolcost.models.applied import Applied, title_of
@@ -132,15 +131,7 @@ def settling(equal: Mapping[Symbol, Poly], relied: Iterable[Relied]) -> Callable
     """A function that puts forms in terms of the lengths that remain, where the conditions hold."""
     facts = tuple(r.condition for r in relied if isinstance(r.condition, Ge) and len(r.condition.p.free) <= 3)
     facts = facts[:_MOST_FACTS]
-    unchanged = {s: atom(s) for fact in facts for s in fact.p.free}
-
-    def settle(form: Poly) -> Poly:
-        now = substitute(form, equal)
-        if now.height == 0 or not facts:
-            return now
-        return substitute(now, unchanged, lambda inside: relu(inside, facts))
-
-    return settle
+    return lambda form: simplify(substitute(form, equal), facts)
 
 
 def _now(condition: Condition, equal: Mapping[Symbol, Poly]) -> Cond:

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from tolcost.algebra import Poly, Symbol
-from tolcost.algebra.poly import ZERO, const
+from tolcost.algebra import ZERO, Poly, Symbol, const
 from tolcost.atoms.nodes import Program
 from tolcost.cost import Counts, Traffic
 from tolcost.cost.count import ATOMS

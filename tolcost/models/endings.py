@@ -16,6 +16,7 @@ from tolcost.algebra import (
     Poly,
     Relu,
     Symbol,
+    atom,
     const,
     evaluate_cond,
     floordiv,
@@ -28,7 +29,6 @@ from tolcost.algebra import (
     symbols_of_cond,
     the_symbol,
 )
-from tolcost.algebra.poly import atom
 from tolcost.elaborate.values import Cast, Vec
 from tolcost.models.counters import TURN, Turning, truth_in
 from tolcost.models.known import Known

@@ -11,9 +11,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from tolcost.algebra import Poly, Symbol, cond_text, const, evaluate, substitute
-from tolcost.algebra.errors import AlgebraBudget, NotInteger, UnboundSymbol
-from tolcost.algebra.poly import Monomial, poly, total_of
+from tolcost.algebra import (
+    AlgebraBudget,
+    Monomial,
+    NotInteger,
+    Poly,
+    Symbol,
+    UnboundSymbol,
+    cond_text,
+    const,
+    evaluate,
+    substitute,
+    total_of,
+)
+from tolcost.algebra.poly import poly
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.models.applied import Applied
 from tolcost.models.point import holds

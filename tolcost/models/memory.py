@@ -11,9 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 
-from tolcost.algebra import Poly, Symbol, evaluate, is_nonnegative
-from tolcost.algebra.errors import AlgebraBudget, NotInteger
-from tolcost.algebra.poly import UNIT, Monomial, Terms, poly
+from tolcost.algebra import AlgebraBudget, Monomial, NotInteger, Poly, Symbol, evaluate, is_nonnegative
+from tolcost.algebra.poly import UNIT, Terms, poly
 from tolcost.cost.depth import Depth
 from tolcost.models.analysis import GraphCost
 from tolcost.models.parameters import constant_names

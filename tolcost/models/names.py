@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tolcost.algebra import Poly, Symbol, substitute
-from tolcost.algebra.poly import atom
+from tolcost.algebra import Poly, Symbol, atom, substitute
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.models.known import NOTHING, UNKNOWN, Known, Table, replaced
 

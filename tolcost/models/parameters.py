@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from tolcost.algebra import ZERO, Poly, const
-from tolcost.algebra.poly import product_of, total_of
+from tolcost.algebra import ZERO, Poly, const, product_of, total_of
 from tolcost.catalogue.binding import formals
 from tolcost.cost.traffic import bits_of, bytes_of
 from tolcost.elaborate import Tensor

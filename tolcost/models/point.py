@@ -12,14 +12,14 @@ from tolcost.algebra import (
     Poly,
     Symbol,
     UnboundSymbol,
+    atom,
     cond_text,
     evaluate,
     evaluate_cond,
+    solve,
     symbols_of_cond,
     to_text,
 )
-from tolcost.algebra.equations import solve
-from tolcost.algebra.poly import atom
 from tolcost.diagnostics import Diagnostic, quoted
 from tolcost.models.analysis import GraphCost, Relied
 

@@ -13,8 +13,8 @@ from math import lcm
 from types import MappingProxyType
 from typing import Literal, TypeVar
 
-from tolcost.algebra import Poly
-from tolcost.algebra.poly import ZERO, Terms, poly, total_of
+from tolcost.algebra import ZERO, Poly, total_of
+from tolcost.algebra.poly import Terms, poly
 from tolcost.cost import Counts, Ratio, shipped, weigh
 from tolcost.cost.count import ATOMS
 from tolcost.models.analysis import GraphCost

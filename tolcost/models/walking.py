@@ -11,8 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tolcost.algebra import Cond, Poly, Symbol, data_symbol, length
-from tolcost.algebra.poly import atom, const
+from tolcost.algebra import Cond, Poly, Symbol, atom, const, data_symbol, length
 from tolcost.catalogue.nodes import node_of
 from tolcost.catalogue.specs import Library
 from tolcost.diagnostics import Diagnostic, Rejected, quoted

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tolcost.algebra import Poly, length, substitute, symbols_of, to_text
-from tolcost.algebra.poly import atom
+from tolcost.algebra import Poly, atom, length, substitute, symbols_of, to_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ from tolcost.algebra import (
     cond_text,
     evaluate,
     evaluate_cond,
+    solve,
     symbols_of_cond,
 )
-from tolcost.algebra.equations import solve
 from tolcost.atoms.nodes import Condition
 from tolcost.cost.record import Analysis
 from tolcost.diagnostics import Diagnostic, Rejected, quoted

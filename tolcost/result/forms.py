@@ -16,19 +16,20 @@ from tolcost.algebra import (
     ONE,
     ZERO,
     AlgebraBudget,
+    Generator,
     Poly,
     Symbol,
     UnboundSymbol,
+    atom,
     const,
     evaluate,
+    product_of,
     substitute,
     to_latex,
     to_text,
 )
 from tolcost.algebra.factor import Factored, factored
 from tolcost.algebra.latex import name_latex
-from tolcost.algebra.poly import atom, product_of
-from tolcost.algebra.symbols import Generator
 from tolcost.cost.depth import Depth
 from tolcost.cost.record import Ratio
 from tolcost.cost.weights import Weighed

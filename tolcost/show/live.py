@@ -13,10 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tolcost.algebra import Poly, Symbol, display_names
+from tolcost.algebra import Floor, Generator, Monomial, Poly, Relu, Sum, Symbol, display_names
 from tolcost.algebra.factor import display_order
-from tolcost.algebra.poly import Monomial
-from tolcost.algebra.symbols import Floor, Generator, Relu, Sum
 from tolcost.algebra.text import binder_name
 from tolcost.show.json import LARGEST_EXACT, Json
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from html import escape
 
-from tolcost.algebra import Poly, Symbol, display_names
+from tolcost.algebra import Floor, Generator, Monomial, Poly, Relu, Sum, Symbol, display_names
 from tolcost.algebra.factor import (
     Factored,
     factored,
@@ -15,8 +15,6 @@ from tolcost.algebra.factor import (
     product_and_rest,
     reading_order,
 )
-from tolcost.algebra.poly import Monomial
-from tolcost.algebra.symbols import Floor, Generator, Relu, Sum
 from tolcost.algebra.text import binder_name
 from tolcost.cost import Ratio
 from tolcost.diagnostics import visible

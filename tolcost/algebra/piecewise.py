@@ -1,0 +1,233 @@
+"""What is different in different places, written without cases: maxima, indicators, gated values.
+
+Everything comes down to one generator, ``Relu``, and here a proof decides where it is not needed;
+the same holds for floors by an expression.  Where a value vanishes at the edge of a condition, as a
+sum over an empty range does, one clip says it all: ``[p >= 0] * p * q == relu(p) * q``.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from tolcost.algebra.conditions import And, Cond, Constraints, Eq, Ge, Not, Or, Truth, symbols_of_cond
+from tolcost.algebra.floors import canonical_relu, exact_quotient, known_quotient, quick_floordiv
+from tolcost.algebra.intervals import range_of
+from tolcost.algebra.poly import (
+    ONE,
+    ZERO,
+    Monomial,
+    Poly,
+    Terms,
+    as_poly,
+    atom,
+    const,
+    define_floordiv,
+    multiply,
+    poly,
+    product_of,
+    scale,
+    total_of,
+)
+from tolcost.algebra.prove import is_nonnegative, prove
+from tolcost.algebra.substitute import Rules, map_generators, opaque_sum, rebuild
+from tolcost.algebra.symbols import Floor, Generator, Relu
+
+Decided: TypeAlias = dict[tuple[Relu, Relu], bool]
+"""Pairs of clips already compared: whether the first is proved to be at most the second."""
+
+
+def floordiv(p: Poly | int, q: Poly | int) -> Poly:
+    """Floor of ``p / q``.
+
+    >>> from tolcost.algebra.poly import coordinate, length
+    >>> n = length("n"); i = coordinate("i", n)
+    >>> floordiv(floordiv(n + 1, 2) + 1, 2), floordiv(i + n - 1, n)
+    (floor((n + 3)/4), 1)
+    """
+    plain = quick_floordiv(p, q)
+    return map_generators(plain, _settled_floor) if plain.height else plain
+
+
+define_floordiv(floordiv)
+
+
+def _settled_floor(generator: Generator) -> Poly | None:
+    """Give the value of a floor by an expression where a proof finds it."""
+    if not isinstance(generator, Floor) or generator.q.constant is not None:
+        return None
+    known = known_quotient(generator.p, generator.q, is_nonnegative)
+    return None if known is None else const(known)
+
+
+def mod(p: Poly | int, q: Poly | int) -> Poly:
+    """Remainder of the floor division: ``p - q * floor(p / q)``."""
+    return as_poly(p) - floordiv(p, q) * q
+
+
+def ceildiv(p: Poly | int, q: Poly | int) -> Poly:
+    """Ceiling of ``p / q``."""
+    return floordiv(as_poly(p) + q - 1, q)
+
+
+def relu(p: Poly | int, facts: tuple[Cond, ...] = ()) -> Poly:
+    """Give the larger of ``p`` and 0.
+
+    >>> from tolcost.algebra.poly import length
+    >>> n = length("n")
+    >>> relu(n - 1), relu(3 - n) - relu(n - 3)
+    (n - 1, 3 - n)
+    """
+    value = as_poly(p)
+    known = value.constant
+    if known is not None:
+        return as_poly(max(known, 0))
+    if is_nonnegative(value, facts):
+        return value
+    if is_nonnegative(-value, facts):
+        return ZERO
+    flat = _flattened(value, facts)
+    return canonical_relu(value) if flat is None else relu(flat, facts)
+
+
+def _flattened(p: Poly, facts: tuple[Cond, ...]) -> Poly | None:
+    """Drop an inner clip that the outer one makes needless: the same after clipping, or ``None``."""
+    for mono, coef in p.terms.items():
+        if len(mono) == 1 and isinstance(mono[0], Relu) and coef > 0:
+            inactive = p - scale(atom(mono[0]), coef, p.den)
+            active = inactive + scale(mono[0].p, coef, p.den)
+            if is_nonnegative(-inactive, facts):
+                return active
+            if is_nonnegative(-active, facts):
+                return inactive
+    return None
+
+
+def maximum(p: Poly | int, q: Poly | int, facts: tuple[Cond, ...] = ()) -> Poly:
+    """Give the larger of two."""
+    return as_poly(q) + relu(as_poly(p) - q, facts)
+
+
+def minimum(p: Poly | int, q: Poly | int, facts: tuple[Cond, ...] = ()) -> Poly:
+    """Give the smaller of two."""
+    return as_poly(p) - relu(as_poly(p) - q, facts)
+
+
+def sign(p: Poly | int, facts: tuple[Cond, ...] = ()) -> int | None:
+    """Give 1, 0 or -1 where it is the same for all admissible values and proved, else ``None``."""
+    value = as_poly(p)
+    if is_nonnegative(value - 1, facts):
+        return 1
+    if is_nonnegative(-value - 1, facts):
+        return -1
+    return 0 if is_nonnegative(value, facts) and is_nonnegative(-value, facts) else None
+
+
+def indicator(cond: Cond, facts: tuple[Cond, ...] = ()) -> Poly:
+    """Give 1 where the condition holds and 0 elsewhere, as a polynomial in clips.
+
+    >>> from tolcost.algebra.conditions import ge
+    >>> from tolcost.algebra.poly import length
+    >>> indicator(ge(length("n") - 3))
+    Max(n - 2, 0) - Max(n - 3, 0)
+    """
+    match cond:
+        case Truth(value=value):
+            return ONE if value else ZERO
+        case Ge(p=p):
+            return relu(p + 1, facts) - relu(p, facts)
+        case Eq(p=p):
+            return relu(p + 1, facts) - 2 * relu(p, facts) + relu(p - 1, facts)
+        case Not(part=part):
+            return 1 - indicator(part, facts)
+        case And(parts=parts):
+            return product_of(indicator(part, facts) for part in parts)
+        case Or(parts=parts):
+            return 1 - product_of(1 - indicator(part, facts) for part in parts)
+
+
+def gated(body: Poly, constraints: Constraints, facts: tuple[Cond, ...]) -> Poly:
+    """Give the body where all conditions hold, and 0 elsewhere."""
+    for a in constraints:
+        verdict = prove(a, facts)
+        if verdict is False:
+            return ZERO
+        if verdict is None:
+            body = _gate(body, a, facts)
+    return body
+
+
+def _gate(body: Poly, a: Cond, facts: tuple[Cond, ...]) -> Poly:
+    if isinstance(a, Ge):
+        for edge in (a.p, a.p + 1):
+            quotient = exact_quotient(body, edge)
+            if quotient is not None:
+                return multiply(relu(edge, facts), quotient)
+    return multiply(body, indicator(a, facts))
+
+
+def tidied(p: Poly, facts: tuple[Cond, ...] = ()) -> Poly:
+    """Leave at most one of two clips in a product where one decides the other."""
+    return _tidied(p, facts, {})
+
+
+def _tidied(p: Poly, facts: tuple[Cond, ...], decided: Decided) -> Poly:
+    kept: Terms = {}
+    better = []
+    for mono, coef in p.terms.items():
+        clips = [(k, g) for k, g in enumerate(mono) if isinstance(g, Relu)]
+        found = _uncrowded(mono, clips, facts, decided) if len(clips) > 1 else None
+        if found is None:
+            kept[mono] = coef
+        else:
+            better.append(scale(found, coef, p.den))
+    if not better:
+        return p
+    result = total_of((poly(kept, p.den), *better))
+    return result if result == p else _tidied(result, facts, decided)
+
+
+def _uncrowded(
+    mono: Monomial, clips: list[tuple[int, Relu]], facts: tuple[Cond, ...], decided: Decided
+) -> Poly | None:
+    """Rewrite ``relu(a) * relu(b)`` as ``relu(a) * b`` where ``b >= a``: it counts only if a does."""
+    for k, small in clips:
+        for j, large in clips:
+            if j != k and _decides(small, large, facts, decided):
+                return multiply(Poly({mono[:j] + mono[j + 1 :]: 1}), large.p)
+    return None
+
+
+def _decides(small: Relu, large: Relu, facts: tuple[Cond, ...], decided: Decided) -> bool:
+    """Whether one clip is proved to be never above another; products share few pairs of clips."""
+    if (small, large) not in decided:
+        decided[small, large] = small is large or _never_above(small, large, facts)
+    return decided[small, large]
+
+
+def _never_above(small: Relu, large: Relu, facts: tuple[Cond, ...]) -> bool:
+    if facts or small.free & large.free:
+        return is_nonnegative(large.p - small.p, facts)
+    most, least = (
+        range_of(small.p)[1],
+        range_of(large.p)[0],
+    )  # of clips that have nothing to do with each other
+    return most is not None and least is not None and most <= least
+
+
+PROVED = Rules(floordiv, relu, opaque_sum)
+"""With proofs, but sums stay sums."""
+
+
+def simplify(p: Poly, facts: tuple[Cond, ...]) -> Poly:
+    """Drop the clips that facts decide.
+
+    >>> from tolcost.algebra.conditions import ge
+    >>> from tolcost.algebra.poly import length
+    >>> n = length("n")
+    >>> simplify(relu(n - 3) + n, (ge(n - 3),))
+    2*n - 3
+    """
+    if not p.height or not facts:
+        return p
+    unchanged = {s: atom(s) for fact in facts for s in symbols_of_cond(fact)}
+    return rebuild(p, unchanged, Rules(floordiv, lambda inside: relu(inside, facts), opaque_sum))
