@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tolcost.diagnostics import Source
 from tolcost.syntax import format_program, parse, read_source
-from tolcost.syntax.tree import Program
+from tolcost.syntax.tree import Module
 
 ROOT = Path(__file__).parent.parent
 SIZE = 1_000_000
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def _without_comments(file: Path) -> str:
-    return format_program(Program(parse(read_source(file)).statements))
+    return format_program(Module(parse(read_source(file)).statements))
 
 
 def _without_docstrings(file: Path) -> ast.Module:

@@ -24,7 +24,7 @@ from tolcost.elaborate.repeats import repeated_work
 from tolcost.report.point import locate
 from tolcost.report.result import Result
 from tolcost.syntax import parse, read_source
-from tolcost.syntax.tree import Program, Use
+from tolcost.syntax.tree import Module, Use
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,8 @@ class Parsed:
     """A program with the library files it uses; names are checked."""
 
     source: Source
-    program: Program
-    library: tuple[Program, ...]
+    program: Module
+    library: tuple[Module, ...]
     specs: Library
 
 

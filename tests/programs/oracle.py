@@ -58,7 +58,7 @@ class Oracle(Primitives):
     # ---- programs ------------------------------------------------------------------------
 
     def run(
-        self, program: tree.Program, inputs: Mapping[str, Any], dims: Mapping[str, int]
+        self, program: tree.Module, inputs: Mapping[str, Any], dims: Mapping[str, int]
     ) -> dict[str, Value]:
         names: dict[str, Later | Value] = {name: Num(value) for name, value in dims.items()}
         names |= {name: given(value) for name, value in inputs.items()}
@@ -69,7 +69,7 @@ class Oracle(Primitives):
 
     def define(self, env: Env, statements: tuple[Any, ...]) -> Env:
         inner = Env({}, env, env.star)
-        empty = {s.name: self.zeros(inner, s.shape) for s in statements if isinstance(s, tree.Zeros)}
+        empty = {s.name: self.zeros(inner, s.shape) for s in statements if isinstance(s, tree.ZerosDecl)}
         inner.names |= empty
         for s in statements:
             match s:
@@ -120,7 +120,7 @@ class Oracle(Primitives):
     def value(self, env: Env, expr: tree.Expr, in_index: bool = False) -> Value:
         return getattr(self, "_" + type(expr).__name__.lower())(env, expr, in_index)
 
-    def _number(self, env: Env, expr: tree.Number, in_index: bool) -> Value:
+    def _numeral(self, env: Env, expr: tree.Numeral, in_index: bool) -> Value:
         return Num(int(expr.text) if expr.text.isdigit() else float(expr.text))
 
     def _name(self, env: Env, expr: tree.Name, in_index: bool) -> Value:
@@ -169,23 +169,23 @@ class Oracle(Primitives):
             items += value.items if isinstance(value, Lst) else (value,)
         return Lst(tuple(items))
 
-    def _index(self, env: Env, expr: tree.Index, in_index: bool) -> Value:
+    def _subscript(self, env: Env, expr: tree.Subscript, in_index: bool) -> Value:
         base = self.value(env, expr.base)
         at = self.spread(env, expr.items, True)
         found = element(base, tuple(whole(a) for a in at))
         return tainted(found) if any(isinstance(a, Num) and a.data for a in at) else found
 
-    def _listindex(self, env: Env, expr: tree.ListIndex, in_index: bool) -> Value:
+    def _listsubscript(self, env: Env, expr: tree.ListSubscript, in_index: bool) -> Value:
         return component(self.value(env, expr.base), whole(self.value(env, expr.item)))
 
-    def _shape(self, env: Env, expr: tree.Shape, in_index: bool) -> Value:
+    def _shapeof(self, env: Env, expr: tree.ShapeOf, in_index: bool) -> Value:
         shape = shape_of(self.apart(Frame(), lambda: self.value(env, expr.value)))
         return Arr((len(shape),), tuple(map(Num, shape)))
 
-    def _capacity(self, env: Env, expr: tree.Capacity, in_index: bool) -> Value:
+    def _capacityof(self, env: Env, expr: tree.CapacityOf, in_index: bool) -> Value:
         return Num(capacity(self.apart(Frame(), lambda: self.value(env, expr.value))))
 
-    def _range(self, env: Env, expr: tree.Range, in_index: bool) -> Value:
+    def _rangeexpr(self, env: Env, expr: tree.RangeExpr, in_index: bool) -> Value:
         low, high = whole(self.value(env, expr.low)), whole(self.value(env, expr.high))
         return Arr((max(high - low + 1, 0),), tuple(map(Num, range(low, high + 1))))
 
@@ -197,7 +197,7 @@ class Oracle(Primitives):
         value = self.value(env, expr.value, in_index)
         return value if expr.op == "+" else self.apply("neg" if expr.op == "-" else "not", (value,))
 
-    def _chain(self, env: Env, expr: tree.Chain, in_index: bool) -> Value:
+    def _infix(self, env: Env, expr: tree.Infix, in_index: bool) -> Value:
         value = self.value(env, expr.first, in_index)
         for op, operand in expr.rest:
             if (
@@ -210,10 +210,10 @@ class Oracle(Primitives):
             value = self.apply("/" if op == "/" else INFIX[op], (value, self.value(env, operand, in_index)))
         return value
 
-    def _lambda(self, env: Env, expr: tree.Lambda, in_index: bool) -> Value:
+    def _arrow(self, env: Env, expr: tree.Arrow, in_index: bool) -> Value:
         return self.closure(env, expr.params, expr.body)
 
-    def _block(self, env: Env, expr: tree.Block, in_index: bool) -> Value:
+    def _blockexpr(self, env: Env, expr: tree.BlockExpr, in_index: bool) -> Value:
         return self.value(self.define(env, expr.statements), expr.result, in_index)
 
     def _compose(self, env: Env, expr: tree.Compose, in_index: bool) -> Value:
@@ -254,7 +254,7 @@ class Oracle(Primitives):
 
     def functional(self, env: Env, expr: tree.Expr) -> bool:
         """Whether an expression, as written, is a function."""
-        if isinstance(expr, tree.Lambda | tree.OperatorName | tree.Compose):
+        if isinstance(expr, tree.Arrow | tree.OperatorName | tree.Compose):
             return True
         if not isinstance(expr, tree.Name):
             return (

@@ -13,22 +13,22 @@ from tolcost.diagnostics import Rejected, Source
 from tolcost.syntax import parse
 from tolcost.syntax.format import format_program
 from tolcost.syntax.tree import (
-    Block,
+    BlockExpr,
     Bracket,
     Call,
-    Chain,
     Define,
     Expr,
+    Infix,
+    Module,
     Name,
-    Number,
-    Program,
+    Numeral,
     Statement,
     Unpack,
 )
 
 Points = tuple[Mapping[str, int], ...]
 Fails = Callable[[str, Points], bool]
-ONE = Number("1")
+ONE = Numeral("1")
 
 
 def shrink(text: str, points: Points, fails: Fails, tries: int = 4000) -> tuple[str, Points]:
@@ -71,14 +71,14 @@ def _smaller_point(text: str, point: Mapping[str, int], fails: Fails) -> Mapping
 # ---- variants ----------------------------------------------------------------------------
 
 
-def variants(program: Program) -> Iterator[Program]:
+def variants(program: Module) -> Iterator[Module]:
     """Programs with one thing less: statements first, then expressions from the outside in."""
     rows = program.statements
     for n in reversed(range(len(rows))):
-        yield Program((*rows[:n], *rows[n + 1 :]))
+        yield Module((*rows[:n], *rows[n + 1 :]))
     for n, row in enumerate(rows):
         for changed in _statement(row):
-            yield Program((*rows[:n], changed, *rows[n + 1 :]))
+            yield Module((*rows[:n], changed, *rows[n + 1 :]))
 
 
 def _statement(statement: Statement) -> Iterator[Statement]:
@@ -98,7 +98,7 @@ def simpler(expr: Expr) -> Iterator[Expr]:
         yield ONE
     yield from _children(expr)
     match expr:
-        case Chain(first=first, rest=rest):
+        case Infix(first=first, rest=rest):
             yield from (
                 replace(expr, rest=(*rest[:n], *rest[n + 1 :])) for n in range(len(rest)) if len(rest) > 1
             )
@@ -106,7 +106,7 @@ def simpler(expr: Expr) -> Iterator[Expr]:
             yield first
         case Bracket(items=items) if len(items) > 1:
             yield from (replace(expr, items=(*items[:n], *items[n + 1 :])) for n in range(len(items)))
-        case Block(statements=rows):
+        case BlockExpr(statements=rows):
             yield from (replace(expr, statements=(*rows[:n], *rows[n + 1 :])) for n in range(len(rows)))
         case Call(args=args) if len(args) == 4:
             yield replace(expr, args=args[:3])

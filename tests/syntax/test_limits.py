@@ -9,7 +9,7 @@ import pytest
 
 from tolcost.diagnostics import Rejected, Source, render
 from tolcost.syntax import format_program, parse, read_source, resolve
-from tolcost.syntax.limits import MAX_BYTES, MAX_DEPTH, MAX_ERRORS, MAX_NAME_ERRORS
+from tolcost.syntax.source import MAX_BYTES, MAX_DEPTH, MAX_ERRORS, MAX_NAME_ERRORS
 
 MANY = 100_000
 FEWER = 20_000

@@ -7,47 +7,47 @@ import pytest
 from tolcost.diagnostics import Source
 from tolcost.syntax import parse
 from tolcost.syntax.tree import (
-    Block,
+    Arrow,
+    BlockExpr,
     Bracket,
     Call,
-    Capacity,
-    Chain,
+    CapacityOf,
     Compose,
     Define,
     Ellipsis,
     Expr,
-    Index,
-    Input,
-    Lambda,
+    Infix,
+    InputDecl,
     ListDecl,
-    ListIndex,
+    ListSubscript,
+    Module,
     Name,
-    Number,
+    Numeral,
     Operator,
     OperatorName,
     Power,
-    Program,
-    Range,
-    Shape,
+    RangeExpr,
+    ShapeOf,
     SpaceDecl,
     Splice,
     Star,
     Statement,
+    Subscript,
     Text,
     Tuple,
     Unary,
     Unpack,
     Use,
-    Zeros,
+    ZerosDecl,
     ZeroTol,
 )
 
 a, b, c, f, g, h, i, j, n, x = map(Name, "abcfghijnx")
-one, two = Number("1"), Number("2")
+one, two = Numeral("1"), Numeral("2")
 star = Star()
 
 
-def program(text: str) -> Program:
+def program(text: str) -> Module:
     return parse(Source("test.tol", text))
 
 
@@ -62,18 +62,18 @@ def expression(text: str) -> Expr:
     return found.value
 
 
-def chain(first: Expr, *rest: Expr | str) -> Chain:
-    return Chain(first, tuple(zip(rest[::2], rest[1::2], strict=True)))  # type: ignore[arg-type]
+def chain(first: Expr, *rest: Expr | str) -> Infix:
+    return Infix(first, tuple(zip(rest[::2], rest[1::2], strict=True)))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     "text, tree",
     [
-        ("1e-5", Number("1e-5")),
-        ("2.", Number("2.")),
+        ("1e-5", Numeral("1e-5")),
+        ("2.", Numeral("2.")),
         ('"a\\"b"', Text('a"b')),
         ("'a\\n'", Text("a\n")),
-        ("1..n", Range(one, n)),
+        ("1..n", RangeExpr(one, n)),
         ("a - b + c", chain(a, "-", b, "+", c)),
         ("a + b * c", chain(a, "+", chain(b, "*", c))),
         ("(a + b) * c", chain(chain(a, "+", b), "*", c)),
@@ -87,17 +87,17 @@ def chain(first: Expr, *rest: Expr | str) -> Chain:
         ("a or b and c xor f", chain(a, "or", chain(b, "and", c), "xor", f)),
         ("a < b or c", chain(chain(a, "<", b), "or", c)),
         ("not(a) == b", chain(Call(Name("not"), (a,)), "==", b)),
-        ("1..n + 1", Range(one, chain(n, "+", one))),
+        ("1..n + 1", RangeExpr(one, chain(n, "+", one))),
         ("* * *", chain(star, "*", star)),
-        ("*[i] * 2", chain(Index(star, (i,)), "*", two)),
+        ("*[i] * 2", chain(Subscript(star, (i,)), "*", two)),
         ("[*i, * , *(i + 1)]", Bracket((Splice(i), star, Splice(chain(i, "+", one))))),
-        ("[*|x|]", Bracket((Splice(Shape(x)),))),
-        ("|*|", Shape(star)),
-        ("||x||", Shape(Shape(x))),
-        ("|x|' + ||x|'|", chain(Capacity(x), "+", Shape(Capacity(x)))),
-        ("|a| * |b|", chain(Shape(a), "*", Shape(b))),
-        ("|a + |b||", Shape(chain(a, "+", Shape(b)))),
-        ("x[i, j][1]'", ListIndex(Index(x, (i, j)), one)),
+        ("[*|x|]", Bracket((Splice(ShapeOf(x)),))),
+        ("|*|", ShapeOf(star)),
+        ("||x||", ShapeOf(ShapeOf(x))),
+        ("|x|' + ||x|'|", chain(CapacityOf(x), "+", ShapeOf(CapacityOf(x)))),
+        ("|a| * |b|", chain(ShapeOf(a), "*", ShapeOf(b))),
+        ("|a + |b||", ShapeOf(chain(a, "+", ShapeOf(b)))),
+        ("x[i, j][1]'", ListSubscript(Subscript(x, (i, j)), one)),
         ("part'(x, 1)", Call(Name("part'"), (x, one))),
         ("f(x, axis: 2)", Call(f, (x,), (("axis", two),))),
         ("f()", Call(f, ())),
@@ -107,22 +107,22 @@ def chain(first: Expr, *rest: Expr | str) -> Chain:
         ("f(-, -x)", Call(f, (OperatorName("-"), Unary("-", x)))),
         ("and(a, b) and c", chain(Call(Name("and"), (a, b)), "and", c)),
         ("(a, b)", Tuple((a, b))),
-        ("(a) => a", Lambda(("a",), a)),
-        ("() => 1", Lambda((), one)),
-        ("(a, b) => (c) => a", Lambda(("a", "b"), Lambda(("c",), a))),
+        ("(a) => a", Arrow(("a",), a)),
+        ("() => 1", Arrow((), one)),
+        ("(a, b) => (c) => a", Arrow(("a", "b"), Arrow(("c",), a))),
         ("tol[n, *x]", ZeroTol((n, Splice(x)))),
         ("tol[]", ZeroTol(())),
         ("[]", Bracket(())),
         ("space(x) + list", chain(Call(Name("space"), (x,)), "+", Name("list"))),
         ("tol + 1", chain(Name("tol"), "+", one)),
         ("convert(x, Z+)", Call(Name("convert"), (x, Name("Z+")))),
-        ("{ a }", Block((), a)),
-        ("{ a = 1; f(i) = i; (b, c) = x; a }", Block(
+        ("{ a }", BlockExpr((), a)),
+        ("{ a = 1; f(i) = i; (b, c) = x; a }", BlockExpr(
             (Define("a", None, one), Define("f", ("i",), i), Unpack(("b", "c"), x)), a)),
-        ("{\n\n a = 1 # why\n\n a\n}", Block((Define("a", None, one),), a)),
-        ("{ a = 1 +\n 2\n a }", Block((Define("a", None, chain(one, "+", two)),), a)),
-        ("{ a = f(1,\n 2)\n (a, b) }", Block((Define("a", None, Call(f, (one, two))),), Tuple((a, b)))),
-        ("f({ a = 1\n a }, 2)", Call(f, (Block((Define("a", None, one),), a), two))),
+        ("{\n\n a = 1 # why\n\n a\n}", BlockExpr((Define("a", None, one),), a)),
+        ("{ a = 1 +\n 2\n a }", BlockExpr((Define("a", None, chain(one, "+", two)),), a)),
+        ("{ a = f(1,\n 2)\n (a, b) }", BlockExpr((Define("a", None, Call(f, (one, two))),), Tuple((a, b)))),
+        ("f({ a = 1\n a }, 2)", Call(f, (BlockExpr((Define("a", None, one),), a), two))),
     ],
 )  # fmt: skip
 def test_expressions(text: str, tree: Expr) -> None:
@@ -138,14 +138,14 @@ def test_expressions(text: str, tree: Expr) -> None:
         ("x := 1", Define("x", None, one, output=True)),
         ("xs... := x", Define("xs", None, x, output=True, variadic=True)),
         ("(a, b) = x", Unpack(("a", "b"), x)),
-        ("tol x: R [n, ...]", Input("tol", "x", "R", (n, Ellipsis()))),
-        ("tol x: R", Input("tol", "x", "R")),
-        ("tol x: R+", Input("tol", "x", "R+")),
-        ("tol xs...: R* [...]", Input("tol", "xs", "R*", (Ellipsis(),), variadic=True)),
-        ("static axes?: Z [n]", Input("static", "axes", "Z", (n,), optional=True)),
-        ("attr x: R = -1", Input("attr", "x", "R", default=Unary("-", one))),
-        ("attr x: Z [2] = [1, 2]", Input("attr", "x", "Z", (two,), default=Bracket((one, two)))),
-        ("tol result = |x|", Zeros("result", Shape(x))),
+        ("tol x: R [n, ...]", InputDecl("tol", "x", "R", (n, Ellipsis()))),
+        ("tol x: R", InputDecl("tol", "x", "R")),
+        ("tol x: R+", InputDecl("tol", "x", "R+")),
+        ("tol xs...: R* [...]", InputDecl("tol", "xs", "R*", (Ellipsis(),), variadic=True)),
+        ("static axes?: Z [n]", InputDecl("static", "axes", "Z", (n,), optional=True)),
+        ("attr x: R = -1", InputDecl("attr", "x", "R", default=Unary("-", one))),
+        ("attr x: Z [2] = [1, 2]", InputDecl("attr", "x", "Z", (two,), default=Bracket((one, two)))),
+        ("tol result = |x|", ZerosDecl("result", ShapeOf(x))),
         ("space pixel: N [1, 2]", SpaceDecl("pixel", "N", one, two)),
         ("space pixel: N", SpaceDecl("pixel", "N")),
         ("list p: [R, R*], B", ListDecl("p", ("R", "R*", "B"))),
@@ -201,7 +201,7 @@ def test_spans_cover_what_was_written() -> None:
 
 
 def _nodes(node: Statement | Expr) -> list[Statement | Expr]:
-    from tolcost.syntax.depth import children
+    from tolcost.syntax.tree import children
 
     return [node, *(inner for child in children(node) for inner in _nodes(child))]
 

@@ -12,12 +12,12 @@ from tolcost.syntax import tree as syntax
 from .trees import programs
 
 
-def reread(text: str) -> syntax.Program:
+def reread(text: str) -> syntax.Module:
     return parse(Source("formatted", text))
 
 
 @given(programs)
-def test_printed_and_parsed_is_the_same(program: syntax.Program) -> None:
+def test_printed_and_parsed_is_the_same(program: syntax.Module) -> None:
     text = format_program(program)
     again = reread(text)
     assert again == program
@@ -25,7 +25,7 @@ def test_printed_and_parsed_is_the_same(program: syntax.Program) -> None:
 
 
 @given(programs, st.data())
-def test_comments_survive(program: syntax.Program, data: st.DataObject) -> None:
+def test_comments_survive(program: syntax.Module, data: st.DataObject) -> None:
     lines = format_program(program).split("\n")
     commented: list[str] = []
     for number, line in enumerate(lines):

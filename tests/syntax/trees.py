@@ -26,7 +26,7 @@ plain_names = st.sampled_from(
 )
 names = plain_names | st.just("tol")
 values = names | st.sampled_from(["and", "or", "xor", "not", "part'", "R*", "Z+", "Q-", "N*"])
-numbers = st.sampled_from(["0", "1", "2.5", "3.", "1e-5", "7E+2", "10"]).map(tree.Number)
+numbers = st.sampled_from(["0", "1", "2.5", "3.", "1e-5", "7E+2", "10"]).map(tree.Numeral)
 texts = st.text(
     st.characters(codec="utf-8", exclude_characters="\0\r", exclude_categories=["Cs", "Cf"]), max_size=8
 ).map(tree.Text)
@@ -44,9 +44,9 @@ def _tuples(items: st.SearchStrategy[tree.Expr], low: int = 0) -> st.SearchStrat
 def _chains(e: st.SearchStrategy[tree.Expr]) -> st.SearchStrategy[tree.Expr]:
     def chain(ops: tuple[str, ...]) -> st.SearchStrategy[tree.Expr]:
         rest = st.lists(st.tuples(st.sampled_from(ops), e), min_size=1, max_size=3).map(tuple)
-        return st.builds(tree.Chain, e, rest)
+        return st.builds(tree.Infix, e, rest)
 
-    comparison = st.builds(tree.Chain, e, st.tuples(st.tuples(st.sampled_from(COMPARISONS), e)))
+    comparison = st.builds(tree.Infix, e, st.tuples(st.tuples(st.sampled_from(COMPARISONS), e)))
     return st.sampled_from(LEVELS).flatmap(chain) | comparison
 
 
@@ -63,17 +63,17 @@ def _extend(e: st.SearchStrategy[tree.Expr]) -> st.SearchStrategy[tree.Expr]:
         _chains(e),
         st.builds(tree.Bracket, _tuples(item)),
         st.builds(tree.Tuple, _tuples(e, 2)),
-        st.builds(tree.Index, e, _tuples(item, 1)),
-        st.builds(tree.ListIndex, e, item),
-        st.builds(tree.Shape, e),
-        st.builds(tree.Capacity, e),
+        st.builds(tree.Subscript, e, _tuples(item, 1)),
+        st.builds(tree.ListSubscript, e, item),
+        st.builds(tree.ShapeOf, e),
+        st.builds(tree.CapacityOf, e),
         st.builds(tree.Call, e, _tuples(item), named),
         st.builds(tree.Compose, _tuples(e, 2)),
         st.builds(tree.Unary, st.sampled_from(["-", "+", "not"]), e),
         st.builds(tree.Power, e, e),
-        st.builds(tree.Range, e, e),
-        st.builds(tree.Lambda, st.lists(names, max_size=3).map(tuple), e),
-        st.builds(tree.Block, st.lists(_lines(e), max_size=2).map(tuple), e),
+        st.builds(tree.RangeExpr, e, e),
+        st.builds(tree.Arrow, st.lists(names, max_size=3).map(tuple), e),
+        st.builds(tree.BlockExpr, st.lists(_lines(e), max_size=2).map(tuple), e),
         st.builds(tree.ZeroTol, _tuples(item)),
     )
 
@@ -82,12 +82,12 @@ expressions: st.SearchStrategy[tree.Expr] = st.recursive(leaves, _extend, max_le
 
 
 @st.composite
-def inputs(draw: st.DrawFn) -> tree.Input:
+def inputs(draw: st.DrawFn) -> tree.InputDecl:
     mark = draw(st.sampled_from(["", "?", "..."]))
     shape = draw(st.lists(expressions | st.just(tree.Ellipsis()), max_size=3).map(tuple))
     default = draw(st.none() | expressions)
     kind = draw(st.sampled_from(["tol", "static", "attr"]))
-    return tree.Input(kind, draw(names), draw(spaces), shape, mark == "?", mark == "...", default)
+    return tree.InputDecl(kind, draw(names), draw(spaces), shape, mark == "?", mark == "...", default)
 
 
 @st.composite
@@ -104,11 +104,11 @@ statements: st.SearchStrategy[tree.Statement] = st.one_of(
     _lines(expressions),
     st.builds(_define, names, st.none() | st.lists(names, max_size=3).map(tuple), expressions, st.booleans()),
     st.builds(tree.Define, names, st.none(), expressions, st.just(True), st.just(True)),
-    st.builds(tree.Zeros, names, expressions),
+    st.builds(tree.ZerosDecl, names, expressions),
     inputs(),
     space_declarations(),
     st.builds(tree.ListDecl, names, st.lists(spaces, min_size=1, max_size=3).map(tuple)),
     st.builds(tree.Operator, names, st.none() | st.integers(0, 10**6)),
     st.builds(tree.Use, st.lists(names, min_size=1, max_size=3).map(tuple)),
 )
-programs = st.lists(statements, max_size=4).map(tuple).map(tree.Program)
+programs = st.lists(statements, max_size=4).map(tuple).map(tree.Module)

@@ -75,15 +75,15 @@ def _nodes(root: object) -> Iterator[object]:
 
 def _primitives(node: object) -> tuple[str, ...]:
     match node:
-        case tree.Shape(value=tree.Shape()):
+        case tree.ShapeOf(value=tree.ShapeOf()):
             return ("dim",)
-        case tree.Shape():
+        case tree.ShapeOf():
             return ("shape",)
-        case tree.Capacity():
+        case tree.CapacityOf():
             return ("capacity",)
-        case tree.Index() | tree.ListIndex():
+        case tree.Subscript() | tree.ListSubscript():
             return ("part",)
-        case tree.Lambda():
+        case tree.Arrow():
             return ("function",)
         case tree.Define(params=params) if params is not None:
             return ("function",)

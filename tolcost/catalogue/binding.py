@@ -45,9 +45,9 @@ def bind(
     return given
 
 
-def formals(spec: Spec, count: int) -> list[tree.Input]:
+def formals(spec: Spec, count: int) -> list[tree.InputDecl]:
     """The declaration that each of a node's inputs meets; a variadic one takes all that are left."""
-    found: list[tree.Input] = []
+    found: list[tree.InputDecl] = []
     for statement in spec.inputs:
         found.extend([statement] * (count - len(found)) if statement.variadic else [statement])
     return found[:count]
@@ -76,7 +76,7 @@ def _positional(
     return given
 
 
-def _required(statement: tree.Input) -> bool:
+def _required(statement: tree.InputDecl) -> bool:
     return not statement.optional and statement.default is None
 
 

@@ -97,17 +97,17 @@ def arrays_by_name(case: Case, spec: Spec) -> dict[str, Array]:
     return found
 
 
-def _placed(case: Case, spec: Spec) -> list[tuple[tree.Input, Item]]:
+def _placed(case: Case, spec: Spec) -> list[tuple[tree.InputDecl, Item]]:
     return list(zip(formals(spec, len(case.inputs)), case.inputs, strict=False))
 
 
-def placed(case: Case, spec: Spec) -> Iterator[tuple[tree.Input, str, Item]]:
+def placed(case: Case, spec: Spec) -> Iterator[tuple[tree.InputDecl, str, Item]]:
     """What meets each declaration, with the name that its lengths start with."""
     for n, (statement, item) in enumerate(_placed(case, spec)):
         yield statement, _base(statement, n, spec), item
 
 
-def _tensors(case: Case, spec: Spec) -> Iterator[tuple[tree.Input, str, Array]]:
+def _tensors(case: Case, spec: Spec) -> Iterator[tuple[tree.InputDecl, str, Array]]:
     for n, (statement, item) in enumerate(_placed(case, spec)):
         if isinstance(item, tuple):
             for k, array in enumerate(item, start=1):
@@ -116,7 +116,7 @@ def _tensors(case: Case, spec: Spec) -> Iterator[tuple[tree.Input, str, Array]]:
             yield statement, _base(statement, n, spec), item
 
 
-def _base(statement: tree.Input, place: int, spec: Spec) -> str:
+def _base(statement: tree.InputDecl, place: int, spec: Spec) -> str:
     return f"{statement.name}{place + 2 - len(spec.inputs)}" if statement.variadic else statement.name
 
 
@@ -131,7 +131,7 @@ def _arguments(case: Case, spec: Spec, concrete: frozenset[str]) -> list[Argumen
     return [*found, *beyond]
 
 
-def _argument(statement: tree.Input, base: str, item: Item, concrete: frozenset[str]) -> Argument | None:
+def _argument(statement: tree.InputDecl, base: str, item: Item, concrete: frozenset[str]) -> Argument | None:
     if item is None:
         return None
     if isinstance(item, tuple):

@@ -106,7 +106,7 @@ def attributes(spec: Spec) -> tuple[str, ...]:
     )
 
 
-def _declared(statement: tree.Input) -> str:
+def _declared(statement: tree.InputDecl) -> str:
     mark = "?" if statement.optional else "..." if statement.variadic else ""
     shape = ", ".join(map(_text, statement.shape))
     return f"{statement.name}{mark} [{shape}]" if statement.shape else f"{statement.name}{mark}"

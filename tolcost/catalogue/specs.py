@@ -18,7 +18,7 @@ from pathlib import Path
 from tolcost.diagnostics import Diagnostic, Rejected, Source, quoted
 from tolcost.library import specs_root
 from tolcost.syntax import operator_signature, parse, resolve, signatures, tree
-from tolcost.syntax.scopes import Signature
+from tolcost.syntax.declarations import Signature
 
 FOLDER_OF_DOMAIN = {
     "": "onnx",
@@ -49,19 +49,19 @@ class Spec:
     name: str
     since: int
     source: Source
-    program: tree.Program
-    library: tuple[tree.Program, ...]
+    program: tree.Module
+    library: tuple[tree.Module, ...]
     shipped: bool = True
 
     @property
-    def inputs(self) -> tuple[tree.Input, ...]:
+    def inputs(self) -> tuple[tree.InputDecl, ...]:
         """Its inputs, in the order of a node's."""
-        return tuple(s for s in self.program.statements if isinstance(s, tree.Input) and s.kind != "attr")
+        return tuple(s for s in self.program.statements if isinstance(s, tree.InputDecl) and s.kind != "attr")
 
     @property
-    def attributes(self) -> tuple[tree.Input, ...]:
+    def attributes(self) -> tuple[tree.InputDecl, ...]:
         """Its attributes."""
-        return tuple(s for s in self.program.statements if isinstance(s, tree.Input) and s.kind == "attr")
+        return tuple(s for s in self.program.statements if isinstance(s, tree.InputDecl) and s.kind == "attr")
 
     @property
     def outputs(self) -> tuple[tree.Define, ...]:
@@ -86,8 +86,8 @@ class Library:
     roots: tuple[Traversable, ...]
     _files: dict[str, dict[str, list[_File]]] = field(default_factory=dict, repr=False)
     _specs: dict[tuple[str, str], tuple[Spec, ...]] = field(default_factory=dict, repr=False)
-    _used: dict[str, tree.Program] = field(default_factory=dict, repr=False)
-    _sources: dict[str, tree.Program] = field(default_factory=dict, repr=False)
+    _used: dict[str, tree.Module] = field(default_factory=dict, repr=False)
+    _sources: dict[str, tree.Module] = field(default_factory=dict, repr=False)
     _own: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     _domain_of: dict[str, str] = field(default_factory=dict, repr=False)
     _signatures: dict[str, tuple[str, Signature] | None] = field(default_factory=dict, repr=False)
@@ -158,17 +158,17 @@ class Library:
                 reasons.update({str(name): str(reason) for name, reason in table.items()})
         return reasons
 
-    def operators(self) -> Mapping[str, tree.Program]:
+    def operators(self) -> Mapping[str, tree.Module]:
         """What a program may call: every operator of ONNX by name, and library files as ``use x``."""
         return _Operators(self)
 
-    def used(self, name: str, asked: tree.Use | None = None) -> tree.Program:
+    def used(self, name: str, asked: tree.Use | None = None) -> tree.Module:
         """A library file together with everything it uses itself."""
         if name not in self._used:
             order: dict[str, None] = {}
             self._gather(name, asked, order, ())
             statements = (s for file in order for s in self._sources[file].statements)
-            self._used[name] = tree.Program(tuple(s for s in statements if not isinstance(s, tree.Use)))
+            self._used[name] = tree.Module(tuple(s for s in statements if not isinstance(s, tree.Use)))
         return self._used[name]
 
     def _gather(
@@ -183,7 +183,7 @@ class Library:
                     self._gather(inner, statement, order, (*above, name))
         order[name] = None
 
-    def _library_file(self, name: str, asked: tree.Use | None) -> tree.Program:
+    def _library_file(self, name: str, asked: tree.Use | None) -> tree.Module:
         if name not in self._sources:
             self._sources[name] = parse(self._library_source(name, asked))
         return self._sources[name]
@@ -231,7 +231,7 @@ class Library:
         self.check_names(program, library)
         return Spec(domain, name, since, source, program, library, file.shipped)
 
-    def check_names(self, program: tree.Program, library: Sequence[tree.Program]) -> None:
+    def check_names(self, program: tree.Module, library: Sequence[tree.Module]) -> None:
         """Refuse a program that mentions what neither it, its library files nor an operator defines."""
         known = {name: found for file in library for name, found in signatures(file).items()}
         for name in _called(program.span.source.text, self._callable()):
@@ -247,14 +247,14 @@ def _called(text: str, known: Iterable[str]) -> set[str]:
     return set(_WORD.findall(text)).intersection(known)
 
 
-class _Operators(Mapping[str, tree.Program]):
+class _Operators(Mapping[str, tree.Module]):
     """Operators by name, read when they are called."""
 
     def __init__(self, library: Library) -> None:
         """Look them up in a library."""
         self._library = library
 
-    def __getitem__(self, name: str) -> tree.Program:
+    def __getitem__(self, name: str) -> tree.Module:
         """The newest meaning of an operator, or the library file after ``use``."""
         if name.startswith("use "):
             return self._library.used(name.removeprefix("use "))

@@ -28,7 +28,7 @@ from tolcost.execute.inputs import (
 )
 from tolcost.pipeline import Parsed, analyze_lowered
 from tolcost.report.comparison import compare_counts
-from tolcost.syntax.tree import Ellipsis, Input
+from tolcost.syntax.tree import Ellipsis, InputDecl
 
 _ENGINES = {"numpy": run_vectorised, "reference": run_reference}
 
@@ -91,7 +91,7 @@ def command(
 
 def _read_inputs(parsed: Parsed, texts: Iterable[str], request: Request) -> _Given:
     """Sort what was given into arrays and values known while compiling, and say what shapes follow."""
-    declared = {s.name: s for s in parsed.program.statements if isinstance(s, Input)}
+    declared = {s.name: s for s in parsed.program.statements if isinstance(s, InputDecl)}
     arrays: dict[str, tuple[Array, ...]] = {}
     attrs: dict[str, Literal] = dict(request.attrs)
     for name, text in options.read_pairs("--input", texts):
@@ -123,14 +123,14 @@ def _static(text: str) -> Literal:
     return plain_values(load_array(Path(text))) if text.endswith(".npy") else read_literal(text)
 
 
-def _is_open(declared: Input) -> bool:
+def _is_open(declared: InputDecl) -> bool:
     """Whether what an input is has to be told by what is given for it."""
     return declared.variadic or declared.optional or any(isinstance(e, Ellipsis) for e in declared.shape)
 
 
 def _by_input(parsed: Parsed, arrays: Mapping[str, tuple[Array, ...]]) -> dict[str, tuple[Array, ...]]:
     """Name arrays as the lowered program does: the items of a variadic input are inputs of their own."""
-    variadic = {s.name for s in parsed.program.statements if isinstance(s, Input) and s.variadic}
+    variadic = {s.name for s in parsed.program.statements if isinstance(s, InputDecl) and s.variadic}
     found: dict[str, tuple[Array, ...]] = {}
     for name, parts in arrays.items():
         if name in variadic:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass
 
 from tolcost.diagnostics import Span, place, visible
-from tolcost.syntax.tree import Comment, Program
+from tolcost.syntax.tree import Comment, Module
 
 _LONGEST = 80
 
 
-def tree_text(program: Program) -> str:
+def tree_text(program: Module) -> str:
     """Give the outline of a program.  It goes as deep as the program does, without recursion."""
     lines: list[str] = []
     stack: list[tuple[int, str, object]] = [(0, "", s) for s in reversed(program.statements)]

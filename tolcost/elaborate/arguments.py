@@ -37,12 +37,12 @@ Shape: TypeAlias = Sequence[int | str]
 
 
 def arguments(
-    program: tree.Program,
+    program: tree.Module,
     shapes: Mapping[str, Shape | Sequence[Shape]] | None = None,
     attrs: Mapping[str, Plain] | None = None,
 ) -> dict[str, Argument]:
     """Give the arguments of a program; what does not fit its declarations is a diagnostic."""
-    declared = {s.name: s for s in program.statements if isinstance(s, tree.Input)}
+    declared = {s.name: s for s in program.statements if isinstance(s, tree.InputDecl)}
     found: dict[str, Argument] = {}
     for name, shape in (shapes or {}).items():
         found[name] = _shaped(program, _declaration(declared, name), shape)
@@ -57,7 +57,7 @@ def arguments(
     return found
 
 
-def _declaration(declared: Mapping[str, tree.Input], name: str) -> tree.Input:
+def _declaration(declared: Mapping[str, tree.InputDecl], name: str) -> tree.InputDecl:
     if name not in declared:
         known = ", ".join(map(quoted, declared))
         hint = f"it has {known}" if known else "it has no inputs"
@@ -65,7 +65,7 @@ def _declaration(declared: Mapping[str, tree.Input], name: str) -> tree.Input:
     return declared[name]
 
 
-def _shaped(program: tree.Program, statement: tree.Input, shape: Shape | Sequence[Shape]) -> Argument:
+def _shaped(program: tree.Module, statement: tree.InputDecl, shape: Shape | Sequence[Shape]) -> Argument:
     if statement.kind != "tol":
         hint = f"give its value: --attr {statement.name}=..."
         fail("T0412", f"{quoted(statement.name)} is not a ToL, it has no shape to give", statement.span, hint)
@@ -85,11 +85,11 @@ def _shaped(program: tree.Program, statement: tree.Input, shape: Shape | Sequenc
     return Inputs((one,)) if statement.variadic else one
 
 
-def _lengths(shape: Shape, statement: tree.Input) -> tuple[Poly, ...]:
+def _lengths(shape: Shape, statement: tree.InputDecl) -> tuple[Poly, ...]:
     return tuple(_length(entry, statement) for entry in shape)
 
 
-def _length(entry: int | str, statement: tree.Input) -> Poly:
+def _length(entry: int | str, statement: tree.InputDecl) -> Poly:
     if isinstance(entry, int) and entry >= 0:
         return const(entry)
     if isinstance(entry, str) and _NAME.fullmatch(entry):
@@ -98,7 +98,7 @@ def _length(entry: int | str, statement: tree.Input) -> Poly:
     fail("T0412", f"{quoted(str(entry))} in the shape of {quoted(statement.name)}", statement.span, hint)
 
 
-def _base_space(program: tree.Program, statement: tree.Input) -> str:
+def _base_space(program: tree.Module, statement: tree.InputDecl) -> str:
     """Give the space that a declared one is made of; a list has several, which no shape can give."""
     space = statement.space
     for _ in program.statements:
@@ -113,7 +113,7 @@ def _base_space(program: tree.Program, statement: tree.Input) -> str:
     return space
 
 
-def static_value(value: Plain, statement: tree.Input) -> Value:
+def static_value(value: Plain, statement: tree.InputDecl) -> Value:
     """Give a plain value as one known while compiling, in the terms of its declaration."""
     match value:
         case bool():
@@ -130,18 +130,18 @@ def static_value(value: Plain, statement: tree.Input) -> Value:
             return _vector(value, statement)
 
 
-def _named(name: str, statement: tree.Input) -> Poly:
+def _named(name: str, statement: tree.InputDecl) -> Poly:
     if _NAME.fullmatch(name):
         return length(name)
     hint = f"{quoted(statement.name)} is declared in {statement.space}"
     fail("T0412", f"{quoted(name)} is no value for {quoted(statement.name)}", statement.span, hint)
 
 
-def _is_text(statement: tree.Input) -> bool:
+def _is_text(statement: tree.InputDecl) -> bool:
     return statement.space in SPACES and SPACES[statement.space].kind == "S"
 
 
-def _vector(values: Sequence[Plain], statement: tree.Input) -> Vec:
+def _vector(values: Sequence[Plain], statement: tree.InputDecl) -> Vec:
     """Lay nested sequences out as one; all rows of a level have one length."""
     shape = [len(values)]
     level: list[Plain] = list(values)
@@ -185,9 +185,9 @@ class Binder:
     names: dict[str, Lazy | Value]
     inputs: dict[str, InputNode] = field(default_factory=dict)
 
-    def bind(self, program: tree.Program, given: dict[str, Argument]) -> tuple[InputNode, ...]:
+    def bind(self, program: tree.Module, given: dict[str, Argument]) -> tuple[InputNode, ...]:
         """Bind everything declared; what is used of ``given`` is taken out of it."""
-        declared = [s for s in program.statements if isinstance(s, tree.Input)]
+        declared = [s for s in program.statements if isinstance(s, tree.InputDecl)]
         self.env.context.declared.update((s.name, s.span) for s in declared)
         arguments = {s.name: given.pop(s.name, None) for s in declared}
         for statement in declared:
@@ -201,13 +201,13 @@ class Binder:
         order = {s.name: n for n, s in enumerate(declared)}
         return tuple(sorted(self.inputs.values(), key=lambda node: order[node.name.split(".")[0]]))
 
-    def _name_lengths(self, statement: tree.Input, argument: Argument | None) -> None:
+    def _name_lengths(self, statement: tree.InputDecl, argument: Argument | None) -> None:
         """A length declared by a plain name is what is given there, whichever input comes first."""
         for entry, actual in _pairs(statement, shape_given(argument)):
             if isinstance(entry, tree.Name):
                 self.names.setdefault(entry.name, actual)
 
-    def _open_lengths(self, declared: list[tree.Input], arguments: dict[str, Argument | None]) -> None:
+    def _open_lengths(self, declared: list[tree.InputDecl], arguments: dict[str, Argument | None]) -> None:
         """A name that nothing defines, in a declared shape, is a length of that name."""
         inputs = {s.name for s in declared}
         for statement in declared:
@@ -219,17 +219,17 @@ class Binder:
                     if name not in inputs and not _is_defined(self.env, name):
                         self.names[name] = length(name)
 
-    def _bind_one(self, statement: tree.Input, argument: Argument | None) -> None:
+    def _bind_one(self, statement: tree.InputDecl, argument: Argument | None) -> None:
         self.names[statement.name] = self._value(statement, argument)
 
-    def _value(self, statement: tree.Input, argument: Argument | None) -> Value:
+    def _value(self, statement: tree.InputDecl, argument: Argument | None) -> Value:
         if argument is None or isinstance(argument, Missing):
             return self._absent(statement)
         if statement.variadic and not isinstance(argument, (Seq, Inputs)):
             argument = Inputs((argument,))
         return self._one(statement, argument, statement.name)
 
-    def _one(self, statement: tree.Input, argument: Argument, name: str) -> Value:
+    def _one(self, statement: tree.InputDecl, argument: Argument, name: str) -> Value:
         if isinstance(argument, Inputs):
             items = enumerate(argument.items, start=1)
             return Seq(tuple(self._one(statement, item, f"{name}.{n}") for n, item in items))
@@ -244,20 +244,20 @@ class Binder:
         self.inputs[name] = node
         return node
 
-    def _equate(self, statement: tree.Input, argument: Argument | None) -> None:
+    def _equate(self, statement: tree.InputDecl, argument: Argument | None) -> None:
         """What a declared shape says and what is given are the same."""
         items = argument.items if isinstance(argument, Inputs) else (argument,)
         for item in items:
             for entry, actual in _pairs(statement, shape_given(item)):
                 self._equate_length(statement, entry, actual)
 
-    def _equate_length(self, statement: tree.Input, entry: tree.Expr, actual: Poly) -> None:
+    def _equate_length(self, statement: tree.InputDecl, entry: tree.Expr, actual: Poly) -> None:
         declared = self.names.get(entry.name) if isinstance(entry, tree.Name) else None
         if not isinstance(declared, Poly):
             declared = as_length(self.env, evaluate(self.env, entry), entry.span)
         unify(self.env, actual, declared, f"`{statement.name}` is declared so", entry.span)
 
-    def _absent(self, statement: tree.Input) -> Value:
+    def _absent(self, statement: tree.InputDecl) -> Value:
         if statement.default is not None:
             return _static_argument(statement, evaluate(self.env, statement.default))
         if statement.optional:
@@ -275,7 +275,7 @@ class Binder:
             return self._symbolic_vector(statement)
         return self._symbolic_attribute(statement)
 
-    def _symbolic(self, statement: tree.Input) -> Value:
+    def _symbolic(self, statement: tree.InputDecl) -> Value:
         if any(isinstance(entry, tree.Ellipsis) for entry in statement.shape):
             fail(
                 "T0408",
@@ -291,11 +291,11 @@ class Binder:
         node = self._input(statement.name, tuple(Part(shape, s) for s in self._declared_spaces(statement)))
         return Data(node)
 
-    def _declared_spaces(self, statement: tree.Input) -> tuple[str, ...]:
+    def _declared_spaces(self, statement: tree.InputDecl) -> tuple[str, ...]:
         found = self.env.nearest(statement.space)
         return found.names if isinstance(found, Spaces) else (statement.space,)
 
-    def _symbolic_vector(self, statement: tree.Input) -> Value:
+    def _symbolic_vector(self, statement: tree.InputDecl) -> Value:
         sizes = [
             as_length(self.env, evaluate(self.env, e), e.span).constant
             for e in statement.shape
@@ -313,7 +313,7 @@ class Binder:
         count = sizes[0] or 0
         return Vec((count,), tuple(_length_for(statement, f"{statement.name}{n + 1}") for n in range(count)))
 
-    def _symbolic_attribute(self, statement: tree.Input) -> Value:
+    def _symbolic_attribute(self, statement: tree.InputDecl) -> Value:
         kind = kind_of_declared(statement.space)
         if kind == "Z":
             return _length_for(statement, statement.name)
@@ -347,7 +347,7 @@ def shape_given(argument: Argument | None) -> tuple[Poly, ...] | None:
             return ()
 
 
-def _pairs(statement: tree.Input, shape: tuple[Poly, ...] | None) -> list[tuple[tree.Expr, Poly]]:
+def _pairs(statement: tree.InputDecl, shape: tuple[Poly, ...] | None) -> list[tuple[tree.Expr, Poly]]:
     """Declared lengths beside the actual ones, where those are known; an ellipsis takes the rest."""
     if shape is None:
         return []
@@ -370,7 +370,7 @@ def _is_defined(env: Env, name: str) -> bool:
     return env.nearest(name) is not None or is_callable_name(env, name)
 
 
-def _static_argument(statement: tree.Input, value: Value) -> Value:
+def _static_argument(statement: tree.InputDecl, value: Value) -> Value:
     """A static value in the space its input declares: truth values for B, exact reals for R."""
     if isinstance(value, Cast):
         return (
@@ -397,7 +397,7 @@ def kind_of_declared(space: str) -> str:
     return kind_of(space) if space in SPACES else "R"
 
 
-def _length_for(statement: tree.Input, name: str) -> Poly:
+def _length_for(statement: tree.InputDecl, name: str) -> Poly:
     space = SPACES.get(statement.space)
     lo = space.lo if space is not None else None
     return length(name, int(lo)) if lo is not None else length(name, -(2**31))

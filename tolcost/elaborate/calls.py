@@ -87,9 +87,9 @@ def argument(env: Env, expr: tree.Expr | Value) -> Lazy | Value:
 def is_functional(env: Env, expr: tree.Expr | None) -> bool:
     """Whether an expression, as written, is a function rather than a value."""
     match expr:
-        case tree.Number() | tree.Chain() | tree.Index():  # what arguments mostly are
+        case tree.Numeral() | tree.Infix() | tree.Subscript():  # what arguments mostly are
             return False
-        case tree.Lambda() | tree.OperatorName() | tree.Compose():
+        case tree.Arrow() | tree.OperatorName() | tree.Compose():
             return True
         case tree.Name(name=name):
             found = env.nearest(name)

@@ -12,7 +12,7 @@ from tolcost.atoms.nodes import Block, Condition, Node, Number, Ref, Table, Var
 from tolcost.atoms.nodes import Input as InputNode
 from tolcost.diagnostics import NOWHERE, Diagnostic, Label, Rejected, Span
 from tolcost.elaborate.values import Data, Opaque, Pieces, Value, Vec, is_static
-from tolcost.syntax.tree import Expr, Program
+from tolcost.syntax.tree import Expr, Module
 
 BUDGET = 600_000
 """Evaluation steps before a program is refused as too large to elaborate."""
@@ -69,7 +69,7 @@ class Trial:
 class Context:
     """What one elaboration has found so far."""
 
-    operators: Mapping[str, Program]
+    operators: Mapping[str, Module]
     call_operator: Callable[[Env, str, tuple[Value, ...], dict[str, Value], Span], Value]
     notes: Notes = field(default_factory=Notes)
     trials: list[Trial] = field(default_factory=list)

@@ -34,7 +34,7 @@ from tolcost.elaborate.values import (
 from tolcost.elementary import FUNCTIONS, INFIX
 from tolcost.spaces import SPACES
 from tolcost.syntax import tree
-from tolcost.syntax.depth import children
+from tolcost.syntax.tree import children
 
 CONSTANTS: dict[str, Value] = {
     "Inf": math.inf,
@@ -51,8 +51,8 @@ _BIND_EVERY = 64
 """A long sum is bound now and then, so that the IR does not grow deep."""
 
 
-@evaluates(tree.Number)
-def _number(env: Env, expr: tree.Number) -> Value:
+@evaluates(tree.Numeral)
+def _number(env: Env, expr: tree.Numeral) -> Value:
     return const(int(expr.text)) if expr.text.isdigit() else Fraction(expr.text)
 
 
@@ -200,8 +200,8 @@ def _tuple(env: Env, expr: tree.Tuple) -> Value:
     return Pieces(tuple(items))
 
 
-@evaluates(tree.Index)
-def _index(env: Env, expr: tree.Index) -> Value:
+@evaluates(tree.Subscript)
+def _index(env: Env, expr: tree.Subscript) -> Value:
     whole = evaluate(env.indexing(False), expr.base)
     base = first(whole)
     at = entries(env.indexing(True), expr.items, expr.span)
@@ -224,27 +224,27 @@ def _whole(value: Value, span: Span) -> int:
     fail("T0313", "this index must be a number known while compiling", span)
 
 
-@evaluates(tree.ListIndex)
-def _list_index(env: Env, expr: tree.ListIndex) -> Value:
+@evaluates(tree.ListSubscript)
+def _list_index(env: Env, expr: tree.ListSubscript) -> Value:
     base = evaluate(env.indexing(False), expr.base)
     j = _whole(evaluate(env.indexing(False), expr.item), expr.span)
     return pick_component(env, base, j, expr.span)
 
 
-@evaluates(tree.Shape)
-def _shape(env: Env, expr: tree.Shape) -> Value:
+@evaluates(tree.ShapeOf)
+def _shape(env: Env, expr: tree.ShapeOf) -> Value:
     value = first(evaluate(env.indexing(False), expr.value))
     shape = shape_of(env, value, expr.span)
     return Vec((len(shape),), shape, loose=True)
 
 
-@evaluates(tree.Capacity)
-def _capacity(env: Env, expr: tree.Capacity) -> Value:
+@evaluates(tree.CapacityOf)
+def _capacity(env: Env, expr: tree.CapacityOf) -> Value:
     return const(capacity_of(env, first(evaluate(env.indexing(False), expr.value)), expr.span))
 
 
-@evaluates(tree.Range)
-def _range(env: Env, expr: tree.Range) -> Value:
+@evaluates(tree.RangeExpr)
+def _range(env: Env, expr: tree.RangeExpr) -> Value:
     low, high = (_integer(env, e) for e in (expr.low, expr.high))
     a, b = low.constant, high.constant
     if a is not None and b is not None and b - a < 100_000:
@@ -288,8 +288,8 @@ def _unary(env: Env, expr: tree.Unary) -> Value:
 _JOINED = {"and": conj, "or": disj}
 
 
-@evaluates(tree.Chain)
-def _chain(env: Env, expr: tree.Chain) -> Value:
+@evaluates(tree.Infix)
+def _chain(env: Env, expr: tree.Infix) -> Value:
     value = evaluate(env, expr.first)
     for n, (op, operand) in enumerate(expr.rest, start=1):
         if op in ("and", "or") and entry(value) is (FALSE if op == "and" else TRUE):
@@ -325,13 +325,13 @@ def _power(env: Env, expr: tree.Power) -> Value:
 # ---- functions and blocks ----------------------------------------------------------------
 
 
-@evaluates(tree.Lambda)
-def _lambda(env: Env, expr: tree.Lambda) -> Value:
+@evaluates(tree.Arrow)
+def _lambda(env: Env, expr: tree.Arrow) -> Value:
     return Closure("this function", expr.params, expr.body, env)
 
 
-@evaluates(tree.Block)
-def _block(env: Env, expr: tree.Block) -> Value:
+@evaluates(tree.BlockExpr)
+def _block(env: Env, expr: tree.BlockExpr) -> Value:
     return evaluate(define_all(env, expr.statements), expr.result)
 
 

@@ -47,12 +47,12 @@ class Elaborated:
 
 
 def elaborate(
-    program: tree.Program,
+    program: tree.Module,
     given: Mapping[str, Argument] | None = None,
     *,
     name: str = "program",
-    library: Iterable[tree.Program] = (),
-    operators: Mapping[str, tree.Program] | None = None,
+    library: Iterable[tree.Module] = (),
+    operators: Mapping[str, tree.Module] | None = None,
     outputs: int | None = None,
     around: Mapping[str, Tensor | Value] | None = None,
 ) -> Elaborated:
@@ -80,11 +80,11 @@ def elaborate(
 
 
 def _elaborate(
-    program: tree.Program,
+    program: tree.Module,
     given: dict[str, Argument],
     name: str,
-    library: tuple[tree.Program, ...],
-    operators: Mapping[str, tree.Program],
+    library: tuple[tree.Module, ...],
+    operators: Mapping[str, tree.Module],
     outputs: int | None,
     around: Mapping[str, Tensor | Value],
 ) -> Elaborated:
@@ -138,7 +138,7 @@ def _around(top: Env, around: Mapping[str, Tensor | Value]) -> tuple[InputNode, 
 
 
 def _enter(
-    top: Env, program: tree.Program, given: dict[str, Argument], library: Iterable[tree.Program]
+    top: Env, program: tree.Module, given: dict[str, Argument], library: Iterable[tree.Module]
 ) -> tuple[Env, tuple[InputNode, ...]]:
     """The environment of a program: library, lengths, inputs, definitions."""
     base = top
@@ -150,12 +150,12 @@ def _enter(
     if given:
         fail("T0412", f"there is no input called `{next(iter(given))}`", program.span)
     for statement in program.statements:
-        if isinstance(statement, tree.Zeros):
+        if isinstance(statement, tree.ZerosDecl):
             _declare_zeros(env, statement, program)
     return env, inputs
 
 
-def _declared_space_names(program: tree.Program) -> dict[str, Lazy | Value]:
+def _declared_space_names(program: tree.Module) -> dict[str, Lazy | Value]:
     """Spaces and lists the program declares, each standing for the spaces it is made of."""
     spaces: dict[str, Lazy | Value] = {}
     for statement in program.statements:
@@ -174,7 +174,7 @@ def _base_spaces(known: Mapping[str, Lazy | Value], name: str) -> tuple[str, ...
     return found.names if isinstance(found, Spaces) else (name,)
 
 
-def _declare_zeros(env: Env, statement: tree.Zeros, program: tree.Program) -> None:
+def _declare_zeros(env: Env, statement: tree.ZerosDecl, program: tree.Module) -> None:
     """``tol name = [...]``; a definition of the same name fills it, and sees the empty one."""
     empty = Lazy(statement.name, env, lambda: zeros(_declared_shape(env, statement.shape)))
     for other in program.statements:
@@ -190,7 +190,7 @@ def _declared_shape(env: Env, expr: tree.Expr) -> tuple[Poly, ...]:
     return dimensions(env, items, expr.span)
 
 
-def _force_in_order(env: Env, program: tree.Program) -> None:
+def _force_in_order(env: Env, program: tree.Module) -> None:
     """Compute long chains of definitions from their start, so that none is forced deep in another."""
     if len(program.statements) < 200:
         return
@@ -203,7 +203,7 @@ def _force_in_order(env: Env, program: tree.Program) -> None:
 # ---- outputs -----------------------------------------------------------------------------
 
 
-def _results(env: Env, program: tree.Program, asked: int | None) -> tuple[tuple[str, Value], ...]:
+def _results(env: Env, program: tree.Module, asked: int | None) -> tuple[tuple[str, Value], ...]:
     defines = [s for s in program.statements if isinstance(s, tree.Define)]
     chosen = [s for s in defines if s.output and s.params is None]
     if not chosen:
@@ -259,9 +259,9 @@ def call_operator(env: Env, name: str, args: tuple[Value, ...], named: dict[str,
 
 def apply_program(
     env: Env,
-    program: tree.Program,
+    program: tree.Module,
     given: Mapping[str, Argument],
-    library: Iterable[tree.Program],
+    library: Iterable[tree.Module],
     outputs: int | None,
 ) -> tuple[Value, ...]:
     """The outputs of a program applied in the block of ``env``, each computed once there."""
@@ -271,9 +271,9 @@ def apply_program(
 
 
 def _arguments(
-    program: tree.Program, args: tuple[Value, ...], named: dict[str, Value], name: str, span: Span
+    program: tree.Module, args: tuple[Value, ...], named: dict[str, Value], name: str, span: Span
 ) -> dict[str, Argument]:
-    inputs = [s for s in program.statements if isinstance(s, tree.Input) and s.kind != "attr"]
+    inputs = [s for s in program.statements if isinstance(s, tree.InputDecl) and s.kind != "attr"]
     given: dict[str, Argument] = dict(named)
     rest = list(args)
     for statement in inputs:
@@ -287,7 +287,7 @@ def _arguments(
     return given
 
 
-def value_order(program: tree.Program) -> list[str]:
+def value_order(program: tree.Module) -> list[str]:
     """The names of a program's definitions, what is mentioned before what mentions it.
 
     Found without recursion, so that a chain of 10,000 definitions is no deeper than two.

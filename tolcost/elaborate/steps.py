@@ -51,6 +51,6 @@ class Step:
 
 def mentions_element(env: Env, expr: tree.Expr) -> bool:
     """Whether a step, as written, uses the element; unless it is plain that it does not, it does."""
-    if isinstance(expr, tree.Lambda) and len(expr.params) in (2, 3):
+    if isinstance(expr, tree.Arrow) and len(expr.params) in (2, 3):
         return expr.params[1] in mentioned(expr.body)
     return True

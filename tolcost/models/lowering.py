@@ -250,7 +250,7 @@ def arguments(spec: Spec, given: Given, graphs: bool) -> list[Known | None]:
     return found
 
 
-def _demanded(statement: tree.Input, known: Known, name: str) -> Known:
+def _demanded(statement: tree.InputDecl, known: Known, name: str) -> Known:
     """A value that must be known: symbols stand for integers that only data decides."""
     if not isinstance(known, Tensor) or kind_of(known.space) != "Z":
         return known

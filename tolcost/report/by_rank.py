@@ -221,7 +221,7 @@ def _settings(
         yield RankSetting(here[0].shapes, here[0].values, f"shapes and attributes as in {name}")
 
 
-def _is_needed(statement: tree.Input, value: bool = False) -> bool:
+def _is_needed(statement: tree.InputDecl, value: bool = False) -> bool:
     """Whether a node cannot do without an input: a tensor, or else a value known while compiling."""
     has_value = statement.kind != "tol"
     return has_value == value and not statement.optional and statement.default is None
@@ -246,7 +246,7 @@ def shown(value: Stored) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
-def _named(statement: tree.Input, rank: int | None, model: Tested | None) -> Stored | None:
+def _named(statement: tree.InputDecl, rank: int | None, model: Tested | None) -> Stored | None:
     """Names in place of integers that a node must have; other values as in the test."""
     known = None if model is None else model.values.get(statement.name)
     if isinstance(known, list) and known and all(type(entry) is int for entry in known):
@@ -259,13 +259,13 @@ def _named(statement: tree.Input, rank: int | None, model: Tested | None) -> Sto
     return known
 
 
-def _rank_of_values(statement: tree.Input) -> bool:
+def _rank_of_values(statement: tree.InputDecl) -> bool:
     """Whether an attribute is a vector of integers of which nothing but the tensors says the length."""
     is_vector = len(statement.shape) == 1 and isinstance(statement.shape[0], tree.Name)
     return statement.kind == "attr" and statement.space == "Z" and is_vector
 
 
-def _symbols(statement: tree.Input, rank: int | None, spec: Spec, model: Tested | None) -> Stored:
+def _symbols(statement: tree.InputDecl, rank: int | None, spec: Spec, model: Tested | None) -> Stored:
     """A shape of names for a tensor, or several for a variadic input."""
     shape = None if model is None else model.shapes.get(statement.name)
     open_ = _open(statement, rank, spec, model)
@@ -275,7 +275,7 @@ def _symbols(statement: tree.Input, rank: int | None, spec: Spec, model: Tested 
     return _lengths(statement, statement.name, open_)
 
 
-def _lengths(statement: tree.Input, base: str, open_: int) -> list[Stored]:
+def _lengths(statement: tree.InputDecl, base: str, open_: int) -> list[Stored]:
     entries: list[Stored] = []
     for entry in statement.shape:
         count = open_ if isinstance(entry, tree.Ellipsis) else 1
@@ -293,7 +293,7 @@ def _entry(declared: tree.Expr | tree.Ellipsis, name: str) -> Stored:
 # ---- ranks -------------------------------------------------------------------------------
 
 
-def _leading(spec: Spec) -> tree.Input | None:
+def _leading(spec: Spec) -> tree.InputDecl | None:
     """The first tensor that a node must have and whose rank is open."""
     needed = (s for s in spec.inputs if _is_needed(s))
     return next((s for s in needed if any(isinstance(e, tree.Ellipsis) for e in s.shape)), None)
@@ -305,7 +305,7 @@ def _rank(spec: Spec, shapes: Mapping[str, Stored]) -> int | None:
     return None if leading is None else _open_in(leading, shapes)
 
 
-def _open_in(statement: tree.Input, shapes: Mapping[str, Stored]) -> int | None:
+def _open_in(statement: tree.InputDecl, shapes: Mapping[str, Stored]) -> int | None:
     shape = shapes.get(statement.name)
     if not isinstance(shape, list):
         return None
@@ -313,7 +313,7 @@ def _open_in(statement: tree.Input, shapes: Mapping[str, Stored]) -> int | None:
     return len(first) - len(statement.shape) + 1 if isinstance(first, list) else None
 
 
-def _open(statement: tree.Input, rank: int | None, spec: Spec, model: Tested | None) -> int:
+def _open(statement: tree.InputDecl, rank: int | None, spec: Spec, model: Tested | None) -> int:
     """How many lengths the `...` of an input stands for, where that of the leading one is ``rank``.
 
     An input that has another rank than the leading one in a test keeps that.

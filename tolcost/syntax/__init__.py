@@ -1,10 +1,10 @@
 """Reading ToLang: grammar, tree, parser, names, formatter."""
 
+from tolcost.syntax.declarations import Signature, operator_signature, signatures
 from tolcost.syntax.format import format_program
 from tolcost.syntax.parser import parse
-from tolcost.syntax.reading import read_source
 from tolcost.syntax.resolve import resolve
-from tolcost.syntax.scopes import Signature, operator_signature, signatures
+from tolcost.syntax.source import read_source
 
 __all__ = [
     "Signature",

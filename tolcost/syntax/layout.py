@@ -15,7 +15,7 @@ WIDTH = 110
 STEP = 2
 
 
-class Mark(Enum):
+class Layout(Enum):
     """A place in the stream."""
 
     OPEN = auto()
@@ -37,13 +37,13 @@ class Aside:
     text: str
 
 
-Stream: TypeAlias = list["str | Mark | Aside"]
+Stream: TypeAlias = list["str | Layout | Aside"]
 
 
 def lay_out(stream: Stream) -> str:
     """The text of a stream.
 
-    >>> lay_out(["f(", Mark.OPEN, "a,", Mark.SOFT, "b", Mark.CLOSE, ")"])
+    >>> lay_out(["f(", Layout.OPEN, "a,", Layout.SOFT, "b", Layout.CLOSE, ")"])
     'f(a, b)'
     """
     needs = _needs(stream)
@@ -58,16 +58,16 @@ def lay_out(stream: Stream) -> str:
                 column += len(piece)
             case Aside(text=text):
                 line.append(f"  {text}")
-            case Mark.OPEN:
+            case Layout.OPEN:
                 indents.append(indent + STEP)
-            case Mark.HOLD:
+            case Layout.HOLD:
                 indents.append(indent)
-            case Mark.CLOSE:
+            case Layout.CLOSE:
                 indents.pop()
-            case Mark.SOFT if column + need <= WIDTH:
+            case Layout.SOFT if column + need <= WIDTH:
                 line.append(" ")
                 column += 1
-            case Mark.SOFT | Mark.HARD:
+            case Layout.SOFT | Layout.HARD:
                 lines.append("".join(line).rstrip())
                 column = indent = indents[-1]
                 line = [" " * indent]
@@ -84,15 +84,15 @@ def _needs(stream: Stream) -> list[int]:
         match piece:
             case str():
                 total += len(piece)
-            case Mark.CLOSE:
+            case Layout.CLOSE:
                 levels.append(nearest)
-            case Mark.OPEN | Mark.HOLD:
+            case Layout.OPEN | Layout.HOLD:
                 levels.pop()
-            case Mark.SOFT:
+            case Layout.SOFT:
                 total += 1
                 needs[index] = total - levels[-1]
                 levels[-1] = nearest = total
-            case Mark.HARD:
+            case Layout.HARD:
                 nearest = total
                 levels[:] = [total] * len(levels)
             case Aside():

@@ -16,13 +16,11 @@ from functools import cache
 from typing import Any, cast
 
 from tolcost.diagnostics import Diagnostic, Rejected, Source, Span
-from tolcost.syntax.build import Builder
-from tolcost.syntax.depth import deepest
-from tolcost.syntax.limits import MAX_DEPTH, MAX_ERRORS
-from tolcost.syntax.mistakes import Mistake, Piece, Unexpected, describe, resume
-from tolcost.syntax.reading import check_text
-from tolcost.syntax.tables import END, tables
-from tolcost.syntax.tree import Comment, Program, Statement
+from tolcost.syntax.builder import Builder
+from tolcost.syntax.parse_table import END, parse_table
+from tolcost.syntax.source import MAX_DEPTH, MAX_ERRORS, check_text
+from tolcost.syntax.syntax_errors import Mistake, Token, Unexpected, describe, resume
+from tolcost.syntax.tree import Comment, Module, Statement, deepest
 
 _BLANK = re.compile(r"[ \t\r\f]*")
 _WHITE = re.compile(r"[ \t\r\f\n]*")
@@ -33,7 +31,7 @@ _BRACKETS = frozenset(_PAIRS) | frozenset(_PAIRS.values())
 _ENDING = frozenset(_PAIRS) | {"NAME", "NUMBER", "STRING", "STAR", "TICK", "KIND", "ELLIPSIS"}
 
 
-def parse(source: Source) -> Program:
+def parse(source: Source) -> Module:
     """The tree of a program; raises ``Rejected`` with all syntax errors found.
 
     >>> parse(Source("demo", "y := map(x, * + 1)")).statements[0].name
@@ -52,16 +50,16 @@ class _Parser:
         self.pos = 1 if source.text.startswith("\ufeff") else 0
         self.comments: list[Comment] = []
         self.builder = Builder(source)
-        self.brackets: list[Piece] = []
+        self.brackets: list[Token] = []
         self.statement = 0
         self.previous = (END, 0, 0)
         self.tokens = 0
         self.rules = [
-            (rule.size, rule.symbol, getattr(self.builder, rule.action) if rule.action else None)
-            for rule in tables().reductions
+            (rule.size, rule.symbol, self.builder.action(rule.action) if rule.action else None)
+            for rule in parse_table().productions
         ]
 
-    def program(self) -> Program:
+    def program(self) -> Module:
         statements: list[Statement] = []
         mistakes = self.builder.diagnostics
         self._skip_gap()
@@ -74,7 +72,7 @@ class _Parser:
                 self._skip_gap()
         if mistakes:
             raise Rejected(*sorted(mistakes, key=lambda d: d.span.start))
-        return Program(tuple(statements), tuple(self.comments), Span(self.source, 0, len(self.text)))
+        return Module(tuple(statements), tuple(self.comments), Span(self.source, 0, len(self.text)))
 
     def _statement(self) -> Statement:
         self.brackets.clear()
@@ -92,7 +90,7 @@ class _Parser:
         Beside the stack of states there is one of values and one that says where each value starts; a rule
         ends where the last token ended.
         """
-        table, text, rules = tables(), self.text, self.rules
+        table, text, rules = parse_table(), self.text, self.rules
         moves, scanners = table.moves, _scanners()
         states, state = [0], 0
         values: list[Any] = []
@@ -133,7 +131,7 @@ class _Parser:
     def _unexpected(
         self, kind: str, start: int, end: int, moves: Iterable[str], after: Iterable[str] = ()
     ) -> Unexpected:
-        found, previous = Piece(kind, start, end), Piece(*self.previous)
+        found, previous = Token(kind, start, end), Token(*self.previous)
         brackets, expected = tuple(self.brackets), frozenset(moves)
         return Unexpected(
             Mistake(self.source, self.statement, found, previous, brackets, expected, frozenset(after))
@@ -144,7 +142,7 @@ class _Parser:
     def _bracket(self, kind: str, start: int) -> None:
         opening = _PAIRS.get(kind)
         if opening is None:
-            self.brackets.append(Piece(kind, start, start + 1))
+            self.brackets.append(Token(kind, start, start + 1))
             if len(self.brackets) > MAX_DEPTH:
                 raise Rejected(_too_deep(Span(self.source, start, start + 1)))
         elif self.brackets and self.brackets[-1].kind == opening:
@@ -155,9 +153,9 @@ class _Parser:
         self._skip_comment()
         at = self.pos
         if at < len(self.text) and self.text[at] != "\n":
-            raise self._unexpected("", at, at + 1, tables().moves[state])
+            raise self._unexpected("", at, at + 1, parse_table().moves[state])
         self._skip_gap()
-        kind = self._meaning(tables().moves[state])
+        kind = self._meaning(parse_table().moves[state])
         return (kind, at, at) if kind else None
 
     def _meaning(self, moves: dict[str, int]) -> str | None:
@@ -203,7 +201,7 @@ class _Scanners(dict[int, re.Pattern[str]]):
     """For each state a pattern of the terminals that may follow, each a group of its own."""
 
     def __missing__(self, state: int) -> re.Pattern[str]:
-        table = tables()
+        table = parse_table()
         names = [f"(?P<{name}>{pattern})" for name, pattern in table.terminals if name in table.moves[state]]
         self[state] = re.compile(f"{_BLANK.pattern}(?:{'|'.join(names)})" if names else "(?!)")
         return self[state]

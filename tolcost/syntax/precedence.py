@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, cast
 
 from tolcost.diagnostics import Span
-from tolcost.syntax.tree import Chain, Expr, Power, Range, Unary
+from tolcost.syntax.tree import Expr, Infix, Power, RangeExpr, Unary
 
 LAMBDA, OR, AND, NOT, COMPARE, RANGE, SUM, PRODUCT, SIGN, POWER, POSTFIX = range(11)
 
@@ -28,12 +28,10 @@ class Sign:
     """An operator in a row, and where it stands."""
 
     op: str
-    start: int
-    end: int
+    span: Span
     prefix: bool = False
 
 
-Row: TypeAlias = Sequence[Expr | Sign]
 Misuse: TypeAlias = Callable[[Sign, Sign], None]
 
 
@@ -50,17 +48,17 @@ class _Open:
         """The finished expression, now that the last operand is known."""
         if self.first is None:
             op = cast(Literal["-", "+", "not"], self.sign.op)
-            return Unary(op, last, Span(last.span.source, self.sign.start, last.span.end))
+            return Unary(op, last, Span(last.span.source, self.sign.span.start, last.span.end))
         span = Span(last.span.source, self.first.span.start, last.span.end)
         if self.level == POWER:
             return Power(self.first, last, span)
         if self.level == RANGE:
-            return Range(self.first, last, span)
+            return RangeExpr(self.first, last, span)
         self.rest.append((self.sign.op, last))
-        return Chain(self.first, tuple(self.rest), span)
+        return Infix(self.first, tuple(self.rest), span)
 
 
-def group(row: Row, misuse: Misuse) -> Expr:
+def group(row: Sequence[Expr | Sign], misuse: Misuse) -> Expr:
     """The tree of a row of operands, prefix and infix operators.
 
     ``misuse`` is told of two operators of a level that does not associate, as in ``a < b < c``.

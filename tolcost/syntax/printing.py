@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from tolcost.syntax.layout import Aside, Mark, Stream
+from tolcost.syntax import tree
+from tolcost.syntax.layout import Aside, Layout, Stream
 from tolcost.syntax.precedence import (
     BINARY_LEVELS,
     LAMBDA,
@@ -20,230 +21,186 @@ from tolcost.syntax.precedence import (
     RANGE,
     SUM,
 )
-from tolcost.syntax.tree import (
-    Block,
-    Bracket,
-    Call,
-    Capacity,
-    Chain,
-    Compose,
-    Define,
-    Expr,
-    Index,
-    Lambda,
-    ListIndex,
-    Name,
-    Number,
-    OperatorName,
-    Power,
-    Range,
-    Shape,
-    Splice,
-    Star,
-    Text,
-    Tuple,
-    Unary,
-    Unpack,
-    ZeroTol,
-)
 
 _WORDS = frozenset({"and", "or", "xor", "not"})
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t"})
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class ExprSlot:
     """A place for an expression: how tightly it has to bind, and whether a comma or bracket follows."""
 
-    expr: Expr
+    expr: tree.Expr
     level: int = LAMBDA
     item: bool = False
 
 
-Part: TypeAlias = "str | Mark | Aside | Slot | Block"
-Blocks: TypeAlias = Callable[[Block], "list[Part] | None"]
+Fragment: TypeAlias = str | Layout | Aside | ExprSlot | tree.BlockExpr
+Blocks: TypeAlias = Callable[[tree.BlockExpr], "list[Fragment] | None"]
 
 
-def spell(first: Iterable[Part], blocks: Blocks) -> Stream:
+def spell(first: Iterable[Fragment], blocks: Blocks) -> Stream:
     """The stream of some parts.  ``blocks`` spells those blocks that take several lines, and no others."""
     stream: Stream = []
-    waiting: list[Part] = list(first)[::-1]
+    waiting: list[Fragment] = list(first)[::-1]
     while waiting:
         part = waiting.pop()
         match part:
-            case Slot():
+            case ExprSlot():
                 waiting.extend(reversed(_parts(part)))
-            case Block():
+            case tree.BlockExpr():
                 waiting.extend(reversed(blocks(part) or _block(part)))
             case _:
                 stream.append(part)
     return stream
 
 
-def definition(statement: Define | Unpack) -> list[Part]:
+def definition(statement: tree.Define | tree.Unpack) -> list[Fragment]:
     """``x = e``, ``f(i) = e``, ``y := e``, ``(a, b) = e``."""
-    if isinstance(statement, Unpack):
-        return [f"({', '.join(statement.names)}) = ", Slot(statement.value)]
+    if isinstance(statement, tree.Unpack):
+        return [f"({', '.join(statement.names)}) = ", ExprSlot(statement.value)]
     params = "" if statement.params is None else f"({', '.join(statement.params)})"
     sign = ":=" if statement.output else "="
-    return [f"{statement.name}{params}{'...' * statement.variadic} {sign} ", Slot(statement.value)]
+    return [f"{statement.name}{params}{'...' * statement.variadic} {sign} ", ExprSlot(statement.value)]
 
 
-def separated(parts: Iterable[list[Part]]) -> list[Part]:
+def separated(parts: Iterable[list[Fragment]]) -> list[Fragment]:
     """Parts with commas between them, where lines may end."""
-    row: list[Part] = []
+    row: list[Fragment] = []
     for part in parts:
         if row:
-            row += [",", Mark.SOFT]
+            row += [",", Layout.SOFT]
         row += part
     return row
 
 
-def _parts(slot: Slot) -> list[Part]:
+def _parts(slot: ExprSlot) -> list[Fragment]:
     expr = slot.expr
     if _level(expr) < slot.level or _fragile(expr, slot):
-        return ["(", Mark.OPEN, Slot(expr, item=True), Mark.CLOSE, ")"]
-    return _bare(expr)
+        return ["(", Layout.OPEN, ExprSlot(expr, item=True), Layout.CLOSE, ")"]
+    return _SPELLINGS[type(expr)](expr)
 
 
-def _level(expr: Expr) -> int:
+def _level(expr: tree.Expr) -> int:
     match expr:
-        case Lambda():
+        case tree.Arrow():
             return LAMBDA
-        case Chain(rest=rest):
+        case tree.Infix(rest=rest):
             return BINARY_LEVELS[rest[0][0]]
-        case Unary(op=op):
+        case tree.Unary(op=op):
             return PREFIX_LEVELS[op]
-        case Range():
+        case tree.RangeExpr():
             return RANGE
-        case Power():
+        case tree.Power():
             return POWER
         case _:
             return POSTFIX
 
 
-def _fragile(expr: Expr, slot: Slot) -> bool:
+def _fragile(expr: tree.Expr, slot: ExprSlot) -> bool:
     """Names that would be read as something else unless a comma or bracket follows."""
-    match expr:
-        case Name(name=name):
-            return not slot.item and (name in _WORDS or name[-1] in "*+-")
-        case _:
-            return False
+    return isinstance(expr, tree.Name) and not slot.item and (expr.name in _WORDS or expr.name[-1] in "*+-")
 
 
-def _bare(expr: Expr) -> list[Part]:
-    """An expression without parentheses around it."""
-    match expr:
-        case Number(text=text):
-            return [text]
-        case Text(value=value):
-            return [f'"{value.translate(_ESCAPES)}"']
-        case Name(name=name):
-            return [name]
-        case Star():
-            return ["*"]
-        case OperatorName(op=op):
-            return [op]
-        case Splice(value=value):
-            return ["*", Slot(value, POSTFIX if _spliceable(value) else POSTFIX + 1)]
-        case Bracket(items=items):
-            return _listed("[", items, "]")
-        case Tuple(items=items):
-            return _listed("(", items, ")")
-        case ZeroTol(items=items):
-            return _listed("tol[", items, "]")
-        case Block():
-            return [expr]
-        case _:
-            return _postfix(expr)
+def _listed(opening: str, items: tuple[tree.Expr, ...], closing: str) -> list[Fragment]:
+    return [opening, Layout.OPEN, *separated([ExprSlot(i, item=True)] for i in items), Layout.CLOSE, closing]
 
 
-def _postfix(expr: Expr) -> list[Part]:
-    match expr:
-        case Index(base=base, items=items):
-            return [*_base(base), *_listed("[", items, "]")]
-        case ListIndex(base=base, item=item):
-            return [*_base(base), *_listed("[", (item,), "]'")]
-        case Call(function=function, args=args, named=named):
-            row: list[list[Part]] = [[Slot(a, item=True)] for a in args]
-            row += [[f"{name}: ", Slot(value, item=True)] for name, value in named]
-            return [*_called(function), "(", Mark.OPEN, *separated(row), Mark.CLOSE, ")"]
-        case Compose(functions=functions):
-            links = [part for f in functions[1:] for part in _link(f)]
-            return [*_base(functions[0], links=True), *links]
-        case Shape(value=value):
-            return ["|", Slot(value), "|"]
-        case Capacity(value=value):
-            return ["|", Slot(value), "|'"]
-        case _:
-            return _infix(expr)
-
-
-def _infix(expr: Expr) -> list[Part]:
-    match expr:
-        case Unary(op=sign, value=value):
-            return [f"{sign} " if sign == "not" else sign, Slot(value, PREFIX_LEVELS[sign])]
-        case Chain(first=first, rest=rest):
-            level = _level(expr) + 1
-            row: list[Part] = [Mark.OPEN, Slot(first, level)]
-            for op, operand in rest:
-                row += [f" {op}", Mark.SOFT, Slot(operand, level)]
-            return [*row, Mark.CLOSE]
-        case Power(base=base, exponent=exponent):
-            return [*_base(base), "^", Slot(exponent, POWER)]
-        case Range(low=low, high=high):
-            # `3...n` would be read as `3` and an ellipsis
-            in_dot = isinstance(low, Number) and low.text.endswith(".")
-            return [Slot(low, POSTFIX + in_dot), "..", Slot(high, SUM + 1)]
-        case Lambda(params=params, body=body):
-            return [Mark.OPEN, f"({', '.join(params)}) =>", Mark.SOFT, Slot(body), Mark.CLOSE]
-        case _:
-            raise AssertionError(expr)
-
-
-def _listed(opening: str, items: tuple[Expr, ...], closing: str) -> list[Part]:
-    return [opening, Mark.OPEN, *separated([Slot(i, item=True)] for i in items), Mark.CLOSE, closing]
-
-
-def _base(expr: Expr, links: bool = False) -> list[Part]:
+def _base(expr: tree.Expr, links: bool = False) -> list[Fragment]:
     """What an index, a dot or a power follows.  ``tol[`` would be read as a ToL of zeros."""
-    if expr == Name("tol") or (links and isinstance(expr, (Compose, Number))):
-        return ["(", Slot(expr, item=True), ")"]
-    return [Slot(expr, POSTFIX)]
+    if expr == tree.Name("tol") or (links and isinstance(expr, (tree.Compose, tree.Numeral))):
+        return ["(", ExprSlot(expr, item=True), ")"]
+    return [ExprSlot(expr, POSTFIX)]
 
 
-def _spliceable(expr: Expr) -> bool:
+def _spliceable(expr: tree.Expr) -> bool:
     """Whether an expression starts with what can follow the ``*`` of a splice."""
-    while isinstance(expr, (Index, ListIndex, Call, Compose)):
-        if isinstance(expr, Compose):
+    while isinstance(expr, (tree.Subscript, tree.ListSubscript, tree.Call, tree.Compose)):
+        if isinstance(expr, tree.Compose):
             expr = expr.functions[0]
         else:
-            expr = expr.function if isinstance(expr, Call) else expr.base
+            expr = expr.function if isinstance(expr, tree.Call) else expr.base
     match expr:
-        case Name(name=name):
+        case tree.Name(name=name):
             return name not in _WORDS
-        case Number() | Text() | Star() | Bracket() | Block():
+        case tree.Numeral() | tree.Text() | tree.Star() | tree.Bracket() | tree.BlockExpr():
             return False
         case _:
             return True
 
 
-def _called(function: Expr) -> list[Part]:
+def _called(function: tree.Expr) -> list[Fragment]:
     """What arguments follow.  ``*(`` would be read as a splice."""
-    if isinstance(function, Name) and function.name in _WORDS:
+    if isinstance(function, tree.Name) and function.name in _WORDS:
         return [function.name]
-    return ["(*)"] if isinstance(function, Star) else [Slot(function, POSTFIX)]
+    return ["(*)"] if isinstance(function, tree.Star) else [ExprSlot(function, POSTFIX)]
 
 
-def _link(function: Expr) -> list[Part]:
-    if isinstance(function, Name) and not _fragile(function, Slot(function)):
+def _link(function: tree.Expr) -> list[Fragment]:
+    if isinstance(function, tree.Name) and not _fragile(function, ExprSlot(function)):
         return [".", function.name]
-    return [".(", Slot(function, item=True), ")"]
+    return [".(", ExprSlot(function, item=True), ")"]
 
 
-def _block(block: Block) -> list[Part]:
+def _block(block: tree.BlockExpr) -> list[Fragment]:
     """A block on one line."""
-    row: list[Part] = ["{ ", Mark.OPEN]
+    row: list[Fragment] = ["{ ", Layout.OPEN]
     for statement in block.statements:
         row += [*definition(statement), "; "]
-    return [*row, Slot(block.result), Mark.CLOSE, " }"]
+    return [*row, ExprSlot(block.result), Layout.CLOSE, " }"]
+
+
+def _call(call: tree.Call) -> list[Fragment]:
+    row: list[list[Fragment]] = [[ExprSlot(a, item=True)] for a in call.args]
+    row += [[f"{name}: ", ExprSlot(value, item=True)] for name, value in call.named]
+    return [*_called(call.function), "(", Layout.OPEN, *separated(row), Layout.CLOSE, ")"]
+
+
+def _compose(expr: tree.Compose) -> list[Fragment]:
+    first, *others = expr.functions
+    return [*_base(first, links=True), *(part for f in others for part in _link(f))]
+
+
+def _infix(expr: tree.Infix) -> list[Fragment]:
+    level = _level(expr) + 1
+    row: list[Fragment] = [Layout.OPEN, ExprSlot(expr.first, level)]
+    for op, operand in expr.rest:
+        row += [f" {op}", Layout.SOFT, ExprSlot(operand, level)]
+    return [*row, Layout.CLOSE]
+
+
+def _range(expr: tree.RangeExpr) -> list[Fragment]:
+    # `3...n` would be read as `3` and an ellipsis
+    in_dot = isinstance(expr.low, tree.Numeral) and expr.low.text.endswith(".")
+    return [ExprSlot(expr.low, POSTFIX + in_dot), "..", ExprSlot(expr.high, SUM + 1)]
+
+
+def _arrow(expr: tree.Arrow) -> list[Fragment]:
+    params = f"({', '.join(expr.params)}) =>"
+    return [Layout.OPEN, params, Layout.SOFT, ExprSlot(expr.body), Layout.CLOSE]
+
+
+_SPELLINGS: dict[type, Callable[[Any], list[Fragment]]] = {
+    tree.Numeral: lambda e: [e.text],
+    tree.Text: lambda e: [f'"{e.value.translate(_ESCAPES)}"'],
+    tree.Name: lambda e: [e.name],
+    tree.Star: lambda e: ["*"],
+    tree.OperatorName: lambda e: [e.op],
+    tree.Splice: lambda e: ["*", ExprSlot(e.value, POSTFIX if _spliceable(e.value) else POSTFIX + 1)],
+    tree.Bracket: lambda e: _listed("[", e.items, "]"),
+    tree.Tuple: lambda e: _listed("(", e.items, ")"),
+    tree.ZeroTol: lambda e: _listed("tol[", e.items, "]"),
+    tree.Subscript: lambda e: [*_base(e.base), *_listed("[", e.items, "]")],
+    tree.ListSubscript: lambda e: [*_base(e.base), *_listed("[", (e.item,), "]'")],
+    tree.ShapeOf: lambda e: ["|", ExprSlot(e.value), "|"],
+    tree.CapacityOf: lambda e: ["|", ExprSlot(e.value), "|'"],
+    tree.Unary: lambda e: [f"{e.op} " if e.op == "not" else e.op, ExprSlot(e.value, PREFIX_LEVELS[e.op])],
+    tree.Power: lambda e: [*_base(e.base), "^", ExprSlot(e.exponent, POWER)],
+    tree.BlockExpr: lambda e: [e],
+    tree.Call: _call,
+    tree.Compose: _compose,
+    tree.Infix: _infix,
+    tree.RangeExpr: _range,
+    tree.Arrow: _arrow,
+}
+"""Each kind of expression without parentheses around it."""

@@ -10,43 +10,25 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tolcost.diagnostics import Diagnostic, Label, Span, quoted
-from tolcost.syntax.cycles import cycles
-from tolcost.syntax.declarations import Declarations
-from tolcost.syntax.depth import children
-from tolcost.syntax.scopes import (
+from tolcost.syntax import tree
+from tolcost.syntax.declarations import (
     BINDERS,
     BUILTINS,
     CONSTANTS,
+    Declarations,
     Definition,
-    Known,
-    Scope,
+    KnownNames,
+    NameScope,
     Signature,
+    cycles,
     is_global,
     place_of,
 )
-from tolcost.syntax.tree import (
-    Block,
-    Bracket,
-    Call,
-    Compose,
-    Define,
-    Ellipsis,
-    Expr,
-    Input,
-    Lambda,
-    ListDecl,
-    ListIndex,
-    Name,
-    Program,
-    SpaceDecl,
-    Splice,
-    Star,
-    Statement,
-    Unpack,
-)
 
 
-def resolve(program: Program, known: Known | None = None, library: bool = False) -> tuple[Diagnostic, ...]:
+def resolve(
+    program: tree.Module, known: KnownNames | None = None, library: bool = False
+) -> tuple[Diagnostic, ...]:
     r"""All mistakes in the names of a program, in the order of its text.
 
     ``known`` are names from elsewhere: the definitions of libraries in use, and operators.  A library
@@ -70,42 +52,42 @@ def resolve(program: Program, known: Known | None = None, library: bool = False)
 
 
 class _Resolver(Declarations):
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: KnownNames) -> None:
         super().__init__(known)
-        self.unknown: dict[str, tuple[str, Name, Scope]] = {}
-        self.waiting: list[tuple[Expr, Scope]] = []
+        self.unknown: dict[str, tuple[str, tree.Name, NameScope]] = {}
+        self.waiting: list[tuple[tree.Expr, NameScope]] = []
 
     # ---- statements
 
-    def check(self, statement: Statement, scope: Scope) -> None:
+    def check(self, statement: tree.Statement, scope: NameScope) -> None:
         """The parts of a statement: spaces at once, expressions later."""
         match statement:
-            case SpaceDecl(space=space):
+            case tree.SpaceDecl(space=space):
                 self.check_space(space, statement)
-            case ListDecl(spaces=spaces):
+            case tree.ListDecl(spaces=spaces):
                 for space in spaces:
                     self.check_space(space, statement)
-            case Input(space=space):
+            case tree.InputDecl(space=space):
                 self.check_space(space, statement)
-            case Define(params=params, output=True) if params is not None:
+            case tree.Define(params=params, output=True) if params is not None:
                 self.tell("T0213", "an output has no parameters", place_of(statement.span, statement.name))
             case _:
                 pass
-        if isinstance(statement, (Define, Unpack)):
+        if isinstance(statement, (tree.Define, tree.Unpack)):
             self._body(statement, scope)
         else:
-            self._later(children(statement), scope)
+            self._later(tree.children(statement), scope)
 
-    def _body(self, statement: Define | Unpack, scope: Scope) -> None:
+    def _body(self, statement: tree.Define | tree.Unpack, scope: NameScope) -> None:
         """The value of a definition, in the scope of its parameters."""
-        params = (statement.params or ()) if isinstance(statement, Define) else ()
-        first, *others = statement.names if isinstance(statement, Unpack) else (statement.name,)
+        params = (statement.params or ()) if isinstance(statement, tree.Define) else ()
+        first, *others = statement.names if isinstance(statement, tree.Unpack) else (statement.name,)
         self.unique(params, statement.span)
         owner = scope.names.get(first)
         for name in others:
             if owner is not None and name in scope.names:
                 scope.names[name].needs[owner] = statement.span
-        inner = Scope(scope, scope.star, owner, _parameters(params, statement.span))
+        inner = NameScope(scope, scope.star, owner, _parameters(params, statement.span))
         self.waiting.append((statement.value, inner))
 
     # ---- expressions
@@ -116,90 +98,89 @@ class _Resolver(Declarations):
             expr, scope = self.waiting.pop()
             self._visit(expr, scope)
 
-    def _later(self, exprs: Iterable[Expr | Ellipsis], scope: Scope) -> None:
-        self.waiting.extend((e, scope) for e in exprs if not isinstance(e, Ellipsis))
+    def _later(self, exprs: Iterable[tree.Expr | tree.Ellipsis], scope: NameScope) -> None:
+        self.waiting.extend((e, scope) for e in exprs if not isinstance(e, tree.Ellipsis))
 
-    def _visit(self, expr: Expr, scope: Scope) -> None:
+    def _visit(self, expr: tree.Expr, scope: NameScope) -> None:
         match expr:
-            case Name():
+            case tree.Name():
                 self._value(expr, scope)
-            case Star() if not scope.star:
+            case tree.Star() if not scope.star:
                 hint = "`*` is the current element of a `map` or `reduce`"
                 self.tell("T0206", "`*` stands outside of any `map` or `reduce`", expr.span, hint)
-            case Call():
+            case tree.Call():
                 self._call(expr, scope)
-            case Compose(functions=functions):
+            case tree.Compose(functions=functions):
                 self._composed(functions, scope)
-            case Lambda(params=params, body=body):
+            case tree.Arrow(params=params, body=body):
                 self.unique(params, expr.span)
-                self._later((body,), Scope(scope, scope.star, None, _parameters(params, expr.span)))
-            case Block(statements=statements, result=result):
-                self._block(statements, result, scope)
-            case ListIndex(item=Splice(span=span)):
+                self._later((body,), NameScope(scope, scope.star, None, _parameters(params, expr.span)))
+            case tree.BlockExpr():
+                self._block(expr, NameScope(scope, scope.star))
+            case tree.ListSubscript(item=tree.Splice(span=span)):
                 self.tell("T0207", "a list has one index, so nothing can be spliced there", span)
             case _:
-                self._later(children(expr), scope)
+                self._later(tree.children(expr), scope)
 
-    def _block(self, statements: tuple[Define | Unpack, ...], result: Expr, scope: Scope) -> None:
-        inner = Scope(scope, scope.star)
-        for statement in statements:
+    def _block(self, block: tree.BlockExpr, inner: NameScope) -> None:
+        for statement in block.statements:
             self.declare(statement, inner)
-        for statement in statements:
+        for statement in block.statements:
             self._body(statement, inner)
-        self._later((result,), inner)
+        self._later((block.result,), inner)
 
-    def _value(self, name: Name, scope: Scope) -> None:
+    def _value(self, name: tree.Name, scope: NameScope) -> None:
         for definition, owner in scope.lookups(name.name):
             _note(owner, definition, name.span)
             return
         if not is_global(name.name, self.known) and name.name not in self.spaces:
             self._unknown("there is nothing named", name, scope)
 
-    def _call(self, call: Call, scope: Scope) -> None:
+    def _call(self, call: tree.Call, scope: NameScope) -> None:
         signature = None
         function = call.function
-        if isinstance(function, Name):
+        if isinstance(function, tree.Name):
             signature = self._function(function, scope, call)
         else:
             self._later((function,), scope)
-        place = BINDERS.get(function.name) if isinstance(function, Name) else None
+        place = BINDERS.get(function.name) if isinstance(function, tree.Name) else None
         if place is not None and signature is not None:
             self._bound(call, place, scope)
         else:
-            self._later((a for a in call.args if not isinstance(a, Star)), scope)
+            self._later((a for a in call.args if not isinstance(a, tree.Star)), scope)
         self._later((value for _, value in call.named), scope)
 
-    def _composed(self, functions: tuple[Expr, ...], scope: Scope) -> None:
+    def _composed(self, functions: tuple[tree.Expr, ...], scope: NameScope) -> None:
         for function in functions:
-            if isinstance(function, Name):
+            if isinstance(function, tree.Name):
                 self._function(function, scope, None)
             else:
                 self._later((function,), scope)
 
-    def _bound(self, call: Call, place: int, scope: Scope) -> None:
+    def _bound(self, call: tree.Call, place: int, scope: NameScope) -> None:
         """``map`` and ``reduce``: their body sees ``*`` and the coordinates that are named after it."""
         coordinates = call.args[place] if len(call.args) > place else None
         names = self._coordinates(coordinates)
         self.unique((n.name for n in names), coordinates.span if coordinates else call.span)
         bound = {n.name: Definition(n.name, "coordinate", n.span) for n in names}
         for index, arg in enumerate(call.args[:place]):
-            inner = Scope(scope, True, None, bound) if index == 1 else scope
-            if not isinstance(arg, Star) or inner.star:
+            inner = NameScope(scope, True, None, bound) if index == 1 else scope
+            if not isinstance(arg, tree.Star) or inner.star:
                 self._later((arg,), inner)
 
-    def _coordinates(self, expr: Expr | None) -> list[Name]:
-        items = expr.items if isinstance(expr, Bracket) else (expr,) if expr is not None else ()
+    def _coordinates(self, expr: tree.Expr | None) -> list[tree.Name]:
+        items = expr.items if isinstance(expr, tree.Bracket) else (expr,) if expr is not None else ()
         names = []
         for item in items:
-            inner = item.value if isinstance(item, Splice) else item
-            if isinstance(inner, Name):
+            inner = item.value if isinstance(item, tree.Splice) else item
+            if isinstance(inner, tree.Name):
                 names.append(inner)
             else:
                 hint = "write `i` for all coordinates together, or `[i, j]`, or `[i, *rest]`"
                 self.tell("T0214", "coordinates are named here", inner.span, hint)
         return names
 
-    def _function(self, name: Name, scope: Scope, call: Call | None) -> Signature | None:
+    def _function(self, name: tree.Name, scope: NameScope, call: tree.Call | None) -> Signature | None:
         """What a name in call position means: the nearest function of that name."""
         hidden: Definition | None = None
         for definition, owner in scope.lookups(name.name):
@@ -222,7 +203,9 @@ class _Resolver(Declarations):
             self._unknown("there is no function", name, scope)
         return signature
 
-    def _count(self, name: Name, signature: Signature, call: Call | None, own: Definition | None) -> None:
+    def _count(
+        self, name: tree.Name, signature: Signature, call: tree.Call | None, own: Definition | None
+    ) -> None:
         if call is None:
             return
         label = (Label(own.place, "it is defined here"),) if own else ()
@@ -233,13 +216,13 @@ class _Resolver(Declarations):
             hint = self.similar(wrong[0], signature.named) or none
             self.tell("T0208", message, call.span, hint, label)
         count = len(call.args)
-        if any(isinstance(a, Splice) for a in call.args):
+        if any(isinstance(a, tree.Splice) for a in call.args):
             return
         if not signature.takes(count if not call.named else max(count, signature.low)):
             message = f"{quoted(name.name)} takes {signature}, not {count}"
             self.tell("T0203", message, call.span, labels=label)
 
-    def _unknown(self, message: str, name: Name, scope: Scope) -> None:
+    def _unknown(self, message: str, name: tree.Name, scope: NameScope) -> None:
         """Remember the first use of an unknown name."""
         first = self.unknown.get(name.name)
         if first is None or name.span.start < first[1].span.start:

@@ -1,19 +1,21 @@
 """The syntax tree of ToLang: what a program says, before anything is known about it.
 
 Every node is frozen and carries the span it was read from.  Spans do not take part in
-equality, so two trees are equal when they say the same thing.  Nodes have no behaviour.
+equality, so two trees are equal when they say the same thing.  Nodes have no behaviour;
+``children`` and ``deepest`` walk them.
 
-    program    = statement*
-    statement  = Operator | Use | SpaceDecl | ListDecl | Input | Zeros | Define | Unpack
-    expression = Number | Text | Name | Star | OperatorName | Splice | Bracket | Tuple
-               | Index | ListIndex | Shape | Capacity | Call | Compose | Unary | Chain
-               | Power | Lambda | Block | Range | ZeroTol
+    module     = statement*
+    statement  = Operator | Use | SpaceDecl | ListDecl | InputDecl | ZerosDecl | Define | Unpack
+    expression = Numeral | Text | Name | Star | OperatorName | Splice | Bracket | Tuple
+               | Subscript | ListSubscript | ShapeOf | CapacityOf | Call | Compose | Unary | Infix
+               | Power | Arrow | BlockExpr | RangeExpr | ZeroTol
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from dataclasses import dataclass, field, fields
+from functools import cache
+from typing import Any, Literal, TypeAlias
 
 from tolcost.diagnostics import NOWHERE, Span
 
@@ -26,7 +28,7 @@ def _span() -> Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class Numeral:
     """A literal, as written: ``2``, ``0.5``, ``1e-5``."""
 
     text: str
@@ -89,7 +91,7 @@ class Tuple:
 
 
 @dataclass(frozen=True, slots=True)
-class Index:
+class Subscript:
     """``x[i, j]``."""
 
     base: Expr
@@ -98,7 +100,7 @@ class Index:
 
 
 @dataclass(frozen=True, slots=True)
-class ListIndex:
+class ListSubscript:
     """``x[j]'``: a component of the list."""
 
     base: Expr
@@ -107,7 +109,7 @@ class ListIndex:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ShapeOf:
     """``|x|``; ``||x||`` is the shape of the shape."""
 
     value: Expr
@@ -115,7 +117,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Capacity:
+class CapacityOf:
     """``|x|'``."""
 
     value: Expr
@@ -150,7 +152,7 @@ class Unary:
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class Infix:
     """Infix operators of one level, applied from the left.
 
     Flat, so that a sum of 100,000 terms is not a tree 100,000 deep.  Levels, loosest first:
@@ -172,7 +174,7 @@ class Power:
 
 
 @dataclass(frozen=True, slots=True)
-class Lambda:
+class Arrow:
     """``(a, e) => body``."""
 
     params: tuple[str, ...]
@@ -181,7 +183,7 @@ class Lambda:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class BlockExpr:
     """``{ s = ...; f(x) = ...; result }``."""
 
     statements: tuple[Define | Unpack, ...]
@@ -190,7 +192,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class RangeExpr:
     """``a..b``, both ends included."""
 
     low: Expr
@@ -207,7 +209,7 @@ class ZeroTol:
 
 
 Expr: TypeAlias = (
-    Number
+    Numeral
     | Text
     | Name
     | Star
@@ -215,18 +217,18 @@ Expr: TypeAlias = (
     | Splice
     | Bracket
     | Tuple
-    | Index
-    | ListIndex
-    | Shape
-    | Capacity
+    | Subscript
+    | ListSubscript
+    | ShapeOf
+    | CapacityOf
     | Call
     | Compose
     | Unary
-    | Chain
+    | Infix
     | Power
-    | Lambda
-    | Block
-    | Range
+    | Arrow
+    | BlockExpr
+    | RangeExpr
     | ZeroTol
 )
 
@@ -279,7 +281,7 @@ class Ellipsis:
 
 
 @dataclass(frozen=True, slots=True)
-class Input:
+class InputDecl:
     """``tol x?: R [n, ...]``, ``static axes: Z [k]``, ``attr axis: Z = -1``, ``tol xs...: R [...]``.
 
     ``shape`` is ``()`` for a numeric.
@@ -296,7 +298,7 @@ class Input:
 
 
 @dataclass(frozen=True, slots=True)
-class Zeros:
+class ZerosDecl:
     """``tol result = [n, m]``: declares a ToL of that shape, which ``:=`` may fill later.
 
     ``shape`` is the expression right of ``=``, usually a ``Bracket``.
@@ -331,7 +333,7 @@ class Unpack:
     span: Span = _span()
 
 
-Statement: TypeAlias = Operator | Use | SpaceDecl | ListDecl | Input | Zeros | Define | Unpack
+Statement: TypeAlias = Operator | Use | SpaceDecl | ListDecl | InputDecl | ZerosDecl | Define | Unpack
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,9 +345,43 @@ class Comment:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class Module:
     """A whole file.  Comments do not take part in equality."""
 
     statements: tuple[Statement, ...]
     comments: tuple[Comment, ...] = field(default=(), compare=False, repr=False)
     span: Span = _span()
+
+
+# ---- ways down the tree, without recursion -----------------------------------------------
+
+
+def deepest(statement: Statement, limit: int) -> Statement | Expr | None:
+    """A node that lies deeper than ``limit`` in a statement, or None."""
+    level: list[Any] = [statement]
+    for _ in range(limit):
+        level = [child for node in level for child in children(node)]
+        if not level:
+            return None
+    return level[0] if level else None
+
+
+def children(node: Any) -> list[Any]:
+    """The nodes right below a node, in the order in which they are written."""
+    found: list[Any] = []
+    for name in _parts(node.__class__):
+        _collect(getattr(node, name), found)
+    return found
+
+
+def _collect(value: Any, found: list[Any]) -> None:
+    if isinstance(value, tuple):
+        for item in value:
+            _collect(item, found)
+    elif hasattr(value, "span"):
+        found.append(value)
+
+
+@cache
+def _parts(kind: type) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(kind) if f.name != "span")

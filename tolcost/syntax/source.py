@@ -1,6 +1,7 @@
 """From a file to a ``Source``: what cannot be a program at all is refused here.
 
-The text is kept as it is written; a byte order mark and CRLF line ends are the parser's to skip.
+The text is kept as it is written; a byte order mark and CRLF line ends are the parser's to skip.  How much a
+program may ask of the front end is here too: beyond that it is refused, with a diagnostic.
 """
 
 from __future__ import annotations
@@ -10,7 +11,21 @@ import unicodedata
 from pathlib import Path
 
 from tolcost.diagnostics import Diagnostic, Rejected, Source, Span
-from tolcost.syntax.limits import MAX_BYTES
+
+MAX_BYTES = 4 * 1024 * 1024
+"""The largest file that is read."""
+
+MAX_DEPTH = 200
+"""How deep brackets, and the tree they make, may nest.  Comparing two trees takes four frames a level."""
+
+MAX_DIGITS = 1000
+"""The longest number: Python itself refuses to print one of more than 4,300 digits."""
+
+MAX_ERRORS = 20
+"""After so many syntax errors the rest of a file is not looked at."""
+
+MAX_NAME_ERRORS = 100
+"""So many mistakes in names are told."""
 
 _DECEPTIVE = re.compile("[\0\u202a-\u202e\u2066-\u2069]")
 """A NUL, and the characters that make text show in another order than it is read."""

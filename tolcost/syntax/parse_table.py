@@ -1,9 +1,9 @@
 """The parse table: made from ``grammar.lark`` by Lark, kept beside it, loaded without Lark.
 
 Building the LALR table and importing Lark take longer than reading a small program, so the table is
-stored as ``tables.json``.  It records which grammar it was made from: after an edit of the grammar the
-stored table is out of date, and Lark builds a fresh one in memory.  ``python -m tolcost.syntax``
-stores it again.
+stored as ``parse_table.json``.  It records which grammar it was made from: after an edit of the grammar the
+stored table is out of date, and Lark builds a fresh one in memory.  ``python -m
+tolcost.syntax.parse_table`` stores it again.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from logging import LogRecord
 
 GRAMMAR = Path(__file__).with_name("grammar.lark")
-STORED = Path(__file__).with_name("tables.json")
+STORED = Path(__file__).with_name("parse_table.json")
 END = "$END"
 
 
 @dataclass(frozen=True, slots=True)
-class Reduction:
+class Production:
     """What a rule does: take ``size`` values, make one of them by ``action``, go on as ``symbol``."""
 
     action: str | None
@@ -37,7 +37,7 @@ class Reduction:
 
 
 @dataclass(frozen=True, slots=True)
-class Tables:
+class ParseTable:
     """An LALR(1) automaton.
 
     The first state is 0.  ``moves[state][symbol]`` is the next state if it is not
@@ -46,14 +46,14 @@ class Tables:
     """
 
     terminals: tuple[tuple[str, str], ...]
-    reductions: tuple[Reduction, ...]
+    productions: tuple[Production, ...]
     moves: tuple[dict[str, int], ...]
     final: int
 
 
 @cache
-def tables() -> Tables:
-    """The tables of the grammar, stored or built."""
+def parse_table() -> ParseTable:
+    """The table of the grammar, stored or built."""
     grammar = GRAMMAR.read_text("utf-8")
     try:
         stored = json.loads(STORED.read_text("utf-8"))
@@ -80,7 +80,7 @@ def encode(grammar: str) -> dict[str, Any]:
     return {
         "grammar": fingerprint(grammar),
         "terminals": [[t.name, t.pattern.to_regexp()] for t in sorted(lark.terminals, key=_trial_order)],
-        "reductions": [[rule.alias, len(rule.expansion), rule.origin.name] for rule in rules],
+        "productions": [[rule.alias, len(rule.expansion), rule.origin.name] for rule in rules],
         "moves": [
             {name: states.get(arg, order.get(arg)) for name, (_, arg) in _by_name(table.states[state])}
             for state in states
@@ -130,10 +130,10 @@ def _trial_order(terminal: Any) -> tuple[int, int, int, str]:
     return -terminal.priority, -pattern.max_width, -len(pattern.value), terminal.name
 
 
-def _decode(data: dict[str, Any]) -> Tables:
-    return Tables(
+def _decode(data: dict[str, Any]) -> ParseTable:
+    return ParseTable(
         terminals=tuple((name, pattern) for name, pattern in data["terminals"]),
-        reductions=tuple(Reduction(*parts) for parts in data["reductions"]),
+        productions=tuple(Production(*parts) for parts in data["productions"]),
         moves=tuple(data["moves"]),
         final=data["final"],
     )
@@ -143,3 +143,7 @@ def store() -> None:
     """Write the table of the present grammar beside it."""
     data = encode(GRAMMAR.read_text("utf-8"))
     STORED.write_text(json.dumps(data, separators=(",", ":"), ensure_ascii=True) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    store()

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tolcost.diagnostics import Diagnostic, Label, Source, Span
+from tolcost.syntax.parse_table import END
 from tolcost.syntax.precedence import BINARY_LEVELS
-from tolcost.syntax.tables import END
 
 _START = re.compile(
     r"^(?:(?:operator|use|space|list|tol|static|attr)[ \t]+[^\W\d]"
@@ -35,7 +35,7 @@ _FOREIGN = {
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Token:
     """A token, without its text.  The kind is empty where no token can be read."""
 
     kind: str
@@ -50,9 +50,9 @@ class Mistake:
     source: Source
     statement: int
     """Where the statement starts."""
-    found: Piece
-    previous: Piece
-    brackets: tuple[Piece, ...]
+    found: Token
+    previous: Token
+    brackets: tuple[Token, ...]
     """The brackets that are open."""
     expected: frozenset[str]
     """The symbols that the grammar may use after the last one, wherever that stands."""
@@ -76,7 +76,7 @@ class Mistake:
         end = self.found.start + max(len(self.text), 1)
         return Span(self.source, self.found.start, min(end, len(self.source.text)))
 
-    def at(self, piece: Piece) -> Span:
+    def at(self, piece: Token) -> Span:
         """The place of a token."""
         return Span(self.source, piece.start, piece.end)
 

@@ -1,0 +1,379 @@
+"""What the grammar's rules make of their parts: the nodes of the tree.
+
+An alias of ``grammar.lark`` is an entry of ``_LISTS``, or of ``_NODES`` where a rule's values are a node's
+fields, or else a method of ``Builder``.  All get the values of the rule's symbols (for a token, its text) and
+where the rule's text starts and ends.  Nothing here recurses: the parser acts when the parts of a rule are
+complete, and rows and lists are built flat.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, cast
+
+from tolcost.diagnostics import Diagnostic, Label, Source, Span, quoted
+from tolcost.syntax import tree
+from tolcost.syntax.precedence import Sign, group
+from tolcost.syntax.source import MAX_DIGITS
+
+RuleValues: TypeAlias = list[Any]
+Action: TypeAlias = Callable[[RuleValues, int, int], Any]
+
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPES = {"n": "\n", "t": "\t", '"': '"', "'": "'", "\\": "\\"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Paren:
+    """``(e)``: an operand whose parentheses still matter to what may follow; None for ``()``."""
+
+    value: tree.Expr | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    name: str
+    value: tree.Expr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class _OperatorRow:
+    """Operands and operators in the order in which they stand, not grouped yet."""
+
+    items: list[tree.Expr | Sign]
+
+
+@dataclass(frozen=True, slots=True)
+class _Prefixed:
+    """An operand and the prefix operators before it, from the inside out."""
+
+    items: list[tree.Expr | Sign]
+
+
+@dataclass(slots=True)
+class _Links:
+    """A composition that may still go on."""
+
+    functions: list[tree.Expr]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class _Declared:
+    """The name of an input, perhaps marked optional or variadic."""
+
+    name: str
+    mark: str = ""
+
+
+def _extended(row: RuleValues, more: RuleValues) -> RuleValues:
+    row.extend(more)
+    return row
+
+
+_LISTS: dict[str, Action] = {
+    "one": lambda v, *_: v,
+    "pair": lambda v, *_: [v[0], v[2]],
+    "more": lambda v, *_: _extended(v[0], [v[2]]),
+    "joined": lambda v, *_: _extended(v[0], v[2]),
+    "inner": lambda v, *_: v[1],
+    "nothing": lambda v, *_: [],
+}
+"""Rules that make lists, which grow in place, and what stands between brackets."""
+
+_NODES: dict[str, Callable[[RuleValues, Span], object]] = {
+    "use": lambda v, at: tree.Use(tuple(v[1]), at),
+    "space": lambda v, at: (
+        tree.SpaceDecl(v[1], v[3], span=at) if len(v) == 4 else tree.SpaceDecl(v[1], v[3], v[5], v[7], at)
+    ),
+    "list": lambda v, at: tree.ListDecl(v[1], tuple(v[3]), at),
+    "declared": lambda v, at: _Declared(*v),
+    "ellipsis": lambda v, at: tree.Ellipsis(at),
+    "variadic_output": lambda v, at: tree.Define(v[0], None, v[3], True, True, at),
+    "infix": lambda v, at: Sign(v[0], at),
+    "prefix": lambda v, at: Sign(v[0], at, prefix=True),
+    "named": lambda v, at: _Named(v[0], v[2], at),
+    "name": lambda v, at: tree.Name(v[0], at),
+    "star": lambda v, at: tree.Star(at),
+    "operator_name": lambda v, at: tree.OperatorName(v[0], at),
+    "bracket": lambda v, at: tree.Bracket(tuple(v[1]) if len(v) > 2 else (), at),
+    "no_params": lambda v, at: _Paren(None, at),
+    "paren": lambda v, at: _Paren(v[1], at),
+    "tuple": lambda v, at: tree.Tuple(tuple(v[1]), at),
+    "shape": lambda v, at: tree.ShapeOf(v[1], at),
+    "capacity": lambda v, at: tree.CapacityOf(v[1], at),
+    "zero_tol": lambda v, at: tree.ZeroTol(tuple(v[2]) if len(v) > 3 else (), at),
+}
+"""Rules whose values are the fields of a node."""
+
+
+class Builder:
+    """Makes the nodes of one source and collects the mistakes found on the way."""
+
+    def __init__(self, source: Source) -> None:
+        """Start with nothing."""
+        self.source = source
+        self.diagnostics: list[Diagnostic] = []
+
+    def action(self, alias: str) -> Action:
+        """What is done when the parts of a rule are complete."""
+        source, node = self.source, _NODES.get(alias)
+        if node is None:
+            return _LISTS.get(alias) or cast(Action, getattr(self, alias))
+        return lambda values, start, end: node(values, Span(source, start, end))
+
+    # ---- helpers
+
+    def _span(self, start: int, end: int) -> Span:
+        return Span(self.source, start, end)
+
+    def _complain(
+        self, code: str, message: str, span: Span, hint: str | None = None, labels: tuple[Label, ...] = ()
+    ) -> None:
+        self.diagnostics.append(Diagnostic(code, message, span, labels, hint))
+
+    def _plain(self, value: Any) -> tree.Expr:
+        """An operand as a node."""
+        if isinstance(value, _Links):
+            return tree.Compose(tuple(value.functions), value.span)
+        if not isinstance(value, _Paren):
+            return cast(tree.Expr, value)
+        if value.value is None:
+            hint = "write `() => …` for a function without parameters"
+            self._complain("T0105", "`()` is not a value", value.span, hint)
+            return tree.Tuple((), value.span)
+        return value.value
+
+    def _chained(self, first: Sign, second: Sign) -> None:
+        span, here = second.span, (Label(first.span, "the first one is here"),)
+        if first.op == "..":
+            hint = "put one of the ranges in parentheses"
+            self._complain("T0107", "a range has two ends", span, hint, here)
+        else:
+            hint = "compare two at a time: `a < b and b < c`"
+            self._complain("T0106", "comparisons cannot be chained", span, hint, here)
+
+    # ---- expressions
+
+    def finish(self, values: RuleValues, start: int, end: int) -> tree.Expr:
+        """A whole expression: its row of operators grouped."""
+        value = values[0]
+        if isinstance(value, _Prefixed):
+            return group(value.items[::-1], self._chained)
+        return group(value.items, self._chained) if isinstance(value, _OperatorRow) else self._plain(value)
+
+    def row(self, values: RuleValues, start: int, end: int) -> _OperatorRow:
+        """One more operator and operand."""
+        left, sign, right = values
+        if not isinstance(left, _OperatorRow):
+            first, left = left, _OperatorRow([])
+            self._append(left, first)
+        left.items.append(sign)
+        self._append(left, right)
+        return left
+
+    def _append(self, row: _OperatorRow, operand: Any) -> None:
+        if isinstance(operand, _Prefixed):
+            row.items.extend(reversed(operand.items))
+        else:
+            row.items.append(self._plain(operand))
+
+    def prefixed(self, values: RuleValues, start: int, end: int) -> _Prefixed:
+        """An operand with an operator before it."""
+        sign, operand = values
+        if not isinstance(operand, _Prefixed):
+            operand = _Prefixed([self._plain(operand)])
+        operand.items.append(sign)
+        return operand
+
+    def lambda_(self, values: RuleValues, start: int, end: int) -> tree.Arrow:
+        """``(a, e) => body``."""
+        params = self._params(values[0], start)
+        return tree.Arrow(params, values[2], self._span(start, end))
+
+    def _params(self, value: Any, start: int) -> tuple[str, ...]:
+        match value:
+            case _Paren(None):
+                return ()
+            case _Paren(tree.Name(name)):
+                return (name,)
+            case tree.Tuple(items) if (names := _names_of(items)) is not None:
+                return names
+        span = self._span(start, start + 1) if isinstance(value, (_OperatorRow, _Prefixed)) else value.span
+        hint = "parameters are names in parentheses: `(a, e) => a + e`"
+        self._complain("T0112", "these are not parameters", span, hint)
+        return ()
+
+    def index(self, values: RuleValues, start: int, end: int) -> tree.Subscript:
+        """``x[i, j]``."""
+        return tree.Subscript(self._plain(values[0]), tuple(values[2]), self._span(start, end))
+
+    def list_index(self, values: RuleValues, start: int, end: int) -> tree.ListSubscript:
+        """``x[j]'``."""
+        items, span = values[2], self._span(start, end)
+        if len(items) > 1:
+            hint = "the components of a list are numbered from 1"
+            self._complain("T0113", "a list has one index", items[1].span, hint)
+        return tree.ListSubscript(self._plain(values[0]), items[0], span)
+
+    def call(self, values: RuleValues, start: int, end: int) -> tree.Call:
+        """``f(x, axis: 2)``."""
+        args = values[2] if len(values) > 3 else []
+        named = [arg for arg in args if isinstance(arg, _Named)]
+        span = self._span(start, end)
+        if not named:
+            return tree.Call(self._plain(values[0]), tuple(args), (), span)
+        self._check_named(args)
+        positional = tuple(arg for arg in args if not isinstance(arg, _Named))
+        return tree.Call(self._plain(values[0]), positional, tuple((n.name, n.value) for n in named), span)
+
+    def _check_named(self, args: RuleValues) -> None:
+        seen: dict[str, Span] = {}
+        for arg in args:
+            if not isinstance(arg, _Named):
+                if seen:
+                    hint = "write the arguments without a name first"
+                    self._complain("T0114", "this argument follows a named one", arg.span, hint)
+            elif arg.name in seen:
+                first = (Label(seen[arg.name], "the first one is here"),)
+                self._complain("T0115", f"{quoted(arg.name)} is given twice", arg.span, labels=first)
+            else:
+                seen[arg.name] = arg.span
+
+    def compose(self, values: RuleValues, start: int, end: int) -> _Links:
+        """``f.g``."""
+        before, _, after = values
+        span = self._span(start, end)
+        if isinstance(before, _Links):
+            before.functions.append(after)
+            before.span = span
+            return before
+        return _Links([self._plain(before), after], span)
+
+    def number(self, values: RuleValues, start: int, end: int) -> tree.Numeral:
+        """A literal number."""
+        text = values[0]
+        if len(text) > MAX_DIGITS:
+            message = f"a number of {len(text):,} digits; {MAX_DIGITS:,} are the most"
+            self._complain("T0513", message, self._span(start, end))
+            text = "0"
+        return tree.Numeral(text, self._span(start, end))
+
+    def text(self, values: RuleValues, start: int, end: int) -> tree.Text:
+        """A string literal."""
+        value = values[0][1:-1]
+        return tree.Text(
+            self._unescaped(value, start + 1) if "\\" in value else value, self._span(start, end)
+        )
+
+    def _unescaped(self, text: str, start: int) -> str:
+        def replace(match: re.Match[str]) -> str:
+            if match[1] not in _ESCAPES:
+                span = self._span(start + match.start(), start + match.end())
+                self._complain("T0116", "there is no such escape", span, r"the escapes are \\ \" \' \n \t")
+            return _ESCAPES.get(match[1], "")
+
+        return _ESCAPE.sub(replace, text)
+
+    def splice(self, values: RuleValues, start: int, end: int) -> tree.Splice:
+        """``*v`` in a list."""
+        return tree.Splice(self._plain(values[1]), self._span(start, end))
+
+    def block(self, values: RuleValues, start: int, end: int) -> tree.BlockExpr:
+        """``{ s = …; result }``."""
+        *lines, last = values[1]
+        for line in lines:
+            if not isinstance(line, (tree.Define, tree.Unpack)):
+                hint = "name it, or remove it: only the last line of a block is its value"
+                self._complain("T0117", "this value is not used", line.span, hint)
+        defined = (*(line for line in lines if isinstance(line, (tree.Define, tree.Unpack))),)
+        for line in (*defined, last):
+            if isinstance(line, tree.Define) and line.output:
+                hint = "write `=` here, and `:=` outside of the block"
+                self._complain("T0118", "an output inside a block", line.span, hint)
+        if isinstance(last, (tree.Define, tree.Unpack)):
+            hint = "end the block with the expression that is its value"
+            self._complain("T0119", "a block ends with its value", last.span, hint)
+            last = last.value
+        return tree.BlockExpr(defined, last, self._span(start, end))
+
+    # ---- statements
+
+    def operator(self, values: RuleValues, start: int, end: int) -> tree.Operator:
+        """``operator Name 13``."""
+        since = values[2] if len(values) > 2 else None
+        if since is not None and not (since.isdecimal() and len(since) < 10):
+            self._complain("T0108", "a version is a whole number", self._span(end - len(since), end))
+            since = None
+        return tree.Operator(values[1], int(since) if since else None, self._span(start, end))
+
+    def declare(
+        self, values: RuleValues, start: int, end: int, default: tree.Expr | None = None
+    ) -> tree.InputDecl:
+        """``tol x: R [n]``."""
+        kind = cast(Literal["tol", "static", "attr"], values[0])
+        name, mark = values[1].name, values[1].mark
+        shape = tuple(values[4]) if len(values) > 4 else ()
+        span = self._span(start, end)
+        return tree.InputDecl(kind, name, values[3], shape, mark == "?", mark == "...", default, span)
+
+    def declare_default(self, values: RuleValues, start: int, end: int) -> tree.InputDecl:
+        """``attr x: R = 1``."""
+        return self.declare(values[:-2], start, end, default=values[-1])
+
+    def zeros(self, values: RuleValues, start: int, end: int) -> tree.ZerosDecl:
+        """``tol x = [n, m]``."""
+        kind, declared, _, shape = values
+        if kind != "tol" or declared.mark:
+            hint = f"write `{kind} {declared.name}{declared.mark}: R` and then the shape or the default"
+            self._complain("T0104", "an input needs a space", self._span(start, shape.span.start), hint)
+        return tree.ZerosDecl(declared.name, shape, self._span(start, end))
+
+    def zeros_filled(self, values: RuleValues, start: int, end: int) -> tree.ZerosDecl:
+        """``tol x := e``, which is neither a declaration nor an output."""
+        kind, declared, _, shape = values
+        hint = f"drop `{kind}` to define an output, or write `=` and a shape to declare zeros"
+        span = self._span(start, start + len(kind))
+        self._complain("T0109", f"`{kind}` cannot stand before `:=`", span, hint)
+        return tree.ZerosDecl(declared.name, shape, self._span(start, end))
+
+    def output(self, values: RuleValues, start: int, end: int) -> tree.Statement:
+        """``y := e``."""
+        return self.define(values, start, end, output=True)
+
+    def define(self, values: RuleValues, start: int, end: int, output: bool = False) -> tree.Statement:
+        """``x = e``, ``f(i) = e``, ``(a, b) = e``."""
+        span = self._span(start, end)
+        target, value = values[0], values[2]
+        match target:
+            case tree.Name(name):
+                return tree.Define(name, None, value, output, False, span)
+            case tree.Call(tree.Name(name), args, ()) if (params := _names_of(args)) is not None:
+                return tree.Define(name, params, value, output, False, span)
+            case tree.Tuple(items) if (names := _names_of(items)) is not None:
+                if output:
+                    hint = "name the outputs one by one"
+                    self._complain("T0110", "a list of names cannot be an output", target.span, hint)
+                return tree.Unpack(names, value, span)
+        self._complain("T0111", "this cannot be defined", target.span, _definition_hint(target))
+        return tree.Define("", None, value, output, False, span)
+
+
+def _names_of(items: tuple[tree.Expr, ...]) -> tuple[str, ...] | None:
+    """The names that some expressions are, if all of them are names."""
+    names = [item.name for item in items if isinstance(item, tree.Name)]
+    return (*names,) if len(names) == len(items) else None
+
+
+def _definition_hint(target: tree.Expr) -> str:
+    match target:
+        case tree.Subscript(tree.Name(name)):
+            return f"define the whole of `{name}`: `{name} = map(…, …, [i])`"
+        case tree.Call():
+            return "the parameters of a function are names: `f(i, j) = …`"
+        case _:
+            return "a definition starts with a name: `x = …`, `f(i) = …` or `(a, b) = …`"
