@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 
@@ -64,6 +64,11 @@ class Rejected(Exception):
         """Keep the diagnostics; there is at least one."""
         super().__init__(diagnostics[0].message)
         self.diagnostics = diagnostics
+
+    def label(self, *labels: Label) -> None:
+        """Say more about the first of the diagnostics, on its way to whoever reports it."""
+        head, *rest = self.diagnostics
+        self.diagnostics = (replace(head, labels=(*head.labels, *labels)), *rest)
 
 
 class InternalError(Exception):

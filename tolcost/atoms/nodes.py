@@ -281,12 +281,21 @@ class Block:
     result: Node
 
 
+ConditionKind = Literal["equal", "range", "divides", "differ", "case"]
+"""What a condition is about.
+
+equal: lengths that must be the same; range: an index, a part, a divisor or a length in its range; divides: a
+length that another divides; differ: lengths taken to differ; case: the case taken of two that lengths decide.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Condition:
     """Something the result relies on: recorded, not proved; checked when numbers are known."""
 
     condition: Cond
     reason: str
+    kind: ConditionKind = "range"
     span: Span = field(default=NOWHERE, repr=False, compare=False)
 
 

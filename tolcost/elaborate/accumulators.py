@@ -5,7 +5,7 @@ Both are guesses at first.  A step is elaborated with them, and again until its 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import compress
 
 from tolcost.algebra import (
@@ -21,7 +21,7 @@ from tolcost.algebra import (
 )
 from tolcost.atoms.nodes import Block, Fold, Node, Part, Ref, Type, Var
 from tolcost.diagnostics import Rejected
-from tolcost.elaborate.context import Env, fail
+from tolcost.elaborate.context import Env, OutOfRange, RankMismatch, fail
 from tolcost.elaborate.indexing import pick_component
 from tolcost.elaborate.layout import as_static, build, component, in_spaces, inside, materialise, pack
 from tolcost.elaborate.maps import fresh
@@ -80,8 +80,12 @@ def fold_under_coordinates(
                     trial.keep()
                     return body.value(begin, settled, left)
             free, growth = (left if fewer else free), settled
-        except Rejected as refused:
-            growth = _longer(env, _Pass(env, step, shape, growth, listed, free), refused)
+        except OutOfRange as refused:
+            mode = env.scope.mode
+            if not mode.checked:
+                raise
+            unchecked = env.in_mode(replace(mode, checked=False))
+            growth = _longer(_Pass(unchecked, step, shape, growth, listed, free), refused)
     fail(
         "T0326",
         "the accumulator's shape does not settle",
@@ -103,19 +107,14 @@ def _still_free(result: Value, free: Free) -> Free:
     return tuple(f and is_static(result) for f in free)
 
 
-def _longer(env: Env, body: _Pass, refused: Rejected) -> _Growth:
+def _longer(body: _Pass, refused: OutOfRange) -> _Growth:
     """A better guess of an accumulator that is too short for what a step looks at in it."""
-    if refused.diagnostics[0].code != "T0302" or env.context.out_of_range:
-        raise refused
-    env.context.out_of_range = True
     try:
-        with env.context.attempt(body.inner.scope):
+        with body.env.context.attempt(body.inner.scope):
             body.run()
             settled = body.settle()
     except Rejected:
         raise refused from None
-    finally:
-        env.context.out_of_range = False
     if settled.by == body.growth.by:
         raise refused
     return settled
@@ -222,6 +221,7 @@ def _adjust(env: Env, growth: _Growth, node: Node, done: Poly, step: Step) -> _G
             "T0327",
             f"the accumulator is a list of {len(growth.parts)}, but a step gives {len(node.type)}",
             step.span,
+            kind=RankMismatch,
         )
     parts, by = [], []
     expected = growth.after(done + 1)
@@ -234,6 +234,7 @@ def _adjust(env: Env, growth: _Growth, node: Node, done: Poly, step: Step) -> _G
                     f"the accumulator has shape {shape_text(was.shape)}, but a step gives "
                     f"{shape_text(now.shape)}",
                     step.span,
+                    kind=RankMismatch,
                 )
             parts.append(Part(now.shape, space))
             by.append(tuple(const(0) for _ in now.shape))

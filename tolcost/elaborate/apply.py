@@ -6,7 +6,7 @@ from tolcost.algebra import Poly, const
 from tolcost.atoms.nodes import Lambda, Node, Part
 from tolcost.diagnostics import Span
 from tolcost.elaborate.constant_folding import fold_integers, fold_static, integer_division
-from tolcost.elaborate.context import Env, bind_data, fail
+from tolcost.elaborate.context import Env, Misfit, bind_data, fail
 from tolcost.elaborate.indexing import element
 from tolcost.elaborate.layout import grid, in_spaces, lay, materialise
 from tolcost.elaborate.shapes import known, shape_of, shape_text, space_of, unify
@@ -218,6 +218,7 @@ def common_shape(env: Env, name: str, args: tuple[Value, ...], span: Span) -> tu
                 f"`{name}` combines ToLs of equal shape, not {shape_text(shape)} with {shape_text(other)}",
                 span,
                 hint="map over one of them and index the other",
+                kind=Misfit,
                 definite=True,
             )
         whole = shape

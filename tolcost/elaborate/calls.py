@@ -5,10 +5,20 @@ from __future__ import annotations
 from tolcost.algebra import FALSE, TRUE
 from tolcost.diagnostics import Diagnostic, Label, Rejected, Span
 from tolcost.elaborate.apply import apply
-from tolcost.elaborate.context import CALL_DEPTH, Env, Impossible, Lazy, Outside, bind_data, fail, force
+from tolcost.elaborate.context import (
+    CALL_DEPTH,
+    Env,
+    Lazy,
+    Misfit,
+    Outside,
+    bind_data,
+    fail,
+    force,
+    wrong_arity,
+)
 from tolcost.elaborate.evaluate import FORMS, PRIMITIVES, evaluate, evaluates, form
 from tolcost.elaborate.expressions import delay, entries, global_name, is_callable_name
-from tolcost.elaborate.shapes import blamed
+from tolcost.elaborate.shapes import label_operands
 from tolcost.elaborate.values import (
     Builtin,
     Cast,
@@ -47,8 +57,9 @@ def call(env: Env, expr: tree.Call) -> Value:
     values = _values(env, expr)
     try:
         return call_values(env, function, values, expr.span)
-    except Rejected as rejected:
-        raise blamed(rejected, env, expr.span, zip(expr.args, values, strict=False)) from None
+    except Misfit as misfit:
+        label_operands(misfit, env, expr.span, zip(expr.args, values, strict=False))
+        raise
 
 
 def _values(env: Env, expr: tree.Call) -> tuple[Value, ...]:
@@ -136,7 +147,7 @@ def _partial(env: Env, function: Function, expr: tree.Call) -> Value:
         full = tuple(next(rest) if a is None else force(a, expr.span) for a in fixed)
         return call_values(here, function, full, expr.span)
 
-    return Native("this function", sum(a is None for a in fixed), run)
+    return Native("", sum(a is None for a in fixed), run)
 
 
 def arity(env: Env, function: Function) -> tuple[int, int]:
@@ -156,8 +167,7 @@ def call_values(env: Env, function: Function, args: tuple[Lazy | Value, ...], sp
     """A function of values."""
     low, high = arity(env, function)
     if not low <= len(args) <= high:
-        takes = str(low) if low == high else f"{low} to {high}"
-        fail("T0203", f"`{function.name}` takes {takes} argument{'s' * (high != 1)}, not {len(args)}", span)
+        wrong_arity(function.title, low, high, len(args), span)
     match function:
         case Closure():
             return _call_closure(env, function, args, span)
@@ -181,7 +191,7 @@ def _primitive(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Valu
 def _call_closure(env: Env, function: Closure, args: tuple[Lazy | Value, ...], span: Span) -> Value:
     if len(args) != len(function.params):
         n = len(function.params)
-        fail("T0203", f"`{function.name}` takes {n} argument{'s' * (n != 1)}, not {len(args)}", span)
+        wrong_arity(function.title, n, n, len(args), span)
     context = env.context
     if context.depth >= CALL_DEPTH:
         fail("T0503", f"functions call one another more than {CALL_DEPTH} deep", span)
@@ -190,19 +200,11 @@ def _call_closure(env: Env, function: Closure, args: tuple[Lazy | Value, ...], s
     try:
         return evaluate(inner, function.body)
     except Rejected as rejected:
-        raise _with_label(rejected, function.name, span) from None
+        if len(rejected.diagnostics[0].labels) < MAX_LABELS:
+            rejected.label(Label(span, f"while applying {function.title}"))
+        raise
     finally:
         context.depth -= 1
-
-
-def _with_label(rejected: Rejected, name: str, span: Span) -> Rejected:
-    """The same rejection, saying which application led there."""
-    head, *rest = rejected.diagnostics
-    if len(head.labels) >= MAX_LABELS:
-        return rejected
-    label = Label(span, f"while applying {name}" if name.startswith("this") else f"while applying `{name}`")
-    told = Diagnostic(head.code, head.message, head.span, (*head.labels, label), head.hint, head.severity)
-    return (Impossible if isinstance(rejected, Impossible) else Rejected)(told, *rest)
 
 
 @evaluates(tree.Compose)
@@ -215,7 +217,7 @@ def _compose(env: Env, expr: tree.Compose) -> Value:
             value = call_values(here, function, (bind_data(here, value),), expr.span)
         return value
 
-    return Native("this composition", 1, run)
+    return Native("", 1, run)
 
 
 # ---- special forms -----------------------------------------------------------------------

@@ -28,13 +28,13 @@ from tolcost.algebra import (
     symbols_of,
 )
 from tolcost.atoms.nodes import Node, Part, Select, Where
-from tolcost.diagnostics import Rejected, Span
+from tolcost.diagnostics import Span
 from tolcost.elaborate.constant_folding import as_number, truth
-from tolcost.elaborate.context import Env, Impossible, Scope, bind_data, fail
+from tolcost.elaborate.context import Env, Fault, Misfit, RankMismatch, Scope, bind_data, fail, wrong_arity
 from tolcost.elaborate.evaluate import evaluate, form
 from tolcost.elaborate.indexing import element, leaves, regrown
 from tolcost.elaborate.layout import component, grid, in_spaces, lay, made_of, materialise
-from tolcost.elaborate.shapes import blamed, decide, known, shape_of, shape_text, solve, unify
+from tolcost.elaborate.shapes import decide, known, label_operands, shape_of, shape_text, solve, unify
 from tolcost.elaborate.values import (
     Cast,
     Data,
@@ -66,7 +66,7 @@ MOST_CASES = 40
 def where_form(env: Env, expr: tree.Call) -> Value:
     """``where(c, a, b)`` with its branches unevaluated."""
     if len(expr.args) != 3:
-        fail("T0203", f"`where` takes 3 arguments, not {len(expr.args)}", expr.span)
+        wrong_arity("`where`", 3, 3, len(expr.args), expr.span)
     condition = first(evaluate(env, expr.args[0]))
     if isinstance(condition, Vec) and condition.shape == (1,) and condition.loose:
         condition = condition.items[0]
@@ -78,9 +78,9 @@ def where_form(env: Env, expr: tree.Call) -> Value:
     then, other = (entry(evaluate(env, a)) for a in expr.args[1:])
     try:
         return choose_by_data(env, condition, then, other, expr.span)
-    except Rejected as rejected:
-        operands = zip(expr.args, (condition, then, other), strict=True)
-        raise blamed(rejected, env, expr.span, operands) from None
+    except Misfit as misfit:
+        label_operands(misfit, env, expr.span, zip(expr.args, (condition, then, other), strict=True))
+        raise
 
 
 @form("choose")
@@ -108,13 +108,11 @@ def _static_choice(env: Env, condition: Cond, expr: tree.Call) -> Value:
             with env.context.attempt(inner.scope) as trial:
                 sides.append((inner, evaluate(inner, side)))
                 trial.keep()
-        except Impossible:
-            remaining = other if side is then else then
-            env.context.record(negate(fact), "the other case cannot be", side.span)
-            return evaluate(
-                env.child(scope=Scope(env.scope, (*env.scope.facts, negate(fact)), env.scope.bindings)),
-                remaining,
-            )
+        except Fault as fault:
+            if not fault.definite:
+                raise
+            env.context.record(negate(fact), "case", "the other case cannot be", side.span)
+            return evaluate(env.child(scope=env.scope.same(negate(fact))), other if side is then else then)
     return merge(env, condition, sides[0], sides[1], expr.span)
 
 
@@ -201,7 +199,7 @@ def _merge_each(
     found = []
     for pair in pairs:
         sides = [
-            (side.child(scope=Scope(env.scope, side.scope.facts)), value)
+            (side.child(scope=Scope(env.scope, side.scope.facts, mode=side.scope.mode)), value)
             for (side, _), value in zip((then, other), pair, strict=True)
         ]
         found.append(merge(env, condition, sides[0], sides[1], span))
@@ -223,7 +221,7 @@ def _general(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> 
     for holds, (side_env, value) in ((negate(condition), other), (condition, then)):
         equation = _equation(negate(holds))
         if equation is not None and not any(s.kind == "coord" for s in symbols_of(equation)):
-            env.context.record(holds, "the other case, for one length alone, has another rank", span)
+            env.context.record(holds, "case", "the other case, for one length alone, has another rank", span)
             env.scope.absorb(side_env.scope)
             return value
     return None
@@ -324,6 +322,7 @@ def _merged_shape(
             f"the two cases have different ranks: {shape_text(a)} and {shape_text(b)}",
             span,
             hint="which case holds must be known while compiling where the rank depends on it",
+            kind=RankMismatch,
         )
     if not isinstance(condition, Cond):
         return tuple(
@@ -355,7 +354,12 @@ def align(then_env: Env, a: Value, other_env: Env, b: Value, span: Span) -> tupl
     """Two values as nodes whose components have the same spaces."""
     left, right = materialise(then_env, a, span), materialise(other_env, b, span)
     if len(left.type) != len(right.type):
-        fail("T0315", f"lists of capacity {len(left.type)} and {len(right.type)} in the two cases", span)
+        fail(
+            "T0315",
+            f"lists of capacity {len(left.type)} and {len(right.type)} in the two cases",
+            span,
+            kind=Misfit,
+        )
     spaces = tuple(join_spaces(p.space, q.space) for p, q in zip(left.type, right.type, strict=True))
     return in_spaces(left, spaces), in_spaces(right, spaces)
 
@@ -396,7 +400,12 @@ def _where(env: Env, condition: Value, then: Value, other: Value, span: Span) ->
     parts: list[Part] = []
     for p, q in zip(left.type, right.type, strict=True):
         if len(p.shape) != len(q.shape):
-            fail("T0308", f"the two cases have shapes {shape_text(p.shape)} and {shape_text(q.shape)}", span)
+            fail(
+                "T0308",
+                f"the two cases have shapes {shape_text(p.shape)} and {shape_text(q.shape)}",
+                span,
+                kind=RankMismatch,
+            )
         shape = tuple(
             unify(env, x, y, "both cases of a choice must have one shape", span)
             for x, y in zip(p.shape, q.shape, strict=True)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 from tolcost.algebra import TRUE, And, Cond, Poly, Symbol, substitute, symbols_of_cond
-from tolcost.atoms.nodes import Block, Condition, Node, Number, Ref, Table, Var
+from tolcost.atoms.nodes import Block, Condition, ConditionKind, Node, Number, Ref, Table, Var
 from tolcost.atoms.nodes import Input as InputNode
-from tolcost.diagnostics import NOWHERE, Diagnostic, Label, Rejected, Span
+from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span
 from tolcost.elaborate.values import Data, Opaque, Pieces, Value, Vec, is_static
 from tolcost.syntax.tree import Expr, Module
 
@@ -21,11 +21,25 @@ CALL_DEPTH = 400
 """How deeply functions may call one another."""
 
 
-class Impossible(Rejected):
-    """A definite fault of the program at this place: no shapes can make it right."""
+class Fault(Rejected):
+    """A program that cannot be elaborated; ``definite`` if no lengths can make it right at this place."""
+
+    definite = False
 
 
-class Outside(Rejected):
+class Misfit(Fault):
+    """Shapes that do not fit together, or not what is done with them."""
+
+
+class OutOfRange(Misfit):
+    """Something is looked at that lies outside of its ToL."""
+
+
+class RankMismatch(Misfit):
+    """Two shapes that must be one differ in rank."""
+
+
+class Outside(Fault):
     """A program says itself that what it is asked for is no ToL computation, and why."""
 
 
@@ -80,9 +94,6 @@ class Context:
     gave_data: set[int] = field(default_factory=set)
     left_open: tuple[Cond, tuple[Cond, ...]] = (TRUE, ())
     """The last condition that could not be decided, and what was known then."""
-    looking_up: bool = False
-    out_of_range: bool = False
-    naming: list[Scope] = field(default_factory=list)
     steps: int = 0
     depth: int = 0
     names: int = 0
@@ -93,7 +104,7 @@ class Context:
         if self.steps > BUDGET:
             too_many_steps(span)
 
-    def record(self, condition: Cond, reason: str, span: Span) -> None:
+    def record(self, condition: Cond, kind: ConditionKind, reason: str, span: Span) -> None:
         """Note something the result relies on, once.
 
         What must hold at every coordinate, and could be neither proved nor put in terms of
@@ -102,7 +113,7 @@ class Context:
         local = any(s.kind == "coord" for s in symbols_of_cond(condition))
         for notes in self._lasting():
             kept = notes.unproved if local else notes.conditions
-            kept.setdefault(condition, Condition(condition, reason, span))
+            kept.setdefault(condition, Condition(condition, reason, kind, span))
 
     def adopt(self, symbol: Symbol, value: Poly) -> None:
         """From now on a length is another."""
@@ -146,17 +157,39 @@ def _parts(fact: Cond) -> tuple[Cond, ...]:
     return fact.parts if isinstance(fact, And) else (fact,)
 
 
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """How a block is elaborated.
+
+    ``tables`` are looked up rather than taken entry by entry; what is out of range is not ``checked``; a
+    value that is ``named`` may be used only where it is in range, so that being out of it is no fault yet.
+    """
+
+    tables: bool = False
+    checked: bool = True
+    named: bool = False
+
+
+_PLAIN = Mode()
+
+
 @dataclass(slots=True)
 class Scope:
-    """A block being built: its bindings so far, and what is known to hold inside it."""
+    """A block being built: its bindings so far, what is known to hold inside it, and how it is elaborated."""
 
     parent: Scope | None = None
     facts: tuple[Cond, ...] = ()
     bindings: list[tuple[Var, Node]] = field(default_factory=list)
+    mode: Mode = _PLAIN
 
     def inner(self, *facts: Cond) -> Scope:
         """A block inside this one, where ``facts`` hold too."""
-        return Scope(self, (*self.facts, *(part for fact in facts for part in _parts(fact))))
+        mode = replace(self.mode, named=False) if self.mode.named else self.mode
+        return Scope(self, (*self.facts, *(part for fact in facts for part in _parts(fact))), mode=mode)
+
+    def same(self, *facts: Cond, mode: Mode | None = None) -> Scope:
+        """This very block, elaborated where ``facts`` hold too, or in another mode."""
+        return Scope(self, (*self.facts, *facts), self.bindings, mode or self.mode)
 
     def bind(self, node: Node, name: str = "") -> Node:
         """The node, computed once in this block; what is free to repeat stays as it is."""
@@ -184,7 +217,7 @@ class Lazy:
 
     name: str
     env: Env
-    compute: Callable[[], Value]
+    compute: Callable[[Env], Value]
     expr: Expr | None = None
     value: Value | None = None
     busy: bool = False
@@ -203,17 +236,19 @@ def force(lazy: Lazy | Value, span: Span = NOWHERE) -> Value:
         if context.trials:
             context.level = context.level_of(lazy.env.scope)
         lazy.busy = True
-        named = bool(lazy.name) and lazy.expr is not None
-        if named:
-            context.naming.append(lazy.env.scope)
         try:
-            lazy.value = bind_data(lazy.env, lazy.compute(), lazy.name)
+            lazy.value = bind_data(lazy.env, lazy.compute(_naming(lazy)), lazy.name)
         finally:
             lazy.busy = False
-            if named:
-                context.naming.pop()
             context.level = level
     return lazy.value
+
+
+def _naming(lazy: Lazy) -> Env:
+    """The environment to compute a value in: what the program names knows that it is named."""
+    if not lazy.name or lazy.expr is None or lazy.env.scope.mode.named:
+        return lazy.env
+    return lazy.env.in_mode(replace(lazy.env.scope.mode, named=True))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -257,6 +292,11 @@ class Env:
             return self
         return Env(self.context, self.scope, self.names, self.parent, self.star, inside)
 
+    def in_mode(self, mode: Mode) -> Env:
+        """The same environment, its block elaborated in another mode."""
+        scope = self.scope.same(mode=mode)
+        return Env(self.context, scope, self.names, self.parent, self.star, self.in_index)
+
     def nearest(self, name: str) -> Lazy | Value | None:
         """What goes by a name here, or None."""
         env: Env | None = self
@@ -281,12 +321,19 @@ def fail(
     message: str,
     span: Span = NOWHERE,
     hint: str | None = None,
-    labels: tuple[Label, ...] = (),
+    kind: type[Fault] = Fault,
     definite: bool = False,
 ) -> NoReturn:
     """Reject the program with one diagnostic."""
-    kind = Impossible if definite else Rejected
-    raise kind(Diagnostic(code, message, span, labels, hint))
+    fault = kind(Diagnostic(code, message, span, hint=hint))
+    fault.definite = definite
+    raise fault
+
+
+def wrong_arity(function: str, low: int, high: int, given: int, span: Span) -> NoReturn:
+    """Refuse a function of too few or too many arguments."""
+    takes = str(low) if low == high else f"{low} to {high}"
+    fail("T0203", f"{function} takes {takes} argument{'s' * (high != 1)}, not {given}", span)
 
 
 def too_many_steps(span: Span) -> NoReturn:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tolcost.diagnostics import Span
-from tolcost.elaborate.context import BUDGET, Env, fail, too_many_steps
+from tolcost.elaborate.context import BUDGET, Env, too_many_steps, wrong_arity
 from tolcost.elaborate.values import Value, cast_of, first, recast
 from tolcost.syntax import tree
 
@@ -66,8 +66,7 @@ def primitive(name: str, low: int, high: int, keeps_space: bool = False) -> Call
     def register(run: Primitive) -> Primitive:
         def checked(env: Env, args: tuple[Value, ...], span: Span) -> Value:
             if not low <= len(args) <= high:
-                takes = str(low) if low == high else f"{low} to {high}"
-                fail("T0203", f"`{name}` takes {takes} argument{'s' * (high != 1)}, not {len(args)}", span)
+                wrong_arity(f"`{name}`", low, high, len(args), span)
             result = run(env, tuple(first(a) for a in args), span)
             return recast(result, cast_of(args[0])) if keeps_space else result
 

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from tolcost.algebra import FALSE, TRUE, Cond, Poly, conj, const, disj, ge, maximum, to_text
-from tolcost.diagnostics import Rejected, Span
+from tolcost.diagnostics import Span
 from tolcost.elaborate.apply import apply, divide
-from tolcost.elaborate.context import Env, Lazy, bind_data, fail, force
+from tolcost.elaborate.context import Env, Lazy, Misfit, OutOfRange, bind_data, fail, force
 from tolcost.elaborate.evaluate import FORMS, PRIMITIVES, evaluate, evaluates
 from tolcost.elaborate.indexing import capacity_of, element, pick_component, spread
 from tolcost.elaborate.layout import check_size
-from tolcost.elaborate.shapes import blamed, facts_here, known, require, shape_of
+from tolcost.elaborate.shapes import facts_here, known, label_operands, require, shape_of
 from tolcost.elaborate.tol_primitives import as_entry, join_values
 from tolcost.elaborate.values import (
     Closure,
@@ -208,12 +208,13 @@ def _index(env: Env, expr: tree.Subscript) -> Value:
     if isinstance(base, Spaces):
         place = _whole(at[0], expr.span)
         if not 1 <= place <= len(base.names):
-            fail("T0302", f"index {place} is outside 1..{len(base.names)}", expr.span)
+            fail("T0302", f"index {place} is outside 1..{len(base.names)}", expr.span, kind=OutOfRange)
         return Spaces((base.names[place - 1],))
     try:
         return recast(element(env, bind_data(env, base), at, expr.span), cast_of(whole))
-    except Rejected as rejected:
-        raise blamed(rejected, env, expr.span, ((expr.base, base),)) from None
+    except Misfit as misfit:
+        label_operands(misfit, env, expr.span, ((expr.base, base),))
+        raise
 
 
 def _whole(value: Value, span: Span) -> int:
@@ -302,8 +303,9 @@ def _chain(env: Env, expr: tree.Infix) -> Value:
         span = whole if operand.span.end == whole.end else Span(whole.source, whole.start, operand.span.end)
         try:
             result = infix(env, op, value, right, span)
-        except Rejected as rejected:
-            raise blamed(rejected, env, span, ((expr.first, value), (operand, right))) from None
+        except Misfit as misfit:
+            label_operands(misfit, env, span, ((expr.first, value), (operand, right)))
+            raise
         value = result
         if n % _BIND_EVERY == 0:
             value = bind_data(env, value)
@@ -327,7 +329,7 @@ def _power(env: Env, expr: tree.Power) -> Value:
 
 @evaluates(tree.Arrow)
 def _lambda(env: Env, expr: tree.Arrow) -> Value:
-    return Closure("this function", expr.params, expr.body, env)
+    return Closure("", expr.params, expr.body, env)
 
 
 @evaluates(tree.BlockExpr)
@@ -353,14 +355,14 @@ def define_all(env: Env, statements: tuple[tree.Statement, ...]) -> Env:
 
 def delay(env: Env, name: str, expr: tree.Expr) -> Lazy:
     """A named value, computed when first needed."""
-    return Lazy(name, env, lambda: evaluate(env, expr), expr)
+    return Lazy(name, env, lambda here: evaluate(here, expr), expr)
 
 
 def _define_components(env: Env, names: tuple[str, ...], value: tree.Expr) -> None:
     whole = delay(env, ", ".join(names), value)
 
-    def part(j: int) -> Callable[[], Value]:
-        return lambda: pick_component(env, force(whole), j, value.span)
+    def part(j: int) -> Callable[[Env], Value]:
+        return lambda here: pick_component(here, force(whole), j, value.span)
 
     for j, name in enumerate(names, start=1):
         env.names[name] = Lazy(name, env, part(j))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 from tolcost.algebra import (
@@ -19,7 +20,7 @@ from tolcost.algebra import (
 )
 from tolcost.diagnostics import Diagnostic, Rejected, Span
 from tolcost.elaborate.accumulators import fold_under_coordinates
-from tolcost.elaborate.context import Env, NeedsUnrolling, bind_data, fail
+from tolcost.elaborate.context import Env, NeedsUnrolling, bind_data, fail, wrong_arity
 from tolcost.elaborate.evaluate import evaluate, form
 from tolcost.elaborate.indexing import pick_component
 from tolcost.elaborate.layout import grid, inside
@@ -60,7 +61,7 @@ class _Listwise(Step):
 def reduce_form(env: Env, expr: tree.Call) -> Value:
     """``reduce(t, f, init, iter)``."""
     if not 2 <= len(expr.args) <= 4:
-        fail("T0203", f"`reduce` takes 3 to 4 arguments, not {len(expr.args)}", expr.span)
+        wrong_arity("`reduce`", 3, 4, len(expr.args), expr.span)
     outer = env.indexing(False)
     given = evaluate(outer, expr.args[0])
     over = bind_data(outer, first(given))
@@ -98,23 +99,16 @@ def fold_value(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> V
     except NeedsUnrolling:
         if few:
             return _entry_by_entry(env, step, start, grid(numbers or ()))
-        if env.context.looking_up:
+        mode = env.scope.mode
+        if mode.tables:
             raise
-        return _looking_up(env, step, start, shape)
+        # Too long to be taken entry by entry: tables are looked up instead.
+        return fold_value(env.in_mode(replace(mode, tables=True)), step, start, shape)
 
 
 def _partly_static(over: Value) -> bool:
     """Whether a step may look at something static in its element."""
     return any(map(is_static, over.items)) if isinstance(over, Pieces) else is_static(over)
-
-
-def _looking_up(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value:
-    """A fold too long to be taken entry by entry: tables are looked up instead."""
-    env.context.looking_up = True
-    try:
-        return fold_value(env, step, start, shape)
-    finally:
-        env.context.looking_up = False
 
 
 def _is_table(over: Vec) -> bool:

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from tolcost.algebra import Poly, const, coordinate, symbols_of
 from tolcost.diagnostics import Span
-from tolcost.elaborate.context import Env, NeedsUnrolling, bind_data, fail
+from tolcost.elaborate.context import Env, Misfit, NeedsUnrolling, bind_data, fail
 from tolcost.elaborate.layout import as_static, capacity, component, grid, materialise, member
 from tolcost.elaborate.shapes import Shape, check_index, known, shape_of, shape_text, space_of
 from tolcost.elaborate.values import (
@@ -37,6 +37,7 @@ def element(env: Env, value: Value, at: tuple[Value, ...], span: Span, checked: 
             f"{len(at)} indices into a ToL of shape {shape_text(shape)}",
             span,
             hint=f"it has {len(shape)} dimension{'s' * (len(shape) != 1)}",
+            kind=Misfit,
         )
     if not at:
         return value
@@ -60,7 +61,7 @@ def element(env: Env, value: Value, at: tuple[Value, ...], span: Span, checked: 
         case Cast(value=inner, space=space):
             return recast(element(env, inner, at, span, checked=True), space)
         case _:
-            fail("T0303", "this value has no elements", span)
+            fail("T0303", "this value has no elements", span, kind=Misfit)
 
 
 def check_indices(env: Env, at: tuple[Value, ...], shape: Shape, span: Span) -> None:
@@ -116,7 +117,7 @@ def _entry(env: Env, value: Vec, at: tuple[Value, ...], span: Span) -> Value:
         return value.items[offset] if inside else const(0)  # outside only where nobody ever looks
     if all(item == value.items[0] for item in value.items) and is_static_indexed(value, at):
         return value.items[0] if value.items else const(0)  # nobody visits the elements of nothing
-    if not env.context.looking_up and not any(isinstance(item, (Fraction, float)) for item in value.items):
+    if not env.scope.mode.tables and not any(isinstance(item, (Fraction, float)) for item in value.items):
         _ask_to_unroll(at, span)
     return _looked_up(env, value, at, span)
 

@@ -26,7 +26,7 @@ from tolcost.atoms.nodes import (
     Type,
 )
 from tolcost.diagnostics import NOWHERE, Span
-from tolcost.elaborate.context import Env, NeedsUnrolling, bind_data, fail
+from tolcost.elaborate.context import Env, Misfit, NeedsUnrolling, bind_data, fail
 from tolcost.elaborate.shapes import Shape, decide, known, shape_of, space_of
 from tolcost.elaborate.values import (
     Cast,
@@ -215,7 +215,9 @@ def join_all(pieces: list[Node], d: int = 1) -> Node:
 def join_nodes(left: Node, right: Node, d: int) -> Node:
     """⋈ along dimension ``d``; the caller has checked the other dimensions."""
     if len(left.type) != len(right.type):
-        fail("T0315", f"lists of capacity {len(left.type)} and {len(right.type)} cannot be joined")
+        fail(
+            "T0315", f"lists of capacity {len(left.type)} and {len(right.type)} cannot be joined", kind=Misfit
+        )
     parts: Type = tuple(
         Part(
             (*a.shape[: d - 1], a.shape[d - 1] + b.shape[d - 1], *a.shape[d:]), join_spaces(a.space, b.space)
@@ -306,7 +308,7 @@ def _side_by_side(env: Env, slices: list[Value], place: int, span: Span) -> Valu
     """Slices as one ToL, along a new dimension; lists as a list of such ToLs."""
     if any(isinstance(s, Pieces) for s in slices):
         if len(set(map(capacity, slices))) > 1:
-            fail("T0315", "the members are lists of different capacity", span)
+            fail("T0315", "the members are lists of different capacity", span, kind=Misfit)
         columns = zip(*map(_components, slices), strict=True)
         return Pieces(tuple(_side_by_side(env, list(column), place, span) for column in columns))
     if all(not shape_of(env, s, span) and capacity(s) == 1 for s in slices):

@@ -12,7 +12,7 @@ from tolcost.algebra import Cond, Poly, const, coordinate, substitute, substitut
 from tolcost.atoms.nodes import Node
 from tolcost.diagnostics import Rejected, Span
 from tolcost.elaborate.calls import arity, call_values, function_of, is_functional
-from tolcost.elaborate.context import Element, Env, Lazy, NeedsUnrolling, bind_data, fail
+from tolcost.elaborate.context import Element, Env, Lazy, NeedsUnrolling, bind_data, fail, wrong_arity
 from tolcost.elaborate.evaluate import evaluate, form
 from tolcost.elaborate.indexing import element
 from tolcost.elaborate.layout import (
@@ -124,7 +124,9 @@ class Body:
 
     def at(self, env: Env, at: tuple[Value, ...]) -> Value:
         """The body's value at a coordinate, its bindings going to the block of ``env``."""
-        item = Lazy("", env, lambda: recast(element(env, self.over, at, self.span, checked=True), self.cast))
+        item = Lazy(
+            "", env, lambda env: recast(element(env, self.over, at, self.span, checked=True), self.cast)
+        )
         names = self.pattern.bind(at, self.span)
         inner = Env(env.context, env.scope, names, self.env, Element(item, at))
         if is_functional(inner, self.expr):
@@ -140,7 +142,7 @@ class Body:
 def map_form(env: Env, expr: tree.Call) -> Value:
     """``map(t, f, iter)``."""
     if not 2 <= len(expr.args) <= 3:
-        fail("T0203", f"`map` takes 2 to 3 arguments, not {len(expr.args)}", expr.span)
+        wrong_arity("`map`", 2, 3, len(expr.args), expr.span)
     outer = env.indexing(False)
     given = evaluate(outer, expr.args[0])
     over = bind_data(outer, first(given))

@@ -176,7 +176,7 @@ def _base_spaces(known: Mapping[str, Lazy | Value], name: str) -> tuple[str, ...
 
 def _declare_zeros(env: Env, statement: tree.ZerosDecl, program: tree.Module) -> None:
     """``tol name = [...]``; a definition of the same name fills it, and sees the empty one."""
-    empty = Lazy(statement.name, env, lambda: zeros(_declared_shape(env, statement.shape)))
+    empty = Lazy(statement.name, env, lambda env: zeros(_declared_shape(env, statement.shape)))
     for other in program.statements:
         if isinstance(other, tree.Define) and other.name == statement.name and other.params is None:
             inner = env.child({statement.name: empty})

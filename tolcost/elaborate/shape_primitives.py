@@ -24,7 +24,7 @@ from tolcost.algebra import (
 from tolcost.atoms.nodes import Convert, Part
 from tolcost.diagnostics import Span
 from tolcost.elaborate.constant_folding import truth
-from tolcost.elaborate.context import Env, fail
+from tolcost.elaborate.context import Env, Misfit, fail
 from tolcost.elaborate.evaluate import primitive
 from tolcost.elaborate.indexing import capacity_of, integers
 from tolcost.elaborate.layout import materialise
@@ -169,15 +169,15 @@ def _exact(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     if found is not None:
         return found
     if a.constant is not None and b.constant is not None:
-        fail("T0321", f"{b.constant} does not divide {a.constant}", span, definite=True)
+        fail("T0321", f"{b.constant} does not divide {a.constant}", span, kind=Misfit, definite=True)
     symbols = symbols_of(a)
     if len(symbols) == 1 and atom(next(iter(symbols))) == a and next(iter(symbols)).kind == "length":
         symbol = next(iter(symbols))
         share = length(f"{symbol.name}_share")
-        env.context.record(eq(a - b * share), "the length divides", span)
+        env.context.record(eq(a - b * share), "divides", "the length divides", span)
         env.context.adopt(symbol, b * share)
         return share
-    require(env, eq(mod(a, b)), "the length divides", span, "the length does not divide")
+    require(env, eq(mod(a, b)), "the length divides", span, "the length does not divide", "divides")
     return floordiv(a, b)
 
 
@@ -185,7 +185,7 @@ def _exact(env: Env, args: tuple[Value, ...], span: Span) -> Value:
 def _same(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     left, right = integers(env, args[0], span), integers(env, args[1], span)
     if len(left) != len(right):
-        fail("T0301", f"{len(left)} lengths against {len(right)}", span, definite=True)
+        fail("T0301", f"{len(left)} lengths against {len(right)}", span, kind=Misfit, definite=True)
     merged = tuple(
         unify(env, a, b, "`same` says that they are equal", span) for a, b in zip(left, right, strict=True)
     )
@@ -199,7 +199,7 @@ def _apart(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     equal = decide(env, eq(a - b))
     if equal is TRUE or equal is FALSE:
         return negate(equal)
-    env.context.record(negate(equal), "the lengths differ", span)
+    env.context.record(negate(equal), "differ", "the lengths differ", span)
     return TRUE
 
 

@@ -26,8 +26,9 @@ from tolcost.algebra import (
     symbols_of_cond,
     to_text,
 )
-from tolcost.diagnostics import Diagnostic, Label, Rejected, Span
-from tolcost.elaborate.context import Context, Env, Impossible, Lazy, fail
+from tolcost.atoms.nodes import ConditionKind
+from tolcost.diagnostics import Label, Span
+from tolcost.elaborate.context import Context, Env, Lazy, Misfit, OutOfRange, fail
 from tolcost.elaborate.values import (
     Cast,
     Data,
@@ -111,10 +112,11 @@ def unify(env: Env, left: Poly, right: Poly, what: Said, span: Span) -> Poly:
             "T0301",
             f"lengths {to_text(left)} and {to_text(right)} differ, but {said(what)}",
             span,
+            kind=Misfit,
             definite=True,
         )
     solved = solve(left - right)
-    context.record(eq(left - right), said(what), span)
+    context.record(eq(left - right), "equal", said(what), span)
     if solved is not None:
         symbol, value = solved
         context.adopt(symbol, value)
@@ -137,21 +139,23 @@ def solve(difference: Poly) -> tuple[Symbol, Poly] | None:
     return None
 
 
-def require(env: Env, condition: Cond, reason: str, span: Span, message: Said) -> None:
+def require(
+    env: Env, condition: Cond, reason: str, span: Span, message: Said, kind: ConditionKind = "range"
+) -> None:
     """Prove a condition, record what of it depends on lengths alone, or refuse the program."""
     verdict = decide(env, condition)
-    if verdict is TRUE or FALSE in env.scope.facts or env.context.out_of_range:
+    if verdict is TRUE or FALSE in env.scope.facts or not env.scope.mode.checked:
         return
     if verdict is FALSE:
-        fail("T0302", said(message), span, definite=True)
+        fail("T0302", said(message), span, kind=OutOfRange, definite=True)
     # Under a guard on coordinates the worst case may lie where the guard does not hold.
     guarded = any(s.kind == "coord" for fact in env.scope.facts for s in symbols_of_cond(fact))
     worst = None if guarded else worst_case(verdict)
     if worst is FALSE or (worst not in (None, verdict) and proved(worst, facts_here(env)) is False):
-        if not any(scope is env.scope for scope in env.context.naming):
-            fail("T0302", said(message), span)
+        if not env.scope.mode.named:
+            fail("T0302", said(message), span, kind=OutOfRange)
         worst = None  # a named value may be used only where it is in range
-    env.context.record(verdict if worst is None else worst, reason, span)
+    env.context.record(verdict if worst is None else worst, kind, reason, span)
 
 
 def worst_case(condition: Cond) -> Cond | None:
@@ -289,21 +293,15 @@ def shape_text(shape: Shape) -> str:
     return "[" + ", ".join(to_text(d) for d in shape) + "]"
 
 
-SHAPE_CODES = frozenset(
-    {"T0301", "T0302", "T0303", "T0307", "T0308", "T0312", "T0315", "T0316", "T0319", "T0327", "T0329"}
-)
-
-Operands = Iterable[tuple[tree.Expr, Value]]
+# ---- where shapes come from ----------------------------------------------------------------
 
 
-def blamed(rejected: Rejected, env: Env, span: Span, operands: Operands) -> Rejected:
-    """If shapes do not fit at ``span``: the same, saying what shape each operand has, declared where."""
-    head, *rest = rejected.diagnostics
-    if head.code not in SHAPE_CODES or head.labels or head.span != span:
-        return rejected
-    labels = tuple(dict.fromkeys(label for expr, value in operands for label in _labels(env, expr, value)))
-    told = Diagnostic(head.code, head.message, head.span, labels, head.hint, head.severity)
-    return (Impossible if isinstance(rejected, Impossible) else Rejected)(told, *rest)
+def label_operands(misfit: Misfit, env: Env, span: Span, operands: Iterable[tuple[tree.Expr, Value]]) -> None:
+    """Say what shape each operand of a misfit at ``span`` has, and where it is declared."""
+    head = misfit.diagnostics[0]
+    if not head.labels and head.span == span:
+        labels = (label for expr, value in operands for label in _labels(env, expr, value))
+        misfit.label(*dict.fromkeys(labels))
 
 
 def _labels(env: Env, expr: tree.Expr, value: Value) -> Iterator[Label]:

@@ -31,7 +31,9 @@ class Step:
 
     def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
         """The next accumulator; bindings go to the block of ``env``."""
-        item = Lazy("", env, lambda: recast(element(env, self.over, at, self.span, checked=True), self.cast))
+        item = Lazy(
+            "", env, lambda env: recast(element(env, self.over, at, self.span, checked=True), self.cast)
+        )
         names = self.pattern.bind(at, self.span)
         inner = Env(env.context, env.scope, names, self.env, Element(item, at))
         if not is_functional(inner, self.expr):

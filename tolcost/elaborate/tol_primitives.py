@@ -24,7 +24,7 @@ from tolcost.atoms.nodes import Embed, Filter, Part, Put, Reshape
 from tolcost.diagnostics import Span
 from tolcost.elaborate.apply import static_node
 from tolcost.elaborate.constant_folding import truth
-from tolcost.elaborate.context import Env, bind_data, fail
+from tolcost.elaborate.context import Env, Misfit, OutOfRange, bind_data, fail
 from tolcost.elaborate.evaluate import primitive
 from tolcost.elaborate.indexing import capacity_of, check_indices, element, integers, pick_component, spread
 from tolcost.elaborate.layout import (
@@ -68,6 +68,7 @@ def join_values(env: Env, left: Value, right: Value, d: int, span: Span) -> Valu
             f"cannot join shapes {shape_text(a)} and {shape_text(b)} along dimension {d}",
             span,
             hint="all other dimensions must agree",
+            kind=Misfit,
             definite=True,
         )
     for n, (x, y) in enumerate(zip(a, b, strict=True)):
@@ -116,7 +117,7 @@ def reshape_value(env: Env, value: Value, shape: tuple[Poly, ...], span: Span) -
         return element(env, bind_data(env, value), (const(1),) * len(old), span, checked=True)
     node = materialise(env, value, span)
     if len({p.shape for p in node.type}) > 1:
-        fail("T0315", "a list whose components have different shapes cannot be reshaped", span)
+        fail("T0315", "a list whose components have different shapes cannot be reshaped", span, kind=Misfit)
     reshaped = Reshape(node, tuple(Part(shape, p.space) for p in node.type))
     return made_of(env, reshaped, value)
 
@@ -137,6 +138,7 @@ def _box(env: Env, value: Value, low: Shape, high: Shape, span: Span) -> Value:
             "T0316",
             f"the corners of a part need {len(shape)} coordinates each for shape {shape_text(shape)}",
             span,
+            kind=Misfit,
         )
     if isinstance(value, Pieces):
         return Pieces(tuple(_box_of_component(env, item, low, high, span) for item in value.items))
@@ -174,7 +176,7 @@ def _shifted(env: Env, index: Value, by: Poly, span: Span) -> Value:
 def _cut(env: Env, value: Seq | Vec, a: int, b: int, span: Span) -> Value:
     n = len(value.items)
     if not (a >= 1 and b <= n) and b >= a:
-        fail("T0302", f"part {a}..{b} of something of length {n}", span, definite=True)
+        fail("T0302", f"part {a}..{b} of something of length {n}", span, kind=OutOfRange, definite=True)
     items = value.items[a - 1 : max(b, a - 1)]
     return Seq(items) if isinstance(value, Seq) else Vec((len(items),), items, value.loose)
 
@@ -206,7 +208,7 @@ def _swap(env: Env, args: tuple[Value, ...], span: Span) -> Value:
         return Pieces(tuple(_swap(env, (item, *args[1:]), span) for item in value.items))
     shape, place = shape_of(env, value, span), d.constant
     if place is None or not 1 <= place <= len(shape):
-        fail("T0317", f"there is no such dimension in shape {shape_text(shape)}", span)
+        fail("T0317", f"there is no such dimension in shape {shape_text(shape)}", span, kind=Misfit)
     unify(env, shape[place - 1], shape_of(env, order, span)[0], "a swap must name every place once", span)
 
     def get(env: Env, at: tuple[Value, ...]) -> Value:
@@ -320,7 +322,7 @@ def _reshape(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     shape = shape_of(env, args[0], span)
     open_places = [n for n, d in enumerate(wanted) if d.constant == -1]
     if len(open_places) > 1:
-        fail("T0319", "a shape can leave only one length open with -1", span)
+        fail("T0319", "a shape can leave only one length open with -1", span, kind=Misfit)
     if open_places:
         rest = volume(tuple(d for n, d in enumerate(wanted) if n != open_places[0]))
         filled = _share(env, volume(shape), rest, span)
@@ -330,7 +332,7 @@ def _reshape(env: Env, args: tuple[Value, ...], span: Span) -> Value:
 
 def _share(env: Env, whole: Poly, rest: Poly, span: Span) -> Poly:
     if rest.constant == 0:
-        fail("T0319", "-1 beside a length of 0 could be anything", span)
+        fail("T0319", "-1 beside a length of 0 could be anything", span, kind=Misfit)
     found = exact_div(whole, rest)
     if found is None:
         require(
@@ -339,6 +341,7 @@ def _share(env: Env, whole: Poly, rest: Poly, span: Span) -> Poly:
             "the lengths divide",
             span,
             lambda: f"{to_text(whole)} elements do not make rows of {to_text(rest)}",
+            "divides",
         )
         found = floordiv(whole, rest)
     return found
@@ -383,7 +386,7 @@ def _put(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     value, at, new = args[0], spread(env, args[1], span), entry(args[2])
     shape = shape_of(env, value, span)
     if len(at) > len(shape):
-        fail("T0303", f"{len(at)} indices into a ToL of shape {shape_text(shape)}", span)
+        fail("T0303", f"{len(at)} indices into a ToL of shape {shape_text(shape)}", span, kind=Misfit)
     if (
         isinstance(value, View)
         and known(shape) is not None
@@ -403,7 +406,7 @@ def _put_entry(env: Env, value: Vec, place: int, new: Value, span: Span) -> Valu
     if shape := shape_of(env, new, span):
         _wrong_shape(shape, (), span)
     if not 1 <= place <= len(value.items):
-        fail("T0302", f"index {place} is outside 1..{len(value.items)}", span, definite=True)
+        fail("T0302", f"index {place} is outside 1..{len(value.items)}", span, kind=OutOfRange, definite=True)
     return Vec(value.shape, (*value.items[: place - 1], new, *value.items[place:]), value.loose)
 
 
@@ -423,4 +426,9 @@ def _put_node(env: Env, value: Value, at: tuple[Value, ...], new: Value, span: S
 
 
 def _wrong_shape(new: Shape, old: Shape, span: Span) -> NoReturn:
-    fail("T0329", f"what is put has shape {shape_text(new)}, and replaces shape {shape_text(old)}", span)
+    fail(
+        "T0329",
+        f"what is put has shape {shape_text(new)}, and replaces shape {shape_text(old)}",
+        span,
+        kind=Misfit,
+    )

@@ -139,12 +139,22 @@ class Closure:
     body: Expr
     env: Env = field(repr=False)
 
+    @property
+    def title(self) -> str:
+        """What to call it in a message."""
+        return f"`{self.name}`" if self.name else "this function"
+
 
 @dataclass(frozen=True, slots=True)
 class Builtin:
     """An elementary function, a primitive or an operator, by name."""
 
     name: str
+
+    @property
+    def title(self) -> str:
+        """What to call it in a message."""
+        return f"`{self.name}`"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,6 +164,11 @@ class Native:
     name: str
     arity: int
     call: Callable[[Env, tuple[Value, ...]], Value]
+
+    @property
+    def title(self) -> str:
+        """What to call it in a message."""
+        return f"`{self.name}`" if self.name else "this function"
 
 
 Function: TypeAlias = Closure | Builtin | Native

@@ -101,10 +101,7 @@ def _walked(model: Model, session: Session, dims: Mapping[str, int], assumed: fr
 
 def _stuck_at(cost: GraphCost) -> int | None:
     """The first node that has a definition and still cannot be costed."""
-    undefined = "T0678"
-    return next(
-        (n for n, node in enumerate(cost.nodes) if any(u.why.code != undefined for u in node.uncosted)), None
-    )
+    return next((n for n, node in enumerate(cost.nodes) if any(u.defined for u in node.uncosted)), None)
 
 
 def _last_choice(nodes: Sequence[Applied]) -> Cond | None:

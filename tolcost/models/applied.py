@@ -33,11 +33,12 @@ HELD = Lowered(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Uncosted:
-    """An operator that could not be costed, how often it is applied, and why."""
+    """An operator that could not be costed, how often it is applied, why, and whether it has a definition."""
 
     op: str
     times: int
     why: Diagnostic
+    defined: bool = True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,9 +75,9 @@ def held_tensor(step: Step) -> Weight | None:
     return weight_of(attribute.t) if attribute.name == "value" and attribute.HasField("t") else None
 
 
-def not_costed(step: Step, why: Diagnostic) -> Applied:
+def not_costed(step: Step, why: Diagnostic, defined: bool = True) -> Applied:
     """A node of which nothing is known."""
-    return Applied((UNKNOWN,) * len(step.outputs), (), (Uncosted(title_of(step), 1, why),))
+    return Applied((UNKNOWN,) * len(step.outputs), (), (Uncosted(title_of(step), 1, why, defined),))
 
 
 def gathered(found: Iterable[Applied], outputs: tuple[int, ...], equal: Mapping[Symbol, Poly]) -> Applied:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from onnx import GraphProto
 
 from tolcost.algebra import FALSE, LARGEST_LENGTH, TRUE, Cond, Poly, const, data_symbol
-from tolcost.diagnostics import Diagnostic
+from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Tensor
 from tolcost.elaborate.values import Cast, Value, Vec
 from tolcost.models.cuts import assignments, cut_of
@@ -25,7 +25,7 @@ from tolcost.spaces import kind_of
 MOST_COUNTED = 16
 """A value with more elements is no counter."""
 
-Apply = Callable[[GraphProto, Mapping[str, Known]], "Lowered | Diagnostic"]
+Apply = Callable[[GraphProto, Mapping[str, Known]], "Lowered | Rejected"]
 """What a graph without inputs gives, where names from outside are known."""
 
 TURN = data_symbol("turn", 0, LARGEST_LENGTH)
@@ -179,7 +179,7 @@ class _Test:
         for j, counter in {**self.kept, **counters}.items():
             around[self.body.input[j + 2].name] = counter.after(turn)
         found = self.apply(graph_of(self.body, wanted, decided), around)
-        if isinstance(found, Diagnostic) or found.conditions or found.equal:
+        if isinstance(found, Rejected) or found.conditions or found.equal:
             return (None,) * len(wanted)
         return found.outputs
 

@@ -43,6 +43,7 @@ from tolcost.catalogue.specs import Library, Spec
 from tolcost.cost import Counts, Traffic, count, traffic
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.elaborate import Elaborated, Inputs, Tensor, elaborate
+from tolcost.elaborate.context import Misfit
 from tolcost.elaborate.values import Cast, Data, Missing, Opaque, Seq, Value, Vec, View, is_static
 from tolcost.models.known import MOST_STATIC, Known, as_tensor, elements, is_value
 from tolcost.spaces import kind_of
@@ -50,10 +51,6 @@ from tolcost.syntax import tree
 
 _MOST_GUESSED = 16
 _MOST_CHOICES = 8
-_IMPOSSIBLE = frozenset(
-    ("T0301", "T0302", "T0303", "T0307", "T0308", "T0312", "T0316", "T0317", "T0321", "T0329", "T0342")
-)
-"""What is said of lengths and ranks that do not fit: nothing of the kind can be run."""
 
 _OTHERWISE = "the branch for all other lengths does not fit what follows"
 _MOST_VECTOR, _MOST_MATRIX = 64, 32
@@ -113,30 +110,30 @@ class Setting:
     loop: Callable[[Call, list[Value | None]], tuple[Call, list[Value | None]]] = as_it_is
 
 
-def lower(setting: Setting, call: Call, spec: Spec, given: Given) -> Lowered | Diagnostic:
+def lower(setting: Setting, call: Call, spec: Spec, given: Given) -> Lowered | Rejected:
     """Lower an operator; a diagnostic says why where that cannot be done.
 
     Where a graph inside of it cannot be, the branch that was chosen last is chosen the other way; where a
     branch that data decides cannot be run at all, every run takes the other.
     """
     found = _chosen(setting, call, spec, given)
-    if not isinstance(found, Diagnostic) or call.op != "If" or call.domain or given.decided:
+    if not isinstance(found, Rejected) or call.op != "If" or call.domain or given.decided:
         return found
     sides = [
         _chosen(setting, call, spec, replace(given, inputs=(Cast(side, "bool"),))) for side in (TRUE, FALSE)
     ]
     match sides:
-        case (Lowered() as one, Diagnostic(code=code)) | (Diagnostic(code=code), Lowered() as one):
-            return _bounded(one) if code in _IMPOSSIBLE else found
+        case (Lowered() as one, Misfit()) | (Misfit(), Lowered() as one):
+            return _bounded(one)
         case _:
             return found
 
 
-def lower_graph(setting: Setting, graph: GraphProto, around: Mapping[str, Known]) -> Lowered | Diagnostic:
+def lower_graph(setting: Setting, graph: GraphProto, around: Mapping[str, Known]) -> Lowered | Rejected:
     """Lower a graph that is given nothing: as a branch that is taken."""
     spec = setting.library.find("", "If", setting.opsets.get(""))
     if spec is None:
-        return Diagnostic("T0661", "there is no definition of branches")
+        return Rejected(Diagnostic("T0661", "there is no definition of branches"))
     outputs = tuple(output.name for output in graph.output)
     sides = dict.fromkeys(("then_branch", "else_branch"), graph)
     call = Call("If", "", graph.name, ("",), outputs, {}, sides)
@@ -148,32 +145,30 @@ def _bounded(lowered: Lowered) -> Lowered:
     return replace(lowered, counts=replace(lowered.counts, status="upper bound"))
 
 
-def _chosen(setting: Setting, call: Call, spec: Spec, given: Given) -> Lowered | Diagnostic:
+def _chosen(setting: Setting, call: Call, spec: Spec, given: Given) -> Lowered | Rejected:
     assumed = setting.assumed
-    first: Diagnostic | None = None
+    first: Rejected | None = None
     for _ in range(_MOST_CHOICES):
         choices = Choices(assumed)
         found = _attempt(setting, choices, call, spec, given)
-        if not isinstance(found, Diagnostic):
+        if not isinstance(found, Rejected):
             return found
         first = first or found
-        if not choices.met or found.code not in _IMPOSSIBLE:
+        if not choices.met or not isinstance(found, Misfit):
             break
         assumed |= {next(reversed(choices.met))}
-    return first or Diagnostic("T0504", f"{call.op} takes more algebra than allowed")
+    return first or Rejected(Diagnostic("T0504", f"{call.op} takes more algebra than allowed"))
 
 
-def _attempt(
-    setting: Setting, choices: Choices, call: Call, spec: Spec, given: Given
-) -> Lowered | Diagnostic:
+def _attempt(setting: Setting, choices: Choices, call: Call, spec: Spec, given: Given) -> Lowered | Rejected:
     try:
         return _lower(setting, choices, call, spec, given)
     except Rejected as rejected:
-        return rejected.diagnostics[0]
+        return rejected.with_traceback(None)  # where it was raised would keep everything alive
     except AlgebraBudget as budget:
-        return Diagnostic("T0504", f"{call.op} takes more algebra than allowed: {budget}")
+        return Rejected(Diagnostic("T0504", f"{call.op} takes more algebra than allowed: {budget}"))
     except RecursionError:
-        return Diagnostic("T0505", f"{call.op} nests too deeply")
+        return Rejected(Diagnostic("T0505", f"{call.op} nests too deeply"))
 
 
 def _lower(setting: Setting, choices: Choices, call: Call, spec: Spec, given: Given) -> Lowered:
@@ -212,8 +207,8 @@ def _lower(setting: Setting, choices: Choices, call: Call, spec: Spec, given: Gi
 
 def _relied(conditions: Sequence[Condition], choices: Choices) -> tuple[Condition, ...]:
     """What an operator with graphs inside relies on: not what the branches need that were not chosen."""
-    used = tuple(Condition(c, _OTHERWISE) for c in choices.used)
-    general = tuple(c for c in conditions if c.reason.startswith("the other case"))
+    used = tuple(Condition(c, _OTHERWISE, "case") for c in choices.used)
+    general = tuple(c for c in conditions if c.kind == "case")
     kept = (
         c
         for c in conditions

@@ -11,20 +11,17 @@ from onnx import GraphProto, TensorProto, helper
 
 from tolcost.algebra import TRUE, Poly, const, ge, prove
 from tolcost.catalogue.nodes import Node as Call
-from tolcost.diagnostics import Diagnostic
+from tolcost.diagnostics import Rejected
 from tolcost.elaborate.values import Cast
 from tolcost.models.counters import Apply, truth_in
 from tolcost.models.known import Known, shape_of
 from tolcost.models.lowering import Given, Lowered
 from tolcost.models.slices import graph_of
 
-RANKS = frozenset(("T0308", "T0327"))
-"""What is said of ranks that do not fit."""
-
 _LEFT, _BEFORE, _ONE, _GOES = "turns left", "turns before, but one", "a turn", "goes on"
 
 
-def lower_peeled(call: Call, given: Given, most: Poly, apply: Apply) -> Lowered | Diagnostic | None:
+def lower_peeled(call: Call, given: Given, most: Poly, apply: Apply) -> Lowered | Rejected | None:
     """Lower a loop as its first turn and a loop; None where the first turn is like the others, or may not be.
 
     Loops that stack what their turns give are left as they are.
@@ -40,7 +37,7 @@ def lower_peeled(call: Call, given: Given, most: Poly, apply: Apply) -> Lowered 
         return None
     known: dict[str, Known] = {**around, _LEFT: Cast(most - 1, "int64"), _GOES: Cast(TRUE, "bool")}
     found = apply(_taken_apart(call, first), known)
-    return found if isinstance(found, Diagnostic) else _told_as(call, found)
+    return found if isinstance(found, Rejected) else _told_as(call, found)
 
 
 def _around(body: GraphProto, given: Given) -> dict[str, Known]:
@@ -50,8 +47,8 @@ def _around(body: GraphProto, given: Given) -> dict[str, Known]:
     return {**given.around, **{place.name: known for place, known in places if known is not None}}
 
 
-def _changes_rank(given: Given, first: Lowered | Diagnostic) -> bool:
-    if isinstance(first, Diagnostic):
+def _changes_rank(given: Given, first: Lowered | Rejected) -> bool:
+    if isinstance(first, Rejected):
         return False
     shapes = zip(map(shape_of, given.inputs[2:]), map(shape_of, first.outputs[1:]), strict=True)
     return any(a is not None and b is not None and len(a) != len(b) for a, b in shapes)

@@ -82,8 +82,8 @@ class Runner:
         if key not in self._lowered:
             setting = Setting(self.library, self.opsets)
             found = lower(setting, node_of(step.proto), spec, Given(known, step.inputs))
-            if isinstance(found, Diagnostic):
-                raise Rejected(found)
+            if isinstance(found, Rejected):
+                raise found
             self._lowered[key] = found
         return self._lowered[key]
 

@@ -17,15 +17,16 @@ from tolcost.algebra import LARGEST_LENGTH, TRUE, Poly, const, data_symbol
 from tolcost.catalogue.graphs import free_names
 from tolcost.catalogue.nodes import Node as Call
 from tolcost.cost import Traffic
-from tolcost.diagnostics import Diagnostic
+from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Tensor
+from tolcost.elaborate.context import RankMismatch
 from tolcost.elaborate.values import Cast, Value
 from tolcost.models.carried import lighter
 from tolcost.models.counters import Apply, turning
 from tolcost.models.endings import ending_of
 from tolcost.models.known import Known, bytes_known, is_value, number_in, space_of
 from tolcost.models.lowering import Given, Lowered
-from tolcost.models.peeling import RANKS, lower_peeled
+from tolcost.models.peeling import lower_peeled
 
 TURNS = "_turns"
 """How the names of such symbols end."""
@@ -35,7 +36,7 @@ _OF_SHAPES = ("Shape", "Size", "SequenceLength")
 _GOES_ON = "goes on, always"
 _CONDITION = "condition, turn by turn"
 
-Lower = Callable[[Call, Given], "Lowered | Diagnostic"]
+Lower = Callable[[Call, Given], "Lowered | Rejected"]
 
 
 def title_turns(name: str) -> str:
@@ -47,7 +48,7 @@ def title_turns(name: str) -> str:
     return re.sub(r"\W+", "_", name).strip("_")[-40:] + TURNS
 
 
-def lower_loop(call: Call, given: Given, lower: Lower, apply: Apply) -> Lowered | Diagnostic:
+def lower_loop(call: Call, given: Given, lower: Lower, apply: Apply) -> Lowered | Rejected:
     """Lower a loop: by the turns it takes where they are known, else by its limit, else by its turns."""
     body = call.graphs.get("body")
     if body is None or not _well_formed(body, call, given):
@@ -60,15 +61,15 @@ def lower_loop(call: Call, given: Given, lower: Lower, apply: Apply) -> Lowered 
     else:
         changed = going_on(light.call) if ending.certain else light.call
         lowered = _lower_turns(changed, light.given, ending.most, lower, apply)
-    if isinstance(lowered, Diagnostic):
+    if isinstance(lowered, Rejected):
         return lowered
     return light.restored(lowered, None if ending is None else ending.turns)
 
 
-def _lower_turns(call: Call, given: Given, most: Poly, lower: Lower, apply: Apply) -> Lowered | Diagnostic:
+def _lower_turns(call: Call, given: Given, most: Poly, lower: Lower, apply: Apply) -> Lowered | Rejected:
     """Lower a loop of so many turns; if ranks do not fit, they may but for the first turn."""
     found = lower(call, _limited(given, most))
-    if not isinstance(found, Diagnostic) or found.code not in RANKS:
+    if not isinstance(found, RankMismatch):
         return found
     return lower_peeled(call, given, most, apply) or found
 
@@ -79,7 +80,7 @@ def _well_formed(body: GraphProto, call: Call, given: Given) -> bool:
     return 0 <= carried == len(body.input) - 2 < len(body.output) > len(call.outputs)
 
 
-def _by_limit(call: Call, given: Given, lower: Lower) -> Lowered | Diagnostic:
+def _by_limit(call: Call, given: Given, lower: Lower) -> Lowered | Rejected:
     """Lower a loop: by its limit where it has one, else by what its condition says, else by its turns."""
     limit = given.inputs[0] if given.inputs else None
     number = number_in(limit)
@@ -88,7 +89,7 @@ def _by_limit(call: Call, given: Given, lower: Lower) -> Lowered | Diagnostic:
     if len(given.inputs) < 2 or not _may_be_known(call, given):
         return _counted(call, given, lower)
     found = lower(call, given)
-    if isinstance(found, Diagnostic) or isinstance(limit, Tensor):
+    if isinstance(found, Rejected) or isinstance(limit, Tensor):
         return found if not _bounded(found) else _counted(call, given, lower)
     if not _bounded(found) and _alike(found, lower(call, _limited(given, const(_SMALLER)))):
         return found  # the condition ends the loop, and is known
@@ -120,12 +121,12 @@ def _inner_names(node: NodeProto) -> Iterator[str]:
             yield from free_names(attribute.g)
 
 
-def _bounded(found: Lowered | Diagnostic) -> bool:
+def _bounded(found: Lowered | Rejected) -> bool:
     return isinstance(found, Lowered) and found.counts.status == "upper bound"
 
 
-def _alike(one: Lowered | Diagnostic, other: Lowered | Diagnostic) -> bool:
-    if isinstance(one, Diagnostic) or isinstance(other, Diagnostic):
+def _alike(one: Lowered | Rejected, other: Lowered | Rejected) -> bool:
+    if isinstance(one, Rejected) or isinstance(other, Rejected):
         return False
     return one.counts.atoms == other.counts.atoms and one.counts.histogram == other.counts.histogram
 
@@ -134,13 +135,13 @@ def _limited(given: Given, limit: Poly, go: Known | None = None) -> Given:
     return replace(given, inputs=(Cast(limit, "int64"), go or given.inputs[1], *given.inputs[2:]))
 
 
-def _counted(call: Call, given: Given, lower: Lower) -> Lowered | Diagnostic:
+def _counted(call: Call, given: Given, lower: Lower) -> Lowered | Rejected:
     """The loop for so many turns; that it computes its condition in each of them still counts."""
     changed = by_turns(call)
     if changed is None:
         return lower(call, given)
     found = lower(changed, _limited(given, _turns(call), Cast(TRUE, "bool")))
-    if isinstance(found, Diagnostic):
+    if isinstance(found, Rejected):
         return found
     status = "depends on data" if found.counts.status == "exact" else found.counts.status
     return replace(

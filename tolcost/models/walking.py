@@ -205,11 +205,10 @@ class Walk:
             outside.update((name, known_weight(weight)) for name, weight in weights.items())
             given = Given(tuple(inputs), step.inputs, outside)
             call = node_of(lighter)
-        except (Rejected, ValueError, TypeError) as error:
-            why = (
-                error.diagnostics[0] if isinstance(error, Rejected) else Diagnostic("T0674", str(error)[:200])
-            )
-            return not_costed(step, why)
+        except Rejected as rejected:
+            return not_costed(step, rejected.diagnostics[0])
+        except (ValueError, TypeError) as error:
+            return not_costed(step, Diagnostic("T0674", str(error)[:200]))
         setting = Setting(self.session.library, self.opsets, self.functions.body_of, self.assumed, inner_loop)
         if step.op == "Loop" and not step.domain:
             lowered = lower_loop(
@@ -220,8 +219,8 @@ class Walk:
             )
         else:
             lowered = lower(setting, call, spec, given)
-        if isinstance(lowered, Diagnostic):
-            return not_costed(step, lowered)
+        if isinstance(lowered, Rejected):
+            return not_costed(step, lowered.diagnostics[0])
         lowered = _titled(step, lowered)
         numbers = tuple(map(table.number, lowered.outputs))
         return Applied(numbers, ((lowered, 1),), (), lowered.equal, bool(lowered.data))
@@ -234,7 +233,8 @@ class Walk:
             self.functions.bodies.append(function)  # what is kept about it goes by its identity
             return self._function(step, function, places)
         reason = self._outside(step)
-        return not_costed(step, Diagnostic("T0678", f"{title_of(step)} is not costed: {reason}"))
+        why = Diagnostic("T0678", f"{title_of(step)} is not costed: {reason}")
+        return not_costed(step, why, defined=False)
 
     def _outside(self, step: Step) -> str:
         try:
