@@ -20,8 +20,8 @@ from tolcost.elaborate.values import (
     Vec,
     View,
     cast_of,
-    first,
     is_static,
+    plain,
     recast,
 )
 from tolcost.elementary import FUNCTIONS
@@ -37,7 +37,7 @@ def apply(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value:
     if found is not None:
         return found
     space = _space_of_casts(name, args)
-    args = tuple(first(a) for a in args)
+    args = tuple(plain(a) for a in args)
     for a in args:
         if isinstance(a, (Missing, Seq)):
             materialise(env, a, span)
@@ -51,17 +51,17 @@ def apply(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value:
 def _space_of_casts(name: str, args: tuple[Value, ...]) -> str | None:
     """The space of a function of statics some of which came in finite spaces; None if none did."""
     spaces = [space for a in args if (space := cast_of(a)) is not None]
-    if not spaces or not all(is_static(first(a)) for a in args):
+    if not spaces or not all(is_static(plain(a)) for a in args):
         return None
     domain = spaces[0]
     for space in spaces[1:]:
         domain = join_spaces(domain, space)
-    return result_space(name, widened(name, domain, [space_of(first(a)) for a in args if cast_of(a) is None]))
+    return result_space(name, widened(name, domain, [space_of(plain(a)) for a in args if cast_of(a) is None]))
 
 
 def divide(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     """``/``: floor division between static integers, real division between anything else."""
-    x, y = (first(a) for a in args)
+    x, y = (plain(a) for a in args)
     casts = [space for a in args if (space := cast_of(a)) is not None]
     if any(kind_of(space) == "R" for space in casts):
         return apply(env, "div", args, span)

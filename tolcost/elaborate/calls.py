@@ -16,7 +16,7 @@ from tolcost.elaborate.context import (
     force,
     wrong_arity,
 )
-from tolcost.elaborate.evaluate import FORMS, PRIMITIVES, evaluate, evaluates, form
+from tolcost.elaborate.evaluate import FORMS, PRIMITIVES, evaluate, evaluates, form, results
 from tolcost.elaborate.expressions import delay, entries, global_name, is_callable_name
 from tolcost.elaborate.shapes import label_operands
 from tolcost.elaborate.values import (
@@ -26,10 +26,12 @@ from tolcost.elaborate.values import (
     Function,
     Missing,
     Native,
+    Results,
     Seq,
     Spaces,
     Value,
     is_function,
+    single,
 )
 from tolcost.elementary import FUNCTIONS
 from tolcost.syntax import tree
@@ -38,7 +40,7 @@ MAX_LABELS = 4
 
 
 @evaluates(tree.Call)
-def call(env: Env, expr: tree.Call) -> Value:
+def call(env: Env, expr: tree.Call) -> Value | Results:
     """The value of an application."""
     function = function_of(env, expr.function)
     name = function.name if isinstance(function, Builtin) else None
@@ -170,7 +172,7 @@ def call_values(env: Env, function: Function, args: tuple[Lazy | Value, ...], sp
         wrong_arity(function.title, low, high, len(args), span)
     match function:
         case Closure():
-            return _call_closure(env, function, args, span)
+            return single(_call_closure(env, function, args, span))
         case Native(call=run):
             return run(env, tuple(force(a, span) for a in args))
         case Builtin(name=name):
@@ -184,11 +186,11 @@ def _primitive(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Valu
     if name in PRIMITIVES:
         return PRIMITIVES[name](env, args, span)
     if name in env.context.operators:
-        return env.context.call_operator(env, name, args, {}, span)
+        return single(env.context.call_operator(env, name, args, {}, span))
     fail("T0209", f"`{name}` cannot be passed as a function", span)
 
 
-def _call_closure(env: Env, function: Closure, args: tuple[Lazy | Value, ...], span: Span) -> Value:
+def _call_closure(env: Env, function: Closure, args: tuple[Lazy | Value, ...], span: Span) -> Value | Results:
     if len(args) != len(function.params):
         n = len(function.params)
         wrong_arity(function.title, n, n, len(args), span)
@@ -198,7 +200,7 @@ def _call_closure(env: Env, function: Closure, args: tuple[Lazy | Value, ...], s
     inner = function.env.child(dict(zip(function.params, args, strict=True)), scope=env.scope)
     context.depth += 1
     try:
-        return evaluate(inner, function.body)
+        return results(inner, function.body)
     except Rejected as rejected:
         if len(rejected.diagnostics[0].labels) < MAX_LABELS:
             rejected.label(Label(span, f"while applying {function.title}"))

@@ -31,12 +31,11 @@ from tolcost.atoms.nodes import Node, Part, Select, Where
 from tolcost.diagnostics import Span
 from tolcost.elaborate.constant_folding import as_number, truth
 from tolcost.elaborate.context import Env, Fault, Misfit, RankMismatch, Scope, bind_data, fail, wrong_arity
-from tolcost.elaborate.evaluate import evaluate, form
+from tolcost.elaborate.evaluate import evaluate, form, results
 from tolcost.elaborate.indexing import element, leaves, regrown
 from tolcost.elaborate.layout import component, grid, in_spaces, lay, made_of, materialise
 from tolcost.elaborate.shapes import decide, known, label_operands, shape_of, shape_text, solve, unify
 from tolcost.elaborate.values import (
-    Cast,
     Data,
     Missing,
     Opaque,
@@ -50,9 +49,9 @@ from tolcost.elaborate.values import (
     View,
     cast_of,
     entry,
-    first,
     is_function,
     is_static,
+    plain,
     recast,
 )
 from tolcost.spaces import join_spaces
@@ -63,11 +62,11 @@ MOST_CASES = 40
 
 
 @form("where")
-def where_form(env: Env, expr: tree.Call) -> Value:
+def where_form(env: Env, expr: tree.Call) -> Value | Results:
     """``where(c, a, b)`` with its branches unevaluated."""
     if len(expr.args) != 3:
         wrong_arity("`where`", 3, 3, len(expr.args), expr.span)
-    condition = first(evaluate(env, expr.args[0]))
+    condition = plain(evaluate(env, expr.args[0]))
     if isinstance(condition, Vec) and condition.shape == (1,) and condition.loose:
         condition = condition.items[0]
     holds = truth(condition)
@@ -84,21 +83,21 @@ def where_form(env: Env, expr: tree.Call) -> Value:
 
 
 @form("choose")
-def choose_form(env: Env, expr: tree.Call) -> Value:
+def choose_form(env: Env, expr: tree.Call) -> Value | Results:
     """``choose(c, a, b)``: as ``where``, but of a condition on data only the side taken is computed."""
-    condition = first(entry(evaluate(env, expr.args[0])))
+    condition = plain(entry(evaluate(env, expr.args[0])))
     holds = truth(condition)
     if holds is not None:
         return _static_choice(env, decide(env, holds), expr)
     return _opaque_choice(env, condition, expr)
 
 
-def _static_choice(env: Env, condition: Cond, expr: tree.Call) -> Value:
+def _static_choice(env: Env, condition: Cond, expr: tree.Call) -> Value | Results:
     _, then, other = expr.args
     if condition is TRUE:
-        return evaluate(env, then)
+        return results(env, then)
     if condition is FALSE:
-        return evaluate(env, other)
+        return results(env, other)
     if len(env.scope.facts) > MOST_CASES:
         fail("T0508", f"choices nest more than {MOST_CASES} deep on conditions that stay open", expr.span)
     sides = []
@@ -112,7 +111,7 @@ def _static_choice(env: Env, condition: Cond, expr: tree.Call) -> Value:
             if not fault.definite:
                 raise
             env.context.record(negate(fact), "case", "the other case cannot be", side.span)
-            return evaluate(env.child(scope=env.scope.same(negate(fact))), other if side is then else then)
+            return results(env.child(scope=env.scope.same(negate(fact))), other if side is then else then)
     return merge(env, condition, sides[0], sides[1], expr.span)
 
 
@@ -152,9 +151,11 @@ Side = tuple[Env, Value]
 def merge(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Value:
     """One value that is ``then`` where the condition holds and ``other`` elsewhere."""
     then_env, other_env = then[0], other[0]
-    if isinstance(then[1], (Cast, Results)) or isinstance(other[1], (Cast, Results)):
-        plain = merge(env, condition, (then_env, first(then[1])), (other_env, first(other[1])), span)
-        return recast(plain, cast_of(then[1]) or cast_of(other[1]))
+    space = cast_of(then[1]) or cast_of(other[1])
+    if space is not None:
+        return recast(
+            merge(env, condition, (then_env, plain(then[1])), (other_env, plain(other[1])), span), space
+        )
     a, b = alike(then[1], other[1])
     then, other = (then_env, a), (other_env, b)
     if a is b:
@@ -210,9 +211,9 @@ def _ranks(env: Env, value: Value, span: Span) -> tuple[int, ...]:
     """The ranks of a value, or of the tensors in a sequence."""
     found = []
     for leaf in leaves(value):
-        plain = first(leaf)
-        opaque = is_function(plain) or isinstance(plain, (Missing, str, Spaces))
-        found.append(-1 if opaque else len(shape_of(env, plain, span)))
+        value = plain(leaf)
+        opaque = is_function(value) or isinstance(value, (Missing, str, Spaces))
+        found.append(-1 if opaque else len(shape_of(env, value, span)))
     return tuple(found)
 
 

@@ -152,7 +152,7 @@ def _is_plain(x: object) -> bool:
     return isinstance(x, (Fraction, float)) or (isinstance(x, Poly) and x.constant is not None)
 
 
-def plain(x: Real) -> Fraction | float:
+def _python_number(x: Real) -> Fraction | float:
     """The Python number of a constant."""
     if isinstance(x, Poly):
         assert x.constant is not None
@@ -170,7 +170,7 @@ def _arithmetic(
         if isinstance(x, Poly) and isinstance(y, Poly):
             return whole(x, y)
         if _is_plain(x) and _is_plain(y):
-            return numbers(plain(x), plain(y))
+            return numbers(_python_number(x), _python_number(y))
         p, q = _pair(x), _pair(y)
         if p is None or q is None:
             return None
@@ -181,7 +181,7 @@ def _arithmetic(
 
 def _divide(env: Env, span: Span, x: Real, y: Real) -> Value | None:
     if _is_plain(x) and _is_plain(y):
-        return _quotient(plain(x), plain(y))
+        return _quotient(_python_number(x), _python_number(y))
     p, q = _pair(x), _pair(y)
     if p is None or q is None:
         return None
@@ -215,7 +215,7 @@ def _modulo(env: Env, span: Span, x: Real, y: Real) -> Value | None:
         require(env, ge(y - 1), "a divisor is at least 1", span, "remainder by a length that is not positive")
         return mod(x, y)
     if _is_plain(x) and _is_plain(y):
-        a, b = plain(x), plain(y)
+        a, b = _python_number(x), _python_number(y)
         return math.nan if b == 0 or a != a or math.isinf(a) else a % b
     return None
 
@@ -239,7 +239,7 @@ def _at_least(env: Env, x: Real, y: Real) -> Cond | None:
     if isinstance(x, Poly) and isinstance(y, Poly):
         return decide(env, ge(x - y))
     if _is_plain(x) and _is_plain(y):
-        return TRUE if plain(x) >= plain(y) else FALSE
+        return TRUE if _python_number(x) >= _python_number(y) else FALSE
     for value, sign in ((x, 1), (y, -1)):
         if isinstance(value, float) and math.isinf(value):
             return TRUE if value * sign > 0 else FALSE
@@ -257,7 +257,7 @@ def _same_number(env: Env, x: Real, y: Real) -> Cond | None:
     if isinstance(x, Poly) and isinstance(y, Poly):
         return decide(env, eq(x - y))
     if _is_plain(x) and _is_plain(y):
-        return TRUE if plain(x) == plain(y) else FALSE
+        return TRUE if _python_number(x) == _python_number(y) else FALSE
     p, q = _pair(x), _pair(y)
     if p is None or q is None:
         return FALSE if any(isinstance(v, float) and not math.isfinite(v) for v in (x, y)) else None
@@ -427,6 +427,6 @@ def _by_floats(name: str, numbers: tuple[Value, ...]) -> Value | None:
     if function is None or not all(_is_plain(n) for n in numbers):
         return None
     try:
-        return function(*(float(plain(n)) for n in numbers))  # type: ignore[arg-type]
+        return function(*(float(_python_number(n)) for n in numbers))  # type: ignore[arg-type]
     except (ValueError, OverflowError, ZeroDivisionError):
         return None

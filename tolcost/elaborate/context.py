@@ -11,7 +11,7 @@ from tolcost.algebra import TRUE, And, Cond, Poly, Symbol, substitute, symbols_o
 from tolcost.atoms.nodes import Block, Condition, ConditionKind, Node, Number, Ref, Table, Var
 from tolcost.atoms.nodes import Input as InputNode
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span
-from tolcost.elaborate.values import Data, Opaque, Pieces, Value, Vec, is_static
+from tolcost.elaborate.values import Data, Opaque, Pieces, Results, Value, Vec, is_static, single
 from tolcost.syntax.tree import Expr, Module
 
 BUDGET = 600_000
@@ -84,7 +84,7 @@ class Context:
     """What one elaboration has found so far."""
 
     operators: Mapping[str, Module]
-    call_operator: Callable[[Env, str, tuple[Value, ...], dict[str, Value], Span], Value]
+    call_operator: Callable[[Env, str, tuple[Value, ...], dict[str, Value], Span], Value | Results]
     notes: Notes = field(default_factory=Notes)
     trials: list[Trial] = field(default_factory=list)
     level: int = 0
@@ -217,16 +217,19 @@ class Lazy:
 
     name: str
     env: Env
-    compute: Callable[[Env], Value]
+    compute: Callable[[Env], Value | Results]
     expr: Expr | None = None
-    value: Value | None = None
+    value: Value | Results | None = None
     busy: bool = False
 
 
 def force(lazy: Lazy | Value, span: Span = NOWHERE) -> Value:
     """The value; a data value is computed once, in the block where it was defined."""
-    if not isinstance(lazy, Lazy):
-        return lazy
+    return single(force_results(lazy, span)) if isinstance(lazy, Lazy) else lazy
+
+
+def force_results(lazy: Lazy, span: Span = NOWHERE) -> Value | Results:
+    """The same, or all results of an operator."""
     if lazy.value is None:
         if lazy.busy:
             fail("T0204", f"`{lazy.name}` is defined in terms of itself", span)
@@ -237,7 +240,8 @@ def force(lazy: Lazy | Value, span: Span = NOWHERE) -> Value:
             context.level = context.level_of(lazy.env.scope)
         lazy.busy = True
         try:
-            lazy.value = bind_data(lazy.env, lazy.compute(_naming(lazy)), lazy.name)
+            found = lazy.compute(_naming(lazy))
+            lazy.value = found if isinstance(found, Results) else bind_data(lazy.env, found, lazy.name)
         finally:
             lazy.busy = False
             context.level = level

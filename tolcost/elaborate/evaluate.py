@@ -11,11 +11,11 @@ from typing import Any
 
 from tolcost.diagnostics import Span
 from tolcost.elaborate.context import BUDGET, Env, too_many_steps, wrong_arity
-from tolcost.elaborate.values import Value, cast_of, first, recast
+from tolcost.elaborate.values import Results, Value, cast_of, plain, recast
 from tolcost.syntax import tree
 
-Rule = Callable[[Env, Any], Value]
-Form = Callable[[Env, tree.Call], Value]
+Rule = Callable[[Env, Any], Value | Results]
+Form = Callable[[Env, tree.Call], Value | Results]
 Primitive = Callable[[Env, tuple[Value, ...], Span], Value]
 
 RULES: dict[type, Rule] = {}
@@ -29,7 +29,13 @@ PRIMITIVES: dict[str, Primitive] = {}
 
 
 def evaluate(env: Env, expr: tree.Expr) -> Value:
-    """The value of an expression."""
+    """The value of an expression; of several results the first."""
+    found = results(env, expr)
+    return found.items[0] if isinstance(found, Results) else found
+
+
+def results(env: Env, expr: tree.Expr) -> Value | Results:
+    """The value of an expression, or all that an operator in it gives."""
     context = env.context
     context.steps += 1  # as ``tick`` does; this is asked most of all
     if context.steps > BUDGET:
@@ -67,7 +73,7 @@ def primitive(name: str, low: int, high: int, keeps_space: bool = False) -> Call
         def checked(env: Env, args: tuple[Value, ...], span: Span) -> Value:
             if not low <= len(args) <= high:
                 wrong_arity(f"`{name}`", low, high, len(args), span)
-            result = run(env, tuple(first(a) for a in args), span)
+            result = run(env, tuple(plain(a) for a in args), span)
             return recast(result, cast_of(args[0])) if keeps_space else result
 
         PRIMITIVES[name] = checked

@@ -9,9 +9,9 @@ from fractions import Fraction
 from tolcost.algebra import FALSE, TRUE, Cond, Poly, conj, const, disj, ge, maximum, to_text
 from tolcost.diagnostics import Span
 from tolcost.elaborate.apply import apply, divide
-from tolcost.elaborate.context import Env, Lazy, Misfit, OutOfRange, bind_data, fail, force
-from tolcost.elaborate.evaluate import FORMS, PRIMITIVES, evaluate, evaluates
-from tolcost.elaborate.indexing import capacity_of, element, pick_component, spread
+from tolcost.elaborate.context import Env, Lazy, Misfit, OutOfRange, bind_data, fail, force, force_results
+from tolcost.elaborate.evaluate import FORMS, PRIMITIVES, evaluate, evaluates, results
+from tolcost.elaborate.indexing import capacity_of, element, pick_result, spread
 from tolcost.elaborate.layout import check_size
 from tolcost.elaborate.shapes import facts_here, known, label_operands, require, shape_of
 from tolcost.elaborate.tol_primitives import as_entry, join_values
@@ -19,17 +19,16 @@ from tolcost.elaborate.values import (
     Closure,
     Data,
     Pieces,
+    Results,
     Seq,
     Spaces,
     Value,
     Vec,
     View,
     builtin,
-    cast_of,
     entry,
-    first,
     is_function,
-    recast,
+    plain,
 )
 from tolcost.elementary import FUNCTIONS, INFIX
 from tolcost.spaces import SPACES
@@ -62,11 +61,11 @@ def _text(env: Env, expr: tree.Text) -> Value:
 
 
 @evaluates(tree.Name)
-def _name(env: Env, expr: tree.Name) -> Value:
+def _name(env: Env, expr: tree.Name) -> Value | Results:
     found = env.nearest(expr.name)
     if found is None:
         return global_name(env, expr.name, expr.span)
-    return force(found, expr.span) if isinstance(found, Lazy) else found
+    return force_results(found, expr.span) if isinstance(found, Lazy) else found
 
 
 def global_name(env: Env, name: str, span: Span) -> Value:
@@ -123,9 +122,7 @@ def dimensions(env: Env, items: tuple[tree.Expr, ...], span: Span) -> tuple[Poly
 
 def as_length(env: Env, value: Value, span: Span) -> Poly:
     """A value as a length."""
-    value = first(value)
-    if isinstance(value, Vec) and len(value.items) == 1:
-        value = value.items[0]
+    value = _number_of(value)
     if isinstance(value, Fraction) and value.denominator == 1:
         value = const(value.numerator)
     if not isinstance(value, Poly):
@@ -146,7 +143,7 @@ def _bracket(env: Env, expr: tree.Bracket) -> Value:
     pieces: list[tuple[bool, Value]] = []
     for item in expr.items:
         spliced = isinstance(item, tree.Splice)
-        value = first(evaluate(env, item.value if isinstance(item, tree.Splice) else item))
+        value = plain(evaluate(env, item.value if isinstance(item, tree.Splice) else item))
         if not spliced and isinstance(value, Vec) and value.loose and value.shape == (1,):
             value = value.items[0]
         pieces.append((spliced, value))
@@ -193,7 +190,7 @@ def _stack(env: Env, pieces: list[tuple[bool, Value]], expr: tree.Bracket) -> Va
 def _tuple(env: Env, expr: tree.Tuple) -> Value:
     items: list[Value] = []
     for item in expr.items:
-        value = entry(first(evaluate(env, item)))
+        value = entry(plain(evaluate(env, item)))
         items.extend(value.items if isinstance(value, Pieces) else (value,))
     if len(items) > MOST_COMPONENTS:
         fail("T0502", f"a list of {len(items):,} components is too large", expr.span)
@@ -202,8 +199,7 @@ def _tuple(env: Env, expr: tree.Tuple) -> Value:
 
 @evaluates(tree.Subscript)
 def _index(env: Env, expr: tree.Subscript) -> Value:
-    whole = evaluate(env.indexing(False), expr.base)
-    base = first(whole)
+    base = evaluate(env.indexing(False), expr.base)
     at = entries(env.indexing(True), expr.items, expr.span)
     if isinstance(base, Spaces):
         place = _whole(at[0], expr.span)
@@ -211,15 +207,20 @@ def _index(env: Env, expr: tree.Subscript) -> Value:
             fail("T0302", f"index {place} is outside 1..{len(base.names)}", expr.span, kind=OutOfRange)
         return Spaces((base.names[place - 1],))
     try:
-        return recast(element(env, bind_data(env, base), at, expr.span), cast_of(whole))
+        return element(env, bind_data(env, base), at, expr.span)
     except Misfit as misfit:
         label_operands(misfit, env, expr.span, ((expr.base, base),))
         raise
 
 
+def _number_of(value: Value) -> Value:
+    """What a value is where a number is needed: a vector of one entry is its entry."""
+    value = plain(value)
+    return value.items[0] if isinstance(value, Vec) and len(value.items) == 1 else value
+
+
 def _whole(value: Value, span: Span) -> int:
-    if isinstance(value, Vec) and len(value.items) == 1:
-        value = value.items[0]
+    value = _number_of(value)
     if isinstance(value, Poly) and value.constant is not None:
         return value.constant
     fail("T0313", "this index must be a number known while compiling", span)
@@ -227,21 +228,21 @@ def _whole(value: Value, span: Span) -> int:
 
 @evaluates(tree.ListSubscript)
 def _list_index(env: Env, expr: tree.ListSubscript) -> Value:
-    base = evaluate(env.indexing(False), expr.base)
+    base = results(env.indexing(False), expr.base)
     j = _whole(evaluate(env.indexing(False), expr.item), expr.span)
-    return pick_component(env, base, j, expr.span)
+    return pick_result(env, base, j, expr.span)
 
 
 @evaluates(tree.ShapeOf)
 def _shape(env: Env, expr: tree.ShapeOf) -> Value:
-    value = first(evaluate(env.indexing(False), expr.value))
+    value = evaluate(env.indexing(False), expr.value)
     shape = shape_of(env, value, expr.span)
     return Vec((len(shape),), shape, loose=True)
 
 
 @evaluates(tree.CapacityOf)
 def _capacity(env: Env, expr: tree.CapacityOf) -> Value:
-    return const(capacity_of(env, first(evaluate(env.indexing(False), expr.value)), expr.span))
+    return const(capacity_of(env, evaluate(env.indexing(False), expr.value), expr.span))
 
 
 @evaluates(tree.RangeExpr)
@@ -255,9 +256,7 @@ def _range(env: Env, expr: tree.RangeExpr) -> Value:
 
 
 def _integer(env: Env, expr: tree.Expr) -> Poly:
-    value = first(evaluate(env, expr))
-    if isinstance(value, Vec) and len(value.items) == 1:
-        value = value.items[0]
+    value = _number_of(evaluate(env, expr))
     if not isinstance(value, Poly):
         fail("T0310", "the end of a range must be an integer known while compiling", expr.span)
     return value
@@ -333,8 +332,8 @@ def _lambda(env: Env, expr: tree.Arrow) -> Value:
 
 
 @evaluates(tree.BlockExpr)
-def _block(env: Env, expr: tree.BlockExpr) -> Value:
-    return evaluate(define_all(env, expr.statements), expr.result)
+def _block(env: Env, expr: tree.BlockExpr) -> Value | Results:
+    return results(define_all(env, expr.statements), expr.result)
 
 
 def define_all(env: Env, statements: tuple[tree.Statement, ...]) -> Env:
@@ -355,14 +354,14 @@ def define_all(env: Env, statements: tuple[tree.Statement, ...]) -> Env:
 
 def delay(env: Env, name: str, expr: tree.Expr) -> Lazy:
     """A named value, computed when first needed."""
-    return Lazy(name, env, lambda here: evaluate(here, expr), expr)
+    return Lazy(name, env, lambda here: results(here, expr), expr)
 
 
 def _define_components(env: Env, names: tuple[str, ...], value: tree.Expr) -> None:
     whole = delay(env, ", ".join(names), value)
 
     def part(j: int) -> Callable[[Env], Value]:
-        return lambda here: pick_component(here, force(whole), j, value.span)
+        return lambda here: pick_result(here, force_results(whole), j, value.span)
 
     for j, name in enumerate(names, start=1):
         env.names[name] = Lazy(name, env, part(j))

@@ -27,7 +27,7 @@ from tolcost.elaborate.layout import grid, inside
 from tolcost.elaborate.maps import UNROLL_LIMIT, fresh, pattern_of
 from tolcost.elaborate.shapes import facts_here, known, shape_of, volume
 from tolcost.elaborate.steps import Step
-from tolcost.elaborate.values import Pieces, Seq, Spaces, Value, Vec, View, cast_of, entry, first, is_static
+from tolcost.elaborate.values import Pieces, Seq, Spaces, Value, Vec, View, cast_of, entry, is_static, plain
 from tolcost.syntax import tree
 
 _FEW = 16
@@ -64,7 +64,7 @@ def reduce_form(env: Env, expr: tree.Call) -> Value:
         wrong_arity("`reduce`", 3, 4, len(expr.args), expr.span)
     outer = env.indexing(False)
     given = evaluate(outer, expr.args[0])
-    over = bind_data(outer, first(given))
+    over = bind_data(outer, plain(given))
     if len(expr.args) == 2:
         fail("T0325", "`reduce` needs a value to start from", expr.span, hint="for a sum: reduce(t, add, 0)")
     start = entry(evaluate(outer, expr.args[2]))
@@ -146,8 +146,8 @@ def _static_fold(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) ->
         return free
     numbers = known(shape)
     size = UNROLL_LIMIT + 1 if numbers is None else math.prod(numbers)
-    if isinstance(first(start), Poly) and size > _FEW:
-        summed = _sum(env, step, first(start), shape)
+    if isinstance(plain(start), Poly) and size > _FEW:
+        summed = _sum(env, step, plain(start), shape)
         if summed is not None:
             return summed
     if numbers is not None and size <= UNROLL_LIMIT:
@@ -166,7 +166,7 @@ def _probe(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value
 
 
 def _probe_words(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
-    """Sequences and text have no IR, so only the first step can tell whether a fold of them is static."""
+    """Sequences and text have no IR, so only the plain step can tell whether a fold of them is static."""
     inner = env.child(scope=env.scope.inner())
     with env.context.attempt(inner.scope):
         value = step.at(inner, start, tuple(const(1) for _ in shape))
@@ -174,16 +174,16 @@ def _probe_words(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) ->
 
 
 def _steady(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
-    """A fold that reaches its final value at the first step, such as a maximum of equal numbers."""
+    """A fold that reaches its final value at the plain step, such as a maximum of equal numbers."""
     if prove(ge(volume(shape) - 1), facts_here(env)) is not True:
         return None
     coords = fresh(step.pattern, shape)
     inner = inside(env, shape)
     with env.context.attempt(inner.scope) as trial:
-        value = first(step.at(inner, start, coords))
+        value = plain(step.at(inner, start, coords))
         if not isinstance(value, (Poly, Cond, Fraction, float)) or _mentions(value, coords):
             return None
-        if first(step.at(inner, value, coords)) != value:
+        if plain(step.at(inner, value, coords)) != value:
             return None
         trial.keep()
     return value
@@ -202,7 +202,7 @@ def _sum(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value |
     coords = fresh(step.pattern, shape)
     inner = inside(env, shape)
     with env.context.attempt(inner.scope) as trial:
-        value = first(step.at(inner, accumulator, coords))
+        value = plain(step.at(inner, accumulator, coords))
         if not isinstance(value, Poly):
             return None
         added = value - accumulator

@@ -19,8 +19,8 @@ from tolcost.elaborate.values import (
     Value,
     Vec,
     View,
-    first,
     is_static,
+    plain,
     recast,
 )
 
@@ -43,6 +43,8 @@ def element(env: Env, value: Value, at: tuple[Value, ...], span: Span, checked: 
         return value
     if not checked:
         check_indices(env, at, shape, span)
+    if isinstance(value, Cast):
+        return recast(element(env, value.value, at, span, checked=True), value.space)
     if isinstance(value, Pieces):
         return Pieces(tuple(element(env, item, at, span, checked=True) for item in value.items))
     if len(at) < len(shape):
@@ -58,8 +60,6 @@ def element(env: Env, value: Value, at: tuple[Value, ...], span: Span, checked: 
             return Data(member(env, node, at, span))
         case Seq(items=items):
             return _sequence_entry(items, at[0], span)
-        case Cast(value=inner, space=space):
-            return recast(element(env, inner, at, span, checked=True), space)
         case _:
             fail("T0303", "this value has no elements", span, kind=Misfit)
 
@@ -147,13 +147,25 @@ def _sequence_entry(items: tuple[Value, ...], index: Value, span: Span) -> Value
     fail("T0304", "a sequence is indexed by something not known while compiling", span)
 
 
+def pick_result(env: Env, base: Value | Results, j: int, span: Span) -> Value:
+    """Component ``j`` of a list, or result ``j`` of an operator."""
+    if not isinstance(base, Results):
+        return pick_component(env, base, j, span)
+    _check_component(j, len(base.items), span)
+    return base.items[j - 1]
+
+
+def _check_component(j: int, size: int, span: Span) -> None:
+    if not 1 <= j <= size:
+        fail("T0314", f"component {j} of a list of capacity {size}", span, definite=True)
+
+
 def pick_component(env: Env, base: Value, j: int, span: Span) -> Value:
     """Component ``j`` of a list."""
     size = capacity_of(env, base, span)
-    if not 1 <= j <= size:
-        fail("T0314", f"component {j} of a list of capacity {size}", span, definite=True)
+    _check_component(j, size, span)
     match base:
-        case Pieces(items=items) | Results(items=items):
+        case Pieces(items=items):
             return items[j - 1]
         case Data(node=node) if len(node.type) > 1:
             return Data(component(env.scope.bind(node), j))
@@ -173,7 +185,7 @@ def capacity_of(env: Env, value: Value, span: Span) -> int:
 
 def spread(env: Env, value: Value, span: Span) -> tuple[Value, ...]:
     """The entries of a vector of known length; a number is its own only entry."""
-    value = first(value)
+    value = plain(value)
     if isinstance(value, Seq):
         return value.items
     shape = shape_of(env, value, span)

@@ -35,7 +35,6 @@ from tolcost.elaborate.values import (
     Opaque,
     Pieces,
     Ratio,
-    Results,
     Seq,
     Spaces,
     Value,
@@ -70,8 +69,6 @@ def materialise(env: Env, value: Value, span: Span = NOWHERE, space: str | None 
             return pack(tuple(materialise(env, item, span) for item in items))
         case Cast(value=inner, space=cast):
             return materialise(env, inner, span, cast)
-        case Results(items=items):
-            return materialise(env, items[0], span, space)
         case Ratio(over=over, under=under):
             args = (number(over, "R"), number(under, "R"))
             return Lambda("div", args, "R", (Part((), "R"),), "static", span)
@@ -319,7 +316,7 @@ def _side_by_side(env: Env, slices: list[Value], place: int, span: Span) -> Valu
 
 def capacity(value: Value) -> int:
     """How many components a value has that is no view."""
-    if isinstance(value, (Pieces, Results)):
+    if isinstance(value, Pieces):
         return len(value.items)
     return len(value.node.type) if isinstance(value, Data) else 1
 
@@ -327,7 +324,7 @@ def capacity(value: Value) -> int:
 def _components(value: Value) -> tuple[Value, ...]:
     if isinstance(value, Data):
         return tuple(Data(component(value.node, j + 1)) for j in range(len(value.node.type)))
-    return value.items if isinstance(value, (Pieces, Results)) else (value,)
+    return value.items if isinstance(value, Pieces) else (value,)
 
 
 def _thickened(node: Node, place: int) -> Node:

@@ -37,8 +37,8 @@ from tolcost.elaborate.values import (
     View,
     cast_of,
     entry,
-    first,
     is_static,
+    plain,
     recast,
 )
 from tolcost.syntax import tree
@@ -120,13 +120,10 @@ class Body:
     expr: tree.Expr
     pattern: Pattern
     span: Span
-    cast: str | None = None
 
     def at(self, env: Env, at: tuple[Value, ...]) -> Value:
         """The body's value at a coordinate, its bindings going to the block of ``env``."""
-        item = Lazy(
-            "", env, lambda env: recast(element(env, self.over, at, self.span, checked=True), self.cast)
-        )
+        item = Lazy("", env, lambda here: element(here, self.over, at, self.span, checked=True))
         names = self.pattern.bind(at, self.span)
         inner = Env(env.context, env.scope, names, self.env, Element(item, at))
         if is_functional(inner, self.expr):
@@ -144,10 +141,9 @@ def map_form(env: Env, expr: tree.Call) -> Value:
     if not 2 <= len(expr.args) <= 3:
         wrong_arity("`map`", 2, 3, len(expr.args), expr.span)
     outer = env.indexing(False)
-    given = evaluate(outer, expr.args[0])
-    over = bind_data(outer, first(given))
+    over = bind_data(outer, evaluate(outer, expr.args[0]))
     pattern = pattern_of(expr.args[2] if len(expr.args) == 3 else None)
-    body = Body(outer, over, expr.args[1], pattern, expr.span, cast_of(given))
+    body = Body(outer, over, expr.args[1], pattern, expr.span)
     if isinstance(over, Seq):
         return Seq(tuple(bind_data(outer, body.at(outer, (const(n + 1),))) for n in range(len(over.items))))
     return map_value(outer, body, shape_of(outer, over, expr.span))
@@ -158,7 +154,7 @@ def map_value(env: Env, body: Body, shape: tuple[Poly, ...]) -> Value:
 
     A static map over a small known domain is laid out, a data one is not.  Which it is shows only
     when the body is elaborated; a body that gave data before is taken to do so again, and is
-    elaborated under coordinates first, so that nested maps are not elaborated twice at each level.
+    elaborated under coordinates plain, so that nested maps are not elaborated twice at each level.
     """
     numbers = known(shape)
     if numbers is None or not is_static(body.over):
@@ -215,7 +211,7 @@ def _together(shape: tuple[int, ...], items: list[Value]) -> Value | None:
         parts = [_together(shape, list(column)) for column in zip(*columns, strict=True)]
         return None if None in parts else Pieces(tuple(p for p in parts if p is not None))
     spaces = {cast_of(item) for item in items}
-    laid_out = _nested(shape, [first(item) for item in items])
+    laid_out = _nested(shape, [plain(item) for item in items])
     return laid_out if laid_out is None or len(spaces) > 1 else recast(laid_out, spaces.pop())
 
 
@@ -286,7 +282,7 @@ def _static_view(
     Of a body that is a list it is the component at a ``place``, counted from 0.
     """
     symbols = tuple(the_symbol(c) for c in coords)
-    value = first(found)
+    value = plain(found)
     inner_shape = shape_of(env, value, span)
     check_even(coords, inner_shape, span)
 
@@ -299,7 +295,7 @@ def _static_view(
             if isinstance(value, Cond):
                 return substitute_cond(value, swap)
         again = at(here, outer)
-        again = first(again.items[place] if isinstance(again, Pieces) else again)
+        again = plain(again.items[place] if isinstance(again, Pieces) else again)
         return element(here, again, rest, span, checked=True) if rest else again
 
     return recast(View((*shape, *inner_shape), get, True, space_of(value)), cast_of(found))

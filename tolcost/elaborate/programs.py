@@ -223,7 +223,6 @@ def _results(env: Env, program: tree.Module, asked: int | None) -> tuple[tuple[s
 
 def _result(env: Env, statement: tree.Define) -> Value:
     value = force(env.names[statement.name], statement.span)
-    value = value.items[0] if isinstance(value, Results) else value
     if is_function(value):
         fail("T0402", f"the output `{statement.name}` is a function", statement.span)
     return value
@@ -243,7 +242,9 @@ def _outputs(env: Env, values: tuple[tuple[str, Value], ...]) -> Iterable[Output
 # ---- operators called from programs ------------------------------------------------------
 
 
-def call_operator(env: Env, name: str, args: tuple[Value, ...], named: dict[str, Value], span: Span) -> Value:
+def call_operator(
+    env: Env, name: str, args: tuple[Value, ...], named: dict[str, Value], span: Span
+) -> Value | Results:
     """An operator applied in the middle of another program, in its block."""
     program = env.context.operators[name]
     given = _arguments(program, args, named, name, span)

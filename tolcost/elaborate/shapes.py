@@ -40,9 +40,9 @@ from tolcost.elaborate.values import (
     Value,
     Vec,
     View,
-    first,
     is_function,
     is_static,
+    plain,
 )
 from tolcost.spaces import join_spaces
 from tolcost.syntax import tree
@@ -305,7 +305,7 @@ def label_operands(misfit: Misfit, env: Env, span: Span, operands: Iterable[tupl
 
 
 def _labels(env: Env, expr: tree.Expr, value: Value) -> Iterator[Label]:
-    value = first(value)
+    value = plain(value)
     if (
         is_function(value)
         or isinstance(value, Missing)

@@ -11,7 +11,9 @@ value is a piece of atomic IR.  Binding time belongs to the value: ``is_static``
           | View         a ToL of any lengths, by a function from coordinates
           | Data         a numeric, list or ToL computed by the program
           | Pieces       a list whose components are values of their own
-          | Seq | Missing | Results | Cast | functions
+          | Seq | Missing | Cast | functions
+
+An operator with several outputs gives ``Results``, which is no value yet: ``single`` makes it one.
 """
 
 from __future__ import annotations
@@ -187,7 +189,6 @@ Value: TypeAlias = (
     | Data
     | Pieces
     | Seq
-    | Results
     | Cast
     | Missing
     | Closure
@@ -222,10 +223,18 @@ def is_function(value: Value) -> bool:
     return isinstance(value, (Closure, Builtin, Native))
 
 
+def single(found: Value | Results) -> Value:
+    """The value of several results when they are used as one: the first."""
+    return found.items[0] if isinstance(found, Results) else found
+
+
+def plain(value: Value) -> Value:
+    """The value to compute with, whatever space it is to come out in."""
+    return value.value if isinstance(value, Cast) else value
+
+
 def cast_of(value: Value) -> str | None:
     """The finite space a static value came in, if it did."""
-    while isinstance(value, Results):
-        value = value.items[0]
     return value.space if isinstance(value, Cast) else None
 
 
@@ -240,18 +249,6 @@ def entry(value: Value) -> Value:
     """A coordinate vector of one entry stands for the entry where a number is wanted."""
     if isinstance(value, Cast):
         return recast(entry(value.value), value.space)
-    value = first(value)
     if isinstance(value, Vec) and value.loose and value.shape == (1,):
         return value.items[0]
     return value
-
-
-def first(value: Value) -> Value:
-    """The value to compute with: the first of several results, whatever space it is to come out in."""
-    while True:
-        if isinstance(value, Cast):
-            value = value.value
-        elif isinstance(value, Results):
-            value = value.items[0]
-        else:
-            return value
