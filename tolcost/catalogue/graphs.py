@@ -7,16 +7,17 @@ does not define are those of the graphs around it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import count
+from itertools import count, product
 from typing import NamedTuple
 
 from onnx import GraphProto, NodeProto
 
 from tolcost.algebra import FALSE, TRUE, Cond, Eq, Ge, Not, Poly, bounds, negate
-from tolcost.catalogue.binding import bind
+from tolcost.catalogue.binding import bind, formals
 from tolcost.catalogue.nodes import Node, node_of
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.catalogue.types import array_of, constant
@@ -24,13 +25,17 @@ from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, quoted
 from tolcost.elaborate.context import Env
 from tolcost.elaborate.programs import apply_program
 from tolcost.elaborate.shapes import shape_of
-from tolcost.elaborate.values import Cast, Missing, Native, Seq, Value, Vec
+from tolcost.elaborate.values import Cast, Missing, Native, Seq, Unknown, Value, Vec, plain
 
 MOST_NESTED = 60
 """How deeply functions that graphs call may call one another."""
 
 MOST_CALLS = 5_000
 """How often graphs may call functions, all in all; they are looked at anew each time."""
+
+
+_MOST_UNKNOWN = 2
+"""Of so many truths that are not known all combinations are tried."""
 
 
 class Body(NamedTuple):
@@ -82,17 +87,9 @@ def _pins(condition: Cond) -> bool:
     return isinstance(condition, Eq) or (isinstance(condition, Ge) and bounds(condition.p)[1] == 0)
 
 
-Applied = tuple[Node, list[Value | None]]
-"""A node, and the values of its inputs."""
-
 Inside = dict[tuple[str, ...], tuple[Poly, ...]]
 """Shapes of values in graphs: by the name of the graph and of the value, for graphs inside of a node of the
 graph with that node's first output between."""
-
-
-def as_it_is(node: Node, inputs: list[Value | None]) -> Applied:
-    """A loop is what it says."""
-    return node, inputs
 
 
 def no_function(_: NodeProto) -> None:
@@ -104,7 +101,7 @@ def no_function(_: NodeProto) -> None:
 class Surroundings:
     """What a graph inside a node can see: definitions, their versions, functions, and values around it.
 
-    ``loop`` says what a loop inside is, where it says nothing about its turns.  ``inside`` is where shapes of
+    ``inside`` is where shapes of
     values are written down, those of the graph at ``place``; a graph applied again writes them again.
     """
 
@@ -113,7 +110,6 @@ class Surroundings:
     values: Mapping[str, Value] = field(default_factory=dict)
     choices: Choices = field(default_factory=Choices)
     body_of: Callable[[NodeProto], Body | None] = no_function
-    loop: Callable[[Node, list[Value | None]], Applied] = as_it_is
     depth: int = 0
     calls: Iterator[int] = field(default_factory=count)
     inside: Inside = field(default_factory=dict)
@@ -167,7 +163,7 @@ def _apply_all(env: Env, nodes: Sequence[NodeProto], values: dict[str, Value], a
         around.inside.update(
             ((*around.place, name), shape_of(env, value, NOWHERE))
             for name, value in given.items()
-            if not isinstance(value, Seq | Missing)
+            if not isinstance(value, Seq | Missing | Unknown)
         )
 
 
@@ -175,13 +171,64 @@ def _apply(env: Env, node: Node, values: dict[str, Value], around: Surroundings)
     spec = _spec(node, around)
     inputs = [_value(env, values, name) if name else None for name in node.inputs]
     inputs = [None if isinstance(value, Missing) else value for value in inputs]
+    if any(isinstance(value, Unknown) for value in (*inputs, *_seen(env, node, values))):
+        return _unknown(env, node, spec, inputs, values, around)
+    return _applied(env, node, spec, inputs, values, around)
+
+
+def _seen(env: Env, node: Node, values: Mapping[str, Value]) -> Iterator[Value]:
+    """The values that graphs inside of a node see around them."""
+    return (_value(env, values, name) for graph in node.graphs.values() for name in free_names(graph))
+
+
+def _unknown(
+    env: Env,
+    node: Node,
+    spec: Spec,
+    inputs: list[Value | None],
+    values: dict[str, Value],
+    around: Surroundings,
+) -> Sequence[Value]:
+    """The outputs of a node of which an input is unknown.
+
+    Where all such inputs are truths, whatever they are the output holds only where it does for the best.
+    """
+    places = [n for n, value in enumerate(inputs) if isinstance(value, Unknown)]
+    declared = formals(spec, len(inputs))
+    tried = not node.graphs and node.asked == 1 and all(declared[n].space == "B" for n in places)
+    if not tried or len(places) > _MOST_UNKNOWN:
+        return [Unknown() for _ in node.outputs]
+    found: set[Cond | None] = set()
+    for truths in product((TRUE, FALSE), repeat=len(places)):
+        put = dict(zip(places, truths, strict=True))
+        given = [Cast(put[n], "bool") if n in put else value for n, value in enumerate(inputs)]
+        (output,) = _applied(env, node, spec, given, values, around)
+        found.add(_truth(output))
+    hopeful = found - {FALSE}
+    needs = next(iter(hopeful)) if len(hopeful) == 1 else TRUE
+    return [Unknown(needs or TRUE)]
+
+
+def _truth(value: Value) -> Cond | None:
+    inner = plain(value)
+    if isinstance(inner, Vec) and len(inner.items) == 1:
+        inner = plain(inner.items[0])
+    return inner if isinstance(inner, Cond) else None
+
+
+def _applied(
+    env: Env,
+    node: Node,
+    spec: Spec,
+    inputs: list[Value | None],
+    values: dict[str, Value],
+    around: Surroundings,
+) -> Sequence[Value]:
     if node.op == "If" and not node.domain and inputs and inputs[0] is not None:
         inputs[0] = around.choices.decided(inputs[0])
-    if node.op == "Loop" and not node.domain:
-        node, inputs = around.loop(node, inputs)
     within = replace(around, values=values, place=(*around.place, first_output(node.outputs)))
     given = bind(node, spec, inputs, graph_functions(node, within))
-    with _anew(env):
+    with _anew(env, node):
         results = apply_program(env, spec.program, given, spec.library, node.asked)
     if len(results) == 1 and isinstance(results[0], Seq) and spec.outputs[0].variadic:
         return results[0].items
@@ -189,13 +236,23 @@ def _apply(env: Env, node: Node, values: dict[str, Value], around: Surroundings)
 
 
 @contextmanager
-def _anew(env: Env) -> Iterator[None]:
+def _anew(env: Env, node: Node) -> Iterator[None]:
     """Forget which maps gave data: one node's operator may be applied to data, another's to shapes."""
     before, env.context.gave_data = env.context.gave_data, set()
+    title, env.context.title = env.context.title, title_of(node)
     try:
         yield
     finally:
-        env.context.gave_data = before
+        env.context.gave_data, env.context.title = before, title
+
+
+def title_of(node: Node) -> str:
+    """What symbols of a node are called after: its name, or its first output's.
+
+    >>> title_of(Node("Loop", "", "/decoder/Loop_1", (), (), {}))
+    'decoder_Loop_1'
+    """
+    return re.sub(r"\W+", "_", node.name or first_output(node.outputs) or node.op).strip("_")[-40:]
 
 
 def _call(

@@ -1,10 +1,19 @@
 """From syntax tree to atoms: partial evaluation with symbolic lengths."""
 
-from tolcost.elaborate import calls, choose, expressions, folds, maps, shape_primitives, tol_primitives
+from tolcost.elaborate import (
+    calls,
+    choose,
+    expressions,
+    folds,
+    maps,
+    shape_primitives,
+    tol_primitives,
+    trip_count,
+)
 from tolcost.elaborate.arguments import Argument, Inputs, Tensor
 from tolcost.elaborate.programs import Elaborated, elaborate
 
-RULE_MODULES = (calls, choose, expressions, folds, maps, shape_primitives, tol_primitives)
+RULE_MODULES = (calls, choose, expressions, folds, maps, shape_primitives, tol_primitives, trip_count)
 """Imported for the rules they register with ``evaluate``."""
 
 __all__ = ["RULE_MODULES", "Argument", "Elaborated", "Inputs", "Tensor", "elaborate"]

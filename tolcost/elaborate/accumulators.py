@@ -27,7 +27,7 @@ from tolcost.elaborate.layout import as_static, build, component, in_spaces, ins
 from tolcost.elaborate.maps import fresh
 from tolcost.elaborate.retype import leans_on, retyped
 from tolcost.elaborate.shapes import facts_here, settle, shape_text, unify, volume
-from tolcost.elaborate.steps import Step
+from tolcost.elaborate.steps import Step, position
 from tolcost.elaborate.values import Data, Pieces, Value, is_static
 from tolcost.spaces import join_spaces
 
@@ -77,6 +77,7 @@ def fold_under_coordinates(
                 left = _still_free(result, free)
                 fewer = left != free and leans_on(body.block, body.var)
                 if not fewer and settled.by == growth.by and _same_shapes(settled.parts, growth.parts):
+                    step.confirm()
                     trial.keep()
                     return body.value(begin, settled, left)
             free, growth = (left if fewer else free), settled
@@ -133,7 +134,7 @@ class _Pass:
         self.env, self.step, self.shape, self.growth = env, step, shape, growth
         self.coords = fresh(step.pattern, shape)
         self.inner = inside(env, shape)
-        self.done = _position(self.coords, shape)
+        self.done = position(self.coords, shape)
         self.var = Var("accumulator", growth.after(self.done))
         self.accumulator = _as_value(self.inner, Ref(self.var, self.var.type), listed, free)
         self.block: Block
@@ -204,14 +205,6 @@ def _as_value(env: Env, node: Node, listed: bool, free: Free) -> Value:
         parts = [component(node, j + 1) for j in range(len(free))]
         return Pieces(tuple(as_static(env, p) if f else Data(p) for p, f in zip(parts, free, strict=True)))
     return as_static(env, node) if free[0] else Data(node)
-
-
-def _position(coords: tuple[Poly, ...], shape: tuple[Poly, ...]) -> Poly:
-    """How many steps came before a coordinate, in row-major order."""
-    position = const(0)
-    for c, d in zip(coords, shape, strict=True):
-        position = position * d + c - 1
-    return position
 
 
 def _adjust(env: Env, growth: _Growth, node: Node, done: Poly, step: Step) -> _Growth:

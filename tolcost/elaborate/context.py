@@ -94,6 +94,8 @@ class Context:
     gave_data: set[int] = field(default_factory=set)
     left_open: tuple[Cond, tuple[Cond, ...]] = (TRUE, ())
     """The last condition that could not be decided, and what was known then."""
+    title: str = ""
+    """What symbols are called after whose values only running tells."""
     steps: int = 0
     depth: int = 0
     names: int = 0
@@ -198,6 +200,16 @@ class Scope:
         var = Var(name, node.type)
         self.bindings.append((var, node))
         return Ref(var, node.type)
+
+    def named(self, var: Var) -> Node | None:
+        """What a variable of this block, or of one around it, stands for; None if it is bound otherwise."""
+        scope: Scope | None = self
+        while scope is not None:
+            found = next((node for bound, node in scope.bindings if bound is var), None)
+            if found is not None:
+                return found
+            scope = scope.parent
+        return None
 
     def absorb(self, inner: Scope) -> None:
         """Take over the bindings of a block inside this one."""

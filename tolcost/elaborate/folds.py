@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from tolcost.algebra import (
@@ -23,10 +23,11 @@ from tolcost.elaborate.accumulators import fold_under_coordinates
 from tolcost.elaborate.context import Env, NeedsUnrolling, bind_data, fail, wrong_arity
 from tolcost.elaborate.evaluate import evaluate, form
 from tolcost.elaborate.indexing import pick_component
+from tolcost.elaborate.induction import as_list, fold_list
 from tolcost.elaborate.layout import grid, inside
 from tolcost.elaborate.maps import UNROLL_LIMIT, fresh, pattern_of
 from tolcost.elaborate.shapes import facts_here, known, shape_of, volume
-from tolcost.elaborate.steps import Step
+from tolcost.elaborate.steps import Step, WrappedStep, WrittenStep
 from tolcost.elaborate.values import Pieces, Seq, Spaces, Value, Vec, View, cast_of, entry, is_static, plain
 from tolcost.syntax import tree
 
@@ -42,38 +43,42 @@ class _NotAList(Rejected):
         super().__init__(Diagnostic("T0331", message, span))
 
 
-class _Listwise(Step):
+@dataclass(frozen=True, slots=True, eq=False)
+class _Listwise(WrappedStep):
     """A step whose accumulator is a sequence, seen as one on a list of the same values."""
-
-    def __init__(self, step: Step) -> None:
-        super().__init__(step.env, step.over, step.expr, step.pattern, step.span, step.cast)
 
     def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
         """The next list."""
         parts = accumulator.items if isinstance(accumulator, Pieces) else (accumulator,)
-        result = Step.at(self, env, Seq(parts), at)
+        result = self.step.at(env, Seq(parts), at)
         if not isinstance(result, Seq):
             raise _NotAList(self.span)
-        return Pieces(result.items) if len(result.items) > 1 else result.items[0]
+        return as_list(result.items)
 
 
 @form("reduce")
 def reduce_form(env: Env, expr: tree.Call) -> Value:
     """``reduce(t, f, init, iter)``."""
+    return fold_value(env.indexing(False), *written_fold(env, expr))
+
+
+def written_fold(env: Env, expr: tree.Call) -> tuple[WrittenStep, Value, tuple[Poly, ...]]:
+    """The step of a fold as it is written, what it starts from, and the shape it runs over."""
+    name = expr.function.name if isinstance(expr.function, tree.Name) else "reduce"
     if not 2 <= len(expr.args) <= 4:
-        wrong_arity("`reduce`", 3, 4, len(expr.args), expr.span)
+        wrong_arity(f"`{name}`", 3, 4, len(expr.args), expr.span)
     outer = env.indexing(False)
     given = evaluate(outer, expr.args[0])
     over = bind_data(outer, plain(given))
     if len(expr.args) == 2:
-        fail("T0325", "`reduce` needs a value to start from", expr.span, hint="for a sum: reduce(t, add, 0)")
+        fail("T0325", f"`{name}` needs a value to start from", expr.span, hint="for a sum: reduce(t, add, 0)")
     start = entry(evaluate(outer, expr.args[2]))
     pattern = pattern_of(expr.args[3] if len(expr.args) == 4 else None)
-    step = Step(outer, over, expr.args[1], pattern, expr.span, cast_of(given))
-    return fold_value(outer, step, bind_data(outer, start), shape_of(outer, over, expr.span))
+    step = WrittenStep(outer, over, expr.args[1], pattern, expr.span, cast_of(given))
+    return step, bind_data(outer, start), shape_of(outer, over, expr.span)
 
 
-def fold_value(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value:
+def fold_value(env: Env, step: WrittenStep, start: Value, shape: tuple[Poly, ...]) -> Value:
     """The fold of a step over a shape."""
     if isinstance(step.over, Seq):
         return _entry_by_entry(env, step, start, [(n + 1,) for n in range(len(step.over.items))])
@@ -84,14 +89,7 @@ def fold_value(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> V
     if few and isinstance(step.over, Vec) and _is_table(step.over):
         return _entry_by_entry(env, step, start, grid(numbers or ()))
     try:
-        maybe_free = _partly_static(step.over) or not step.looks_at_elements()
-        if maybe_free and is_static(start):
-            found = _static_fold(env, step, start, shape)
-            if found is not None:
-                return found
-        if isinstance(start, Seq):
-            return _sequence_fold(env, step, start, shape)
-        return fold_under_coordinates(env, step, start, shape, maybe_free or isinstance(start, Pieces))
+        return _fold(env, step, start, shape)
     except _NotAList:
         if not few:
             raise
@@ -104,6 +102,20 @@ def fold_value(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> V
             raise
         # Too long to be taken entry by entry: tables are looked up instead.
         return fold_value(env.in_mode(replace(mode, tables=True)), step, start, shape)
+
+
+def _fold(env: Env, step: WrittenStep, start: Value, shape: tuple[Poly, ...]) -> Value:
+    """The fold, by what it starts from."""
+    maybe_free = _partly_static(step.over) or not step.looks_at_elements()
+    if maybe_free and is_static(start):
+        found = _static_fold(env, step, start, shape)
+        if found is not None:
+            return found
+    if isinstance(start, Seq):
+        return _sequence_fold(env, step, start, shape)
+    if isinstance(start, Pieces):
+        return fold_list(env, step, start.items, shape, maybe_free=True)
+    return fold_under_coordinates(env, step, start, shape, maybe_free)
 
 
 def _partly_static(over: Value) -> bool:
@@ -120,8 +132,7 @@ def _sequence_fold(env: Env, step: Step, start: Seq, shape: tuple[Poly, ...]) ->
     """A fold whose accumulator is a sequence of tensors, as one on a list of the same tensors."""
     if not start.items or any(isinstance(item, Seq) for item in start.items):
         raise _NotAList(step.span)
-    listed = Pieces(start.items) if len(start.items) > 1 else start.items[0]
-    bound = bind_data(env, fold_under_coordinates(env, _Listwise(step), listed, shape))
+    bound = bind_data(env, fold_list(env, _Listwise(step), start.items, shape))
     return Seq(tuple(pick_component(env, bound, j + 1, step.span) for j in range(len(start.items))))
 
 
@@ -166,7 +177,7 @@ def _probe(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value
 
 
 def _probe_words(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
-    """Sequences and text have no IR, so only the plain step can tell whether a fold of them is static."""
+    """Sequences and text have no IR, so only the first step can tell whether a fold of them is static."""
     inner = env.child(scope=env.scope.inner())
     with env.context.attempt(inner.scope):
         value = step.at(inner, start, tuple(const(1) for _ in shape))
@@ -174,7 +185,7 @@ def _probe_words(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) ->
 
 
 def _steady(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
-    """A fold that reaches its final value at the plain step, such as a maximum of equal numbers."""
+    """A fold that reaches its final value at the first step, such as a maximum of equal numbers."""
     if prove(ge(volume(shape) - 1), facts_here(env)) is not True:
         return None
     coords = fresh(step.pattern, shape)

@@ -37,6 +37,7 @@ from tolcost.elaborate.values import (
     Ratio,
     Seq,
     Spaces,
+    Unknown,
     Value,
     Vec,
     View,
@@ -72,7 +73,7 @@ def materialise(env: Env, value: Value, span: Span = NOWHERE, space: str | None 
         case Ratio(over=over, under=under):
             args = (number(over, "R"), number(under, "R"))
             return Lambda("div", args, "R", (Part((), "R"),), "static", span)
-        case Missing() | Spaces() | Seq():
+        case Missing() | Spaces() | Seq() | Unknown():
             fail("T0403", f"{describe(value)} stands where a ToL is needed", span)
         case _ if is_function(value):
             fail(
@@ -94,6 +95,8 @@ def describe(value: Value) -> str:
             return "a space"
         case Seq():
             return "a sequence"
+        case Unknown():
+            return "something that only running tells"
         case _:
             return "a value"
 

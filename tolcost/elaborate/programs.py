@@ -55,13 +55,15 @@ def elaborate(
     operators: Mapping[str, tree.Module] | None = None,
     outputs: int | None = None,
     around: Mapping[str, Tensor | Value] | None = None,
+    title: str = "",
 ) -> Elaborated:
     """Lower a program.
 
     ``given`` says what is known of its inputs: a ``Tensor`` has a shape and a space, any other
     value is static.  Lengths that nothing gives are symbols named as the program names them.
     ``outputs`` is how many outputs are asked for, all of them if None.  ``around`` are values that
-    the graphs among the attributes see though nobody passes them: those of the graph around.
+    the graphs among the attributes see though nobody passes them: those of the graph around.  ``title`` is
+    what symbols are called after whose values only running tells.
     """
     try:
         return _elaborate(
@@ -72,6 +74,7 @@ def elaborate(
             {} if operators is None else operators,
             outputs,
             around or {},
+            title,
         )
     except NeedsUnrolling as needs:
         fail("T0304", "something is looked up here that must be known while compiling", needs.span)
@@ -87,8 +90,9 @@ def _elaborate(
     operators: Mapping[str, tree.Module],
     outputs: int | None,
     around: Mapping[str, Tensor | Value],
+    title: str,
 ) -> Elaborated:
-    context = Context(operators, call_operator)
+    context = Context(operators, call_operator, title=title)
     top = Env(context, Scope(), {})
     asked = [s for s in program.statements if isinstance(s, tree.Define) and s.output]
     top.names["outputs"] = const(outputs if outputs is not None else max(len(asked), 1))

@@ -37,6 +37,7 @@ from tolcost.elaborate.values import (
     Pieces,
     Ratio,
     Seq,
+    Unknown,
     Value,
     Vec,
     View,
@@ -237,6 +238,8 @@ def shape_of(env: Env, value: Value, span: Span) -> Shape:
                 span,
                 hint=f"guard its use: where(given({name}), ..., ...)",
             )
+        case Unknown():
+            fail("T0403", "something that only running tells stands where a ToL is needed", span)
         case _ if is_function(value):
             fail("T0402", "a function stands where a value is needed", span)
         case _:

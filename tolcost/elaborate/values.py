@@ -11,6 +11,7 @@ value is a piece of atomic IR.  Binding time belongs to the value: ``is_static``
           | View         a ToL of any lengths, by a function from coordinates
           | Data         a numeric, list or ToL computed by the program
           | Pieces       a list whose components are values of their own
+          | Unknown      nothing is known of it; it serves to find out what does not depend on it
           | Seq | Missing | Cast | functions
 
 An operator with several outputs gives ``Results``, which is no value yet: ``single`` makes it one.
@@ -24,7 +25,7 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
-from tolcost.algebra import Cond, Poly
+from tolcost.algebra import TRUE, Cond, Poly
 from tolcost.atoms.nodes import Node
 from tolcost.syntax.tree import Expr
 
@@ -133,6 +134,13 @@ class Missing:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Unknown:
+    """Something of which not even the shape is known; if it is a condition, it ``needs`` another to hold."""
+
+    needs: Cond = TRUE
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Closure:
     """A function of the program."""
 
@@ -191,6 +199,7 @@ Value: TypeAlias = (
     | Seq
     | Cast
     | Missing
+    | Unknown
     | Closure
     | Builtin
     | Native
@@ -202,7 +211,7 @@ def is_static(value: Value) -> bool:
     match value:
         case Poly():
             return True
-        case Data():
+        case Data() | Unknown():
             return False
         case View(static=static) | Vec(static=static):
             return static

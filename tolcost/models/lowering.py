@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import prod
 
-from onnx import GraphProto, NodeProto
+from onnx import NodeProto
 
 from tolcost.algebra import (
     FALSE,
@@ -34,9 +34,9 @@ from tolcost.catalogue.graphs import (
     Choices,
     Inside,
     Surroundings,
-    as_it_is,
     graph_functions,
     no_function,
+    title_of,
 )
 from tolcost.catalogue.nodes import Node as Call
 from tolcost.catalogue.specs import Library, Spec
@@ -99,15 +99,14 @@ class Given:
 class Setting:
     """Where an operator is applied: definitions and their versions.
 
-    ``body_of`` and ``loop`` say what graphs inside of it call and how their loops end; ``assumed`` are
-    equations between lengths that are taken to hold where they decide a branch.
+    ``body_of`` says what graphs inside of it call; ``assumed`` are equations between lengths that are taken
+    to hold where they decide a branch.
     """
 
     library: Library
     opsets: Mapping[str, int]
     body_of: Callable[[NodeProto], Body | None] = no_function
     assumed: frozenset[Cond] = frozenset()
-    loop: Callable[[Call, list[Value | None]], tuple[Call, list[Value | None]]] = as_it_is
 
 
 def lower(setting: Setting, call: Call, spec: Spec, given: Given) -> Lowered | Rejected:
@@ -127,17 +126,6 @@ def lower(setting: Setting, call: Call, spec: Spec, given: Given) -> Lowered | R
             return _bounded(one)
         case _:
             return found
-
-
-def lower_graph(setting: Setting, graph: GraphProto, around: Mapping[str, Known]) -> Lowered | Rejected:
-    """Lower a graph that is given nothing: as a branch that is taken."""
-    spec = setting.library.find("", "If", setting.opsets.get(""))
-    if spec is None:
-        return Rejected(Diagnostic("T0661", "there is no definition of branches"))
-    outputs = tuple(output.name for output in graph.output)
-    sides = dict.fromkeys(("then_branch", "else_branch"), graph)
-    call = Call("If", "", graph.name, ("",), outputs, {}, sides)
-    return _chosen(setting, call, spec, Given((Cast(TRUE, "bool"),), ("",), around))
 
 
 def _bounded(lowered: Lowered) -> Lowered:
@@ -173,7 +161,7 @@ def _attempt(setting: Setting, choices: Choices, call: Call, spec: Spec, given: 
 
 def _lower(setting: Setting, choices: Choices, call: Call, spec: Spec, given: Given) -> Lowered:
     library = setting.library
-    around = Surroundings(library, setting.opsets, {}, choices, setting.body_of, setting.loop)
+    around = Surroundings(library, setting.opsets, {}, choices, setting.body_of)
     inputs = arguments(spec, given, bool(call.graphs))
     if call.op == "If" and not call.domain and inputs and isinstance(inputs[0], Cast):
         inputs[0] = choices.decided(inputs[0])
@@ -186,6 +174,7 @@ def _lower(setting: Setting, choices: Choices, call: Call, spec: Spec, given: Gi
         operators=library.operators(),
         outputs=call.asked,
         around={name: known for name, known in given.around.items() if not isinstance(known, Inputs)},
+        title=title_of(call),
     )
     counts = count(lowered.program)
     outputs = _outputs(lowered, spec)

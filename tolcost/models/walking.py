@@ -30,12 +30,11 @@ from tolcost.models.bodies import body_of, resolved_steps
 from tolcost.models.functions import Functions
 from tolcost.models.inner import without_weights
 from tolcost.models.known import NOTHING, UNKNOWN, Known, Table
-from tolcost.models.lowering import Given, Lowered, Setting, lower, lower_graph
+from tolcost.models.lowering import Given, Lowered, Setting, lower
 from tolcost.models.model import Declared, Function, Graph, Step
 from tolcost.models.names import Names
 from tolcost.models.reading import check_text
 from tolcost.models.renaming import renamed
-from tolcost.models.turns import inner_loop, lower_loop
 
 MOST_WALKED = 4_000_000
 """Nodes looked at, those in functions once for every set of inputs."""
@@ -209,16 +208,8 @@ class Walk:
             return not_costed(step, rejected.diagnostics[0])
         except (ValueError, TypeError) as error:
             return not_costed(step, Diagnostic("T0674", str(error)[:200]))
-        setting = Setting(self.session.library, self.opsets, self.functions.body_of, self.assumed, inner_loop)
-        if step.op == "Loop" and not step.domain:
-            lowered = lower_loop(
-                call,
-                given,
-                lambda *what: lower(setting, what[0], spec, what[1]),
-                lambda *what: lower_graph(setting, *what),
-            )
-        else:
-            lowered = lower(setting, call, spec, given)
+        setting = Setting(self.session.library, self.opsets, self.functions.body_of, self.assumed)
+        lowered = lower(setting, call, spec, given)
         if isinstance(lowered, Rejected):
             return not_costed(step, lowered.diagnostics[0])
         lowered = _titled(step, lowered)

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 from tolcost.algebra import LARGEST_LENGTH
 from tolcost.diagnostics import visible
+from tolcost.elaborate.trip_count import TURNS
 from tolcost.models.growth import Growth
 from tolcost.models.study import ModelStudy
-from tolcost.models.turns import TURNS
 from tolcost.report.model_view import (
     Line,
     by_data,

@@ -1,0 +1,51 @@
+"""Components of an accumulator that are known at every step, and how many turns a loop takes."""
+
+import pytest
+
+from tolcost.algebra import to_text
+from tolcost.diagnostics import Source
+from tolcost.elaborate import elaborate
+from tolcost.syntax import parse, tree
+
+
+def program(text: str) -> tree.Module:
+    return parse(Source("test", text))
+
+
+LISTS = [
+    ("(a[1]' + e, a[2]' + 2)", "(0, 1)", "2*n + 1"),  # advances
+    ("(a[1]' + e, a[2]')", "(0, 3)", "3"),  # stays
+    ("(a[1]' + e, n - a[2]')", "(0, 0)", None),  # does neither
+    ("(e, a[2]' + where(e > 0, 1, 0))", "(0, 0)", None),  # data decides
+]
+
+
+@pytest.mark.parametrize("step, start, length", LISTS)
+def test_a_component_that_is_known_decides_lengths(step: str, start: str, length: str | None) -> None:
+    text = f"tol x: R [n]\n(s, c) = reduce(x, (a, e) => {step}, {start})\n"
+    if length is None:
+        assert elaborate(program(text + "y := s + c")).program.outputs[0].node.type[0].shape == ()
+        return
+    lowered = elaborate(program(text + "y := map(tol[c], s + i[1], i)"))
+    assert to_text(lowered.program.outputs[0].node.type[0].shape[0]) == length
+
+
+TURNS = [
+    ("s[2] + 3 < n", "s[2] + 3", "100", "floor((n + 2)/3) - Max(floor((n + 2)/3) - 100, 0)"),
+    ("s[2] < 10", "s[2] + 1", "n", "n - Max(n - 11, 0)"),
+    ("k < 5", "s[2]", "100", "5"),
+    ("true", "s[2]", "n", "n"),
+    ("false", "s[2]", "n", "1"),
+    ("s[2] != 4", "s[2] + 2", "100", "3"),  # 0, 2, 4: it fails for the first time, not for the last
+]
+
+
+@pytest.mark.parametrize("condition, following, most, turns", TURNS)
+def test_how_many_turns_a_loop_takes(condition: str, following: str, most: str, turns: str) -> None:
+    text = (
+        "tol x: R [n]\n"
+        f"(t, exactly) = trips(tol[{most}], (s, e) => seq({condition}, {following}), seq(true, 0), [k])\n"
+        "y := map(tol[where(exactly, t, 7)], x[1], i)"
+    )
+    (found,) = elaborate(program(text)).program.outputs[0].node.type[0].shape
+    assert to_text(found) == turns

@@ -1,0 +1,274 @@
+"""Components of an accumulator that are known at every step of a fold, by induction.
+
+A component stays as it is, or each of its integers only advances.  By how much is guessed from the first
+step; a step at coordinates that may be any then proves the guess, together with all else that is guessed of
+the accumulator.  What is known so is no part of the fold: it costs nothing, and may decide lengths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import prod
+
+from tolcost.algebra import Cond, Poly, const, ge, prove
+from tolcost.atoms.nodes import Component, Node, Ref
+from tolcost.diagnostics import NOWHERE, Rejected
+from tolcost.elaborate.accumulators import fold_under_coordinates
+from tolcost.elaborate.context import Env, NeedsUnrolling, Scope, bind_data
+from tolcost.elaborate.indexing import pick_component
+from tolcost.elaborate.layout import inside, lay_out
+from tolcost.elaborate.maps import fresh
+from tolcost.elaborate.shapes import facts_here, shape_of, volume
+from tolcost.elaborate.shapes import known as numbers_of
+from tolcost.elaborate.steps import Step, WrappedStep, position
+from tolcost.elaborate.values import Data, Pieces, Unknown, Value, Vec, View, cast_of, plain, recast
+
+MOST_ENTRIES = 16
+"""A component with more entries is not followed from step to step."""
+
+Items = tuple[Value, ...]
+
+_NUMERICS = (Poly, Cond, Fraction, float, str)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Induction:
+    """A component that is known at every step: what it starts as, and by how much each entry advances."""
+
+    start: Value
+    advance: tuple[Poly, ...] = ()
+
+    def after(self, steps: Poly) -> Value:
+        """The component after some steps."""
+        if not any(by.terms for by in self.advance):
+            return self.start
+        entries = _entries(self.start)
+        assert entries is not None
+        shape, items = entries
+        moved = tuple(item + by * steps for item, by in zip(items, self.advance, strict=True))  # type: ignore[operator]
+        return recast(Vec(shape, moved) if shape else moved[0], cast_of(self.start))
+
+
+class Refuted(Exception):
+    """Some components are not what they were taken to be; ``known`` are those that still may be known."""
+
+    def __init__(self, known: dict[int, Induction]) -> None:
+        super().__init__()
+        self.known = known
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InductiveStep(WrappedStep):
+    """A step on a list, seen as one on those of its components that are not known at every step."""
+
+    start: Items
+    known: Mapping[int, Induction]
+    barred: frozenset[int]
+    """Components that are not known at every step."""
+    shape: tuple[Poly, ...]
+    kept: dict[int, Induction] = field(default_factory=dict)
+    """What the last step left known."""
+
+    def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
+        """The next list of these components."""
+        given = iter(components(accumulator))
+        done = position(at, self.shape)
+        places = range(len(self.start))
+        before = tuple(self.known[j].after(done) if j in self.known else next(given) for j in places)
+        result = self.step.at(env, as_list(before), at)
+        if not self.known and not isinstance(result, Pieces):
+            return result
+        after = tuple(pick_component(env, result, j + 1, self.span) for j in places)
+        self.kept.clear()
+        for j in places:
+            if j in self.known:
+                if _same(env, after[j], self.known[j].after(done + 1)):
+                    self.kept[j] = self.known[j]
+            elif j not in self.barred and _same_data(env.scope, before[j], after[j]):
+                self.kept[j] = Induction(self.start[j])
+        return as_list(tuple(item for j, item in enumerate(after) if j not in self.known))
+
+    def confirm(self) -> None:
+        """Say which components are known, unless it is those that were taken to be."""
+        if self.kept.keys() != self.known.keys():
+            raise Refuted(dict(self.kept))
+
+    def rest(self) -> Items:
+        """What the other components start as."""
+        return tuple(item for j, item in enumerate(self.start) if j not in self.known)
+
+    def restored(self, rest: Items, steps: Poly) -> Value:
+        """The list after some steps, given its other components."""
+        others = iter(rest)
+        places = range(len(self.start))
+        return as_list(tuple(self.known[j].after(steps) if j in self.known else next(others) for j in places))
+
+
+def fold_list(env: Env, step: Step, start: Items, shape: tuple[Poly, ...], maybe_free: bool = False) -> Value:
+    """The fold of a list.  Components that are known at every step are no part of what is computed."""
+    known, barred = guessed(env, step, start, shape), frozenset[int]()
+    while True:
+        inductive = InductiveStep(step, start, known, barred, shape)
+        try:
+            return _fold_rest(env, inductive, maybe_free)
+        except Refuted as refuted:
+            barred |= known.keys() - refuted.known.keys()
+            known = refuted.known
+        except Rejected as refused:
+            if not known:
+                found = _peeled(env, step, start, shape, maybe_free)
+                if found is None:
+                    raise refused
+                return found
+            known, barred = {}, frozenset(range(len(start)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _LaterStep(WrappedStep):
+    """A step when there was one before the first."""
+
+    def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
+        """The next accumulator."""
+        return self.step.at(env, accumulator, tuple(c + 1 for c in at if isinstance(c, Poly)))
+
+
+def _peeled(env: Env, step: Step, start: Items, shape: tuple[Poly, ...], maybe_free: bool) -> Value | None:
+    """A fold whose first step is unlike the others, because it changes a rank: that step, and the others."""
+    if isinstance(step, _LaterStep) or len(shape) != 1:
+        return None
+    if prove(ge(shape[0] - 1), facts_here(env)) is not True:
+        return None
+    inner = env.child(scope=env.scope.inner())
+    try:
+        with env.context.attempt(inner.scope) as trial:
+            result = bind_data(inner, step.at(inner, as_list(start), (const(1),)))
+            after = tuple(pick_component(inner, result, j + 1, step.span) for j in range(len(start)))
+            ranks = [[len(shape_of(inner, item, step.span)) for item in items] for items in (start, after)]
+            if ranks[0] == ranks[1]:
+                return None
+            trial.keep()
+    except (Rejected, NeedsUnrolling):
+        return None
+    env.scope.absorb(inner.scope)
+    return fold_list(env, _LaterStep(step), after, (shape[0] - 1,), maybe_free)
+
+
+def _fold_rest(env: Env, step: InductiveStep, maybe_free: bool) -> Value:
+    """The fold of the components that are not known, with those that are."""
+    rest, steps = step.rest(), volume(step.shape)
+    if not rest:
+        inner = inside(env, step.shape)
+        with env.context.attempt(inner.scope) as trial:
+            step.at(inner, Pieces(()), fresh(step.pattern, step.shape))
+            step.confirm()
+            trial.keep()
+        return step.restored((), steps)
+    found = fold_under_coordinates(env, step, as_list(rest), step.shape, maybe_free)
+    if not step.known:
+        return found
+    bound = bind_data(env, found)
+    parts = tuple(pick_component(env, bound, j + 1, step.span) for j in range(len(rest)))
+    return step.restored(parts, steps)
+
+
+def as_list(items: Items) -> Value:
+    """A list of components; one alone is itself."""
+    return items[0] if len(items) == 1 else Pieces(items)
+
+
+def components(accumulator: Value) -> Items:
+    """The components of a list."""
+    return accumulator.items if isinstance(accumulator, Pieces) else (accumulator,)
+
+
+def follow(env: Env, step: Step, start: Items, shape: tuple[Poly, ...], coords: tuple[Poly, ...]) -> None:
+    """Take a step at coordinates that may be any, where nothing is known but what is so at every step."""
+    unknown: Items = tuple(item if _entries(item) else Unknown() for item in start)
+    known, barred = guessed(env, step, unknown, shape), frozenset[int]()
+    while True:
+        inductive = InductiveStep(step, start, known, barred, shape)
+        inductive.at(env, Pieces(tuple(Unknown() for _ in inductive.rest())), coords)
+        if inductive.kept.keys() == known.keys():
+            return
+        barred |= known.keys() - inductive.kept.keys()
+        known = dict(inductive.kept)
+
+
+def guessed(env: Env, step: Step, start: Items, shape: tuple[Poly, ...]) -> dict[int, Induction]:
+    """Components that may be known at every step, by what the first step makes of them."""
+    if not any(map(_entries, start)):
+        return {}
+    inner = inside(env, shape)
+    try:
+        with env.context.attempt(inner.scope):
+            result = step.at(inner, as_list(start), tuple(const(1) for _ in shape))
+            after = [pick_component(inner, result, j + 1, step.span) for j in range(len(start))]
+            found = {j: _advancing(inner, a, b) for j, (a, b) in enumerate(zip(start, after, strict=True))}
+    except (Rejected, NeedsUnrolling):
+        return {}
+    return {j: induction for j, induction in found.items() if induction is not None}
+
+
+def _advancing(env: Env, start: Value, now: Value) -> Induction | None:
+    """What a component is by its first two values."""
+    before, after = _entries(start), _entries(now, env)
+    if before is None or after is None or before[0] != after[0] or cast_of(start) != cast_of(now):
+        return None
+    advance: list[Poly] = []
+    for a, b in zip(before[1], after[1], strict=True):
+        if isinstance(a, Poly) and isinstance(b, Poly):
+            advance.append(b - a)
+        elif a == b:
+            advance.append(const(0))
+        else:
+            return None
+    return Induction(start, tuple(advance))
+
+
+def _same(env: Env, left: Value, right: Value) -> bool:
+    """Whether two values are known, and the same."""
+    if isinstance(right, Data):
+        return _same_data(env.scope, left, right)
+    a, b = _entries(left, env), _entries(right, env)
+    return a is not None and a == b and cast_of(left) == cast_of(right)
+
+
+def _entries(value: Value, env: Env | None = None) -> tuple[tuple[int, ...], Items] | None:
+    """The shape and the entries of a value that is known, and small."""
+    inner = plain(value)
+    if isinstance(inner, View) and inner.static and env is not None:
+        numbers = numbers_of(inner.shape)
+        if numbers is None or prod(numbers) > MOST_ENTRIES:
+            return None
+        inner = lay_out(inner, numbers, env, NOWHERE)
+    shape, items = (inner.shape, inner.items) if isinstance(inner, Vec) else ((), (inner,))
+    entries = tuple(map(plain, items))
+    if len(entries) > MOST_ENTRIES or not all(
+        isinstance(i, (Poly, Cond, Fraction, float, str)) for i in entries
+    ):
+        return None
+    return shape, entries
+
+
+def _same_data(scope: Scope, left: Value, right: Value) -> bool:
+    """Whether two values are one thing that the program computes, or is given."""
+    if isinstance(left, Unknown):
+        return left is right
+    if not isinstance(left, Data) or not isinstance(right, Data):
+        return False
+    return _origin(scope, left.node) == _origin(scope, right.node)
+
+
+def _origin(scope: Scope, node: Node) -> tuple[object, int]:
+    """What a node names: a variable or a node, and which component of it, or 0 for all."""
+    match node:
+        case Ref(var=var):
+            named = scope.named(var)
+            return _origin(scope, named) if isinstance(named, (Ref, Component)) else (var, 0)
+        case Component(value=value, j=j):
+            whole, part = _origin(scope, value)
+            return (whole, j) if part == 0 else (node, 0)
+        case _:
+            return node, 0
