@@ -7,23 +7,18 @@ large grids are cut so that memory stays bounded: how much a block needs is told
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from math import prod
 
 import numpy as np
 
 from tolcost.algebra import Poly, Symbol
-from tolcost.atoms.nodes import Build, Input, Part, Ref, Table
+from tolcost.atoms.kit import Schedule, blocks, inner_nodes, own_symbols
+from tolcost.atoms.nodes import Build, Input, Node, Part, Ref, Table
 from tolcost.execute.batch import Batch, concatenate, each, fill_axes
 from tolcost.execute.dtypes import Array, dtype_of
 from tolcost.execute.grid import Grid, NeedsLoop, count_relay, extend, largest, poly_on_grid, restrict, split
+from tolcost.execute.machine import Machine
 from tolcost.execute.values import Piece, check_size
-
-if TYPE_CHECKING:
-    from tolcost.execute.machine import Machine
-from math import prod
-
-from tolcost.atoms.kit import Schedule, blocks, inner_nodes, own_symbols
-from tolcost.atoms.nodes import Node
 
 MAX_POINTS = 2**22
 """A grid larger than this is cut."""

@@ -10,18 +10,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tolcost.algebra import Poly, Symbol
-from tolcost.atoms.nodes import Build, Fold
+from tolcost.atoms.nodes import Fold
 from tolcost.execute.batch import Batch, choose, in_spaces, spread
 from tolcost.execute.builds import build as make_build
 from tolcost.execute.builds import count_assembly, footprint
 from tolcost.execute.dtypes import Array
 from tolcost.execute.functions import apply_function
 from tolcost.execute.grid import Grid, NeedsLoop, cond_on_grid, extend, largest, poly_on_grid, restrict, split
+from tolcost.execute.machine import Machine
 from tolcost.execute.reductions import (
     GATHERED,
     Reduction,
@@ -33,19 +33,8 @@ from tolcost.execute.reductions import (
 )
 from tolcost.execute.values import Piece, first_fault, tidy
 
-if TYPE_CHECKING:
-    from tolcost.execute.machine import Machine
-
 MAX_ELEMENTS = 2**23
 """A reduction that needs more elements at a time is done in parts."""
-
-
-@dataclass(frozen=True, slots=True)
-class Deferred:
-    """A Build that is not made, because a fold reduces its members; and how often it counts."""
-
-    build: Build
-    times: int
 
 
 def fold(machine: Machine, node: Fold, start: Batch, grid: Grid, times: int) -> Batch:

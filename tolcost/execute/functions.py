@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tolcost.atoms.kit import inner_nodes
+from tolcost.atoms.kit import inner_nodes, roots
 from tolcost.atoms.nodes import Lambda, Program
 from tolcost.diagnostics import InternalError
 from tolcost.elementary import FUNCTIONS
@@ -241,6 +241,7 @@ MEANINGS: Mapping[str, Meaning] = {
 
 def rand_sites(program: Program) -> dict[Lambda, int]:
     """Give every call of ``rand`` a number that depends only on its place in the program."""
-    roots = [*(node for _, node in program.bindings), *(output.node for output in program.outputs)]
-    calls = (node for node in inner_nodes(roots) if isinstance(node, Lambda) and node.function == "rand")
+    calls = (
+        node for node in inner_nodes(roots(program)) if isinstance(node, Lambda) and node.function == "rand"
+    )
     return {node: number for number, node in enumerate(calls, 1)}

@@ -9,11 +9,11 @@ anywhere: nothing in them is ever unpickled.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import isfinite
 from pathlib import Path
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -31,17 +31,54 @@ from tolcost.algebra import (
     symbols_of_cond,
     the_symbol,
 )
-from tolcost.atoms.kit import inner_nodes
+from tolcost.atoms.kit import inner_nodes, roots
 from tolcost.atoms.nodes import Condition, Input, Part, Program
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, visible
 from tolcost.execute.dtypes import Array, convert, dtype_of
-from tolcost.execute.values import Output, check_size
+from tolcost.execute.values import Execution, Output, Tally, check_size
 from tolcost.spaces import SPACES
 
 MAX_RANK = 32
 """NumPy has 64 axes at most, and the fast interpreter needs some for itself."""
 
 Given: TypeAlias = Mapping[str, Array | tuple[Array, ...]]
+
+
+DEFAULT_STEPS = 20_000_000
+
+
+class Interpreter(Protocol):
+    """A run of a program that is about to begin, and what is known when it has ended."""
+
+    env: dict[Symbol, int]
+    tally: Tally
+
+    def outputs(self) -> dict[str, Output]:
+        """Evaluate the program and give the values of its outputs."""
+        ...
+
+
+def execute(
+    program: Program,
+    inputs: Given,
+    dims: Mapping[str, int] | None,
+    interpreter: Callable[[Mapping[str, tuple[Array, ...]], Mapping[Symbol, int]], Interpreter],
+) -> Execution:
+    """Run a program with an interpreter, given the arrays and what lengths stand for."""
+    arrays = arrays_of(program, inputs)
+    bindings = bind_lengths(program, arrays, dims)
+    check_conditions(program.conditions, bindings)
+    machine = interpreter(arrays, bindings)
+    with np.errstate(all="ignore"):
+        try:
+            outputs = machine.outputs()
+        except RecursionError:
+            raise Rejected(Diagnostic("T0521", "the program nests too deeply to be executed")) from None
+        except MemoryError:
+            raise Rejected(Diagnostic("T0520", "the run needs more memory than there is")) from None
+    final = {symbol: value for symbol, value in machine.env.items() if symbol.kind != "coord"}
+    check_conditions(program.conditions, final)
+    return Execution(outputs, machine.tally.counts(), final)
 
 
 def arrays_of(program: Program, given: Given) -> dict[str, tuple[Array, ...]]:
@@ -67,8 +104,7 @@ def arrays_of(program: Program, given: Given) -> dict[str, tuple[Array, ...]]:
 
 
 def _check_ranks(program: Program) -> None:
-    roots = [*(node for _, node in program.bindings), *(output.node for output in program.outputs)]
-    types = (node.type for node in inner_nodes(roots))
+    types = (node.type for node in inner_nodes(roots(program)))
     rank = max((len(part.shape) for parts in types for part in parts), default=0)
     if rank > MAX_RANK:
         text = f"a value of rank {rank} cannot be executed with (the limit is {MAX_RANK})"

@@ -14,44 +14,14 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from tolcost.algebra import PointFunction, Poly, Symbol, prepared, prepared_cond
-from tolcost.atoms.kit import Schedule, schedule, schedule_block
-from tolcost.atoms.nodes import (
-    Block,
-    Build,
-    Component,
-    Convert,
-    Embed,
-    Filter,
-    Fold,
-    Input,
-    Join,
-    Lambda,
-    Member,
-    Node,
-    Number,
-    Pack,
-    Program,
-    Put,
-    Ref,
-    Reshape,
-    Select,
-    Table,
-    Type,
-    Var,
-    Where,
-)
+from tolcost.atoms import nodes as ir
+from tolcost.atoms.kit import Schedule, schedule_block, schedule_program
+from tolcost.atoms.nodes import Block, Node, Program, Type, Var
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.execute.dtypes import DTYPES, Array, convert, dtype_of, same_bits
 from tolcost.execute.functions import as_dtype, rand_sites, resolved, uniform
-from tolcost.execute.inputs import (
-    Given,
-    arrays_of,
-    bind_lengths,
-    check_conditions,
-    length_of,
-    unknown_length,
-)
-from tolcost.execute.state import Prepared, Run, State
+from tolcost.execute.inputs import DEFAULT_STEPS, Given, execute, length_of, unknown_length
+from tolcost.execute.reference_state import Prepared, Run, State
 from tolcost.execute.values import (
     Execution,
     Piece,
@@ -69,9 +39,8 @@ from tolcost.execute.values import (
     stacked,
 )
 
-DEFAULT_STEPS = 20_000_000
-
-Place: TypeAlias = tuple[int, ...]
+_Place: TypeAlias = tuple[tuple[int, ...], int]
+"""A coordinate, 0-based, and the first fault met in finding it (0: none)."""
 
 
 class _Step(NamedTuple):
@@ -102,18 +71,9 @@ def run_reference(
     ``dims`` gives lengths by name that no input decides.  A run that takes more than
     ``max_steps`` evaluations of a node stops with a diagnostic.
     """
-    arrays = arrays_of(program, inputs)
-    bindings = bind_lengths(program, arrays, dims)
-    check_conditions(program.conditions, bindings)
-    machine = _Reference(program, arrays, bindings, max_steps)
-    with np.errstate(all="ignore"):
-        try:
-            outputs = machine.outputs()
-        except RecursionError:
-            raise Rejected(Diagnostic("T0521", "the program nests too deeply to be executed")) from None
-    final = {symbol: value for symbol, value in machine.env.items() if symbol.kind != "coord"}
-    check_conditions(program.conditions, final)
-    return Execution(outputs, machine.tally.counts(), final)
+    return execute(
+        program, inputs, dims, lambda arrays, lengths: _Reference(program, arrays, lengths, max_steps)
+    )
 
 
 class _Reference(State):
@@ -135,7 +95,7 @@ class _Reference(State):
 
     def outputs(self) -> dict[str, Array | tuple[Array, ...]]:
         program = self.program
-        plan = self.planned(schedule(program.bindings, tuple(output.node for output in program.outputs)))
+        plan = self.planned(schedule_program(program))
         values = self.follow(plan, 1)[len(program.bindings) :]
         for value in values:
             self.faults.check(value)
@@ -173,48 +133,12 @@ class _Reference(State):
                 values[k] = ()
         return [values[k] for k in plan.roots]
 
-    def prepare(self, node: Node) -> Prepared:  # noqa: C901 - a table of atoms
-        match node:
-            case Ref():
-                return node.var
-            case Input():
-                return tuple(Piece(array) for array in self.arrays[node.name])
-            case Number():
-                return self.number(node)
-            case Table():
-                return self.table(node)
-            case Lambda():
-                return self.function(node)
-            case Where():
-                return lambda args, times: self.where(node, args, times)
-            case Member():
-                return self.member(node)
-            case Component():
-                return lambda args, times: self.component(node, args[0], times)
-            case Pack():
-                return lambda args, times: self.pack(args, times)
-            case Join():
-                return lambda args, times: self.join(node, args, times)
-            case Embed():
-                return lambda args, times: self.embed(args[0], times)
-            case Build():
-                return self.build(node)
-            case Fold():
-                return self.fold(node)
-            case Select():
-                return self.select(node)
-            case Reshape():
-                return lambda args, times: self.reshape(node, args[0], times)
-            case Convert():
-                return lambda args, times: self.convert(node, args[0], times)
-            case Put():
-                return self.put(node)
-            case Filter():
-                return lambda args, times: self.filter(node, args, times)
+    def prepare(self, node: Node) -> Prepared:
+        return _RULES[type(node)](self, node)
 
     # ---- functions -------------------------------------------------------------------------
 
-    def function(self, node: Lambda) -> Run:
+    def function(self, node: ir.Lambda) -> Run:
         function, space, charge = node.function, node.space, node.charge
         if function == "rand":
             return lambda args, times: self.rand(node, args, times)
@@ -250,14 +174,14 @@ class _Reference(State):
 
         return plain if len(node.args) == 2 else run
 
-    def rand(self, node: Lambda, args: list[Value], times: int) -> Value:
+    def rand(self, node: ir.Lambda, args: list[Value], times: int) -> Value:
         self.tally.apply(node.function, node.space, node.charge, times)
         pieces = [value[0] for value in args]
         drawn = uniform(self.sites[node], self.coordinates, [piece.data for piece in pieces])
         data = convert(drawn, node.type[0].space)
         return (Piece(data, first_fault([piece.fault for piece in pieces])),)
 
-    def where(self, node: Where, args: list[Value], times: int) -> Value:
+    def where(self, node: ir.Where, args: list[Value], times: int) -> Value:
         self.tally.apply("where", node.space, node.charge, times)
         condition, then, other = args
         taken = then if condition[0].data != 0 else other
@@ -265,7 +189,7 @@ class _Reference(State):
         broken = condition[0].fault
         return pieces if broken is None else tuple(all_fault(piece, int(broken)) for piece in pieces)
 
-    def select(self, node: Select) -> Run:
+    def select(self, node: ir.Select) -> Run:
         fitted, then, other, env = _fitting(node.type), node.then, node.other, self.env
         if isinstance(node.condition, Node):
             return lambda args, times: fitted(self.visit(then if self.true(args[0]) else other, times))
@@ -278,13 +202,13 @@ class _Reference(State):
 
     # ---- members ---------------------------------------------------------------------------
 
-    def places(self, node: Member | Put) -> Callable[[list[Value], Sequence[int]], tuple[Place, int]]:
+    def places(self, node: ir.Member | ir.Put) -> Callable[[list[Value], Sequence[int]], _Place]:
         """Give what finds the indices, 0-based, and the first fault: of an index, or of leaving the shape."""
         static = [prepared(index - 1) if isinstance(index, Poly) else None for index in node.at]
         known = [index for index in static if index is not None]
         env = self.env
 
-        def find(values: list[Value], shape: Sequence[int]) -> tuple[Place, int]:
+        def find(values: list[Value], shape: Sequence[int]) -> _Place:
             fault = 0
             try:
                 if len(known) == len(static):
@@ -300,9 +224,7 @@ class _Reference(State):
 
         return find
 
-    def computed_place(
-        self, static: Sequence[PointFunction | None], values: list[Value]
-    ) -> tuple[Place, int]:
+    def computed_place(self, static: Sequence[PointFunction | None], values: list[Value]) -> _Place:
         """The indices where some are data, and the first fault of these."""
         computed = iter(values)
         found: list[int] = []
@@ -316,11 +238,11 @@ class _Reference(State):
             fault = fault or (0 if piece.fault is None else int(piece.fault))
         return tuple(found), fault
 
-    def out_of_range(self, node: Member | Put) -> int:
-        what = "replaced" if isinstance(node, Put) else "read"
+    def out_of_range(self, node: ir.Member | ir.Put) -> int:
+        what = "replaced" if isinstance(node, ir.Put) else "read"
         return self.faults.number(node.span, f"a member is {what} out of range")
 
-    def member(self, node: Member) -> Run:
+    def member(self, node: ir.Member) -> Run:
         places, atoms = self.places(node), self.tally.atoms
 
         def run(args: list[Value], times: int) -> Value:
@@ -333,7 +255,7 @@ class _Reference(State):
 
         return run
 
-    def put(self, node: Put) -> Run:
+    def put(self, node: ir.Put) -> Run:
         places = self.places(node)
 
         def run(args: list[Value], times: int) -> Value:
@@ -347,7 +269,7 @@ class _Reference(State):
 
         return run
 
-    def filter(self, node: Filter, args: list[Value], times: int) -> Value:
+    def filter(self, node: ir.Filter, args: list[Value], times: int) -> Value:
         self.faults.check(args[1])
         chosen = args[1][0].data != 0
         self.env[node.length] = int(chosen.sum())
@@ -359,31 +281,32 @@ class _Reference(State):
 
     # ---- whole values ----------------------------------------------------------------------
 
-    def component(self, node: Component, value: Value, times: int) -> Value:
+    def component(self, node: ir.Component, args: list[Value], times: int) -> Value:
         self.tally.atoms["member"] += times
-        return (value[node.j - 1],)
+        return (args[0][node.j - 1],)
 
-    def pack(self, args: list[Value], times: int) -> Value:
+    def pack(self, node: ir.Pack, args: list[Value], times: int) -> Value:
         self.tally.atoms["join"] += (len(args) - 1) * times
         return tuple(piece for value in args for piece in value)
 
-    def join(self, node: Join, args: list[Value], times: int) -> Value:
+    def join(self, node: ir.Join, args: list[Value], times: int) -> Value:
         self.tally.atoms["join"] += times
         return tuple(joined(a, b, node.d - 1, part) for a, b, part in zip(*args, node.type, strict=True))
 
-    def embed(self, value: Value, times: int) -> Value:
+    def embed(self, node: ir.Embed, args: list[Value], times: int) -> Value:
         self.tally.atoms["embed"] += times
-        return tuple(reshaped(piece, (*piece.data.shape, 1)) for piece in value)
+        return tuple(reshaped(piece, (*piece.data.shape, 1)) for piece in args[0])
 
-    def reshape(self, node: Reshape, value: Value, times: int) -> Value:
+    def reshape(self, node: ir.Reshape, args: list[Value], times: int) -> Value:
         shaped = tuple(
-            reshaped(piece, self.shape_of(part)) for piece, part in zip(value, node.type, strict=True)
+            reshaped(piece, self.shape_of(part)) for piece, part in zip(args[0], node.type, strict=True)
         )
         for piece in shaped:
             self.tally.relay(piece.data.shape, times)
         return shaped
 
-    def convert(self, node: Convert, value: Value, times: int) -> Value:
+    def convert(self, node: ir.Convert, args: list[Value], times: int) -> Value:
+        value = args[0]
         for piece in value:
             self.tally.relay(piece.data.shape, times)
         if node.bits:
@@ -395,7 +318,7 @@ class _Reference(State):
 
     # ---- quantifiers -----------------------------------------------------------------------
 
-    def build(self, node: Build) -> Run:
+    def build(self, node: ir.Build) -> Run:
         everywhere = self.range_over(node.coords, node.extents)
 
         def run(args: list[Value], times: int) -> Value:
@@ -423,7 +346,7 @@ class _Reference(State):
         for piece in pieces:
             self.tally.relay(piece.data.shape, times)
 
-    def fold(self, node: Fold) -> Run:
+    def fold(self, node: ir.Fold) -> Run:
         everywhere = self.range_over(node.coords, node.extents)
         fitted, body, var, names = _fitting(node.type), node.body, node.accumulator, self.vars
 
@@ -445,3 +368,33 @@ def _fitting(types: Type) -> Callable[[Value], Value]:
         return value if value[0].data.dtype is expected else in_spaces(value, types)
 
     return fitted
+
+
+def _each_time(
+    rule: Callable[[_Reference, Any, list[Value], int], Value],
+) -> Callable[[_Reference, Any], Run]:
+    """Give what prepares a node about which nothing can be found out beforehand."""
+    return lambda machine, node: lambda args, times: rule(machine, node, args, times)
+
+
+_RULES: Mapping[type, Callable[[_Reference, Any], Prepared]] = {
+    ir.Input: lambda machine, node: tuple(Piece(array) for array in machine.arrays[node.name]),
+    ir.Number: _Reference.number,
+    ir.Table: _Reference.table,
+    ir.Ref: lambda machine, node: node.var,
+    ir.Lambda: _Reference.function,
+    ir.Where: _each_time(_Reference.where),
+    ir.Member: _Reference.member,
+    ir.Component: _each_time(_Reference.component),
+    ir.Pack: _each_time(_Reference.pack),
+    ir.Join: _each_time(_Reference.join),
+    ir.Embed: _each_time(_Reference.embed),
+    ir.Build: _Reference.build,
+    ir.Fold: _Reference.fold,
+    ir.Select: _Reference.select,
+    ir.Reshape: _each_time(_Reference.reshape),
+    ir.Convert: _each_time(_Reference.convert),
+    ir.Put: _Reference.put,
+    ir.Filter: _each_time(_Reference.filter),
+}
+"""What a node of each kind becomes, once."""
