@@ -85,10 +85,10 @@ def test_a_count_that_differs_is_told(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     import tolcost.cli.run as command
-    from tolcost.execute import Counts
+    from tolcost.execute import RunCounts
 
     genuine = command.compare_counts
-    wrong = Counts({("add", "R"): 7}, {}, {})
+    wrong = RunCounts({("add", "R"): 7}, {}, {})
     monkeypatch.setattr(
         command, "compare_counts", lambda counts, values, analysis: genuine(wrong, values, analysis)
     )

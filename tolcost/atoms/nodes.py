@@ -15,19 +15,26 @@
              | Embed(node)                    Ξ  a last dimension of length 1
              | Build(coords, extents, block)  Ξ/⋈ over a range: shape = extents + shape of the body
              | Fold(coords, extents, var, node, block)   nested Λ of reduce, row-major
-             | Select(cond, block, block)     a static choice; only the chosen side is evaluated
-             | Reshape | Convert | Put | Filter          compositions of Π, ⋈ and Ξ, kept whole
+             | Select(condition, block, block)           only the chosen side is evaluated
+             | Reshape(node)                  the same elements under another shape
+             | Convert(node)                  the same values, or bits, in other spaces
+             | Put(node, index*, node)        a member, or members, replaced
+             | Filter(node, node, length)     the entries that a mask on data keeps
+    index    = a static integer | node        1-based
+    condition = a static condition | node
 
 Norm never appears: a shape is known while compiling, and the length of a Filter is a symbol
-that the Filter itself defines.  Nodes are compared by identity and shared freely: a node that
-is reachable twice is evaluated (and counted) twice unless it is bound in a block.
+that the Filter itself defines.  The last four are compositions of Π, ⋈ and Ξ, kept whole and
+counted as what they are made of.  Every node has the type of its value.  Nodes are compared by
+identity and shared freely: a node that is reachable twice is evaluated (and counted) twice
+unless it is bound in a block.  To walk and rebuild them, see ``kit``.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from tolcost.algebra import Cond, Poly, Symbol
 from tolcost.diagnostics import NOWHERE, Span
@@ -46,6 +53,9 @@ Type: TypeAlias = tuple[Part, ...]
 
 Constant: TypeAlias = Poly | Cond | bool | float | complex | Fraction | str
 """A static numeric.  Polynomials and conditions may mention lengths and coordinates."""
+
+ATOMS = ("lambda", "norm", "member", "join", "embed")
+"""The five atoms, by the names they are counted under."""
 
 Charge = Literal["data", "index", "static"]
 """Whether applying a function is an EOP, computes a coordinate, or is free."""
@@ -182,8 +192,7 @@ class Build:
 class Fold:
     """The left fold of a body over a coordinate range in row-major order.
 
-    The accumulator's type may depend on the coordinates: it grows.  ``associative`` names the
-    function where the body is exactly ``f(accumulator, e)`` with an associative ``f``.
+    The accumulator's type may depend on the coordinates: it grows.
     """
 
     coords: tuple[Symbol, ...]
@@ -197,7 +206,7 @@ class Fold:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Select:
-    """A static condition that lengths or coordinates decide; only one side is evaluated."""
+    """A choice by lengths and coordinates, or by a numeric; only the chosen side is evaluated."""
 
     condition: Cond | Node
     then: Block
@@ -271,6 +280,8 @@ Node: TypeAlias = (
     | Put
     | Filter
 )
+KINDS: tuple[type, ...] = get_args(Node)
+"""The kinds of nodes: what a table of rules for all of them has as keys."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -26,7 +26,7 @@ from tolcost.atoms.kit import (
     schedule_program,
 )
 from tolcost.atoms.nodes import Block, Constant, Node, Part, Program, Type, Var
-from tolcost.atoms.unroll import Atom, Cast, Constants, Given, Operand, Slot, Unrolled
+from tolcost.atoms.unroll import Atom, AtomResult, CastOperand, Constants, InputOperand, Operand, Unrolled
 
 WIDTH = 100
 """A part of a line longer than this becomes a line of its own."""
@@ -225,11 +225,11 @@ def atom_text(atom: Atom) -> str:
 def operand_text(operand: Operand) -> str:
     """Write an operand."""
     match operand:
-        case Slot(place=place):
+        case AtomResult(place=place):
             return f"%{place + 1}"
-        case Given(name=name):
+        case InputOperand(name=name):
             return quoted(name)
-        case Cast(value=value, spaces=spaces):
+        case CastOperand(value=value, spaces=spaces):
             return f"{'/'.join(spaces)}({operand_text(value)})"
         case Constants(values=values, shape=shape):
             texts = [quoted(value) if isinstance(value, str) else str(value) for value in values[:8]]

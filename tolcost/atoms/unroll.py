@@ -30,14 +30,14 @@ Operation = Literal["lambda", "norm", "member", "join", "embed"]
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class AtomResult:
     """The result of an atom, by its place."""
 
     place: int
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class InputOperand:
     """An input."""
 
     name: str
@@ -53,14 +53,14 @@ class Constants:
 
 
 @dataclass(frozen=True, slots=True)
-class Cast:
+class CastOperand:
     """The same value in other spaces, which is no computation."""
 
     value: Operand
     spaces: tuple[str, ...]
 
 
-Operand: TypeAlias = Slot | Given | Constants | Cast
+Operand: TypeAlias = AtomResult | InputOperand | Constants | CastOperand
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ class _Unroller:
     def emit(self, atom: Atom) -> Operand:
         self.spend(1)
         self.atoms.append(atom)
-        return Slot(len(self.atoms) - 1)
+        return AtomResult(len(self.atoms) - 1)
 
     def spend(self, count: int) -> None:
         """Stop before the result becomes too large."""
@@ -345,7 +345,7 @@ class _Unroller:
     def convert(self, value: _Value, node: ir.Convert) -> _Value:
         spaces = tuple(part.space for part in node.type)
         parts = tuple((shape, space) for (shape, _), space in zip(value.parts, spaces, strict=True))
-        cast = _Value(Cast(value.operand, spaces), parts)
+        cast = _Value(CastOperand(value.operand, spaces), parts)
         return self.relayed(cast, parts) if any(shape for shape, _ in parts) else cast
 
     def put(self, node: ir.Put, args: list[_Value]) -> _Value:
@@ -362,7 +362,7 @@ class _Unroller:
 
 
 _RULES: Mapping[type, Callable[[_Unroller, Any, list[_Value]], _Value]] = {
-    ir.Input: lambda m, node, args: _Value(Given(node.name), m.types(node.type)),
+    ir.Input: lambda m, node, args: _Value(InputOperand(node.name), m.types(node.type)),
     ir.Number: lambda m, node, args: m.constants((node.value,), node.type),
     ir.Table: lambda m, node, args: m.constants(node.values, node.type),
     ir.Ref: lambda m, node, args: m.vars[node.var],

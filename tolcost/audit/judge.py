@@ -27,7 +27,7 @@ from tolcost.catalogue.cases import Case
 from tolcost.catalogue.compare import value_difference
 from tolcost.catalogue.specs import Library
 from tolcost.catalogue.types import Array
-from tolcost.cost import Analysis, Ratio
+from tolcost.cost import Analysis, Quotient
 from tolcost.diagnostics import Diagnostic, Rejected, Source
 from tolcost.elaborate import Argument
 from tolcost.elaborate.arguments import Plain, arguments
@@ -56,9 +56,9 @@ class CountCheck:
         return to_text(gap)
 
     @property
-    def ratio(self) -> Ratio | None:
+    def ratio(self) -> Quotient | None:
         """Derived over printed."""
-        return None if self.printed == 0 else Ratio(self.derived, self.printed)
+        return None if self.printed == 0 else Quotient(self.derived, self.printed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,7 @@ from tolcost.cost import Counts
 from tolcost.diagnostics import NOWHERE, Rejected, place, render_all
 from tolcost.elaborate.context import Outside
 from tolcost.elaborate.values import Missing, Seq, Value
-from tolcost.execute import Counts as Executed
-from tolcost.execute import Execution, run_reference, run_vectorised
+from tolcost.execute import Execution, RunCounts, run_reference, run_vectorised
 
 K = TypeVar("K", bound=tuple[str, ...])
 T = TypeVar("T")
@@ -215,7 +214,7 @@ def _differing(
     return None
 
 
-def _steps(counts: Executed) -> int:
+def _steps(counts: RunCounts) -> int:
     return sum(counts.atoms.values()) + sum(counts.index.values())
 
 

@@ -33,12 +33,11 @@ from tolcost.atoms.nodes import Part as TypePart
 from tolcost.atoms.nodes import Program
 from tolcost.check.costing import Contribution, Costed
 from tolcost.check.records import UNKNOWN, FigureStatus, LockedFigure, LockEntry
-from tolcost.cost import Counts, Tensor, Term, count, depths, shipped, traffic, weigh
+from tolcost.cost import Counts, NamedType, Term, count, depths, shipped, traffic, weigh
 from tolcost.cost.depth import Depth
 from tolcost.cost.weights import weight_of
 from tolcost.diagnostics import Rejected
-from tolcost.elaborate import Inputs
-from tolcost.elaborate import Tensor as Shaped
+from tolcost.elaborate import Inputs, Tensor
 
 if TYPE_CHECKING:  # a check of programs alone does without what reads models
     from tolcost.models.known import Known
@@ -59,7 +58,7 @@ def costed_program(name: str, program: Program, metrics: Iterable[str]) -> Coste
     status = _STATUS[counts.status]
     asked = [metric for metric in metrics if metric != "params"]  # a program has no parameters
     figures = {metric: (status, _form(program, counts, metric)) for metric in asked}
-    inputs = tuple(Tensor(given.name, given.type) for given in program.inputs)
+    inputs = tuple(NamedType(given.name, given.type) for given in program.inputs)
     entry = entry_from(name, inputs, tuple(c.condition for c in program.conditions), figures)
     return Costed(entry, tuple(_part(term) for term in counts.terms if term.kind == "data"))
 
@@ -124,17 +123,17 @@ def _total(study: ModelStudy, metric: str) -> Poly | Depth | None:
             return study.depth
 
 
-def _inputs(study: ModelStudy) -> Iterator[Tensor]:
+def _inputs(study: ModelStudy) -> Iterator[NamedType]:
     """The inputs of the model, in terms of the lengths that remain."""
     for declared in study.model.graph.inputs:
         parts = tuple(_shapes(study.cost.known(declared.name), study))
         if parts:
-            yield Tensor(declared.name, parts)
+            yield NamedType(declared.name, parts)
 
 
 def _shapes(known: Known | None, study: ModelStudy) -> Iterator[TypePart]:
     match known:
-        case Shaped(shape=shape, space=space):
+        case Tensor(shape=shape, space=space):
             yield TypePart(tuple(substitute(d, study.cost.equal) for d in shape), space)
         case Inputs(items=items):
             for item in items:
@@ -157,7 +156,7 @@ def _parts(study: ModelStudy) -> Iterator[Contribution]:
 
 def entry_from(
     name: str,
-    inputs: Sequence[Tensor],
+    inputs: Sequence[NamedType],
     conditions: Sequence[Cond],
     figures: Mapping[str, tuple[FigureStatus, Poly | Depth | None]],
 ) -> LockEntry:
@@ -194,7 +193,7 @@ def _figure(status: FigureStatus, form: Poly | None, names: Mapping[Symbol, str]
 # ---- inputs, bounds and conditions ------------------------------------------------------------
 
 
-def _mentioned(inputs: Iterable[Tensor], forms: Iterable[Poly], conditions: Iterable[Cond]) -> set[Symbol]:
+def _mentioned(inputs: Iterable[NamedType], forms: Iterable[Poly], conditions: Iterable[Cond]) -> set[Symbol]:
     """Every symbol of an entry, and those that bound them."""
     shapes = (extent for tensor in inputs for part in tensor.type for extent in part.shape)
     found = {symbol for poly in chain(shapes, forms) for symbol in poly.free}
@@ -208,7 +207,7 @@ def _mentioned(inputs: Iterable[Tensor], forms: Iterable[Poly], conditions: Iter
     return found
 
 
-def _input(tensor: Tensor, names: Mapping[Symbol, str]) -> str:
+def _input(tensor: NamedType, names: Mapping[Symbol, str]) -> str:
     """An input as in ``x R[n, 4]``; a list has its components joined by ``&``."""
     parts = (f"{part.space}[{', '.join(to_text(d, names) for d in part.shape)}]" for part in tensor.type)
     return f"{quoted(tensor.name)} {' & '.join(parts)}"

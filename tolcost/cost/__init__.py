@@ -1,12 +1,12 @@
 """What a lowered program costs: counts, weights, traffic, depth, and the derivation of it all."""
 
-from tolcost.cost.count import Counts, Functions, Status, Term, count, count_functions
-from tolcost.cost.derive import Chain, Derivation, Step, derive
+from tolcost.cost.count import Counts, CountStatus, FunctionCounts, Term, count, count_functions
+from tolcost.cost.derive import Derivation, DerivationStep, ValueDerivation, derive
 from tolcost.cost.record import (
     Analysis,
+    NamedType,
     Numbers,
-    Ratio,
-    Tensor,
+    Quotient,
     analyze_program,
     broken_conditions,
     numbers,
@@ -19,18 +19,18 @@ from tolcost.cost.weights import Weighed, Weights, load_weights, parse_weights, 
 
 __all__ = [
     "Analysis",
-    "Chain",
+    "CountStatus",
     "Counts",
     "Depths",
     "Derivation",
-    "Functions",
+    "DerivationStep",
+    "FunctionCounts",
+    "NamedType",
     "Numbers",
-    "Ratio",
-    "Status",
-    "Step",
-    "Tensor",
+    "Quotient",
     "Term",
     "Traffic",
+    "ValueDerivation",
     "Weighed",
     "Weights",
     "analyze_program",

@@ -14,33 +14,15 @@ from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 from tolcost.algebra import ONE, ZERO, AlgebraBudget, Poly, const, maximum, product_of, relu, total_of
+from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import Schedule, Schedules, schedule, schedules, static_condition
-from tolcost.atoms.nodes import (
-    Block,
-    Build,
-    Component,
-    Convert,
-    Embed,
-    Filter,
-    Fold,
-    Join,
-    Lambda,
-    Member,
-    Node,
-    Pack,
-    Program,
-    Put,
-    Reshape,
-    Select,
-    Type,
-    Where,
-)
+from tolcost.atoms.nodes import ATOMS, Block, Node, Program, Type
 from tolcost.cost.macs import accumulated_products
 from tolcost.cost.terms import (
     EVERYWHERE,
-    Item,
+    Counted,
     Sums,
-    Terms,
+    Unsummed,
     accumulate,
     bound_above,
     choose,
@@ -53,26 +35,26 @@ from tolcost.cost.terms import (
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span
 
 
-def moved(node: Node) -> Terms:
+def moved(node: Node) -> Unsummed:
     """Count the members, joins and embeds that a node does as a whole."""
     match node:
-        case Pack(items=items):
+        case ir.Pack(items=items):
             return _atoms(join=const(len(items) - 1))
-        case Reshape(type=type_) | Convert(type=type_):
+        case ir.Reshape(type=type_) | ir.Convert(type=type_):
             return _relayed(type_)
-        case Put():
+        case ir.Put():
             return _put(node)
-        case Filter(type=type_):
+        case ir.Filter(type=type_):
             return plus(_relayed(type_), _atoms(norm=ONE))
         case _:
             return {}
 
 
-def _atoms(**counts: Poly) -> Terms:
-    return {(Item("atom", name), EVERYWHERE): count for name, count in counts.items() if count != ZERO}
+def _atoms(**counts: Poly) -> Unsummed:
+    return {(Counted("atom", name), EVERYWHERE): count for name, count in counts.items() if count != ZERO}
 
 
-def plus(left: Terms, right: Terms) -> Terms:
+def plus(left: Unsummed, right: Unsummed) -> Unsummed:
     """Add terms to terms."""
     terms = dict(left)
     accumulate(terms, right)
@@ -88,7 +70,7 @@ def _suffix_products(shape: tuple[Poly, ...]) -> Poly:
     return total
 
 
-def _relay(shape: tuple[Poly, ...], read: bool = True) -> Terms:
+def _relay(shape: tuple[Poly, ...], read: bool = True) -> Unsummed:
     """Count taking a ToL apart into members and joining them again under a shape."""
     if not shape:
         return {}
@@ -96,26 +78,26 @@ def _relay(shape: tuple[Poly, ...], read: bool = True) -> Terms:
     return _atoms(member=volume if read else ZERO, join=relu(volume - 1), embed=_suffix_products(shape))
 
 
-def _relayed(type_: Type) -> Terms:
-    terms: Terms = {}
+def _relayed(type_: Type) -> Unsummed:
+    terms: Unsummed = {}
     for part in type_:
         accumulate(terms, _relay(part.shape))
     return terms
 
 
-def assembled(node: Build) -> Terms:
+def assembled(node: ir.Build) -> Unsummed:
     """Count putting the values of a body together: numerics as they are, ToLs by their members."""
     rank = len(node.extents)
     inner = [part.shape[rank:] for part in node.type]
     if not any(inner):
         return _relay(node.extents, read=False)
-    terms: Terms = {}
+    terms: Unsummed = {}
     for shape in inner:
         accumulate(terms, _relay((*node.extents, *shape)))
     return terms
 
 
-def _put(node: Put) -> Terms:
+def _put(node: ir.Put) -> Unsummed:
     """Count a replacement: every member is read but those replaced."""
     terms = _relayed(node.type)
     replaced = total_of(product_of(part.shape[len(node.at) :]) for part in node.type if part.shape)
@@ -123,13 +105,12 @@ def _put(node: Put) -> Terms:
     return terms
 
 
-Status = Literal["exact", "upper bound", "depends on data"]
-Key: TypeAlias = tuple[str, str]
+CountStatus = Literal["exact", "upper bound", "depends on data"]
+FunctionKey: TypeAlias = tuple[str, str]
 """An elementary function and the space it computes in."""
 
-ATOMS = ("lambda", "norm", "member", "join", "embed")
-_MAC = Item("mac", "mac")
-_LAMBDA, _MEMBER, _JOIN, _EMBED = (Item("atom", name) for name in ("lambda", "member", "join", "embed"))
+_MAC = Counted("mac", "mac")
+_LAMBDA, _MEMBER, _JOIN, _EMBED = (Counted("atom", name) for name in ("lambda", "member", "join", "embed"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +128,12 @@ class Term:
 class Counts:
     """Everything counted in a program, in closed form."""
 
-    histogram: Mapping[Key, Poly]
-    index: Mapping[Key, Poly]
+    histogram: Mapping[FunctionKey, Poly]
+    index: Mapping[FunctionKey, Poly]
     atoms: Mapping[str, Poly]
     macs: Poly
     terms: tuple[Term, ...]
-    status: Status
+    status: CountStatus
 
     @property
     def eops(self) -> Poly:
@@ -161,11 +142,11 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Functions:
+class FunctionCounts:
     """The elementary functions that a program applies to data, in closed form, and nothing else."""
 
-    histogram: Mapping[Key, Poly]
-    status: Status
+    histogram: Mapping[FunctionKey, Poly]
+    status: CountStatus
 
     @property
     def eops(self) -> Poly:
@@ -173,7 +154,7 @@ class Functions:
         return total_of(self.histogram.values())
 
 
-class Counter:
+class ProgramCounter:
     """One analysis of one program: its regions, counted inner ones first.
 
     ``bounded`` tells, after counting, whether some count had to be replaced by an upper bound.
@@ -189,29 +170,29 @@ class Counter:
         self._functions_only = functions_only
         self._products = set() if functions_only else accumulated_products(program, self.schedules)
         self._sums = Sums()
-        self._blocks: dict[Block, Terms] = {}
-        self._done: dict[Node, Terms] = {}
+        self._blocks: dict[Block, Unsummed] = {}
+        self._done: dict[Node, Unsummed] = {}
         self._filters = filter_lengths(self.schedules)
         for block, plan in self.schedules.blocks:
             self._blocks[block] = self._visit(plan)
 
-    def program(self) -> dict[Item, Poly]:
+    def program(self) -> dict[Counted, Poly]:
         """Give the closed form of everything the program counts."""
         return collapse(self._visit(self.schedules.top), self._sums, lambda item: item)
 
-    def data_terms(self, root: Node | Block) -> Terms:
+    def data_terms(self, root: Node | Block) -> Unsummed:
         """Give what one visit of a node or block applies to data, not yet summed."""
         terms = self._blocks[root] if isinstance(root, Block) else self._visit(schedule((), (root,)))
         return {key: poly for key, poly in terms.items() if key[0].kind == "data" and poly != ZERO}
 
-    def closed(self, terms: Terms) -> Poly:
+    def closed(self, terms: Unsummed) -> Poly:
         """Add terms up; coordinates around them stay symbols."""
-        return total_of(self._sums.closed(poly, place) for (_, place), poly in terms.items())
+        return total_of(self._sums.closed(poly, domain) for (_, domain), poly in terms.items())
 
-    def _visit(self, plan: Schedule) -> Terms:
+    def _visit(self, plan: Schedule) -> Unsummed:
         """Count one visit: what each node does itself, times how often the roots reach it."""
-        terms: Terms = {}
-        single: dict[Item, int] = {}
+        terms: Unsummed = {}
+        single: dict[Counted, int] = {}
         for step in reversed(plan.steps):
             for item in self._items(step.node):
                 single[item] = single.get(item, 0) + step.times
@@ -221,51 +202,51 @@ class Counter:
         accumulate(terms, {(item, EVERYWHERE): const(visits) for item, visits in single.items()})
         return terms
 
-    def _items(self, node: Node) -> tuple[Item, ...]:
+    def _items(self, node: Node) -> tuple[Counted, ...]:
         """Give what a node counts exactly once each: functions applied, single atoms."""
-        if self._functions_only and not isinstance(node, (Lambda, Where)):
+        if self._functions_only and not isinstance(node, (ir.Lambda, ir.Where)):
             return ()
         match node:
-            case Lambda() | Where():
+            case ir.Lambda() | ir.Where():
                 return self._applied(node)
-            case Member() | Component():
+            case ir.Member() | ir.Component():
                 return (_MEMBER,)
-            case Join():
+            case ir.Join():
                 return (_JOIN,)
-            case Embed():
+            case ir.Embed():
                 return (_EMBED,)
             case _:
                 return ()
 
-    def _applied(self, node: Lambda | Where) -> tuple[Item, ...]:
+    def _applied(self, node: ir.Lambda | ir.Where) -> tuple[Counted, ...]:
         if node.charge == "static":
             return ()
-        name = node.function if isinstance(node, Lambda) else "where"
-        item = Item(node.charge, name, node.space, node.span)
+        name = node.function if isinstance(node, ir.Lambda) else "where"
+        item = Counted(node.charge, name, node.space, node.span)
         if self._functions_only:
             return (item,) if node.charge == "data" else ()
         if node.charge == "index":
             return (item,)
         return (item, _LAMBDA, _MAC) if node in self._products else (item, _LAMBDA)
 
-    def _whole(self, node: Node) -> Terms:
+    def _whole(self, node: Node) -> Unsummed:
         """Give what a node counts by its shape or its blocks; worked out once."""
-        if not isinstance(node, (Build, Fold, Select)):
+        if not isinstance(node, (ir.Build, ir.Fold, ir.Select)):
             return {} if self._functions_only else moved(node)
         if node not in self._done:
             self._done[node] = self._quantified(node)
         return self._done[node]
 
-    def _quantified(self, node: Build | Fold | Select) -> Terms:
+    def _quantified(self, node: ir.Build | ir.Fold | ir.Select) -> Unsummed:
         match node:
-            case Build():
+            case ir.Build():
                 return self._built(node)
-            case Fold():
+            case ir.Fold():
                 return self._looped(node)
-            case Select():
+            case ir.Select():
                 return self._selected(node)
 
-    def _looped(self, node: Build | Fold) -> Terms:
+    def _looped(self, node: ir.Build | ir.Fold) -> Unsummed:
         terms = self._blocks[node.body]
         if node.coords:
             for symbol, most in reversed(self._filters[node.body]):
@@ -273,12 +254,12 @@ class Counter:
                 self.bounded |= changed
         return quantify(terms, node.coords, node.extents, self._sums)
 
-    def _built(self, node: Build) -> Terms:
+    def _built(self, node: ir.Build) -> Unsummed:
         if not node.coords or self._functions_only:
             return self._looped(node)
         return plus(self._looped(node), assembled(node))
 
-    def _selected(self, node: Select) -> Terms:
+    def _selected(self, node: ir.Select) -> Unsummed:
         then, other = self._blocks[node.then], self._blocks[node.other]
         condition = static_condition(node)
         if condition is None:
@@ -287,7 +268,7 @@ class Counter:
             return choose_apart(condition, then, other)
         return choose(condition, then, other)
 
-    def _undecided(self, span: Span, then: Terms, other: Terms) -> Terms:
+    def _undecided(self, span: Span, then: Unsummed, other: Unsummed) -> Unsummed:
         """Count a choice that no polynomial decides: what both sides do, or the larger count."""
         if then == other:
             return then
@@ -299,8 +280,8 @@ class Counter:
         }
 
 
-def _at(item: Item, span: Span) -> Item:
-    return Item(item.kind, item.name, item.space, span if item.kind in ("data", "index") else NOWHERE)
+def _at(item: Counted, span: Span) -> Counted:
+    return Counted(item.kind, item.name, item.space, span if item.kind in ("data", "index") else NOWHERE)
 
 
 def count(program: Program, found: Schedules | None = None) -> Counts:
@@ -312,16 +293,18 @@ def count(program: Program, found: Schedules | None = None) -> Counts:
     return _counts(closed, bounded)
 
 
-def count_functions(program: Program, found: Schedules | None = None) -> Functions:
+def count_functions(program: Program, found: Schedules | None = None) -> FunctionCounts:
     """Count the functions applied to data only: quicker, where nothing else is asked for."""
     closed, bounded = _closed(program, found, functions_only=True)
     kept = {item: poly for item, poly in closed.items() if poly != ZERO}
-    return Functions(_by_key(_terms(kept), "data"), _status(kept, bounded))
+    return FunctionCounts(_by_key(_terms(kept), "data"), _status(kept, bounded))
 
 
-def _closed(program: Program, found: Schedules | None, functions_only: bool) -> tuple[dict[Item, Poly], bool]:
+def _closed(
+    program: Program, found: Schedules | None, functions_only: bool
+) -> tuple[dict[Counted, Poly], bool]:
     try:
-        counter = Counter(program, found, functions_only)
+        counter = ProgramCounter(program, found, functions_only)
         return counter.program(), counter.bounded
     except AlgebraBudget as error:
         raise Rejected(
@@ -329,10 +312,10 @@ def _closed(program: Program, found: Schedules | None, functions_only: bool) -> 
         ) from error
 
 
-def _counts(closed: dict[Item, Poly], bounded: bool) -> Counts:
+def _counts(closed: dict[Counted, Poly], bounded: bool) -> Counts:
     found = {item: poly for item, poly in closed.items() if poly != ZERO}
     terms = _terms(found)
-    atoms = {name: found.get(Item("atom", name), ZERO) for name in ATOMS}
+    atoms = {name: found.get(Counted("atom", name), ZERO) for name in ATOMS}
     return Counts(
         histogram=_by_key(terms, "data"),
         index=_by_key(terms, "index"),
@@ -343,7 +326,7 @@ def _counts(closed: dict[Item, Poly], bounded: bool) -> Counts:
     )
 
 
-def _terms(found: dict[Item, Poly]) -> tuple[Term, ...]:
+def _terms(found: dict[Counted, Poly]) -> tuple[Term, ...]:
     return tuple(
         Term(item.name, item.space, poly, item.kind, item.span)
         for item, poly in found.items()
@@ -351,8 +334,8 @@ def _terms(found: dict[Item, Poly]) -> tuple[Term, ...]:
     )
 
 
-def _by_key(terms: tuple[Term, ...], kind: str) -> Mapping[Key, Poly]:
-    result: dict[Key, Poly] = {}
+def _by_key(terms: tuple[Term, ...], kind: str) -> Mapping[FunctionKey, Poly]:
+    result: dict[FunctionKey, Poly] = {}
     for term in terms:
         if term.kind == kind:
             key = (term.function, term.space)
@@ -360,7 +343,7 @@ def _by_key(terms: tuple[Term, ...], kind: str) -> Mapping[Key, Poly]:
     return MappingProxyType({key: result[key] for key in sorted(result)})
 
 
-def _status(found: dict[Item, Poly], bounded: bool) -> Status:
+def _status(found: dict[Counted, Poly], bounded: bool) -> CountStatus:
     if bounded:
         return "upper bound"
     data = any(symbol.kind == "data" for poly in found.values() for symbol in poly.free)

@@ -26,15 +26,15 @@ from tolcost.algebra import (
 )
 from tolcost.atoms.kit import Schedule, Schedules, blocks, children, schedule_block, static_condition
 from tolcost.atoms.nodes import Block, Build, Fold, Lambda, Member, Node, Program, Ref, Select, Var, Where
-from tolcost.cost.count import Counter
-from tolcost.cost.terms import Terms, free_in
+from tolcost.cost.count import ProgramCounter
+from tolcost.cost.terms import Unsummed, free_in
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span
 
 _MAX_SOURCE = 72
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class ClosedForm:
     """A closed form."""
 
     poly: Poly
@@ -88,20 +88,20 @@ class Largest:
     other: Formula
 
 
-Formula: TypeAlias = Value | Eops | Plus | Times | Over | Either | Largest
+Formula: TypeAlias = ClosedForm | Eops | Plus | Times | Over | Either | Largest
 
 
 def show(formula: Formula) -> str:
     """Write a formula as text."""
     match formula:
-        case Value(poly=poly):
+        case ClosedForm(poly=poly):
             return to_text(poly)
         case Eops(text=text):
             return f"EOPs({text})"
         case Plus(parts=parts):
             return " + ".join(map(show, parts))
         case Times(factor=factor, part=part):
-            return f"{_factor(Value(factor))}*{_factor(part)}"
+            return f"{_factor(ClosedForm(factor))}*{_factor(part)}"
         case Over(ranges=ranges, part=part):
             bounds = ", ".join(f"({symbol.name}, 1, {to_text(extent)})" for symbol, extent in ranges)
             return f"Sum({show(part)}, {bounds})"
@@ -115,7 +115,7 @@ def _factor(formula: Formula) -> str:
     """Write a formula where a factor stands."""
     text = show(formula)
     match formula:
-        case Value(poly=poly) if len(poly.terms) < 2 and poly.den == 1:
+        case ClosedForm(poly=poly) if len(poly.terms) < 2 and poly.den == 1:
             return text
         case Eops() | Times() | Over() | Either() | Largest():
             return text
@@ -166,7 +166,7 @@ def first_open(formula: Formula) -> Eops | None:
 
 def _children(formula: Formula) -> tuple[Formula, ...]:
     match formula:
-        case Value() | Eops():
+        case ClosedForm() | Eops():
             return ()
         case Plus(parts=parts):
             return parts
@@ -179,7 +179,7 @@ def _children(formula: Formula) -> tuple[Formula, ...]:
 def replace(formula: Formula, leaf: Eops, by: Formula) -> Formula:
     """Put a formula in place of one leaf."""
     match formula:
-        case Value():
+        case ClosedForm():
             return formula
         case Eops():
             return by if formula is leaf else formula
@@ -201,7 +201,7 @@ _SPOKEN = Lambda | Where | Build | Fold | Select
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class DerivationStep:
     """One equality of a derivation: the whole right side before and after, and why.
 
     ``poly`` is the cost of the term that this step works out, None where conditions on
@@ -216,11 +216,11 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class ValueDerivation:
     """The derivation of one named value; ``complete`` is False where steps were left out."""
 
     name: str
-    steps: tuple[Step, ...]
+    steps: tuple[DerivationStep, ...]
     total: Poly
     complete: bool = True
 
@@ -229,14 +229,14 @@ class Chain:
 class Derivation:
     """The derivations of everything a program counts, and their sum."""
 
-    chains: tuple[Chain, ...]
+    chains: tuple[ValueDerivation, ...]
     total: Poly
 
 
 def derive(program: Program) -> Derivation:
     """Derive the EOPs of a program: those of its named values that cost something, then its outputs."""
     try:
-        explainer = _Explainer(Counter(program))
+        explainer = _Explainer(ProgramCounter(program))
         named = {var: node for var, node in program.bindings if explainer.costs(node)}
         chains = [explainer.chain(var.name, node) for var, node in named.items()]
         chains += [explainer.chain(out.name, out.node) for out in program.outputs if not _is(out.node, named)]
@@ -250,16 +250,16 @@ def derive(program: Program) -> Derivation:
 class _Explainer:
     """Works out formulas with the counts of one program at hand."""
 
-    def __init__(self, counter: Counter) -> None:
+    def __init__(self, counter: ProgramCounter) -> None:
         self._counter = counter
         self._costly = _applying(counter.schedules)
-        self._terms: dict[Node | Block, Terms] = {}
+        self._terms: dict[Node | Block, Unsummed] = {}
 
     def costs(self, node: Node | Block) -> bool:
         """Whether a node or block applies some function to data."""
         return node in self._costly
 
-    def terms(self, node: Node | Block) -> Terms:
+    def terms(self, node: Node | Block) -> Unsummed:
         """Give what one visit applies to data."""
         if node not in self._terms:
             self._terms[node] = self._counter.data_terms(node)
@@ -269,30 +269,32 @@ class _Explainer:
         """Give the closed form of what a node costs outside of loops."""
         return self._counter.closed(self.terms(node))
 
-    def chain(self, name: str, node: Node) -> Chain:
+    def chain(self, name: str, node: Node) -> ValueDerivation:
         """Derive the cost of a named value from its name to its closed form."""
         total = self.total(node)
         formula: Formula = Eops(name, node)
-        steps: list[Step] = []
+        steps: list[DerivationStep] = []
         while (leaf := first_open(formula)) is not None and len(steps) < _MAX_STEPS:
             by, reason = self._expand(leaf)
             after = replace(formula, leaf, by)
-            steps.append(Step(show(formula), show(after), _span(leaf.node), self._poly(leaf.node), reason))
+            steps.append(
+                DerivationStep(show(formula), show(after), _span(leaf.node), self._poly(leaf.node), reason)
+            )
             formula = after
-        if show(formula) != show(Value(total)):
+        if show(formula) != show(ClosedForm(total)):
             steps.append(self._last(formula, node, total, leaf is None))
-        return Chain(name, tuple(steps), total, leaf is None)
+        return ValueDerivation(name, tuple(steps), total, leaf is None)
 
-    def _last(self, formula: Formula, node: Node, total: Poly, complete: bool) -> Step:
+    def _last(self, formula: Formula, node: Node, total: Poly, complete: bool) -> DerivationStep:
         reason = "in closed form" if complete else "further steps left out; in closed form"
         if self._counter.bounded:
             reason += ", lengths that data decides inside loops at their largest"
-        return Step(show(formula), show(Value(total)), _span(node), total, reason)
+        return DerivationStep(show(formula), show(ClosedForm(total)), _span(node), total, reason)
 
     def _poly(self, node: Node | Block) -> Poly | None:
         """Give the cost of a term, unless conditions on coordinates around it decide it."""
         terms = self.terms(node)
-        loose = (s for (_, place), _ in terms.items() for s in free_in(ZERO, place))
+        loose = (s for (_, domain), _ in terms.items() for s in free_in(ZERO, domain))
         return None if any(symbol.kind == "coord" for symbol in loose) else self._counter.closed(terms)
 
     def _expand(self, leaf: Eops) -> tuple[Formula, str]:
@@ -302,7 +304,7 @@ class _Explainer:
             parts, reason = self._expand(Eops(leaf.text, node.result))
             return _plus((*self._named(node), parts)), reason
         if not self.costs(node):
-            return Value(ZERO), "applies no function to data"
+            return ClosedForm(ZERO), "applies no function to data"
         text = self._text(node)
         if text and text != leaf.text and not isinstance(node, (Lambda, Where)):
             return Eops(text, node), "by definition"
@@ -321,14 +323,14 @@ class _Explainer:
 
     def _function(self, node: Lambda | Where) -> tuple[Formula, str]:
         """Work out an elementary function: its arguments, and 1 for itself."""
-        own = (Value(ONE),) if node.charge == "data" else ()
+        own = (ClosedForm(ONE),) if node.charge == "data" else ()
         parts = (*(part for arg in children(node) for part in self._parts(arg)), *own)
         name = node.function if isinstance(node, Lambda) else "where"
         return _plus(parts), f"{name} is one elementary function"
 
     def _looped(self, node: Build | Fold) -> Formula:
         """Multiply a body by the extents it does not depend on, and sum it over the others."""
-        mentioned = {s for (_, place), poly in self.terms(node.body).items() for s in free_in(poly, place)}
+        mentioned = {s for (_, domain), poly in self.terms(node.body).items() for s in free_in(poly, domain)}
         ranges = tuple(zip(node.coords, node.extents, strict=True))
         apart = product_of(extent for symbol, extent in ranges if symbol not in mentioned)
         inner = tuple((symbol, extent) for symbol, extent in ranges if symbol in mentioned)
@@ -405,7 +407,7 @@ def _is(node: Node, named: dict[Var, Node]) -> bool:
 
 def _plus(parts: tuple[Formula, ...]) -> Formula:
     if not parts:
-        return Value(ZERO)
+        return ClosedForm(ZERO)
     return parts[0] if len(parts) == 1 else Plus(parts)
 
 

@@ -27,7 +27,7 @@ from tolcost.algebra import (
 )
 from tolcost.atoms.kit import Schedules, schedules
 from tolcost.atoms.nodes import Condition, Program, Type
-from tolcost.cost.count import Counts, Key, Status, Term, count
+from tolcost.cost.count import Counts, CountStatus, FunctionKey, Term, count
 from tolcost.cost.depth import Depth
 from tolcost.cost.span import Depths, depths
 from tolcost.cost.traffic import Traffic, traffic
@@ -38,7 +38,7 @@ _K = TypeVar("_K")
 
 
 @dataclass(frozen=True, slots=True)
-class Tensor:
+class NamedType:
     """An input or output: its name, and the space and shape of each component."""
 
     name: str
@@ -51,7 +51,7 @@ class Tensor:
 
 
 @dataclass(frozen=True, slots=True)
-class Ratio:
+class Quotient:
     """A quotient of closed forms, not simplified."""
 
     numerator: Poly
@@ -75,8 +75,8 @@ class Analysis:
 
     name: str
     file: str
-    inputs: tuple[Tensor, ...]
-    outputs: tuple[Tensor, ...]
+    inputs: tuple[NamedType, ...]
+    outputs: tuple[NamedType, ...]
     counts: Counts
     flops: Poly
     traffic: Traffic
@@ -91,12 +91,12 @@ class Analysis:
         return self.counts.eops
 
     @property
-    def histogram(self) -> Mapping[Key, Poly]:
+    def histogram(self) -> Mapping[FunctionKey, Poly]:
         """Counts by function and space."""
         return self.counts.histogram
 
     @property
-    def index(self) -> Mapping[Key, Poly]:
+    def index(self) -> Mapping[FunctionKey, Poly]:
         """Functions that compute coordinates, by function and space; not EOPs."""
         return self.counts.index
 
@@ -111,7 +111,7 @@ class Analysis:
         return self.counts.macs
 
     @property
-    def status(self) -> Status:
+    def status(self) -> CountStatus:
         """Whether counts are exact, an upper bound, or in terms of what data decides."""
         return self.counts.status
 
@@ -126,19 +126,19 @@ class Analysis:
         return self.traffic.total
 
     @property
-    def parallelism(self) -> Ratio | None:
+    def parallelism(self) -> Quotient | None:
         """EOPs over the depth with reduces as chains."""
-        return None if self.span is None else Ratio(self.eops, self.span.chain)
+        return None if self.span is None else Quotient(self.eops, self.span.chain)
 
     @property
-    def parallelism_tree(self) -> Ratio | None:
+    def parallelism_tree(self) -> Quotient | None:
         """EOPs over the depth with associative reduces as trees."""
-        return None if self.span is None else Ratio(self.eops, self.span.tree)
+        return None if self.span is None else Quotient(self.eops, self.span.tree)
 
     @property
-    def intensity(self) -> Ratio | None:
+    def intensity(self) -> Quotient | None:
         """FLOPs over compulsory bytes."""
-        return None if self.bytes is None else Ratio(self.flops, self.bytes)
+        return None if self.bytes is None else Quotient(self.flops, self.bytes)
 
 
 def analyze_program(program: Program, file: str = "") -> Analysis:
@@ -148,8 +148,8 @@ def analyze_program(program: Program, file: str = "") -> Analysis:
     return Analysis(
         name=program.name,
         file=file,
-        inputs=tuple(Tensor(given.name, given.type) for given in program.inputs),
-        outputs=tuple(Tensor(out.name, out.node.type) for out in program.outputs),
+        inputs=tuple(NamedType(given.name, given.type) for given in program.inputs),
+        outputs=tuple(NamedType(out.name, out.node.type) for out in program.outputs),
         counts=counts,
         flops=weigh(counts, shipped("flops")).numerator,
         traffic=traffic(program),
@@ -199,8 +199,8 @@ class Numbers:
     bytes: int | None
     depth: int | None
     depth_tree: int | None
-    histogram: Mapping[Key, int | None]
-    index: Mapping[Key, int | None]
+    histogram: Mapping[FunctionKey, int | None]
+    index: Mapping[FunctionKey, int | None]
     atoms: Mapping[str, int | None]
 
 

@@ -1,6 +1,6 @@
 """Counts before they are summed: terms that remember their coordinates and conditions.
 
-A term is a polynomial for one counted thing, to be summed over binders where guards hold.
+A term is a polynomial for one counted thing, to be summed over ranges where guards hold.
 It stays unsummed while a coordinate from outside occurs in it, because a sum over connected
 coordinates is easier taken at once than one coordinate after the other.  A coordinate that
 does not occur only multiplies, and a term without outside coordinates is summed at once,
@@ -37,15 +37,15 @@ from tolcost.atoms.kit import Schedules, blocks
 from tolcost.atoms.nodes import Block, Filter
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span
 
-ItemKind = Literal["data", "index", "atom", "mac"]
-Binder: TypeAlias = tuple[Symbol, Poly, Poly]
+CountedKind = Literal["data", "index", "atom", "mac"]
+SumRange: TypeAlias = tuple[Symbol, Poly, Poly]
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class Counted:
     """What is counted: an elementary function in a space at a place in the source, or an atom."""
 
-    kind: ItemKind
+    kind: CountedKind
     name: str
     space: str = ""
     span: Span = field(default=NOWHERE, repr=False)
@@ -61,29 +61,29 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SumDomain:
     """The coordinates that a term is to be summed over, outermost first, and where it counts.
 
     ``factor`` multiplies the sum.  It is kept apart because a long expression is better
     multiplied once, at the end, than by one length at every level of a nest.
     """
 
-    binders: tuple[Binder, ...] = ()
+    ranges: tuple[SumRange, ...] = ()
     guards: tuple[Cond, ...] = ()
     factor: Poly = ONE
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Hash once, like an item."""
-        object.__setattr__(self, "_hash", hash((self.binders, self.guards, self.factor)))
+        object.__setattr__(self, "_hash", hash((self.ranges, self.guards, self.factor)))
 
     def __hash__(self) -> int:
         """Give the hash of the fields."""
         return self._hash
 
 
-EVERYWHERE = Place()
-Terms: TypeAlias = dict[tuple[Item, Place], Poly]
+EVERYWHERE = SumDomain()
+Unsummed: TypeAlias = dict[tuple[Counted, SumDomain], Poly]
 
 
 class Sums:
@@ -91,19 +91,19 @@ class Sums:
 
     def __init__(self) -> None:
         """Start with none."""
-        self._totals: dict[tuple[Poly, tuple[Binder, ...], tuple[Cond, ...]], Poly] = {}
+        self._totals: dict[tuple[Poly, tuple[SumRange, ...], tuple[Cond, ...]], Poly] = {}
         self._products: dict[tuple[Poly, Poly], Poly] = {}
 
-    def total(self, poly: Poly, place: Place) -> Poly:
+    def total(self, poly: Poly, domain: SumDomain) -> Poly:
         """Take the sum of a term without its factor; coordinates from outside stay in the result."""
-        if not place.binders and not place.guards:
+        if not domain.ranges and not domain.guards:
             return poly
         times = poly.constant
         if times is not None and times not in (0, 1):
-            return self.total(ONE, place) * times  # so that counts which differ by a factor share a sum
-        key = (poly, place.binders, place.guards)
+            return self.total(ONE, domain) * times  # so that counts which differ by a factor share a sum
+        key = (poly, domain.ranges, domain.guards)
         if key not in self._totals:
-            self._totals[key] = total(poly, place.binders, place.guards)
+            self._totals[key] = total(poly, domain.ranges, domain.guards)
         return self._totals[key]
 
     def product(self, left: Poly, right: Poly) -> Poly:
@@ -114,12 +114,12 @@ class Sums:
             self._products[left, right] = left * right
         return self._products[left, right]
 
-    def closed(self, poly: Poly, place: Place) -> Poly:
+    def closed(self, poly: Poly, domain: SumDomain) -> Poly:
         """Give the value of a whole term."""
-        return self.product(place.factor, self.total(poly, place))
+        return self.product(domain.factor, self.total(poly, domain))
 
 
-def accumulate(terms: Terms, more: Mapping[tuple[Item, Place], Poly], times: int = 1) -> None:
+def accumulate(terms: Unsummed, more: Mapping[tuple[Counted, SumDomain], Poly], times: int = 1) -> None:
     """Add terms, each ``times`` times, to ``terms`` itself."""
     for key, poly in more.items():
         scaled = poly if times == 1 else poly * times
@@ -127,25 +127,25 @@ def accumulate(terms: Terms, more: Mapping[tuple[Item, Place], Poly], times: int
         terms[key] = scaled if found is None else found + scaled
 
 
-def free_in(poly: Poly, place: Place) -> set[Symbol]:
+def free_in(poly: Poly, domain: SumDomain) -> set[Symbol]:
     """Give the symbols that occur free in a term, lengths included."""
-    free = set(symbols_of(poly) | symbols_of(place.factor))
-    for guard in place.guards:
+    free = set(symbols_of(poly) | symbols_of(domain.factor))
+    for guard in domain.guards:
         free |= symbols_of_cond(guard)
-    for _, low, high in place.binders:
+    for _, low, high in domain.ranges:
         free |= symbols_of(low) | symbols_of(high)
-    return free - {symbol for symbol, _, _ in place.binders}
+    return free - {symbol for symbol, _, _ in domain.ranges}
 
 
-def quantify(terms: Terms, coords: Iterable[Symbol], extents: Iterable[Poly], sums: Sums) -> Terms:
+def quantify(terms: Unsummed, coords: Iterable[Symbol], extents: Iterable[Poly], sums: Sums) -> Unsummed:
     """Sum terms over coordinates that run from 1 to their extents."""
-    ranges = tuple(zip(coords, extents, strict=True))
-    result: Terms = {}
-    bound: dict[tuple[Place, Poly], tuple[Place, Poly]] = {}  # most terms differ in what they count alone
-    for (item, place), poly in terms.items():
-        found = bound.get((place, poly))
+    around = tuple(zip(coords, extents, strict=True))
+    result: Unsummed = {}
+    bound: dict[tuple[SumDomain, Poly], tuple[SumDomain, Poly]] = {}  # most terms differ in the item alone
+    for (item, domain), poly in terms.items():
+        found = bound.get((domain, poly))
         if found is None:
-            found = bound[place, poly] = _bind(poly, place, ranges, sums)
+            found = bound[domain, poly] = _bind(poly, domain, around, sums)
         outer, value = found
         known = result.get((item, outer))
         result[item, outer] = value if known is None else known + value
@@ -153,25 +153,25 @@ def quantify(terms: Terms, coords: Iterable[Symbol], extents: Iterable[Poly], su
 
 
 def _bind(
-    poly: Poly, place: Place, ranges: tuple[tuple[Symbol, Poly], ...], sums: Sums
-) -> tuple[Place, Poly]:
-    free = free_in(poly, place)
-    binders, factor = place.binders, place.factor
-    for symbol, extent in reversed(ranges):
+    poly: Poly, domain: SumDomain, around: tuple[tuple[Symbol, Poly], ...], sums: Sums
+) -> tuple[SumDomain, Poly]:
+    free = free_in(poly, domain)
+    ranges, factor = domain.ranges, domain.factor
+    for symbol, extent in reversed(around):
         if symbol not in free:
             factor = sums.product(factor, extent)
             continue
         if symbol in factor.free:
             poly, factor = sums.product(factor, poly), ONE
-        binders = ((symbol, ONE, extent), *binders)
+        ranges = ((symbol, ONE, extent), *ranges)
         free |= extent.free
-    bound = Place(binders, place.guards, factor)
-    if any(symbol.kind == "coord" for symbol in free_in(poly, Place(binders, place.guards))):
+    bound = SumDomain(ranges, domain.guards, factor)
+    if any(symbol.kind == "coord" for symbol in free_in(poly, SumDomain(ranges, domain.guards))):
         return bound, poly
-    return Place(factor=factor), sums.total(poly, bound)
+    return SumDomain(factor=factor), sums.total(poly, bound)
 
 
-def choose(condition: Cond, then: Terms, other: Terms) -> Terms:
+def choose(condition: Cond, then: Unsummed, other: Unsummed) -> Unsummed:
     """Count ``then`` where a condition holds and ``other`` elsewhere.
 
     This is ``other + [condition] * (then - other)``: what both sides share cancels exactly,
@@ -182,34 +182,34 @@ def choose(condition: Cond, then: Terms, other: Terms) -> Terms:
     result = dict(other)
     difference = dict(then)
     accumulate(difference, other, -1)
-    for (item, place), poly in difference.items():
+    for (item, domain), poly in difference.items():
         if poly != ZERO:
-            guarded = add_guard(place, condition)
+            guarded = add_guard(domain, condition)
             accumulate(result, {(item, guarded): poly})
     return result
 
 
-def choose_apart(condition: Cond, then: Terms, other: Terms) -> Terms:
+def choose_apart(condition: Cond, then: Unsummed, other: Unsummed) -> Unsummed:
     """Count like ``choose`` with a guard on each side, so that no term is negative."""
-    result: Terms = {}
+    result: Unsummed = {}
     for guard, side in ((condition, then), (negate(condition), other)):
-        for (item, place), poly in side.items():
-            guarded = add_guard(place, guard)
+        for (item, domain), poly in side.items():
+            guarded = add_guard(domain, guard)
             accumulate(result, {(item, guarded): poly})
     return result
 
 
-def add_guard(place: Place, condition: Cond) -> Place:
+def add_guard(domain: SumDomain, condition: Cond) -> SumDomain:
     """Let a term count only where a condition holds."""
-    guards = place.guards if condition in place.guards else (condition, *place.guards)
-    return Place(place.binders, guards, place.factor)
+    guards = domain.guards if condition in domain.guards else (condition, *domain.guards)
+    return SumDomain(domain.ranges, guards, domain.factor)
 
 
-def collapse(terms: Terms, sums: Sums, key: Callable[[Item], Item]) -> dict[Item, Poly]:
+def collapse(terms: Unsummed, sums: Sums, key: Callable[[Counted], Counted]) -> dict[Counted, Poly]:
     """Sum every term, and add up those that ``key`` makes the same."""
-    parts: dict[Item, list[Poly]] = {}
-    for (item, place), poly in terms.items():
-        parts.setdefault(key(item), []).append(sums.closed(poly, place))
+    parts: dict[Counted, list[Poly]] = {}
+    for (item, domain), poly in terms.items():
+        parts.setdefault(key(item), []).append(sums.closed(poly, domain))
     return {item: total_of(listed) for item, listed in parts.items()}
 
 
@@ -235,19 +235,21 @@ def _upper_bound(node: Filter) -> Poly:
     return node.length.hi if node.length.hi is not None else node.tol.type[0].shape[0]
 
 
-def mentions_data(terms: Terms) -> bool:
+def mentions_data(terms: Unsummed) -> bool:
     """Whether some term mentions a length that data decides."""
-    return any(symbol.kind == "data" for (_, place), poly in terms.items() for symbol in free_in(poly, place))
+    return any(
+        symbol.kind == "data" for (_, domain), poly in terms.items() for symbol in free_in(poly, domain)
+    )
 
 
-def bound_above(terms: Terms, symbol: Symbol, most: Poly, span: Span) -> tuple[Terms, bool]:
+def bound_above(terms: Unsummed, symbol: Symbol, most: Poly, span: Span) -> tuple[Unsummed, bool]:
     """Replace a length by its upper bound; also tell whether anything changed."""
-    if not any(symbol in free_in(poly, place) for (_, place), poly in terms.items()):
+    if not any(symbol in free_in(poly, domain) for (_, domain), poly in terms.items()):
         return terms, False
-    result: Terms = {}
-    for (item, place), poly in terms.items():
+    result: Unsummed = {}
+    for (item, domain), poly in terms.items():
         bounded = _largest(poly, symbol, most, span)
-        accumulate(result, {(item, _widest(place, symbol, most)): bounded})
+        accumulate(result, {(item, _widest(domain, symbol, most)): bounded})
     return result, True
 
 
@@ -270,11 +272,11 @@ def _largest(poly: Poly, symbol: Symbol, most: Poly, span: Span) -> Poly:
     )
 
 
-def _widest(place: Place, symbol: Symbol, most: Poly) -> Place:
+def _widest(domain: SumDomain, symbol: Symbol, most: Poly) -> SumDomain:
     """Let ranges run to the upper bound, and drop the conditions that the symbol decides."""
-    binders = tuple((s, low, substitute(high, {symbol: most})) for s, low, high in place.binders)
-    guards = tuple(guard for guard in place.guards if not _mentions(guard, symbol))
-    return Place(binders, guards, substitute(place.factor, {symbol: most}))
+    ranges = tuple((s, low, substitute(high, {symbol: most})) for s, low, high in domain.ranges)
+    guards = tuple(guard for guard in domain.guards if not _mentions(guard, symbol))
+    return SumDomain(ranges, guards, substitute(domain.factor, {symbol: most}))
 
 
 def _mentions(guard: Cond, symbol: Symbol) -> bool:

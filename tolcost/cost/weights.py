@@ -79,7 +79,7 @@ class WeightFile:
 
 
 @dataclass(slots=True)
-class _Reader:
+class _WeightReader:
     """The mistakes found so far in one file."""
 
     file: str
@@ -91,7 +91,7 @@ class _Reader:
 
 def parse_weight_file(text: str, name: str) -> WeightFile:
     """Check the form of a weight file, or reject it with everything that is wrong."""
-    reader = _Reader(name)
+    reader = _WeightReader(name)
     raw = _toml(text, name)
     _check_keys(reader, raw, _TOP_KEYS, "")
     rules = _rules(reader, raw.get("rule", []))
@@ -121,7 +121,7 @@ def _decimal(text: str) -> Fraction:
     return Fraction(text.replace("_", ""))
 
 
-def _check_keys(reader: _Reader, raw: Mapping[str, object], known: Sequence[str], where: str) -> None:
+def _check_keys(reader: _WeightReader, raw: Mapping[str, object], known: Sequence[str], where: str) -> None:
     for key in raw:
         if key not in known:
             reader.complain(f"unknown key {key[:60]!r}{where}", _did_you_mean(key, known))
@@ -132,7 +132,9 @@ def _did_you_mean(word: str, known: Sequence[str]) -> str:
     return f"did you mean {close[0]}?" if close else f"known: {', '.join(known)}"
 
 
-def _text(reader: _Reader, raw: Mapping[str, object], key: str, where: str, required: bool = True) -> str:
+def _text(
+    reader: _WeightReader, raw: Mapping[str, object], key: str, where: str, required: bool = True
+) -> str:
     value = raw.get(key, None if required else "")
     if isinstance(value, str):
         return value
@@ -140,7 +142,7 @@ def _text(reader: _Reader, raw: Mapping[str, object], key: str, where: str, requ
     return ""
 
 
-def _default(reader: _Reader, raw: Mapping[str, object]) -> Fraction | None:
+def _default(reader: _WeightReader, raw: Mapping[str, object]) -> Fraction | None:
     match raw.get("default"):
         case "error":
             return None
@@ -151,7 +153,7 @@ def _default(reader: _Reader, raw: Mapping[str, object]) -> Fraction | None:
             return _number(reader, value, "default")
 
 
-def _number(reader: _Reader, value: object, what: str) -> Fraction:
+def _number(reader: _WeightReader, value: object, what: str) -> Fraction:
     if isinstance(value, bool) or not isinstance(value, (int, Fraction)):
         reader.complain(f"{what} must be a number")
         return Fraction(0)
@@ -160,14 +162,14 @@ def _number(reader: _Reader, value: object, what: str) -> Fraction:
     return Fraction(value)
 
 
-def _rules(reader: _Reader, raw: object) -> tuple[FileRule, ...]:
+def _rules(reader: _WeightReader, raw: object) -> tuple[FileRule, ...]:
     if not isinstance(raw, list) or len(raw) > _MAX_RULES:
         reader.complain(f"rules are [[rule]] tables, at most {_MAX_RULES}")
         return ()
     return tuple(_rule(reader, entry, number) for number, entry in enumerate(raw, 1))
 
 
-def _rule(reader: _Reader, raw: object, number: int) -> FileRule:
+def _rule(reader: _WeightReader, raw: object, number: int) -> FileRule:
     where = f" in rule {number}"
     if not isinstance(raw, dict):
         reader.complain(f"rule {number} is not a table", "[[rule]]")
@@ -183,7 +185,7 @@ def _rule(reader: _Reader, raw: object, number: int) -> FileRule:
     )
 
 
-def _spaces(reader: _Reader, raw: Mapping[str, object], where: str) -> tuple[str, ...]:
+def _spaces(reader: _WeightReader, raw: Mapping[str, object], where: str) -> tuple[str, ...]:
     """Read the spaces of a rule, given by name, by family, or both."""
     families: tuple[str, ...] = ()
     if "families" in raw:
@@ -193,7 +195,9 @@ def _spaces(reader: _Reader, raw: Mapping[str, object], where: str) -> tuple[str
     return (*_names(reader, raw.get("spaces"), tuple(SPACES), "space", where), *families)
 
 
-def _names(reader: _Reader, raw: object, known: tuple[str, ...], what: str, where: str) -> tuple[str, ...]:
+def _names(
+    reader: _WeightReader, raw: object, known: tuple[str, ...], what: str, where: str
+) -> tuple[str, ...]:
     if raw == ANY and what != "family":
         return (ANY,)
     if not isinstance(raw, list) or not raw or not all(isinstance(name, str) for name in raw):
@@ -208,7 +212,7 @@ def _names(reader: _Reader, raw: object, known: tuple[str, ...], what: str, wher
 SHIPPED = ("eops", "flops", "macs", "energy-45nm", "energy-7nm")
 _MAX_FILE = 1 << 20
 
-Table: TypeAlias = Mapping[tuple[str, str], Fraction]
+WeightTable: TypeAlias = Mapping[tuple[str, str], Fraction]
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +223,7 @@ class Weights:
     unit: str
     default: Fraction | None
     per_mac: Fraction
-    table: Table
+    table: WeightTable
     sources: tuple[str, ...] = ()
     description: str = ""
 

@@ -1,7 +1,7 @@
 """Running atoms: values, and the counts that closed forms are held to."""
 
 from tolcost.execute.reference import run_reference
-from tolcost.execute.values import Counts, Execution
+from tolcost.execute.values import Execution, RunCounts
 from tolcost.execute.vectorised import run_vectorised
 
-__all__ = ["Counts", "Execution", "run_reference", "run_vectorised"]
+__all__ = ["Execution", "RunCounts", "run_reference", "run_vectorised"]

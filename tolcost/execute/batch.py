@@ -198,7 +198,7 @@ def _fitted(array: Array, most: list[int], axis: int, depth: int) -> Array:
     return spread(array, shape)
 
 
-Index: TypeAlias = Affine | Array
+GridIndex: TypeAlias = Affine | Array
 """A 1-based index at every point: affine, or an array with the grid's axes."""
 
 
@@ -234,7 +234,7 @@ def _window(data: Array, index: Sequence[Affine], grid: Grid) -> Array:
     return as_strided(origin, shape, strides, writeable=False)
 
 
-def stays_in_range(index: Sequence[Index], lengths: Sequence[int | Array], grid: Grid) -> bool:
+def stays_in_range(index: Sequence[GridIndex], lengths: Sequence[int | Array], grid: Grid) -> bool:
     """Tell whether all indices are affine and in range at every point, there or not."""
     for form, length in zip(index, lengths, strict=False):
         if not isinstance(form, Affine) or not isinstance(length, int):
@@ -245,7 +245,7 @@ def stays_in_range(index: Sequence[Index], lengths: Sequence[int | Array], grid:
     return True
 
 
-def values_of(form: Index, grid: Grid) -> Array:
+def values_of(form: GridIndex, grid: Grid) -> Array:
     """Give an index as an array with the grid's axes."""
     if not isinstance(form, Affine):
         return form
@@ -256,7 +256,7 @@ def values_of(form: Index, grid: Grid) -> Array:
 
 
 def clipped(
-    index: Sequence[Index], lengths: Sequence[int | Array], own: Sequence[int], grid: Grid, number: int
+    index: Sequence[GridIndex], lengths: Sequence[int | Array], own: Sequence[int], grid: Grid, number: int
 ) -> tuple[list[Array], Array | None]:
     """Give 0-based indices inside the arrays, and the fault at points that were out of range."""
     inside: list[Array] = []

@@ -24,7 +24,7 @@ from tolcost.execute.grid import Grid, NeedsLoop, cond_on_grid, extend, largest,
 from tolcost.execute.machine import Machine
 from tolcost.execute.reductions import (
     GATHERED,
-    Reduction,
+    FoldReduction,
     combine,
     contract,
     identity,
@@ -66,7 +66,9 @@ def nested(machine: Machine, coords: tuple[Symbol, ...]) -> Iterator[None]:
         del machine.nest[depth:]
 
 
-def _through(machine: Machine, reduction: Reduction, start: Batch, grid: Grid, times: int) -> Batch | None:
+def _through(
+    machine: Machine, reduction: FoldReduction, start: Batch, grid: Grid, times: int
+) -> Batch | None:
     """Reduce the members of a Build that was put off; make it after all if that cannot be."""
     assert reduction.through is not None
     deferred = machine.deferred.pop(reduction.through)
@@ -90,7 +92,7 @@ class _Task:
     ``members``: every step reads its element as a member of a Build.
     """
 
-    reduction: Reduction
+    reduction: FoldReduction
     coords: tuple[Symbol, ...]
     extents: tuple[Poly, ...]
     step_times: int
@@ -162,7 +164,7 @@ def _reduced(machine: Machine, task: _Task, start: Batch, grid: Grid) -> Batch:
     return Batch((accumulator,), grid.depth)
 
 
-def _limit(machine: Machine, reduction: Reduction, wide: Grid) -> int:
+def _limit(machine: Machine, reduction: FoldReduction, wide: Grid) -> int:
     """Give the number of points to do at a time: few elements may serve many points."""
     if wide.size <= MAX_ELEMENTS:
         return wide.size
@@ -191,7 +193,7 @@ def _partial(machine: Machine, task: _Task, part: Grid, grid: Grid) -> Piece | N
     return _sum_of_products(step.space, left, right, mask, part, grid)
 
 
-def _guarded(machine: Machine, reduction: Reduction, part: Grid) -> Grid:
+def _guarded(machine: Machine, reduction: FoldReduction, part: Grid) -> Grid:
     if reduction.condition is None:
         return part
     condition = cond_on_grid(reduction.condition, part, machine.env)

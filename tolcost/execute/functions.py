@@ -70,7 +70,7 @@ def _mixed(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
         return np.asarray(state ^ (state >> np.uint64(31)))
 
 
-Meaning = Callable[..., Any]
+ArrayFunction = Callable[..., Any]
 
 
 def apply_function(function: str, space: str, result: str, args: Sequence[Array]) -> Array:
@@ -87,12 +87,12 @@ def apply_function(function: str, space: str, result: str, args: Sequence[Array]
 
 
 @cache
-def resolved(function: str, space: str) -> tuple[Meaning, np.dtype[Any]]:
+def resolved(function: str, space: str) -> tuple[ArrayFunction, np.dtype[Any]]:
     """Look up what a function computes and in which type: asked for at every element."""
     return _meaning(function), _computing_dtype(function, space)
 
 
-def _meaning(function: str) -> Meaning:
+def _meaning(function: str) -> ArrayFunction:
     found = MEANINGS.get(function)
     if found is None:
         raise InternalError(f"no such elementary function: {function}")
@@ -142,7 +142,7 @@ def _logarithm(x: Array, base: Array | None = None) -> Array:
     return np.where(base == 2, np.log2(x), np.where(base == 10, np.log10(x), other)).astype(natural.dtype)
 
 
-def _logical(on_truth: Meaning, on_bits: Meaning) -> Meaning:
+def _logical(on_truth: ArrayFunction, on_bits: ArrayFunction) -> ArrayFunction:
     """Combine truths where arguments are truths, and bits where they are integers."""
 
     def meaning(*args: Array) -> Array:
@@ -153,7 +153,7 @@ def _logical(on_truth: Meaning, on_bits: Meaning) -> Meaning:
     return meaning
 
 
-def _shift(move: Meaning) -> Meaning:
+def _shift(move: ArrayFunction) -> ArrayFunction:
     def meaning(value: Array, by: Array) -> Array:
         whole = [arg.astype(np.int64) if arg.dtype == np.bool_ else arg for arg in (value, by)]
         return np.asarray(move(*whole))
@@ -161,7 +161,7 @@ def _shift(move: Meaning) -> Meaning:
     return meaning
 
 
-def _on_reals(rounding: Meaning) -> Meaning:
+def _on_reals(rounding: ArrayFunction) -> ArrayFunction:
     """Round reals; integers are already whole."""
 
     def meaning(x: Array) -> Array:
@@ -170,7 +170,7 @@ def _on_reals(rounding: Meaning) -> Meaning:
     return meaning
 
 
-def _test(holds: Meaning) -> Meaning:
+def _test(holds: ArrayFunction) -> ArrayFunction:
     """Ask something that only floating-point values can answer with yes."""
 
     def meaning(x: Array) -> Array:
@@ -183,7 +183,7 @@ def _where(condition: Array, then: Array, other: Array) -> Array:
     return np.where(condition != 0, then, other)
 
 
-MEANINGS: Mapping[str, Meaning] = {
+MEANINGS: Mapping[str, ArrayFunction] = {
     "add": np.add,
     "sub": np.subtract,
     "mul": np.multiply,

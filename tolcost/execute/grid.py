@@ -55,7 +55,7 @@ class NeedsLoop(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class GridAxis:
     """The values ``lo, lo + 1, ...`` of a coordinate, ``size`` of them."""
 
     symbol: Symbol
@@ -70,7 +70,7 @@ class Grid:
     ``mask`` has one axis per axis of the grid, of full size or 1; ``None`` is everywhere.
     """
 
-    axes: tuple[Axis, ...]
+    axes: tuple[GridAxis, ...]
     places: Mapping[Symbol, int]
     mask: Array | None
     points: int
@@ -97,7 +97,7 @@ SINGLE = Grid((), MappingProxyType({}), None, 1)
 """The grid of one point, outside all quantifiers."""
 
 
-def make_grid(axes: tuple[Axis, ...], mask: Array | None) -> Grid:
+def make_grid(axes: tuple[GridAxis, ...], mask: Array | None) -> Grid:
     """Make a grid, count its points, and drop a mask that holds everywhere."""
     if mask is not None and mask.all():
         mask = None
@@ -111,7 +111,7 @@ def extend(grid: Grid, symbol: Symbol, extent: int | Array) -> Grid:
     if grid.depth >= MAX_DEPTH:
         raise NeedsLoop(frozenset((symbol,)))
     size = largest(extent, grid)
-    axes = (*grid.axes, Axis(symbol, 1, size))
+    axes = (*grid.axes, GridAxis(symbol, 1, size))
     mask = None if grid.mask is None else grid.mask[..., np.newaxis]
     if not isinstance(extent, int) and size:
         inside = np.arange(1, size + 1) <= extent[..., np.newaxis]
@@ -140,7 +140,7 @@ def narrow(grid: Grid, place: int, start: int, size: int) -> Grid:
     """Keep ``size`` values of one coordinate, from the one at 0-based position ``start`` on."""
     axis = grid.axes[place]
     axes = list(grid.axes)
-    axes[place] = Axis(axis.symbol, axis.lo + start, size)
+    axes[place] = GridAxis(axis.symbol, axis.lo + start, size)
     mask = grid.mask
     if mask is not None and mask.shape[place] > 1:
         mask = mask[(slice(None),) * place + (slice(start, start + size),)]

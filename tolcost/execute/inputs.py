@@ -35,13 +35,13 @@ from tolcost.atoms.kit import inner_nodes, roots
 from tolcost.atoms.nodes import Condition, Input, Part, Program
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, visible
 from tolcost.execute.dtypes import Array, convert, dtype_of
-from tolcost.execute.values import Execution, Output, Tally, check_size
+from tolcost.execute.values import Execution, OutputValue, Tally, check_size
 from tolcost.spaces import SPACES
 
 MAX_RANK = 32
 """NumPy has 64 axes at most, and the fast interpreter needs some for itself."""
 
-Given: TypeAlias = Mapping[str, Array | tuple[Array, ...]]
+InputArrays: TypeAlias = Mapping[str, Array | tuple[Array, ...]]
 
 
 DEFAULT_STEPS = 20_000_000
@@ -53,14 +53,14 @@ class Interpreter(Protocol):
     env: dict[Symbol, int]
     tally: Tally
 
-    def outputs(self) -> dict[str, Output]:
+    def outputs(self) -> dict[str, OutputValue]:
         """Evaluate the program and give the values of its outputs."""
         ...
 
 
 def execute(
     program: Program,
-    inputs: Given,
+    inputs: InputArrays,
     dims: Mapping[str, int] | None,
     interpreter: Callable[[Mapping[str, tuple[Array, ...]], Mapping[Symbol, int]], Interpreter],
 ) -> Execution:
@@ -81,7 +81,7 @@ def execute(
     return Execution(outputs, machine.tally.counts(), final)
 
 
-def arrays_of(program: Program, given: Given) -> dict[str, tuple[Array, ...]]:
+def arrays_of(program: Program, given: InputArrays) -> dict[str, tuple[Array, ...]]:
     """Give every input its arrays, one per component, in the element types of its spaces."""
     _check_ranks(program)
     problems: list[Diagnostic] = []
@@ -266,10 +266,10 @@ def unknown_length(missing: KeyError) -> Rejected:
     return Rejected(Diagnostic("T0345", f"the length {name} is not known", hint=f"give --dim {name}=N"))
 
 
-Plain: TypeAlias = "int | float | bool | str | Fraction | tuple[Plain, ...]"
+PlainValues: TypeAlias = "int | float | bool | str | Fraction | tuple[PlainValues, ...]"
 Arrays: TypeAlias = Mapping[str, tuple[Array, ...]]
 """For each input the arrays of its components."""
-Nested: TypeAlias = "int | float | bool | str | Fraction | Sequence[Nested]"
+NestedValues: TypeAlias = "int | float | bool | str | Fraction | Sequence[NestedValues]"
 
 _MAGIC = b"\x93NUMPY"
 _FEW = 8
@@ -311,7 +311,7 @@ def _widened(array: Array) -> Array:
     return array.astype(np.float32 if array.dtype.name.startswith(("float", "bfloat")) else np.int64)
 
 
-def nested_array(values: Nested, name: str) -> Array:
+def nested_array(values: NestedValues, name: str) -> Array:
     """Give nested sequences as an array.
 
     >>> nested_array(((1, 2), (3, 4)), "a").shape
@@ -328,13 +328,13 @@ def nested_array(values: Nested, name: str) -> Array:
     return found.astype(np.object_) if found.dtype.kind == "U" else found
 
 
-def _plain(values: Nested) -> object:
+def _plain(values: NestedValues) -> object:
     if isinstance(values, Fraction):
         return float(values)
     return values if isinstance(values, int | float | str) else [_plain(value) for value in values]
 
 
-def plain_values(array: Array) -> Plain:
+def plain_values(array: Array) -> PlainValues:
     """Give an array as nested tuples of Python's numbers, exactly."""
     if array.ndim:
         return tuple(plain_values(row) for row in array)
@@ -401,7 +401,7 @@ def _end(bound: float | None, otherwise: int) -> float:
     return otherwise if bound is None else bound
 
 
-def show_output(name: str, value: Output, spaces: tuple[str, ...]) -> str:
+def show_output(name: str, value: OutputValue, spaces: tuple[str, ...]) -> str:
     """Give an output as text, its components one after the other; large arrays are cut."""
     parts = value if isinstance(value, tuple) else (value,)
     types = (f"{space} {list(p.shape)}" if p.shape else space for space, p in zip(spaces, parts, strict=True))

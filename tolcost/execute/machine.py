@@ -19,8 +19,8 @@ from tolcost.execute.batch import Batch
 from tolcost.execute.dtypes import Array
 from tolcost.execute.functions import rand_sites
 from tolcost.execute.grid import SINGLE, Grid, NeedsLoop, count_relay
-from tolcost.execute.reductions import Reduction, fusible, recognise
-from tolcost.execute.values import Faults, Output, Tally, as_output, check_size
+from tolcost.execute.reductions import FoldReduction, fusible, recognise
+from tolcost.execute.values import Faults, OutputValue, Tally, as_output, check_size
 
 _GRAIN = 2**16
 """So many points of a grid are taken to cost as much again as one step of the interpreter."""
@@ -46,7 +46,7 @@ class Machine:
         arrays: Mapping[str, tuple[Array, ...]],
         bindings: Mapping[Symbol, int],
         max_steps: int,
-        rules: Rules,
+        rules: GridRules,
     ) -> None:
         self.rules = rules
         self.program = program
@@ -59,7 +59,7 @@ class Machine:
         self.sites = rand_sites(program)
         self.schedules: dict[Block, Schedule] = {}
         self.tables: dict[Table, Batch] = {}
-        self.reductions: dict[Fold, Reduction | None] = {}
+        self.reductions: dict[Fold, FoldReduction | None] = {}
         self.fusible: dict[Schedule, frozenset[Var]] = {}
         self.deferred: dict[Var, Deferred] = {}
         self.unfusible: set[Var] = set()
@@ -68,7 +68,7 @@ class Machine:
 
     # ---- blocks ----------------------------------------------------------------------------
 
-    def outputs(self) -> dict[str, Output]:
+    def outputs(self) -> dict[str, OutputValue]:
         """Evaluate the program and give the values of its outputs."""
         program = self.program
         values = self.follow(schedule_program(program), SINGLE, 1)[len(program.bindings) :]
@@ -138,7 +138,7 @@ class Machine:
             raise NeedsLoop(moving)
 
 
-Rule: TypeAlias = Callable[[Machine, Any, list[Batch], Grid, int], Batch]
+GridRule: TypeAlias = Callable[[Machine, Any, list[Batch], Grid, int], Batch]
 """Evaluates a node at every point of a grid, given its operands, counted so many times."""
 
-Rules: TypeAlias = Mapping[type, Rule]
+GridRules: TypeAlias = Mapping[type, GridRule]

@@ -29,7 +29,7 @@ GATHERED = {name: name for name in ("add", "mul", "max", "min", "and", "or", "xo
 
 
 @dataclass(frozen=True, slots=True)
-class Reduction:
+class FoldReduction:
     """How to do a fold at once.
 
     ``outside`` are the bindings made at every point.  Where the guard holds (or does not, if
@@ -46,7 +46,7 @@ class Reduction:
     through: Var | None
 
 
-def recognise(fold: Fold) -> Reduction | None:
+def recognise(fold: Fold) -> FoldReduction | None:
     """Find out whether a fold is a reduction; ``None`` if it has to be done step by step."""
     if len(fold.type) != 1 or fold.type[0].shape:
         return None
@@ -66,10 +66,10 @@ def recognise(fold: Fold) -> Reduction | None:
     product = product_of(element, block.result)
     inside = schedule(block.bindings, product.args if product is not None else (element,))
     through = _through(element, fold) if condition is None and not block.bindings else None
-    return Reduction(block.result, schedule(outer, ()), condition, on_true, inside, product, through)
+    return FoldReduction(block.result, schedule(outer, ()), condition, on_true, inside, product, through)
 
 
-def through_build(reduction: Reduction, build: Build) -> Reduction:
+def through_build(reduction: FoldReduction, build: Build) -> FoldReduction:
     """Give the reduction of a Build's members as they are computed, without making the Build."""
     element = build.body.result
     product = product_of(element, reduction.step)
@@ -135,7 +135,7 @@ def _through(element: Node, fold: Fold) -> Var | None:
     return element.tol.var if same else None
 
 
-def fusible(plan: Schedule, reductions: Mapping[Fold, Reduction | None]) -> frozenset[Var]:
+def fusible(plan: Schedule, reductions: Mapping[Fold, FoldReduction | None]) -> frozenset[Var]:
     """Find named Builds of numerics whose only use is to be reduced by a fold of the same block.
 
     They need not be made: the fold can reduce their members as they are computed.

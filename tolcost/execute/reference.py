@@ -20,12 +20,12 @@ from tolcost.atoms.nodes import Block, Node, Program, Type, Var
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.execute.dtypes import DTYPES, Array, convert, dtype_of, same_bits
 from tolcost.execute.functions import as_dtype, rand_sites, resolved, uniform
-from tolcost.execute.inputs import DEFAULT_STEPS, Given, execute, length_of, unknown_length
+from tolcost.execute.inputs import DEFAULT_STEPS, InputArrays, execute, length_of, unknown_length
 from tolcost.execute.reference_state import Prepared, Run, State
 from tolcost.execute.values import (
     Execution,
     Piece,
-    Value,
+    RunValue,
     all_fault,
     as_output,
     check_size,
@@ -62,7 +62,7 @@ class _Plan(NamedTuple):
 
 def run_reference(
     program: Program,
-    inputs: Given,
+    inputs: InputArrays,
     dims: Mapping[str, int] | None = None,
     max_steps: int = DEFAULT_STEPS,
 ) -> Execution:
@@ -108,17 +108,17 @@ class _Reference(State):
         steps = (_Step(self.prepare(s.node), s.operands, s.times, s.binds, s.done) for s in order.steps)
         return _Plan(tuple(steps), order.roots)
 
-    def visit(self, block: Block, times: int) -> Value:
+    def visit(self, block: Block, times: int) -> RunValue:
         plan = self.plans.get(block)
         if plan is None:
             plan = self.plans[block] = self.planned(schedule_block(block))
         return self.follow(plan, times)[-1]
 
-    def follow(self, plan: _Plan, times: int) -> list[Value]:
+    def follow(self, plan: _Plan, times: int) -> list[RunValue]:
         self.steps_left -= len(plan.steps)
         if self.steps_left < 0:
             raise Rejected(Diagnostic("T0520", "the run takes too many steps", hint="try smaller lengths"))
-        values: list[Value] = []
+        values: list[RunValue] = []
         for how, operands, often, binds, done in plan.steps:
             if isinstance(how, tuple):
                 value = how
@@ -147,7 +147,7 @@ class _Reference(State):
         made = dtype_of(result)
         count = self.tally.apply
 
-        def plain(args: list[Value], times: int) -> Value:
+        def plain(args: list[RunValue], times: int) -> RunValue:
             """As it mostly is: two numbers of the type that the function computes in, and no fault."""
             (left, bad), (right, worse) = args[0][0], args[1][0]
             if bad is not None or worse is not None or left.dtype is not dtype or right.dtype is not dtype:
@@ -158,7 +158,7 @@ class _Reference(State):
             count(function, space, charge, times)
             return (Piece(data),)
 
-        def run(args: list[Value], times: int) -> Value:
+        def run(args: list[RunValue], times: int) -> RunValue:
             count(function, space, charge, times)
             ready: list[Any] = []
             faults: list[Array] = []
@@ -174,14 +174,14 @@ class _Reference(State):
 
         return plain if len(node.args) == 2 else run
 
-    def rand(self, node: ir.Lambda, args: list[Value], times: int) -> Value:
+    def rand(self, node: ir.Lambda, args: list[RunValue], times: int) -> RunValue:
         self.tally.apply(node.function, node.space, node.charge, times)
         pieces = [value[0] for value in args]
         drawn = uniform(self.sites[node], self.coordinates, [piece.data for piece in pieces])
         data = convert(drawn, node.type[0].space)
         return (Piece(data, first_fault([piece.fault for piece in pieces])),)
 
-    def where(self, node: ir.Where, args: list[Value], times: int) -> Value:
+    def where(self, node: ir.Where, args: list[RunValue], times: int) -> RunValue:
         self.tally.apply("where", node.space, node.charge, times)
         condition, then, other = args
         taken = then if condition[0].data != 0 else other
@@ -196,19 +196,19 @@ class _Reference(State):
         holds = prepared_cond(node.condition)
         return lambda args, times: fitted(self.visit(then if holds(env) else other, times))
 
-    def true(self, value: Value) -> bool:
+    def true(self, value: RunValue) -> bool:
         self.faults.check(value)
         return bool(value[0].data != 0)
 
     # ---- members ---------------------------------------------------------------------------
 
-    def places(self, node: ir.Member | ir.Put) -> Callable[[list[Value], Sequence[int]], _Place]:
+    def places(self, node: ir.Member | ir.Put) -> Callable[[list[RunValue], Sequence[int]], _Place]:
         """Give what finds the indices, 0-based, and the first fault: of an index, or of leaving the shape."""
         static = [prepared(index - 1) if isinstance(index, Poly) else None for index in node.at]
         known = [index for index in static if index is not None]
         env = self.env
 
-        def find(values: list[Value], shape: Sequence[int]) -> _Place:
+        def find(values: list[RunValue], shape: Sequence[int]) -> _Place:
             fault = 0
             try:
                 if len(known) == len(static):
@@ -224,7 +224,7 @@ class _Reference(State):
 
         return find
 
-    def computed_place(self, static: Sequence[PointFunction | None], values: list[Value]) -> _Place:
+    def computed_place(self, static: Sequence[PointFunction | None], values: list[RunValue]) -> _Place:
         """The indices where some are data, and the first fault of these."""
         computed = iter(values)
         found: list[int] = []
@@ -245,7 +245,7 @@ class _Reference(State):
     def member(self, node: ir.Member) -> Run:
         places, atoms = self.places(node), self.tally.atoms
 
-        def run(args: list[Value], times: int) -> Value:
+        def run(args: list[RunValue], times: int) -> RunValue:
             atoms["member"] += times
             pieces = args[0]
             at, fault = places(args[1:], pieces[0].data.shape)
@@ -258,7 +258,7 @@ class _Reference(State):
     def put(self, node: ir.Put) -> Run:
         places = self.places(node)
 
-        def run(args: list[Value], times: int) -> Value:
+        def run(args: list[RunValue], times: int) -> RunValue:
             pieces, value = args[0], in_spaces(args[-1], node.type)
             for piece, new in zip(pieces, value, strict=True):
                 self.tally.relay(piece.data.shape, times, kept=new.data.size)
@@ -269,7 +269,7 @@ class _Reference(State):
 
         return run
 
-    def filter(self, node: ir.Filter, args: list[Value], times: int) -> Value:
+    def filter(self, node: ir.Filter, args: list[RunValue], times: int) -> RunValue:
         self.faults.check(args[1])
         chosen = args[1][0].data != 0
         self.env[node.length] = int(chosen.sum())
@@ -281,23 +281,23 @@ class _Reference(State):
 
     # ---- whole values ----------------------------------------------------------------------
 
-    def component(self, node: ir.Component, args: list[Value], times: int) -> Value:
+    def component(self, node: ir.Component, args: list[RunValue], times: int) -> RunValue:
         self.tally.atoms["member"] += times
         return (args[0][node.j - 1],)
 
-    def pack(self, node: ir.Pack, args: list[Value], times: int) -> Value:
+    def pack(self, node: ir.Pack, args: list[RunValue], times: int) -> RunValue:
         self.tally.atoms["join"] += (len(args) - 1) * times
         return tuple(piece for value in args for piece in value)
 
-    def join(self, node: ir.Join, args: list[Value], times: int) -> Value:
+    def join(self, node: ir.Join, args: list[RunValue], times: int) -> RunValue:
         self.tally.atoms["join"] += times
         return tuple(joined(a, b, node.d - 1, part) for a, b, part in zip(*args, node.type, strict=True))
 
-    def embed(self, node: ir.Embed, args: list[Value], times: int) -> Value:
+    def embed(self, node: ir.Embed, args: list[RunValue], times: int) -> RunValue:
         self.tally.atoms["embed"] += times
         return tuple(reshaped(piece, (*piece.data.shape, 1)) for piece in args[0])
 
-    def reshape(self, node: ir.Reshape, args: list[Value], times: int) -> Value:
+    def reshape(self, node: ir.Reshape, args: list[RunValue], times: int) -> RunValue:
         shaped = tuple(
             reshaped(piece, self.shape_of(part)) for piece, part in zip(args[0], node.type, strict=True)
         )
@@ -305,7 +305,7 @@ class _Reference(State):
             self.tally.relay(piece.data.shape, times)
         return shaped
 
-    def convert(self, node: ir.Convert, args: list[Value], times: int) -> Value:
+    def convert(self, node: ir.Convert, args: list[RunValue], times: int) -> RunValue:
         value = args[0]
         for piece in value:
             self.tally.relay(piece.data.shape, times)
@@ -321,7 +321,7 @@ class _Reference(State):
     def build(self, node: ir.Build) -> Run:
         everywhere = self.range_over(node.coords, node.extents)
 
-        def run(args: list[Value], times: int) -> Value:
+        def run(args: list[RunValue], times: int) -> RunValue:
             extents = tuple(length_of(extent, self.env) for extent in node.extents)
             check_size(extents)
             members = [self.visit(node.body, times) for _ in everywhere()]
@@ -336,7 +336,7 @@ class _Reference(State):
 
         return run
 
-    def count_build(self, extents: tuple[int, ...], pieces: Value, times: int) -> None:
+    def count_build(self, extents: tuple[int, ...], pieces: RunValue, times: int) -> None:
         rank = len(extents)
         if rank == 0:
             return
@@ -350,7 +350,7 @@ class _Reference(State):
         everywhere = self.range_over(node.coords, node.extents)
         fitted, body, var, names = _fitting(node.type), node.body, node.accumulator, self.vars
 
-        def run(args: list[Value], times: int) -> Value:
+        def run(args: list[RunValue], times: int) -> RunValue:
             accumulator = in_spaces(args[0], var.type)
             for _ in everywhere():
                 names[var] = accumulator
@@ -360,18 +360,18 @@ class _Reference(State):
         return run
 
 
-def _fitting(types: Type) -> Callable[[Value], Value]:
+def _fitting(types: Type) -> Callable[[RunValue], RunValue]:
     """Give what brings a value to the spaces of a type: as a rule it is one numeric, and in its space."""
     expected = DTYPES[types[0].space] if len(types) == 1 else None
 
-    def fitted(value: Value) -> Value:
+    def fitted(value: RunValue) -> RunValue:
         return value if value[0].data.dtype is expected else in_spaces(value, types)
 
     return fitted
 
 
 def _each_time(
-    rule: Callable[[_Reference, Any, list[Value], int], Value],
+    rule: Callable[[_Reference, Any, list[RunValue], int], RunValue],
 ) -> Callable[[_Reference, Any], Run]:
     """Give what prepares a node about which nothing can be found out beforehand."""
     return lambda machine, node: lambda args, times: rule(machine, node, args, times)

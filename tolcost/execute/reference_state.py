@@ -17,12 +17,12 @@ from tolcost.atoms.kit import constant_symbols, is_fixed
 from tolcost.atoms.nodes import Constant, Number, Part, Table, Var
 from tolcost.execute.dtypes import Array, dtype_of, number
 from tolcost.execute.inputs import length_of, unknown_length, value_of
-from tolcost.execute.values import Faults, Piece, Tally, Value, scalar
+from tolcost.execute.values import Faults, Piece, RunValue, Tally, scalar
 
-Run: TypeAlias = Callable[[list[Value], int], Value]
+Run: TypeAlias = Callable[[list[RunValue], int], RunValue]
 """Evaluates a node from the values of its operands, counted so many times."""
 
-Prepared: TypeAlias = Run | Value | Var
+Prepared: TypeAlias = Run | RunValue | Var
 """What a node became: a function, or the value that it always has, or the variable that it reads."""
 
 
@@ -33,7 +33,7 @@ class State:
         """Start where only lengths are known."""
         self.env = dict(bindings)
         self.coordinates: list[int] = []
-        self.vars: dict[Var, Value] = {}
+        self.vars: dict[Var, RunValue] = {}
         self.tally = Tally()
         self.faults = Faults()
 

@@ -7,21 +7,22 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from tolcost.atoms.unroll import Atom, Cast, Constants, Given, Operand, Slot, Unrolled
+from tolcost.atoms.nodes import ATOMS
+from tolcost.atoms.unroll import Atom, AtomResult, CastOperand, Constants, InputOperand, Operand, Unrolled
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.execute.dtypes import Array, convert, dtype_of, number
 from tolcost.execute.functions import apply_function, uniform
-from tolcost.execute.values import ATOMS, Output, as_output, check_size
+from tolcost.execute.values import OutputValue, as_output, check_size
 
-Parts = tuple[Array, ...]
+_Components = tuple[Array, ...]
 
 
 def evaluate_unrolled(
     unrolled: Unrolled, inputs: Mapping[str, Array | tuple[Array, ...]]
-) -> dict[str, Output]:
+) -> dict[str, OutputValue]:
     """Run the atoms and give the outputs."""
     given = {name: _parts(value) for name, value in inputs.items()}
-    results: list[Parts] = []
+    results: list[_Components] = []
     with np.errstate(all="ignore"):
         for place, atom in enumerate(unrolled.atoms):
             args = [_fetch(arg, results, given) for arg in atom.args]
@@ -44,19 +45,19 @@ def count_unrolled(unrolled: Unrolled) -> dict[str, int]:
     return {**dict.fromkeys(ATOMS, 0), **Counter(counted)}
 
 
-def _parts(value: Array | tuple[Array, ...]) -> Parts:
+def _parts(value: Array | tuple[Array, ...]) -> _Components:
     return tuple(map(np.asarray, value)) if isinstance(value, tuple) else (np.asarray(value),)
 
 
-def _fetch(operand: Operand, results: Sequence[Parts], given: Mapping[str, Parts]) -> Parts:
+def _fetch(operand: Operand, results: Sequence[_Components], given: Mapping[str, _Components]) -> _Components:
     match operand:
-        case Slot(place=place):
+        case AtomResult(place=place):
             return results[place]
-        case Given(name=name):
+        case InputOperand(name=name):
             if name not in given:
                 raise Rejected(Diagnostic("T0340", f"no value was given for the input {name!r}"))
             return given[name]
-        case Cast(value=value, spaces=spaces):
+        case CastOperand(value=value, spaces=spaces):
             parts = _fetch(value, results, given)
             return tuple(convert(part, space) for part, space in zip(parts, spaces, strict=True))
         case Constants(values=values, shape=shape, space=space):
@@ -66,7 +67,7 @@ def _fetch(operand: Operand, results: Sequence[Parts], given: Mapping[str, Parts
             return (made.reshape(shape),)
 
 
-def _result(atom: Atom, args: list[Parts], at: list[int], place: int) -> Parts:
+def _result(atom: Atom, args: list[_Components], at: list[int], place: int) -> _Components:
     match atom.operation:
         case "lambda":
             return _applied(atom, args, place)
@@ -87,7 +88,7 @@ def _result(atom: Atom, args: list[Parts], at: list[int], place: int) -> Parts:
             return tuple(part.reshape(atom.shape) for part in args[0])
 
 
-def _applied(atom: Atom, args: list[Parts], place: int) -> Parts:
+def _applied(atom: Atom, args: list[_Components], place: int) -> _Components:
     if atom.function == "rand":
         return (convert(uniform(place, [], [parts[0] for parts in args]), atom.spaces[0]),)
     if atom.function == "where":

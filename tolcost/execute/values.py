@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from tolcost.algebra import Symbol
-from tolcost.atoms.nodes import Charge, Part, Type
+from tolcost.atoms.nodes import ATOMS, Charge, Part, Type
 from tolcost.diagnostics import Diagnostic, Rejected, Span
 from tolcost.execute.dtypes import DTYPES, Array, convert
 
@@ -35,7 +35,7 @@ class Piece(NamedTuple):
     fault: Array | None = None
 
 
-Value: TypeAlias = tuple[Piece, ...]
+RunValue: TypeAlias = tuple[Piece, ...]
 
 
 class Faults:
@@ -97,7 +97,7 @@ def check_size(shape: Sequence[int]) -> None:
         raise Rejected(Diagnostic("T0520", text, hint="try smaller lengths"))
 
 
-def in_spaces(value: Value, types: Type) -> Value:
+def in_spaces(value: RunValue, types: Type) -> RunValue:
     """Give a value in the spaces of a type; as a rule it is that already."""
     if all(piece.data.dtype == DTYPES[part.space] for piece, part in zip(value, types, strict=True)):
         return value
@@ -178,14 +178,13 @@ def stacked(members: Sequence[Piece], extents: tuple[int, ...]) -> Piece:
     return Piece(data, np.stack([fault_array(piece) for piece in members]).reshape(shape))
 
 
-ATOMS = ("lambda", "norm", "member", "join", "embed")
 Histogram: TypeAlias = dict[tuple[str, str], int]
-Output: TypeAlias = Array | tuple[Array, ...]
+OutputValue: TypeAlias = Array | tuple[Array, ...]
 """A ToL of capacity 1 is an array; a list is one array per component."""
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class RunCounts:
     """How often each function was applied to data, and to coordinates, and each atom done."""
 
     histogram: Histogram
@@ -202,8 +201,8 @@ class Counts:
 class Execution:
     """The values of the outputs, what was counted, and what every symbol stood for."""
 
-    outputs: dict[str, Output]
-    counts: Counts
+    outputs: dict[str, OutputValue]
+    counts: RunCounts
     bindings: dict[Symbol, int]
 
 
@@ -252,9 +251,9 @@ class Tally:
         histogram, index, atoms = saved
         self.histogram, self.index, self.atoms = dict(histogram), dict(index), dict(atoms)
 
-    def counts(self) -> Counts:
+    def counts(self) -> RunCounts:
         """Give the result."""
-        return Counts(dict(self.histogram), dict(self.index), dict(self.atoms))
+        return RunCounts(dict(self.histogram), dict(self.index), dict(self.atoms))
 
 
 def relay(shape: Sequence[int]) -> tuple[int, int, int]:
@@ -273,6 +272,6 @@ def relay(shape: Sequence[int]) -> tuple[int, int, int]:
     return volume, max(volume - 1, 0), embeds
 
 
-def as_output(parts: Sequence[Any]) -> Output:
+def as_output(parts: Sequence[Any]) -> OutputValue:
     """Give the value of an output: an array, or one array per component."""
     return parts[0] if len(parts) == 1 else tuple(parts)

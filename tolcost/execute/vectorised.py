@@ -16,7 +16,7 @@ from tolcost.atoms.kit import Indices, is_fixed
 from tolcost.atoms.nodes import Node, Part, Program
 from tolcost.execute.batch import (
     Batch,
-    Index,
+    GridIndex,
     choose,
     clipped,
     concatenate,
@@ -48,14 +48,14 @@ from tolcost.execute.grid import (
     restrict,
     varying,
 )
-from tolcost.execute.inputs import DEFAULT_STEPS, Given, execute, length_of
-from tolcost.execute.machine import Machine, Rules
+from tolcost.execute.inputs import DEFAULT_STEPS, InputArrays, execute, length_of
+from tolcost.execute.machine import GridRules, Machine
 from tolcost.execute.values import Execution, Piece, first_fault
 
 
 def run_vectorised(
     program: Program,
-    inputs: Given,
+    inputs: InputArrays,
     dims: Mapping[str, int] | None = None,
     max_steps: int = DEFAULT_STEPS,
 ) -> Execution:
@@ -248,10 +248,10 @@ def filtered(machine: Machine, node: ir.Filter, args: list[Batch], grid: Grid, t
 
 def _indices(
     machine: Machine, at: Indices, values: Sequence[Batch], grid: Grid
-) -> tuple[list[Index], Array | None]:
+) -> tuple[list[GridIndex], Array | None]:
     """Give the indices at every point, and the faults of those that are computed."""
     computed = iter(values)
-    found: list[Index] = []
+    found: list[GridIndex] = []
     faults: list[Array | None] = []
     for index in at:
         if isinstance(index, Poly):
@@ -272,7 +272,7 @@ def _lengths(machine: Machine, part: Part, own: Sequence[int], grid: Grid) -> li
     ]
 
 
-RULES: Rules = {
+RULES: GridRules = {
     ir.Input: given,
     ir.Number: number,
     ir.Table: laid_out,

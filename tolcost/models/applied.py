@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from tolcost.algebra import ZERO, Poly, Symbol, const
-from tolcost.atoms.nodes import Program
+from tolcost.atoms.nodes import ATOMS, Program
 from tolcost.cost import Counts, Traffic
-from tolcost.cost.count import ATOMS
 from tolcost.diagnostics import Diagnostic
 from tolcost.elaborate import Tensor
 from tolcost.models.known import UNKNOWN, Known

@@ -15,8 +15,8 @@ from typing import Literal, TypeVar
 
 from tolcost.algebra import ZERO, Poly, total_of
 from tolcost.algebra.poly import Terms, poly
-from tolcost.cost import Counts, Ratio, shipped, weigh
-from tolcost.cost.count import ATOMS
+from tolcost.atoms.nodes import ATOMS
+from tolcost.cost import Counts, Quotient, shipped, weigh
 from tolcost.models.analysis import GraphCost
 from tolcost.models.applied import Applied, title_of
 from tolcost.models.lowering import Lowered
@@ -58,9 +58,9 @@ class Figures:
         return None if self.unsized else self.read + self.written
 
     @property
-    def intensity(self) -> Ratio | None:
+    def intensity(self) -> Quotient | None:
         """FLOPs over bytes."""
-        return None if self.bytes is None or self.bytes == 0 else Ratio(self.flops, self.bytes)
+        return None if self.bytes is None or self.bytes == 0 else Quotient(self.flops, self.bytes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tolcost.algebra import to_text
-from tolcost.cost.derive import Chain, Derivation, Step
+from tolcost.cost.derive import Derivation, DerivationStep, ValueDerivation
 from tolcost.diagnostics import NOWHERE, place, visible
 
 _WIDEST = 72
@@ -25,14 +25,14 @@ def derivation_text(derivation: Derivation, name: str, file: str) -> str:
     return "\n".join(lines)
 
 
-def _worth_showing(derivation: Derivation) -> tuple[Chain, ...]:
+def _worth_showing(derivation: Derivation) -> tuple[ValueDerivation, ...]:
     """Leave out outputs that are but another mention of a value derived already."""
     named = {chain.name for chain in derivation.chains if chain.total != 0}
     kept = [chain for chain in derivation.chains if chain.total != 0 or chain.name not in named]
     return tuple(kept)
 
 
-def _chain(chain: Chain, file: str) -> Iterator[str]:
+def _chain(chain: ValueDerivation, file: str) -> Iterator[str]:
     shown = chain.steps if chain.name else chain.steps[1:]
     steps = [(visible(step.text_after), _line(step, file), visible(step.reason)) for step in shown]
     width = max((len(text) for text, _, _ in steps if len(text) <= _WIDEST), default=0)
@@ -42,12 +42,12 @@ def _chain(chain: Chain, file: str) -> Iterator[str]:
         yield f"  = {text.ljust(width)}  {where.ljust(place_width)}  {reason}".rstrip()
 
 
-def _title(chain: Chain) -> str:
+def _title(chain: ValueDerivation) -> str:
     """What is derived: a name, or the source of a value that has none."""
     return f"EOPs({visible(chain.name)})" if chain.name or not chain.steps else chain.steps[0].text_after
 
 
-def _line(step: Step, file: str) -> str:
+def _line(step: DerivationStep, file: str) -> str:
     if step.span.source is NOWHERE.source:
         return ""
     name = step.span.source.name

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from tolcost.algebra import Poly, Symbol, to_text
-from tolcost.cost.record import Analysis, Tensor
+from tolcost.cost.record import Analysis, NamedType
 from tolcost.report.study import Study
 from tolcost.result.conditions import Given, given_conditions
 from tolcost.result.forms import Form, form_at, text_of
@@ -55,7 +55,7 @@ def _program(study: Study) -> dict[str, Json]:
     return entry
 
 
-def _tensor(tensor: Tensor) -> dict[str, Json]:
+def _tensor(tensor: NamedType) -> dict[str, Json]:
     """A ToL has a space and a shape; a list of several components has them one by one."""
     parts: list[Json] = [
         {"space": part.space, "shape": [to_text(d) for d in part.shape]} for part in tensor.type

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from tolcost.algebra import Poly, to_sympy
-from tolcost.cost.count import Status
+from tolcost.cost.count import CountStatus
 from tolcost.cost.depth import Depth
-from tolcost.cost.record import Analysis, Numbers, Ratio, Tensor, numbers
+from tolcost.cost.record import Analysis, NamedType, Numbers, Quotient, numbers
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.report.point import Point, locate
 from tolcost.report.study import Study
@@ -41,7 +41,7 @@ class Result:
         return self.analysis.name
 
     @property
-    def status(self) -> Status:
+    def status(self) -> CountStatus:
         """Whether counts are exact, an upper bound, or in terms of what data decides."""
         return self.analysis.status
 
@@ -51,12 +51,12 @@ class Result:
         return tuple(c.text for c in given_conditions(self.analysis.conditions, self.analysis.file))
 
     @property
-    def inputs(self) -> tuple[Tensor, ...]:
+    def inputs(self) -> tuple[NamedType, ...]:
         """The inputs, with their spaces and shapes."""
         return self.analysis.inputs
 
     @property
-    def outputs(self) -> tuple[Tensor, ...]:
+    def outputs(self) -> tuple[NamedType, ...]:
         """The outputs, with their spaces and shapes."""
         return self.analysis.outputs
 
@@ -181,7 +181,7 @@ class Result:
         shown = found if isinstance(found, Depth) else depth
         return largest_to_sympy(shown.candidates, shown.logs)
 
-    def _ratio(self, ratio: Ratio | None) -> Expr | None:
+    def _ratio(self, ratio: Quotient | None) -> Expr | None:
         if ratio is None:
             return None
         below = ratio.denominator

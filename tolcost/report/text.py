@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tolcost.algebra import Symbol
-from tolcost.cost.record import Tensor
+from tolcost.cost.record import NamedType
 from tolcost.diagnostics import visible
 from tolcost.report.point import Point
 from tolcost.report.study import Figure, Study, figures
@@ -67,7 +67,7 @@ def _unchanged(form: Form) -> Form:
     return form
 
 
-def type_text(tensor: Tensor, at: Callable[[Form], Form | None]) -> str:
+def type_text(tensor: NamedType, at: Callable[[Form], Form | None]) -> str:
     """Give spaces and shapes, as in ``R [n, k]``; a numeric is just its space."""
     parts = []
     for part in tensor.type:

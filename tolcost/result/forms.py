@@ -31,10 +31,10 @@ from tolcost.algebra import (
 from tolcost.algebra.factor import Factored, factored
 from tolcost.algebra.latex import name_latex
 from tolcost.cost.depth import Depth
-from tolcost.cost.record import Ratio
+from tolcost.cost.record import Quotient
 from tolcost.cost.weights import Weighed
 
-Form: TypeAlias = Poly | Depth | Ratio | Weighed | int | Fraction
+Form: TypeAlias = Poly | Depth | Quotient | Weighed | int | Fraction
 Values: TypeAlias = Mapping[Symbol, int]
 
 _MOST_BITS = 12_000
@@ -59,16 +59,16 @@ def form_at(form: Form, values: Values) -> Form | None:
         return _partly(form, values)
 
 
-def _partly(form: Poly | Depth | Ratio | Weighed, values: Values) -> Form:
+def _partly(form: Poly | Depth | Quotient | Weighed, values: Values) -> Form:
     """Put numbers in place of the symbols that have one."""
     match form:
         case Poly():
             return _put(form, values)
         case Depth():
             return _depth(form, values)
-        case Ratio(numerator=top, denominator=bottom):
+        case Quotient(numerator=top, denominator=bottom):
             below = _depth(bottom, values) if isinstance(bottom, Depth) else _put(bottom, values)
-            return Ratio(_put(top, values), below)
+            return Quotient(_put(top, values), below)
         case Weighed(numerator=top, denominator=divisor, unit=unit):
             return Weighed(_put(top, values), divisor, unit)
 
@@ -104,7 +104,7 @@ def text_of(form: Form, grouped: bool = False) -> str:
             return str(form)
         case Weighed():
             return to_text(form.poly)
-        case Ratio():
+        case Quotient():
             return _ratio_text(form, grouped)
 
 
@@ -114,7 +114,7 @@ def _digits(value: int, grouped: bool) -> str:
     return f"{value:,}" if grouped else str(value)
 
 
-def _ratio_text(ratio: Ratio, grouped: bool) -> str:
+def _ratio_text(ratio: Quotient, grouped: bool) -> str:
     top, bottom = lowest(ratio)
     over = text_of(top, grouped)
     if isinstance(bottom, Poly) and bottom == 1:
@@ -140,7 +140,7 @@ def _bracketed(text: str) -> str:
     return f"({text})" if _SUM.search(_outside(text)) else text
 
 
-def lowest(ratio: Ratio) -> tuple[Poly, Poly | Depth]:
+def lowest(ratio: Quotient) -> tuple[Poly, Poly | Depth]:
     """Cancel what the two sides of a quotient are seen to share: numbers, lengths and factors."""
     below = _only(ratio.denominator)
     if ratio.numerator == 0:
@@ -208,7 +208,7 @@ def latex_of(form: Form) -> str:
             return to_latex(form.poly)
         case Depth():
             return _depth_latex(form)
-        case Ratio():
+        case Quotient():
             top_poly, below = lowest(form)
             if isinstance(below, Poly) and below == 1:
                 return to_latex(top_poly)

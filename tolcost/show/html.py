@@ -14,7 +14,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from tolcost.algebra import Poly, display_names
-from tolcost.cost import Ratio
+from tolcost.cost import Quotient
 from tolcost.diagnostics import visible
 from tolcost.result.forms import text_of
 from tolcost.show.json import Json
@@ -156,7 +156,7 @@ def _shown(cell: Cell) -> tuple[str, str, str | None]:
             return "number", text_of(cell, grouped=True), str(cell)
         case Fraction():
             return "number", rounded(cell), repr(float(cell))
-        case Poly() | Ratio():
+        case Poly() | Quotient():
             text = plain(cell)
             short = mathml(cell) if len(text) <= LONGEST else f"<code>{escape(cut(text))}</code>"
             return "form", short, text

@@ -16,7 +16,7 @@ from tolcost.algebra.factor import (
     reading_order,
 )
 from tolcost.algebra.text import binder_name
-from tolcost.cost import Ratio
+from tolcost.cost import Quotient
 from tolcost.diagnostics import visible
 from tolcost.result.forms import lowest
 
@@ -25,7 +25,7 @@ _TIMES = "<mo>&#x2062;</mo>"
 _SIMPLE = re.compile(r"([A-Za-z][A-Za-z]*)(?:_([0-9]+))?")
 
 
-def mathml(form: Poly | Ratio) -> str:
+def mathml(form: Poly | Quotient) -> str:
     """Give a ``math`` element.
 
     >>> from tolcost.algebra import length

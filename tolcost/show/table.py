@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Literal, TypeAlias
 
 from tolcost.algebra import Poly
-from tolcost.cost import Ratio
+from tolcost.cost import Quotient
 from tolcost.result.forms import text_of
 from tolcost.show.escape import csv_cell, markdown_code, markdown_text
 
@@ -31,7 +31,7 @@ class Code:
     text: str
 
 
-Cell: TypeAlias = str | Code | Poly | Ratio | int | Fraction | None
+Cell: TypeAlias = str | Code | Poly | Quotient | int | Fraction | None
 
 
 @dataclass(frozen=True, slots=True)
