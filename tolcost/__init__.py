@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tolcost.diagnostics import Diagnostic, Rejected
-    from tolcost.elaborate.arguments import Plain, Shape
+    from tolcost.elaborate.arguments import PlainShape, PlainValue
     from tolcost.report.result import Result
 
 __version__ = "0.1.0"
@@ -34,8 +34,8 @@ _WHERE = {
 def analyze(
     program: str | Path,
     dims: Mapping[str, int] | None = None,
-    shapes: Mapping[str, Shape | Sequence[Shape]] | None = None,
-    attrs: Mapping[str, Plain] | None = None,
+    shapes: Mapping[str, PlainShape | Sequence[PlainShape]] | None = None,
+    attrs: Mapping[str, PlainValue] | None = None,
 ) -> Result:
     """Give what a program costs.
 

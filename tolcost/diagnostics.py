@@ -86,7 +86,7 @@ _RED, _YELLOW, _BLUE, _BOLD, _PLAIN = "\x1b[1;31m", "\x1b[1;33m", "\x1b[1;34m", 
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Position:
     """Line and column, both counted from 1, and where the line lies in the text."""
 
     line: int
@@ -95,7 +95,7 @@ class Place:
     end: int
 
 
-def place(span: Span) -> Place:
+def place(span: Span) -> Position:
     r"""Where a span starts.
 
     >>> place(Span(Source("demo", "ab\ncd"), 4, 5)).line
@@ -105,7 +105,7 @@ def place(span: Span) -> Place:
     start = text.rfind("\n", 0, span.start) + 1
     end = text.find("\n", span.start)
     end = len(text) if end < 0 else end
-    return Place(text.count("\n", 0, span.start) + 1, span.start - start + 1, start, end)
+    return Position(text.count("\n", 0, span.start) + 1, span.start - start + 1, start, end)
 
 
 def quoted(name: str) -> str:
@@ -179,7 +179,7 @@ class _Mark:
 
     label: Label
     sign: str
-    place: Place
+    place: Position
 
 
 def _marks(diagnostic: Diagnostic) -> list[_Mark]:
@@ -226,7 +226,7 @@ def _excerpt(mark: _Mark, gutter: int, paint: _Paint, again: bool) -> list[str]:
     return [below] if again else [source, below]
 
 
-def _window(span: Span, where: Place) -> tuple[str, str, int]:
+def _window(span: Span, where: Position) -> tuple[str, str, int]:
     """The part of a line around a span, the blanks that lead to the span, and the columns it takes."""
     text = span.source.text
     first, last = where.start, where.end

@@ -19,7 +19,7 @@ from tolcost.cost import Analysis, analyze_program
 from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Diagnostic, Source
 from tolcost.elaborate import Argument, Elaborated, elaborate
-from tolcost.elaborate.arguments import Plain, Shape, arguments
+from tolcost.elaborate.arguments import PlainShape, PlainValue, arguments
 from tolcost.elaborate.repeats import repeated_work
 from tolcost.report.point import locate
 from tolcost.report.result import Result
@@ -84,8 +84,8 @@ def analyze_lowered(lowered: Elaborated, file: str) -> Analysis:
 def study_program(
     program: str | Path,
     dims: Mapping[str, int] | None = None,
-    shapes: Mapping[str, Shape | Sequence[Shape]] | None = None,
-    attrs: Mapping[str, Plain] | None = None,
+    shapes: Mapping[str, PlainShape | Sequence[PlainShape]] | None = None,
+    attrs: Mapping[str, PlainValue] | None = None,
 ) -> Result:
     """The whole road to a result for Python: text or file in, closed forms out."""
     source = _text_or_file(program)

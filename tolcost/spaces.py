@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["B", "Z", "R", "C", "S"]
+SpaceKind = Literal["B", "Z", "R", "C", "S"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class Space:
     """
 
     name: str
-    kind: Kind
+    kind: SpaceKind
     bits: int | None = None
     lo: float | int | None = None
     hi: float | int | None = None
@@ -83,7 +83,7 @@ SPACES: dict[str, Space] = {
 _ORDER = ("B", "Z", "R", "C")
 
 
-def kind_of(space: str) -> Kind:
+def kind_of(space: str) -> SpaceKind:
     """The family of a space by its name; a space declared by a program counts as its base's.
 
     >>> kind_of("float16"), kind_of("N*")

@@ -11,13 +11,15 @@ from tolcost.algebra import Poly, evaluate, parse_text, symbols_of, to_text
 from tolcost.catalogue.specs import open_library
 from tolcost.cost import count
 from tolcost.elaborate import elaborate
-from tolcost.elaborate.arguments import Plain, arguments
+from tolcost.elaborate.arguments import PlainValue, arguments
 
 LIBRARY = open_library()
 Shapes = Mapping[str, Sequence[int | str]]
 
 
-def eops(op: str, shapes: Shapes, attrs: Mapping[str, Plain] | None = None, opset: int | None = None) -> Poly:
+def eops(
+    op: str, shapes: Shapes, attrs: Mapping[str, PlainValue] | None = None, opset: int | None = None
+) -> Poly:
     spec = LIBRARY.find("", op, opset)
     assert spec is not None
     given = arguments(spec.program, shapes, attrs or {})
@@ -65,7 +67,7 @@ IMAGE: Shapes = {"X": ("N", "C", "H", "W"), "W": ("M", "C", "kH", "kW")}
          "2*N*M*4*4*C*3*3"),
     ],
 )  # fmt: skip
-def test_form(op: str, shapes: Shapes, attrs: Mapping[str, Plain], form: str) -> None:
+def test_form(op: str, shapes: Shapes, attrs: Mapping[str, PlainValue], form: str) -> None:
     assert to_text(eops(op, shapes, attrs) - parse_text(form)) == "0"
 
 

@@ -16,10 +16,10 @@ from tolcost.catalogue.specs import Library
 from tolcost.cost import Analysis, analyze_program
 from tolcost.diagnostics import Diagnostic, Rejected, Source
 from tolcost.elaborate import Argument, Elaborated, elaborate
-from tolcost.elaborate.arguments import Plain, Shape, arguments
+from tolcost.elaborate.arguments import PlainShape, PlainValue, arguments
 from tolcost.syntax import parse, tree
 
-Shapes = Mapping[str, "Shape | Sequence[Shape]"]
+Shapes = Mapping[str, "PlainShape | Sequence[PlainShape]"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Instance:
 
     op: str
     shapes: Shapes = field(default_factory=dict)
-    attrs: Mapping[str, Plain] = field(default_factory=dict)
+    attrs: Mapping[str, PlainValue] = field(default_factory=dict)
     outputs: int | None = None
 
 
@@ -84,12 +84,12 @@ def command_of(instance: Instance) -> str:
     return " ".join(parts)
 
 
-def _several(shape: Shape | Sequence[Shape]) -> Iterable[Shape]:
+def _several(shape: PlainShape | Sequence[PlainShape]) -> Iterable[PlainShape]:
     inner = [one for one in shape if not isinstance(one, int | str)]
     return inner or [[entry for entry in shape if isinstance(entry, int | str)]]
 
 
-def literal(value: Plain) -> str:
+def literal(value: PlainValue) -> str:
     """Write a value as the command line reads it.
 
     >>> literal((1, ("a", True))), literal(Fraction(1, 4))

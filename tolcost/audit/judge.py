@@ -30,7 +30,7 @@ from tolcost.catalogue.types import Array
 from tolcost.cost import Analysis, Quotient
 from tolcost.diagnostics import Diagnostic, Rejected, Source
 from tolcost.elaborate import Argument
-from tolcost.elaborate.arguments import Plain, arguments
+from tolcost.elaborate.arguments import PlainValue, arguments
 from tolcost.execute import run_reference
 from tolcost.execute.inputs import nested_array
 from tolcost.syntax import parse
@@ -258,7 +258,7 @@ def _expected(
     return _only_output(lowered.program, arrays), _RTOL, _ATOL
 
 
-def _nested(value: Plain) -> Plain:
+def _nested(value: PlainValue) -> PlainValue:
     return tuple(map(_nested, value)) if isinstance(value, list | tuple) else value
 
 

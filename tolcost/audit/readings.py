@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from tolcost.audit.instances import Instance
 from tolcost.diagnostics import Source
-from tolcost.elaborate.arguments import Plain
+from tolcost.elaborate.arguments import PlainValue
 from tolcost.library import specs_root
 
 Renamings: TypeAlias = Mapping[str, "str | Sequence[int | str]"]
@@ -24,12 +24,12 @@ class PaperTrial:
     """A run of the printed program: on a node test of ONNX, or on values that ``operator`` gets too."""
 
     node: str | None
-    inputs: Mapping[str, Plain]
-    attrs: Mapping[str, Plain]
+    inputs: Mapping[str, PlainValue]
+    attrs: Mapping[str, PlainValue]
     shapes: Mapping[str, Sequence[int]]
     exact_shape: bool
-    operator_inputs: Mapping[str, Plain] = field(default_factory=dict)
-    operator_attrs: Mapping[str, Plain] = field(default_factory=dict)
+    operator_inputs: Mapping[str, PlainValue] = field(default_factory=dict)
+    operator_attrs: Mapping[str, PlainValue] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -158,7 +158,7 @@ class Library:
                 reasons.update({str(name): str(reason) for name, reason in table.items()})
         return reasons
 
-    def operators(self) -> Mapping[str, tree.Module]:
+    def operators(self) -> Mapping[str, Spec]:
         """What a program may call: every operator of ONNX by name, and library files as ``use x``."""
         return _Operators(self)
 
@@ -247,22 +247,20 @@ def _called(text: str, known: Iterable[str]) -> set[str]:
     return set(_WORD.findall(text)).intersection(known)
 
 
-class _Operators(Mapping[str, tree.Module]):
+class _Operators(Mapping[str, Spec]):
     """Operators by name, read when they are called."""
 
     def __init__(self, library: Library) -> None:
         """Look them up in a library."""
         self._library = library
 
-    def __getitem__(self, name: str) -> tree.Module:
-        """The newest meaning of an operator, or the library file after ``use``."""
-        if name.startswith("use "):
-            return self._library.used(name.removeprefix("use "))
+    def __getitem__(self, name: str) -> Spec:
+        """The newest meaning of an operator."""
         domain = self._library.callable_domain(name)
         spec = None if domain is None else self._library.find(domain, name)
         if spec is None:
             raise KeyError(name)
-        return spec.program
+        return spec
 
     def __iter__(self) -> Iterator[str]:
         """The names of the operators."""
@@ -274,9 +272,7 @@ class _Operators(Mapping[str, tree.Module]):
 
     def __contains__(self, name: object) -> bool:
         """Whether there is such an operator; nothing is read."""
-        if not isinstance(name, str):
-            return False
-        return name.startswith("use ") or self._library.callable_domain(name) is not None
+        return isinstance(name, str) and self._library.callable_domain(name) is not None
 
 
 def open_library(folders: Iterable[str | Path] = ()) -> Library:

@@ -13,7 +13,7 @@ from tolcost.cli.literals import Literal
 from tolcost.cli.options import read_attrs, read_shapes
 from tolcost.diagnostics import Source, render_all
 from tolcost.elaborate import Elaborated
-from tolcost.elaborate.arguments import Shape, arguments
+from tolcost.elaborate.arguments import PlainShape, arguments
 from tolcost.pipeline import Parsed, lower, read_program, warnings_of
 from tolcost.syntax import read_source
 
@@ -22,7 +22,7 @@ from tolcost.syntax import read_source
 class Request:
     """What is said of the inputs of programs."""
 
-    shapes: Mapping[str, Shape | Sequence[Shape]] = field(default_factory=dict)
+    shapes: Mapping[str, PlainShape | Sequence[PlainShape]] = field(default_factory=dict)
     attrs: Mapping[str, Literal] = field(default_factory=dict)
     specs: tuple[str, ...] = ()
 

@@ -32,14 +32,14 @@ from tolcost.syntax import tree
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MOST_ENTRIES = 100_000
 
-Plain: TypeAlias = "int | float | bool | str | Fraction | Sequence[Plain]"
-Shape: TypeAlias = Sequence[int | str]
+PlainValue: TypeAlias = "int | float | bool | str | Fraction | Sequence[PlainValue]"
+PlainShape: TypeAlias = Sequence[int | str]
 
 
 def arguments(
     program: tree.Module,
-    shapes: Mapping[str, Shape | Sequence[Shape]] | None = None,
-    attrs: Mapping[str, Plain] | None = None,
+    shapes: Mapping[str, PlainShape | Sequence[PlainShape]] | None = None,
+    attrs: Mapping[str, PlainValue] | None = None,
 ) -> dict[str, Argument]:
     """Give the arguments of a program; what does not fit its declarations is a diagnostic."""
     declared = {s.name: s for s in program.statements if isinstance(s, tree.InputDecl)}
@@ -65,7 +65,9 @@ def _declaration(declared: Mapping[str, tree.InputDecl], name: str) -> tree.Inpu
     return declared[name]
 
 
-def _shaped(program: tree.Module, statement: tree.InputDecl, shape: Shape | Sequence[Shape]) -> Argument:
+def _shaped(
+    program: tree.Module, statement: tree.InputDecl, shape: PlainShape | Sequence[PlainShape]
+) -> Argument:
     if statement.kind != "tol":
         hint = f"give its value: --attr {statement.name}=..."
         fail("T0412", f"{quoted(statement.name)} is not a ToL, it has no shape to give", statement.span, hint)
@@ -85,7 +87,7 @@ def _shaped(program: tree.Module, statement: tree.InputDecl, shape: Shape | Sequ
     return Inputs((one,)) if statement.variadic else one
 
 
-def _lengths(shape: Shape, statement: tree.InputDecl) -> tuple[Poly, ...]:
+def _lengths(shape: PlainShape, statement: tree.InputDecl) -> tuple[Poly, ...]:
     return tuple(_length(entry, statement) for entry in shape)
 
 
@@ -113,7 +115,7 @@ def _base_space(program: tree.Module, statement: tree.InputDecl) -> str:
     return space
 
 
-def static_value(value: Plain, statement: tree.InputDecl) -> Value:
+def static_value(value: PlainValue, statement: tree.InputDecl) -> Value:
     """Give a plain value as one known while compiling, in the terms of its declaration."""
     match value:
         case bool():
@@ -141,10 +143,10 @@ def _is_text(statement: tree.InputDecl) -> bool:
     return statement.space in SPACES and SPACES[statement.space].kind == "S"
 
 
-def _vector(values: Sequence[Plain], statement: tree.InputDecl) -> Vec:
+def _vector(values: Sequence[PlainValue], statement: tree.InputDecl) -> Vec:
     """Lay nested sequences out as one; all rows of a level have one length."""
     shape = [len(values)]
-    level: list[Plain] = list(values)
+    level: list[PlainValue] = list(values)
     while rows := [entry for entry in level if isinstance(entry, (tuple, list))]:
         sizes = {len(row) for row in rows}
         if len(rows) != len(level) or len(sizes) != 1:
@@ -175,7 +177,7 @@ Argument = Tensor | Inputs | Value
 
 
 @dataclass(frozen=True, slots=True)
-class Binder:
+class InputBinder:
     """Gives declared inputs, and the lengths their shapes mention, their values in ``names``.
 
     ``env`` sees the program's definitions too, so that a declared shape may mention them.
@@ -183,7 +185,7 @@ class Binder:
 
     env: Env
     names: dict[str, Lazy | Value]
-    inputs: dict[str, InputNode] = field(default_factory=dict)
+    inputs: dict[str, list[InputNode]] = field(default_factory=dict)
 
     def bind(self, program: tree.Module, given: dict[str, Argument]) -> tuple[InputNode, ...]:
         """Bind everything declared; what is used of ``given`` is taken out of it."""
@@ -198,8 +200,7 @@ class Binder:
             self._bind_one(statement, arguments[statement.name])
         for statement in declared:
             self._equate(statement, arguments[statement.name])
-        order = {s.name: n for n, s in enumerate(declared)}
-        return tuple(sorted(self.inputs.values(), key=lambda node: order[node.name.split(".")[0]]))
+        return tuple(node for statement in declared for node in self.inputs.get(statement.name, ()))
 
     def _name_lengths(self, statement: tree.InputDecl, argument: Argument | None) -> None:
         """A length declared by a plain name is what is given there, whichever input comes first."""
@@ -237,11 +238,11 @@ class Binder:
             return _static_argument(statement, argument)
         if statement.kind == "static":
             fail("T0413", f"the value of `{name}` must be known while compiling", statement.span)
-        return Data(self._input(name, (Part(argument.shape, argument.space),)))
+        return Data(self._input(statement, name, (Part(argument.shape, argument.space),)))
 
-    def _input(self, name: str, parts: Type) -> InputNode:
+    def _input(self, statement: tree.InputDecl, name: str, parts: Type) -> InputNode:
         node = InputNode(name, parts)
-        self.inputs[name] = node
+        self.inputs.setdefault(statement.name, []).append(node)
         return node
 
     def _equate(self, statement: tree.InputDecl, argument: Argument | None) -> None:
@@ -288,7 +289,9 @@ class Binder:
             for e in statement.shape
             if not isinstance(e, tree.Ellipsis)
         )
-        node = self._input(statement.name, tuple(Part(shape, s) for s in self._declared_spaces(statement)))
+        node = self._input(
+            statement, statement.name, tuple(Part(shape, s) for s in self._declared_spaces(statement))
+        )
         return Data(node)
 
     def _declared_spaces(self, statement: tree.InputDecl) -> tuple[str, ...]:
@@ -324,7 +327,7 @@ class Binder:
                 statement.span,
                 hint=f"give it: --attr {statement.name}=...",
             )
-        node = self._input(statement.name, (Part((), statement.space),))
+        node = self._input(statement, statement.name, (Part((), statement.space),))
         return Opaque(node, statement.space)
 
 

@@ -20,10 +20,10 @@ from tolcost.elaborate.evaluate import FORMS, PRIMITIVES, evaluate, evaluates, f
 from tolcost.elaborate.expressions import delay, entries, global_name, is_callable_name
 from tolcost.elaborate.shapes import label_operands
 from tolcost.elaborate.values import (
+    Applicable,
     Builtin,
     Cast,
     Closure,
-    Function,
     Missing,
     Native,
     Results,
@@ -120,7 +120,7 @@ def _names_function(found: Lazy | Value) -> bool:
     return is_functional(found.env, found.expr) if isinstance(found, Lazy) else is_function(found)
 
 
-def function_of(env: Env, expr: tree.Expr) -> Function:
+def function_of(env: Env, expr: tree.Expr) -> Applicable:
     """What an expression in call position means: for a name, the nearest function of that name."""
     if isinstance(expr, tree.Name):
         nearest = env.nearest(expr.name)
@@ -140,7 +140,7 @@ def function_of(env: Env, expr: tree.Expr) -> Function:
     return value  # type: ignore[return-value]
 
 
-def _partial(env: Env, function: Function, expr: tree.Call) -> Value:
+def _partial(env: Env, function: Applicable, expr: tree.Call) -> Value:
     """``f(*, y)``: a function of the arguments written as ``*``."""
     fixed = tuple(None if isinstance(a, tree.Star) else argument(env, a) for a in expr.args)
 
@@ -152,7 +152,7 @@ def _partial(env: Env, function: Function, expr: tree.Call) -> Value:
     return Native("", sum(a is None for a in fixed), run)
 
 
-def arity(env: Env, function: Function) -> tuple[int, int]:
+def arity(env: Env, function: Applicable) -> tuple[int, int]:
     """How many arguments a function takes: at least, at most."""
     match function:
         case Closure(params=params):
@@ -165,7 +165,7 @@ def arity(env: Env, function: Function) -> tuple[int, int]:
             return 1, 8
 
 
-def call_values(env: Env, function: Function, args: tuple[Lazy | Value, ...], span: Span) -> Value:
+def call_values(env: Env, function: Applicable, args: tuple[Lazy | Value, ...], span: Span) -> Value:
     """A function of values."""
     low, high = arity(env, function)
     if not low <= len(args) <= high:

@@ -40,7 +40,7 @@ from tolcost.elaborate.values import (
     Missing,
     Opaque,
     Pieces,
-    Ratio,
+    Quotient,
     Results,
     Seq,
     Spaces,
@@ -246,7 +246,7 @@ def _merge_static(env: Env, condition: Cond, then: Side, other: Side, span: Span
     a, b = as_number(a), as_number(b)
     if isinstance(a, Poly) and isinstance(b, Poly):
         return merge_integers(condition, a, b)
-    if isinstance(a, (Fraction, float, Ratio)) and a == b:
+    if isinstance(a, (Fraction, float, Quotient)) and a == b:
         return a
     if isinstance(a, (View, Vec)) and isinstance(b, (View, Vec)):
         shape = _merged_shape(env, condition, shape_of(env, a, span), shape_of(env, b, span), span)

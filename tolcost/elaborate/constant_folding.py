@@ -34,9 +34,9 @@ from tolcost.algebra import (
 from tolcost.diagnostics import Span
 from tolcost.elaborate.context import Env, fail
 from tolcost.elaborate.shapes import decide, facts_here, require
-from tolcost.elaborate.values import Opaque, Ratio, Spaces, Value
+from tolcost.elaborate.values import Opaque, Quotient, Spaces, Value
 
-Real = Poly | Ratio | Fraction | float
+Real = Poly | Quotient | Fraction | float
 
 MOST_BITS = 14_000
 """The largest static number, in bits: more digits than anything is measured in."""
@@ -100,7 +100,7 @@ def truth(value: Value) -> Cond | None:
         return negate(eq(value))
     if isinstance(value, (Fraction, float)):
         return TRUE if value else FALSE
-    if isinstance(value, Ratio):
+    if isinstance(value, Quotient):
         return negate(eq(value.over))
     return None
 
@@ -127,15 +127,15 @@ def ratio(over: Poly, under: Poly) -> Value:
         over, under = -over, -under
     quotient = exact_div(over, under)
     if quotient is not None:
-        return Ratio(quotient, const(1))
-    return Ratio(over, under)
+        return Quotient(quotient, const(1))
+    return Quotient(over, under)
 
 
 def _pair(x: Real) -> tuple[Poly, Poly] | None:
     match x:
         case Poly():
             return x, const(1)
-        case Ratio(over=over, under=under):
+        case Quotient(over=over, under=under):
             return over, under
         case Fraction():
             return const(x.numerator), const(x.denominator)
@@ -289,7 +289,7 @@ def _real(x: Real) -> Value:
     """The same number as a real: of an integer and a real, the larger is one too."""
     if not isinstance(x, Poly):
         return x
-    return Ratio(x, const(1)) if x.constant is None else Fraction(x.constant)
+    return Quotient(x, const(1)) if x.constant is None else Fraction(x.constant)
 
 
 # ---- rounding and signs ------------------------------------------------------------------
@@ -299,7 +299,7 @@ def _floor(env: Env, span: Span, x: Real) -> Value | None:
     match x:
         case Poly():
             return x
-        case Ratio(over=over, under=under):
+        case Quotient(over=over, under=under):
             return floordiv(over, under) if _positive(env, under) else None
         case Fraction():
             return const(math.floor(x))
@@ -311,7 +311,7 @@ def _ceil(env: Env, span: Span, x: Real) -> Value | None:
     match x:
         case Poly():
             return x
-        case Ratio(over=over, under=under):
+        case Quotient(over=over, under=under):
             return ceildiv(over, under) if _positive(env, under) else None
         case Fraction():
             return const(math.ceil(x))
@@ -326,7 +326,7 @@ def _rounding(whole: Callable[[Fraction], int]) -> Callable[[Env, Span, Real], V
         match x:
             case Poly():
                 return x
-            case Ratio(over=over, under=under):
+            case Quotient(over=over, under=under):
                 return over if under == const(1) else None
             case Fraction():
                 return const(whole(x))
@@ -338,8 +338,8 @@ def _rounding(whole: Callable[[Fraction], int]) -> Callable[[Env, Span, Real], V
 
 def _negative(env: Env, span: Span, x: Real) -> Value | None:
     match x:
-        case Ratio(over=over, under=under):
-            return Ratio(-over, under)
+        case Quotient(over=over, under=under):
+            return Quotient(-over, under)
         case Poly() | Fraction():
             return -x
         case float():

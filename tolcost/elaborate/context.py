@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import NoReturn
+from typing import NoReturn, Protocol
 
 from tolcost.algebra import TRUE, And, Cond, Poly, Symbol, substitute, symbols_of_cond
 from tolcost.atoms.nodes import Block, Condition, ConditionKind, Node, Number, Ref, Table, Var
@@ -53,6 +53,18 @@ class NeedsUnrolling(Exception):
         self.span = span
 
 
+class OperatorDefinition(Protocol):
+    """An operator that programs may call: what it computes, and the library files it uses."""
+
+    @property
+    def program(self) -> Module:
+        """What it computes."""
+
+    @property
+    def library(self) -> tuple[Module, ...]:
+        """The files whose definitions it sees."""
+
+
 @dataclass(slots=True)
 class Notes:
     """What the result relies on: conditions on lengths, on coordinates, and lengths that are equal."""
@@ -83,7 +95,7 @@ class Trial:
 class Context:
     """What one elaboration has found so far."""
 
-    operators: Mapping[str, Module]
+    operators: Mapping[str, OperatorDefinition]
     call_operator: Callable[[Env, str, tuple[Value, ...], dict[str, Value], Span], Value | Results]
     notes: Notes = field(default_factory=Notes)
     trials: list[Trial] = field(default_factory=list)

@@ -14,14 +14,14 @@ from tolcost.elaborate.context import BUDGET, Env, too_many_steps, wrong_arity
 from tolcost.elaborate.values import Results, Value, cast_of, plain, recast
 from tolcost.syntax import tree
 
-Rule = Callable[[Env, Any], Value | Results]
-Form = Callable[[Env, tree.Call], Value | Results]
+EvaluationRule = Callable[[Env, Any], Value | Results]
+SpecialForm = Callable[[Env, tree.Call], Value | Results]
 Primitive = Callable[[Env, tuple[Value, ...], Span], Value]
 
-RULES: dict[type, Rule] = {}
+RULES: dict[type, EvaluationRule] = {}
 """How to evaluate each kind of expression."""
 
-FORMS: dict[str, Form] = {}
+FORMS: dict[str, SpecialForm] = {}
 """Applications that do not evaluate their arguments first: map, reduce, where, given, seq."""
 
 PRIMITIVES: dict[str, Primitive] = {}
@@ -43,20 +43,20 @@ def results(env: Env, expr: tree.Expr) -> Value | Results:
     return RULES[type(expr)](env, expr)
 
 
-def evaluates(kind: type) -> Callable[[Rule], Rule]:
+def evaluates(kind: type) -> Callable[[EvaluationRule], EvaluationRule]:
     """Register how one kind of expression is evaluated."""
 
-    def register(rule: Rule) -> Rule:
+    def register(rule: EvaluationRule) -> EvaluationRule:
         RULES[kind] = rule
         return rule
 
     return register
 
 
-def form(name: str) -> Callable[[Form], Form]:
+def form(name: str) -> Callable[[SpecialForm], SpecialForm]:
     """Register a special form."""
 
-    def register(rule: Form) -> Form:
+    def register(rule: SpecialForm) -> SpecialForm:
         FORMS[name] = rule
         return rule
 

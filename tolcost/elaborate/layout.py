@@ -34,7 +34,7 @@ from tolcost.elaborate.values import (
     Missing,
     Opaque,
     Pieces,
-    Ratio,
+    Quotient,
     Seq,
     Spaces,
     Unknown,
@@ -70,7 +70,7 @@ def materialise(env: Env, value: Value, span: Span = NOWHERE, space: str | None 
             return pack(tuple(materialise(env, item, span) for item in items))
         case Cast(value=inner, space=cast):
             return materialise(env, inner, span, cast)
-        case Ratio(over=over, under=under):
+        case Quotient(over=over, under=under):
             args = (number(over, "R"), number(under, "R"))
             return Lambda("div", args, "R", (Part((), "R"),), "static", span)
         case Missing() | Spaces() | Seq() | Unknown():

@@ -46,8 +46,6 @@ from tolcost.syntax import tree
 UNROLL_LIMIT = 4096
 """The largest static domain that is taken entry by entry."""
 
-Names = dict[str, "Lazy | Value"]
-
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
@@ -57,7 +55,7 @@ class Pattern:
     rest: str | None = None
     span: Span | None = None
 
-    def bind(self, at: tuple[Value, ...], span: Span) -> Names:
+    def bind(self, at: tuple[Value, ...], span: Span) -> dict[str, Lazy | Value]:
         """The names with their coordinates."""
         if len(self.names) > len(at) or (self.rest is None and self.names and len(self.names) != len(at)):
             fail(
@@ -66,7 +64,7 @@ class Pattern:
                 self.span or span,
                 hint="a bare name or *name takes any number of coordinates",
             )
-        bound: Names = dict(zip(self.names, at, strict=False))
+        bound: dict[str, Lazy | Value] = dict(zip(self.names, at, strict=False))
         if self.rest is not None:
             remaining = at[len(self.names) :]
             bound[self.rest] = Vec((len(remaining),), remaining, loose=True)
@@ -112,7 +110,7 @@ def fresh(pattern: Pattern, shape: tuple[Poly, ...]) -> tuple[Poly, ...]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Body:
+class MapBody:
     """What to compute at each coordinate of a map."""
 
     env: Env
@@ -143,13 +141,13 @@ def map_form(env: Env, expr: tree.Call) -> Value:
     outer = env.indexing(False)
     over = bind_data(outer, evaluate(outer, expr.args[0]))
     pattern = pattern_of(expr.args[2] if len(expr.args) == 3 else None)
-    body = Body(outer, over, expr.args[1], pattern, expr.span)
+    body = MapBody(outer, over, expr.args[1], pattern, expr.span)
     if isinstance(over, Seq):
         return Seq(tuple(bind_data(outer, body.at(outer, (const(n + 1),))) for n in range(len(over.items))))
     return map_value(outer, body, shape_of(outer, over, expr.span))
 
 
-def map_value(env: Env, body: Body, shape: tuple[Poly, ...]) -> Value:
+def map_value(env: Env, body: MapBody, shape: tuple[Poly, ...]) -> Value:
     """The map of a body over a shape.
 
     A static map over a small known domain is laid out, a data one is not.  Which it is shows only
@@ -170,7 +168,7 @@ def map_value(env: Env, body: Body, shape: tuple[Poly, ...]) -> Value:
     return under_coordinates(env, shape, body.at, body.pattern, body.span)
 
 
-def _quickly(env: Env, body: Body, shape: tuple[Poly, ...]) -> Value | None:
+def _quickly(env: Env, body: MapBody, shape: tuple[Poly, ...]) -> Value | None:
     """The map under coordinates if it is data after all."""
     try:
         value = under_coordinates(env, shape, body.at, body.pattern, body.span)
@@ -179,7 +177,7 @@ def _quickly(env: Env, body: Body, shape: tuple[Poly, ...]) -> Value | None:
     return None if is_static(value) else value
 
 
-def _entry_by_entry(env: Env, body: Body, shape: tuple[int, ...]) -> Value | None:
+def _entry_by_entry(env: Env, body: MapBody, shape: tuple[int, ...]) -> Value | None:
     """A static map over a known domain, laid out; None if an entry turns out to be data."""
     size = 1
     for d in shape:
@@ -215,7 +213,7 @@ def _together(shape: tuple[int, ...], items: list[Value]) -> Value | None:
     return laid_out if laid_out is None or len(spaces) > 1 else recast(laid_out, spaces.pop())
 
 
-def _nothing(env: Env, body: Body, shape: tuple[int, ...]) -> Vec | None:
+def _nothing(env: Env, body: MapBody, shape: tuple[int, ...]) -> Vec | None:
     """A map over nothing: a vector without entries, unless its elements would have been data."""
     if len(shape) != 1:
         return None

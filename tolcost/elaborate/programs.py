@@ -9,12 +9,13 @@ from tolcost.algebra import AlgebraBudget, Poly, Symbol, const, symbols_of
 from tolcost.atoms.nodes import Input as InputNode
 from tolcost.atoms.nodes import Output, Part, Program
 from tolcost.diagnostics import Diagnostic, Span
-from tolcost.elaborate.arguments import Argument, Binder, Tensor
+from tolcost.elaborate.arguments import Argument, InputBinder, Tensor
 from tolcost.elaborate.context import (
     Context,
     Env,
     Lazy,
     NeedsUnrolling,
+    OperatorDefinition,
     Scope,
     bind_data,
     fail,
@@ -52,7 +53,7 @@ def elaborate(
     *,
     name: str = "program",
     library: Iterable[tree.Module] = (),
-    operators: Mapping[str, tree.Module] | None = None,
+    operators: Mapping[str, OperatorDefinition] | None = None,
     outputs: int | None = None,
     around: Mapping[str, Tensor | Value] | None = None,
     title: str = "",
@@ -87,7 +88,7 @@ def _elaborate(
     given: dict[str, Argument],
     name: str,
     library: tuple[tree.Module, ...],
-    operators: Mapping[str, tree.Module],
+    operators: Mapping[str, OperatorDefinition],
     outputs: int | None,
     around: Mapping[str, Tensor | Value],
     title: str,
@@ -150,7 +151,7 @@ def _enter(
         base = define_all(base, file.statements)
     declared = base.child(_declared_space_names(program))
     env = define_all(declared, program.statements)
-    inputs = Binder(env, declared.names).bind(program, given)
+    inputs = InputBinder(env, declared.names).bind(program, given)
     if given:
         fail("T0412", f"there is no input called `{next(iter(given))}`", program.span)
     for statement in program.statements:
@@ -250,15 +251,9 @@ def call_operator(
     env: Env, name: str, args: tuple[Value, ...], named: dict[str, Value], span: Span
 ) -> Value | Results:
     """An operator applied in the middle of another program, in its block."""
-    program = env.context.operators[name]
-    given = _arguments(program, args, named, name, span)
-    libraries = [
-        env.context.operators[f"use {n}"]
-        for s in program.statements
-        if isinstance(s, tree.Use)
-        for n in s.names
-    ]
-    values = apply_program(env, program, given, libraries, None)
+    operator = env.context.operators[name]
+    given = _arguments(operator.program, args, named, name, span)
+    values = apply_program(env, operator.program, given, operator.library, None)
     return values[0] if len(values) == 1 else Results(values)
 
 

@@ -34,7 +34,7 @@ from tolcost.elaborate.values import (
     Data,
     Opaque,
     Pieces,
-    Ratio,
+    Quotient,
     Seq,
     Spaces,
     Value,
@@ -120,7 +120,7 @@ def _convert_static(value: Value, space: str) -> Value:
     if kind == "B" and not isinstance(value, Cond):
         return truth(value) or value
     if isinstance(value, Poly) and kind == "R":
-        return Fraction(value.constant) if value.constant is not None else Ratio(value, const(1))
+        return Fraction(value.constant) if value.constant is not None else Quotient(value, const(1))
     if isinstance(value, Fraction) and kind == "Z":
         return const(int(value))
     return value

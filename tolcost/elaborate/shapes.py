@@ -35,7 +35,7 @@ from tolcost.elaborate.values import (
     Missing,
     Opaque,
     Pieces,
-    Ratio,
+    Quotient,
     Seq,
     Unknown,
     Value,
@@ -265,7 +265,7 @@ def space_of(value: Value) -> str:
             return joined
         case Poly():
             return "Z"
-        case Fraction() | float() | Ratio():
+        case Fraction() | float() | Quotient():
             return "R"
         case complex():
             return "C"

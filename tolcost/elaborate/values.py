@@ -4,7 +4,7 @@ A *static* value is known now, perhaps as a formula in lengths and coordinates. 
 value is a piece of atomic IR.  Binding time belongs to the value: ``is_static`` tells.
 
     Value = Poly | Cond | Fraction | float | complex | str       static numerics and text
-          | Ratio        a quotient of two integer formulas
+          | Quotient        a quotient of two integer formulas
           | Opaque       static, but only a program can say what it is (cos of a coordinate)
           | Spaces       type spaces
           | Vec          a ToL of known lengths, entry by entry (entries of any binding time)
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Ratio:
+class Quotient:
     """``over / under``, not known to be an integer; ``under`` is not zero."""
 
     over: Poly
@@ -181,7 +181,7 @@ class Native:
         return f"`{self.name}`" if self.name else "this function"
 
 
-Function: TypeAlias = Closure | Builtin | Native
+Applicable: TypeAlias = Closure | Builtin | Native
 Value: TypeAlias = (
     Poly
     | Cond
@@ -189,7 +189,7 @@ Value: TypeAlias = (
     | float
     | complex
     | str
-    | Ratio
+    | Quotient
     | Opaque
     | Spaces
     | Vec
@@ -249,7 +249,7 @@ def cast_of(value: Value) -> str | None:
 
 def recast(value: Value, space: str | None) -> Value:
     """A static value made from one that came in a space, in that space; anything else as it is."""
-    if space is None or not isinstance(value, (Poly, Cond, Fraction, float, complex, Ratio, Vec, View)):
+    if space is None or not isinstance(value, (Poly, Cond, Fraction, float, complex, Quotient, Vec, View)):
         return value
     return Cast(value, space) if is_static(value) else value
 

@@ -181,7 +181,7 @@ def _whole(value: int | float | complex | Fraction, space: str, target: np.dtype
             raise Rejected(Diagnostic("T0522", f"{_shortened(exact)} is too large to execute with"))
         return np.asarray(exact, target)
     wrapped = exact % 2**bits
-    if not space.startswith("u") and wrapped >= 2 ** (bits - 1):
+    if SPACES[space].lo != 0 and wrapped >= 2 ** (bits - 1):
         wrapped -= 2**bits
     return np.asarray(wrapped).astype(target)
 

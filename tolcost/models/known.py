@@ -23,7 +23,7 @@ from tolcost.algebra import (
 from tolcost.cost.traffic import bits_of, bytes_of
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.arguments import shape_given
-from tolcost.elaborate.values import Cast, Data, Missing, Ratio, Seq, Value, Vec, View
+from tolcost.elaborate.values import Cast, Data, Missing, Quotient, Seq, Value, Vec, View
 
 Known = Tensor | Inputs | Value
 """A shape and a space, several of them, or the value itself."""
@@ -87,7 +87,7 @@ def symbols_in(value: object) -> frozenset[Symbol]:
             return frozenset().union(*map(symbols_in, items))
         case Cast(value=inner):
             return symbols_in(inner)
-        case Ratio(over=over, under=under):
+        case Quotient(over=over, under=under):
             return symbols_of(over) | symbols_of(under)
         case Poly():
             return symbols_of(value)
@@ -116,8 +116,8 @@ def _value(value: Value, by: Mapping[Symbol, Poly]) -> Value:
             return Cast(_value(inner, by), space)
         case Vec(shape=shape, items=items, loose=loose):
             return Vec(shape, tuple(_value(item, by) for item in items), loose)
-        case Ratio(over=over, under=under):
-            return Ratio(substitute(over, by), substitute(under, by))
+        case Quotient(over=over, under=under):
+            return Quotient(substitute(over, by), substitute(under, by))
         case Poly():
             return substitute(value, by)
         case _ if isinstance(value, Cond):

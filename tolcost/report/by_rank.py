@@ -16,7 +16,7 @@ from tolcost.catalogue.specs import Library, Spec
 from tolcost.cost import count
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Argument, Elaborated, Inputs, Tensor, elaborate
-from tolcost.elaborate.arguments import Plain, Shape, arguments
+from tolcost.elaborate.arguments import PlainShape, PlainValue, arguments
 from tolcost.result.conformance import Stored, Tested
 from tolcost.syntax import tree
 
@@ -185,7 +185,7 @@ def _poly(entry: int | str) -> Poly:
     return const(entry) if isinstance(entry, int) else length(entry)
 
 
-def _shape(shape: Stored) -> Shape | Sequence[Shape]:
+def _shape(shape: Stored) -> PlainShape | Sequence[PlainShape]:
     if _is_several(shape) and isinstance(shape, list):
         return [_entries(one) for one in shape]
     return _entries(shape)
@@ -195,7 +195,7 @@ def _entries(shape: Stored) -> list[int | str]:
     return [entry for entry in shape if isinstance(entry, int | str)] if isinstance(shape, list) else []
 
 
-def _exact(value: Stored) -> Plain:
+def _exact(value: Stored) -> PlainValue:
     """A value as it was meant: 0.6 is three fifths."""
     if isinstance(value, list):
         return [_exact(entry) for entry in value]
