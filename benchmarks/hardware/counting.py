@@ -24,8 +24,11 @@ METRICS = {
     "fp16": "smsp__sass_thread_inst_executed_op_fp16_pred_on.sum",
     "integer": "smsp__sass_thread_inst_executed_op_integer_pred_on.sum",
     "conversion": "smsp__sass_thread_inst_executed_op_conversion_pred_on.sum",
-    "special": "smsp__inst_executed_pipe_xu.sum",
-    "tensor": "smsp__inst_executed_pipe_tensor.sum",
+    "special": "smsp__thread_inst_executed_pipe_xu_pred_on.sum",
+    "tensor_ops": "sm__ops_path_tensor_src_bf16_dst_fp32.sum",
+    "tensor_ops_tf32": "sm__ops_path_tensor_src_tf32_dst_fp32.sum",
+    "gmma": "sm__inst_executed_pipe_tensor_op_gmma.sum",
+    "hmma": "sm__inst_executed_pipe_tensor_op_hmma.sum",
     "warp_instructions": "smsp__inst_executed.sum",
     "dram_read": "dram__bytes_read.sum",
     "dram_written": "dram__bytes_write.sum",
@@ -56,7 +59,7 @@ def follow(what: str, seconds: int) -> None:
 
     plain_float32()
     end = time.monotonic() + seconds
-    points = list(operator_points() if what == "operators" else model_points(slice(0, 1)))
+    points = list(operator_points() if what == "operators" else model_points(slice(1, 2)))
     with torch.no_grad():
         for done, point in enumerate(p for p in points if p.counters):
             if time.monotonic() > end:

@@ -32,19 +32,24 @@ class Net:
     def __init__(self, table: Mapping[str, Case], float_type: str, device: str) -> None:
         self.table, self.device, self.type = table, device, getattr(torch, float_type)
         self.fused = "Attention fused" if float_type == "float32" else "Attention flash"
+        self.logging = True
         self.weights: dict[str, Tensor] = {}
         self.nodes: Counter[tuple[str, str, str]] = Counter()
 
     def __call__(self, case: str, attrs: Mapping[str, Any] | None = None, **inputs: Any) -> Tensor:
         """Apply a case of the table to these inputs."""
+        given = attrs or {}
+        if self.logging:
+            self._log(case, given, inputs)
+        output: Tensor = evaluate(self.table[case].call, {**inputs, **given, "device": self.device})
+        return output
+
+    def _log(self, case: str, attrs: Mapping[str, Any], inputs: Mapping[str, Any]) -> None:
         shapes = {
             name: [list(t.shape) for t in given] if isinstance(given, list) else list(given.shape)
             for name, given in inputs.items()
         }
-        given = dict(attrs or {})
-        self.nodes[case, json.dumps(shapes), json.dumps(given)] += 1
-        output: Tensor = evaluate(self.table[case].call, {**inputs, **given, "device": self.device})
-        return output
+        self.nodes[case, json.dumps(shapes), json.dumps(attrs)] += 1
 
     def weight(self, name: str, *shape: int, positive: bool = False) -> Tensor:
         """A weight by its name: random when first asked for."""
@@ -99,12 +104,14 @@ def _block(net: Net, name: str, x: Tensor, count: int, gelu: str, causal: bool, 
     return x if first else net.norm(f"{name}.2", x)
 
 
+def _words(net: Net, at: Mapping[str, int], words: int, width: int) -> Tensor:
+    if "ids" not in net.weights:
+        net.weights["ids"] = torch.randint(0, words, (at["batch"], at["seq"]), device=net.device)
+    return net("Gather", data=net.weight("words", words, width), indices=net.weights["ids"])
+
+
 def _embedded(net: Net, at: Mapping[str, int], words: int, width: int) -> Tensor:
-    ids = net.weights.get("ids")
-    if ids is None:
-        ids = torch.randint(0, words, (at["batch"], at["seq"]), device=net.device)
-        net.weights["ids"] = ids
-    x = net("Gather", data=net.weight("words", words, width), indices=ids)
+    x = _words(net, at, words, width)
     return net("Add rows", A=x, B=net.weight("places", at["seq"], width))
 
 
@@ -141,9 +148,8 @@ def vit(net: Net, at: Mapping[str, int]) -> Tensor:
 def llama(net: Net, at: Mapping[str, int]) -> Tensor:
     """Like Llama: 16 layers of width 2048, rotary positions, gated layers of width 5632."""
     width, count, seq = 2048, 16, at["seq"]
-    ids = net.weights.setdefault("ids", torch.randint(0, 32000, (at["batch"], seq), device=net.device))
     cos, sin = (net.weight(name, at["batch"], seq, width // count // 2) for name in ("cos", "sin"))
-    x = net("Gather", data=net.weight("words", 32000, width), indices=ids)
+    x = _words(net, at, 32000, width)
     for i in range(16):
         y = net("RMSNormalization", X=x, scale=net.weight(f"{i}.1", width))
         q, k, v = (heads(net.product(f"{i}.{part}", y, width), count) for part in "qkv")

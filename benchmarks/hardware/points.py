@@ -47,10 +47,9 @@ def _operator(case: Case, at: Mapping[str, int], type_: str) -> Point:
 
 def model_points(sizes: slice = slice(None)) -> Iterator[Point]:
     """The models, at some of their sizes."""
-    for model, given in SIZES.items():
-        for at in given[sizes]:
-            for type_ in ("float32", "bfloat16"):
-                yield _model(model, at, type_)
+    for type_ in ("float32", "bfloat16"):
+        for model, given in SIZES.items():
+            yield from (_model(model, at, type_) for at in given[sizes])
 
 
 def _model(model: str, at: Mapping[str, int], type_: str) -> Point:
@@ -59,15 +58,8 @@ def _model(model: str, at: Mapping[str, int], type_: str) -> Point:
     def build() -> Callable[[], Any]:
         net = Net(read_table(), type_, "cuda")
         MODELS[model](net, at)
-        nodes = dict(net.nodes)
+        net.logging = False
         logs.append(net)
-
-        def call() -> Any:
-            output = MODELS[model](net, at)
-            net.nodes.clear()
-            net.nodes.update(nodes)
-            return output
-
-        return call
+        return lambda: MODELS[model](net, at)
 
     return Point(model, "model", type_, at, True, build, logs)

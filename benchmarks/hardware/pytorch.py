@@ -36,7 +36,7 @@ def attention(backend: str, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, c
     """Scaled dot-product attention by one of PyTorch's implementations."""
     if q.device.type == "cpu":
         return F.scaled_dot_product_attention(q, k, v, is_causal=causal)
-    with sdpa_kernel(SDPBackend[backend]):
+    with sdpa_kernel(getattr(SDPBackend, backend)):
         return F.scaled_dot_product_attention(q, k, v, is_causal=causal)
 
 

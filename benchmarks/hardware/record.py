@@ -166,7 +166,7 @@ def record(folder: Path, parts: Iterable[str]) -> None:
         (folder / "environment.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
     del watch
     torch.cuda.empty_cache()
-    for part, what, seconds in (("count", "operators", 430), ("count-models", "models", 240)):
+    for part, what, seconds in (("count", "operators", 520), ("count-models", "models", 520)):
         if part in parts:
             log = Path("/tmp") / f"{what}.log"
             print("ncu:", profile(what, seconds, log), flush=True)

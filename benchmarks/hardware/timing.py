@@ -33,7 +33,7 @@ class Stopwatch:
         self._memory = torch.zeros(FLUSHED // 4, device="cuda")
         self._sink = torch.zeros((), device="cuda")
 
-    def measure(self, call: Callable[[], Any], runs: int = 30, most: float = 0.4) -> Time:
+    def measure(self, call: Callable[[], Any], runs: int = 30, most: float = 0.2) -> Time:
         """Time a call ``runs`` times, or as often as fits into ``most`` seconds, at least 5 times."""
         for _ in range(3):
             call()
