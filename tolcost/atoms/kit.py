@@ -121,8 +121,13 @@ def static_condition(node: ir.Select) -> Cond | None:
     return node.condition if isinstance(node.condition, _CONDITIONS) else None
 
 
-def inner_nodes(tops: Iterable[Node]) -> Iterator[Node]:
-    """Give every node in and under some nodes, each once, in an order of the program's making."""
+def is_ref(node: Node, var: Var) -> bool:
+    """Tell whether a node is just the value of a variable."""
+    return isinstance(node, ir.Ref) and node.var is var
+
+
+def inner_nodes(tops: Iterable[Node], bound: Mapping[Var, Node] | None = None) -> Iterator[Node]:
+    """Give every node in and under some nodes, each once; under the names in ``bound`` too."""
     seen: set[Node] = set()
     pending = list(tops)
     while pending:
@@ -131,6 +136,8 @@ def inner_nodes(tops: Iterable[Node]) -> Iterator[Node]:
             continue
         seen.add(node)
         yield node
+        if bound and isinstance(node, ir.Ref) and node.var in bound:
+            pending.append(bound[node.var])
         pending.extend(children(node))
         for block in blocks(node):
             pending.extend(roots(block))

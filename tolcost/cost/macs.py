@@ -10,7 +10,7 @@ or added outside a fold, does not count.
 
 from __future__ import annotations
 
-from tolcost.atoms.kit import Schedules, blocks, bound_nodes, children
+from tolcost.atoms.kit import Schedules, blocks, bound_nodes, children, is_ref
 from tolcost.atoms.nodes import (
     Build,
     Component,
@@ -48,8 +48,7 @@ def _added_terms(fold: Fold) -> list[Node]:
     order = _additions(fold)
     reaching: set[Node] = set()
     for node, summands in order:
-        is_accumulator = isinstance(node, Ref) and node.var is fold.accumulator
-        if is_accumulator or any(summand in reaching for summand in summands):
+        if is_ref(node, fold.accumulator) or any(summand in reaching for summand in summands):
             reaching.add(node)
     return [
         arg

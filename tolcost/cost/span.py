@@ -32,7 +32,16 @@ from tolcost.algebra import (
     the_symbol,
     total,
 )
-from tolcost.atoms.kit import Schedules, blocks, bound_nodes, children, schedules, static_condition
+from tolcost.atoms.kit import (
+    Schedules,
+    blocks,
+    bound_nodes,
+    children,
+    inner_nodes,
+    is_ref,
+    schedules,
+    static_condition,
+)
 from tolcost.atoms.nodes import Block, Build, Fold, Lambda, Node, Program, Ref, Select, Var, Where
 from tolcost.cost.depth import ZERO_DEPTH, Depth, Logs, later, latest, peak
 from tolcost.cost.terms import filter_lengths
@@ -224,30 +233,13 @@ def tree_element(node: Fold, bound: dict[Var, Node]) -> Node | None:
     if not isinstance(step, Lambda) or step.charge != "data" or not FUNCTIONS[step.function].associative:
         return None
     left, right = step.args
-    if _is_accumulator(left, node.accumulator) and not _mentions(right, node.accumulator, bound):
+    if is_ref(left, node.accumulator) and not _mentions(right, node.accumulator, bound):
         return right
     commutes = FUNCTIONS[step.function].commutative
-    if commutes and _is_accumulator(right, node.accumulator) and not _mentions(left, node.accumulator, bound):
+    if commutes and is_ref(right, node.accumulator) and not _mentions(left, node.accumulator, bound):
         return left
     return None
 
 
-def _is_accumulator(node: Node, accumulator: Var) -> bool:
-    return isinstance(node, Ref) and node.var is accumulator
-
-
-def _mentions(node: Node, accumulator: Var, bound: dict[Var, Node]) -> bool:
-    seen: set[Node] = set()
-    stack = [node]
-    while stack:
-        found = stack.pop()
-        if found in seen:
-            continue
-        seen.add(found)
-        if isinstance(found, Ref):
-            if found.var is accumulator:
-                return True
-            stack += [bound[found.var]] if found.var in bound else []
-        stack += children(found)
-        stack += [block.result for block in blocks(found)]
-    return False
+def _mentions(node: Node, var: Var, bound: dict[Var, Node]) -> bool:
+    return any(is_ref(found, var) for found in inner_nodes((node,), bound))

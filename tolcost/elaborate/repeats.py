@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tolcost.atoms import nodes as ir
-from tolcost.atoms.kit import blocks, children, own_symbols, roots
+from tolcost.atoms.kit import blocks, children, own_symbols, roots, schedules
 from tolcost.atoms.nodes import Block, Node, Program
 from tolcost.diagnostics import NOWHERE, Diagnostic, Span
 
@@ -20,8 +20,10 @@ _MOST = 20
 def repeated_work(program: Program) -> tuple[Diagnostic, ...]:
     """A warning for each expression that a body computes anew though it never changes."""
     finder = _Finder()
-    for node in roots(program):
-        finder.enter(node)
+    for plan in schedules(program):
+        for node in plan.nodes:
+            if node not in finder.needs:
+                finder.needs[node], finder.works[node] = finder.facts(node)
     return tuple(finder.warnings.values())[:_MOST]
 
 
@@ -31,22 +33,8 @@ class _Finder:
     works: dict[Node, bool] = field(default_factory=dict)
     warnings: dict[tuple[int, int], Diagnostic] = field(default_factory=dict)
 
-    def enter(self, root: Node) -> None:
-        """Visit what one block computes, operands first; bodies inside are entered as they come."""
-        pending = [(root, False)]
-        while pending:
-            node, ready = pending.pop()
-            if node in self.needs:
-                continue
-            if ready:
-                self.needs[node], self.works[node] = self._facts(node)
-                continue
-            pending.append((node, True))
-            pending.extend((child, False) for child in children(node))
-            for block in blocks(node):
-                pending.extend((child, False) for child in roots(block))
-
-    def _facts(self, node: Node) -> tuple[Needs, bool]:
+    def facts(self, node: Node) -> tuple[Needs, bool]:
+        """What a node needs, and whether it works on data, given the same of what is in it."""
         needs = set(_own_needs(node))
         works = isinstance(node, (ir.Lambda, ir.Where)) and node.charge == "data"
         for child in children(node):

@@ -12,7 +12,7 @@ from math import prod
 import numpy as np
 
 from tolcost.algebra import Poly, Symbol
-from tolcost.atoms.kit import Schedule, blocks, inner_nodes, own_symbols
+from tolcost.atoms.kit import Schedule, blocks, inner_nodes, own_symbols, roots
 from tolcost.atoms.nodes import Build, Input, Node, Part, Ref, Table
 from tolcost.execute.batch import Batch, concatenate, each, fill_axes
 from tolcost.execute.dtypes import Array, dtype_of
@@ -211,7 +211,7 @@ def _own_places(
     """Give the axes a node varies along by itself, or through the blocks inside it."""
     found = _plain_places(machine, node, bound, grid)
     for block in blocks(node):
-        for inner in inner_nodes([*(bound_node for _, bound_node in block.bindings), block.result]):
+        for inner in inner_nodes(roots(block)):
             found |= _plain_places(machine, inner, bound, grid)
     return found
 

@@ -257,9 +257,9 @@ def cond_on_grid(cond: Cond, grid: Grid, env: Mapping[Symbol, int]) -> bool | Ar
             inner = cond_on_grid(part, grid, env)
             return not inner if isinstance(inner, bool) else ~inner
         case And(parts=parts):
-            return _all([cond_on_grid(part, grid, env) for part in parts])
+            return _joint([cond_on_grid(part, grid, env) for part in parts], decisive=False)
         case Or(parts=parts):
-            return _any([cond_on_grid(part, grid, env) for part in parts])
+            return _joint([cond_on_grid(part, grid, env) for part in parts], decisive=True)
 
 
 def constant_on_grid(value: Constant, space: str, grid: Grid, env: Mapping[Symbol, int]) -> Array:
@@ -278,25 +278,17 @@ def constant_on_grid(value: Constant, space: str, grid: Grid, env: Mapping[Symbo
     return convert(found, space)
 
 
-def _all(parts: list[bool | Array]) -> bool | Array:
-    result: bool | Array = True
+def _joint(parts: list[bool | Array], decisive: bool) -> bool | Array:
+    """Give the conjunction of conditions, which one that fails decides, or else the disjunction."""
+    result: bool | Array = not decisive
     for part in parts:
         if isinstance(part, bool):
-            if not part:
-                return False
+            if part is decisive:
+                return decisive
+        elif isinstance(result, bool):
+            result = part
         else:
-            result = part if isinstance(result, bool) else result & part
-    return result
-
-
-def _any(parts: list[bool | Array]) -> bool | Array:
-    result: bool | Array = False
-    for part in parts:
-        if isinstance(part, bool):
-            if part:
-                return True
-        else:
-            result = part if isinstance(result, bool) else result | part
+            result = result | part if decisive else result & part
     return result
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from tolcost.algebra import Cond, Poly
-from tolcost.atoms.kit import Schedule, blocks, children, inner_nodes, schedule
+from tolcost.atoms.kit import Schedule, blocks, children, inner_nodes, is_ref, roots, schedule
 from tolcost.atoms.nodes import Block, Build, Fold, Lambda, Member, Node, Ref, Select, Var
 from tolcost.elementary import FUNCTIONS
 from tolcost.execute.dtypes import Array, convert, dtype_of, working_dtype
@@ -61,7 +61,7 @@ def recognise(fold: Fold) -> FoldReduction | None:
         return None
     outer = fold.body.bindings if block is not fold.body else ()
     needed = [*(node for _, node in (*outer, *block.bindings)), element]
-    if _mentions(needed, fold.accumulator):
+    if any(is_ref(node, fold.accumulator) for node in inner_nodes(needed)):
         return None
     product = product_of(element, block.result)
     inside = schedule(block.bindings, product.args if product is not None else (element,))
@@ -84,15 +84,11 @@ def _guarded_step(body: Block, accumulator: Var) -> tuple[Cond | None, bool, Blo
         return None, True, body
     if isinstance(result.condition, Node):
         return None
-    if _is_accumulator(result.other.result, accumulator) and not result.other.bindings:
+    if is_ref(result.other.result, accumulator) and not result.other.bindings:
         return result.condition, True, result.then
-    if _is_accumulator(result.then.result, accumulator) and not result.then.bindings:
+    if is_ref(result.then.result, accumulator) and not result.then.bindings:
         return result.condition, False, result.other
     return None
-
-
-def _is_accumulator(node: Node, accumulator: Var) -> bool:
-    return isinstance(node, Ref) and node.var is accumulator
 
 
 def _is_reducible(step: Lambda, fold: Fold) -> bool:
@@ -107,9 +103,9 @@ def _is_reducible(step: Lambda, fold: Fold) -> bool:
 def _element(step: Lambda, accumulator: Var) -> Node | None:
     """Give the argument that is not the accumulator; all these functions commute, but for one."""
     left, right = step.args
-    if _is_accumulator(left, accumulator):
+    if is_ref(left, accumulator):
         return right
-    return left if step.function == GATHERED[step.function] and _is_accumulator(right, accumulator) else None
+    return left if step.function == GATHERED[step.function] and is_ref(right, accumulator) else None
 
 
 def product_of(element: Node, step: Lambda) -> Lambda | None:
@@ -117,11 +113,6 @@ def product_of(element: Node, step: Lambda) -> Lambda | None:
     if GATHERED.get(step.function) != "add" or not isinstance(element, Lambda) or element.function != "mul":
         return None
     return element if element.space == element.type[0].space == step.space else None
-
-
-def _mentions(roots: list[Node], var: Var) -> bool:
-    """Look for a variable in nodes and everything inside them."""
-    return any(_is_accumulator(node, var) for node in inner_nodes(roots))
 
 
 def _through(element: Node, fold: Fold) -> Var | None:
@@ -165,7 +156,7 @@ def _uses(plan: Schedule) -> Iterator[Var]:
     for node in inner_nodes(step.node for step in plan.steps):
         taken.extend(children(node))
         for block in blocks(node):
-            taken.extend((*(bound for _, bound in block.bindings), block.result))
+            taken.extend(roots(block))
     return (node.var for node in taken if isinstance(node, Ref))
 
 
