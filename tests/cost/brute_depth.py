@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from itertools import product
 
 from tolcost.algebra import Symbol, evaluate, evaluate_cond
+from tolcost.algebra.intervals import log2_of_number
 from tolcost.atoms.kit import children
 from tolcost.atoms.nodes import Block, Build, Fold, Lambda, Node, Program, Ref, Select, Var, Where
-from tolcost.cost.depth import ceil_log2
 from tolcost.cost.span import tree_element
 
 Env = Mapping[Var, int]
@@ -67,7 +67,7 @@ class _Walk:
         if element is not None:
             as_result = Block(node.body.bindings, element)
             leaves = [self.block(as_result, inner, {**env, node.accumulator: 0}) for inner in steps]
-            return max(start, *leaves) + ceil_log2(len(steps) + 1)
+            return max(start, *leaves) + log2_of_number(len(steps) + 1)
         depth = start
         for inner in steps:
             depth = self.block(node.body, inner, {**env, node.accumulator: depth})

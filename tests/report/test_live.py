@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from tolcost.algebra import Poly, evaluate, floordiv, length, maximum, parse_text
-from tolcost.show.live import tree_of
-from tolcost.show.mathml import mathml
+from tolcost.algebra import Poly, evaluate, floordiv, length, maximum, parse_text, to_browser
+from tolcost.result.forms import mathml_of
 
 N, M = length("n"), length("m")
 
@@ -56,7 +55,7 @@ FORMS = [
 
 @pytest.mark.parametrize("form", FORMS, ids=str)
 def test_a_tree_is_worth_what_its_form_is(form: Poly) -> None:
-    tree = tree_of(form)
+    tree = to_browser(form)
     for n in (1, 2, 5, 12):
         for m in (1, 3, 8):
             point = {s: {"n": n, "m": m}[s.name] for s in form.free}
@@ -67,9 +66,9 @@ def test_a_tree_is_worth_what_its_form_is(form: Poly) -> None:
 def test_mathml_is_well_formed(form: Poly) -> None:
     from xml.etree.ElementTree import fromstring
 
-    assert fromstring(mathml(form)).tag == "math"
+    assert fromstring(mathml_of(form)).tag == "math"
 
 
 def test_names_are_escaped_in_mathml() -> None:
-    assert "<script>" not in mathml(length("<script>"))
-    assert mathml(length("X_12")) == "<math><msub><mi>X</mi><mn>12</mn></msub></math>"
+    assert "<script>" not in mathml_of(length("<script>"))
+    assert mathml_of(length("X_12")) == "<math><msub><mi>X</mi><mn>12</mn></msub></math>"

@@ -28,6 +28,7 @@ from tolcost.algebra.conditions import (
     negate,
     symbols_of_cond,
 )
+from tolcost.algebra.display import display_names, factored
 from tolcost.algebra.equations import degree, equations_in, leading_terms, solve
 from tolcost.algebra.evaluate import (
     PointFunction,
@@ -37,9 +38,8 @@ from tolcost.algebra.evaluate import (
     prepared,
     prepared_cond,
 )
-from tolcost.algebra.floors import exact_div
+from tolcost.algebra.floors import ceil_log2, exact_div
 from tolcost.algebra.intervals import range_of
-from tolcost.algebra.latex import to_latex
 from tolcost.algebra.parse import parse_text
 from tolcost.algebra.piecewise import (
     ceildiv,
@@ -68,20 +68,21 @@ from tolcost.algebra.poly import (
     the_symbol,
     total_of,
 )
+from tolcost.algebra.printers import cond_text, factor_text, quoted, to_browser, to_latex, to_mathml, to_text
 from tolcost.algebra.prove import bounds, is_nonnegative, prove
-from tolcost.algebra.substitute import symbols_of
-from tolcost.algebra.sums import substitute, substitute_cond, sum_over, total
+from tolcost.algebra.substitute import generators_in, symbols_of
+from tolcost.algebra.sums import replace, substitute, substitute_cond, sum_over, total
 from tolcost.algebra.symbols import (
     AlgebraBudget,
     Floor,
     Generator,
+    Log2,
     NotInteger,
     Relu,
     Sum,
     Symbol,
     UnboundSymbol,
 )
-from tolcost.algebra.text import cond_text, display_names, factor_text, quoted, to_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -110,6 +111,7 @@ __all__ = [
     "Floor",
     "Ge",
     "Generator",
+    "Log2",
     "Monomial",
     "Not",
     "NotInteger",
@@ -125,6 +127,7 @@ __all__ = [
     "as_poly",
     "atom",
     "bounds",
+    "ceil_log2",
     "ceildiv",
     "compare",
     "cond_text",
@@ -142,8 +145,10 @@ __all__ = [
     "evaluate_many",
     "exact_div",
     "factor_text",
+    "factored",
     "floordiv",
     "ge",
+    "generators_in",
     "indicator",
     "is_nonnegative",
     "le",
@@ -162,6 +167,7 @@ __all__ = [
     "quoted",
     "range_of",
     "relu",
+    "replace",
     "sign",
     "simplify",
     "solve",
@@ -171,7 +177,9 @@ __all__ = [
     "symbols_of",
     "symbols_of_cond",
     "the_symbol",
+    "to_browser",
     "to_latex",
+    "to_mathml",
     "to_sympy",
     "to_text",
     "total",

@@ -17,8 +17,9 @@ from tolcost.algebra.evaluate import evaluate, evaluate_cond
 from tolcost.algebra.piecewise import floordiv, tidied
 from tolcost.algebra.poly import Poly, affine_parts, as_poly, coordinate, data_symbol
 from tolcost.algebra.prove import is_nonnegative
+from tolcost.algebra.substitute import generators_in
 from tolcost.algebra.sums import substitute, substitute_cond
-from tolcost.algebra.symbols import AlgebraBudget, Floor, NotInteger, Relu, Symbol
+from tolcost.algebra.symbols import AlgebraBudget, Floor, NotInteger, Symbol
 
 Relation: TypeAlias = Literal["equal", "less_or_equal", "greater_or_equal", "crosses", "unknown"]
 _MAX_RESIDUES = 400
@@ -106,9 +107,9 @@ def _in_class(symbol: Symbol, step: int, offset: int) -> Poly:
 def _steps(p: Poly) -> dict[Symbol, int]:
     """Give for each symbol inside a floor by a number the step after which such floors repeat."""
     steps: dict[Symbol, int] = {}
-    for floor in _floors(p):
-        divisor = floor.q.constant
-        if divisor is None:
+    for floor in generators_in(p):
+        divisor = floor.q.constant if isinstance(floor, Floor) else None
+        if not isinstance(floor, Floor) or divisor is None:
             continue
         for symbol in floor.free:
             parts = affine_parts(floor.p, symbol)
@@ -118,20 +119,6 @@ def _steps(p: Poly) -> dict[Symbol, int]:
     # A symbol that bounds another one must keep its meaning for the other.
     bounding = {s for symbol in p.free for b in (symbol.lo, symbol.hi) if b is not None for s in b.free}
     return {} if bounding & set(steps) else steps
-
-
-def _floors(p: Poly) -> set[Floor]:
-    found: set[Floor] = set()
-    for mono in p.terms:
-        for generator in mono:
-            match generator:
-                case Floor(p=top, q=bottom):
-                    found |= {generator} | _floors(top) | _floors(bottom)
-                case Relu(p=inside):
-                    found |= _floors(inside)
-                case _:
-                    pass
-    return found
 
 
 def _witnesses(left: Poly, right: Poly, facts: tuple[Cond, ...]) -> tuple[Witness | None, Witness | None]:

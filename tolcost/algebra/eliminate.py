@@ -15,7 +15,17 @@ from tolcost.algebra.conditions import Cond, Eq, Ge, eq, ge
 from tolcost.algebra.faulhaber import common_period, sum_range
 from tolcost.algebra.floors import exact_quotient
 from tolcost.algebra.piecewise import floordiv, gated, indicator, mod, relu, tidied
-from tolcost.algebra.poly import ZERO, Poly, affine_parts, coordinate, multiply, poly, the_symbol, total_of
+from tolcost.algebra.poly import (
+    ZERO,
+    Poly,
+    affine_parts,
+    atom,
+    coordinate,
+    multiply,
+    poly,
+    the_symbol,
+    total_of,
+)
 from tolcost.algebra.prove import prove
 from tolcost.algebra.ranges import (
     Competing,
@@ -30,7 +40,7 @@ from tolcost.algebra.ranges import (
     put,
     tighter,
 )
-from tolcost.algebra.substitute import replace_generator
+from tolcost.algebra.substitute import generators_in, replace_generator
 from tolcost.algebra.symbols import Floor, Generator, Relu, Sum, Symbol
 
 _MAX_ENUMERATED = 64
@@ -126,17 +136,9 @@ def _divides(problem: Problem, x: Symbol) -> bool:
     pending = [problem.body, *(a.p for a in problem.constraints)]
     while pending:
         for generator in {g for mono in pending.pop().terms for g in mono if x in g.free}:
-            match generator:
-                case Floor(p=p, q=q):
-                    if x in q.free:
-                        return True
-                    pending.append(p)
-                case Relu(p=p):
-                    pending.append(p)
-                case Sum(body=body, lo=lo, hi=hi):
-                    pending += [body, lo, hi]
-                case _:
-                    pass
+            if isinstance(generator, Floor) and x in generator.q.free:
+                return True
+            pending += generator.parts
     return False
 
 
@@ -183,13 +185,7 @@ def _innermost_clip(p: Poly, x: Symbol) -> Relu | None:
 
 
 def _nested_clips(generator: Generator) -> set[Relu]:
-    match generator:
-        case Relu(p=p):
-            return {generator}.union(*(_nested_clips(g) for mono in p.terms for g in mono))
-        case Floor(p=p, q=q):
-            return set[Relu]().union(*(_nested_clips(g) for b in (p, q) for mono in b.terms for g in mono))
-        case Symbol() | Sum():
-            return set()
+    return {g for g in generators_in(atom(generator)) if isinstance(g, Relu)}
 
 
 def _by_bounds(problem: Problem, r: SumRange, work: Work) -> Poly:

@@ -12,7 +12,7 @@ from tolcost.algebra.conditions import Cond, Eq
 from tolcost.algebra.evaluate import evaluate
 from tolcost.algebra.poly import Monomial, Poly, as_poly, poly
 from tolcost.algebra.sums import substitute
-from tolcost.algebra.symbols import Floor, Generator, Relu, Sum, Symbol
+from tolcost.algebra.symbols import Floor, Generator, Log2, Relu, Sum, Symbol
 
 
 def solve(
@@ -103,5 +103,7 @@ def _degree(generator: Generator) -> int:
             return max(degree(p) - degree(q), 0)
         case Relu(p=p):
             return degree(p)
+        case Log2():
+            return 0
         case Sum(body=body, lo=lo, hi=hi):
             return degree(body) + max(degree(lo), degree(hi))

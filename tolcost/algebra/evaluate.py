@@ -12,12 +12,14 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, TypeAlias
 
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth
+from tolcost.algebra.intervals import log2_of_number
 from tolcost.algebra.poly import UNIT, Poly, affine_parts, as_poly, coordinate, the_symbol
 from tolcost.algebra.sums import substitute, total
 from tolcost.algebra.symbols import (
     AlgebraBudget,
     Floor,
     Generator,
+    Log2,
     NotInteger,
     Relu,
     Sum,
@@ -64,7 +66,8 @@ class _Point:
 def evaluate(p: Poly | int, values: Mapping[Symbol, int]) -> int:
     """Give the value at a point.
 
-    >>> from tolcost.algebra.poly import length, the_symbol
+    >>> from tolcost.algebra.intervals import log2_of_number
+    from tolcost.algebra.poly import length, the_symbol
     >>> n = length("n")
     >>> evaluate((n * n) // 3, {the_symbol(n): 5})
     8
@@ -80,7 +83,8 @@ def _value_at(p: Poly, values: Mapping[Symbol, int], loops: _Loops) -> int:
 def evaluate_many(p: Poly | int, values: Mapping[Symbol, Sequence[int]]) -> Ints:
     """Give the values at many points: a NumPy array, of int64 where all fit, else of Python integers.
 
-    >>> from tolcost.algebra.poly import length, the_symbol
+    >>> from tolcost.algebra.intervals import log2_of_number
+    from tolcost.algebra.poly import length, the_symbol
     >>> n = length("n")
     >>> evaluate_many(n * n, {the_symbol(n): [1, 2, 3]}).tolist()
     [1, 4, 9]
@@ -125,6 +129,8 @@ def _generator_value(generator: Generator, point: _Point) -> int:
             return _value(p, point) // divisor
         case Relu(p=p):
             return max(_value(p, point), 0)
+        case Log2(p=p):
+            return log2_of_number(_value(p, point))
         case Sum(body=body, symbol=symbol, lo=lo, hi=hi):
             return _sum_value(body, symbol, _value(lo, point), _value(hi, point), point)
 
@@ -179,7 +185,8 @@ def floor_sum(count: int, slope: int, offset: int, divisor: int) -> int:
 def sum_of_numbers(body: Poly, x: Symbol, lo: int, hi: int, loops: _Loops) -> int:
     """Sum of a body in which x is the only symbol.
 
-    >>> from tolcost.algebra.poly import coordinate, the_symbol
+    >>> from tolcost.algebra.intervals import log2_of_number
+    from tolcost.algebra.poly import coordinate, the_symbol
     >>> i = coordinate("i", 10**12)
     >>> sum_of_numbers(355 * i // 1131, the_symbol(i), 1, 10**12, _Loops())
     156940760388693633952254
@@ -244,7 +251,8 @@ def _vectorised_loop(body: Poly, x: Symbol, lo: int, hi: int) -> int:
 def prepared(p: Poly) -> PointFunction:
     """Give the function from the values of symbols to that of a polynomial.
 
-    >>> from tolcost.algebra.poly import length, the_symbol
+    >>> from tolcost.algebra.intervals import log2_of_number
+    from tolcost.algebra.poly import length, the_symbol
     >>> n = length("n")
     >>> prepared((n * n) // 3 + 1)({the_symbol(n): 5})
     9
@@ -292,6 +300,9 @@ def _prepared_part(generator: Generator) -> PointFunction:
         case Relu(p=p):
             inside = prepared(p)
             return lambda values: max(inside(values), 0)
+        case Log2(p=p):
+            argument = prepared(p)
+            return lambda values: log2_of_number(argument(values))
         case Sum():
             return lambda values: _generator_at(generator, values)
 
@@ -314,7 +325,8 @@ def prepared_cond(cond: Cond) -> PointCondition:
     """Give the function from the values of symbols to whether a condition holds.
 
     >>> from tolcost.algebra.conditions import ge
-    >>> from tolcost.algebra.poly import length, the_symbol
+    >>> from tolcost.algebra.intervals import log2_of_number
+    from tolcost.algebra.poly import length, the_symbol
     >>> n = length("n")
     >>> prepared_cond(ge(n - 3))({the_symbol(n): 2})
     False

@@ -31,7 +31,7 @@ from tolcost.algebra.poly import (
     poly,
     scale,
 )
-from tolcost.algebra.symbols import Floor, Generator, floor_of, relu_of
+from tolcost.algebra.symbols import Floor, Generator, floor_of, log2_of, relu_of
 
 _MAX_GRID = 512
 
@@ -307,6 +307,18 @@ def canonical_relu(p: Poly) -> Poly:
     primitive = Poly({mono: coef // content for mono, coef in p.terms.items()})
     clipped = scale(atom(relu_of(primitive)), abs(content), p.den)
     return clipped if content > 0 else clipped + p
+
+
+def ceil_log2(p: Poly | int) -> Poly:
+    """Give the least integer e >= 0 with ``2**e >= p``.
+
+    >>> from tolcost.algebra.poly import length
+    >>> ceil_log2(5), ceil_log2(length("n") + 1)
+    (3, ceiling(log(n + 1, 2)))
+    """
+    value = as_poly(p)
+    low, high = generator_range(log2_of(value))
+    return const(low) if low is not None and low == high else atom(log2_of(value))
 
 
 def leading_coefficient(p: Poly) -> int:

@@ -14,6 +14,7 @@ from tolcost.algebra.symbols import (
     Floor,
     Generator,
     Interval,
+    Log2,
     Relu,
     Sum,
     Symbol,
@@ -110,8 +111,20 @@ def _compute(generator: Generator) -> Interval:
             return max(low or 0, 0), None if high is None else max(high, 0)
         case Floor(p=p, q=q):
             return _floor_range(range_of(p), range_of(q))
+        case Log2(p=p):
+            least, most = range_of(p)
+            return log2_of_number(least or 0), None if most is None else log2_of_number(most)
         case Sum():
             return _sum_range(generator)
+
+
+def log2_of_number(value: int) -> int:
+    """Give the least e with ``2**e >= value``.
+
+    >>> [log2_of_number(n) for n in (0, 1, 2, 3, 4, 5)]
+    [0, 0, 1, 2, 2, 3]
+    """
+    return max(value - 1, 0).bit_length()
 
 
 def _floor_range(top: Interval, bottom: Interval) -> Interval:

@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NoReturn
 
+from tolcost.algebra.floors import ceil_log2
 from tolcost.algebra.piecewise import ceildiv, floordiv, maximum, minimum
 from tolcost.algebra.poly import ONE, Poly, const, coordinate, length, scale, the_symbol
+from tolcost.algebra.printers import RESERVED
 from tolcost.algebra.sums import total
-from tolcost.algebra.text import RESERVED
 from tolcost.diagnostics import Diagnostic, Rejected, Source, Span
 
 MAX_LENGTH = 1_000_000
@@ -203,6 +204,8 @@ def _call(reader: _Reader, function: str) -> _Ratio:
     if function == "Sum":
         return _Ratio(_read_sum(reader))
     reader.expect("(")
+    if function == "ceiling" and _is_logarithm(reader):
+        return _Ratio(_logarithm(reader))
     arguments = [_sum(reader)]
     while reader.peek() == ",":
         reader.at += 1
@@ -216,6 +219,20 @@ def _call(reader: _Reader, function: str) -> _Ratio:
             result = (maximum if function == "Max" else minimum)(result, _whole(reader, other))
         return _Ratio(result)
     reader.fail(f"`{function}` cannot be used like this")
+
+
+def _is_logarithm(reader: _Reader) -> bool:
+    """Whether ``log(`` comes next: no name is ever followed by a bracket."""
+    return reader.peek() == "log" and reader.tokens[reader.at + 1].text == "("
+
+
+def _logarithm(reader: _Reader) -> Poly:
+    """Read the rest of ``ceiling(log(p, 2))``."""
+    reader.at += 2
+    inside = _whole(reader, _sum(reader))
+    for sign in (",", "2", ")", ")"):
+        reader.expect(sign)
+    return ceil_log2(inside)
 
 
 def _rounded(reader: _Reader, function: str, value: _Ratio) -> Poly:

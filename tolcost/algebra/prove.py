@@ -40,7 +40,7 @@ from tolcost.algebra.quick_checks import (
     refuted,
     undecided,
 )
-from tolcost.algebra.substitute import QUICK, rebuild, replace_generator
+from tolcost.algebra.substitute import QUICK, generators_in, rebuild, replace_generator
 from tolcost.algebra.symbols import AlgebraBudget, Floor, Interval, Relu, Symbol, reach
 
 _FUEL = 300
@@ -382,27 +382,14 @@ def _never_negative(p: Poly) -> bool:
 
 def _by_cases(goal: Poly, known: tuple[Poly, ...], fuel: _Fuel, uses: int) -> bool:
     """Split on a clip: its argument is at least 0, or at most 0."""
-    clips = sorted(_clips_in(goal), key=lambda g: (g.height, g.key))
+    clips = [g for g in generators_in(goal) if isinstance(g, Relu)]
+    clips.sort(key=lambda g: (g.height, g.key))
     if not clips:
         return False
     clip = clips[0]
     idle = replace_generator(goal, clip, const(0), QUICK)
     active = replace_generator(goal, clip, clip.p, QUICK)
     return _above(idle, (-clip.p, *known), fuel, uses) and _above(active, (clip.p, *known), fuel, uses)
-
-
-def _clips_in(p: Poly) -> set[Relu]:
-    found = set[Relu]()
-    for mono in p.terms:
-        for generator in mono:
-            match generator:
-                case Relu(p=inside):
-                    found |= {generator} | _clips_in(inside)
-                case Floor(p=top, q=bottom):
-                    found |= _clips_in(top) | _clips_in(bottom)
-                case _:
-                    pass
-    return found
 
 
 def _above_beyond_least(goal: Poly, known: tuple[Poly, ...], fuel: _Fuel) -> bool:

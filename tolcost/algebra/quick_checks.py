@@ -11,9 +11,9 @@ from __future__ import annotations
 from zlib import crc32
 
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth
-from tolcost.algebra.intervals import generator_range, numerator_range
+from tolcost.algebra.intervals import generator_range, log2_of_number, numerator_range
 from tolcost.algebra.poly import UNIT, Monomial, Poly, monomial_product, poly
-from tolcost.algebra.symbols import Floor, Generator, Relu, Sum, Symbol, behind, remember_samples
+from tolcost.algebra.symbols import Floor, Generator, Log2, Relu, Sum, Symbol, behind, remember_samples
 
 _MAX_SHIFTED = 400
 _DEEP = 8
@@ -122,7 +122,7 @@ def _generator_direction(generator: Generator, symbol: Symbol) -> int | None:
     match generator:
         case Symbol():
             return 1
-        case Relu(p=p):
+        case Relu(p=p) | Log2(p=p):
             return direction(p, symbol)
         case Floor(p=p, q=q):
             return None if symbol in q.free else direction(p, symbol)
@@ -234,6 +234,9 @@ def _sample(generator: Generator, index: int) -> int | None:
         case Relu(p=p):
             inside = _value(p, index)
             return None if inside is None else max(inside, 0)
+        case Log2(p=p):
+            inside = _value(p, index)
+            return None if inside is None else log2_of_number(inside)
         case Sum():
             return None
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import gcd
 
-from tolcost.algebra.floors import quick_floordiv, quick_relu
+from tolcost.algebra.floors import ceil_log2, quick_floordiv, quick_relu
 from tolcost.algebra.intervals import range_of
 from tolcost.algebra.poly import (
     ZERO,
@@ -27,7 +27,7 @@ from tolcost.algebra.poly import (
     the_symbol,
     total_of,
 )
-from tolcost.algebra.symbols import Floor, Generator, Relu, Sum, Symbol, sum_of, symbol_of
+from tolcost.algebra.symbols import Floor, Generator, Log2, Relu, Sum, Symbol, sum_of, symbol_of
 
 
 def symbols_of(p: Poly | int) -> frozenset[Symbol]:
@@ -87,6 +87,8 @@ def _replaced(generator: Generator, new: _Change, done: dict[Generator, Poly]) -
             return new.rules.floor(_substitute(p, new, done), _substitute(q, new, done))
         case Relu(p=p):
             return new.rules.clip(_substitute(p, new, done))
+        case Log2(p=p):
+            return ceil_log2(_substitute(p, new, done))
         case Sum():
             return _sum_replaced(generator, new, done)
 
@@ -104,21 +106,20 @@ def _sum_replaced(generator: Sum, new: _Change, done: dict[Generator, Poly]) -> 
     return (new.rules.sum if numbers else opaque_sum)(body, binder, lo, hi)
 
 
+def generators_in(p: Poly) -> set[Generator]:
+    """Give the generators at any depth, sums themselves but nothing inside them."""
+    found: set[Generator] = set()
+    waiting = [p]
+    while waiting:
+        for generator in {g for mono in waiting.pop().terms for g in mono} - found:
+            found.add(generator)
+            waiting += () if isinstance(generator, Sum) else generator.parts
+    return found
+
+
 def has_sum(p: Poly) -> bool:
     """Whether a sum occurs, at any depth."""
-    return bool(p.height) and any(_has_sum(generator) for mono in p.terms for generator in mono)
-
-
-def _has_sum(generator: Generator) -> bool:
-    match generator:
-        case Symbol():
-            return False
-        case Floor(p=p, q=q):
-            return has_sum(p) or has_sum(q)
-        case Relu(p=p):
-            return has_sum(p)
-        case Sum():
-            return True
+    return bool(p.height) and any(isinstance(g, Sum) for g in generators_in(p))
 
 
 def map_generators(p: Poly, change: Callable[[Generator], Poly | None]) -> Poly:
@@ -159,6 +160,9 @@ def replace_generator(p: Poly, old: Generator, new: Poly, rules: Rules) -> Poly:
             case Relu(p=inside):
                 c = replace_generator(inside, old, new, rules)
                 return None if c is inside else rules.clip(c)
+            case Log2(p=inside):
+                c = replace_generator(inside, old, new, rules)
+                return None if c is inside else ceil_log2(c)
             case Symbol() | Sum():
                 return None
 
@@ -187,18 +191,11 @@ def _never_by_zero(body: Poly, x: Symbol) -> Poly:
 
 
 def _sum_depth(p: Poly) -> int:
+    """How deep sums nest."""
     depth = 0
-    for mono in p.terms:
-        for generator in mono:
-            match generator:
-                case Sum(body=body, lo=lo, hi=hi):
-                    depth = max(depth, 1 + max(map(_sum_depth, (body, lo, hi))))
-                case Floor(p=top, q=bottom):
-                    depth = max(depth, _sum_depth(top), _sum_depth(bottom))
-                case Relu(p=inside):
-                    depth = max(depth, _sum_depth(inside))
-                case Symbol():
-                    pass
+    for generator in (g for mono in p.terms for g in mono):
+        inside = max(map(_sum_depth, generator.parts), default=0)
+        depth = max(depth, inside + isinstance(generator, Sum))
     return depth
 
 

@@ -24,8 +24,8 @@ from tolcost.algebra.poly import (
     total_of,
 )
 from tolcost.algebra.ranges import NoClosedForm, Problem, SumRange, Work
-from tolcost.algebra.substitute import QUICK, Rules, opaque_sum, rebuild
-from tolcost.algebra.symbols import AlgebraBudget, Floor, Generator, Relu, Symbol, symbol_of
+from tolcost.algebra.substitute import QUICK, Rules, opaque_sum, rebuild, replace_generator
+from tolcost.algebra.symbols import AlgebraBudget, Floor, Generator, Log2, Relu, Symbol, symbol_of
 
 _STANDARD = "#"
 _MANY_TERMS = 3
@@ -76,6 +76,11 @@ def substitute(p: Poly, values: Mapping[Symbol, Poly | int]) -> Poly:
     2*m + n
     """
     return rebuild(p, values, _CLOSED)
+
+
+def replace(p: Poly, old: Generator, new: Poly) -> Poly:
+    """Put a polynomial in place of one generator, at any depth except inside sums."""
+    return replace_generator(p, old, new, _CLOSED)
 
 
 def substitute_cond(cond: Cond, values: Mapping[Symbol, Poly | int]) -> Cond:
@@ -264,7 +269,8 @@ class _Pairs:
             return self.symbols(a, b)
         if isinstance(a, Floor) and isinstance(b, Floor):
             return self.polys(a.p, b.p) and self.polys(a.q, b.q)
-        return isinstance(a, Relu) and isinstance(b, Relu) and self.polys(a.p, b.p)
+        alike = (isinstance(a, Relu) and isinstance(b, Relu)) or (isinstance(a, Log2) and isinstance(b, Log2))
+        return alike and all(self.polys(p, q) for p, q in zip(a.parts, b.parts, strict=True))
 
     def symbols(self, a: Symbol, b: Symbol) -> bool:
         """Whether two symbols can be a pair, which they are from now on."""

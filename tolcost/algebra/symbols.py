@@ -1,9 +1,9 @@
-"""What polynomials are made of: symbols, floors, clips and sums without a closed form.
+"""What polynomials are made of: symbols, floors, clips, logarithms, and sums without a closed form.
 
 Every generator stands for an integer.  Equal generators are one object (they are interned,
 weakly, so nothing outlives its use), which makes hashing and equality a pointer comparison.
 Each kind has a function that gives the one object, and nothing else should call the classes.
-These functions only build; rewriting to normal form is done by ``floors``, ``clips`` and ``sums``.
+These functions only build; rewriting to normal form is done by ``floors``, ``piecewise`` and ``sums``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 from weakref import ref
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ class Symbol:
     about one would be wrong for the other.  ``depth`` is how many symbols bound each other in
     turn, this one not counted.
 
-    All four kinds have a place in an order that does not depend on when things were made
-    (``key``), their free symbols, and how deep floors, clips and sums nest in them
+    All kinds of generators have a place in an order that does not depend on when things were made
+    (``key``), their free symbols, the polynomials they are made of (``parts``), and how deep they nest
     (``height``); their range and their values at a few points are found when they are needed.
     """
 
@@ -78,6 +78,11 @@ class Symbol:
         """Name, and serial where there may be several of the name."""
         return self.name if self.serial == 0 else f"{self.name}#{self.serial}"
 
+    @property
+    def parts(self) -> tuple[Poly, ...]:
+        """Nothing: its bounds speak about it, it is not made of them."""
+        return ()
+
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Floor:
@@ -99,6 +104,11 @@ class Floor:
         """Show as a call."""
         return f"floor(({self.p!r})/({self.q!r}))"
 
+    @property
+    def parts(self) -> tuple[Poly, ...]:
+        """What is divided, and by what."""
+        return self.p, self.q
+
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Relu:
@@ -118,6 +128,36 @@ class Relu:
     def __repr__(self) -> str:
         """Show as a call."""
         return f"relu({self.p!r})"
+
+    @property
+    def parts(self) -> tuple[Poly, ...]:
+        """What is clipped."""
+        return (self.p,)
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Log2:
+    """The least integer e >= 0 with ``2**e >= p``: a logarithm rounded up, 0 where there is none."""
+
+    p: Poly
+    key: OrderKey
+    free: frozenset[Symbol]
+    height: int
+    interval: Interval | None = None
+    samples: tuple[int | None, ...] = ()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle by what it is made of, so that the copy is interned again."""
+        return (log2_of, (self.p,))
+
+    def __repr__(self) -> str:
+        """Show as a call."""
+        return f"log2({self.p!r})"
+
+    @property
+    def parts(self) -> tuple[Poly, ...]:
+        """What it is the logarithm of."""
+        return (self.p,)
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -145,8 +185,13 @@ class Sum:
         """Show as a call."""
         return f"Sum({self.body!r}, ({self.symbol!r}, {self.lo!r}, {self.hi!r}))"
 
+    @property
+    def parts(self) -> tuple[Poly, ...]:
+        """What is summed, and the ends."""
+        return self.body, self.lo, self.hi
 
-Generator: TypeAlias = Symbol | Floor | Relu | Sum
+
+Generator: TypeAlias = Symbol | Floor | Relu | Log2 | Sum
 
 
 class _Interned:
@@ -224,6 +269,17 @@ def relu_of(p: Poly) -> Relu:
     return found
 
 
+def log2_of(p: Poly) -> Log2:
+    """Give the one logarithm of this argument; it is sorted among symbols, by the word it begins with."""
+    identity = (Log2, p)
+    found = _interned.find(identity)
+    if found is None:
+        key = (0, "ceiling log2", 0, "", p.key)
+        found = _interned.keep(identity, Log2(p, key, p.free, _height((p,))))
+    assert isinstance(found, Log2)
+    return found
+
+
 def sum_of(body: Poly, symbol: Symbol, lo: Poly, hi: Poly) -> Sum:
     """Give the one sum of these arguments."""
     identity = (Sum, body, symbol, lo, hi)
@@ -270,8 +326,3 @@ def reach(symbols: Iterable[Symbol]) -> set[Symbol]:
                 waiting.extend(bound.free - found)
                 found |= bound.free
     return found
-
-
-def unknown_generator(generator: NoReturn) -> NoReturn:
-    """Stop: a fifth kind of generator does not exist."""
-    raise AssertionError(f"not a generator: {generator!r}")

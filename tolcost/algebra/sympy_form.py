@@ -8,7 +8,8 @@ sympy's parser: everything is built from objects, and names are made safe first.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 import sympy
 from sympy.printing.latex import LatexPrinter
@@ -17,9 +18,10 @@ from sympy.printing.str import StrPrinter
 from tolcost.algebra.intervals import generator_range
 from tolcost.algebra.piecewise import relu
 from tolcost.algebra.poly import Monomial, Poly, as_poly
-from tolcost.algebra.symbols import Floor, Generator, Relu, Sum, Symbol
+from tolcost.algebra.symbols import Floor, Generator, Log2, Relu, Sum, Symbol
 
-Symbols = Mapping[Symbol, sympy.Symbol]
+Expr: TypeAlias = sympy.Expr
+"""For those who hand expressions on without touching sympy."""
 
 
 class FloorDiv(sympy.Function):  # type: ignore[misc]  # sympy is not typed
@@ -28,7 +30,7 @@ class FloorDiv(sympy.Function):  # type: ignore[misc]  # sympy is not typed
     nargs = 2
 
     @classmethod
-    def eval(cls, top: sympy.Expr, bottom: sympy.Expr) -> sympy.Expr | None:
+    def eval(cls, top: Expr, bottom: Expr) -> Expr | None:
         """Divide integers, and leave everything else alone."""
         if isinstance(top, sympy.Integer) and isinstance(bottom, sympy.Integer) and bottom > 0:
             return sympy.Integer(int(top) // int(bottom))
@@ -52,7 +54,7 @@ class Clip(sympy.Function):  # type: ignore[misc]  # sympy is not typed
     nargs = 1
 
     @classmethod
-    def eval(cls, inside: sympy.Expr) -> sympy.Expr | None:
+    def eval(cls, inside: Expr) -> Expr | None:
         """Clip an integer, and leave everything else alone."""
         return sympy.Integer(max(int(inside), 0)) if isinstance(inside, sympy.Integer) else None
 
@@ -108,7 +110,7 @@ def safe_name(name: str) -> str:
     return text if re.match(r"[A-Za-z_]", text) else f"_{text}"
 
 
-def to_sympy(p: Poly | int, symbols: Symbols | None = None) -> sympy.Expr:
+def to_sympy(p: Poly | int, symbols: Mapping[Symbol, sympy.Symbol] | None = None) -> Expr:
     """Give the expression as a sympy object.
 
     >>> from tolcost.algebra.poly import length
@@ -119,15 +121,27 @@ def to_sympy(p: Poly | int, symbols: Symbols | None = None) -> sympy.Expr:
     return _poly(value, sympy_symbols(value.free) if symbols is None else symbols)
 
 
-def _poly(p: Poly, symbols: Symbols) -> sympy.Expr:
+def largest_to_sympy(candidates: Sequence[Poly]) -> Expr:
+    """Give the largest of several forms.
+
+    >>> from tolcost.algebra.poly import length
+    >>> largest_to_sympy([length("n"), length("m")])
+    Max(m, n)
+    """
+    symbols = sympy_symbols({s for p in candidates for s in p.free})
+    forms = [to_sympy(candidate, symbols) for candidate in candidates]
+    return forms[0] if len(forms) == 1 else sympy.Max(*forms, evaluate=False)
+
+
+def _poly(p: Poly, symbols: Mapping[Symbol, sympy.Symbol]) -> Expr:
     return sympy.Add(*(_term(mono, sympy.Rational(coef, p.den), symbols) for mono, coef in p.terms.items()))
 
 
-def _term(mono: Monomial, coef: sympy.Rational, symbols: Symbols) -> sympy.Expr:
+def _term(mono: Monomial, coef: sympy.Rational, symbols: Mapping[Symbol, sympy.Symbol]) -> Expr:
     return sympy.Mul(coef, *(_generator(generator, symbols) for generator in mono))
 
 
-def _generator(generator: Generator, symbols: Symbols) -> sympy.Expr:
+def _generator(generator: Generator, symbols: Mapping[Symbol, sympy.Symbol]) -> Expr:
     match generator:
         case Symbol():
             return symbols[generator]
@@ -135,6 +149,8 @@ def _generator(generator: Generator, symbols: Symbols) -> sympy.Expr:
             return FloorDiv(_poly(p, symbols), _poly(q, symbols))
         case Relu(p=p):
             return Clip(_poly(p, symbols))
+        case Log2(p=p):
+            return sympy.ceiling(sympy.log(_poly(p, symbols), 2))
         case Sum(body=body, symbol=symbol, lo=lo, hi=hi):
             # sympy gives an empty range the negative of the reversed sum; ours is 0.
             end = lo - 1 + relu(hi - lo + 1)

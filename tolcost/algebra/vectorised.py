@@ -14,8 +14,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from tolcost.algebra.intervals import log2_of_number
 from tolcost.algebra.poly import Monomial, Poly
-from tolcost.algebra.symbols import Floor, Generator, NotInteger, Relu, Sum, Symbol, UnboundSymbol
+from tolcost.algebra.symbols import Floor, Generator, Log2, NotInteger, Relu, Sum, Symbol, UnboundSymbol
 
 # int64, or Python integers in an object array: NumPy's types cannot say this in one place.
 Ints: TypeAlias = npt.NDArray[Any]
@@ -158,6 +159,8 @@ def _compute(generator: Generator, table: _Table) -> Ints:
             return np.maximum(_narrowed(_poly(p, table)), 0)
         case Floor(p=p, q=q):
             return _floor(p, q, table)
+        case Log2(p=p):
+            return _column([log2_of_number(value) for value in _poly(p, table).tolist()])
         case Sum():
             return _point_by_point(generator, table)
 

@@ -175,11 +175,9 @@ def entry_from(
 
 
 def _as_poly(form: Poly | Depth | None) -> Poly | None:
-    """One closed form for a depth; a depth with logarithms has none in our grammar."""
+    """One closed form for a depth."""
     if not isinstance(form, Depth):
         return form
-    if form.logs:
-        return None
     largest, *others = form.candidates
     for other in others:
         largest = maximum(largest, other)

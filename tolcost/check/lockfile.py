@@ -25,7 +25,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tolcost.algebra.text import quoted as quoted_name
+from tolcost.algebra import quoted as quoted_name
 from tolcost.check.records import METRICS, STATUSES, Accepted, FigureStatus, LockedFigure, LockEntry
 from tolcost.diagnostics import Diagnostic, Rejected, Source, Span
 

@@ -31,6 +31,7 @@ from tolcost.algebra import (
     equations_in,
     evaluate,
     evaluate_cond,
+    factored,
     ge,
     is_nonnegative,
     product_of,
@@ -39,7 +40,6 @@ from tolcost.algebra import (
     substitute,
     symbols_of_cond,
 )
-from tolcost.algebra.factor import factored
 from tolcost.algebra.poly import scale
 from tolcost.check.records import CostlierRegion
 

@@ -1,7 +1,6 @@
 """Expressions for depth: the largest of several closed forms, which may contain ceil(log2 n).
 
-A logarithm is a symbol of the algebra that stands for it; ``Logs`` knows what of.  Depths are
-never negative and only ever grow by adding, so a logarithm always has a positive factor.
+Depths are never negative and only ever grow by adding, so a logarithm always has a positive factor.
 """
 
 from __future__ import annotations
@@ -12,17 +11,19 @@ from dataclasses import dataclass
 from tolcost.algebra import (
     ONE,
     ZERO,
+    Log2,
     Poly,
     Symbol,
     atom,
+    ceil_log2,
     data_symbol,
     evaluate,
+    generators_in,
     is_nonnegative,
     maximum,
-    quoted,
     range_of,
+    replace,
     substitute,
-    the_symbol,
     to_text,
     total,
 )
@@ -33,84 +34,19 @@ _MOST_TERMS = 12
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """The largest of ``candidates``; ``exact`` is False where it may be more than the depth is.
-
-    ``logs`` gives, for each symbol that stands for ``ceil(log2(p))``, its ``p``.
-    """
+    """The largest of ``candidates``; ``exact`` is False where it may be more than the depth is."""
 
     candidates: tuple[Poly, ...]
     exact: bool = True
-    logs: tuple[tuple[Symbol, Poly], ...] = ()
 
     def __str__(self) -> str:
-        """The text form; logarithms read ``ceiling(log(..., 2))``."""
-        texts = [self._text(candidate) for candidate in self.candidates]
+        """The text form."""
+        texts = [to_text(candidate) for candidate in self.candidates]
         return texts[0] if len(texts) == 1 else f"Max({', '.join(texts)})"
-
-    def _text(self, candidate: Poly) -> str:
-        text = to_text(candidate)
-        for symbol, inside in self.logs:
-            text = text.replace(quoted(symbol.name), f"ceiling(log({to_text(inside)}, 2))")
-        return text
 
     def at(self, values: Mapping[Symbol, int]) -> int:
         """Evaluate exactly at a point."""
-        known = dict(values)
-        for symbol, inside in self.logs:
-            known[symbol] = ceil_log2(evaluate(inside, values))
-        return max(evaluate(candidate, known) for candidate in self.candidates)
-
-
-def ceil_log2(value: int) -> int:
-    """Give the least e with ``2**e >= value``.
-
-    >>> [ceil_log2(n) for n in (1, 2, 3, 4, 5)]
-    [0, 1, 2, 2, 3]
-    """
-    return max(value - 1, 0).bit_length()
-
-
-class Logs:
-    """The logarithms of one analysis."""
-
-    def __init__(self) -> None:
-        """Start with none."""
-        self._symbols: dict[Poly, Symbol] = {}
-        self._insides: dict[Symbol, Poly] = {}
-
-    def of(self, inside: Poly) -> Poly:
-        """Give ``ceil(log2(inside))``; inside is at least 1."""
-        known = inside.constant
-        if known is not None:
-            return ONE * ceil_log2(known)
-        if inside not in self._symbols:
-            symbol = the_symbol(data_symbol(f"ceiling log2 {len(self._symbols)}", 0, 64))
-            self._symbols[inside] = symbol
-            self._insides[symbol] = inside
-        return atom(self._symbols[inside])
-
-    def used(self, candidates: tuple[Poly, ...]) -> tuple[tuple[Symbol, Poly], ...]:
-        """Give the logarithms in some expressions, and what they are of."""
-        return tuple((s, p) for s, p in self._insides.items() if any(s in c.free for c in candidates))
-
-    def mentions(self, p: Poly, symbol: Symbol) -> bool:
-        """Whether a symbol occurs in an expression, in its logarithms included."""
-        return symbol in p.free or any(symbol in inside.free for _, inside in self.used((p,)))
-
-    def substitute(self, p: Poly, symbol: Symbol, value: Poly) -> Poly:
-        """Put a value in place of a symbol, in logarithms too."""
-        given: dict[Symbol, Poly | int] = {symbol: value}
-        for log, inside in self.used((p,)):
-            given[log] = self.of(substitute(inside, {symbol: value}))
-        return substitute(p, given)
-
-    def grows(self, p: Poly, symbol: Symbol) -> bool | None:
-        """Whether an expression grows with a symbol, or falls; None if neither is proved."""
-        pieces = [piece for piece in (p, *(q for _, q in self.used((p,)))) if symbol in piece.free]
-        steps = [substitute(piece, {symbol: atom(symbol) + 1}) - piece for piece in pieces]
-        if all(is_nonnegative(step) for step in steps):
-            return True
-        return False if all(is_nonnegative(-step) for step in steps) else None
+        return max(evaluate(candidate, values) for candidate in self.candidates)
 
 
 ZERO_DEPTH = Depth((ZERO,))
@@ -158,28 +94,44 @@ def _merged(candidates: list[Poly], markers: frozenset[Symbol]) -> list[Poly]:
     return list(groups.values())
 
 
-def peak(depth: Depth, symbol: Symbol, extent: Poly, logs: Logs) -> Depth:
+def peak(depth: Depth, symbol: Symbol, extent: Poly) -> Depth:
     """Give the largest depth while a coordinate runs from 1 to its extent."""
     exact = depth.exact
     found: list[Poly] = []
     for candidate in depth.candidates:
-        if not logs.mentions(candidate, symbol):
+        if symbol not in candidate.free:
             found.append(candidate)
-            continue
-        grows = logs.grows(candidate, symbol)
-        if grows is None:
+        elif (grows := _grows(candidate, symbol)) is None:
             exact = False
-            found.append(_sum_instead(candidate, symbol, extent, logs))
+            found.append(_sum_instead(candidate, symbol, extent))
         else:
-            found.append(logs.substitute(candidate, symbol, extent if grows else ONE))
+            found.append(substitute(candidate, {symbol: extent if grows else ONE}))
     return Depth(tuple(found), exact)
 
 
-def _sum_instead(candidate: Poly, symbol: Symbol, extent: Poly, logs: Logs) -> Poly:
+def logs_of(p: Poly, symbol: Symbol) -> list[Log2]:
+    """Give the logarithms of something that a symbol occurs in."""
+    found = (g for g in generators_in(p) if isinstance(g, Log2) and symbol in g.free)
+    return sorted(found, key=lambda log: log.key)
+
+
+def _grows(p: Poly, symbol: Symbol) -> bool | None:
+    """Whether an expression grows with a symbol, or falls; None if neither is proved.
+
+    It does if what its logarithms are of does, and what it is while they stay as they are.
+    """
+    logs = logs_of(p, symbol)
+    for log in logs:
+        p = replace(p, log, data_symbol("log", 0))
+    pieces = [piece for piece in (p, *(log.p for log in logs)) if symbol in piece.free]
+    steps = [substitute(piece, {symbol: atom(symbol) + 1}) - piece for piece in pieces]
+    if all(is_nonnegative(step) for step in steps):
+        return True
+    return False if all(is_nonnegative(-step) for step in steps) else None
+
+
+def _sum_instead(candidate: Poly, symbol: Symbol, extent: Poly) -> Poly:
     """Bound the largest of numbers that are not negative by their sum."""
-    worst: dict[Symbol, Poly | int] = {}
-    for log, inside in logs.used((candidate,)):
-        if symbol in inside.free:
-            worst[log] = logs.of(total(inside, [(symbol, ONE, extent)]) + 1)
-    plain = substitute(candidate, worst)
-    return total(plain, [(symbol, ONE, extent)]) if symbol in plain.free else plain
+    for log in logs_of(candidate, symbol):
+        candidate = replace(candidate, log, ceil_log2(total(log.p, [(symbol, ONE, extent)]) + 1))
+    return total(candidate, [(symbol, ONE, extent)]) if symbol in candidate.free else candidate

@@ -22,6 +22,7 @@ from tolcost.algebra import (
     Poly,
     Symbol,
     atom,
+    ceil_log2,
     data_symbol,
     indicator,
     is_nonnegative,
@@ -43,7 +44,7 @@ from tolcost.atoms.kit import (
     static_condition,
 )
 from tolcost.atoms.nodes import Block, Build, Fold, Lambda, Node, Program, Ref, Select, Var, Where
-from tolcost.cost.depth import ZERO_DEPTH, Depth, Logs, later, latest, peak
+from tolcost.cost.depth import ZERO_DEPTH, Depth, later, latest, logs_of, peak
 from tolcost.cost.terms import filter_lengths
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.elementary import FUNCTIONS
@@ -61,14 +62,14 @@ def depths(program: Program, found: Schedules | None = None) -> Depths:
     """Give the depth of the deepest output of a program."""
     inside = found or schedules(program)
     try:
-        return Depths(_Pass(program, inside, False).depth(), _Pass(program, inside, True).depth())
+        return Depths(_DepthPass(program, inside, False).depth(), _DepthPass(program, inside, True).depth())
     except AlgebraBudget as error:
         raise Rejected(
             Diagnostic("T0601", f"the depth of {program.name} is too large to compute: {error}")
         ) from error
 
 
-class _Pass:
+class _DepthPass:
     """One reading of one program: the depth of every node, operands first."""
 
     def __init__(self, program: Program, found: Schedules, trees: bool) -> None:
@@ -76,16 +77,15 @@ class _Pass:
         self._bound = bound_nodes(program, found)
         self._filters = filter_lengths(found)
         self._trees = trees
-        self._logs = Logs()
         self._accumulators: dict[Var, Symbol] = {}
         self._known: dict[Node, Depth] = {}
 
     def depth(self) -> Depth:
-        """Give the depth of the program, with what its logarithms are of."""
+        """Give the depth of the program."""
         for out in self._program.outputs:
             self._visit(out.node)
         deepest = latest(ZERO_DEPTH, *(self._known[out.node] for out in self._program.outputs))
-        return Depth(deepest.candidates, deepest.exact, self._logs.used(deepest.candidates))
+        return deepest
 
     def _visit(self, root: Node) -> None:
         stack: list[tuple[Node, bool]] = [(root, False)]
@@ -138,10 +138,10 @@ class _Pass:
     def _over(self, depth: Depth, node: Build | Fold) -> Depth:
         """Give the largest depth of something over the coordinates of a loop."""
         for symbol, most in reversed(self._filters[node.body]):
-            widened = peak(depth, symbol, most, self._logs)
+            widened = peak(depth, symbol, most)
             depth = Depth(widened.candidates, depth.exact and widened.candidates == depth.candidates)
         for symbol, extent in reversed(tuple(zip(node.coords, node.extents, strict=True))):
-            depth = peak(depth, symbol, extent, self._logs)
+            depth = peak(depth, symbol, extent)
         return self._latest(depth)
 
     def _fold(self, node: Fold) -> Depth:
@@ -150,7 +150,7 @@ class _Pass:
         if element is None:
             return self._chain(node, start)
         leaves = self._latest(start, self._over(self._known[element], node))
-        return later(leaves, self._logs.of(product_of(node.extents) + 1))
+        return later(leaves, ceil_log2(product_of(node.extents) + 1))
 
     def _chain(self, node: Fold, start: Depth) -> Depth:
         """Give the depth of steps that each wait for the one before.
@@ -186,12 +186,12 @@ class _Pass:
         """Give the length of all steps, of all but one, and whether the latter is exact."""
         ranges = [(s, ONE, e) for s, e in zip(node.coords, node.extents, strict=True)]
         volume = product_of(node.extents)
-        mentioned = [s for s in node.coords if self._logs.mentions(each, s)]
-        filters = [s for s, _ in self._filters[node.body] if self._logs.mentions(each, s)]
+        mentioned = [s for s in node.coords if s in each.free]
+        filters = [s for s, _ in self._filters[node.body] if s in each.free]
         if not mentioned and not filters:
             never_empty = is_nonnegative(volume - 1)
             return each * volume, each * relu(volume - 1), never_empty
-        if filters or any(s not in each.free for s in mentioned):
+        if filters or any(logs_of(each, s) for s in mentioned):
             most = self._over(Depth((each,)), node).candidates[0]
             return most * volume, most * volume, False
         every = total(each, ranges)

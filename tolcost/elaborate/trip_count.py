@@ -21,6 +21,7 @@ from tolcost.algebra import (
     Poly,
     Relu,
     Symbol,
+    atom,
     const,
     data_symbol,
     evaluate_cond,
@@ -35,7 +36,6 @@ from tolcost.algebra import (
     symbols_of_cond,
     the_symbol,
 )
-from tolcost.algebra.poly import atom
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate.context import Env, NeedsUnrolling, fail
 from tolcost.elaborate.evaluate import form

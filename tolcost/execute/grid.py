@@ -27,6 +27,7 @@ from tolcost.algebra import (
     Floor,
     Ge,
     Generator,
+    Log2,
     Not,
     Or,
     Poly,
@@ -216,7 +217,7 @@ def _generator(g: Generator, grid: Grid, env: Mapping[Symbol, int]) -> int | Arr
         case Relu(p=p):
             value = poly_on_grid(p, grid, env)
             return max(value, 0) if isinstance(value, int) else np.maximum(value, 0)
-        case Sum():
+        case Log2() | Sum():
             return _pointwise(g, grid, env)
 
 

@@ -82,6 +82,6 @@ class _Depths:
             found = depths(lowered.program).chain
         except (Rejected, AlgebraBudget, RecursionError):
             return None
-        if found.logs or lowered.data:
+        if lowered.data:
             return None
         return Depth(tuple(substitute(c, self.cost.equal) for c in found.candidates))

@@ -17,7 +17,7 @@ from tolcost.result.forms import form_at, latex_of, text_of
 if TYPE_CHECKING:
     import pandas
 
-    from tolcost.algebra.sympy_depth import Expr
+    from tolcost.algebra.sympy_form import Expr
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,10 +146,10 @@ class ModelResult:
         return to_sympy(self._put(form))
 
     def _largest(self, form: Depth) -> Expr:
-        from tolcost.algebra.sympy_depth import largest_to_sympy
+        from tolcost.algebra.sympy_form import largest_to_sympy
 
         found = form_at(form, self.study.place.values)
         if isinstance(found, int):
             return to_sympy(found)
         shown = found if isinstance(found, Depth) else form
-        return largest_to_sympy(shown.candidates, shown.logs)
+        return largest_to_sympy(shown.candidates)

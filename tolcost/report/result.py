@@ -19,7 +19,7 @@ from tolcost.result.forms import Form, form_at, latex_of, text_of
 if TYPE_CHECKING:
     import pandas
 
-    from tolcost.algebra.sympy_depth import Expr
+    from tolcost.algebra.sympy_form import Expr
 
 _K = TypeVar("_K")
 
@@ -173,13 +173,13 @@ class Result:
         return to_sympy(found if isinstance(found, Poly | int) else form)
 
     def _depth(self, depth: Depth) -> Expr:
-        from tolcost.algebra.sympy_depth import largest_to_sympy
+        from tolcost.algebra.sympy_form import largest_to_sympy
 
         found = self._at(depth)
         if isinstance(found, int):
             return to_sympy(found)
         shown = found if isinstance(found, Depth) else depth
-        return largest_to_sympy(shown.candidates, shown.logs)
+        return largest_to_sympy(shown.candidates)
 
     def _ratio(self, ratio: Quotient | None) -> Expr | None:
         if ratio is None:

@@ -22,14 +22,17 @@ from tolcost.algebra import (
     UnboundSymbol,
     atom,
     const,
+    display_names,
     evaluate,
+    factored,
     product_of,
     substitute,
     to_latex,
+    to_mathml,
     to_text,
 )
-from tolcost.algebra.factor import Factored, factored
-from tolcost.algebra.latex import name_latex
+from tolcost.algebra.display import Factored
+from tolcost.algebra.printers import mathml_fraction
 from tolcost.cost.depth import Depth
 from tolcost.cost.record import Quotient
 from tolcost.cost.weights import Weighed
@@ -78,8 +81,7 @@ def _put(form: Poly, values: Values) -> Poly:
 
 
 def _depth(form: Depth, values: Values) -> Depth:
-    logs = tuple((symbol, _put(inside, values)) for symbol, inside in form.logs)
-    return Depth(tuple(_put(candidate, values) for candidate in form.candidates), form.exact, logs)
+    return Depth(tuple(_put(candidate, values) for candidate in form.candidates), form.exact)
 
 
 def text_of(form: Form, grouped: bool = False) -> str:
@@ -87,7 +89,7 @@ def text_of(form: Form, grouped: bool = False) -> str:
 
     >>> from tolcost.algebra import length
     >>> n = length("n")
-    >>> text_of(Ratio(8 * n * n, 4 * n * n + 4 * n)), text_of(10**6, grouped=True)
+    >>> text_of(Quotient(8 * n * n, 4 * n * n + 4 * n)), text_of(10**6, grouped=True)
     ('2*n/(n + 1)', '1,000,000')
     >>> text_of(Fraction(64, 3)), text_of(Fraction(-37, 10))
     ('64/3', '-3.7')
@@ -153,8 +155,7 @@ def lowest(ratio: Quotient) -> tuple[Poly, Poly | Depth]:
     common = Counter(dict(top.factors)) & Counter(dict(bottom.factors))
     over = _rest(top, shared, common) * number.numerator
     under = _rest(bottom, shared, common) * number.denominator
-    logs = ratio.denominator.logs if isinstance(ratio.denominator, Depth) else ()
-    return over, Depth((under,), logs=logs) if logs else under
+    return over, under
 
 
 def _only(form: Poly | Depth) -> Poly | None:
@@ -193,7 +194,7 @@ def latex_of(form: Form) -> str:
     r"""Give a form as LaTeX for math mode.
 
     >>> from tolcost.algebra import length
-    >>> print(latex_of(Ratio(length("n"), length("m"))))
+    >>> print(latex_of(Quotient(length("n"), length("m"))))
     \frac{n}{m}
     """
     match form:
@@ -217,7 +218,22 @@ def latex_of(form: Form) -> str:
 
 def _depth_latex(depth: Depth) -> str:
     texts = [to_latex(candidate) for candidate in depth.candidates]
-    for symbol, inside in depth.logs:
-        log = rf"\left\lceil\log_2\left({to_latex(inside)}\right)\right\rceil"
-        texts = [text.replace(name_latex(symbol.name), log) for text in texts]
     return texts[0] if len(texts) == 1 else rf"\max\left({', '.join(texts)}\right)"
+
+
+def mathml_of(form: Poly | Quotient) -> str:
+    """Give a ``math`` element, for browsers.
+
+    >>> from tolcost.algebra import length
+    >>> print(mathml_of(2 * length("n")))
+    <math><mn>2</mn><mo>&#x2062;</mo><mi>n</mi></math>
+    """
+    if isinstance(form, Poly):
+        return f"<math>{to_mathml(form)}</math>"
+    top, bottom = lowest(form)
+    if not isinstance(bottom, Poly):
+        raise TypeError("the largest of several forms has no MathML")
+    names = display_names(top.free | bottom.free)
+    if bottom == 1:
+        return f"<math>{to_mathml(top, names)}</math>"
+    return f"<math>{mathml_fraction(to_mathml(top, names), to_mathml(bottom, names))}</math>"

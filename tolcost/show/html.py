@@ -13,13 +13,11 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from tolcost.algebra import Poly, display_names
+from tolcost.algebra import Poly, display_names, to_browser
 from tolcost.cost import Quotient
 from tolcost.diagnostics import visible
-from tolcost.result.forms import text_of
+from tolcost.result.forms import mathml_of, text_of
 from tolcost.show.json import Json
-from tolcost.show.live import tree_of
-from tolcost.show.mathml import mathml
 from tolcost.show.table import LONGEST, Cell, Code, Column, Table, cut, plain, rounded, shown_columns
 
 _FOLDER = Path(__file__).with_name("pages")
@@ -104,9 +102,9 @@ def _live(form: LiveForm) -> Json:
     symbols: list[Json] = [*sorted(names.values())]
     return {
         "name": visible(form.name),
-        "eops": tree_of(form.eops),
-        "macs": tree_of(form.macs),
-        "math": mathml(form.eops) if len(text) <= 4 * LONGEST else f"<code>{escape(text)}</code>",
+        "eops": to_browser(form.eops),
+        "macs": to_browser(form.macs),
+        "math": mathml_of(form.eops) if len(text) <= 4 * LONGEST else f"<code>{escape(text)}</code>",
         "symbols": symbols,
         "command": visible(form.command),
     }
@@ -158,7 +156,7 @@ def _shown(cell: Cell) -> tuple[str, str, str | None]:
             return "number", rounded(cell), repr(float(cell))
         case Poly() | Quotient():
             text = plain(cell)
-            short = mathml(cell) if len(text) <= LONGEST else f"<code>{escape(cut(text))}</code>"
+            short = mathml_of(cell) if len(text) <= LONGEST else f"<code>{escape(cut(text))}</code>"
             return "form", short, text
 
 

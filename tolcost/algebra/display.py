@@ -1,25 +1,200 @@
-"""Writing a polynomial as a product: number, generators, linear factors, and what is left.
+"""A formula as it is shown: a small tree made once from an expression, for all printers to walk.
 
-Factors are found by trial: roots at a few points suggest a linear factor, exact division
-confirms it.  Nothing here is needed for computing, only for showing.
+A tree holds the sum in the order of degrees and names and, where there is one, the product of factors:
+a printer takes which it likes.  Factors are found by trial: roots at a few points suggest a linear
+factor, exact division confirms it.  Nothing here is needed for computing, only for showing.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import islice, product
+from itertools import groupby, islice, product
 from math import gcd
+from typing import TypeAlias
 
-from tolcost.algebra.floors import exact_quotient
+from tolcost.algebra.floors import exact_quotient, leading_coefficient
 from tolcost.algebra.poly import UNIT, Monomial, Poly, atom
-from tolcost.algebra.symbols import Generator
+from tolcost.algebra.symbols import Floor, Generator, Log2, Relu, Sum, Symbol
 
 _MAX_TERMS = 80
 _MAX_DEGREE = 8
 _MAX_OTHERS = 3
 _MAX_TRIALS = 60
+_BINDERS = "ijklpqrstuvw"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Name:
+    """The name of a symbol, different for different symbols."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FloorCall:
+    """The floor of a quotient."""
+
+    top: Formula
+    bottom: Formula
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClipCall:
+    """The larger of something and 0."""
+
+    inside: Formula
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LogCall:
+    """A logarithm to base 2, rounded up."""
+
+    inside: Formula
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SumCall:
+    """A sum over a range, with the name of what runs over it."""
+
+    body: Formula
+    binder: str
+    lo: Formula
+    hi: Formula
+
+
+Operand: TypeAlias = Name | FloorCall | ClipCall | LogCall | SumCall
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SignedTerm:
+    """An integer times powers."""
+
+    number: int
+    powers: tuple[tuple[Operand, int], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Total:
+    """A sum of terms, high degrees first, over an integer."""
+
+    terms: tuple[SignedTerm, ...]
+    den: int
+
+    def for_reading(self) -> tuple[SignedTerm, ...]:
+        """The terms, beginning with something positive where there is something."""
+        first = next((term for term in self.terms if term.number > 0), None)
+        return self.terms if first is None else (first, *(term for term in self.terms if term is not first))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Factors:
+    """An integer times powers, times powers of sums in brackets, over an integer; ``rest`` is added."""
+
+    number: int
+    powers: tuple[tuple[Operand, int], ...]
+    brackets: tuple[tuple[Formula, int], ...]
+    den: int
+    rest: Total | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Formula:
+    """An expression as a sum and, where it is one, as a product."""
+
+    total: Total
+    product: Factors | None
+
+
+def formula(p: Poly, names: Mapping[Symbol, str] | None = None) -> Formula:
+    """Give the tree of an expression."""
+    return _Builder(display_names(p.free) if names is None else names).formula(p)
+
+
+def product_formula(p: Poly) -> Factors:
+    """Give the tree of an expression as a product, even if that is of one factor."""
+    return _Builder(display_names(p.free)).factors(factored(p))
+
+
+def display_names(symbols: Iterable[Symbol]) -> dict[Symbol, str]:
+    """Give each symbol a name to show, different for different symbols."""
+    used: set[str] = set()
+    names: dict[Symbol, str] = {}
+    ordered = sorted(symbols, key=lambda s: s.key)
+    taken = {s.name for s in ordered}
+    for symbol in ordered:
+        name, turn = symbol.name, 2
+        while name in used or (turn > 2 and name in taken):
+            name, turn = f"{symbol.name}_{turn}", turn + 1
+        used.add(name)
+        names[symbol] = name
+    return names
+
+
+@dataclass(frozen=True, slots=True)
+class _Builder:
+    """The names to show, and the generators met so far: large results repeat them a lot."""
+
+    names: Mapping[Symbol, str]
+    done: dict[Generator, Operand] = field(default_factory=dict)
+
+    def formula(self, p: Poly) -> Formula:
+        """Give the tree of an expression."""
+        return Formula(self.total(p), self._product(p) if len(p.terms) > 1 else None)
+
+    def _product(self, p: Poly) -> Factors | None:
+        split = factored(p)
+        if is_product(split):
+            return self.factors(split)
+        found = product_and_rest(p)
+        return None if found is None else self.factors(found[0], self.total(found[1]))
+
+    def total(self, p: Poly) -> Total:
+        """Give the sum that an expression is."""
+        terms = tuple(SignedTerm(p.terms[mono], self._powers(mono)) for mono in display_order(p))
+        return Total(terms, p.den)
+
+    def factors(self, split: Factored, rest: Total | None = None) -> Factors:
+        """Give a product."""
+        read = for_reading(split)
+        brackets = tuple((self.formula(factor), times) for factor, times in read.factors)
+        return Factors(read.number, self._powers(read.monomial), brackets, read.den, rest)
+
+    def _powers(self, mono: Monomial) -> tuple[tuple[Operand, int], ...]:
+        return tuple((self._operand(g), len(list(same))) for g, same in groupby(mono))
+
+    def _operand(self, generator: Generator) -> Operand:
+        if generator not in self.done:
+            self.done[generator] = self._made(generator)
+        return self.done[generator]
+
+    def _made(self, generator: Generator) -> Operand:
+        match generator:
+            case Symbol():
+                return Name(self.names.get(generator, generator.name))
+            case Floor(p=p, q=q):
+                return FloorCall(self.formula(p), self.formula(q))
+            case Relu(p=p):
+                return ClipCall(self.formula(p))
+            case Log2(p=p):
+                return LogCall(self.formula(p))
+            case Sum(body=body, symbol=symbol, lo=lo, hi=hi):
+                binder = _binder_name(set(self.names.values()))
+                inner = _Builder({**self.names, symbol: binder})
+                return SumCall(inner.formula(body), binder, self.formula(lo), self.formula(hi))
+
+
+def _binder_name(used: set[str]) -> str:
+    """Give a short name for a summation variable that is not used yet."""
+    for letter in _BINDERS:
+        if letter not in used:
+            return letter
+    turn = 1
+    while f"i{turn}" in used:
+        turn += 1
+    return f"i{turn}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +220,7 @@ def factored(p: Poly) -> Factored:
         return Factored(0, 1, UNIT, ())
     number = gcd(*p.terms.values())
     shared = _shared_monomial(list(p.terms))
-    if leading_sign(p) < 0:
+    if leading_coefficient(p) < 0:
         number = -number
     rest = Poly({_remove(mono, shared): coef // number for mono, coef in p.terms.items()})
     found: dict[Poly, int] = {}
@@ -117,20 +292,8 @@ def display_order(p: Poly) -> list[Monomial]:
     return sorted(p.terms, key=lambda mono: (-len(mono), tuple(g.key for g in mono)))
 
 
-def reading_order(p: Poly) -> list[Monomial]:
-    """The same, but beginning with something positive where there is something."""
-    order = display_order(p)
-    first = next((mono for mono in order if p.terms[mono] > 0), None)
-    return order if first is None else [first, *(mono for mono in order if mono is not first)]
-
-
 def _reading_key(p: Poly) -> list[tuple[int, tuple[object, ...], int]]:
     return [(-len(mono), tuple(g.key for g in mono), p.terms[mono]) for mono in display_order(p)]
-
-
-def leading_sign(p: Poly) -> int:
-    """Give the sign of the first term in display order."""
-    return 1 if p.terms[display_order(p)[0]] > 0 else -1
 
 
 def _shared_monomial(monos: list[Monomial]) -> Monomial:
@@ -183,7 +346,7 @@ def _candidates(p: Poly, main: Generator, others: list[Generator]) -> list[Poly]
             guess = atom(main) - offset
             for g, slope in zip(others, slopes, strict=True):
                 guess = guess - atom(g) * slope
-            guesses.append(guess if leading_sign(guess) > 0 else -guess)
+            guesses.append(guess if leading_coefficient(guess) > 0 else -guess)
     return guesses
 
 

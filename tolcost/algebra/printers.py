@@ -1,0 +1,416 @@
+"""Formulas in writing: text that ``parse`` reads back, LaTeX, MathML, and trees for a browser's script.
+
+Each printer is a walk over the tree of ``display``.  Text takes the shorter of sum and product; LaTeX
+and MathML take the product where there is one; a browser computes, so it takes the sum.  Names that are
+not plain words are quoted in text with backquotes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from html import escape
+from typing import TypeAlias
+
+from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth
+from tolcost.algebra.display import (
+    ClipCall,
+    Factors,
+    FloorCall,
+    Formula,
+    LogCall,
+    Name,
+    Operand,
+    SignedTerm,
+    SumCall,
+    Total,
+    display_names,
+    formula,
+    product_formula,
+)
+from tolcost.algebra.poly import UNIT, Poly, as_poly, define_text, scale
+from tolcost.algebra.symbols import AlgebraBudget, Symbol
+from tolcost.diagnostics import visible
+
+BrowserTree: TypeAlias = "bool | int | str | list[BrowserTree] | dict[str, BrowserTree] | None"
+"""JSON that a script in a page evaluates; see ``to_browser``."""
+
+RESERVED = frozenset(("floor", "ceiling", "Min", "Max", "Sum", "Piecewise", "and", "or", "not"))
+MAX_DIGITS = 4_000
+_MAX_NAME = 60
+_LARGEST_EXACT = 2**53
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_TIGHT = re.compile(r"[A-Za-z0-9_]+(\*\*[0-9]+)?")
+_LETTER = re.compile(r"([A-Za-z])(?:_?([0-9]+))?")
+_WORD = re.compile(r"([A-Za-z][A-Za-z]*)(?:_([0-9]+))?")
+_TIMES = "<mo>&#x2062;</mo>"
+_MINUS = "<mo>&#x2212;</mo>"
+_LATEX_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    **{c: "\\" + c for c in "{}_%$#&"},
+}
+
+
+def to_text(p: Poly | int, names: Mapping[Symbol, str] | None = None) -> str:
+    """Give the text form: the shorter of sum and product.
+
+    >>> from tolcost.algebra.poly import length
+    >>> n, m = length("n"), length("m")
+    >>> to_text(n * (n + 1) // 2), to_text(2 * n + 4), to_text((n + 1) // 2 - m)
+    ('n*(n + 1)/2', '2*n + 4', 'floor((n + 1)/2) - m')
+    """
+    return _Text().formula(formula(as_poly(p), names))
+
+
+define_text(to_text)
+
+
+def factor_text(p: Poly | int) -> str:
+    """Give the text form as a product."""
+    return _Text().factors(product_formula(as_poly(p)))
+
+
+def to_latex(p: Poly | int) -> str:
+    r"""Give LaTeX for math mode; only for reading.
+
+    >>> from tolcost.algebra.poly import length
+    >>> n = length("n")
+    >>> print(to_latex((n * n + n) // 2))
+    \frac{n \left(n + 1\right)}{2}
+    """
+    return _latex(formula(as_poly(p)))
+
+
+def to_mathml(p: Poly | int, names: Mapping[Symbol, str] | None = None) -> str:
+    """Give the inside of a ``math`` element; only for reading.
+
+    >>> from tolcost.algebra.poly import length
+    >>> to_mathml(length("n") + 1)
+    '<mi>n</mi><mo>+</mo><mn>1</mn>'
+    """
+    return _mathml(formula(as_poly(p), names))
+
+
+def to_browser(p: Poly | int) -> BrowserTree:
+    """Give a small tree of JSON that a few lines of script evaluate exactly.
+
+    number            3, or "3" where it is large
+    symbol            {"v": "n"}
+    sum, product      ["+", a, b, ...]    ["*", a, b, ...]
+    exact quotient    ["/", a, 2]
+    floor of a / b    ["f", a, b]
+    larger of a and 0 ["m", a]
+    sum over i        ["s", body, "i", low, high]
+
+    >>> from tolcost.algebra.poly import length
+    >>> n = length("n")
+    >>> to_browser(2 * n), to_browser((n + 1) // 2)
+    (['*', 2, {'v': 'n'}], ['f', ['+', {'v': 'n'}, 1], 2])
+    """
+    return _browser(formula(as_poly(p)))
+
+
+def cond_text(cond: Cond, names: Mapping[Symbol, str] | None = None) -> str:
+    """Give a condition for reading, with its constant on the right.
+
+    >>> from tolcost.algebra.conditions import ge
+    >>> from tolcost.algebra.poly import length
+    >>> cond_text(ge(length("n") - 5))
+    'n >= 5'
+    """
+    match cond:
+        case Truth(value=value):
+            return "true" if value else "false"
+        case Ge(p=p):
+            return _comparison(p, ">=", "<=", names)
+        case Eq(p=p):
+            return _comparison(p, "==", "==", names)
+        case Not(part=Eq(p=p)):
+            return _comparison(p, "!=", "!=", names)
+        case Not(part=part):
+            return f"not ({cond_text(part, names)})"
+        case And(parts=parts):
+            return " and ".join(_bracketed(part, names) for part in parts)
+        case Or(parts=parts):
+            return " or ".join(_bracketed(part, names) for part in parts)
+
+
+def _bracketed(cond: Cond, names: Mapping[Symbol, str] | None) -> str:
+    text = cond_text(cond, names)
+    return f"({text})" if isinstance(cond, (And, Or)) else text
+
+
+def _comparison(p: Poly, sign: str, reverse: str, names: Mapping[Symbol, str] | None) -> str:
+    """Keep positive terms on the left and move the others, so that no minus is shown."""
+    given = display_names(p.free) if names is None else names
+    value = scale(p, p.den)
+    offset = value.terms.get(UNIT, 0)
+    plus = Poly({mono: coef for mono, coef in value.terms.items() if mono and coef > 0})
+    minus = Poly({mono: -coef for mono, coef in value.terms.items() if mono and coef < 0})
+    if not plus.terms:
+        return f"{to_text(minus, given)} {reverse} {_digits(offset)}"
+    return f"{to_text(plus, given)} {sign} {to_text(minus - offset, given)}"
+
+
+def quoted(name: str) -> str:
+    """Write a name so that it reads back as itself."""
+    if _PLAIN.match(name) and name not in RESERVED:
+        return name
+    return "`" + "".join(_escaped(c) for c in name) + "`"
+
+
+def _escaped(character: str) -> str:
+    if character in "\\`":
+        return "\\" + character
+    if character.isprintable():
+        return character
+    return f"\\u{{{ord(character):x}}}"
+
+
+def _digits(value: int) -> str:
+    if value.bit_length() > 3 * MAX_DIGITS:
+        raise AlgebraBudget(f"a number has more than {MAX_DIGITS} digits")
+    return str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """The printer of text, and what it has written so far: large results repeat their parts a lot."""
+
+    done: dict[Operand, str] = field(default_factory=dict)
+
+    def formula(self, shown: Formula) -> str:
+        """Give the shorter of sum and product."""
+        flat = self.total(shown.total)
+        product = flat if shown.product is None else self.factors(shown.product)
+        return product if len(product) < len(flat) else flat
+
+    def total(self, total: Total) -> str:
+        """Give a sum."""
+        text = ""
+        for term in total.for_reading():
+            text += _joint(term.number, first=not text) + self._term(abs(term.number), term.powers)
+        if total.den == 1:
+            return text or "0"
+        return (f"({text})" if len(total.terms) > 1 else text) + f"/{_digits(total.den)}"
+
+    def factors(self, split: Factors) -> str:
+        """Give a product, and what is added to it."""
+        parts = [self._term(1, split.powers)] if split.powers else []
+        parts += [f"({self.formula(inside)})" + _star_power(times) for inside, times in split.brackets]
+        if abs(split.number) != 1 or not parts:
+            parts.insert(0, _digits(abs(split.number)))
+        text = ("-" if split.number < 0 else "") + "*".join(parts)
+        text = text if split.den == 1 else f"{text}/{_digits(split.den)}"
+        if split.rest is None:
+            return text
+        rest = self.total(split.rest)
+        return text + (f" - {rest[1:]}" if rest.startswith("-") else f" + {rest}")
+
+    def _term(self, number: int, powers: tuple[tuple[Operand, int], ...]) -> str:
+        parts = [_digits(number)] if number != 1 or not powers else []
+        return "*".join([*parts, *(self._operand(base) + _star_power(times) for base, times in powers)])
+
+    def _operand(self, operand: Operand) -> str:
+        if operand not in self.done:
+            self.done[operand] = self._written(operand)
+        return self.done[operand]
+
+    def _written(self, operand: Operand) -> str:
+        match operand:
+            case Name(text=name):
+                return quoted(name)
+            case FloorCall(top=top, bottom=bottom):
+                over, under = self.formula(top), self.formula(bottom)
+                under = under if _TIGHT.fullmatch(under) else f"({under})"
+                return f"floor({over if ' ' not in over else f'({over})'}/{under})"
+            case ClipCall(inside=inside):
+                return f"Max({self.formula(inside)}, 0)"
+            case LogCall(inside=inside):
+                return f"ceiling(log({self.formula(inside)}, 2))"
+            case SumCall(body=body, binder=binder, lo=lo, hi=hi):
+                return f"Sum({self.formula(body)}, ({binder}, {self.formula(lo)}, {self.formula(hi)}))"
+
+
+def _joint(number: int, first: bool) -> str:
+    """The sign between two terms, or before the first."""
+    if first:
+        return "-" if number < 0 else ""
+    return " - " if number < 0 else " + "
+
+
+def _star_power(times: int) -> str:
+    return f"**{times}" if times > 1 else ""
+
+
+def _latex(shown: Formula) -> str:
+    if shown.product is None:
+        return _latex_total(shown.total, "")
+    product = _latex_product(shown.product)
+    return product if shown.product.rest is None else _latex_total(shown.product.rest, product)
+
+
+def _latex_total(total: Total, text: str) -> str:
+    """Go on with the terms of a sum."""
+    for term in total.for_reading():
+        text += _joint(term.number, first=not text) + _latex_term(abs(term.number), term)
+    return _latex_over(text or "0", total.den)
+
+
+def _latex_over(text: str, den: int) -> str:
+    if den == 1:
+        return text
+    minus = "-" if text.startswith("-") and " " not in text else ""
+    return rf"{minus}\frac{{{text[len(minus) :]}}}{{{_digits(den)}}}"
+
+
+def _latex_product(split: Factors) -> str:
+    parts = [_digits(abs(split.number))] if abs(split.number) != 1 else []
+    parts += [_latex_power(base, times) for base, times in split.powers]
+    for inside, times in split.brackets:
+        parts.append(rf"\left({_latex(inside)}\right)" + (f"^{{{times}}}" if times > 1 else ""))
+    return ("-" if split.number < 0 else "") + _latex_over(" ".join(parts), split.den)
+
+
+def _latex_term(number: int, term: SignedTerm) -> str:
+    parts = [_digits(number)] if number != 1 or not term.powers else []
+    return " ".join([*parts, *(_latex_power(base, times) for base, times in term.powers)])
+
+
+def _latex_power(base: Operand, times: int) -> str:
+    text = _latex_operand(base)
+    if times == 1:
+        return text
+    return (rf"\left({text}\right)" if isinstance(base, SumCall) else text) + f"^{{{times}}}"
+
+
+def _latex_operand(operand: Operand) -> str:
+    match operand:
+        case Name(text=name):
+            return name_latex(name)
+        case FloorCall(top=top, bottom=bottom):
+            return rf"\left\lfloor\frac{{{_latex(top)}}}{{{_latex(bottom)}}}\right\rfloor"
+        case ClipCall(inside=inside):
+            return rf"\max\left({_latex(inside)}, 0\right)"
+        case LogCall(inside=inside):
+            return rf"\left\lceil\log_2\left({_latex(inside)}\right)\right\rceil"
+        case SumCall(body=body, binder=binder, lo=lo, hi=hi):
+            return rf"\sum_{{{binder}={_latex(lo)}}}^{{{_latex(hi)}}} \left({_latex(body)}\right)"
+
+
+def name_latex(name: str) -> str:
+    r"""Set one letter, with a number as index, as a variable and anything else upright and escaped.
+
+    >>> print(name_latex("n"), name_latex("n_2"), name_latex("batch_size"))
+    n n_{2} \mathrm{batch\_size}
+    """
+    simple = _LETTER.fullmatch(name)
+    if simple:
+        return simple[1] if simple[2] is None else f"{simple[1]}_{{{simple[2]}}}"
+    shown = name if len(name) <= _MAX_NAME else name[:_MAX_NAME] + "..."
+    safe = "".join(_LATEX_SPECIAL.get(c, c) if c.isprintable() else "?" for c in shown)
+    return rf"\mathrm{{{safe}}}"
+
+
+def _mathml(shown: Formula) -> str:
+    if shown.product is None:
+        return _mathml_total(shown.total, "")
+    product = _mathml_product(shown.product)
+    return product if shown.product.rest is None else _mathml_total(shown.product.rest, product)
+
+
+def _mathml_total(total: Total, text: str) -> str:
+    """Go on with the terms of a sum."""
+    for term in total.for_reading():
+        plus = "<mo>+</mo>" if text else ""
+        text += (_MINUS if term.number < 0 else plus) + _mathml_term(abs(term.number), term.powers)
+    return _mathml_over(text or "<mn>0</mn>", total.den)
+
+
+def _mathml_over(inside: str, den: int) -> str:
+    return inside if den == 1 else mathml_fraction(inside, f"<mn>{_digits(den)}</mn>")
+
+
+def mathml_fraction(top: str, bottom: str) -> str:
+    """Give a fraction of two pieces of MathML."""
+    return f"<mfrac><mrow>{top}</mrow><mrow>{bottom}</mrow></mfrac>"
+
+
+def _mathml_product(split: Factors) -> str:
+    parts = [f"<mn>{_digits(abs(split.number))}</mn>"] if abs(split.number) != 1 else []
+    parts += [_mathml_power(_mathml_operand(base), times) for base, times in split.powers]
+    for inside, times in split.brackets:
+        parts.append(_mathml_power(f"<mrow><mo>(</mo>{_mathml(inside)}<mo>)</mo></mrow>", times))
+    return (_MINUS if split.number < 0 else "") + _mathml_over(_TIMES.join(parts), split.den)
+
+
+def _mathml_power(base: str, times: int) -> str:
+    return base if times == 1 else f"<msup>{base}<mn>{times}</mn></msup>"
+
+
+def _mathml_term(number: int, powers: tuple[tuple[Operand, int], ...]) -> str:
+    parts = [f"<mn>{_digits(number)}</mn>"] if number != 1 or not powers else []
+    return _TIMES.join([*parts, *(_mathml_power(_mathml_operand(base), times) for base, times in powers)])
+
+
+def _mathml_operand(operand: Operand) -> str:
+    match operand:
+        case Name(text=name):
+            return _mathml_name(name)
+        case FloorCall(top=top, bottom=bottom):
+            quotient = mathml_fraction(_mathml(top), _mathml(bottom))
+            return f"<mrow><mo>&#x230A;</mo>{quotient}<mo>&#x230B;</mo></mrow>"
+        case ClipCall(inside=inside):
+            return f"<mrow><mi>max</mi><mo>(</mo>{_mathml(inside)}<mo>,</mo><mn>0</mn><mo>)</mo></mrow>"
+        case LogCall(inside=inside):
+            log = f"<msub><mi>log</mi><mn>2</mn></msub><mo>(</mo>{_mathml(inside)}<mo>)</mo>"
+            return f"<mrow><mo>&#x2308;</mo>{log}<mo>&#x2309;</mo></mrow>"
+        case SumCall(body=body, binder=binder, lo=lo, hi=hi):
+            start = f"<mrow><mi>{binder}</mi><mo>=</mo>{_mathml(lo)}</mrow>"
+            ends = f"<munderover><mo>&#x2211;</mo>{start}<mrow>{_mathml(hi)}</mrow></munderover>"
+            return f"<mrow>{ends}<mrow><mo>(</mo>{_mathml(body)}<mo>)</mo></mrow></mrow>"
+
+
+def _mathml_name(name: str) -> str:
+    simple = _WORD.fullmatch(name)
+    if simple is None or simple[2] is None:
+        return f"<mi>{escape(visible(name))}</mi>"
+    return f"<msub><mi>{simple[1]}</mi><mn>{simple[2]}</mn></msub>"
+
+
+def _browser(shown: Formula) -> BrowserTree:
+    terms = [_browser_term(term) for term in shown.total.terms]
+    total: BrowserTree = _browser_joined("+", terms) if terms else 0
+    return total if shown.total.den == 1 else ["/", total, _browser_number(shown.total.den)]
+
+
+def _browser_joined(sign: str, parts: list[BrowserTree]) -> BrowserTree:
+    return parts[0] if len(parts) == 1 else [sign, *parts]
+
+
+def _browser_term(term: SignedTerm) -> BrowserTree:
+    factors: list[BrowserTree] = [_browser_number(term.number)] if term.number != 1 or not term.powers else []
+    for base, times in term.powers:
+        factors += [_browser_operand(base)] * times
+    return _browser_joined("*", factors)
+
+
+def _browser_number(value: int) -> BrowserTree:
+    return value if abs(value) <= _LARGEST_EXACT else str(value)
+
+
+def _browser_operand(operand: Operand) -> BrowserTree:
+    match operand:
+        case Name(text=name):
+            return {"v": name}
+        case FloorCall(top=top, bottom=bottom):
+            return ["f", _browser(top), _browser(bottom)]
+        case ClipCall(inside=inside):
+            return ["m", _browser(inside)]
+        case SumCall(body=body, binder=binder, lo=lo, hi=hi):
+            return ["s", _browser(body), binder, _browser(lo), _browser(hi)]
+        case LogCall():
+            raise TypeError("scripts in a page know no logarithms")
