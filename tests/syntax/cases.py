@@ -27,12 +27,16 @@ class Case:
         return f"{self.file.stem}: {self.name}"
 
 
-def read(folder: str) -> list[Case]:
+def read(folder: str | Path) -> list[Case]:
+    """The cases of a folder: one below ``tests/cases``, or any other by its path."""
     return [case for file in sorted((FOLDER / folder).glob("*.txt")) for case in _cases(file)]
 
 
 def check(case: Case, answer: Callable[[str], str]) -> None:
-    text = answer(case.program)
+    compare(case, answer(case.program))
+
+
+def compare(case: Case, text: str) -> None:
     if os.environ.get("TOLCOST_ACCEPT"):
         _accept(case, text)
     else:

@@ -28,7 +28,5 @@ def test_diagnostics(case: cases.Case) -> None:
     cases.check(case, told)
 
 
-def test_there_are_enough_cases() -> None:
-    broken = [case for case in CASES if case.expected]
-    assert len(broken) >= 60
+def test_every_case_has_a_name_of_its_own() -> None:
     assert len({(case.file, case.name) for case in CASES}) == len(CASES)

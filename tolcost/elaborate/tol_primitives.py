@@ -242,12 +242,13 @@ def _components(env: Env, value: Value, span: Span) -> tuple[Value, ...]:
 def _filter(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     value, mask = args
     size = shape_of(env, value, span)[0] if shape_of(env, value, span) else const(1)
+    marked = shape_of(env, mask, span)
+    if len(marked) == 1:
+        unify(env, size, marked[0], "a filter needs one mark per entry", span)
     if is_static(mask):
         return _filter_static(env, value, mask, span)
-    marked = shape_of(env, mask, span)
     if len(marked) != 1:
         fail("T0320", f"a filter needs one mark per entry: a vector, not shape {shape_text(marked)}", span)
-    unify(env, size, marked[0], "a filter needs one mark per entry", span)
     node, marks = materialise(env, value, span), materialise(env, mask, span)
     env.context.names += 1
     symbol = the_symbol(data_symbol(f"z{env.context.names}", 0, size))
@@ -265,9 +266,6 @@ def _filter_static(env: Env, value: Value, mask: Value, span: Span) -> Value:
         return value
     marks = [_decided(env, mark, span) for mark in spread(env, mask, span)]
     if not isinstance(value, (Vec, Seq)) and len(shape_of(env, value, span)) > 1:
-        unify(
-            env, shape_of(env, value, span)[0], const(len(marks)), "a filter needs one mark per entry", span
-        )
         return _rows(env, value, [const(n) for n, mark in enumerate(marks, start=1) if mark], span)
     kept = tuple(item for item, mark in zip(spread(env, value, span), marks, strict=True) if mark)
     return Seq(kept) if isinstance(value, Seq) else Vec((len(kept),), kept)
