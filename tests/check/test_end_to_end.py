@@ -218,10 +218,13 @@ def test_a_file_that_was_broken_before(project: Project) -> None:
     project.write(sum=SUM)
     said = project.check("--base HEAD")
     assert said.out == (
-        "ok: 1 new, 0 unchanged (1 program against git HEAD)\n\n"
-        "sum.tol\n  not in git HEAD\n    it could not be read before\n"
+        "undecided: 1 undecided, 0 unchanged (1 program against git HEAD)\n\n"
+        "sum.tol\n  undecided\n    git HEAD: it could not be read: `(` is never closed\n\n"
+        'to agree to it: tolcost accept NAME -m "why"\n'
     )
-    assert said.code == 0
+    assert said.code == 3  # whether it costs more than what was meant, nobody can tell
+    assert project.run("accept", "sum.tol", "-m", "it is whole again", "--base", "HEAD").code == 0
+    assert project.check("--base HEAD").code == 0
 
 
 def test_a_corrupted_lock(project: Project) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -161,8 +162,11 @@ def test_inputs_that_share_no_shape() -> None:
 
 def test_inputs_that_changed_their_rank() -> None:
     found = verdict(entry("n", "x R[n]"), entry("n*m"))
-    assert found.kind == "costlier"
-    assert found.notes == ("the inputs changed: x R[n] became x R[n, m]",)
+    assert found.kind == "crosses"  # the old n is the length of nothing that is there now
+    assert found.notes == (
+        "`n` of before stands nowhere now",
+        "the inputs changed: x R[n] became x R[n, m]",
+    )
 
 
 def test_conditions_limit_what_is_compared() -> None:
@@ -190,13 +194,37 @@ def test_shapes_that_equations_tie_together_are_found() -> None:
     assert dict(found.example.dims)["n"] == 4 * dict(found.example.dims)["b"]
 
 
-def test_what_data_decides_is_believed_to_be_alike() -> None:
-    found = verdict(
-        entry("n + z", where="z from 0..n", status="data"),
-        entry("2*n + z", where="z from 0..n", status="data"),
-    )
+def test_what_data_decides_is_the_same_in_the_same_program_only() -> None:
+    old = entry("n + z", where="z from 0..n", status="data")
+    found = verdict(old, entry("2*n + z", where="z from 0..n", status="data"))
     assert found.kind == "costlier"
-    assert found.notes == ("taking `z` to mean the same before and now",)
+    assert found.notes == ("what data decides, `z`, need not be what it was",)
+    assert verdict(old, old).kind == "undecided"  # costlier if z were more, which nobody has seen
+    assert verdict(replace(old, source="a"), replace(old, source="b")).kind == "undecided"
+    assert verdict(replace(old, source="a"), replace(old, source="a")).kind == "same"
+    cheaper = entry("z", where="z from 0..n", status="data")
+    assert verdict(replace(old, source="a"), replace(cheaper, source="a")).kind == "cheaper"
+
+
+KNOWN_AS = {"exact": "exact", "upper": "at-most", "lower": "incomplete"}
+LESS, EQUAL, MORE = ("2*n", "n"), ("n", "n"), ("n", "2*n")
+
+
+@pytest.mark.parametrize("was", KNOWN_AS)
+@pytest.mark.parametrize("now", KNOWN_AS)
+def test_only_what_bounds_can_tell_is_concluded(was: str, now: str) -> None:
+    """Whatever costs two figures may stand for, no verdict is false of them."""
+    ranges = {"exact": lambda c: [c], "upper": lambda c: range(c + 1), "lower": lambda c: range(c, 9)}
+    for old, new in (LESS, EQUAL, MORE):
+        found = verdict(entry(old, status=KNOWN_AS[was]), entry(new, status=KNOWN_AS[now])).kind
+        values = [(2 if "2" in form else 1) * 3 for form in (old, new)]
+        costs = [(o, n) for o in ranges[was](values[0]) for n in ranges[now](values[1])]
+        if found in ("same", "cheaper"):
+            assert all(n <= o for o, n in costs)
+        if found in ("same", "costlier"):
+            assert all(n >= o for o, n in costs)
+        decidable = all(n <= o for o, n in costs) or all(n > o for o, n in costs)
+        assert decidable == (found in ("same", "cheaper", "costlier"))
 
 
 def test_a_bound_is_no_proof_of_more() -> None:
@@ -204,14 +232,40 @@ def test_a_bound_is_no_proof_of_more() -> None:
     assert verdict(entry("2*n"), entry("n", status="at-most")).kind == "cheaper"
     assert verdict(entry("n", status="at-most"), entry("2*n")).kind == "costlier"
     both = verdict(entry("n", status="at-most"), entry("2*n", status="at-most"))
-    assert (both.kind, both.notes) == ("costlier", ("both figures are upper bounds",))
+    assert both.kind == "undecided"
+    assert both.notes == ("the old figure is only an upper bound", "the new figure is only an upper bound")
+
+
+def test_an_old_bound_is_no_proof_of_less() -> None:
+    """A program that may choose on data costs at most 9; one that costs 9 always is not "never costlier"."""
+    found = verdict(entry("12*n", status="at-most"), entry("9*n"))
+    assert (found.kind, found.notes) == ("undecided", ("the old figure is only an upper bound",))
+    assert verdict(entry("9*n", status="at-most"), entry("9*n")).kind == "undecided"
 
 
 def test_what_is_not_known() -> None:
     unknown = entry("?", status="unknown")
-    assert verdict(unknown, unknown).kind == "same"
+    assert verdict(unknown, unknown).kind == "undecided"
+    assert verdict(replace(unknown, source="a"), replace(unknown, source="a")).kind == "same"
     assert verdict(entry("n"), unknown).kind == "undecided"
-    assert verdict(unknown, entry("n")).kind == "new"
+    assert verdict(unknown, entry("n")).kind == "undecided"
+
+
+def test_a_name_of_a_length_is_only_a_name() -> None:
+    two = "a R[n]; b R[m]"
+    assert verdict(entry("n", two), entry("n", "a R[m]; b R[n]")).kind == "crosses"
+    assert verdict(entry("n", two), entry("m", "a R[m]; b R[n]")).kind == "same"
+    assert verdict(entry("n", two), entry("k", "x R[k]; y R[l]")).kind == "same"
+    assert verdict(entry("k", "a R[n]; b R[k]"), entry("k", "a R[k]")).kind == "crosses"
+
+
+def test_inputs_that_change_places_are_not_guessed_at() -> None:
+    two = "a R[n]; b R[m]"
+    for form in ("n", "m"):  # by place the same and by name not, or the other way round
+        found = verdict(entry("n", two), entry(form, "b R[n]; a R[m]"))
+        assert found.kind == "crosses"
+        assert found.notes[-1] == "inputs changed places: by place and by name they are not the same"
+    assert verdict(entry("n*m", two), entry("n*m", "b R[n]; a R[m]")).kind == "same"
 
 
 def test_an_incomplete_figure_is_never_cheaper() -> None:

@@ -1,184 +1,201 @@
 """What a check compares with: the entries of a lock file, or the programs of a git revision.
 
-Both give entries by the names that programs have now, so that renamed files are followed.  The
-parts of an old program, for naming the line that grew, are found when asked for: a revision has
-them, and for a lock file they are those of the commit at which the program cost what is locked.
+A revision is read under its own settings, so that one which changed does not hide what they were.
+Programs that have another name now are found by what they are: equal figures, or the only ones whose
+inputs fit.  Where that is not clear nothing is guessed.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeAlias
 
-from tolcost.check import git
-from tolcost.check.config import Config
-from tolcost.check.costing import Analysed, Computing, Contribution
-from tolcost.check.lockfile import LOCK_NAME
+from tolcost.check.config import Config, config_of, narrowed
+from tolcost.check.costing import Analysed, Computing, Contribution, Costed
+from tolcost.check.lockfile import LOCK_NAME, Lock
+from tolcost.check.matching import InputShapes, shapes
 from tolcost.check.records import LockEntry
-from tolcost.check.targets import SUFFIXES, Target, targets
-from tolcost.diagnostics import Rejected
+from tolcost.check.revision import Former, file_at, last_change
+from tolcost.check.seals import Origins
+from tolcost.check.targets import Target, covers, programs
+from tolcost.diagnostics import Rejected, quoted
 
-Contributions = Callable[[Target, LockEntry], "Sequence[Contribution] | None"]
+Contributions: TypeAlias = Sequence[Contribution]
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What is to be checked, and how programs are analysed."""
+
+    config: Config
+    computing: Computing
+    asked: tuple[Path, ...] = ()
+    strict: bool = False
+    fresh: bool = False
+    """Whether every program is analysed, sealed or not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """Old entries by the present names of their programs, and which of them had another name."""
+    """What a check compares with: old entries by their old names.
+
+    ``broken`` says why there is no entry of a program that was there; ``settled`` are programs that
+    cannot differ; ``left_out`` is what settings of now do not ask for, and ``doubt`` why that is not
+    known.  The parts of an old program are found when they are asked for, to name the line that grew.
+    """
 
     label: str
     entries: Mapping[str, LockEntry]
-    parts: Contributions
-    renamed: Mapping[str, str] = field(default_factory=dict)
-    broken: frozenset[str] = frozenset()
+    parts: Callable[[str, Target], Contributions | None]
+    broken: Mapping[str, str] = field(default_factory=dict)
     settled: frozenset[str] = frozenset()
-    """Programs that cannot differ: neither they nor anything they may use has changed."""
-
-
-# ---- the lock file --------------------------------------------------------------------------------
-
-
-def locked(
-    config: Config, entries: Mapping[str, LockEntry], present: Mapping[str, LockEntry], computing: Computing
-) -> Baseline:
-    """The entries of a lock file; one that only changed its name is found by all its figures."""
-    renamed = _renames(entries, present)
-    old = {now: entries[was] for now, was in renamed.items()}
-    kept = {name: entry for name, entry in entries.items() if name not in renamed.values()}
-    return Baseline(LOCK_NAME, {**kept, **old}, _History(config, computing).parts, renamed)
-
-
-def _renames(entries: Mapping[str, LockEntry], present: Mapping[str, LockEntry]) -> dict[str, str]:
-    """Old names by new ones, where one program left and an equal one came; none where that is not clear."""
-    gone: dict[LockEntry, list[str]] = {}
-    for name, entry in entries.items():
-        if name not in present:
-            gone.setdefault(entry.plain(""), []).append(name)
-    found: dict[str, str] = {}
-    for name, entry in present.items():
-        candidates = gone.get(entry.plain(""), []) if name not in entries else []
-        alike = [old for old in candidates if Path(old).name == Path(name).name] or candidates
-        if len(alike) == 1 and alike[0] not in found.values():
-            found[name] = alike[0]
-    return found
+    left_out: tuple[str, ...] = ()
+    doubt: str = ""
+    is_revision: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class _History:
+class History:
     """Looks up old versions of programs in git."""
 
-    config: Config
-    computing: Computing
+    gate: Gate
+    lock: Lock
 
-    def parts(self, target: Target, locked: LockEntry) -> Sequence[Contribution] | None:
+    def parts(self, name: str, target: Target) -> Contributions | None:
         """The parts of the version that cost what is locked; None where no such version is found."""
-        root = self.config.root
-        commits = dict.fromkeys(("HEAD", git.last_change(root, LOCK_NAME)))
-        for commit in commits:
-            text = None if commit is None else git.file_at(root, commit, target.file)
-            found = None if text is None else self._cost(text, target)
-            if found is not None and found[0].figures == locked.figures:
-                return found[1]
+        root, file = self.gate.config.root, name.partition("#")[0]
+        for commit in dict.fromkeys(("HEAD", last_change(root, LOCK_NAME))):
+            text = None if commit is None else file_at(root, commit, file)
+            found = None if text is None else self._cost(text, replace(target, file=file))
+            if found is not None and found.entry.figures == self.lock.entries[name].figures:
+                return found.parts
         return None
 
-    def _cost(self, text: bytes, target: Target) -> tuple[LockEntry, Sequence[Contribution]] | None:
+    def _cost(self, text: bytes, target: Target) -> Costed | None:
+        config = self.gate.config
+        libraries = tuple(str(config.root / folder) for folder in config.specs)
         with tempfile.TemporaryDirectory(prefix="tolcost-") as folder:
             file = Path(folder) / target.file
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(text)
             try:
-                costed = self.computing.one(Path(folder), target)
-            except Rejected:
+                return self.gate.computing.costing(
+                    replace(config, root=Path(folder), specs=libraries), target
+                )
+            except Rejected:  # without it, no line is named
                 return None
-        return costed.entry, costed.parts
 
 
-# ---- a revision -----------------------------------------------------------------------------------
+def at_revision(gate: Gate, revision: str, former: Former, asked: Sequence[Target]) -> Baseline:
+    """The programs of a revision, under the settings of then, analysed by this very tolcost.
+
+    What only the settings of now ask for is compared as well, if it was there.
+    """
+    config = gate.config
+    before, left_out, doubt = _settings_then(gate, revision, former)
+    today = replace(before, paths=config.paths, exclude=config.exclude, cases=config.cases)
+    then = {target.name: target for target in (*programs(today), *programs(before))}
+    was, now = Origins(before), Origins(config)
+    sources = {t.name: now.source(t) for t in asked if t.name in then}
+    settled = frozenset(n for n, source in sources.items() if source and source == was.source(then[n]))
+    needed = [t for t in then.values() if t.name not in settled and covers(gate.asked, config, t.name)]
+    found = gate.computing.entries(before, needed)
+    marked = {target.name: marked_entry(found[target.name], target, was) for target in needed}
+    absent = {t.name: folder for t in asked if (folder := former.lacks(t.file))}
+
+    def parts(name: str, target: Target) -> Contributions | None:
+        return gate.computing.costing(before, then[name]).parts if name in then else None
+
+    return Baseline(
+        label=f"git {revision}",
+        entries={**{name: LockEntry(name) for name in settled}, **entries_of(marked)},
+        parts=parts,
+        broken={
+            **{n: f"it could not be read: {o.problems[0].message}" for n, o in found.items() if o.problems},
+            **{n: f"the submodule {quoted(folder)} of then is not here" for n, folder in absent.items()},
+        },
+        settled=settled,
+        left_out=left_out,
+        doubt=doubt,
+        is_revision=True,
+    )
 
 
-@contextmanager
-def at_revision(
-    config: Config,
-    revision: str,
-    now: Sequence[Target],
-    computing: Computing,
-) -> Iterator[Baseline]:
-    """The programs of a revision, analysed by this very tolcost."""
-    commit = git.resolve(config.root, revision)
-    files = git.files_at(config.root, commit)
-    changes = git.differences(config.root, commit)
-    with tempfile.TemporaryDirectory(prefix="tolcost-") as name:
-        folder = Path(name)
-        needed = {path: blob for path, blob in files.items() if _is_needed(path, config, changes)}
-        git.check_out(config.root, needed.items(), folder)
-        then = {target.name: target for target in _targets_then(config, folder)}
-        former = {t.name: _former(t, changes.renamed) for t in now}
-        settled = frozenset(t.name for t in now if t.file in files and _is_settled(t, config, changes))
-        asked = [then[was] for was in dict.fromkeys(former.values()) if was in then and was not in settled]
-        gone = [t for t in then.values() if t.name not in former.values()]
-        found = computing.entries(folder, asked)
-        old = {now_: found[was] for now_, was in former.items() if was in found}
-        yield Baseline(
-            label=f"git {revision}",
-            entries={**_entries(old), **{t.name: LockEntry(t.name) for t in gone}},
-            parts=_Revision(folder, then, former, computing).parts,
-            renamed={now_: was for now_, was in former.items() if now_ != was and was in found},
-            broken=frozenset(name for name, outcome in old.items() if outcome.entry is None),
-            settled=settled,
-        )
+def _settings_then(gate: Gate, revision: str, former: Former) -> tuple[Config, tuple[str, ...], str]:
+    """The settings of a revision, what those of now leave out, and why nothing is known of that if so."""
+    config = gate.config
+    try:
+        own, doubt = config_of(former.root), ""
+    except Rejected as rejected:
+        own = config
+        doubt = f"the settings of {revision} cannot be read: {rejected.diagnostics[0].message}"
+    before = replace(own, root=former.root, metrics=config.metrics)
+    return before, tuple(narrowed(own, config)), doubt
 
 
-def _entries(outcomes: Mapping[str, Analysed]) -> dict[str, LockEntry]:
+def entries_of(outcomes: Mapping[str, Analysed]) -> dict[str, LockEntry]:
+    """The entries of the programs that could be read."""
     return {name: outcome.entry for name, outcome in outcomes.items() if outcome.entry is not None}
 
 
-def _is_needed(path: str, config: Config, changes: git.Differences) -> bool:
-    """Programs are small; of models, only those that changed are worth their size."""
-    library = any(_is_below(path, folder) for folder in config.specs)
-    return path.endswith(".tol") or library or (path.endswith(SUFFIXES) and path in changes.changed)
-
-
-def _is_below(path: str, folder: str) -> bool:
-    plain = Path(folder).as_posix()
-    return plain == "." or path.startswith(f"{plain}/")
-
-
-def _targets_then(config: Config, folder: Path) -> Sequence[Target]:
-    """What the settings of today would have checked in an older tree."""
-    cases = {file: cases for file, cases in config.cases.items() if (folder / file).is_file()}
-    paths = tuple(path for path in config.paths if (folder / path).exists() or "*" in path)
-    old = Config(folder, paths, config.exclude, config.metrics, config.specs, cases=cases)
-    try:
-        return targets(old) if paths else ()
-    except Rejected:  # a pattern that matched nothing then
-        return ()
-
-
-def _former(target: Target, renamed: Mapping[str, str]) -> str:
-    return target.name.replace(target.file, renamed.get(target.file, target.file), 1)
-
-
-def _is_settled(target: Target, config: Config, changes: git.Differences) -> bool:
-    """Whether neither a program nor a folder that it may take something from has changed."""
-    library = any(_is_below(path, folder) for folder in config.specs for path in changes.changed)
-    return target.file not in changes.changed and not library
+# ---- which is which -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class _Revision:
-    """The parts of programs as they were at a revision."""
+class Pairs:
+    """Old names of programs that have another one now, and what is gone beside those that are new."""
 
-    folder: Path
-    then: Mapping[str, Target]
-    former: Mapping[str, str]
-    computing: Computing
+    renamed: Mapping[str, str]
+    gone: tuple[str, ...]
+    unclear: tuple[str, ...]
+    """Programs that are gone, and nothing says which of the new ones they became, if any."""
 
-    def parts(self, target: Target, entry: LockEntry) -> Sequence[Contribution] | None:
-        """The parts of the former version of a program."""
-        old = self.then.get(self.former.get(target.name, ""))
-        try:
-            return None if old is None else self.computing.one(self.folder, old).parts
-        except Rejected:
-            return None
+
+def paired(base: Baseline, asked: Sequence[Target], present: Mapping[str, LockEntry]) -> Pairs:
+    """Find out which programs have another name: equal ones, then those that are the only ones alike."""
+    names = {target.name for target in asked}
+    gone = {n: e for n, e in base.entries.items() if n not in names}
+    come = {n: e for n, e in present.items() if n not in base.entries and n not in base.broken}
+    found: dict[str, str] = {}
+    for is_like in (_equal_namesakes, _equal, _fitting_namesakes, _fitting):
+        pairs = [(new, old) for new in come for old in gone if is_like(come[new], gone[old])]
+        for new, old in pairs:
+            clear = is_like in (_equal_namesakes, _equal) or sum(new in p or old in p for p in pairs) == 1
+            if clear and new in come and old in gone:
+                found[new] = old
+                del come[new], gone[old]
+    left = [n for n in (*gone, *base.broken) if n not in names]
+    return Pairs(found, tuple(sorted(left)), tuple(sorted(left)) if come else ())
+
+
+def _equal(new: LockEntry, old: LockEntry) -> bool:
+    return new.plain("") == old.plain("")
+
+
+def _equal_namesakes(new: LockEntry, old: LockEntry) -> bool:
+    return _equal(new, old) and _file_name(new) == _file_name(old)
+
+
+def _fitting(new: LockEntry, old: LockEntry) -> bool:
+    """Whether two programs take inputs of the same ranks."""
+    return _ranks(shapes(new)) == _ranks(shapes(old))
+
+
+def _fitting_namesakes(new: LockEntry, old: LockEntry) -> bool:
+    return _file_name(new) == _file_name(old) and _fitting(new, old)
+
+
+def _file_name(entry: LockEntry) -> str:
+    return entry.name.rpartition("/")[2]
+
+
+def _ranks(inputs: InputShapes) -> list[list[int]]:
+    return [[len(part) for part in parts] for parts in inputs.values()]
+
+
+def marked_entry(outcome: Analysed, target: Target, origins: Origins) -> Analysed:
+    """An outcome with the digest of its source, where that matters."""
+    return outcome if outcome.entry is None else Analysed(origins.marked(target, outcome.entry))

@@ -14,9 +14,13 @@ from fnmatch import fnmatchcase
 from fractions import Fraction
 
 from tolcost.algebra import (
+    FALSE,
     AlgebraBudget,
+    Cond,
     Poly,
     Symbol,
+    Truth,
+    cond_text,
     const,
     display_names,
     parse_text,
@@ -26,9 +30,10 @@ from tolcost.algebra import (
 )
 from tolcost.algebra import substitute as put
 from tolcost.check.config import Config
-from tolcost.check.domain import alone, shapes
+from tolcost.check.matching import alone, shapes
 from tolcost.check.records import METRICS, UNKNOWN, BudgetKind, Example, HeldBudget, LockEntry
-from tolcost.check.verdicts import outcome_of
+from tolcost.check.regions import try_shapes
+from tolcost.check.verdicts import KNOWN, concluded, outcome_of
 from tolcost.diagnostics import Diagnostic, Rejected, Span, quoted
 
 _LONGEST = 2_000
@@ -41,6 +46,12 @@ _AMOUNT = re.compile(
 _VOLUME = re.compile(r"\bvol\(\s*([A-Za-z_][\w.]*)\s*\)")
 _UNITS = {"FLOP": "flops", "MAC": "macs", "EOP": "eops", "B": "bytes"}
 _PREFIXES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
+_KINDS: dict[str, BudgetKind] = {
+    "same": "within",
+    "cheaper": "within",
+    "costlier": "exceeded",
+    "crosses": "crosses",
+}
 _PREFIXES |= {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 
 
@@ -155,26 +166,35 @@ def _held(budget: Budget, entry: LockEntry) -> HeldBudget:
     both = alone(entry)
     actual, limit = parse_text(figure.form, both.new), _limit(budget, entry, both.new)
     given = _given(budget, entry, both.new)
-    facts = tuple(substitute_cond(fact, given) for fact in both.facts)
+    facts = _facts(budget, entry, both.facts, given)
     actual, limit = put(actual, given), put(limit, given)
-    outcome = outcome_of(limit, actual, facts)
-    kinds: dict[str, BudgetKind] = {"same": "within", "cheaper": "within", "crosses": "crosses"}
-    kind = "exceeded" if outcome.kind == "costlier" else kinds.get(outcome.kind, "undecided")
-    if kind == "within" and figure.status == "incomplete":
-        kind = "undecided"
+    outcome = concluded("exact", KNOWN[figure.status], outcome_of(limit, actual, facts))
+    if facts and not any(try_shapes(limit, actual, facts)):
+        return blank
     names = display_names(actual.free | limit.free)
-    example = None if outcome.example is None else _at(budget, outcome.example)
     return HeldBudget(
         entry.name,
-        kind,
+        _KINDS.get(outcome.kind, "undecided"),
         budget.text,
         budget.metric,
         actual=to_text(actual, names),
         limit=to_text(limit, names),
         region=outcome.region,
-        example=example,
+        example=None if outcome.example is None else _at(budget, outcome.example),
         tried=outcome.tried,
     )
+
+
+def _facts(
+    budget: Budget, entry: LockEntry, facts: tuple[Cond, ...], given: Mapping[Symbol, Poly | int]
+) -> tuple[Cond, ...]:
+    """What is known at the lengths of a budget; those that the program does not take are an error."""
+    there = {fact: substitute_cond(fact, given) for fact in facts}
+    if FALSE in there.values():
+        failing = next(fact for fact, found in there.items() if found == FALSE)
+        message = f"the budget {quoted(budget.text)} is for a shape that {quoted(entry.name)} does not take"
+        raise Rejected(Diagnostic("T0714", message, hint=f"it holds where {cond_text(failing)}"))
+    return tuple(found for found in there.values() if not isinstance(found, Truth))
 
 
 def _at(budget: Budget, example: Example) -> Example:

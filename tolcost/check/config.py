@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
@@ -75,6 +75,28 @@ def find_config(start: Path) -> Config:
         if (folder / "tolcost.lock").exists():
             return Config(folder)
     return Config(start)
+
+
+def config_of(root: Path) -> Config:
+    """The settings of a project that begins at a folder; the usual ones where it has none."""
+    return _config_in(root) or Config(root)
+
+
+def narrowed(old: Config, new: Config) -> Iterator[str]:
+    """What settings of before held programs to, and those of now do not; which programs is another matter."""
+    for metric in old.metrics:
+        if metric not in new.metrics:
+            yield f"`metrics` names {metric} no more"
+    kept = {(pattern, text) for pattern, texts in new.budgets for text in texts}
+    for pattern, texts in old.budgets:
+        for text in texts:
+            if (pattern, text) not in kept:
+                yield f"`budgets` holds {quoted(pattern)} to {quoted(text)} no more"
+    for file, cases in old.cases.items():
+        now = {case.label: case for case in new.cases.get(file, ())}
+        for case in cases:
+            if case.label in now and now[case.label] != case:
+                yield f"`cases` says something else of {quoted(f'{file}#{case.label}')}"
 
 
 def _config_in(folder: Path) -> Config | None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TypeAlias
 
 from tolcost.algebra import Poly
@@ -37,9 +36,8 @@ class Costed:
     parts: tuple[Contribution, ...] = ()
 
 
-Costing: TypeAlias = Callable[[Path, Target], Costed]
-"""Analyse a program of the tree below a folder; ``Rejected`` where it cannot be."""
-
+Costing: TypeAlias = Callable[[Config, Target], Costed]
+"""Analyse a program of a project under its settings; ``Rejected`` where it cannot be."""
 
 _SECONDS = 600.0
 _FEW = 24
@@ -61,29 +59,24 @@ class Analysed:
 class Computing:
     """How programs are analysed, over how many processes, and who is told how far it is."""
 
-    config: Config
     costing: Costing
     jobs: int | None = None
     told: Told | None = None
 
     def entries(
-        self, root: Path, targets: Sequence[Target], known: Mapping[str, LockEntry] | None = None
+        self, config: Config, targets: Sequence[Target], known: Mapping[str, LockEntry] | None = None
     ) -> dict[str, Analysed]:
-        """The outcome of every program of a tree, by name; those whose entries are known are not analysed."""
+        """The outcome of programs of a project, by name; those whose entries are known are not analysed."""
         known = known or {}
-        analysed = self._analysed(root, [target for target in targets if target.name not in known])
+        analysed = self._analysed(config, [target for target in targets if target.name not in known])
         found = {target.name: outcome for target, outcome in analysed}
         return {t.name: Analysed(known[t.name]) if t.name in known else found[t.name] for t in targets}
 
-    def one(self, root: Path, target: Target) -> Costed:
-        """One program with its parts."""
-        return self.costing(root, target)
-
-    def _analysed(self, root: Path, targets: Sequence[Target]) -> Iterator[tuple[Target, Analysed]]:
+    def _analysed(self, config: Config, targets: Sequence[Target]) -> Iterator[tuple[Target, Analysed]]:
         from tolcost.catalogue.workers import spread
 
         def work(n: int) -> Analysed:
-            return _outcome(root, targets[n], self.costing)
+            return _outcome(config, targets[n], self.costing)
 
         def lost(n: int, why: str) -> Analysed:
             return Analysed(None, (Diagnostic("T0505", f"{targets[n].name}: {why}"),))
@@ -97,9 +90,9 @@ class Computing:
             yield targets[n], outcome
 
 
-def _outcome(root: Path, target: Target, costing: Costing) -> Analysed:
+def _outcome(config: Config, target: Target, costing: Costing) -> Analysed:
     try:
-        return Analysed(costing(root, target).entry)
+        return Analysed(costing(config, target).entry)
     except Rejected as rejected:
         return Analysed(None, rejected.diagnostics)
     except Exception as error:  # a child cannot raise into its parent

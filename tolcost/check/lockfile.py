@@ -37,7 +37,8 @@ _HEAD = "# what the programs of this project cost; written by `tolcost check --u
 _CONFLICT = re.compile(r"<{7}( |$)|={7}$|>{7}( |$)|\|{7}( |$)")
 _LINE = re.compile(r"(?P<name>[^\s`\"]+|`(?:[^`\\]|\\.)*`) (?P<word>[a-z]+) (?P<rest>\S.*)")
 _FIGURE = re.compile(rf"({'|'.join(STATUSES)}) (\S.*)")
-_ACCEPTED = re.compile(rf'accepted ("(?:[^"\\]|\\.)*") ({"|".join(STATUSES)}) (\S.*)')
+_TEXT = r'("(?:[^"\\]|\\.)*")'
+_ACCEPTED = re.compile(rf"accepted {_TEXT}(?: for {_TEXT} {_TEXT} {_TEXT})? ({'|'.join(STATUSES)}) (\S.*)")
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_./@+=-][A-Za-z0-9_./@#+=-]*")
 _SEAL = re.compile(r"[0-9a-f]{32}")
 _ESCAPE = re.compile(r"\\(?:u\{([0-9a-f]{1,6})\}|(.))", re.DOTALL)
@@ -62,14 +63,22 @@ class _Building:
 
     inputs: str = ""
     where: str = ""
+    source: str = ""
     sealed: str = ""
     figures: dict[str, LockedFigure] = field(default_factory=dict)
     accepted: dict[str, Accepted] = field(default_factory=dict)
+    apart: set[str] = field(default_factory=set)
+    """Metrics whose acceptance says itself what its names mean."""
 
     def entry(self, name: str) -> LockEntry:
         """The entry that the lines make."""
-        figures, accepted = sorted(self.figures.items()), sorted(self.accepted.items())
-        return LockEntry(name, self.inputs, self.where, tuple(figures), tuple(accepted))
+        own = self.inputs, self.where, self.source
+        agreed = {
+            metric: found if metric in self.apart else Accepted(found.why, found.figure, *own)
+            for metric, found in self.accepted.items()
+        }
+        figures = tuple(sorted(self.figures.items()))
+        return LockEntry(name, self.inputs, self.where, figures, tuple(sorted(agreed.items())), self.source)
 
 
 # ---- reading -------------------------------------------------------------------------------------
@@ -187,22 +196,24 @@ class _LockReader:
 
     def _figure(self, building: _Building, word: str, rest: str) -> tuple[str, str] | None:
         again = "T0703", f"a second line for the same program and `{word}`"
-        if word == "sealed" and not _SEAL.fullmatch(rest):
-            return "T0703", "a seal is 32 hexadecimal digits"
-        if word in ("inputs", "where", "sealed"):
+        if word in ("sealed", "source") and not _SEAL.fullmatch(rest):
+            return "T0703", "a seal and a source are 32 hexadecimal digits"
+        if word in ("inputs", "where", "source", "sealed"):
             if getattr(building, word) and not self.conflicted:
                 return again
             setattr(building, word, rest)
             return None
         if word not in METRICS:
-            return "T0703", f"`{word[:40]}` is neither a metric nor `inputs`, `where` or `sealed`"
+            return "T0703", f"`{word[:40]}` is neither a metric nor `inputs`, `where`, `source` or `sealed`"
         figure, accepted = _FIGURE.fullmatch(rest), _ACCEPTED.fullmatch(rest)
         if figure is not None:
             return None if self._keep(building.figures, word, _figure(figure[1], figure[2])) else again
-        why = None if accepted is None else _reason(accepted[1])
-        if accepted is None or why is None:
+        texts = [_reason(text) for text in accepted.groups()[:4] if text] if accepted else []
+        if accepted is None or None in texts:
             return "T0703", "this line is not NAME METRIC STATUS FORM"
-        found = Accepted(why, _figure(accepted[2], accepted[3]))
+        why, *meaning = (text or "" for text in texts)
+        building.apart |= {word} if meaning else set()
+        found = Accepted(why, _figure(accepted[5], accepted[6]), *meaning)
         return None if self._keep(building.accepted, word, found) else again
 
     def _keep(self, table: dict[str, LockedFigure] | dict[str, Accepted], word: str, value: object) -> bool:
@@ -252,8 +263,9 @@ def entry_lines(entry: LockEntry) -> list[str]:
     name = shown_name(entry.name)
     lines = [f"{name} inputs {entry.inputs}"] if entry.inputs else []
     lines += [f"{name} where {entry.where}"] if entry.where else []
+    lines += [f"{name} source {entry.source}"] if entry.source else []
     lines += [f"{name} {metric} {figure.status} {figure.form}" for metric, figure in entry.figures]
-    lines += [f"{name} {metric} {_agreed(accepted)}" for metric, accepted in entry.accepted]
+    lines += [f"{name} {metric} {_agreed(accepted, entry)}" for metric, accepted in entry.accepted]
     return sorted(lines)
 
 
@@ -267,9 +279,15 @@ def _backquoted(name: str) -> str:
     return shown if shown.startswith("`") else f"`{shown}`"
 
 
-def _agreed(accepted: Accepted) -> str:
-    why = json.dumps(accepted.why, ensure_ascii=False)
-    return f"accepted {_printable(why)} {accepted.figure.status} {accepted.figure.form}"
+def _agreed(accepted: Accepted, entry: LockEntry) -> str:
+    """What was accepted; with what its names meant, where that is not what they mean in the entry."""
+    meaning = (accepted.inputs, accepted.where, accepted.source)
+    apart = () if meaning == (entry.inputs, entry.where, entry.source) else ("for", *map(_shown, meaning))
+    return " ".join(("accepted", _shown(accepted.why), *apart, accepted.figure.status, accepted.figure.form))
+
+
+def _shown(text: str) -> str:
+    return _printable(json.dumps(text, ensure_ascii=False))
 
 
 def _printable(text: str) -> str:

@@ -19,7 +19,7 @@ STATUSES: tuple[FigureStatus, ...] = ("exact", "at-most", "data", "incomplete", 
 UNKNOWN = "?"
 
 ChangeKind = Literal[
-    "same", "cheaper", "costlier", "crosses", "undecided", "new", "gone", "renamed", "broken"
+    "same", "cheaper", "costlier", "crosses", "undecided", "new", "gone", "renamed", "excluded", "broken"
 ]
 BudgetKind = Literal["within", "exceeded", "crosses", "undecided"]
 FINE, FAILING, BAD_INPUT, UNDECIDED = 0, 1, 2, 3
@@ -35,21 +35,29 @@ class LockedFigure:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A costlier figure that someone agreed to, and why."""
+    """A costlier figure that someone agreed to, and why; the rest says what its names meant then."""
 
     why: str
     figure: LockedFigure
+    inputs: str = ""
+    where: str = ""
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class LockEntry:
-    """What is known of one program: its inputs, the bounds and conditions, and a figure per metric."""
+    """What is known of one program: its inputs, the bounds and conditions, and a figure per metric.
+
+    ``source`` is a digest of the program where a figure does not tell all: a bound, or what data
+    decides, is the same as another one only in the same program.
+    """
 
     name: str
     inputs: str = ""
     where: str = ""
     figures: tuple[tuple[str, LockedFigure], ...] = ()
     accepted: tuple[tuple[str, Accepted], ...] = ()
+    source: str = ""
 
     def figure(self, metric: str) -> LockedFigure | None:
         """The figure of a metric, if there is one."""
@@ -58,6 +66,13 @@ class LockEntry:
     def agreed(self, metric: str) -> Accepted | None:
         """What was accepted for a metric, if anything."""
         return dict(self.accepted).get(metric)
+
+    def as_agreed(self, metric: str) -> LockEntry | None:
+        """What was accepted for a metric, as an entry of its own."""
+        found = self.agreed(metric)
+        if found is None:
+            return None
+        return LockEntry(self.name, found.inputs, found.where, ((metric, found.figure),), source=found.source)
 
     def plain(self, name: str | None = None) -> LockEntry:
         """The same without what was accepted, under another name if given."""
@@ -183,7 +198,7 @@ def severity(change: CostChange, new_fails: bool = True, strict: bool = False) -
             return FINE if change.why is not None else UNDECIDED
         case "same":
             return FINE
-        case "cheaper" | "gone" | "renamed":
+        case "cheaper" | "gone" | "renamed" | "excluded":
             return FAILING if strict else FINE
 
 

@@ -1,18 +1,20 @@
-"""Seals: what lets a check take a program's figures from the lock file without analysing it again.
+"""What decides the figures of a program, as a digest; and seals, which let a check believe a lock file.
 
-A seal is a digest of everything that decides an entry (the text of the program, what is said of its
-inputs, the metrics, every file that it could take something from, the code of tolcost itself) and
-of the entry.  While it fits, this tolcost has derived these figures from this program, on
-whichever machine that was.  One that does not fit means analysing, and is no mistake: figures
-that were changed by hand, a merge of two locks, another tolcost.  A seal guards against accident, not
-against somebody who computes one: ``--fresh`` believes none.
+The source of a program is its text, what is said of its inputs, and every file that it could take
+something from; together with the code of tolcost and the metrics it is the origin of an entry.
+Programs of equal origin have equal figures.
+
+A seal is a digest of an origin and of the entry.  While it fits, this tolcost has derived these
+figures from this program, on whichever machine that was.  One that does not fit means analysing, and
+is no mistake: figures that were changed by hand, a merge of two locks, another tolcost.  A seal
+guards against accident, not against somebody who computes one: ``--fresh`` believes none.
 """
 
 from __future__ import annotations
 
-import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from hashlib import file_digest, sha256
 from importlib.metadata import version
@@ -21,63 +23,92 @@ from pathlib import Path
 from tolcost.check.config import Config
 from tolcost.check.lockfile import Lock, entry_lines
 from tolcost.check.records import LockEntry
-from tolcost.check.targets import Target
+from tolcost.check.targets import Target, files_below, leads_out
 from tolcost.library import locate_specs
 
 _CODE = (".py", ".toml", ".json", ".tol", ".lark")
+_TABLES = ("weights/flops.toml", "widths.toml")
+"""What figures rest on besides the program: the weights of FLOPs, the widths of elements."""
+
 _DIGITS = 32
 """Of a digest: 128 bits are more than anybody will find two of."""
 
+_REMARK = re.compile(rb"^[ \t]*#[^\n]*\n?|[ \t\r]+$", re.MULTILINE)
+"""What means nothing in a program: lines that are a comment, and blanks that end a line."""
+
 
 @dataclass(frozen=True)
-class Sealing:
-    """How the entries of a project are sealed."""
+class Origins:
+    """What decides the entries of a project; ``apart`` are folders that tolcost's own digest covers."""
 
     config: Config
+    apart: tuple[Path, ...] = ()
 
     @cached_property
-    def _ground(self) -> str:
-        """A digest of what decides every entry of the project."""
-        libraries = digest_of_folders(self.config.root / folder for folder in self.config.specs)
-        return _digest(_tool_digest(), libraries, repr(self.config.metrics))
-
-    def origin(self, target: Target) -> str | None:
-        """A digest of everything that decides the entry of a program; None where it cannot be read."""
+    def _libraries(self) -> str | None:
+        """A digest of the files that programs may use; None where one of them cannot be read."""
+        folders = (self.config.root / folder for folder in self.config.specs)
         try:
-            with (self.config.root / target.file).open("rb") as file:
-                text = file_digest(file, "sha256").hexdigest()
+            return digest_of_folders(folder for folder in folders if folder.resolve() not in self.apart)
         except OSError:
             return None
-        reader = version("onnx") if target.file.endswith(".onnx") else ""
+
+    def source(self, target: Target) -> str | None:
+        """A digest of a program and of all it could use; None where not all of that can be read."""
+        path = self.config.root / target.file
+        try:
+            text = (
+                _file_digest(path)
+                if target.is_model
+                else sha256(_REMARK.sub(b"", path.read_bytes())).hexdigest()
+            )
+        except OSError:
+            return None
         said = repr((dict(target.case.shapes), dict(target.case.attrs)))
-        return _digest(self._ground, Path(target.file).suffix, reader, text, said)
+        kind = target.file.lower().rpartition(".")[2]
+        return None if self._libraries is None else _digest(self._libraries, kind, text, said)
 
-    def origins(self, targets: Iterable[Target]) -> dict[str, str]:
-        """The digests of the programs that can be read, by name."""
+    def origin(self, target: Target) -> str | None:
+        """A digest of everything that decides the entry of a program; None where it cannot be told."""
+        source = self.source(target)
+        if source is None or leads_out(self.config.root, target.file):
+            return None
+        reader = version("onnx") if target.is_model else ""
+        text = _file_digest(self.config.root / target.file)
+        return _digest(_tool_digest(), source, text, reader, repr(self.config.metrics))
+
+    def of(self, targets: Iterable[Target]) -> dict[str, str]:
+        """The origins that can be told, by name."""
         found = {target.name: self.origin(target) for target in targets}
-        return {name: digest for name, digest in found.items() if digest is not None}
+        return {name: origin for name, origin in found.items() if origin is not None}
 
-    def intact(self, lock: Lock, origins: Mapping[str, str]) -> dict[str, LockEntry]:
-        """The entries of a lock file whose seals fit the programs as they are, by name."""
-        return {
-            name: lock.entries[name].plain()
-            for name, origin in origins.items()
-            if name in lock.entries and lock.seals.get(name) == seal_of(origin, lock.entries[name])
-        }
+    def marked(self, target: Target, entry: LockEntry) -> LockEntry:
+        """An entry with the digest of its source, where its figures do not tell all."""
+        told = all(figure.status == "exact" for _, figure in entry.figures)
+        return entry if told else replace(entry, source=(self.source(target) or "")[:_DIGITS])
 
-    def seals(
-        self, origins: Mapping[str, str], targets: Sequence[Target], entries: Mapping[str, LockEntry]
-    ) -> dict[str, str]:
-        """Seals for entries that were just found, of programs that did not change meanwhile."""
-        return {
-            name: seal_of(origin, entries[name])
-            for name, origin in self.origins(t for t in targets if t.name in entries).items()
-            if origins.get(name) == origin
-        }
+
+def intact(lock: Lock, origins: Mapping[str, str]) -> dict[str, LockEntry]:
+    """The entries of a lock file whose seals fit the programs as they are, by name."""
+    return {
+        name: lock.entries[name].plain()
+        for name, origin in origins.items()
+        if name in lock.entries and lock.seals.get(name) == seal_of(origin, lock.entries[name])
+    }
+
+
+def new_seals(
+    before: Mapping[str, str], config: Config, targets: Sequence[Target], entries: Mapping[str, LockEntry]
+) -> dict[str, str]:
+    """Seals for entries that were just found, of programs that did not change meanwhile."""
+    now = Origins(config, own_folders()).of(target for target in targets if target.name in entries)
+    return {
+        name: seal_of(origin, entries[name]) for name, origin in now.items() if before.get(name) == origin
+    }
 
 
 def seal_of(origin: str, entry: LockEntry) -> str:
-    """The seal of an entry whose program has this digest; reasons for accepting it do not matter."""
+    """The seal of an entry whose program has this origin; reasons for accepting it do not matter."""
     return _digest(origin, *entry_lines(entry.plain()))[:_DIGITS]
 
 
@@ -88,30 +119,40 @@ def _digest(*parts: str) -> str:
     return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
+@cache
+def own_folders() -> tuple[Path, ...]:
+    """The folders of this tolcost: its package, and the programs that come with it."""
+    package = Path(__file__).resolve().parents[1]
+    specs = locate_specs(package)
+    beside = [specs.resolve()] if isinstance(specs, Path) and package not in specs.parents else []
+    return (package, *beside)
+
+
+@cache
 def _tool_digest() -> str:
     """A digest of this tolcost: its code, its tables, and the programs that come with it."""
-    package = Path(__file__).parents[1]
-    specs = locate_specs(package)
-    folders = [package, *([specs] if isinstance(specs, Path) and package not in specs.parents else [])]
-    return digest_of_folders(folders)
+    return digest_of_folders(own_folders())
+
+
+def _text_digest(path: Path) -> str:
+    return sha256(_REMARK.sub(b"", path.read_bytes())).hexdigest()
+
+
+def _file_digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
 
 
 def digest_of_folders(folders: Iterable[Path]) -> str:
     """A digest of the names and contents of all files that could matter."""
     digest = sha256()
     for folder in folders:
-        for place, below, files in os.walk(folder):
-            below[:] = sorted(name for name in below if name != "__pycache__")
-            for file in sorted(files):
-                if file.endswith(_CODE):
-                    path = os.path.join(place, file)
-                    digest.update(os.fsencode(os.path.relpath(path, folder)) + b"\0")
-                    digest.update(sha256(Path(path).read_bytes()).digest())
+        digest.update(b"\0folder\0")
+        for path in sorted(files_below(folder)) if folder.exists() else ():
+            if path.lower().endswith(_CODE) or (folder / path).is_dir():
+                digest.update(path.encode("utf-8", "surrogateescape") + b"\0")
+                digest.update(sha256((folder / path).read_bytes()).digest())
     return digest.hexdigest()
-
-
-_TABLES = ("weights/flops.toml", "widths.toml")
-"""What figures rest on besides the program: the weights of FLOPs, the widths of elements."""
 
 
 @cache

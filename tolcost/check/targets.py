@@ -1,6 +1,7 @@
 """Which programs a check is about: files below the given paths, and the cases a project names.
 
-The name of a program is its path from the project's folder, with ``#case`` where it has cases.
+The name of a program is its path from the project's folder, with ``#case`` where it has cases.  Links
+are followed to what they name, as long as that is in the repository.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from tolcost.diagnostics import Diagnostic, Rejected, quoted
 
 SUFFIXES = (".tol", ".onnx")
 _SKIPPED = ("__pycache__", "node_modules")
+_MOST_FOLDERS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,19 +28,40 @@ class Target:
     file: str
     case: ProgramCase = field(default_factory=ProgramCase)
 
+    @property
+    def is_model(self) -> bool:
+        """Whether it is a model of ONNX rather than a program of ours."""
+        return self.file.lower().endswith(".onnx")
+
 
 def targets(config: Config, asked: Sequence[Path] = ()) -> tuple[Target, ...]:
     """The programs of a project, or those below some paths, sorted by name."""
-    _cases_exist(config)
+    missing = [file for file in config.cases if not (config.root / file).is_file()]
+    idle = [] if asked or config.paths == (".",) else [p for p in config.paths if not _matching(config, p)]
+    if missing or idle:  # what is said of a program that is not there would never be checked
+        cases = (Diagnostic("T0713", f"cases of {quoted(file)}, which is not there") for file in missing)
+        paths = (Diagnostic("T0713", f"`paths` names {quoted(p)}, where there is no program") for p in idle)
+        raise Rejected(*cases, *paths)
     if asked:
-        files = {file for path in asked for file in _below(config, path)}
-    else:
-        files = {
-            file for pattern in config.paths for file in _matching(config, pattern)
-        } | config.cases.keys()
-    kept = [file for file in files if not any(fnmatchcase(file, pattern) for pattern in config.exclude)]
-    found = (target for file in kept for target in _cases(config, file))
-    return tuple(sorted(found, key=lambda target: target.name))
+        return _named(config, (file for path in asked for file in _below(config, path)))
+    return programs(config)
+
+
+def programs(config: Config) -> tuple[Target, ...]:
+    """What the settings of a project name, whether or not each of them names something."""
+    listed = (file for pattern in config.paths for file in _matching(config, pattern))
+    cases = (file for file in config.cases if (config.root / file).is_file())
+    return _named(config, (*listed, *cases))
+
+
+def _named(config: Config, files: Iterable[str]) -> tuple[Target, ...]:
+    kept = (file for file in set(files) if excluded_by(config, file) is None)
+    return tuple(sorted((t for file in kept for t in _cases(config, file)), key=lambda target: target.name))
+
+
+def excluded_by(config: Config, file: str) -> str | None:
+    """The pattern that keeps a file out of a check, if one does."""
+    return next((pattern for pattern in config.exclude if fnmatchcase(file, pattern)), None)
 
 
 def covers(asked: Iterable[Path], config: Config, name: str) -> bool:
@@ -56,20 +79,11 @@ def _cases(config: Config, file: str) -> Iterator[Target]:
         yield Target(f"{file}#{case.label}", file, case)
 
 
-def _cases_exist(config: Config) -> None:
-    """A case of a program that is not there would never be checked."""
-    missing = [file for file in config.cases if not (config.root / file).is_file()]
-    if missing:
-        raise Rejected(
-            *(Diagnostic("T0713", f"cases of {quoted(file)}, which is not there") for file in missing)
-        )
-
-
 def _below(config: Config, path: Path) -> Iterator[str]:
     """The programs that a path given by a user stands for."""
     name = _relative(config, path)
     if path.is_dir():
-        yield from _walk(config.root, name)
+        yield from _programs_below(config, name)
     elif path.is_file():
         yield name
     else:
@@ -85,22 +99,57 @@ def _relative(config: Config, path: Path) -> str:
 
 
 def _matching(config: Config, pattern: str) -> list[str]:
-    """The programs that a path or a pattern of the settings stands for; at least one."""
+    """The programs that a path or a pattern of the settings stands for."""
     if (config.root / pattern).is_dir():
-        found = list(_walk(config.root, PurePosixPath(pattern).as_posix()))
-    elif (config.root / pattern).is_file():
+        return list(_programs_below(config, PurePosixPath(pattern).as_posix()))
+    if (config.root / pattern).is_file():
         return [PurePosixPath(pattern).as_posix()]
-    else:
-        found = [file for file in _walk(config.root, ".") if fnmatchcase(file, pattern)]
-    if not found and config.paths != (".",):
-        raise Rejected(Diagnostic("T0713", f"`paths` names {quoted(pattern)}, where there is no program"))
-    return found
+    return [file for file in _programs_below(config, ".") if fnmatchcase(file, pattern)]
 
 
-def _walk(root: Path, folder: str) -> Iterator[str]:
-    """Programs below a folder; hidden folders and links to folders are passed by."""
-    for place, folders, files in os.walk(root / folder):
-        folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in _SKIPPED)
-        for file in files:
-            if file.endswith(SUFFIXES) and not file.startswith("."):
-                yield (Path(place) / file).relative_to(root).as_posix()
+def _programs_below(config: Config, folder: str) -> Iterator[str]:
+    for file in files_below(config.root / folder, _SKIPPED):
+        name = PurePosixPath(file).name
+        if name.lower().endswith(SUFFIXES) and not name.startswith("."):
+            yield (PurePosixPath(folder) / file).as_posix()
+
+
+# ---- links ----------------------------------------------------------------------------------------
+
+
+def repository_of(root: Path) -> Path:
+    """The folder of the repository that a project belongs to; its own where there is none."""
+    real = Path(os.path.realpath(root))
+    return next((folder for folder in (real, *real.parents) if (folder / ".git").exists()), real)
+
+
+def leads_out(root: Path, file: str) -> bool:
+    """Whether a file is a link, or stands behind one, to something outside of the repository."""
+    return repository_of(root) not in Path(os.path.realpath(root / file)).parents
+
+
+def files_below(folder: Path, skipped: Sequence[str] = ()) -> Iterator[str]:
+    """The files below a folder, from there, through links; hidden folders are passed by.
+
+    A link to a folder outside of the repository is not followed: it counts as a file.
+    """
+    top = repository_of(folder)
+    todo: list[tuple[str, tuple[str, ...]]] = [("", ())]
+    seen = 0
+    while todo:
+        place, above = todo.pop()
+        real = os.path.realpath(folder / place)
+        seen += 1
+        if seen > _MOST_FOLDERS:
+            raise Rejected(
+                Diagnostic("T0721", f"{quoted(str(folder))} has too many folders, or links to them")
+            )
+        if real in above:
+            continue  # a link to a folder that it stands in
+        for entry in sorted(os.scandir(folder / place), key=lambda entry: entry.name):
+            path = f"{place}/{entry.name}" if place else entry.name
+            inside = not entry.is_symlink() or top in Path(os.path.realpath(entry.path)).parents
+            if not entry.is_dir() or not inside:
+                yield path
+            elif not entry.name.startswith(".") and entry.name not in skipped:
+                todo.append((path, (*above, real)))

@@ -1,14 +1,15 @@
 """The verdict on one figure: cheaper, the same or costlier for every shape, or only for some.
 
 What is proved is said of every admissible shape.  What is not proved is never said: a figure
-that was costlier at some shape tried is costlier there, and one that was not is undecided.
+that was costlier at some shape tried is costlier there, and one that was not is undecided.  Figures
+that are only bounds enter as what they are: ``CONCLUSIONS`` says what two of them can tell.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from tolcost.algebra import (
     AlgebraBudget,
@@ -22,42 +23,90 @@ from tolcost.algebra import (
     parse_text,
     to_text,
 )
-from tolcost.check.domain import Joint, joint, renamed
+from tolcost.check.matching import Joint, joints, renamed
 from tolcost.check.records import (
     ChangeKind,
     CostChange,
     CostlierRegion,
     Dims,
     Example,
+    FigureStatus,
     LockedFigure,
     LockEntry,
 )
 from tolcost.check.regions import Tried, proportion, region, sign_of, try_shapes
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 
-_NOT_KNOWN = "the figure is not known any more"
 UNPROVED = "not proved for every shape"
 _NO_SHAPE = "no shape was found that is right before and now"
+_WORST: tuple[ChangeKind, ...] = ("costlier", "crosses", "undecided", "cheaper", "same")
+
+Known: TypeAlias = Literal["exact", "upper", "lower"]
+Claim: TypeAlias = Literal["at most", "at least"]
+CONCLUSIONS: Mapping[tuple[Known, Known], frozenset[Claim]] = {
+    ("exact", "exact"): frozenset(("at most", "at least")),
+    ("exact", "upper"): frozenset(("at most",)),
+    ("exact", "lower"): frozenset(("at least",)),
+    ("upper", "exact"): frozenset(("at least",)),
+    ("upper", "upper"): frozenset(),
+    ("upper", "lower"): frozenset(("at least",)),
+    ("lower", "exact"): frozenset(("at most",)),
+    ("lower", "upper"): frozenset(("at most",)),
+    ("lower", "lower"): frozenset(),
+}
+"""What two figures, old and new, can tell of the new cost against the old, by how each is known.
+
+A new cost is at most the old one if a number above the new one is no more than a number below the
+old one, and the other way round; an exact figure is both.
+"""
+
+KNOWN: Mapping[FigureStatus, Known] = {
+    "exact": "exact",
+    "data": "exact",
+    "at-most": "upper",
+    "incomplete": "lower",
+}
+_CAVEATS = {
+    ("upper", "old"): "the old figure is only an upper bound",
+    ("upper", "new"): "the new figure is only an upper bound",
+    ("lower", "old"): "the old figure lacked some nodes",
+    ("lower", "new"): "some nodes are not costed",
+}
 
 
-def judge(old: LockEntry, new: LockEntry, metric: str, counts: Sequence[Poly] = ()) -> CostChange:
-    """What became of one figure of a program; ``counts`` are what parts of it contribute, old and new."""
+def judge(
+    old: LockEntry,
+    new: LockEntry,
+    metric: str,
+    old_counts: Sequence[Poly] = (),
+    new_counts: Sequence[Poly] = (),
+) -> CostChange:
+    """What became of one figure of a program; counts are what parts of it contribute, old and new."""
     before, after = old.figure(metric), new.figure(metric)
-    if after is None:
-        return CostChange(new.name, "gone", metric, old=before.form if before else "")
-    if before is None:
-        return CostChange(new.name, "new", metric, new=after.form)
+    if before is None or after is None:
+        kind: ChangeKind = "new" if before is None else "gone"
+        return CostChange(new.name, kind, metric, old=_text(before), new=_text(after))
     found = CostChange(new.name, "same", metric, old=before.form, new=after.form)
-    if before == after and (old.inputs, old.where) == (new.inputs, new.where):
+    told = before.status == "exact" or (bool(new.source) and old.source == new.source)
+    if before == after and told and (old.inputs, old.where) == (new.inputs, new.where):
         return found
     if "unknown" in (before.status, after.status):
-        return _with_unknown(found, before, after)
-    return _compared(found, before, after, _together(old, new), counts)
+        when = "any more" if after.status == "unknown" else "before"
+        return replace(found, kind="undecided", notes=(f"the figure is not known {when}",))
+    counts = old_counts, new_counts
+    ways = [_compared(found, before, after, both, *counts) for both in _together(old, new)]
+    worst = min(ways, key=lambda change: _WORST.index(change.kind))
+    note = "inputs changed places: by place and by name they are not the same"
+    return worst if len(ways) == 1 else replace(worst, notes=(*worst.notes, note))
 
 
-def _together(old: LockEntry, new: LockEntry) -> Joint:
+def _text(figure: LockedFigure | None) -> str:
+    return "" if figure is None else figure.form
+
+
+def _together(old: LockEntry, new: LockEntry) -> tuple[Joint, ...]:
     try:
-        return joint(old, new)
+        return joints(old, new)
     except (Rejected, AlgebraBudget, RecursionError) as error:
         raise _unreadable(old, "its inputs", error) from None
 
@@ -69,25 +118,26 @@ def _unreadable(entry: LockEntry, what: str, error: BaseException) -> Rejected:
     return Rejected(Diagnostic("T0706", message, hint=hint))
 
 
-def _with_unknown(found: CostChange, before: LockedFigure, after: LockedFigure) -> CostChange:
-    """A figure that is not known on one side: one that became known is no reason to fail."""
-    if before == after:
-        return found
-    if after.status == "unknown":
-        return replace(found, kind="undecided", notes=(_NOT_KNOWN,))
-    return replace(found, kind="new")
-
-
 def _compared(
-    found: CostChange, before: LockedFigure, after: LockedFigure, both: Joint, counts: Sequence[Poly]
+    found: CostChange,
+    before: LockedFigure,
+    after: LockedFigure,
+    both: Joint,
+    old_counts: Sequence[Poly],
+    new_counts: Sequence[Poly],
 ) -> CostChange:
-    old = _form(found, before, both.old)
-    new = _form(found, after, both.new)
-    if both.empty or (both.differs and both.facts and not any(try_shapes(old, new, both.facts))):
-        return replace(found, kind="undecided", notes=(*both.notes, _NO_SHAPE))
-    known = (old, new, *(renamed(count, both.new) for count in counts))
-    outcome = outcome_of(old, new, both.facts, known)
-    change = replace(
+    old, new = _form(found, before, both.old), _form(found, after, both.new)
+    known = [renamed(c, both.old) for c in old_counts] + [renamed(c, both.new) for c in new_counts]
+    try:
+        if both.empty or (both.differs and both.facts and not any(try_shapes(old, new, both.facts))):
+            return replace(found, kind="undecided", notes=(*both.notes, _NO_SHAPE))
+        forms = outcome_of(old, new, both.facts, (old, new, *known))
+    except AlgebraBudget as error:
+        return replace(found, kind="undecided", notes=(*both.notes, f"it takes too much algebra: {error}"))
+    outcome = concluded(KNOWN[before.status], KNOWN[after.status], forms)
+    if outcome.region is not None and (new - old).free & both.apart:  # no proof, and no run shows it
+        outcome = Compared("undecided", notes=outcome.notes)
+    return replace(
         found,
         kind=outcome.kind,
         difference=_difference(old, new),
@@ -95,9 +145,8 @@ def _compared(
         example=outcome.example,
         other=outcome.other,
         tried=outcome.tried,
-        notes=(*both.notes, *outcome.notes, *_data_notes(old, new)),
+        notes=(*both.notes, *outcome.notes),
     )
-    return _trusted(change, before, after)
 
 
 def _form(found: CostChange, figure: LockedFigure, names: dict[str, Poly]) -> Poly:
@@ -111,25 +160,24 @@ def _difference(old: Poly, new: Poly) -> str:
     return to_text(new - old, display_names(old.free | new.free))
 
 
-def _data_notes(old: Poly, new: Poly) -> tuple[str, ...]:
-    """What data decides is taken to be alike in both programs; that is a belief, so it is said."""
-    names = sorted(s.name for s in old.free & new.free if s.kind == "data")
-    return (f"taking {', '.join(map(quoted, names))} to mean the same before and now",) if names else ()
-
-
-def _trusted(change: CostChange, before: LockedFigure, after: LockedFigure) -> CostChange:
-    """Weaken a verdict that rests on figures which are only bounds, or lack something."""
-    if after.status == "incomplete" and change.kind != "costlier":
-        return replace(change, kind="undecided", notes=(*change.notes, "some nodes are not costed"))
-    if before.status == "incomplete" and change.kind in ("costlier", "crosses"):
-        note = "the old figure lacked some nodes"
-        return replace(change, kind="undecided", notes=(*change.notes, note))
-    if before.status != "at-most" and after.status == "at-most" and change.kind in ("costlier", "crosses"):
-        note = "the new figure is only an upper bound"
-        return replace(change, kind="undecided", notes=(*change.notes, note))
-    if before.status == after.status == "at-most" and change.kind != "same":
-        return replace(change, notes=(*change.notes, "both figures are upper bounds"))
-    return change
+def concluded(old: Known, new: Known, forms: Compared) -> Compared:
+    """What a comparison of two forms tells of the costs they are forms of."""
+    claims = CONCLUSIONS[old, new]
+    if len(claims) == 2:
+        return forms
+    caveats = [_CAVEATS[known, side] for known, side in ((old, "old"), (new, "new")) if known != "exact"]
+    forms = replace(forms, notes=(*forms.notes, *caveats))
+    match forms.kind:
+        case "same" | "cheaper" if "at most" in claims:
+            return replace(forms, kind="cheaper")
+        case "costlier" if "at least" in claims:
+            return forms
+        case "crosses" if "at least" in claims and forms.example is not None:
+            return replace(
+                forms, kind="costlier", region=CostlierRegion(f"at {forms.example.at}", False), other=None
+            )
+        case _:
+            return replace(forms, kind="undecided", region=None)
 
 
 # ---- two expressions -----------------------------------------------------------------------------

@@ -58,7 +58,7 @@ def headline(report: GateReport) -> str:
 def _failing_word(report: GateReport) -> str:
     found = {severity(c, report.new_fails, report.strict): c.kind for c in reversed(report.changes)}
     kind = found.get(report.exit_code)
-    if kind in ("new", "gone", "renamed", "cheaper"):
+    if kind in ("new", "gone", "renamed", "cheaper", "excluded"):
         return "out of date"
     if kind is None:
         return "over budget" if report.exit_code == 1 else "undecided"
@@ -95,6 +95,8 @@ def verdict(change: CostChange, report: GateReport) -> str:
             return "gone, and dropped" if report.pruned else "gone"
         case "renamed":
             return f"renamed from {cut(change.old)}"
+        case "excluded":
+            return "no longer checked"
         case "broken":
             return "cannot be read"
         case "same":
@@ -206,6 +208,7 @@ RULES = {
     "gone": "A program of the lock file is not there any more.",
     "renamed": "A program has another name than in the lock file.",
     "cheaper": "A program costs less than the lock file says.",
+    "excluded": "Something is no longer checked.",
     "broken": "A program cannot be read.",
     "budget": "A program exceeds its budget.",
 }
@@ -234,8 +237,9 @@ def findings(report: GateReport) -> Iterator[Finding]:
     """The problems of a check, the worst first; what was accepted comes as notes."""
     for change in report.changes:
         code = severity(change, report.new_fails, report.strict)
-        if code != FINE or change.why is not None:
-            level: Level = "note" if change.why is not None else "warning" if code == UNDECIDED else "error"
+        if code != FINE or change.why is not None or change.kind == "excluded":
+            known = change.why is not None or code == FINE
+            level: Level = "note" if known else "warning" if code == UNDECIDED else "error"
             yield _of_change(change, report, level)
     for held in report.budgets:
         if held.kind != "within":

@@ -7,10 +7,11 @@ from pathlib import Path
 import click
 
 from tolcost import __version__
+from tolcost.check.baseline import Gate
 from tolcost.check.config import find_config
-from tolcost.check.gate import Gate, accepted
-from tolcost.check.lockfile import LOCK_NAME, Lock, write_lock
+from tolcost.check.lockfile import Lock
 from tolcost.check.seals import costs_version
+from tolcost.check.updating import accepted, write_merged
 from tolcost.cli import options
 from tolcost.cli.gating import checked_against, computing_for, read_lock_of
 from tolcost.cli.output import write_whole
@@ -40,9 +41,9 @@ def command(name: str, why: str, base: str | None) -> int:
         raise click.UsageError(f"--message needs a reason of at most {_LONGEST:,} characters")
     config = find_config(Path.cwd())
     lock = read_lock_of(config)
-    checked = checked_against(Gate(config, computing_for(config)), base, lock)
+    checked = checked_against(Gate(config, computing_for()), base, lock)
     new, names = accepted(lock or Lock({}, __version__, costs_version()), checked, name, reason)
-    write_whole(config.root / LOCK_NAME, write_lock(new).encode("utf-8"))
+    write_merged(config.root, lock, new, True, write_whole)
     for found in names:
         click.echo(f"accepted {visible(found)}: {visible(reason)}")
     return 0

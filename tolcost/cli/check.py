@@ -8,12 +8,14 @@ from pathlib import Path
 import click
 
 from tolcost import __version__
+from tolcost.check.baseline import Gate
 from tolcost.check.config import find_config
-from tolcost.check.gate import Checked, Gate, against_lock, updated
-from tolcost.check.lockfile import LOCK_NAME, Lock, write_lock
+from tolcost.check.gate import Checked, against_lock
+from tolcost.check.lockfile import LOCK_NAME, Lock
 from tolcost.check.records import GateReport
 from tolcost.check.seals import costs_version
 from tolcost.check.text import gate_text
+from tolcost.check.updating import updated, write_merged
 from tolcost.check.words import GATE_FORMATS
 from tolcost.cli import options
 from tolcost.cli.failures import colour_on_stdout, show
@@ -84,7 +86,7 @@ def command(
     def once() -> int:
         config = with_specs(find_config(Path.cwd()), specs)
         progress = Progress()
-        gate = Gate(config, computing_for(config, jobs, progress.tell), paths, strict, fresh)
+        gate = Gate(config, computing_for(jobs, progress.tell), paths, strict, fresh)
         try:
             report = _updated(gate, prune) if update else _compared(gate, base)
         finally:
@@ -117,14 +119,11 @@ def _compared(gate: Gate, base: str | None) -> GateReport:
 
 def _updated(gate: Gate, prune: bool) -> GateReport:
     """Compare with the lock file there is, then write the new one; what cannot be read stays as it was."""
-    lock = read_lock_of(gate.config, merging=True) or Lock()
-    checked = against_lock(gate, lock)
+    lock = read_lock_of(gate.config, merging=True)
+    checked = against_lock(gate, lock or Lock())
     _tell(checked)
-    path = gate.config.root / LOCK_NAME
-    new = updated(lock, checked, prune, __version__, costs_version())
-    data = write_lock(new if gate.config.seal else replace(new, seals={})).encode("utf-8")
-    if not path.exists() or path.read_bytes() != data:
-        write_whole(path, data)
+    new = updated(lock or Lock(), checked, prune, __version__, costs_version())
+    write_merged(gate.config.root, lock, new, gate.config.seal, write_whole)
     return replace(checked.report, written=LOCK_NAME, pruned=prune)
 
 

@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tolcost import __version__
+from tolcost.check.baseline import Gate
 from tolcost.check.config import Config
 from tolcost.check.costing import Computing, Costed, Costing, Told
-from tolcost.check.gate import Checked, Gate, against_lock, against_revision, notes_on
+from tolcost.check.gate import Checked, against_lock, against_revision
 from tolcost.check.lockfile import LOCK_NAME, Lock, load_lock
 from tolcost.check.seals import costs_version
 from tolcost.check.targets import Target
+from tolcost.check.updating import notes_on
 from tolcost.cli.failures import as_rejected
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 
@@ -27,9 +29,9 @@ if TYPE_CHECKING:
     from tolcost.models.walking import Session
 
 
-def computing_for(config: Config, jobs: int | None = None, told: Told | None = None) -> Computing:
-    """How the programs of a project are analysed."""
-    return Computing(config, costing_for(config), jobs, told)
+def computing_for(jobs: int | None = None, told: Told | None = None) -> Computing:
+    """How programs are analysed."""
+    return Computing(costing_for(), jobs, told)
 
 
 def with_specs(config: Config, folders: Sequence[str]) -> Config:
@@ -40,26 +42,27 @@ def with_specs(config: Config, folders: Sequence[str]) -> Config:
     return replace(config, specs=(*inside, *config.specs))
 
 
-def costing_for(config: Config) -> Costing:
-    """How one program is analysed, in the folder of the project or in a copy of it."""
+def costing_for() -> Costing:
+    """How one program is analysed, in the folder of a project or in a copy of it."""
 
     @cache
-    def library(root: Path) -> Library:
+    def library(folders: tuple[Path, ...]) -> Library:
         from tolcost.catalogue.specs import open_library
 
-        return open_library(tuple(root / folder for folder in config.specs))
+        return open_library(folders)
 
     @cache
-    def session(root: Path) -> Session:
+    def session(folders: tuple[Path, ...]) -> Session:
         from tolcost.models.walking import Session
 
-        return Session(library(root))
+        return Session(library(folders))
 
-    def cost(root: Path, target: Target) -> Costed:
+    def cost(config: Config, target: Target) -> Costed:
+        folders = tuple(config.root / folder for folder in config.specs)
         try:
-            if target.file.endswith(".onnx"):
-                return _cost_model(root, target, session(root), config.metrics)
-            return _cost_program(root, target, library(root), config.metrics)
+            if target.is_model:
+                return _cost_model(config.root, target, session(folders), config.metrics)
+            return _cost_program(config.root, target, library(folders), config.metrics)
         except Exception as error:
             raise as_rejected(error) from error
 

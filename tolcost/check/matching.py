@@ -1,0 +1,287 @@
+"""What the symbols of two entries mean together: one table of symbols, and what is known of them.
+
+Old and new entries name lengths on their own: names are only names.  A length of an old entry is the
+one that stands at its place now, the same axis of the same input; where shapes say more than a name,
+both say the same length, which becomes a fact.  A length that stands nowhere any more is one of its
+own.  Attributes go by their names, as they are given by them, and what data decides is the same
+only in the same program.  A comparison is then about the shapes that both entries admit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from tolcost.algebra import (
+    FALSE,
+    LARGEST_LENGTH,
+    Cond,
+    Poly,
+    Symbol,
+    Truth,
+    data_symbol,
+    eq,
+    ge,
+    length,
+    negate,
+    parse_text,
+    substitute,
+    the_symbol,
+)
+from tolcost.check.records import UNKNOWN, LockEntry
+from tolcost.diagnostics import Diagnostic, Rejected, quoted
+
+_PIECE = re.compile(r"`(?:[^`\\]|\\.)*`|.", re.DOTALL)
+_INPUT = re.compile(r"(`(?:[^`\\]|\\.)*`|[^\s`\[\];]+) (.*)", re.DOTALL)
+_PART = re.compile(r"[^\s`\[\];]+\[(.*)\]", re.DOTALL)
+_BOUND = re.compile(r"(`(?:[^`\\]|\\.)*`|[A-Za-z_]\w*) (in|from) (.*?)\.\.(.*)", re.DOTALL)
+_COMPARISON = re.compile(r" (>=|<=|==|!=) ")
+_PLAIN = re.compile(r"[A-Za-z_]\w*|`(?:[^`\\]|\\.)*`")
+
+SymbolTable: TypeAlias = dict[str, Poly]
+InputShapes: TypeAlias = dict[str, tuple[tuple[str, ...], ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """How to read the forms of two entries side by side; ``empty`` where no shape fits both.
+
+    ``differs`` where the entries admit different shapes, so that facts may contradict each other;
+    ``apart`` are numbers that data decided before, in ways that need not go with those of now.
+    """
+
+    old: SymbolTable
+    new: SymbolTable
+    facts: tuple[Cond, ...]
+    notes: tuple[str, ...] = ()
+    empty: bool = False
+    differs: bool = False
+    apart: frozenset[Symbol] = frozenset()
+
+
+def joints(old: LockEntry, new: LockEntry) -> tuple[Joint, ...]:
+    """The ways to bring the symbols of two entries together: two where inputs changed places.
+
+    An input is the one at its place.  Where that contradicts the names of inputs, nothing says which
+    is meant, and what is concluded has to hold both ways.
+    """
+    was, now = shapes(old), shapes(new)
+    by_place = list(zip(was, now, strict=False))
+    same = [name for name in was if name in now]
+    others = zip((n for n in was if n not in now), (n for n in now if n not in was), strict=False)
+    by_name = [*zip(same, same, strict=True), *others]
+    ways = [by_place] if sorted(by_place) == sorted(by_name) else [by_place, by_name]
+    return tuple(_joint(old, new, pairs) for pairs in ways)
+
+
+def _joint(old: LockEntry, new: LockEntry, pairs: Sequence[tuple[str, str]]) -> Joint:
+    names = symbol_table(new)
+    conditions = _conditions(new, names)
+    is_same_program = bool(new.source) and old.source == new.source
+    in_place = (old.inputs, old.where) == (new.inputs, new.where) and all(a == b for a, b in pairs)
+    if in_place and (is_same_program or not _data_names(old)):
+        return Joint(names, names, conditions)
+    table, equal, notes = _matched(old, new, names, pairs, is_same_program)
+    facts = (*conditions, *equal, *_old_bounds(old, table), *_conditions(old, table))
+    kept = tuple(dict.fromkeys(fact for fact in facts if not isinstance(fact, Truth)))
+    decided = {the_symbol(table[name]) for name in ([] if is_same_program else _data_names(old))}
+    return Joint(table, names, kept, notes, FALSE in facts, True, frozenset(decided))
+
+
+def alone(entry: LockEntry) -> Joint:
+    """How to read the forms of one entry; its bounds are among the facts, for who gives a length."""
+    names = symbol_table(entry)
+    table = {name: names.get(name, length(name)) for name in sorted(_mentioned(entry))}
+    facts = (*_conditions(entry, names), *_old_bounds(entry, table))
+    return Joint(names, table, facts)
+
+
+def renamed(form: Poly, table: SymbolTable) -> Poly:
+    """An expression of an analysis in the symbols of a table, by their names."""
+    return substitute(form, {s: table.get(s.name, length(s.name)) for s in form.free})
+
+
+# ---- one entry ---------------------------------------------------------------------------------
+
+
+def symbol_table(entry: LockEntry) -> SymbolTable:
+    """The symbols that an entry gives bounds to; every other name is an ordinary length.
+
+    >>> str(the_symbol(symbol_table(LockEntry("e", where="p in 0..9"))["p"]).hi)
+    '9'
+    """
+    table: SymbolTable = {}
+    for bound in _bounds(entry):
+        table[bound.name] = _symbol(bound, table)
+    return table
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """The range of a symbol as written; an end that is not given is empty."""
+
+    name: str
+    is_data: bool
+    low: str
+    high: str
+
+
+def _symbol(bound: _Bound, table: SymbolTable) -> Poly:
+    low, high = (parse_text(text, table) if text else None for text in (bound.low, bound.high))
+    if bound.is_data or low is None:
+        return data_symbol(bound.name, low, high)
+    return length(bound.name, low, high)
+
+
+def _bounds(entry: LockEntry) -> Iterator[_Bound]:
+    for item in _split(entry.where, ";"):
+        match = _BOUND.fullmatch(item)
+        if match is not None:
+            yield _Bound(_name(match[1]), match[2] == "from", match[3], match[4])
+
+
+def _conditions(entry: LockEntry, table: SymbolTable) -> tuple[Cond, ...]:
+    return tuple(_condition(item, table) for item in _comparisons(entry))
+
+
+def _comparisons(entry: LockEntry) -> list[str]:
+    return [item for item in _split(entry.where, ";") if not _BOUND.fullmatch(item)]
+
+
+def _condition(item: str, table: SymbolTable) -> Cond:
+    parts = _COMPARISON.split(item)
+    if len(parts) != 3:
+        raise Rejected(Diagnostic("T0706", f"{quoted(item)} is neither a bound nor a comparison"))
+    left, right = parse_text(parts[0], table), parse_text(parts[2], table)
+    match parts[1]:
+        case ">=":
+            return ge(left - right)
+        case "<=":
+            return ge(right - left)
+        case "==":
+            return eq(left - right)
+        case _:
+            return negate(eq(left - right))
+
+
+def shapes(entry: LockEntry) -> InputShapes:
+    """The shapes of the inputs of an entry, as texts; an input may have several components."""
+    found: InputShapes = {}
+    for item in _split(entry.inputs, ";"):
+        match = _INPUT.fullmatch(item)
+        parts = [_PART.fullmatch(part) for part in _split(match[2], "&")] if match else []
+        if match is None or None in parts:
+            raise Rejected(Diagnostic("T0706", f"{quoted(item)} is not an input with its shape"))
+        found[_name(match[1])] = tuple(tuple(_split(part[1], ",")) for part in parts if part)
+    return found
+
+
+def _name(text: str) -> str:
+    """The name that a word or a quoted text stands for."""
+    return the_symbol(parse_text(text)).name if text.startswith("`") else text
+
+
+def _split(text: str, sign: str) -> list[str]:
+    """Split at a sign that stands neither in quotes nor in brackets."""
+    pieces, depth = [""], 0
+    for piece in _PIECE.findall(text):
+        depth += (piece in "([") - (piece in ")]") if len(piece) == 1 else 0
+        if piece == sign and not depth:
+            pieces.append("")
+        else:
+            pieces[-1] += piece
+    return [piece.strip() for piece in pieces if piece.strip()]
+
+
+# ---- two entries -------------------------------------------------------------------------------
+
+
+def _matched(
+    old: LockEntry,
+    new: LockEntry,
+    names: SymbolTable,
+    pairs: Sequence[tuple[str, str]],
+    is_same_program: bool,
+) -> tuple[SymbolTable, list[Cond], tuple[str, ...]]:
+    """What the names of the old entry are in the new one; lengths that have to be equal; remarks."""
+    was, now = shapes(old), shapes(new)
+    axes = [axis for a, b in pairs for part in zip(was[a], now[b], strict=False) for axis in _axes(*part)]
+    fitting = [(text, parse_text(value, names)) for text, value in axes]
+    table: SymbolTable = {}
+    equal: list[Cond] = []
+    for text, value in fitting:
+        if _PLAIN.fullmatch(text):
+            first = table.setdefault(_name(text), value)
+            equal += [eq(first - value)] if first != value else []
+    renamed_ = [(name, str(value)) for name, value in table.items() if name != str(value)]
+    notes = [f"the length {quoted(a)} is now {quoted(b)}" for a, b in renamed_]
+    notes += _own_symbols(old, new, table, names, is_same_program)
+    equal += [eq(parse_text(text, table) - value) for text, value in fitting if not _PLAIN.fullmatch(text)]
+    if not len(axes) == _axis_count(was) == _axis_count(now):
+        notes.append(f"the inputs changed: {old.inputs or 'none'} became {new.inputs or 'none'}")
+    return table, equal, tuple(notes)
+
+
+def _axes(before: tuple[str, ...], after: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """The axes of an input before and now; none where it has another number of them."""
+    return zip(before, after, strict=True) if len(before) == len(after) else iter(())
+
+
+def _axis_count(inputs: InputShapes) -> int:
+    return sum(len(part) for parts in inputs.values() for part in parts)
+
+
+def _own_symbols(
+    old: LockEntry, new: LockEntry, table: SymbolTable, names: SymbolTable, is_same_program: bool
+) -> list[str]:
+    """Give a meaning to the names of the old entry that stand at no place of today; say which."""
+    bounds = {bound.name: bound for bound in _bounds(old)}
+    attributes = _mentioned(new) - _lengths(new) - (set() if is_same_program else _data_names(new))
+    apart = []
+    for name in (*bounds, *sorted(_mentioned(old) - bounds.keys())):
+        if name in table:
+            continue
+        if name in attributes and name not in _lengths(old):
+            table[name] = names.get(name, length(name))
+            continue
+        apart.append(name)
+        bound = bounds.get(name, _Bound(name, False, "1", str(LARGEST_LENGTH)))
+        table[name] = _symbol(replace(bound, name=f"{name} before"), table)
+    return [f"{quoted(name)} of before stands nowhere now" for name in apart if name in _lengths(old)] + [
+        f"what data decides, {quoted(name)}, need not be what it was"
+        for name in apart
+        if name in bounds and bounds[name].is_data
+    ]
+
+
+def _lengths(entry: LockEntry) -> set[str]:
+    """The names that stand in the shapes of inputs."""
+    texts = (text for parts in shapes(entry).values() for part in parts for text in part)
+    return {symbol.name for text in texts for symbol in parse_text(text).free}
+
+
+def _mentioned(entry: LockEntry) -> set[str]:
+    """Every name of an entry."""
+    bounds = [text for bound in _bounds(entry) for text in (bound.low, bound.high) if text]
+    forms = [figure.form for _, figure in entry.figures if figure.form != UNKNOWN]
+    conditions = [text for item in _comparisons(entry) for text in _COMPARISON.split(item)[::2]]
+    found = {symbol.name for text in (*bounds, *forms, *conditions) for symbol in parse_text(text).free}
+    return found | _lengths(entry)
+
+
+def _data_names(entry: LockEntry) -> set[str]:
+    return {bound.name for bound in _bounds(entry) if bound.is_data}
+
+
+def _old_bounds(old: LockEntry, table: SymbolTable) -> Iterator[Cond]:
+    """What the old entry says of the range of a symbol, where the new one may say something else."""
+    own = {bound.name: bound for bound in _bounds(old)}
+    usual = sorted(table.keys() - own.keys())
+    for bound in (*own.values(), *(_Bound(name, False, "1", str(LARGEST_LENGTH)) for name in usual)):
+        value = table[bound.name]
+        if bound.low:
+            yield ge(value - parse_text(bound.low, table))
+        if bound.high:
+            yield ge(parse_text(bound.high, table) - value)

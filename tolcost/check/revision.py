@@ -1,0 +1,211 @@
+"""A project as it was at a git revision, in a folder of its own, for this very tolcost to read.
+
+Only what can matter is put there: programs, models, settings, and links, which lead where they led
+then.  A file that git calls the same now is a link to the one in the working tree, so that a large
+model is not copied, and one that git keeps elsewhere (LFS) is read from where it is.  What is in a
+submodule is asked of its own repository.  Nothing here writes to any of them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from tolcost.check.targets import SUFFIXES
+from tolcost.diagnostics import Diagnostic, Rejected, quoted
+
+_SECONDS = 120
+_CHUNK = 1 << 20
+_LINK, _SUBMODULE = "120000", "160000"
+_NEEDED = (*SUFFIXES, ".toml")
+_ODD = re.compile(r'\n|^"')
+"""In names that git cannot be asked for in a list."""
+
+
+@dataclass(frozen=True, slots=True)
+class Former:
+    """Where the project is as it was, and the submodules whose content of then is not here."""
+
+    root: Path
+    absent: tuple[str, ...] = ()
+
+    def lacks(self, file: str) -> str | None:
+        """The submodule that a file belongs to, if its content of then is not here."""
+        return next((folder for folder in self.absent if file.startswith(f"{folder}/")), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Blob:
+    """A file of a revision: its repository and path there, its mode, and the name of its content."""
+
+    repository: Path
+    path: str
+    mode: str
+    content: str
+
+
+@contextmanager
+def checked_out(root: Path, revision: str) -> Iterator[Former]:
+    """The project at a revision, in a temporary folder."""
+    commit = resolve(root, revision)
+    top = Path(os.fsdecode(_git(root, "rev-parse", "--show-toplevel")).rstrip("\n"))
+    prefix = os.fsdecode(_git(root, "rev-parse", "--show-prefix")).rstrip("\n")
+    absent: list[str] = []
+    files = dict(_listed(top, commit, "", absent))
+    with tempfile.TemporaryDirectory(prefix="tolcost-") as name:
+        folder = Path(os.path.realpath(name))
+        (folder / ".git").mkdir()  # this is where the repository begins
+        _place(files, folder)
+        (folder / prefix).mkdir(parents=True, exist_ok=True)
+        below = (path.removeprefix(prefix) for path in absent if path.startswith(prefix))
+        yield Former(folder / prefix, tuple(below))
+
+
+def resolve(root: Path, revision: str) -> str:
+    """The commit that a revision names."""
+    if not revision or revision.startswith("-") or "\0" in revision:
+        raise _failed(f"{quoted(revision)} is not a revision")
+    try:
+        _git(root, "rev-parse", "--git-dir")
+    except Rejected as rejected:
+        raise _failed("this is not in a git repository") from rejected
+    try:
+        name = f"{revision}^{{commit}}"
+        return _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", name).decode().strip()
+    except Rejected:
+        hint = "in a shallow clone, fetch it first: git fetch --depth=1 origin BRANCH"
+        raise _failed(f"there is no revision {quoted(revision)} here", hint) from None
+
+
+def _listed(repository: Path, commit: str, prefix: str, absent: list[str]) -> Iterator[tuple[str, _Blob]]:
+    """The files of a revision that can matter, by their paths from the top; submodules are gone through."""
+    for line in os.fsdecode(_git(repository, "ls-tree", "-r", "-z", "--full-tree", commit)).split("\0"):
+        head, _, path = line.partition("\t")
+        if not path or ".." in Path(path).parts or Path(path).is_absolute():
+            continue  # no honest tree has such a name
+        mode, _, content = head.split(" ")
+        if mode == _SUBMODULE:
+            try:
+                yield from _listed(repository / path, content, f"{prefix}{path}/", absent)
+            except Rejected:
+                absent.append(f"{prefix}{path}")
+        elif mode == _LINK or path.lower().endswith(_NEEDED):
+            yield f"{prefix}{path}", _Blob(repository, path, mode, content)
+
+
+def _place(files: Mapping[str, _Blob], folder: Path) -> None:
+    """Put files of a revision below a folder."""
+    repositories: dict[Path, dict[str, _Blob]] = {}
+    for path, blob in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        repositories.setdefault(blob.repository, {})[path] = blob
+    for repository, blobs in repositories.items():
+        same = _unchanged(repository, blobs)
+        for path in same:
+            (folder / path).symlink_to(repository / blobs[path].path)
+        asked = [(path, blob) for path, blob in blobs.items() if path not in same]
+        if not asked:
+            continue
+        with _contents(repository, [blob.content for _, blob in asked]) as stream:
+            for path, blob in asked:
+                _write(stream, blob, folder, path)
+
+
+def _unchanged(repository: Path, blobs: Mapping[str, _Blob]) -> set[str]:
+    """The files whose content in the working tree is, to git, that of the revision."""
+    plain = {p: blob for p, blob in blobs.items() if blob.mode != _LINK and not _ODD.search(blob.path)}
+    there = {path: blob for path, blob in plain.items() if (repository / blob.path).is_file()}
+    if not there:
+        return set()
+    asked = "".join(f"{blob.path}\n" for blob in there.values())
+    found = _git(repository, "hash-object", "--stdin-paths", given=os.fsencode(asked)).decode().split()
+    return {
+        path for (path, blob), content in zip(there.items(), found, strict=True) if blob.content == content
+    }
+
+
+def _write(stream: IO[bytes], blob: _Blob, folder: Path, path: str) -> None:
+    """Write the next content of a stream; a link that leads out of the repository is left out."""
+    head = stream.readline().split(b" ")
+    if len(head) != 3:
+        hint = "in a shallow or partial clone, fetch it first"
+        raise _failed(f"git does not have what {quoted(path)} was at that revision", hint)
+    size = int(head[2])
+    if blob.mode == _LINK:
+        text = os.fsdecode(stream.read(size))
+        leads = os.path.normpath(os.path.join(os.path.dirname(path), text))
+        if not os.path.isabs(text) and leads.split("/")[0] != "..":
+            (folder / path).symlink_to(text)
+    else:
+        with (folder / path).open("wb") as file:
+            while size and (data := stream.read(min(size, _CHUNK))):
+                size -= file.write(data)
+    stream.read(1)
+
+
+@contextmanager
+def _contents(repository: Path, asked: Iterable[str]) -> Iterator[IO[bytes]]:
+    """A stream of contents, each after a line that says its size."""
+    with tempfile.TemporaryFile() as names:
+        names.write("".join(f"{content}\n" for content in asked).encode())
+        names.seek(0)
+        command = [*_command(repository), "cat-file", "--batch"]
+        process = subprocess.Popen(
+            command, env=_environment(), stdin=names, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        try:
+            assert process.stdout is not None
+            yield process.stdout
+        finally:
+            process.kill()
+            process.communicate()
+
+
+def file_at(root: Path, commit: str, path: str) -> bytes | None:
+    """One file of a revision; None where it has none of that name."""
+    try:
+        return _git(root, "cat-file", "blob", f"{commit}:./{path}")
+    except Rejected:
+        return None
+
+
+def last_change(root: Path, path: str) -> str | None:
+    """The newest commit that changed a file; None where there is none, or no repository."""
+    try:
+        return _git(root, "log", "-1", "--format=%H", "--", path).decode().strip() or None
+    except Rejected:
+        return None
+
+
+def _command(root: Path) -> list[str]:
+    return ["git", "-C", str(root), "-c", "core.quotePath=false"]
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+
+
+def _git(root: Path, *arguments: str, given: bytes | None = None) -> bytes:
+    """Run git, in no language but its own, and without taking locks."""
+    command = [*_command(root), *arguments]
+    try:
+        done = subprocess.run(command, env=_environment(), input=given, capture_output=True, timeout=_SECONDS)
+    except FileNotFoundError:
+        raise _failed("git is not installed") from None
+    except subprocess.TimeoutExpired:
+        raise _failed(f"git {arguments[0]} took longer than {_SECONDS} s") from None
+    if done.returncode:
+        reason = done.stderr.decode("utf-8", "replace").strip().split("\n")[0][:200]
+        raise _failed(f"git {arguments[0]} failed: {reason}")
+    return done.stdout
+
+
+def _failed(message: str, hint: str | None = None) -> Rejected:
+    return Rejected(Diagnostic("T0720", message, hint=hint))
