@@ -30,7 +30,7 @@ from tolcost.algebra import Poly, evaluate, to_text
 from tolcost.catalogue.specs import open_library
 from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Rejected
-from tolcost.models.known import shape_of
+from tolcost.models.facts import shape_of
 from tolcost.models.study import ModelStudy, Wanted, study_file
 from tolcost.models.walking import Session
 

@@ -7,7 +7,8 @@ from onnx import helper
 
 from tolcost.algebra import const
 from tolcost.catalogue.binding import bind, formals
-from tolcost.catalogue.nodes import Node, node_of
+from tolcost.catalogue.graph import GraphNode
+from tolcost.catalogue.reading import node_of
 from tolcost.catalogue.specs import Spec, open_library
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Inputs, Tensor
@@ -33,7 +34,7 @@ def _spec(tmp_path: Path) -> Spec:
     return found
 
 
-def node(**attributes: object) -> Node:
+def node(**attributes: object) -> GraphNode:
     return node_of(helper.make_node("Op", ["a"], ["y"], **attributes))
 
 
@@ -42,7 +43,7 @@ def test_inputs_by_position_and_attributes_by_name(spec: Spec) -> None:
     assert given == {"first": X, "second": Missing("second"), "third": const(1), "need": const(4)}
 
 
-def codes(spec: Spec, a: Node, inputs: list[Tensor | None]) -> list[str]:
+def codes(spec: Spec, a: GraphNode, inputs: list[Tensor | None]) -> list[str]:
     with pytest.raises(Rejected) as caught:
         bind(a, spec, inputs)
     return [d.code for d in caught.value.diagnostics]

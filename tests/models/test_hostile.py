@@ -8,10 +8,10 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from tolcost.algebra import length, to_text
+from tolcost.catalogue.reading import model_of, parse_model
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import run
 from tolcost.diagnostics import Rejected
-from tolcost.models.reading import model_of, parse_model
 from tolcost.models.study import ModelStudy, Wanted, study_model
 from tolcost.models.walking import Session
 

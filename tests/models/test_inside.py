@@ -10,7 +10,7 @@ from tests.models.test_hostile import FLOAT, INT, function, model, studied
 from tests.models.test_models import graph, ints, value
 from tolcost.algebra import evaluate, length, to_text
 from tolcost.catalogue.specs import open_library
-from tolcost.models.known import shape_of
+from tolcost.models.facts import shape_of
 from tolcost.models.study import ModelStudy
 from tolcost.models.walking import Session
 

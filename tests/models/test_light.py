@@ -10,6 +10,7 @@ import pytest
 from onnx import numpy_helper
 from onnx.reference import ReferenceEvaluator
 
+from tolcost.catalogue.reading import load_model, model_of
 from tolcost.catalogue.specs import open_library
 from tolcost.models.running import run_model
 from tolcost.models.study import study_file
@@ -87,7 +88,7 @@ def test_a_slice_of_squeezenet_runs_through_the_definitions() -> None:
     model = onnx.load(LIGHT / "light_squeezenet.onnx")
     cut = first_nodes(model, 10, [1, 3, 35, 35])
     picture = counting_up(1, 3, 35, 35)
-    found, _ = run_model(cut, {cut.graph.input[0].name: picture}, open_library())
+    found, _ = run_model(model_of(cut, "cut"), {cut.graph.input[0].name: picture}, open_library())
     (theirs,) = ReferenceEvaluator(cut).run(None, {cut.graph.input[0].name: picture})
     np.testing.assert_allclose(next(iter(found.values())), theirs, rtol=1e-4)
 
@@ -98,7 +99,7 @@ def check_whole(name: str, session: Session) -> None:
     study = study_file(path, session)
     given = study.model.graph.inputs[0]
     picture = counting_up(*(d for d in given.shape or () if isinstance(d, int)))
-    found, eops = run_model(onnx.load(path), {given.name: picture}, open_library())
+    found, eops = run_model(load_model(path), {given.name: picture}, open_library())
     np.testing.assert_allclose(next(iter(found.values())), expected(name), rtol=1e-3, atol=1e-7)
     assert study.total.eops == eops
 

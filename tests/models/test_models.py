@@ -14,7 +14,7 @@ from tolcost.algebra import evaluate, length, to_text
 from tolcost.catalogue.specs import Library, open_library
 from tolcost.diagnostics import Rejected
 from tolcost.library import specs_root
-from tolcost.models.known import shape_of
+from tolcost.models.facts import shape_of
 from tolcost.models.walking import Session
 
 N, M = length("n"), length("m")

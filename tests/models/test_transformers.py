@@ -7,9 +7,9 @@ from onnx.reference import ReferenceEvaluator
 
 from tests.models import graphs
 from tolcost.algebra import evaluate, length
+from tolcost.catalogue.reading import model_of
 from tolcost.catalogue.specs import open_library
-from tolcost.models.known import shape_of
-from tolcost.models.reading import model_of
+from tolcost.models.facts import shape_of
 from tolcost.models.running import run_model
 from tolcost.models.study import ModelStudy, Wanted, study_model
 from tolcost.models.walking import Session
@@ -119,6 +119,6 @@ def test_shapes_are_those_a_runtime_observes(name: str, opset: int, dynamo: bool
 def test_running_gives_the_values_of_a_runtime(name: str, opset: int, dynamo: bool) -> None:
     proto = BUILDERS[name](opset, graphs.SMALL, stored=True, dynamo=dynamo)
     feeds = feeds_for(proto, 2, 5)
-    found, _ = run_model(proto, feeds, open_library())
+    found, _ = run_model(model_of(proto, "model"), feeds, open_library())
     (last,) = proto.graph.output
     np.testing.assert_allclose(found[last.name], observed(proto, feeds)[last.name], rtol=2e-3, atol=1e-4)

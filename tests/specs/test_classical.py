@@ -15,7 +15,7 @@ from onnx.reference import ReferenceEvaluator
 from tests.specs.holding import LIBRARY, Array, Attributes
 from tolcost.catalogue.cases import Case
 from tolcost.catalogue.conformance import Result, check
-from tolcost.catalogue.nodes import node_of
+from tolcost.catalogue.reading import node_of
 
 ML = "ai.onnx.ml"
 DOMAINS = (ML, "ai.onnx.preview", "ai.onnx.preview.training")

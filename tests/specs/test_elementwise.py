@@ -14,7 +14,7 @@ from onnx.reference import ReferenceEvaluator
 
 from tolcost.catalogue.cases import Case
 from tolcost.catalogue.conformance import Result, check
-from tolcost.catalogue.nodes import node_of
+from tolcost.catalogue.reading import node_of
 from tolcost.catalogue.specs import open_library
 from tolcost.catalogue.types import SPACE_OF_CODE
 from tolcost.execute.dtypes import dtype_of, is_real

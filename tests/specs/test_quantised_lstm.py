@@ -13,7 +13,7 @@ from tests.specs.quantised_lstm import DOMAIN, OP, WAYS, Layer, observed, random
 from tolcost.catalogue.cases import Case
 from tolcost.catalogue.conformance import Result, check
 from tolcost.catalogue.listing import entries
-from tolcost.catalogue.nodes import node_of
+from tolcost.catalogue.reading import node_of
 
 KEPT = recorded()
 WITH_RUNTIME = pytest.mark.skipif(

@@ -13,7 +13,7 @@ from onnx import helper, parser
 from tests.specs.holding import LIBRARY, Array, by_reference, held
 from tolcost.catalogue.cases import Case
 from tolcost.catalogue.conformance import Result, check
-from tolcost.catalogue.nodes import node_of
+from tolcost.catalogue.reading import node_of
 
 # ---- recurrent networks -----------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from onnx.reference import ReferenceEvaluator
 from tolcost.algebra import to_text
 from tolcost.catalogue.cases import Case, Item
 from tolcost.catalogue.conformance import Result, check
-from tolcost.catalogue.nodes import node_of
+from tolcost.catalogue.reading import node_of
 from tolcost.catalogue.specs import open_library
 from tolcost.diagnostics import Source
 from tolcost.elaborate import elaborate

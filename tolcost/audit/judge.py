@@ -23,6 +23,7 @@ from tolcost.audit.instances import (
 )
 from tolcost.audit.printed import FormulaNames, IllFormed, Lengths, Reading, read
 from tolcost.audit.readings import PaperRow, PaperTrial, Renamings
+from tolcost.catalogue.binding import attribute_values
 from tolcost.catalogue.cases import Case
 from tolcost.catalogue.compare import value_difference
 from tolcost.catalogue.specs import Library
@@ -275,7 +276,7 @@ def _given(source: Source, trial: PaperTrial, cases: Mapping[str, Case]) -> dict
     given = arguments(parse(source), {}, written)
     for name, attribute in trial.attrs.items():
         if isinstance(attribute, str) and trial.node is not None:
-            given[name] = cases[trial.node].node.attributes[attribute]
+            given[name] = attribute_values(cases[trial.node].node)[attribute]
     return given
 
 

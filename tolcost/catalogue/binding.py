@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TypeAlias
 
-from tolcost.catalogue.nodes import Node
+from tolcost.catalogue.graph import GraphNode, Reference, Weight
 from tolcost.catalogue.specs import Spec
+from tolcost.catalogue.types import constant
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import Missing, Value
@@ -21,7 +22,7 @@ Argument: TypeAlias = Tensor | Inputs | Value
 
 
 def bind(
-    node: Node,
+    node: GraphNode,
     spec: Spec,
     inputs: Sequence[Argument | None],
     graphs: Mapping[str, Value] = MappingProxyType({}),
@@ -33,7 +34,7 @@ def bind(
     problems: list[Diagnostic] = []
     given = _positional(node, spec, inputs, problems)
     declared = {statement.name: statement for statement in spec.attributes}
-    for name, value in (*node.attributes.items(), *graphs.items()):
+    for name, value in (*attribute_values(node).items(), *graphs.items()):
         if name in declared:
             given[name] = value
         else:
@@ -45,6 +46,17 @@ def bind(
     return given
 
 
+def attribute_values(node: GraphNode) -> dict[str, Value]:
+    """The attributes of a node as a definition is given them; tensors keep their element type."""
+    found: dict[str, Value] = {}
+    for name, attribute in node.attributes.items():
+        if isinstance(attribute, Weight):
+            found[name] = constant(attribute.array())
+        elif not isinstance(attribute, Reference):  # one is left where no function gives what it names
+            found[name] = attribute
+    return found
+
+
 def formals(spec: Spec, count: int) -> list[tree.InputDecl]:
     """The declaration that each of a node's inputs meets; a variadic one takes all that are left."""
     found: list[tree.InputDecl] = []
@@ -54,7 +66,7 @@ def formals(spec: Spec, count: int) -> list[tree.InputDecl]:
 
 
 def _positional(
-    node: Node, spec: Spec, inputs: Sequence[Argument | None], problems: list[Diagnostic]
+    node: GraphNode, spec: Spec, inputs: Sequence[Argument | None], problems: list[Diagnostic]
 ) -> dict[str, Argument]:
     given: dict[str, Argument] = {}
     rest = list(inputs)
@@ -80,10 +92,10 @@ def _required(statement: tree.InputDecl) -> bool:
     return not statement.optional and statement.default is None
 
 
-def _unknown_attribute(node: Node, spec: Spec, name: str) -> Diagnostic:
+def _unknown_attribute(node: GraphNode, spec: Spec, name: str) -> Diagnostic:
     hint = f"the definition of {spec.name} since version {spec.since} has no such attribute"
     return Diagnostic("T0655", f"{_named(node)} has an unknown attribute {quoted(name)}", hint=hint)
 
 
-def _named(node: Node) -> str:
+def _named(node: GraphNode) -> str:
     return f"{node.op} {quoted(node.name)}" if node.name else node.op

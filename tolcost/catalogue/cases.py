@@ -14,8 +14,9 @@ from typing import Any, TypeAlias
 
 from onnx.backend.test.loader import load_node_model_tests
 
-from tolcost.catalogue.nodes import Node, node_of
-from tolcost.catalogue.types import Array, array_of
+from tolcost.catalogue.graph import GraphNode
+from tolcost.catalogue.reading import array_of, node_of
+from tolcost.catalogue.types import Array
 
 Item: TypeAlias = Array | tuple[Array, ...] | None
 """A tensor, a sequence of them, or an optional that is empty."""
@@ -28,7 +29,7 @@ class Case:
     """One test: ``inputs`` and ``outputs`` go with the node's, None where one is left out."""
 
     name: str
-    node: Node
+    node: GraphNode
     opset: int
     inputs: tuple[Item, ...]
     outputs: tuple[Item, ...]

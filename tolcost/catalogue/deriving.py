@@ -14,8 +14,8 @@ from itertools import groupby
 from tolcost.algebra import Poly, const, length
 from tolcost.catalogue.binding import Argument, bind, formals
 from tolcost.catalogue.cases import Case, Item
-from tolcost.catalogue.graphs import Surroundings, graph_functions
 from tolcost.catalogue.specs import Library, Spec
+from tolcost.catalogue.subgraphs import Surroundings, graph_functions
 from tolcost.catalogue.types import Array, space_of_dtype, static_value
 from tolcost.cost import Counts, count
 from tolcost.diagnostics import Rejected

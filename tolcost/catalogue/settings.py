@@ -13,11 +13,12 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from tolcost.algebra import Poly, Truth
+from tolcost.catalogue.binding import attribute_values
 from tolcost.catalogue.cases import Case, Item
 from tolcost.catalogue.deriving import placed
 from tolcost.catalogue.specs import Spec
 from tolcost.catalogue.types import Array, static_value
-from tolcost.elaborate.values import Cast, Value, Vec
+from tolcost.elaborate.values import Cast, Vec
 
 Json: TypeAlias = "int | float | bool | str | list[Json]"
 
@@ -63,7 +64,7 @@ def _lengths(base: str, array: Array, concrete: tuple[str, ...]) -> Json:
 
 def _values(case: Case, spec: Spec) -> Iterator[tuple[str, Json]]:
     """The attributes and static inputs that are plain and small."""
-    found: dict[str, Value] = dict(case.node.attributes)
+    found = attribute_values(case.node)
     for statement, _, item in placed(case, spec):
         if statement.kind == "static" and item is not None and not isinstance(item, tuple):
             if item.size > _MOST_ENTRIES:

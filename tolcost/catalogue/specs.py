@@ -68,6 +68,11 @@ class Spec:
         """Its outputs, in the order of a node's."""
         return tuple(s for s in self.program.statements if isinstance(s, tree.Define) and s.output)
 
+    @property
+    def branches(self) -> bool:
+        """Whether it runs one of several graphs, by its first input."""
+        return sum(s.space == "G" for s in self.attributes) > 1
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _File:

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from tolcost.catalogue.cases import Case, load_cases
 from tolcost.catalogue.conformance import Result, check
+from tolcost.catalogue.schemas import onnx_version
 from tolcost.catalogue.specs import Library, open_library
-from tolcost.catalogue.types import onnx_version
 from tolcost.catalogue.workers import spread
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 

@@ -1,6 +1,6 @@
-"""ONNX values as ours: element types as spaces, tensors as arrays, constants as static values.
+"""ONNX values as ours: element types as spaces, constants as static values.
 
-Protobuf stops here.  Static integers become polynomials, so that shapes can be computed with
+Static integers become polynomials, so that shapes can be computed with
 them; static reals become the simplest fraction that rounds to the same float, so that lengths
 computed from a scale of 0.6 are the ones meant.
 """
@@ -14,8 +14,7 @@ from typing import Any, TypeAlias, cast
 
 import ml_dtypes
 import numpy as np
-import onnx
-from onnx import AttributeProto, SparseTensorProto, TensorProto, numpy_helper
+from onnx import TensorProto
 
 from tolcost.algebra import FALSE, TRUE, const
 from tolcost.atoms.nodes import Constant, Part, Table
@@ -25,9 +24,10 @@ from tolcost.elaborate.values import Cast, Data, Value, Vec
 Array: TypeAlias = np.ndarray[Any, Any]
 
 MAX_STATIC = 1 << 20
+"""No constant with more elements is taken apart into static values."""
+
 SMALL = 1024
 """The most elements of a constant tensor that may decide a shape."""
-"""No constant with more elements is taken apart into static values."""
 
 SPACE_OF_CODE: dict[int, str] = {
     TensorProto.FLOAT: "float32",
@@ -86,23 +86,6 @@ def space_of_dtype(dtype: np.dtype[Any]) -> str:
     if dtype.name not in CODE_OF_SPACE:
         raise Rejected(Diagnostic("T0650", f"there is no element type for {dtype.name}"))
     return dtype.name
-
-
-def array_of(value: object) -> Array:
-    """The array that a tensor, an array or a scalar stands for."""
-    if isinstance(value, TensorProto):
-        return numpy_helper.to_array(value)
-    return np.asarray(value)
-
-
-def dense(sparse: SparseTensorProto) -> Array:
-    """The array that a sparse tensor stands for; its indices are flat, or a row of coordinates each."""
-    values, places = array_of(sparse.values), array_of(sparse.indices)
-    shape = tuple(sparse.dims)
-    flat = places if places.ndim == 1 else np.ravel_multi_index(tuple(places.T), shape)
-    array = np.zeros(math.prod(shape), dtype=values.dtype)
-    array[flat] = values
-    return array.reshape(shape)
 
 
 # ---- static values -----------------------------------------------------------------------
@@ -193,39 +176,3 @@ def _simplest_between(low: Fraction, high: Fraction) -> Fraction:
         rest = high - whole
         return whole + Fraction(1, rest.denominator // rest.numerator + 1)
     return whole + 1 / _simplest_between(1 / (high - whole), 1 / (low - whole))
-
-
-# ---- attributes --------------------------------------------------------------------------
-
-
-def attribute_value(attribute: AttributeProto) -> Value | None:
-    """What an attribute of numbers or text says, as a static value; None for tensors and graphs."""
-    kind = AttributeProto
-    match attribute.type:
-        case kind.INT:
-            return const(attribute.i)
-        case kind.FLOAT:
-            return simplest(attribute.f)
-        case kind.STRING:
-            return _text(attribute.s)
-        case kind.INTS:
-            return _vector([const(i) for i in attribute.ints])
-        case kind.FLOATS:
-            return _vector([simplest(f) for f in attribute.floats])
-        case kind.STRINGS:
-            return _vector([_text(s) for s in attribute.strings])
-        case _:
-            return None
-
-
-def _vector(items: list[Any]) -> Value:
-    return Vec((len(items),), tuple(items))
-
-
-def _text(raw: bytes) -> str:
-    return raw.decode("utf-8", "replace")
-
-
-def onnx_version() -> str:
-    """The version of the installed onnx."""
-    return str(onnx.__version__)

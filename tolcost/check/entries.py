@@ -40,7 +40,7 @@ from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Inputs, Tensor
 
 if TYPE_CHECKING:  # a check of programs alone does without what reads models
-    from tolcost.models.known import Known
+    from tolcost.models.facts import Known
     from tolcost.models.study import ModelStudy
 
 _MOST_FACTS = 12

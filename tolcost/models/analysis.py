@@ -7,13 +7,10 @@ from dataclasses import dataclass
 
 from tolcost.algebra import TRUE, Cond, Ge, Poly, Symbol, simplify, substitute, substitute_cond
 from tolcost.atoms.nodes import Condition
-from tolcost.catalogue.graphs import first_output
-from tolcost.models.applied import Applied, title_of
+from tolcost.catalogue.graph import Model, first_output
+from tolcost.models.facts import Known, Names, bytes_known
 from tolcost.models.functions import Functions
-from tolcost.models.known import Known, bytes_known
-from tolcost.models.model import Model
-from tolcost.models.names import Names
-from tolcost.models.walking import Session, walk_of
+from tolcost.models.walking import Applied, Session, walk_of
 
 _MOST_FACTS = 12
 _MOST_ASSUMED = 8
@@ -120,7 +117,7 @@ def conditions_of(cost: GraphCost) -> tuple[Relied, ...]:
             for condition in lowered.conditions:
                 now = _now(condition, cost.equal)
                 if now != TRUE:
-                    found.setdefault(now, Relied(now, condition.reason, step.name or title_of(step)))
+                    found.setdefault(now, Relied(now, condition.reason, step.name or step.title))
     return tuple(found.values())
 
 

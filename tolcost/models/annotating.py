@@ -7,8 +7,8 @@ from pathlib import Path
 from onnx import ModelProto, StringStringEntryProto
 
 from tolcost.algebra import Poly, to_text
+from tolcost.catalogue.reading import parse_model
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
-from tolcost.models.reading import parse_model
 from tolcost.models.study import ModelStudy
 from tolcost.models.totals import Figures
 

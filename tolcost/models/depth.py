@@ -13,8 +13,8 @@ from tolcost.cost import depths
 from tolcost.cost.depth import ZERO_DEPTH, Depth, later, latest
 from tolcost.diagnostics import Rejected
 from tolcost.models.analysis import GraphCost
-from tolcost.models.applied import Applied
 from tolcost.models.lowering import Lowered
+from tolcost.models.walking import Applied
 
 _MOST_NODES = 20_000
 _MOST_CANDIDATES = 8

@@ -3,54 +3,81 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
-from itertools import count
 
-from onnx import NodeProto
-
-from tolcost.catalogue.graphs import Body
-from tolcost.models.bodies import resolved_nodes
-from tolcost.models.inner import lighter_nodes
-from tolcost.models.model import Function, FunctionKey, Step, Weight
-from tolcost.models.reading import domain_of
+from tolcost.catalogue.graph import (
+    FunctionKey,
+    Graph,
+    GraphNode,
+    ModelFunction,
+    Reference,
+    Weight,
+    free_names,
+    held_in,
+)
+from tolcost.catalogue.subgraphs import Body
 
 
 class Functions:
     """The functions of one model; equal to nothing but itself, so that it can be part of a key."""
 
-    def __init__(self, given: Mapping[FunctionKey, Function]) -> None:
+    def __init__(self, given: Mapping[FunctionKey, ModelFunction]) -> None:
         """Start with those of the model; bodies that ONNX defines come when they are needed."""
         self.given = given
-        self.bodies: list[Function] = []
-        self.steps: dict[tuple[object, ...], tuple[Step, ...]] = {}
         self.walked = 0
         self.overloaded = any(overload for _, _, overload in given)
-        self._resolved: dict[tuple[FunctionKey, bytes], Body] = {}
+        self._resolved: dict[tuple[ModelFunction, bytes], tuple[GraphNode, ...]] = {}
 
     @cached_property
-    def _light(self) -> tuple[Mapping[FunctionKey, tuple[NodeProto, ...]], Mapping[str, Weight]]:
-        """The nodes of all functions without the weights they hold, and these by names that no file has."""
-        weights: dict[str, Weight] = {}
-        serial = (f"weight of a function {n}" for n in count(1))
-        nodes = {
-            key: lighter_nodes(function.nodes, function.outputs, weights, serial)
-            for key, function in self.given.items()
-        }
-        return nodes, weights
-
-    @property
-    def weights(self) -> Mapping[str, Weight]:
+    def weights(self) -> tuple[Weight, ...]:
         """The weights that functions hold, for graphs that call them."""
-        return self._light[1] if self.given else {}
+        nodes = (node for function in self.given.values() for node in function.nodes)
+        return tuple(weight for node in nodes for weight in node.held_weights())
 
-    def body_of(self, call: NodeProto) -> Body | None:
+    def called(self, node: GraphNode) -> ModelFunction | None:
+        """The function that a node calls; None where it calls none."""
+        return self.given.get((node.domain, node.op, node.overload))
+
+    def body_of(self, node: GraphNode) -> Body | None:
         """The body of the function that a node of a graph calls; None where it calls none."""
-        key = (domain_of(call.domain), call.op_type, call.overload)
-        function = self.given.get(key)
+        function = self.called(node)
         if function is None:
             return None
-        attributes = b"".join(a.SerializeToString() for a in call.attribute)
-        if (key, attributes) not in self._resolved:
-            nodes = resolved_nodes(self._light[0][key], function.attributes, call)
-            self._resolved[key, attributes] = Body(function.inputs, nodes, function.outputs, function.opsets)
-        return self._resolved[key, attributes]
+        return Body(function.inputs, self.nodes(function, node), function.outputs, function.opsets)
+
+    def nodes(self, function: ModelFunction, caller: GraphNode) -> tuple[GraphNode, ...]:
+        """The nodes of a function, with the attributes that whoever calls it gives, or it has by itself."""
+        key = (function, caller.key)
+        if key not in self._resolved:
+            given = {**function.attributes, **function.graphs, **caller.attributes, **caller.graphs}
+            self._resolved[key] = tuple(_resolved(node, given, caller.key) for node in function.nodes)
+        return self._resolved[key]
+
+
+def _resolved(node: GraphNode, given: Mapping[str, object], key: bytes) -> GraphNode:
+    """A node whose references to attributes of the function are what they refer to."""
+    references = {name: a.name for name, a in node.attributes.items() if isinstance(a, Reference)}
+    inner = {name: _resolved_graph(graph, given, key) for name, graph in node.graphs.items()}
+    if not references and all(inner[name] is graph for name, graph in node.graphs.items()):
+        return node
+    attributes = {name: a for name, a in node.attributes.items() if name not in references}
+    for name, source in references.items():
+        value = given.get(source)
+        if isinstance(value, Graph):
+            inner[name] = value
+        elif value is not None:
+            attributes[name] = value  # type: ignore[assignment]  # nothing else is among the attributes
+    return node._replace(
+        attributes=attributes,
+        graphs=inner,
+        free=free_names(inner),
+        key=node.key + b"\0" + key,
+        held=held_in(node.domain, node.op, attributes),
+    )
+
+
+def _resolved_graph(graph: Graph, given: Mapping[str, object], key: bytes) -> Graph:
+    nodes = tuple(_resolved(node, given, key) for node in graph.steps)
+    same = all(a is b for a, b in zip(nodes, graph.steps, strict=True))
+    return graph if same else replace(graph, steps=nodes)

@@ -26,10 +26,10 @@ from tolcost.algebra import (
 )
 from tolcost.algebra.poly import poly
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
-from tolcost.models.applied import Applied
 from tolcost.models.point import holds
 from tolcost.models.study import ModelStudy
 from tolcost.models.totals import Figures, Group, parts_of, scope_of
+from tolcost.models.walking import Applied
 
 _MOST_POINTS = 200
 _MOST_GROUPS = 12

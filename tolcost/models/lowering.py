@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import prod
-
-from onnx import NodeProto
+from types import MappingProxyType
+from typing import TypeVar
 
 from tolcost.algebra import (
     FALSE,
@@ -25,27 +25,29 @@ from tolcost.algebra import (
     const,
     data_symbol,
     prove,
+    substitute,
+    substitute_cond,
     symbols_of,
+    the_symbol,
 )
 from tolcost.atoms.nodes import Condition, Node, Program
 from tolcost.catalogue.binding import bind, formals
-from tolcost.catalogue.graphs import (
+from tolcost.catalogue.graph import GraphNode
+from tolcost.catalogue.specs import Library, Spec
+from tolcost.catalogue.subgraphs import (
     Body,
     Choices,
     Inside,
     Surroundings,
     graph_functions,
     no_function,
-    title_of,
 )
-from tolcost.catalogue.nodes import Node as Call
-from tolcost.catalogue.specs import Library, Spec
 from tolcost.cost import Counts, Traffic, count, traffic
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.elaborate import Elaborated, Inputs, Tensor, elaborate
 from tolcost.elaborate.context import Misfit
 from tolcost.elaborate.values import Cast, Data, Missing, Opaque, Seq, Value, Vec, View, is_static
-from tolcost.models.known import MOST_STATIC, Known, as_tensor, elements, is_value
+from tolcost.models.facts import MOST_STATIC, Known, as_tensor, elements, is_value, replaced
 from tolcost.spaces import kind_of
 from tolcost.syntax import tree
 
@@ -99,27 +101,27 @@ class Given:
 class Setting:
     """Where an operator is applied: definitions and their versions.
 
-    ``body_of`` says what graphs inside of it call; ``assumed`` are equations between lengths that are taken
+    ``body_of`` says what graphs inside of it node; ``assumed`` are equations between lengths that are taken
     to hold where they decide a branch.
     """
 
     library: Library
     opsets: Mapping[str, int]
-    body_of: Callable[[NodeProto], Body | None] = no_function
+    body_of: Callable[[GraphNode], Body | None] = no_function
     assumed: frozenset[Cond] = frozenset()
 
 
-def lower(setting: Setting, call: Call, spec: Spec, given: Given) -> Lowered | Rejected:
+def lower(setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowered | Rejected:
     """Lower an operator; a diagnostic says why where that cannot be done.
 
     Where a graph inside of it cannot be, the branch that was chosen last is chosen the other way; where a
     branch that data decides cannot be run at all, every run takes the other.
     """
-    found = _chosen(setting, call, spec, given)
-    if not isinstance(found, Rejected) or call.op != "If" or call.domain or given.decided:
+    found = _chosen(setting, node, spec, given)
+    if not isinstance(found, Rejected) or not spec.branches or given.decided:
         return found
     sides = [
-        _chosen(setting, call, spec, replace(given, inputs=(Cast(side, "bool"),))) for side in (TRUE, FALSE)
+        _chosen(setting, node, spec, replace(given, inputs=(Cast(side, "bool"),))) for side in (TRUE, FALSE)
     ]
     match sides:
         case (Lowered() as one, Misfit()) | (Misfit(), Lowered() as one):
@@ -133,58 +135,60 @@ def _bounded(lowered: Lowered) -> Lowered:
     return replace(lowered, counts=replace(lowered.counts, status="upper bound"))
 
 
-def _chosen(setting: Setting, call: Call, spec: Spec, given: Given) -> Lowered | Rejected:
+def _chosen(setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowered | Rejected:
     assumed = setting.assumed
     first: Rejected | None = None
     for _ in range(_MOST_CHOICES):
         choices = Choices(assumed)
-        found = _attempt(setting, choices, call, spec, given)
+        found = _attempt(setting, choices, node, spec, given)
         if not isinstance(found, Rejected):
             return found
         first = first or found
         if not choices.met or not isinstance(found, Misfit):
             break
         assumed |= {next(reversed(choices.met))}
-    return first or Rejected(Diagnostic("T0504", f"{call.op} takes more algebra than allowed"))
+    return first or Rejected(Diagnostic("T0504", f"{node.op} takes more algebra than allowed"))
 
 
-def _attempt(setting: Setting, choices: Choices, call: Call, spec: Spec, given: Given) -> Lowered | Rejected:
+def _attempt(
+    setting: Setting, choices: Choices, node: GraphNode, spec: Spec, given: Given
+) -> Lowered | Rejected:
     try:
-        return _lower(setting, choices, call, spec, given)
+        return _lower(setting, choices, node, spec, given)
     except Rejected as rejected:
         return rejected.with_traceback(None)  # where it was raised would keep everything alive
     except AlgebraBudget as budget:
-        return Rejected(Diagnostic("T0504", f"{call.op} takes more algebra than allowed: {budget}"))
+        return Rejected(Diagnostic("T0504", f"{node.op} takes more algebra than allowed: {budget}"))
     except RecursionError:
-        return Rejected(Diagnostic("T0505", f"{call.op} nests too deeply"))
+        return Rejected(Diagnostic("T0505", f"{node.op} nests too deeply"))
 
 
-def _lower(setting: Setting, choices: Choices, call: Call, spec: Spec, given: Given) -> Lowered:
+def _lower(setting: Setting, choices: Choices, node: GraphNode, spec: Spec, given: Given) -> Lowered:
     library = setting.library
     around = Surroundings(library, setting.opsets, {}, choices, setting.body_of)
-    inputs = arguments(spec, given, bool(call.graphs))
-    if call.op == "If" and not call.domain and inputs and isinstance(inputs[0], Cast):
+    inputs = arguments(spec, given, bool(node.graphs))
+    if spec.branches and inputs and isinstance(inputs[0], Cast):
         inputs[0] = choices.decided(inputs[0])
-    bound = bind(call, spec, inputs, graph_functions(call, around))
+    bound = bind(node, spec, inputs, graph_functions(node, around))
     lowered = elaborate(
         spec.program,
         bound,
         name=spec.name,
         library=spec.library,
         operators=library.operators(),
-        outputs=call.asked,
+        outputs=node.asked,
         around={name: known for name, known in given.around.items() if not isinstance(known, Inputs)},
-        title=title_of(call),
+        title=node.label,
     )
     counts = count(lowered.program)
     outputs = _outputs(lowered, spec)
     return Lowered(
-        call.op,
-        call.domain,
+        node.op,
+        node.domain,
         counts,
         traffic(lowered.program),
         outputs,
-        _relied(lowered.program.conditions, choices) if call.graphs else lowered.program.conditions,
+        _relied(lowered.program.conditions, choices) if node.graphs else lowered.program.conditions,
         lowered.equal,
         frozenset(_data(counts, outputs)),
         lowered.program,
@@ -334,3 +338,44 @@ def shapes_of(outputs: Sequence[Known]) -> Iterator[tuple[Poly, ...]]:
             yield known.shape
         elif isinstance(known, Inputs):
             yield from shapes_of(known.items)
+
+
+_K = TypeVar("_K")
+
+
+def renamed(lowered: Lowered, by: Mapping[Symbol, Poly]) -> Lowered:
+    """Put symbols in place of others, wherever the cost or an output mentions them."""
+    return replace(
+        lowered,
+        counts=counts_with(lowered.counts, lambda form: substitute(form, by)),
+        traffic=traffic_with(lowered.traffic, lambda form: substitute(form, by)),
+        outputs=tuple(replaced(known, by) for known in lowered.outputs),
+        conditions=tuple(replace(c, condition=substitute_cond(c.condition, by)) for c in lowered.conditions),
+        equal={s: substitute(p, by) for s, p in lowered.equal.items() if s not in by},
+        data=frozenset(the_symbol(by[s]) for s in lowered.data),
+        inside={at: tuple(substitute(d, by) for d in shape) for at, shape in lowered.inside.items()},
+    )
+
+
+Change = Callable[[Poly], Poly]
+
+
+def counts_with(counts: Counts, change: Change) -> Counts:
+    """Counts with every form changed; places in the source are not kept."""
+    return Counts(
+        histogram=_all(counts.histogram, change),
+        index=_all(counts.index, change),
+        atoms=_all(counts.atoms, change),
+        macs=change(counts.macs),
+        terms=(),
+        status=counts.status,
+    )
+
+
+def traffic_with(traffic: Traffic, change: Change) -> Traffic:
+    """Traffic with every form changed."""
+    return Traffic(_all(traffic.read, change), _all(traffic.written, change), traffic.unsized)
+
+
+def _all(forms: Mapping[_K, Poly], change: Change) -> Mapping[_K, Poly]:
+    return MappingProxyType({key: change(form) for key, form in forms.items()})

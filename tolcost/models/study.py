@@ -10,16 +10,15 @@ from functools import cached_property
 from pathlib import Path
 
 from tolcost.algebra import Poly, Symbol, leading_terms
+from tolcost.catalogue.graph import Model
+from tolcost.catalogue.reading import load_model
 from tolcost.cost.depth import Depth
 from tolcost.diagnostics import Rejected
 from tolcost.models.analysis import GraphCost, Relied, analyze_graph, conditions_of, settling
 from tolcost.models.depth import depth_of
-from tolcost.models.memory import Peak, peak_memory
-from tolcost.models.model import Model
-from tolcost.models.parameters import Holdings, holdings
+from tolcost.models.input_shapes import Shape, check_names, with_lengths, with_shapes
+from tolcost.models.memory import Holdings, Peak, holdings, peak_memory
 from tolcost.models.point import Place, locate_model
-from tolcost.models.reading import load_model
-from tolcost.models.shaping import Shape, check_names, with_lengths, with_shapes
 from tolcost.models.totals import Adder, Coverage, Figures, Group, by_operator, by_scope, coverage, parts_of
 from tolcost.models.walking import Session
 

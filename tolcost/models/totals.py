@@ -16,12 +16,11 @@ from typing import Literal, TypeVar
 from tolcost.algebra import ZERO, Poly, total_of
 from tolcost.algebra.poly import Terms, poly
 from tolcost.atoms.nodes import ATOMS
+from tolcost.catalogue.graph import GraphNode
 from tolcost.cost import Counts, Quotient, shipped, weigh
 from tolcost.models.analysis import GraphCost
-from tolcost.models.applied import Applied, title_of
-from tolcost.models.lowering import Lowered
-from tolcost.models.model import Step
-from tolcost.models.renaming import counts_with, traffic_with
+from tolcost.models.lowering import Lowered, counts_with, traffic_with
+from tolcost.models.walking import Applied
 
 Standing = Literal["exact", "upper bound", "depends on data", "lower bound"]
 Key = tuple[str, str]
@@ -189,7 +188,7 @@ def by_scope(cost: GraphCost, adder: Adder, depth: int) -> tuple[Group, ...]:
     return _by(cost, adder, lambda step: scope_of(step, depth))
 
 
-def _by(cost: GraphCost, adder: Adder, title: Callable[[Step], str]) -> tuple[Group, ...]:
+def _by(cost: GraphCost, adder: Adder, title: Callable[[GraphNode], str]) -> tuple[Group, ...]:
     groups: dict[str, list[Applied]] = {}
     for step, applied in zip(cost.model.graph.steps, cost.nodes, strict=True):
         groups.setdefault(title(step), []).append(applied)
@@ -199,7 +198,7 @@ def _by(cost: GraphCost, adder: Adder, title: Callable[[Step], str]) -> tuple[Gr
     )
 
 
-def scope_of(step: Step, depth: int) -> str:
+def scope_of(step: GraphNode, depth: int) -> str:
     """The first parts of a node's name, split at ``/`` or, without any, at ``.``.
 
     Where a node has no name, its first output speaks for it.
@@ -243,7 +242,7 @@ class Coverage:
 def coverage(cost: GraphCost) -> Coverage:
     """Which nodes are costed."""
     missing = tuple(
-        Missing(step.name or next((o for o in step.outputs if o), title_of(step)), item.op, item.why.message)
+        Missing(step.name or next((o for o in step.outputs if o), step.title), item.op, item.why.message)
         for step, applied in zip(cost.model.graph.steps, cost.nodes, strict=True)
         for item in applied.uncosted[:1]
     )

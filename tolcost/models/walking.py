@@ -8,33 +8,86 @@ equal are one from there on.  Functions are walked once for each set of inputs, 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from tolcost.algebra import Cond, Poly, Symbol, atom, const, data_symbol, length
-from tolcost.catalogue.nodes import node_of
+from tolcost.algebra import ZERO, Cond, Poly, Symbol, atom, const, data_symbol, length
+from tolcost.atoms.nodes import ATOMS, Program
+from tolcost.catalogue.graph import HOLDS_A_TENSOR, Declared, Graph, GraphNode, ModelFunction, Weight
+from tolcost.catalogue.schemas import TensorType, body_of
 from tolcost.catalogue.specs import Library
+from tolcost.cost import Counts, Traffic
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.elaborate import Inputs, Tensor
-from tolcost.models.applied import (
-    HELD,
-    Applied,
-    Uncosted,
-    gathered,
-    held_tensor,
-    known_weight,
-    not_costed,
-    title_of,
-)
-from tolcost.models.bodies import body_of, resolved_steps
+from tolcost.models.facts import NOTHING, UNKNOWN, Known, Names, Table, shape_of, space_of
 from tolcost.models.functions import Functions
-from tolcost.models.inner import without_weights
-from tolcost.models.known import NOTHING, UNKNOWN, Known, Table
-from tolcost.models.lowering import Given, Lowered, Setting, lower
-from tolcost.models.model import Declared, Function, Graph, Step
-from tolcost.models.names import Names
-from tolcost.models.reading import check_text
-from tolcost.models.renaming import renamed
+from tolcost.models.lowering import Given, Lowered, Setting, lower, renamed
+
+HELD = Lowered(
+    op=HOLDS_A_TENSOR[1],
+    domain=HOLDS_A_TENSOR[0],
+    counts=Counts({}, {}, dict.fromkeys(ATOMS, ZERO), ZERO, (), "exact"),
+    traffic=Traffic({}, {}),
+    outputs=(),
+    conditions=(),
+    equal={},
+    data=frozenset(),
+    program=Program(HOLDS_A_TENSOR[1], (), (), ()),
+)
+"""A node that only holds a tensor: nothing is computed, and nothing moves that is no parameter."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Uncosted:
+    """An operator that could not be costed, how often it is applied, why, and whether it has a definition."""
+
+    op: str
+    times: int
+    why: Diagnostic
+    defined: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Applied:
+    """What a node comes to: operators with how often each is applied, and numbers of what it gives.
+
+    ``equal`` are lengths that it makes equal; ``data`` tells whether only data decides something.
+    """
+
+    outputs: tuple[int, ...]
+    parts: tuple[tuple[Lowered, int], ...]
+    uncosted: tuple[Uncosted, ...] = ()
+    equal: Mapping[Symbol, Poly] = field(default_factory=dict)
+    data: bool = False
+
+
+def known_weight(weight: Weight) -> Known:
+    """What is known of a tensor that the model holds."""
+    if weight.value is not None:
+        return weight.value
+    return Tensor(tuple(map(const, weight.shape)), weight.space)
+
+
+def not_costed(node: GraphNode, why: Diagnostic, defined: bool = True) -> Applied:
+    """A node of which nothing is known."""
+    return Applied((UNKNOWN,) * len(node.outputs), (), (Uncosted(node.title, 1, why, defined),))
+
+
+def gathered(found: Iterable[Applied], outputs: tuple[int, ...], equal: Mapping[Symbol, Poly]) -> Applied:
+    """Several nodes as one."""
+    parts: Counter[Lowered] = Counter()
+    uncosted: dict[tuple[str, str], Uncosted] = {}
+    for applied in found:
+        for lowered, times in applied.parts:
+            parts[lowered] += times
+        for item in applied.uncosted:
+            key = (item.op, item.why.message)
+            before = uncosted.get(key)
+            uncosted[key] = item if before is None else replace(before, times=before.times + item.times)
+    data = any(lowered.data for lowered in parts)
+    return Applied(outputs, tuple(parts.items()), tuple(uncosted.values()), equal, data)
+
 
 MOST_WALKED = 4_000_000
 """Nodes looked at, those in functions once for every set of inputs."""
@@ -76,7 +129,7 @@ class Walk:
     declared: Mapping[str, Declared] = field(default_factory=dict)
     assumed_shapes: list[str] = field(default_factory=list)
     _done: dict[Key, Applied] = field(default_factory=dict)
-    _graph: Sequence[Step] = ()
+    _graph: Sequence[GraphNode] = ()
 
     # ---- the start ----
 
@@ -108,7 +161,7 @@ class Walk:
 
     # ---- nodes ----
 
-    def run(self, steps: Sequence[Step]) -> list[Applied]:
+    def run(self, steps: Sequence[GraphNode]) -> list[Applied]:
         """Walk nodes in their order; what each gives is known to those after it."""
         self._graph = steps
         mine = self.functions if self.functions.given else None
@@ -117,8 +170,8 @@ class Walk:
         self._budget(len(steps))
         names, numbers = self.names, self.names.numbers
         found: list[Applied] = []
-        for step in steps:
-            op, domain, _, inputs, outputs, attributes, asked, free, _, _ = step
+        for node in steps:
+            op, domain, _, inputs, outputs, _, attributes, asked, free, *_ = node
             try:
                 places = [numbers[name] for name in inputs]
                 if free:
@@ -126,16 +179,16 @@ class Walk:
                 if names.moved:
                     places = list(map(names.now, places))
             except KeyError:
-                found.append(self._stuck(step))
+                found.append(self._stuck(node))
                 continue
             key = (op, domain, asked, attributes, *places)
             if overloaded:
-                key = (*key, step.proto.overload)
+                key = (*key, node.overload)
             applied = done.get(key)
             if applied is None:
-                applied = self._new(step, key, places)
+                applied = self._new(node, key, places)
             elif applied.data:
-                applied = self._again(step, applied)
+                applied = self._again(node, applied)
             if applied.equal:
                 names.adopt(applied.equal)
             found.append(applied)
@@ -156,97 +209,87 @@ class Walk:
         self.assumed_shapes.append(name)
         return self.session.table.number(self._tensor(declared, declared.shape))
 
-    def _stuck(self, step: Step) -> Applied:
+    def _stuck(self, node: GraphNode) -> Applied:
         """A node with an input of which nothing is known; one that nobody gives is refused."""
-        name = next(n for n in (*step.inputs, *step.free) if n not in self.names.numbers)
+        name = next(n for n in (*node.inputs, *node.free) if n not in self.names.numbers)
         if name not in self.names.unknown:
-            self._refuse_unknown(step, name)
+            self._refuse_unknown(node, name)
         why = Diagnostic("T0679", f"nothing is known of its input {quoted(name)}")
-        for output in step.outputs:
+        for output in node.outputs:
             self.names.meet(output, self._as_declared(output))
-        return Applied((), (), (Uncosted(title_of(step), 1, why),))
+        return Applied((), (), (Uncosted(node.title, 1, why),))
 
-    def _refuse_unknown(self, step: Step, name: str) -> None:
-        node = f"{step.op} {quoted(step.name)}" if step.name else step.op
+    def _refuse_unknown(self, node: GraphNode, name: str) -> None:
+        shown = f"{node.op} {quoted(node.name)}" if node.name else node.op
         if any(name in other.outputs for other in self._graph):
-            message = f"{node} uses {quoted(name)} before it is computed"
+            message = f"{shown} uses {quoted(name)} before it is computed"
             raise Rejected(Diagnostic("T0676", message, hint="there is a cycle, or the nodes are not sorted"))
-        raise Rejected(Diagnostic("T0662", f"{node} uses {quoted(name)}, which nothing defines"))
+        raise Rejected(Diagnostic("T0662", f"{shown} uses {quoted(name)}, which nothing defines"))
 
     # ---- a node not seen before ----
 
-    def _new(self, step: Step, key: Key, places: Sequence[int]) -> Applied:
-        function = self.functions.given.get((step.domain, step.op, step.proto.overload))
+    def _new(self, node: GraphNode, key: Key, places: Sequence[int]) -> Applied:
+        function = self.functions.called(node)
         if function is not None:
-            applied = self._function(step, function, places)
+            applied = self._function(node, function, places)
         else:
-            applied = self._operator(step, places)
+            applied = self._operator(node, places)
         if not applied.data or len(applied.parts) == 1:
             self._done[key] = applied
         return applied
 
-    def _operator(self, step: Step, places: Sequence[int]) -> Applied:
+    def _operator(self, node: GraphNode, places: Sequence[int]) -> Applied:
         table = self.session.table
-        held = held_tensor(step)
-        if held is not None:
-            return Applied((table.number(known_weight(held)),), ((HELD, 1),))
-        spec = self.session.library.find(step.domain, step.op, self.opsets.get(step.domain))
+        if node.held is not None:
+            return Applied((table.number(known_weight(node.held)),), ((HELD, 1),))
+        spec = self.session.library.find(node.domain, node.op, self.opsets.get(node.domain))
         if spec is None:
-            return self._fallback(step, places)
+            return self._fallback(node, places)
         known = [table.things[n] for n in places]
-        inputs, around = known[: len(step.inputs)], known[len(step.inputs) :]
-        outside = {name: value for name, value in zip(step.free, around, strict=True) if value is not None}
-        try:
-            check_text(attribute.name for attribute in step.proto.attribute)
-            lighter, weights = without_weights(step.proto) if step.graphs else (step.proto, {})
-            if step.graphs:
-                weights.update(self.functions.weights)
-            outside.update((name, known_weight(weight)) for name, weight in weights.items())
-            given = Given(tuple(inputs), step.inputs, outside)
-            call = node_of(lighter)
-        except Rejected as rejected:
-            return not_costed(step, rejected.diagnostics[0])
-        except (ValueError, TypeError) as error:
-            return not_costed(step, Diagnostic("T0674", str(error)[:200]))
+        inputs, around = known[: len(node.inputs)], known[len(node.inputs) :]
+        outside = {name: value for name, value in zip(node.free, around, strict=True) if value is not None}
+        if node.graphs:
+            weights = (*node.weights(), *self.functions.weights)
+            outside.update((weight.key, known_weight(weight)) for weight in weights)
+        given = Given(tuple(inputs), node.inputs, outside)
         setting = Setting(self.session.library, self.opsets, self.functions.body_of, self.assumed)
-        lowered = lower(setting, call, spec, given)
+        lowered = lower(setting, node, spec, given)
         if isinstance(lowered, Rejected):
-            return not_costed(step, lowered.diagnostics[0])
-        lowered = _titled(step, lowered)
+            return not_costed(node, lowered.diagnostics[0])
+        lowered = _titled(node, lowered)
         numbers = tuple(map(table.number, lowered.outputs))
         return Applied(numbers, ((lowered, 1),), (), lowered.equal, bool(lowered.data))
 
-    def _fallback(self, step: Step, places: Sequence[int]) -> Applied:
+    def _fallback(self, node: GraphNode, places: Sequence[int]) -> Applied:
         """An operator without a definition: by the body that ONNX has for it, or not at all."""
-        known = [self.session.table.things[n] for n in places[: len(step.inputs)]]
-        function = body_of(step, self.opsets.get(step.domain), known)
+        known = [self.session.table.things[n] for n in places[: len(node.inputs)]]
+        function = body_of(node, self.opsets.get(node.domain), _types(known))
         if function is not None:
-            self.functions.bodies.append(function)  # what is kept about it goes by its identity
-            return self._function(step, function, places)
-        reason = self._outside(step)
-        why = Diagnostic("T0678", f"{title_of(step)} is not costed: {reason}")
-        return not_costed(step, why, defined=False)
+            return self._function(node, function, places)
+        reason = self._outside(node)
+        why = Diagnostic("T0678", f"{node.title} is not costed: {reason}")
+        return not_costed(node, why, defined=False)
 
-    def _outside(self, step: Step) -> str:
+    def _outside(self, node: GraphNode) -> str:
         try:
-            return self.session.library.outside(step.domain).get(step.op, "it has no definition")
+            return self.session.library.outside(node.domain).get(node.op, "it has no definition")
         except Rejected as rejected:  # the domain is no name of a folder
             return rejected.diagnostics[0].message
 
-    def _again(self, step: Step, applied: Applied) -> Applied:
+    def _again(self, node: GraphNode, applied: Applied) -> Applied:
         """The same operator somewhere else: what data decides is decided anew."""
         ((lowered, _),) = applied.parts
-        fresh = {s: data_symbol(_fresh_name(s, _title(step)), s.lo, s.hi) for s in lowered.data}
+        fresh = {s: data_symbol(_fresh_name(s, node.label), s.lo, s.hi) for s in lowered.data}
         mine = renamed(lowered, fresh)
         numbers = tuple(map(self.session.table.number, mine.outputs))
         return Applied(numbers, ((mine, 1),), (), mine.equal, True)
 
     # ---- functions ----
 
-    def _function(self, step: Step, function: Function, places: Sequence[int]) -> Applied:
+    def _function(self, node: GraphNode, function: ModelFunction, places: Sequence[int]) -> Applied:
         if len(self.callers) >= MOST_NESTED or id(function) in self.callers:
             message = f"the function {quoted(function.name)} calls itself, or nests too deeply"
-            return not_costed(step, Diagnostic("T0692", message))
+            return not_costed(node, Diagnostic("T0692", message))
         inner = walk_of(
             self.session, {**self.opsets, **function.opsets}, self.functions, (*self.callers, id(function))
         )
@@ -254,9 +297,9 @@ class Walk:
         for name, number in zip(function.inputs, (*places, *[NOTHING] * len(function.inputs)), strict=False):
             inner.names.meet(name, number)
         try:
-            found = inner.run(resolved_steps(function, step, self.functions.steps))
+            found = inner.run(self.functions.nodes(function, node))
         except Rejected as rejected:
-            return not_costed(step, rejected.diagnostics[0])
+            return not_costed(node, rejected.diagnostics[0])
         return gathered(found, tuple(map(inner.names.number_of, function.outputs)), inner.names.equal)
 
 
@@ -267,18 +310,23 @@ def walk_of(
     return Walk(session, opsets, functions, Names(session.table), callers=callers)
 
 
-def _title(step: Step) -> str:
-    """What symbols of a node are called after: its name, or its first output's."""
-    name = step.name or next((output for output in step.outputs if output), step.op)
-    return re.sub(r"\W+", "_", name).strip("_")[-40:]
+def _types(known: Sequence[Known | None]) -> list[TensorType | None] | None:
+    """The types of inputs as ONNX knows types; None where one of them is no tensor."""
+    found: list[TensorType | None] = []
+    for item in known:
+        space, shape = space_of(item), shape_of(item)
+        if item is not None and (space is None or shape is None):
+            return None
+        found.append(None if space is None or shape is None else (space, tuple(d.constant for d in shape)))
+    return found
 
 
-def _titled(step: Step, lowered: Lowered) -> Lowered:
+def _titled(node: GraphNode, lowered: Lowered) -> Lowered:
     """Name what only data decides after the node, unless it has a name already."""
     bare = [s for s in lowered.data if re.fullmatch(r"z\d+", s.name)]
     if not bare:
         return lowered
-    title = _title(step)
+    title = node.label
     by = {s: data_symbol(f"{title}_{s.name}", s.lo, s.hi) for s in bare}
     return renamed(lowered, {**{s: atom(s) for s in lowered.data}, **by})
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from tolcost.algebra import Poly, to_text
-from tolcost.models.applied import title_of
 from tolcost.models.growth import Growth
 from tolcost.models.study import ModelStudy
 from tolcost.models.totals import Figures, Group
@@ -137,7 +136,7 @@ def _nodes(study: ModelStudy) -> list[Json]:
                 record["problem"] = applied.uncosted[0].why.message
             cache[id(applied)] = record
         found.append(
-            {"name": step.name, "op": title_of(step), "outputs": list(step.outputs), **cache[id(applied)]}
+            {"name": step.name, "op": step.title, "outputs": list(step.outputs), **cache[id(applied)]}
         )
     return found
 

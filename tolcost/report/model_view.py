@@ -9,8 +9,7 @@ from fractions import Fraction
 from tolcost.algebra import Poly, Symbol, cond_text, substitute, to_text
 from tolcost.diagnostics import visible
 from tolcost.elaborate import Inputs, Tensor
-from tolcost.models.applied import title_of
-from tolcost.models.known import Known, as_tensor
+from tolcost.models.facts import Known, as_tensor
 from tolcost.models.study import ModelStudy
 from tolcost.models.totals import Figures, Group, by_scope
 from tolcost.result.forms import Form, form_at
@@ -87,7 +86,7 @@ def groups(study: ModelStudy, by: str, depth: int = 2) -> tuple[Group, ...]:
 
 def _nodes(study: ModelStudy) -> Iterator[Group]:
     for step, applied in zip(study.model.graph.steps, study.cost.nodes, strict=True):
-        yield Group(step.name or title_of(step), 1, study.adder.node(applied))
+        yield Group(step.name or step.title, 1, study.adder.node(applied))
 
 
 def _size(study: ModelStudy, form: Poly) -> int:

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from tolcost.algebra import LARGEST_LENGTH
+from tolcost.catalogue.graph import Declared, Model
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
-from tolcost.models.model import Declared, Model
 
 Shape = Sequence[int | str]
 

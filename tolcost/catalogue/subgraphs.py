@@ -7,20 +7,18 @@ does not define are those of the graphs around it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count, product
 from typing import NamedTuple
 
-from onnx import GraphProto, NodeProto
-
 from tolcost.algebra import FALSE, TRUE, Cond, Eq, Ge, Not, Poly, bounds, negate
 from tolcost.catalogue.binding import bind, formals
-from tolcost.catalogue.nodes import Node, node_of
+from tolcost.catalogue.graph import Graph, GraphNode, Weight, first_output
 from tolcost.catalogue.specs import Library, Spec
-from tolcost.catalogue.types import array_of, constant
+from tolcost.catalogue.types import constant
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, quoted
 from tolcost.elaborate.context import Env
 from tolcost.elaborate.programs import apply_program
@@ -42,7 +40,7 @@ class Body(NamedTuple):
     """The body of a function that a graph calls; it sees nothing of where it is called."""
 
     inputs: tuple[str, ...]
-    nodes: tuple[NodeProto, ...]
+    nodes: tuple[GraphNode, ...]
     outputs: tuple[str, ...]
     opsets: Mapping[str, int]
 
@@ -92,7 +90,7 @@ Inside = dict[tuple[str, ...], tuple[Poly, ...]]
 graph with that node's first output between."""
 
 
-def no_function(_: NodeProto) -> None:
+def no_function(_: GraphNode) -> None:
     """No node calls a function."""
     return None
 
@@ -109,56 +107,47 @@ class Surroundings:
     opsets: Mapping[str, int]
     values: Mapping[str, Value] = field(default_factory=dict)
     choices: Choices = field(default_factory=Choices)
-    body_of: Callable[[NodeProto], Body | None] = no_function
+    body_of: Callable[[GraphNode], Body | None] = no_function
     depth: int = 0
     calls: Iterator[int] = field(default_factory=count)
     inside: Inside = field(default_factory=dict)
     place: tuple[str, ...] = ()
 
 
-def graph_functions(node: Node, around: Surroundings) -> dict[str, Value]:
+def graph_functions(node: GraphNode, around: Surroundings) -> dict[str, Value]:
     """The graphs of a node as functions, by the name of the attribute."""
     return {name: graph_function(name, graph, around) for name, graph in node.graphs.items()}
 
 
-def graph_function(name: str, graph: GraphProto, around: Surroundings) -> Native:
+def graph_function(name: str, graph: Graph, around: Surroundings) -> Native:
     """A graph as a function of its inputs."""
 
     def run(env: Env, args: tuple[Value, ...]) -> Value:
         values: dict[str, Value] = dict(around.values)
-        values.update((tensor.name, constant(array_of(tensor))) for tensor in graph.initializer)
-        values.update((given.name, value) for given, value in zip(graph.input, args, strict=True))
-        _apply_all(env, graph.node, values, replace(around, place=(*around.place, name)))
-        return Seq(tuple(_value(env, values, output.name) for output in graph.output))
+        values.update((weight.name, _weight(env, weight)) for weight in graph.weights.values())
+        values.update((given.name, value) for given, value in zip(graph.inputs, args, strict=True))
+        _apply_all(env, graph.steps, values, replace(around, place=(*around.place, name)))
+        return Seq(tuple(_value(env, values, output) for output in graph.outputs))
 
-    return Native(name, len(graph.input), run)
-
-
-def first_output(names: Sequence[str]) -> str:
-    """What a node with graphs inside is known by: no other node of its graph gives a value of that name."""
-    return next(filter(None, names), "")
+    return Native(name, len(graph.inputs), run)
 
 
-def free_names(graph: GraphProto) -> tuple[str, ...]:
-    """The names a graph uses and does not define: they belong to the graphs around it."""
-    defined = {given.name for given in graph.input} | {tensor.name for tensor in graph.initializer}
-    free: dict[str, None] = {}
-    for proto in graph.node:
-        inner = (name for a in proto.attribute if a.HasField("g") for name in free_names(a.g))
-        free.update(dict.fromkeys(name for name in (*proto.input, *inner) if name and name not in defined))
-        defined.update(proto.output)
-    free.update(dict.fromkeys(output.name for output in graph.output if output.name not in defined))
-    return tuple(free)
+def _weight(env: Env, weight: Weight) -> Value:
+    """A tensor that a graph holds: data from around it where it is told so, else a constant."""
+    if weight.key in env.context.around:
+        return env.context.around[weight.key]
+    return constant(weight.array())
 
 
-def _apply_all(env: Env, nodes: Sequence[NodeProto], values: dict[str, Value], around: Surroundings) -> None:
-    for proto in nodes:
-        body = around.body_of(proto)
-        if body is None:
-            outputs = _apply(env, node_of(proto), values, around)
-        else:
-            outputs = _call(env, proto, body, values, around)
-        given = {name: value for name, value in zip(proto.output, outputs, strict=False) if name}
+def _apply_all(env: Env, nodes: Sequence[GraphNode], values: dict[str, Value], around: Surroundings) -> None:
+    for node in nodes:
+        if node.held is not None:
+            values[node.outputs[0]] = _weight(env, node.held)
+            continue
+        body = around.body_of(node)
+        apply = _apply if body is None else partial(_call, body)
+        outputs = apply(env, node, values, around)
+        given = {name: value for name, value in zip(node.outputs, outputs, strict=False) if name}
         values.update(given)
         around.inside.update(
             ((*around.place, name), shape_of(env, value, NOWHERE))
@@ -167,23 +156,20 @@ def _apply_all(env: Env, nodes: Sequence[NodeProto], values: dict[str, Value], a
         )
 
 
-def _apply(env: Env, node: Node, values: dict[str, Value], around: Surroundings) -> Sequence[Value]:
+def _apply(env: Env, node: GraphNode, values: dict[str, Value], around: Surroundings) -> Sequence[Value]:
     spec = _spec(node, around)
     inputs = [_value(env, values, name) if name else None for name in node.inputs]
     inputs = [None if isinstance(value, Missing) else value for value in inputs]
-    if any(isinstance(value, Unknown) for value in (*inputs, *_seen(env, node, values))):
+    if any(
+        isinstance(value, Unknown) for value in (*inputs, *(_value(env, values, name) for name in node.free))
+    ):
         return _unknown(env, node, spec, inputs, values, around)
     return _applied(env, node, spec, inputs, values, around)
 
 
-def _seen(env: Env, node: Node, values: Mapping[str, Value]) -> Iterator[Value]:
-    """The values that graphs inside of a node see around them."""
-    return (_value(env, values, name) for graph in node.graphs.values() for name in free_names(graph))
-
-
 def _unknown(
     env: Env,
-    node: Node,
+    node: GraphNode,
     spec: Spec,
     inputs: list[Value | None],
     values: dict[str, Value],
@@ -218,13 +204,13 @@ def _truth(value: Value) -> Cond | None:
 
 def _applied(
     env: Env,
-    node: Node,
+    node: GraphNode,
     spec: Spec,
     inputs: list[Value | None],
     values: dict[str, Value],
     around: Surroundings,
 ) -> Sequence[Value]:
-    if node.op == "If" and not node.domain and inputs and inputs[0] is not None:
+    if spec.branches and inputs and inputs[0] is not None:
         inputs[0] = around.choices.decided(inputs[0])
     within = replace(around, values=values, place=(*around.place, first_output(node.outputs)))
     given = bind(node, spec, inputs, graph_functions(node, within))
@@ -236,31 +222,22 @@ def _applied(
 
 
 @contextmanager
-def _anew(env: Env, node: Node) -> Iterator[None]:
+def _anew(env: Env, node: GraphNode) -> Iterator[None]:
     """Forget which maps gave data: one node's operator may be applied to data, another's to shapes."""
     before, env.context.gave_data = env.context.gave_data, set()
-    title, env.context.title = env.context.title, title_of(node)
+    title, env.context.title = env.context.title, node.label
     try:
         yield
     finally:
         env.context.gave_data, env.context.title = before, title
 
 
-def title_of(node: Node) -> str:
-    """What symbols of a node are called after: its name, or its first output's.
-
-    >>> title_of(Node("Loop", "", "/decoder/Loop_1", (), (), {}))
-    'decoder_Loop_1'
-    """
-    return re.sub(r"\W+", "_", node.name or first_output(node.outputs) or node.op).strip("_")[-40:]
-
-
 def _call(
-    env: Env, proto: NodeProto, body: Body, values: Mapping[str, Value], around: Surroundings
+    body: Body, env: Env, node: GraphNode, values: Mapping[str, Value], around: Surroundings
 ) -> Sequence[Value]:
     """The outputs of a function of the model, on values of the graph that calls it."""
     if around.depth >= MOST_NESTED:
-        message = f"the function {quoted(proto.op_type)} calls itself, or nests too deeply"
+        message = f"the function {quoted(node.op)} calls itself, or nests too deeply"
         raise Rejected(Diagnostic("T0692", message))
     if next(around.calls) >= MOST_CALLS:
         message = f"functions are called more than {MOST_CALLS:,} times by the graphs of a node"
@@ -268,7 +245,7 @@ def _call(
     inside: dict[str, Value] = {name: Missing(name) for name in body.inputs}
     inside.update(
         (name, _value(env, values, given))
-        for name, given in zip(body.inputs, proto.input, strict=False)
+        for name, given in zip(body.inputs, node.inputs, strict=False)
         if given
     )
     opsets = {**around.opsets, **body.opsets}
@@ -277,7 +254,7 @@ def _call(
     return [_value(env, inside, name) for name in body.outputs]
 
 
-def _spec(node: Node, around: Surroundings) -> Spec:
+def _spec(node: GraphNode, around: Surroundings) -> Spec:
     spec = around.library.find(node.domain, node.op, around.opsets.get(node.domain))
     if spec is None:
         raise Rejected(Diagnostic("T0661", f"there is no definition of {quoted(node.op)}"))

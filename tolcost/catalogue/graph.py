@@ -1,0 +1,190 @@
+"""Graphs as our own types: what stands in a file of ONNX, checked for sense, nothing computed yet.
+
+Protobuf stops at the reader.  Elements of tensors stay where the file has them until somebody asks; only what
+is small enough to decide a shape is looked into.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from tolcost.catalogue.types import Array
+from tolcost.elaborate.values import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A value as the model declares it: lengths by number, by name, or not at all (None).
+
+    ``shape`` is None where not even the rank is declared.
+    """
+
+    name: str
+    space: str
+    shape: tuple[int | str | None, ...] | None
+    sequence: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Weight:
+    """A tensor that a file holds: its shape and space, and its value where that is small.
+
+    ``key`` names it among all that the file holds in graphs inside of nodes, and in functions.
+    """
+
+    name: str
+    space: str
+    shape: tuple[int, ...]
+    array: Callable[[], Array] = field(repr=False)
+    """Reads the elements."""
+    value: Value | None = None
+    nonzero: int | None = None
+    """How many elements are stored, of a sparse tensor."""
+    key: str = ""
+
+    @property
+    def size(self) -> int:
+        """How many elements there are."""
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """An attribute that is what the function around it is given under a name."""
+
+    name: str
+
+
+Attribute = Value | Weight | Reference
+"""What an attribute of a node is, other than a graph."""
+
+
+class GraphNode(NamedTuple):
+    """An operator applied in a graph.  An empty input or output name is one left out.
+
+    Equal attributes have equal keys.  ``asked`` is how many outputs are asked for; ``free`` are the names
+    that graphs inside of the node take from around it.  ``held`` is the tensor of a node that only holds one.
+    """
+
+    op: str
+    domain: str
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, Attribute]
+    key: bytes = b""
+    asked: int = 1
+    free: tuple[str, ...] = ()
+    graphs: Mapping[str, Graph] = {}
+    overload: str = ""
+    held: Weight | None = None
+
+    @property
+    def title(self) -> str:
+        """The operator, with its domain where that is not ONNX's own."""
+        return f"{self.domain}.{self.op}" if self.domain else self.op
+
+    @property
+    def label(self) -> str:
+        """What symbols of the node are called after: its name, or its first output's.
+
+        >>> GraphNode("Loop", "", "/decoder/Loop_1", (), (), {}).label
+        'decoder_Loop_1'
+        """
+        return re.sub(r"\W+", "_", self.name or first_output(self.outputs) or self.op).strip("_")[-40:]
+
+    def weights(self) -> Iterator[Weight]:
+        """The weights that graphs inside of the node hold: what is too large to decide a shape."""
+        for graph in self.graphs.values():
+            yield from (weight for weight in graph.weights.values() if weight.value is None)
+            for node in graph.steps:
+                yield from node.held_weights()
+
+    def held_weights(self) -> Iterator[Weight]:
+        """The weight that the node itself holds, and those that graphs inside of it do."""
+        if self.held is not None and self.held.value is None:
+            yield self.held
+        yield from self.weights()
+
+
+HOLDS_A_TENSOR = ("", "Constant", "value")
+"""The node that only holds a tensor, and in which attribute.  It is named here because what it holds is a
+weight like any other: one that is too large to be handed to a definition as a value."""
+
+
+def held_in(domain: str, op: str, attributes: Mapping[str, Attribute]) -> Weight | None:
+    """The tensor of a node that only holds one."""
+    if len(attributes) != 1 or (domain, op, *attributes) != HOLDS_A_TENSOR:
+        return None
+    (held,) = attributes.values()
+    return held if isinstance(held, Weight) else None
+
+
+def free_names(graphs: Mapping[str, Graph]) -> tuple[str, ...]:
+    """The names that graphs take from around them."""
+    return tuple(dict.fromkeys(name for graph in graphs.values() for name in graph.free))
+
+
+def first_output(names: tuple[str, ...]) -> str:
+    """What a node is known by: no other node of its graph gives a value of that name."""
+    return next(filter(None, names), "")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Graph:
+    """A graph: what it is given, what it holds, its nodes in order, what it gives.
+
+    ``declared`` is what the file says of values in between; it is used only where nothing is known.
+    """
+
+    name: str
+    inputs: tuple[Declared, ...]
+    weights: Mapping[str, Weight]
+    steps: tuple[GraphNode, ...]
+    outputs: tuple[str, ...]
+    declared: Mapping[str, Declared] = field(default_factory=dict)
+
+    @property
+    def free(self) -> tuple[str, ...]:
+        """The names that the graph uses and does not define: they belong to the graphs around it."""
+        defined = {given.name for given in self.inputs} | set(self.weights)
+        free: dict[str, None] = {}
+        for node in self.steps:
+            used = (*node.inputs, *node.free)
+            free.update(dict.fromkeys(name for name in used if name and name not in defined))
+            defined.update(node.outputs)
+        free.update(dict.fromkeys(name for name in self.outputs if name not in defined))
+        return tuple(free)
+
+
+FunctionKey = tuple[str, str, str]
+"""Domain, name and overload."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModelFunction:
+    """A function of nodes: names of what goes in and out, and the attributes it has by itself."""
+
+    name: str
+    domain: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, Attribute]
+    graphs: Mapping[str, Graph]
+    nodes: tuple[GraphNode, ...]
+    opsets: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Model:
+    """A model: its graph, the versions of the operators it uses, and its own functions."""
+
+    name: str
+    graph: Graph
+    opsets: Mapping[str, int]
+    functions: Mapping[FunctionKey, ModelFunction] = field(default_factory=dict)
+    producer: str = ""
