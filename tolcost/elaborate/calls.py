@@ -22,19 +22,18 @@ from tolcost.elaborate.shapes import label_operands
 from tolcost.elaborate.values import (
     Applicable,
     Builtin,
-    Cast,
     Closure,
     Missing,
     Native,
     Results,
     Seq,
-    Spaces,
     Value,
     is_function,
     single,
 )
 from tolcost.elementary import FUNCTIONS
 from tolcost.syntax import tree
+from tolcost.syntax.declarations import BUILTINS, Signature
 
 MAX_LABELS = 4
 
@@ -45,6 +44,8 @@ def call(env: Env, expr: tree.Call) -> Value | Results:
     function = function_of(env, expr.function)
     name = function.name if isinstance(function, Builtin) else None
     if name in FORMS:
+        if not signature(function).takes(len(expr.args)):
+            wrong_arity(function.title, signature(function), len(expr.args), expr.span)
         return FORMS[name](env, expr)
     if env.star is None and any(isinstance(a, tree.Star) for a in expr.args):
         return _partial(env, function, expr)
@@ -152,24 +153,24 @@ def _partial(env: Env, function: Applicable, expr: tree.Call) -> Value:
     return Native("", sum(a is None for a in fixed), run)
 
 
-def arity(env: Env, function: Applicable) -> tuple[int, int]:
-    """How many arguments a function takes: at least, at most."""
+def signature(function: Applicable) -> Signature:
+    """How many arguments a function takes; operators check that themselves."""
     match function:
         case Closure(params=params):
-            return len(params), len(params)
+            return Signature(len(params), len(params))
         case Native(arity=n):
-            return n, n
-        case Builtin(name=name) if name in FUNCTIONS:
-            return FUNCTIONS[name].arity
-        case _:
-            return 1, 8
+            return Signature(n, n)
+        case Builtin(name=name):
+            return BUILTINS.get(name, _OPERATOR)
+
+
+_OPERATOR = Signature(1, None)
 
 
 def call_values(env: Env, function: Applicable, args: tuple[Lazy | Value, ...], span: Span) -> Value:
     """A function of values."""
-    low, high = arity(env, function)
-    if not low <= len(args) <= high:
-        wrong_arity(function.title, low, high, len(args), span)
+    if not signature(function).takes(len(args)):
+        wrong_arity(function.title, signature(function), len(args), span)
     match function:
         case Closure():
             return single(_call_closure(env, function, args, span))
@@ -192,8 +193,7 @@ def _primitive(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Valu
 
 def _call_closure(env: Env, function: Closure, args: tuple[Lazy | Value, ...], span: Span) -> Value | Results:
     if len(args) != len(function.params):
-        n = len(function.params)
-        wrong_arity(function.title, n, n, len(args), span)
+        wrong_arity(function.title, signature(function), len(args), span)
     context = env.context
     if context.depth >= CALL_DEPTH:
         fail("T0503", f"functions call one another more than {CALL_DEPTH} deep", span)
@@ -232,20 +232,13 @@ def _given_form(env: Env, expr: tree.Call) -> Value:
     return FALSE if isinstance(value, Missing) else TRUE
 
 
-@form("space")
-def _space_form(env: Env, expr: tree.Call) -> Value:
-    """``space(x)``; a static value that came in a space of its own says which."""
-    values = _values(env, expr)
-    if len(values) == 1 and isinstance(values[0], Cast):
-        return Spaces((values[0].space,))
-    return PRIMITIVES["space"](env, values, expr.span)
-
-
 @form("outside")
 def _outside_form(env: Env, expr: tree.Call) -> Value:
     """``outside("reason")``: what is asked for here is no computation of the model."""
     reason = evaluate(env, expr.args[0])
-    raise Outside(Diagnostic("T0430", str(reason), expr.span))
+    if not isinstance(reason, str):
+        fail("T0411", "`outside` takes a text that says why", expr.span)
+    raise Outside(Diagnostic("T0430", reason, expr.span))
 
 
 @form("seq")

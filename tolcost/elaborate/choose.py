@@ -30,7 +30,7 @@ from tolcost.algebra import (
 from tolcost.atoms.nodes import Node, Part, Select, Where
 from tolcost.diagnostics import Span
 from tolcost.elaborate.constant_folding import as_number, truth
-from tolcost.elaborate.context import Env, Fault, Misfit, RankMismatch, Scope, bind_data, fail, wrong_arity
+from tolcost.elaborate.context import Env, Fault, Misfit, RankMismatch, Scope, bind_data, fail
 from tolcost.elaborate.evaluate import evaluate, form, results
 from tolcost.elaborate.indexing import element, leaves, regrown
 from tolcost.elaborate.layout import component, grid, in_spaces, lay, made_of, materialise
@@ -64,8 +64,6 @@ MOST_CASES = 40
 @form("where")
 def where_form(env: Env, expr: tree.Call) -> Value | Results:
     """``where(c, a, b)`` with its branches unevaluated."""
-    if len(expr.args) != 3:
-        wrong_arity("`where`", 3, 3, len(expr.args), expr.span)
     condition = plain(evaluate(env, expr.args[0]))
     if isinstance(condition, Vec) and condition.shape == (1,) and condition.loose:
         condition = condition.items[0]

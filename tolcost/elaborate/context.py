@@ -12,6 +12,7 @@ from tolcost.atoms.nodes import Block, Condition, ConditionKind, Node, Number, R
 from tolcost.atoms.nodes import Input as InputNode
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span
 from tolcost.elaborate.values import Data, Opaque, Pieces, Results, Value, Vec, is_static, single
+from tolcost.syntax.declarations import Signature
 from tolcost.syntax.tree import Expr, Module
 
 BUDGET = 600_000
@@ -358,10 +359,9 @@ def fail(
     raise fault
 
 
-def wrong_arity(function: str, low: int, high: int, given: int, span: Span) -> NoReturn:
+def wrong_arity(function: str, takes: Signature, given: int, span: Span) -> NoReturn:
     """Refuse a function of too few or too many arguments."""
-    takes = str(low) if low == high else f"{low} to {high}"
-    fail("T0203", f"{function} takes {takes} argument{'s' * (high != 1)}, not {given}", span)
+    fail("T0203", f"{function} takes {takes}, not {given}", span)
 
 
 def too_many_steps(span: Span) -> NoReturn:

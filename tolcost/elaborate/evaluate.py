@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tolcost.diagnostics import Span
-from tolcost.elaborate.context import BUDGET, Env, too_many_steps, wrong_arity
-from tolcost.elaborate.values import Results, Value, cast_of, plain, recast
+from tolcost.elaborate.context import BUDGET, Env, too_many_steps
+from tolcost.elaborate.values import Results, Value
 from tolcost.syntax import tree
 
 EvaluationRule = Callable[[Env, Any], Value | Results]
@@ -59,24 +59,5 @@ def form(name: str) -> Callable[[SpecialForm], SpecialForm]:
     def register(rule: SpecialForm) -> SpecialForm:
         FORMS[name] = rule
         return rule
-
-    return register
-
-
-def primitive(name: str, low: int, high: int, keeps_space: bool = False) -> Callable[[Primitive], Primitive]:
-    """Register a primitive that takes ``low`` to ``high`` arguments.
-
-    One that only rearranges keeps the space its first argument came in.
-    """
-
-    def register(run: Primitive) -> Primitive:
-        def checked(env: Env, args: tuple[Value, ...], span: Span) -> Value:
-            if not low <= len(args) <= high:
-                wrong_arity(f"`{name}`", low, high, len(args), span)
-            result = run(env, tuple(plain(a) for a in args), span)
-            return recast(result, cast_of(args[0])) if keeps_space else result
-
-        PRIMITIVES[name] = checked
-        return run
 
     return register

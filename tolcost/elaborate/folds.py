@@ -20,7 +20,7 @@ from tolcost.algebra import (
 )
 from tolcost.diagnostics import Diagnostic, Rejected, Span
 from tolcost.elaborate.accumulators import fold_under_coordinates
-from tolcost.elaborate.context import Env, NeedsUnrolling, bind_data, fail, wrong_arity
+from tolcost.elaborate.context import Env, NeedsUnrolling, bind_data
 from tolcost.elaborate.evaluate import evaluate, form
 from tolcost.elaborate.indexing import pick_component
 from tolcost.elaborate.induction import as_list, fold_list
@@ -64,14 +64,9 @@ def reduce_form(env: Env, expr: tree.Call) -> Value:
 
 def written_fold(env: Env, expr: tree.Call) -> tuple[WrittenStep, Value, tuple[Poly, ...]]:
     """The step of a fold as it is written, what it starts from, and the shape it runs over."""
-    name = expr.function.name if isinstance(expr.function, tree.Name) else "reduce"
-    if not 2 <= len(expr.args) <= 4:
-        wrong_arity(f"`{name}`", 3, 4, len(expr.args), expr.span)
     outer = env.indexing(False)
     given = evaluate(outer, expr.args[0])
     over = bind_data(outer, plain(given))
-    if len(expr.args) == 2:
-        fail("T0325", f"`{name}` needs a value to start from", expr.span, hint="for a sum: reduce(t, add, 0)")
     start = entry(evaluate(outer, expr.args[2]))
     pattern = pattern_of(expr.args[3] if len(expr.args) == 4 else None)
     step = WrittenStep(outer, over, expr.args[1], pattern, expr.span, cast_of(given))

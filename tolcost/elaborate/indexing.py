@@ -218,7 +218,12 @@ def regrown(like: Value, parts: Iterator[Value]) -> Value:
 
 def integers(env: Env, value: Value, span: Span) -> tuple[Poly, ...]:
     """The entries of a vector, all of them integers known while compiling."""
-    found = spread(env, value, span)
+    return as_integers(spread(env, value, span), span)
+
+
+def as_integers(entries: tuple[Value, ...], span: Span) -> tuple[Poly, ...]:
+    """The same of entries that are known already."""
+    found = tuple(plain(e) for e in entries)
     if not all(isinstance(e, Poly) for e in found):
         fail("T0310", "these must be integers known while compiling", span)
     return tuple(e for e in found if isinstance(e, Poly))

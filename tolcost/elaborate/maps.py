@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from tolcost.algebra import Cond, Poly, const, coordinate, substitute, substitute_cond, the_symbol
 from tolcost.atoms.nodes import Node
 from tolcost.diagnostics import Rejected, Span
-from tolcost.elaborate.calls import arity, call_values, function_of, is_functional
-from tolcost.elaborate.context import Element, Env, Lazy, NeedsUnrolling, bind_data, fail, wrong_arity
+from tolcost.elaborate.calls import call_values, function_of, is_functional, signature
+from tolcost.elaborate.context import Element, Env, Lazy, NeedsUnrolling, bind_data, fail
 from tolcost.elaborate.evaluate import evaluate, form
 from tolcost.elaborate.indexing import element
 from tolcost.elaborate.layout import (
@@ -127,7 +127,7 @@ class MapBody:
         if is_functional(inner, self.expr):
             function = function_of(inner, self.expr)
             args: tuple[Lazy | Value, ...] = (item,)
-            if arity(inner, function)[0] == 2:
+            if signature(function).low == 2:
                 args = (item, Vec((len(at),), at, loose=True))
             return entry(call_values(inner, function, args, self.span))
         return entry(evaluate(inner, self.expr))
@@ -136,8 +136,6 @@ class MapBody:
 @form("map")
 def map_form(env: Env, expr: tree.Call) -> Value:
     """``map(t, f, iter)``."""
-    if not 2 <= len(expr.args) <= 3:
-        wrong_arity("`map`", 2, 3, len(expr.args), expr.span)
     outer = env.indexing(False)
     over = bind_data(outer, evaluate(outer, expr.args[0]))
     pattern = pattern_of(expr.args[2] if len(expr.args) == 3 else None)

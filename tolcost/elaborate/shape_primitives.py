@@ -25,10 +25,10 @@ from tolcost.atoms.nodes import Convert, Part
 from tolcost.diagnostics import Span
 from tolcost.elaborate.constant_folding import truth
 from tolcost.elaborate.context import Env, Misfit, fail
-from tolcost.elaborate.evaluate import primitive
 from tolcost.elaborate.indexing import capacity_of, integers
 from tolcost.elaborate.layout import materialise
-from tolcost.elaborate.shapes import decide, require, shape_of, space_of, unify, volume
+from tolcost.elaborate.shapes import Shape, decide, require, shape_of, space_of, unify, volume
+from tolcost.elaborate.signatures import anything, integer, primitive, space_name, space_names, text, tol
 from tolcost.elaborate.values import (
     Cast,
     Data,
@@ -45,33 +45,36 @@ from tolcost.elaborate.values import (
 from tolcost.spaces import SPACES, kind_of
 
 
-@primitive("shape", 1, 1)
-def _shape(env: Env, args: tuple[Value, ...], span: Span) -> Value:
-    shape = shape_of(env, args[0], span)
+@primitive("shape", tol)
+def _shape(env: Env, span: Span, value: Value) -> Value:
+    shape = shape_of(env, value, span)
     return Vec((len(shape),), shape, loose=True)
 
 
-@primitive("dim", 1, 1)
-def _dim(env: Env, args: tuple[Value, ...], span: Span) -> Value:
-    return const(len(shape_of(env, args[0], span)))
+@primitive("dim", tol)
+def _dim(env: Env, span: Span, value: Value) -> Value:
+    return const(len(shape_of(env, value, span)))
 
 
-@primitive("capacity", 1, 1)
-def _capacity(env: Env, args: tuple[Value, ...], span: Span) -> Value:
-    return const(capacity_of(env, args[0], span))
+@primitive("capacity", tol)
+def _capacity(env: Env, span: Span, value: Value) -> Value:
+    return const(capacity_of(env, value, span))
 
 
-@primitive("vol", 1, 1)
-def _vol(env: Env, args: tuple[Value, ...], span: Span) -> Value:
-    return volume(shape_of(env, args[0], span)) * capacity_of(env, args[0], span)
+@primitive("vol", tol)
+def _vol(env: Env, span: Span, value: Value) -> Value:
+    return volume(shape_of(env, value, span)) * capacity_of(env, value, span)
 
 
 # ---- spaces ------------------------------------------------------------------------------
 
 
-@primitive("space", 1, 1)
-def _space(env: Env, args: tuple[Value, ...], span: Span) -> Value:
-    (value,) = args
+@primitive("space", anything)
+def _space(env: Env, span: Span, given: Value) -> Value:
+    """The spaces of a value; a static that came in a space of its own says which."""
+    if isinstance(given, Cast):
+        return Spaces((given.space,))
+    value = tol(env, given, span)
     match value:
         case Data(node=node):
             return Spaces(tuple(p.space for p in node.type))
@@ -88,10 +91,8 @@ def _default_space(value: Value) -> str:
     return "N" if number is not None and number > 0 else space_of(value)
 
 
-@primitive("convert", 2, 2)
-def _convert(env: Env, args: tuple[Value, ...], span: Span) -> Value:
-    value, target = args
-    spaces = _space_names(target, span)
+@primitive("convert", tol, space_names)
+def _convert(env: Env, span: Span, value: Value, spaces: tuple[str, ...]) -> Value:
     if is_static(value) and len(spaces) == 1 and not isinstance(value, (Pieces, Opaque)):
         static = value if isinstance(value, View) else _convert_static(value, spaces[0])
         return Cast(static, spaces[0]) if SPACES[spaces[0]].finite else static
@@ -101,14 +102,6 @@ def _convert(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     names = spaces * len(node.type) if len(spaces) == 1 else spaces
     converted = Convert(node, tuple(Part(p.shape, s) for p, s in zip(node.type, names, strict=True)))
     return Opaque(converted, names[0]) if isinstance(value, Opaque) else Data(converted)
-
-
-def _space_names(target: Value, span: Span) -> tuple[str, ...]:
-    if isinstance(target, Spaces):
-        return target.names
-    if isinstance(target, Vec) and all(isinstance(item, Spaces) for item in target.items):
-        return tuple(name for item in target.items if isinstance(item, Spaces) for name in item.names)
-    fail("T0410", "`convert` needs a space such as R or a list of spaces", span)
 
 
 def _convert_static(value: Value, space: str) -> Value:
@@ -126,30 +119,29 @@ def _convert_static(value: Value, space: str) -> Value:
     return value
 
 
-@primitive("bitcast", 2, 2)
-def _bitcast(env: Env, args: tuple[Value, ...], span: Span) -> Value:
+@primitive("bitcast", tol, space_name)
+def _bitcast(env: Env, span: Span, value: Value, target: str) -> Value:
     """The same bits as elements of another space of the same width; free."""
-    node = materialise(env, args[0], span)
-    (target,) = _space_names(args[1], span)
+    node = materialise(env, value, span)
     for part in node.type:
         if SPACES[part.space].bits is None or SPACES[part.space].bits != SPACES[target].bits:
             fail("T0415", f"{part.space} and {target} do not have the same number of bits", span)
     return Data(Convert(node, tuple(Part(p.shape, target) for p in node.type), bits=True))
 
 
-@primitive("kind", 1, 1)
-def _kind(env: Env, args: tuple[Value, ...], span: Span) -> Value:
-    return kind_of(_space_names(args[0], span)[0])
+@primitive("kind", space_names)
+def _kind(env: Env, span: Span, spaces: tuple[str, ...]) -> Value:
+    return kind_of(spaces[0])
 
 
-@primitive("lo", 1, 1)
-def _lo(env: Env, args: tuple[Value, ...], span: Span) -> Value:
-    return _as_static(SPACES[_space_names(args[0], span)[0]].lo, -math.inf)
+@primitive("lo", space_names)
+def _lo(env: Env, span: Span, spaces: tuple[str, ...]) -> Value:
+    return _as_static(SPACES[spaces[0]].lo, -math.inf)
 
 
-@primitive("hi", 1, 1)
-def _hi(env: Env, args: tuple[Value, ...], span: Span) -> Value:
-    return _as_static(SPACES[_space_names(args[0], span)[0]].hi, math.inf)
+@primitive("hi", space_names)
+def _hi(env: Env, span: Span, spaces: tuple[str, ...]) -> Value:
+    return _as_static(SPACES[spaces[0]].hi, math.inf)
 
 
 def _as_static(bound: float | int | None, otherwise: float) -> Value:
@@ -161,10 +153,9 @@ def _as_static(bound: float | int | None, otherwise: float) -> Value:
 # ---- lengths -----------------------------------------------------------------------------
 
 
-@primitive("exact", 2, 2)
-def _exact(env: Env, args: tuple[Value, ...], span: Span) -> Value:
+@primitive("exact", integer, integer)
+def _exact(env: Env, span: Span, a: Poly, b: Poly) -> Value:
     """``a / b`` where ``b`` is meant to divide ``a``: where it cannot be told, it is assumed and said."""
-    (a,), (b,) = integers(env, args[0], span), integers(env, args[1], span)
     found = exact_div(a, b)
     if found is not None:
         return found
@@ -181,9 +172,8 @@ def _exact(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     return floordiv(a, b)
 
 
-@primitive("same", 2, 2)
-def _same(env: Env, args: tuple[Value, ...], span: Span) -> Value:
-    left, right = integers(env, args[0], span), integers(env, args[1], span)
+@primitive("same", integers, integers)
+def _same(env: Env, span: Span, left: Shape, right: Shape) -> Value:
     if len(left) != len(right):
         fail("T0301", f"{len(left)} lengths against {len(right)}", span, kind=Misfit, definite=True)
     merged = tuple(
@@ -192,10 +182,9 @@ def _same(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     return merged[0] if len(merged) == 1 else Vec((len(merged),), merged)
 
 
-@primitive("apart", 2, 2)
-def _apart(env: Env, args: tuple[Value, ...], span: Span) -> Value:
+@primitive("apart", integer, integer)
+def _apart(env: Env, span: Span, a: Poly, b: Poly) -> Value:
     """Whether two lengths differ; where that is open they are taken to differ, and it is said."""
-    (a,), (b,) = integers(env, args[0], span), integers(env, args[1], span)
     equal = decide(env, eq(a - b))
     if equal is TRUE or equal is FALSE:
         return negate(equal)
@@ -203,28 +192,24 @@ def _apart(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     return TRUE
 
 
-@primitive("bdim", 2, 2)
-def _bdim(env: Env, args: tuple[Value, ...], span: Span) -> Value:
-    (a,), (b,) = integers(env, args[0], span), integers(env, args[1], span)
+@primitive("bdim", integer, integer)
+def _bdim(env: Env, span: Span, a: Poly, b: Poly) -> Value:
     if a.constant == 1:
         return b
     return a if b.constant == 1 else unify(env, a, b, "broadcast lengths must agree", span)
 
 
-@primitive("known", 1, 1)
-def _known(env: Env, args: tuple[Value, ...], span: Span) -> Value:
+@primitive("known", anything)
+def _known(env: Env, span: Span, value: Value) -> Value:
     """Whether a value is known while compiling."""
-    return TRUE if is_static(args[0]) else FALSE
+    return TRUE if is_static(value) else FALSE
 
 
-@primitive("isseq", 1, 1)
-def _is_sequence(env: Env, args: tuple[Value, ...], span: Span) -> Value:
-    return TRUE if isinstance(args[0], Seq) else FALSE
+@primitive("isseq", anything)
+def _is_sequence(env: Env, span: Span, value: Value) -> Value:
+    return TRUE if isinstance(value, Seq) else FALSE
 
 
-@primitive("chars", 1, 1)
-def _chars(env: Env, args: tuple[Value, ...], span: Span) -> Value:
-    (text,) = args
-    if not isinstance(text, str):
-        fail("T0411", "`chars` takes text", span)
-    return Vec((len(text),), tuple(text))
+@primitive("chars", text)
+def _chars(env: Env, span: Span, value: str) -> Value:
+    return Vec((len(value),), tuple(value))

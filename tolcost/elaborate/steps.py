@@ -7,7 +7,7 @@ from typing import Protocol
 
 from tolcost.algebra import Poly, const
 from tolcost.diagnostics import Span
-from tolcost.elaborate.calls import arity, call_values, function_of, is_functional
+from tolcost.elaborate.calls import call_values, function_of, is_functional, signature
 from tolcost.elaborate.context import Element, Env, Lazy, fail
 from tolcost.elaborate.expressions import mentioned
 from tolcost.elaborate.indexing import element
@@ -85,7 +85,7 @@ class WrittenStep:
                 hint="name one, such as add, or write (a, e) => a + e",
             )
         function = function_of(inner, self.expr)
-        low, _ = arity(inner, function)
+        low = signature(function).low
         args: tuple[Lazy | Value, ...] = (accumulator, item)
         if low == 3:
             args = (accumulator, item, Vec((len(at),), at, loose=True))

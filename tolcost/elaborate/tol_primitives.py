@@ -25,8 +25,15 @@ from tolcost.diagnostics import Span
 from tolcost.elaborate.apply import static_node
 from tolcost.elaborate.constant_folding import truth
 from tolcost.elaborate.context import Env, Misfit, OutOfRange, bind_data, fail
-from tolcost.elaborate.evaluate import primitive
-from tolcost.elaborate.indexing import capacity_of, check_indices, element, integers, pick_component, spread
+from tolcost.elaborate.indexing import (
+    as_integers,
+    capacity_of,
+    check_indices,
+    element,
+    integers,
+    pick_component,
+    spread,
+)
 from tolcost.elaborate.layout import (
     check_size,
     in_spaces,
@@ -48,6 +55,7 @@ from tolcost.elaborate.shapes import (
     unify,
     volume,
 )
+from tolcost.elaborate.signatures import integer, primitive, tol, vector
 from tolcost.elaborate.values import Data, Opaque, Pieces, Seq, Value, Vec, View, entry, is_static
 from tolcost.spaces import join_spaces
 
@@ -122,12 +130,10 @@ def reshape_value(env: Env, value: Value, shape: tuple[Poly, ...], span: Span) -
     return made_of(env, reshaped, value)
 
 
-@primitive("part", 2, 3, keeps_space=True)
-def _part(env: Env, args: tuple[Value, ...], span: Span) -> Value:
-    value = bind_data(env, args[0])
-    if len(args) == 2:
-        return element(env, value, spread(env, args[1], span), span)
-    return _box(env, value, integers(env, args[1], span), integers(env, args[2], span), span)
+@primitive("part", tol, vector, integers, keeps_space=True)
+def _part(env: Env, span: Span, value: Value, at: tuple[Value, ...], to: Shape | None = None) -> Value:
+    value = bind_data(env, value)
+    return element(env, value, at, span) if to is None else _box(env, value, as_integers(at, span), to, span)
 
 
 def _box(env: Env, value: Value, low: Shape, high: Shape, span: Span) -> Value:
@@ -193,19 +199,18 @@ def _box_length(env: Env, a: Poly, b: Poly, extent: Poly, span: Span) -> Poly:
     return size
 
 
-@primitive("part'", 2, 2, keeps_space=True)
-def _component(env: Env, args: tuple[Value, ...], span: Span) -> Value:
-    (j,) = integers(env, args[1], span)
+@primitive("part'", tol, integer, keeps_space=True)
+def _component(env: Env, span: Span, value: Value, j: Poly) -> Value:
     if j.constant is None:
         fail("T0313", "which component must be known while compiling", span)
-    return pick_component(env, args[0], j.constant, span)
+    return pick_component(env, value, j.constant, span)
 
 
-@primitive("swap", 3, 3, keeps_space=True)
-def _swap(env: Env, args: tuple[Value, ...], span: Span) -> Value:
-    value, (d,), order = bind_data(env, args[0]), integers(env, args[1], span), args[2]
+@primitive("swap", tol, integer, tol, keeps_space=True)
+def _swap(env: Env, span: Span, given: Value, d: Poly, order: Value) -> Value:
+    value = bind_data(env, given)
     if isinstance(value, Pieces):
-        return Pieces(tuple(_swap(env, (item, *args[1:]), span) for item in value.items))
+        return Pieces(tuple(_swap(env, span, item, d, order) for item in value.items))
     shape, place = shape_of(env, value, span), d.constant
     if place is None or not 1 <= place <= len(shape):
         fail("T0317", f"there is no such dimension in shape {shape_text(shape)}", span, kind=Misfit)
@@ -218,9 +223,9 @@ def _swap(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     return View(shape, get, is_static(value), space_of(value))
 
 
-@primitive("tile", 1, 1, keeps_space=True)
-def _tile(env: Env, args: tuple[Value, ...], span: Span) -> Value:
-    value = bind_data(env, args[0])
+@primitive("tile", tol, keeps_space=True)
+def _tile(env: Env, span: Span, given: Value) -> Value:
+    value = bind_data(env, given)
     shape = shape_of(env, value, span)
     size = shape[-1].constant if shape else None
     if size is None:
@@ -238,9 +243,8 @@ def _components(env: Env, value: Value, span: Span) -> tuple[Value, ...]:
     return tuple(pick_component(env, value, j, span) for j in range(1, capacity_of(env, value, span) + 1))
 
 
-@primitive("filter", 2, 2, keeps_space=True)
-def _filter(env: Env, args: tuple[Value, ...], span: Span) -> Value:
-    value, mask = args
+@primitive("filter", tol, tol, keeps_space=True)
+def _filter(env: Env, span: Span, value: Value, mask: Value) -> Value:
     size = shape_of(env, value, span)[0] if shape_of(env, value, span) else const(1)
     marked = shape_of(env, mask, span)
     if len(marked) == 1:
@@ -314,10 +318,9 @@ def _nothing_of(env: Env, value: Value, span: Span) -> Value:
     )
 
 
-@primitive("reshape", 2, 2, keeps_space=True)
-def _reshape(env: Env, args: tuple[Value, ...], span: Span) -> Value:
-    wanted = integers(env, args[1], span)
-    shape = shape_of(env, args[0], span)
+@primitive("reshape", tol, integers, keeps_space=True)
+def _reshape(env: Env, span: Span, value: Value, wanted: Shape) -> Value:
+    shape = shape_of(env, value, span)
     open_places = [n for n, d in enumerate(wanted) if d.constant == -1]
     if len(open_places) > 1:
         fail("T0319", "a shape can leave only one length open with -1", span, kind=Misfit)
@@ -325,7 +328,7 @@ def _reshape(env: Env, args: tuple[Value, ...], span: Span) -> Value:
         rest = volume(tuple(d for n, d in enumerate(wanted) if n != open_places[0]))
         filled = _share(env, volume(shape), rest, span)
         wanted = tuple(filled if n == open_places[0] else d for n, d in enumerate(wanted))
-    return reshape_value(env, args[0], wanted, span)
+    return reshape_value(env, value, wanted, span)
 
 
 def _share(env: Env, whole: Poly, rest: Poly, span: Span) -> Poly:
@@ -345,23 +348,18 @@ def _share(env: Env, whole: Poly, rest: Poly, span: Span) -> Poly:
     return found
 
 
-@primitive("join", 2, 3, keeps_space=True)
-def _join(env: Env, args: tuple[Value, ...], span: Span) -> Value:
-    left, right = args[:2]
+@primitive("join", tol, tol, integer, keeps_space=True)
+def _join(env: Env, span: Span, left: Value, right: Value, along: Poly | None = None) -> Value:
     if isinstance(left, Seq) and isinstance(right, Seq):
         return Seq(left.items + right.items)
-    rank = len(shape_of(env, left, span))
-    if len(args) == 3:
-        d = integers(env, args[2], span)[0].constant
-        if d is None:
-            fail("T0313", "the dimension to join along must be known while compiling", span)
-        return join_values(env, left, right, d, span)
-    return join_values(env, left, right, rank, span)
+    d = len(shape_of(env, left, span)) if along is None else along.constant
+    if d is None:
+        fail("T0313", "the dimension to join along must be known while compiling", span)
+    return join_values(env, left, right, d, span)
 
 
-@primitive("embed", 1, 1, keeps_space=True)
-def _embed(env: Env, args: tuple[Value, ...], span: Span) -> Value:
-    (value,) = args
+@primitive("embed", tol, keeps_space=True)
+def _embed(env: Env, span: Span, value: Value) -> Value:
     shape = shape_of(env, value, span)
     if isinstance(value, Vec):
         return Vec((*value.shape, 1), value.items)
@@ -379,9 +377,9 @@ def _embed(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     return made_of(env, embedded, value)
 
 
-@primitive("put", 3, 3, keeps_space=True)
-def _put(env: Env, args: tuple[Value, ...], span: Span) -> Value:
-    value, at, new = args[0], spread(env, args[1], span), entry(args[2])
+@primitive("put", tol, vector, tol, keeps_space=True)
+def _put(env: Env, span: Span, value: Value, at: tuple[Value, ...], given: Value) -> Value:
+    new = entry(given)
     shape = shape_of(env, value, span)
     if len(at) > len(shape):
         fail("T0303", f"{len(at)} indices into a ToL of shape {shape_text(shape)}", span, kind=Misfit)

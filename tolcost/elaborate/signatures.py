@@ -1,0 +1,93 @@
+"""What primitives take: an argument is made what its primitive computes with, or refused, before that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tolcost.algebra import Poly
+from tolcost.diagnostics import Span
+from tolcost.elaborate.context import Env, fail, wrong_arity
+from tolcost.elaborate.evaluate import PRIMITIVES
+from tolcost.elaborate.indexing import integers, spread
+from tolcost.elaborate.layout import describe
+from tolcost.elaborate.values import Missing, Spaces, Value, Vec, cast_of, is_function, plain, recast
+from tolcost.syntax.declarations import BUILTINS
+
+Parameter = Callable[[Env, Value, Span], Any]
+"""An argument as a primitive wants it."""
+
+
+def primitive(
+    name: str, *parameters: Parameter, keeps_space: bool = False
+) -> Callable[[Callable[..., Value]], Callable[..., Value]]:
+    """Register a primitive; it is called with its environment, its place, and an argument for each parameter.
+
+    One that only rearranges keeps the space its first argument came in.
+    """
+
+    def register(run: Callable[..., Value]) -> Callable[..., Value]:
+        def checked(env: Env, args: tuple[Value, ...], span: Span) -> Value:
+            if not BUILTINS[name].takes(len(args)):
+                wrong_arity(f"`{name}`", BUILTINS[name], len(args), span)
+            wanted = (take(env, a, span) for take, a in zip(parameters, args, strict=False))
+            result = run(env, span, *wanted)
+            return recast(result, cast_of(args[0])) if keeps_space else result
+
+        PRIMITIVES[name] = checked
+        return run
+
+    return register
+
+
+def anything(env: Env, value: Value, span: Span) -> Value:
+    """Any value at all, with the space it came in."""
+    return value
+
+
+def tol(env: Env, value: Value, span: Span) -> Value:
+    """A value with a shape: a number, a ToL, a list or a sequence."""
+    value = plain(value)
+    if isinstance(value, (Missing, Spaces)) or is_function(value):
+        fail("T0403", f"{describe(value)} stands where a ToL is needed", span)
+    return value
+
+
+def vector(env: Env, value: Value, span: Span) -> tuple[Value, ...]:
+    """The entries of a vector of known length, or one number."""
+    return spread(env, tol(env, value, span), span)
+
+
+def integer(env: Env, value: Value, span: Span) -> Poly:
+    """One integer known while compiling."""
+    found = integers(env, tol(env, value, span), span)
+    if len(found) != 1:
+        fail("T0310", f"one integer is needed here, not {len(found)}", span)
+    return found[0]
+
+
+def space_names(env: Env, value: Value, span: Span) -> tuple[str, ...]:
+    """The names of some spaces, at least one."""
+    names: tuple[str, ...] = ()
+    if isinstance(value, Spaces):
+        names = value.names
+    elif isinstance(value, Vec) and all(isinstance(item, Spaces) for item in value.items):
+        names = tuple(name for item in value.items if isinstance(item, Spaces) for name in item.names)
+    if not names:
+        fail("T0410", "a space such as R, or a list of spaces, is needed here", span)
+    return names
+
+
+def space_name(env: Env, value: Value, span: Span) -> str:
+    """The name of one space."""
+    names = space_names(env, value, span)
+    if len(names) != 1:
+        fail("T0410", f"one space is needed here, not {len(names)}", span)
+    return names[0]
+
+
+def text(env: Env, value: Value, span: Span) -> str:
+    """A text."""
+    if not isinstance(value, str):
+        fail("T0411", "text is needed here", span)
+    return value
