@@ -25,7 +25,7 @@ from tolcost.audit.printed import FormulaNames, IllFormed, Lengths, Reading, rea
 from tolcost.audit.readings import PaperRow, PaperTrial, Renamings
 from tolcost.catalogue.binding import attribute_values
 from tolcost.catalogue.cases import Case
-from tolcost.catalogue.compare import value_difference
+from tolcost.catalogue.conformance import value_difference
 from tolcost.catalogue.specs import Library
 from tolcost.catalogue.types import Array
 from tolcost.cost import Analysis, Quotient

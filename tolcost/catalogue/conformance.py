@@ -7,24 +7,105 @@ plain interpreter repeats both.
 
 from __future__ import annotations
 
+import math
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
 
 from tolcost.algebra import ZERO, AlgebraBudget, Poly, evaluate, to_text
 from tolcost.catalogue.cases import Case, Item
-from tolcost.catalogue.compare import distribution_difference, shape_difference, value_difference
-from tolcost.catalogue.deriving import Derived, arrays_by_name, derive
-from tolcost.catalogue.settings import Settings, settings
+from tolcost.catalogue.deriving import Derived, Settings, arrays_by_name, derive, settings
 from tolcost.catalogue.specs import Library, Spec
+from tolcost.catalogue.types import Array
 from tolcost.cost import Counts
 from tolcost.diagnostics import NOWHERE, Rejected, place, render_all
 from tolcost.elaborate.context import Outside
 from tolcost.elaborate.values import Missing, Seq, Value
 from tolcost.execute import Execution, RunCounts, run_reference, run_vectorised
+
+Difference: TypeAlias = Callable[[Array, Array], str | None]
+
+_BFLOAT16_RTOL = 2.0**-6
+_EXACT_KINDS = "biuOUST"
+_RARELY = 2.7
+"""Two samples of one distribution differ by more than this (Kolmogorov-Smirnov) once in a million."""
+
+
+def shape_difference(ours: Item, theirs: Item) -> str | None:
+    """How the shapes of two results differ; None if they do not."""
+    return _each(ours, theirs, _shapes)
+
+
+def value_difference(ours: Item, theirs: Item, rtol: float, atol: float) -> str | None:
+    """How two results of one shape differ in type or value; None if they do not."""
+    return _each(ours, theirs, lambda a, b: _types(a, b) or _values(a, b, rtol, atol))
+
+
+def distribution_difference(ours: Item, theirs: Item) -> str | None:
+    """How two random results differ in type or distribution; None if they do not."""
+    return _each(ours, theirs, lambda a, b: _types(a, b) or _distributions(a, b))
+
+
+def _each(ours: Item, theirs: Item, difference: Difference) -> str | None:
+    if isinstance(ours, tuple) or isinstance(theirs, tuple):
+        if not (isinstance(ours, tuple) and isinstance(theirs, tuple)):
+            return "one is a sequence and the other is not"
+        if len(ours) != len(theirs):
+            return f"a sequence of {len(ours)}, not of {len(theirs)}"
+        return next(filter(None, map(difference, ours, theirs)), None)
+    if ours is None or theirs is None:
+        return None if ours is theirs else "one of them is missing"
+    return difference(ours, theirs)
+
+
+def _shapes(ours: Array, theirs: Array) -> str | None:
+    return None if ours.shape == theirs.shape else f"shape {list(ours.shape)}, not {list(theirs.shape)}"
+
+
+def _types(ours: Array, theirs: Array) -> str | None:
+    if ours.dtype.kind in "OUST" and theirs.dtype.kind in "OUST":
+        return None
+    return None if ours.dtype == theirs.dtype else f"element type {ours.dtype.name}, not {theirs.dtype.name}"
+
+
+def _values(ours: Array, theirs: Array, rtol: float, atol: float) -> str | None:
+    if ours.shape != theirs.shape:
+        return "the shapes differ"
+    if theirs.dtype.kind in _EXACT_KINDS or theirs.dtype.name.startswith(("int", "uint")):
+        equal = np.asarray(ours == theirs)
+    else:
+        equal = _close(ours, theirs, rtol, atol)
+    if equal.all():
+        return None
+    wrong = np.argwhere(~equal)
+    at = tuple(wrong[0].tolist())
+    return f"{len(wrong)} of {equal.size} elements differ, first {list(at)}: {ours[at]}, not {theirs[at]}"
+
+
+def _close(ours: Array, theirs: Array, rtol: float, atol: float) -> Array:
+    if theirs.dtype.name == "bfloat16":
+        rtol = max(rtol, _BFLOAT16_RTOL)
+    wide = np.complex128 if theirs.dtype.kind == "c" else np.float64
+    with np.errstate(all="ignore"):
+        return np.isclose(ours.astype(wide), theirs.astype(wide), rtol=rtol, atol=atol, equal_nan=True)
+
+
+def _distributions(ours: Array, theirs: Array) -> str | None:
+    """The Kolmogorov-Smirnov distance of two samples, held to what chance allows."""
+    a, b = np.sort(ours.astype(np.float64).ravel()), np.sort(theirs.astype(np.float64).ravel())
+    if not (a.size and b.size):
+        return None
+    every = np.concatenate([a, b])
+    steps = np.searchsorted(a, every, "right") / a.size - np.searchsorted(b, every, "right") / b.size
+    distance = float(np.abs(steps).max())
+    allowed = _RARELY * math.sqrt((a.size + b.size) / (a.size * b.size))
+    if distance <= allowed:
+        return None
+    return f"the distributions differ by {distance:.3f}, chance allows {allowed:.3f}"
+
 
 K = TypeVar("K", bound=tuple[str, ...])
 T = TypeVar("T")
@@ -242,9 +323,3 @@ def _one_line(error: Rejected) -> str:
         snippet = " ".join(first.span.source.text[first.span.start : first.span.end].split())[:60]
         where = f" ({first.span.source.name}:{spot.line}:{spot.column} `{snippet}`)"
     return f"{first.code} {first.message}{where}"
-
-
-if __name__ == "__main__":
-    from tolcost.catalogue.develop import main
-
-    raise SystemExit(main())

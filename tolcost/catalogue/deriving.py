@@ -7,12 +7,15 @@ as few lengths as possible take the values of the case, and the result names the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import groupby
+from typing import TypeAlias
 
-from tolcost.algebra import Poly, const, length
-from tolcost.catalogue.binding import Argument, bind, formals
+from tolcost.algebra import Poly, Truth, const, length
+from tolcost.catalogue.binding import Argument, attribute_values, bind, formals
 from tolcost.catalogue.cases import Case, Item
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.catalogue.subgraphs import Surroundings, graph_functions
@@ -20,7 +23,7 @@ from tolcost.catalogue.types import Array, space_of_dtype, static_value
 from tolcost.cost import Counts, count
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Elaborated, Inputs, Tensor, elaborate
-from tolcost.elaborate.values import Cast
+from tolcost.elaborate.values import Cast, Vec
 from tolcost.syntax import tree
 
 
@@ -150,3 +153,90 @@ def _length(name: str, actual: int, concrete: frozenset[str]) -> Poly:
     if actual == 1 or name in concrete:
         return const(actual)
     return length(name, min(actual, 1))
+
+
+Json: TypeAlias = "int | float | bool | str | list[Json]"
+
+_MOST_ENTRIES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The version of the definition that a case meets, the shapes of its tensors, and its values."""
+
+    since: int
+    shapes: dict[str, Json]
+    values: dict[str, Json]
+
+
+def settings(case: Case, spec: Spec, concrete: tuple[str, ...]) -> Settings:
+    """Describe a case; ``concrete`` names the lengths that are numbers in its closed form."""
+    shapes: dict[str, Json] = {}
+    values: dict[str, Json] = dict(_values(case, spec))
+    for statement, base, item in placed(case, spec):
+        if item is None or statement.kind == "static":
+            continue
+        shape = _shape(base, item, concrete)
+        if statement.variadic:
+            several = shapes.setdefault(statement.name, [])
+            assert isinstance(several, list)
+            several.append(shape)
+        else:
+            shapes[statement.name] = shape
+    return Settings(spec.since, shapes, values)
+
+
+def _shape(base: str, item: Item, concrete: tuple[str, ...]) -> Json:
+    if isinstance(item, tuple):
+        return [_lengths(f"{base}{k}", array, concrete) for k, array in enumerate(item, start=1)]
+    return [] if item is None else _lengths(base, item, concrete)
+
+
+def _lengths(base: str, array: Array, concrete: tuple[str, ...]) -> Json:
+    names = ((f"{base}_{d}", n) for d, n in enumerate(array.shape, start=1))
+    return [n if n == 1 or name in concrete else name for name, n in names]
+
+
+def _values(case: Case, spec: Spec) -> Iterator[tuple[str, Json]]:
+    """The attributes and static inputs that are plain and small."""
+    found = attribute_values(case.node)
+    for statement, _, item in placed(case, spec):
+        if statement.kind == "static" and item is not None and not isinstance(item, tuple):
+            if item.size > _MOST_ENTRIES:
+                continue
+            found[statement.name] = static_value(item)
+    for name, value in found.items():
+        known = plain(value)
+        if known is not None:
+            yield name, known
+
+
+def plain(value: object) -> Json | None:
+    """Give a value known while compiling as JSON can hold it; None where it cannot.
+
+    >>> plain(Vec((2, 1), (Fraction(1, 2), "a")))
+    [[0.5], ['a']]
+    """
+    match value:
+        case Cast(value=inner):
+            return plain(inner)
+        case Poly():
+            return value.constant
+        case Truth(value=known):
+            return known
+        case Fraction():
+            return value.numerator if value.denominator == 1 else float(value)
+        case str():
+            return value
+        case Vec(shape=shape, items=items) if len(items) <= _MOST_ENTRIES:
+            flat = [plain(item) for item in items]
+            return None if None in flat else _nested(flat, shape)
+        case _:
+            return None
+
+
+def _nested(items: list[Json | None], shape: tuple[int, ...]) -> Json:
+    if len(shape) == 1:
+        return [item for item in items if item is not None]
+    size = math.prod(shape[1:])
+    return [_nested(items[n * size : (n + 1) * size], shape[1:]) for n in range(shape[0])]

@@ -3,7 +3,7 @@
 import ml_dtypes
 import numpy as np
 
-from tolcost.catalogue.compare import distribution_difference, shape_difference, value_difference
+from tolcost.catalogue.conformance import distribution_difference, shape_difference, value_difference
 
 
 def differ(a: object, b: object) -> bool:
