@@ -10,6 +10,7 @@ from tests.algebra.support import build, lengths, trees
 from tolcost.algebra import (
     AlgebraBudget,
     Poly,
+    ceil_log2,
     const,
     coordinate,
     factor_text,
@@ -56,6 +57,8 @@ i = coordinate("i", n)
         (length("a`b\\"), "`a\\`b\\\\`"),
         (length("x\ny"), "`x\\u{a}y`"),
         (total((i * m) // n, [(the_symbol(i), 1, n)]), "Sum(floor(i*m/n), (i, 1, n))"),
+        (ceil_log2(n + 1) * 3 + m, "3*ceiling(log(n + 1, 2)) + m"),
+        (ceil_log2(length("log")), "ceiling(log(log, 2))"),
     ],
 )
 def test_texts(built: Poly, text: str) -> None:
@@ -174,6 +177,7 @@ def test_latex() -> None:
     assert to_latex((h + 15) // 32) == r"\left\lfloor\frac{H + 15}{32}\right\rfloor"
     assert to_latex(relu(n - 3) * 2) == r"2 \max\left(n - 3, 0\right)"
     assert to_latex(length("batch_size") ** 2) == r"\mathrm{batch\_size}^{2}"
+    assert to_latex(ceil_log2(n) ** 2) == r"\left\lceil\log_2\left(n\right)\right\rceil^{2}"
     assert to_latex(const(0)) == "0"
     assert to_latex(-n) == "-n"
     assert r"\sum_{i=1}^{n}" in to_latex(total((i * m) // n, [(the_symbol(i), 1, n)]))
