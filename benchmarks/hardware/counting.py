@@ -1,8 +1,8 @@
 """Counters of the GPU, by Nsight Compute: the program that it follows, and the reading of what it wrote.
 
-    ncu ... python3 -m hardware.counting operators|models SECONDS
+    ncu ... python3 -m hardware.counting operators|models SECONDS FILE
 
-Every call is made once before, so that libraries are loaded and algorithms chosen, and once more in an NVTX
+What FILE has already is not counted again, so that a recording in several pieces is one.  Every call is made once before, so that libraries are loaded and algorithms chosen, and once more in an NVTX
 range that names it.  After SECONDS no further call begins: what was counted is then written in good order.
 """
 
@@ -39,18 +39,26 @@ METRICS = {
 SEPARATOR = "|"
 
 
-def profile(what: str, seconds: int, log: Path) -> int:
+def profile(what: str, seconds: int, log: Path, file: Path) -> int:
     """Run this program under Nsight Compute; clocks are left as they are."""
     command = [
         "ncu", "--metrics", ",".join(METRICS.values()), "--clock-control", "none", "--cache-control", "all",
         "--profile-from-start", "off", "--nvtx", "--csv", "--page", "raw", "--print-units", "base",
         "--log-file", str(log), "--target-processes", "application-only",
-        sys.executable, "-m", "hardware.counting", what, str(seconds),
+        sys.executable, "-m", "hardware.counting", what, str(seconds), str(file),
     ]  # fmt: skip
     return subprocess.run(command).returncode
 
 
-def follow(what: str, seconds: int) -> None:
+def counted(file: Path) -> list[dict[str, str]]:
+    """The rows that a file has, if there is one."""
+    if not file.exists():
+        return []
+    with file.open(encoding="utf-8", newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+def follow(what: str, seconds: int, file: Path) -> None:
     """Make the calls that are counted."""
     import torch
 
@@ -59,11 +67,13 @@ def follow(what: str, seconds: int) -> None:
 
     plain_float32()
     end = time.monotonic() + seconds
-    points = list(operator_points() if what == "operators" else model_points(slice(1, 2)))
+    known = {(row["name"], row["type"], row["size"]) for row in counted(file)}
+    points = operator_points() if what == "operators" else model_points(slice(1, 2))
+    left = [p for p in points if p.counters and (p.name, p.type, p.size) not in known]
     with torch.no_grad():
-        for done, point in enumerate(p for p in points if p.counters):
+        for done, point in enumerate(left):
             if time.monotonic() > end:
-                print(f"out of time after {done} of {len(points)}", flush=True)
+                print(f"out of time after {done} of {len(left)}", flush=True)
                 return
             try:
                 call = point.build()
@@ -79,7 +89,7 @@ def follow(what: str, seconds: int) -> None:
                 print(f"{point.name} {point.type} {point.size}: {problem}", flush=True)
             call = None
             gc.collect()
-    print(f"counted {len(points)}", flush=True)
+    print(f"counted {len(left)}", flush=True)
 
 
 def read_log(log: Path) -> Iterator[dict[str, str]]:
@@ -108,4 +118,4 @@ def _point(row: Sequence[str], ranges: Sequence[int]) -> tuple[str, str, str]:
 
 
 if __name__ == "__main__":
-    follow(sys.argv[1], int(sys.argv[2]))
+    follow(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]))

@@ -1,8 +1,9 @@
 """Records everything that the analysis needs, on a machine with a GPU: one command.
 
-    PYTHONPATH=benchmarks python3 -m hardware.record FOLDER [check] [time] [count] [models]
+    PYTHONPATH=benchmarks python3 -m hardware.record FOLDER [check] [time] [models] [count] [count-models]
 
-Without a list of parts all of them.  Writes into FOLDER what belongs into ``reports/data/h200``.
+Without a list of parts all of them.  Writes into FOLDER what belongs into ``reports/data/h200``; counters that
+are there already stay, and those that are missing are counted, as many as ten minutes allow.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import Any
 import torch
 
 from .check import agrees, check_all
-from .counting import profile, read_log
+from .counting import counted, profile, read_log
 from .points import Point, model_points, operator_points
 from .pytorch import plain_float32
 from .table import read_table
@@ -169,9 +170,9 @@ def record(folder: Path, parts: Iterable[str]) -> None:
     for part, what, seconds in (("count", "operators", 520), ("count-models", "models", 520)):
         if part in parts:
             log = Path("/tmp") / f"{what}.log"
-            print("ncu:", profile(what, seconds, log), flush=True)
-            name = "counters.csv" if what == "operators" else "model_counters.csv"
-            write(folder / name, summed(read_log(log)))
+            file = folder / ("counters.csv" if what == "operators" else "model_counters.csv")
+            print("ncu:", profile(what, seconds, log, file), flush=True)
+            write(file, [*counted(file), *summed(read_log(log))])
             print(f"{what} counted after {time.monotonic() - began:.0f} s", flush=True)
 
 
