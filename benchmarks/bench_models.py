@@ -20,8 +20,8 @@ import onnx
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from tolcost.catalogue.specs import open_library
-from tolcost.models.study import study_file
 from tolcost.models.walking import Session
+from tolcost.result.model import study_file
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 HIDDEN, INNER, HEADS, LAYERS = 768, 3072, 12, 12

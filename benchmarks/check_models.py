@@ -31,8 +31,9 @@ from tolcost.catalogue.specs import open_library
 from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Rejected
 from tolcost.models.facts import shape_of
-from tolcost.models.study import ModelStudy, Wanted, study_file
 from tolcost.models.walking import Session
+from tolcost.result.cost import Cost
+from tolcost.result.model import ModelStudy, Wanted, file_cost, of_model, study_file
 
 MOST_RUNS = 24
 """Lengths to try until each side of each branch was seen at two of them."""
@@ -43,32 +44,32 @@ Shape = tuple[Poly, ...]
 # ---- comparing ---------------------------------------------------------------------------
 
 
-def compare(study: ModelStudy, run: Run) -> Tally:
+def compare(cost: Cost, run: Run) -> Tally:
     """Hold the values of the graph to what is known of them."""
     tally = Tally()
     for name, value in run.values.items():
-        count(tally, study, name, shape_of(study.cost.known(name)), value)
+        count(tally, cost, name, shape_of(of_model(cost).cost.known(name)), value)
     return tally
 
 
-def compare_inner(study: ModelStudy, inside: Mapping[Place, Shape], observed: Observed) -> Tally:
+def compare_inner(cost: Cost, inside: Mapping[Place, Shape], observed: Observed) -> Tally:
     """Hold the values inside of branches and loops to what is known of them."""
     tally = Tally(unseen=len(inside.keys() - observed.values.keys()))
     for place, value in observed.values.items():
-        count(tally, study, " / ".join(place), inside.get(place), value)
+        count(tally, cost, " / ".join(place), inside.get(place), value)
     tally.agree, tally.single = tally.agree - len(observed.single), len(observed.single)
     tally.wrong += [f"{' / '.join(place)}: not the same at each turn" for place in sorted(observed.changing)]
     return tally
 
 
-def count(tally: Tally, study: ModelStudy, name: str, shape: Shape | None, value: object) -> None:
+def count(tally: Tally, cost: Cost, name: str, shape: Shape | None, value: object) -> None:
     if not isinstance(value, np.ndarray):
         tally.others += 1
         return
     if shape is None:
         tally.unknown += 1
         return
-    known = study.place.values
+    known = cost.point.values
     ours = [evaluate(d, known) if d.free <= known.keys() else None for d in shape]
     open_ = [d for a, d in zip(ours, shape, strict=True) if a is None]
     if len(ours) != value.ndim or any(a not in (None, b) for a, b in zip(ours, value.shape, strict=True)):
@@ -113,17 +114,17 @@ def check(path: Path, session: Session, folder: Path) -> Outcome:
 def look(outcome: Outcome, model: Model, run: Run, path: Path, session: Session) -> None:
     """Compare a run with what is said at its lengths; a run after the first two only if it shows more."""
     try:
-        study = with_deep_stack(lambda: study_file(path, session, Wanted(run.dims)))
+        cost = with_deep_stack(lambda: file_cost(path, session, Wanted(run.dims)))
     except Rejected as rejected:
         outcome.notes.append(f"refused at {shown(run.dims)}, where it runs: {rejected}")
         return
-    inside = study.cost.inside()
+    inside = of_model(cost).cost.inside()
     observed = model.inside(run, {place[:-1] for place in inside})
     failed = frozenset(observed.failed)
     if len(outcome.seen) >= outcome.wanted and failed >= outcome.seen[0].failed | outcome.seen[1].failed:
         return
-    inner = compare_inner(study, inside, observed)
-    outcome.seen.append(Seen(run.dims, compare(study, run), inner, frozenset(observed.sides), failed))
+    inner = compare_inner(cost, inside, observed)
+    outcome.seen.append(Seen(run.dims, compare(cost, run), inner, frozenset(observed.sides), failed))
 
 
 def describe(outcome: Outcome, study: ModelStudy) -> None:

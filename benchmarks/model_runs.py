@@ -14,7 +14,7 @@ import onnx
 from model_branches import Array, Observed, Place, has_graphs, inner_values, session_of
 
 from tolcost.algebra import evaluate
-from tolcost.models.study import ModelStudy
+from tolcost.result.model import ModelStudy
 
 LENGTHS = (512, 320, 64, 96, 128, 48, 160, 32, 24, 16, 8, 5, 4, 3, 2, 1)
 BATCHES = (1, 2, 3)

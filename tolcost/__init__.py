@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
     from tolcost.diagnostics import Diagnostic, Rejected
     from tolcost.elaborate.arguments import PlainShape, PlainValue
-    from tolcost.report.result import Result
+    from tolcost.result.cost import Cost
 
 __version__ = "0.1.0"
-__all__ = ["Diagnostic", "Rejected", "Result", "__version__", "analyze"]
+__all__ = ["Cost", "Diagnostic", "Rejected", "__version__", "analyze"]
 
 _WHERE = {
+    "Cost": "tolcost.result.cost",
     "Diagnostic": "tolcost.diagnostics",
     "Rejected": "tolcost.diagnostics",
-    "Result": "tolcost.report.result",
 }
 
 
@@ -36,7 +36,7 @@ def analyze(
     dims: Mapping[str, int] | None = None,
     shapes: Mapping[str, PlainShape | Sequence[PlainShape]] | None = None,
     attrs: Mapping[str, PlainValue] | None = None,
-) -> Result:
+) -> Cost:
     """Give what a program costs.
 
     ``program`` is a path, or the text of a program; a string with a line break or ``=`` in it
@@ -44,9 +44,9 @@ def analyze(
     ``attrs`` the values of attributes and static inputs.  A program that cannot be analysed
     raises ``Rejected``, with diagnostics that say why.
     """
-    from tolcost.pipeline import study_program
+    from tolcost.result.program import analyze as cost_of
 
-    return study_program(program, dims, shapes, attrs)
+    return cost_of(program, dims, shapes, attrs)
 
 
 def __getattr__(name: str) -> object:

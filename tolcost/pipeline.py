@@ -8,10 +8,9 @@ Each stage is a function of the one before; stop wherever you like.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from tolcost.atoms.verify import verify
 from tolcost.catalogue.specs import Library, open_library
@@ -19,11 +18,8 @@ from tolcost.cost import Analysis, analyze_program
 from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Diagnostic, Source
 from tolcost.elaborate import Argument, Elaborated, elaborate
-from tolcost.elaborate.arguments import PlainShape, PlainValue, arguments
 from tolcost.elaborate.repeats import repeated_work
-from tolcost.report.point import locate
-from tolcost.report.result import Result
-from tolcost.syntax import parse, read_source
+from tolcost.syntax import parse
 from tolcost.syntax.tree import Module, Use
 
 
@@ -79,23 +75,3 @@ def analyze_source(source: Source, given: Mapping[str, Argument] | None = None) 
 def analyze_lowered(lowered: Elaborated, file: str) -> Analysis:
     """The same for a program that is lowered already."""
     return with_deep_stack(lambda: analyze_program(lowered.program, file))
-
-
-def study_program(
-    program: str | Path,
-    dims: Mapping[str, int] | None = None,
-    shapes: Mapping[str, PlainShape | Sequence[PlainShape]] | None = None,
-    attrs: Mapping[str, PlainValue] | None = None,
-) -> Result:
-    """The whole road to a result for Python: text or file in, closed forms out."""
-    source = _text_or_file(program)
-    parsed = read_program(source)
-    lowered = lower(parsed, arguments(parsed.program, shapes, attrs))
-    analysis = analyze_lowered(lowered, source.name)
-    return Result(analysis, locate(analysis, dims or {}), warnings_of(lowered))
-
-
-def _text_or_file(program: str | Path) -> Source:
-    if isinstance(program, str) and ("\n" in program or ("=" in program and not Path(program).exists())):
-        return Source("<text>", program)
-    return read_source(program)

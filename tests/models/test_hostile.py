@@ -12,8 +12,9 @@ from tolcost.catalogue.reading import model_of, parse_model
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import run
 from tolcost.diagnostics import Rejected
-from tolcost.models.study import ModelStudy, Wanted, study_model
 from tolcost.models.walking import Session
+from tolcost.result.cost import Cost
+from tolcost.result.model import ModelStudy, Wanted, model_cost, study_model
 
 FLOAT, INT = TensorProto.FLOAT, TensorProto.INT64
 X = helper.make_tensor_value_info("x", FLOAT, ["n", 4])
@@ -32,6 +33,10 @@ def model(nodes, inputs=(X,), outputs=(Y,), initial=(), opset=17, functions=(), 
 
 
 RELU = helper.make_node("Relu", ["x"], ["y"], name="relu")
+
+
+def costed(proto: onnx.ModelProto, session: Session, **dims: int) -> Cost:
+    return model_cost(model_of(proto, "m"), "m.onnx", session, Wanted(dims))
 
 
 def studied(proto: onnx.ModelProto, session: Session, **dims: int) -> ModelStudy:

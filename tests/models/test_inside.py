@@ -11,8 +11,8 @@ from tests.models.test_models import graph, ints, value
 from tolcost.algebra import evaluate, length, to_text
 from tolcost.catalogue.specs import open_library
 from tolcost.models.facts import shape_of
-from tolcost.models.study import ModelStudy
 from tolcost.models.walking import Session
+from tolcost.result.model import ModelStudy
 
 N = length("n")
 BOOL = TensorProto.BOOL
@@ -243,7 +243,7 @@ def test_a_branch_for_one_length_is_taken_where_the_general_one_does_not_fit(ses
     given = [value("x", FLOAT, ["n", 300, "m"])]
     study = studied(model(nodes, given, initial=[*SQUEEZE, weight]), session)
     assert study.coverage.missing == ()
-    assert [str(r.condition) for r in study.conditions] == ["Ge(p=1 - m)"]
+    assert [str(r.condition) for r in study.requirements] == ["Ge(p=1 - m)"]
     assert study.operators[-1].figures.macs == 600 * N
 
 

@@ -13,8 +13,8 @@ from onnx.reference import ReferenceEvaluator
 from tolcost.catalogue.reading import load_model, model_of
 from tolcost.catalogue.specs import open_library
 from tolcost.models.running import run_model
-from tolcost.models.study import study_file
 from tolcost.models.walking import Session
+from tolcost.result.model import study_file
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 MACS = {

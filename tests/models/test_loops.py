@@ -36,8 +36,8 @@ from tolcost.elaborate.trip_count import NO_END, leading
 from tolcost.elaborate.values import Cast, Vec
 from tolcost.execute import run_vectorised
 from tolcost.models.lowering import Lowered
-from tolcost.models.study import ModelStudy
 from tolcost.models.walking import Session
+from tolcost.result.model import ModelStudy
 
 N = length("n")
 X = value("x", FLOAT, ["n"])

@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.models.test_hostile import FLOAT, INT, X, model, studied
+from tests.models.test_hostile import FLOAT, INT, X, costed, model, studied
 from tolcost.algebra import evaluate, length, to_text
 from tolcost.catalogue.specs import Library, open_library
 from tolcost.diagnostics import Rejected
@@ -125,8 +125,8 @@ def test_lengths_that_must_be_equal_are_one_and_that_is_said(session: Session) -
     assert len(study.symbols) == 3
     ((gone, stays),) = study.cost.equal.items()
     assert {gone.name, to_text(stays)} == {"k", "l"}
-    assert studied(proto, session, n=2, k=3, m=4).place.at(study.total.macs) == 24
-    assert studied(proto, session, n=2, l=3, m=4).place.at(study.total.macs) == 24
+    assert costed(proto, session, n=2, k=3, m=4).number(study.total.macs) == 24
+    assert costed(proto, session, n=2, l=3, m=4).number(study.total.macs) == 24
     with pytest.raises(Rejected):
         studied(proto, session, n=2, k=3, l=4, m=4)
 
@@ -138,8 +138,8 @@ def test_a_length_of_1_may_break_an_equation_and_still_be_right(session: Session
     )
     general = studied(proto, session)
     assert len(general.symbols) == 1
-    broadcast = studied(proto, session, n=1, m=5)
-    assert broadcast.place.at(broadcast.total.eops) == 5
+    broadcast = costed(proto, session, n=1, m=5)
+    assert broadcast.number(broadcast.total.eops) == 5
 
 
 # ---- operators without a definition ---------------------------------------------------------------
@@ -218,8 +218,8 @@ def test_depth_is_a_chain_of_operators(session: Session) -> None:
 
 def test_fixed_lengths_can_be_changed_by_place(session: Session) -> None:
     proto = model([helper.make_node("Relu", ["x"], ["y"])], [value("x", FLOAT, [1, 3, "h"])])
-    study = studied(proto, session, **{"x[0]": 8, "x[2]": 5})
-    assert study.place.at(study.total.eops) == 120
+    study = costed(proto, session, **{"x[0]": 8, "x[2]": 5})
+    assert study.number(study.total.eops) == 120
     with pytest.raises(Rejected) as caught:
         studied(proto, session, width=5)
     assert caught.value.diagnostics[0].code == "T0412"

@@ -5,19 +5,21 @@ import json
 import pytest
 
 from tests.models import graphs
-from tests.models.test_hostile import studied
+from tolcost.catalogue.reading import model_of
 from tolcost.catalogue.specs import open_library
 from tolcost.diagnostics import Rejected
 from tolcost.models.walking import Session
-from tolcost.report.model_result import ModelResult
+from tolcost.result.cost import Cost
+from tolcost.result.model import Wanted, model_cost
 
 
 @pytest.fixture(name="result", scope="module")
-def _result() -> ModelResult:
-    return ModelResult(studied(graphs.bert(17, graphs.SMALL), Session(open_library())))
+def _result() -> Cost:
+    model = model_of(graphs.bert(17, graphs.SMALL), "m")
+    return model_cost(model, "m.onnx", Session(open_library()), Wanted())
 
 
-def test_closed_forms_are_sympy_expressions(result: ModelResult) -> None:
+def test_closed_forms_are_sympy_expressions(result: Cost) -> None:
     batch, seq = sorted(result.macs.free_symbols, key=str)
     assert (str(batch), str(seq)) == ("batch", "seq")
     assert result.macs.expand().coeff(batch, 1).coeff(seq, 2) == 2 * 2 * 8
@@ -28,7 +30,7 @@ def test_closed_forms_are_sympy_expressions(result: ModelResult) -> None:
     assert "exact" in repr(result)
 
 
-def test_numbers_are_exact(result: ModelResult) -> None:
+def test_numbers_are_exact(result: Cost) -> None:
     numbers = result.at(batch=2, seq=5)
     values = {s: {"batch": 2, "seq": 5}[str(s)] for s in result.eops.free_symbols}
     assert numbers["eops"] == result.eops.subs(values)
@@ -38,7 +40,7 @@ def test_numbers_are_exact(result: ModelResult) -> None:
         result.at(batch=2, seq=17)
 
 
-def test_documents_and_frames(result: ModelResult) -> None:
+def test_documents_and_frames(result: Cost) -> None:
     assert json.loads(result.to_json())["kind"] == "model"
     assert str(result) == result.to_text()
     frame = result.to_frame("scope")

@@ -11,8 +11,8 @@ from tolcost.catalogue.reading import model_of
 from tolcost.catalogue.specs import open_library
 from tolcost.models.facts import shape_of
 from tolcost.models.running import run_model
-from tolcost.models.study import ModelStudy, Wanted, study_model
 from tolcost.models.walking import Session
+from tolcost.result.model import ModelStudy, Wanted, study_model
 
 BATCH, SEQ = length("batch"), length("seq")
 STYLES = [(17, False), (18, False), (18, True), (23, True)]
@@ -42,7 +42,7 @@ def test_bert_base(opset: int, dynamo: bool, session: Session) -> None:
     assert matmul_macs(study) == 84934656 * BATCH * SEQ + 18432 * BATCH * SEQ**2
     assert {symbol.name for symbol in study.symbols} == {"batch", "seq"}
     assert study.holdings.parameters == 108_891_648
-    assert [str(r.condition.p) for r in study.conditions] == ["512 - seq"]
+    assert [str(r.condition.p) for r in study.requirements] == ["512 - seq"]
 
 
 @pytest.mark.parametrize("opset, dynamo", STYLES)

@@ -11,17 +11,18 @@ import pytest
 
 from tests.report.test_hostile_names import PAYLOADS
 from tolcost.algebra import length
+from tolcost.show.document import Code, Column, Table, rounded
 from tolcost.show.html import Chart, LiveForm, ReportPage, html_page
 from tolcost.show.latex import latex
 from tolcost.show.svg import Dot, Scale, curves, scatter, strip
-from tolcost.show.table import Code, Column, Table, csv_text, markdown, rounded
+from tolcost.show.tables import csv_text, markdown
 
 COLUMNS = (Column("name", "name"), Column("code", "code", "code"), Column("form", "form", "form"))
 
 
 def table(name: str) -> Table:
     row = (name, Code(f"{name}\n{name}"), length("n") * 2)
-    return Table("t", "A table", "About `it`.", "tolcost report", COLUMNS, (row,))
+    return Table(COLUMNS, (row,), "t", "A table", "About `it`.", "tolcost report")
 
 
 def page(name: str) -> ReportPage:
@@ -37,13 +38,13 @@ def axis() -> Scale:
 @pytest.mark.parametrize("name", PAYLOADS)
 def test_a_name_is_just_a_name(name: str) -> None:
     plain = table("plain")
-    assert len(markdown(table(name)).splitlines()) == len(markdown(plain).splitlines())
-    outside_code = re.sub(r"(`+) ?.*?\1", "", markdown(table(name)))
+    assert len(markdown((table(name),)).splitlines()) == len(markdown((plain,)).splitlines())
+    outside_code = re.sub(r"(`+) ?.*?\1", "", markdown((table(name),)))
     assert "<script" not in outside_code.replace("\\<", "")
     rows = list(csv.reader(io.StringIO(csv_text(table(name)))))
     assert [len(row) for row in rows] == [3, 3]
     assert not any(cell[:1] in ("=", "+", "@", "\t", "\r") for row in rows for cell in row)
-    assert len(latex(table(name)).splitlines()) == len(latex(plain).splitlines())
+    assert len(latex((table(name),)).splitlines()) == len(latex((plain,)).splitlines())
 
 
 @pytest.mark.parametrize(
@@ -71,16 +72,16 @@ def test_the_page_asks_for_nothing_else() -> None:
 
 def test_the_same_table_is_the_same_text() -> None:
     assert html_page(page("x")) == html_page(page("x"))
-    assert markdown(table("x")) == markdown(table("x"))
+    assert markdown((table("x"),)) == markdown((table("x"),))
 
 
 def test_cells_by_kind() -> None:
     columns = tuple(Column(f"c{n}", f"c{n}") for n in range(5))
     row = (None, 12345, Fraction(1, 3), Code("a|b"), length("n") ** 2)
-    made = Table("t", "T", "", "make", columns, (row,))
-    assert markdown(made).splitlines()[-1] == "|  | 12,345 | 0.3333 | `a\\|b` | `n**2` |"
+    made = Table(columns, (row,), "t", "T", "", "make")
+    assert markdown((made,)).splitlines()[-1] == "|  | 12,345 | 0.3333 | `a\\|b` | `n**2` |"
     assert csv_text(made).splitlines()[-1] == ",12345,1/3,a|b,n**2"
-    assert latex(made).splitlines()[-3] == r" & 12345 & 0.3333 & \texttt{a|b} & $n^{2}$ \\"
+    assert latex((made,)).splitlines()[-3] == r" & 12345 & 0.3333 & \texttt{a|b} & $n^{2}$ \\"
 
 
 @pytest.mark.parametrize(

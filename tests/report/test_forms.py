@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tolcost.algebra import Poly, const, evaluate, length, parse_text, the_symbol
 from tolcost.cost.record import Quotient
-from tolcost.result.forms import form_at, lowest, text_of
+from tolcost.show.forms import form_at, lowest, text_of
 
 N, M = length("n"), length("m")
 SYMBOLS = {"n": N, "m": M}

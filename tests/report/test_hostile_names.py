@@ -8,8 +8,10 @@ from dataclasses import replace
 import pytest
 
 import tolcost
-from tolcost.report import FORMATS, Study, write_studies
-from tolcost.show.escape import csv_cell, latex_text, markdown_code, markdown_text
+from tolcost.result.study import Located
+from tolcost.result.view import FORMATS, written
+from tolcost.show.latex import latex_text
+from tolcost.show.tables import csv_cell, markdown_code, markdown_text
 
 PAYLOADS = (
     "=HYPERLINK(1)", "+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1", "a|b", "`x`", "``", "[x](javascript:1)",
@@ -18,15 +20,15 @@ PAYLOADS = (
 )  # fmt: skip
 
 
-def hostile(name: str) -> Study:
-    result = tolcost.analyze("tol x: R [n]\ny := map(x, exp)")
-    return Study(replace(result.analysis, name=name, file=name), result.point)
+def hostile(name: str) -> Located:
+    cost = tolcost.analyze("tol x: R [n]\ny := map(x, exp)")
+    return Located(replace(cost.study, name=name, file=name), cost.point)
 
 
 @pytest.mark.parametrize("name", PAYLOADS)
 def test_a_name_is_just_a_name(name: str) -> None:
     study = hostile(name)
-    texts = {form: write_studies([study], form) for form in FORMATS}
+    texts = {form: written([study], form) for form in FORMATS}
     for form, text in texts.items():
         assert "\x1b" not in text, form
         assert "\u202e" not in text, form
@@ -34,10 +36,10 @@ def test_a_name_is_just_a_name(name: str) -> None:
     rows = list(csv.reader(io.StringIO(texts["csv"])))
     assert len({len(row) for row in rows}) == 1
     assert not any(cell[:1] in ("=", "+", "@", "\t", "\r") for row in rows for cell in row)
-    plain = write_studies([hostile("plain")], "md")
+    plain = written([hostile("plain")], "md")
     assert len(texts["md"].splitlines()) == len(plain.splitlines())
     assert "<script" not in texts["md"].replace("\\<", "")
-    assert len(texts["latex"].splitlines()) == len(write_studies([hostile("plain")], "latex").splitlines())
+    assert len(texts["latex"].splitlines()) == len(written([hostile("plain")], "latex").splitlines())
 
 
 def test_escapes() -> None:

@@ -15,7 +15,7 @@ from tolcost.audit.judge import VERDICTS
 from tolcost.audit.readings import paper_rows
 from tolcost.audit.summary import END, START, with_figures
 from tolcost.cli import run
-from tolcost.show.table import Code
+from tolcost.show.document import Code
 
 ROOT = Path(__file__).parents[2]
 REPORTS = ROOT / "reports"

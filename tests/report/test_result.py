@@ -28,7 +28,7 @@ def test_expressions_are_sympy_s() -> None:
     assert result.bytes == 4 * (k * m + k * n + m * n)
     assert (result.status, result.conditions, result.warnings) == ("exact", (), ())
     assert result._repr_latex_() == "$2 k m n$"
-    assert repr(result) == "<Result matmul: 2*k*m*n EOPs, exact>"
+    assert repr(result) == "<Cost matmul: 2*k*m*n EOPs, exact>"
 
 
 def test_numbers_are_exact_integers() -> None:
@@ -92,4 +92,4 @@ def test_the_command_line_says_the_same(capsys: pytest.CaptureFixture[str]) -> N
 def test_names_that_are_not_there() -> None:
     with pytest.raises(AttributeError):
         _ = tolcost.nothing  # type: ignore[attr-defined]
-    assert {"analyze", "Result", "Rejected"} <= set(dir(tolcost))
+    assert {"analyze", "Cost", "Rejected"} <= set(dir(tolcost))

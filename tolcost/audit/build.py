@@ -25,9 +25,10 @@ from tolcost.catalogue.cases import load_cases
 from tolcost.catalogue.listing import Entry, entries
 from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, Library, open_library
 from tolcost.result.conformance import Conformance
+from tolcost.show.document import Table
 from tolcost.show.html import Chart, LiveForm, ReportPage, html_page
 from tolcost.show.latex import latex
-from tolcost.show.table import Table, csv_text, markdown
+from tolcost.show.tables import csv_text, markdown
 
 TITLE = "EOPs and FLOPs: the paper's tables, derived again"
 _COMMAND = "tolcost report"
@@ -113,8 +114,8 @@ def _files(
 ) -> Iterator[tuple[str, str]]:
     for table in (*tables, forms):
         yield f"{table.name}.csv", csv_text(table)
-        yield f"{table.name}.tex", latex(table)
-        yield f"{table.name}.md", markdown(table)
+        yield f"{table.name}.tex", latex((table,))
+        yield f"{table.name}.md", markdown((table,))
     for chart in charts:
         yield f"{chart.name}.svg", chart.svg
     yield "summary.md", f"# Summary\n\n{summary}\nMade by `{_COMMAND}`.\n"

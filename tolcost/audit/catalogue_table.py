@@ -10,7 +10,7 @@ from tolcost.algebra import Poly, parse_text
 from tolcost.audit.evidence import CONFORMANCE_MADE
 from tolcost.catalogue.listing import Entry
 from tolcost.result.conformance import Conformance, Tested
-from tolcost.show.table import LONGEST, Cell, Code, Column, Table
+from tolcost.show.document import LONGEST, Cell, Code, Column, Table
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
@@ -89,7 +89,7 @@ def catalogue_table(entries: Sequence[Entry], conformance: Conformance) -> Table
         "counted. The form shown is that of one representative test; `forms.csv` has all of them."
     )
     rows = tuple(_row(entry, conformance.of(entry.name)) for entry in entries)
-    return Table("catalogue", "The whole catalogue", about, CONFORMANCE_MADE, COLUMNS, rows)
+    return Table(COLUMNS, rows, "catalogue", "The whole catalogue", about, CONFORMANCE_MADE)
 
 
 def _row(entry: Entry, cases: Sequence[Tested]) -> tuple[Cell, ...]:
@@ -132,7 +132,7 @@ def forms_table(conformance: Conformance) -> Table:
             found = shown(case)
             rows.setdefault(key, _form_row(case, found))
     ordered = tuple(rows[key] for key in sorted(rows))
-    return Table("forms", "Closed forms by test", about, CONFORMANCE_MADE, FORM_COLUMNS, ordered)
+    return Table(FORM_COLUMNS, ordered, "forms", "Closed forms by test", about, CONFORMANCE_MADE)
 
 
 def _form_row(case: Tested, found: Shown) -> tuple[Cell, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from tolcost.audit.readings import note_of, paper_rows
 from tolcost.library import read_spec, spec_names, specs_root
-from tolcost.show.table import Cell, Code, Column, Table
+from tolcost.show.document import Cell, Code, Column, Table
 
 COLUMNS = (
     Column("place", "place"),
@@ -30,7 +30,7 @@ def errata_table() -> Table:
         f"{len(rows)} entries. A command shows what the compiler makes of the words, or of the reading "
         "adopted; run it from the top of the repository."
     )
-    return Table("errata", "Errata of the paper", about, "tolcost report", COLUMNS, rows)
+    return Table(COLUMNS, rows, "errata", "Errata of the paper", about, "tolcost report")
 
 
 def _general() -> Iterator[tuple[Cell, ...]]:

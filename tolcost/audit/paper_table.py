@@ -10,8 +10,8 @@ from tolcost.algebra import compare
 from tolcost.audit.instances import command_of
 from tolcost.audit.judge import VERDICTS, CountCheck, Judged
 from tolcost.diagnostics import Diagnostic
-from tolcost.result.forms import text_of
-from tolcost.show.table import Cell, Code, Column, Table
+from tolcost.show.document import Cell, Code, Column, Table
+from tolcost.show.forms import text_of
 
 COLUMNS = (
     Column("part", "part", "number"),
@@ -45,7 +45,7 @@ def paper_table(judged: Sequence[Judged]) -> Table:
         "A printed program that can be read is run on ONNX's test vectors."
     )
     rows = tuple(map(_row, judged))
-    return Table("paper", "The paper's ONNX tables, derived again", about, "tolcost report", COLUMNS, rows)
+    return Table(COLUMNS, rows, "paper", "The paper's ONNX tables, derived again", about, "tolcost report")
 
 
 def _row(found: Judged) -> tuple[Cell, ...]:

@@ -12,7 +12,7 @@ from tolcost.audit.evidence import PEERS_MADE, REASONS, Peer, Reasons
 from tolcost.audit.instances import Instance, analyse_instance, command_of
 from tolcost.catalogue.specs import Library
 from tolcost.diagnostics import Diagnostic, Rejected
-from tolcost.show.table import Cell, Code, Column, Table
+from tolcost.show.document import Cell, Code, Column, Table
 
 COMPILED, WRITTEN, ONNX_TOOL = "XLA compiled", "XLA as written", "onnx-tool"
 
@@ -109,7 +109,7 @@ def peers_table(found: Sequence[Measured]) -> Table:
         "the same shapes. XLA's transcendentals are added to its flops one for one; onnx-tool counts "
         "multiply-accumulates, and weighs other functions by guesses of its own (an exponential is 32)."
     )
-    return Table("peers", "EOPs and other counts", about, PEERS_MADE, COLUMNS, tuple(map(_row, found)))
+    return Table(COLUMNS, tuple(map(_row, found)), "peers", "EOPs and other counts", about, PEERS_MADE)
 
 
 def _row(point: Measured) -> tuple[Cell, ...]:
@@ -164,7 +164,7 @@ def operators_table(found: Sequence[Measured], reasons: Reasons) -> Table:
     )
     rows = tuple(_operator_row(op, group, reasons) for op, group in groups.items())
     title = "EOPs over FLOPs by operator"
-    return Table("ratios", title, about, PEERS_MADE, OPERATOR_COLUMNS, rows)
+    return Table(OPERATOR_COLUMNS, rows, "ratios", title, about, PEERS_MADE)
 
 
 def _operator_row(op: str, group: Sequence[Measured], reasons: Reasons) -> tuple[Cell, ...]:
@@ -250,7 +250,7 @@ def answer_table(found: Sequence[Measured]) -> Table:
     kinds = sorted({point.kind for point in found})
     groups = [(kind, [p for p in found if p.kind == kind]) for kind in kinds]
     rows = tuple(_answer_row(kind, group) for kind, group in [*groups, ("all", list(found))])
-    return Table("answer", "The relative error by class", about, PEERS_MADE, ANSWER_COLUMNS, rows)
+    return Table(ANSWER_COLUMNS, rows, "answer", "The relative error by class", about, PEERS_MADE)
 
 
 def _answer_row(kind: str, group: Sequence[Measured]) -> tuple[Cell, ...]:

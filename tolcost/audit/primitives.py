@@ -16,7 +16,7 @@ from tolcost.catalogue.specs import Library, Spec
 from tolcost.diagnostics import Span
 from tolcost.elementary import FUNCTIONS
 from tolcost.result.conformance import Conformance
-from tolcost.show.table import Cell, Column, Table
+from tolcost.show.document import Cell, Column, Table
 from tolcost.syntax import tree
 
 THIRTEEN = (
@@ -130,7 +130,7 @@ def primitives_table(entries: Sequence[Entry], library: Library, conformance: Co
         "comments; which elementary functions its tests saw applied to data; and which of these the paper's "
         "list of basic elementary functions (Table 2) does not have."
     )
-    return Table("primitives", "Operators and primitives", about, _COMMAND, columns, rows)
+    return Table(columns, rows, "primitives", "Operators and primitives", about, _COMMAND)
 
 
 def _row(
@@ -165,7 +165,7 @@ def beyond_table(entries: Sequence[Entry], conformance: Conformance) -> Table:
         Column("operators", "operators", "number"),
         Column("which", "which"),
     )
-    return Table("beyond", "Functions beyond Table 2", about, _COMMAND, columns, rows)
+    return Table(columns, rows, "beyond", "Functions beyond Table 2", about, _COMMAND)
 
 
 def primitive_counts(entries: Sequence[Entry], library: Library) -> dict[str, int]:

@@ -41,7 +41,7 @@ from tolcost.elaborate import Inputs, Tensor
 
 if TYPE_CHECKING:  # a check of programs alone does without what reads models
     from tolcost.models.facts import Known
-    from tolcost.models.study import ModelStudy
+    from tolcost.result.model import ModelStudy
 
 _MOST_FACTS = 12
 _STATUS: Mapping[str, FigureStatus] = {
@@ -100,7 +100,7 @@ def costed_model(name: str, study: ModelStudy, metrics: Iterable[str]) -> Costed
     """What the gate keeps of a model; a total that lacks a node says that it is incomplete."""
     status = _STATUS[study.total.status]
     figures = {metric: (status, _total(study, metric)) for metric in metrics}
-    relied = dict.fromkeys(c.condition for c in study.conditions)
+    relied = dict.fromkeys(c.condition for c in study.requirements)
     simple = [c for c in relied if isinstance(c, Ge) and len(c.p.free) <= 3][:_MOST_FACTS]
     entry = entry_from(name, tuple(_inputs(study)), simple, figures)
     return Costed(entry, tuple(_parts(study)))

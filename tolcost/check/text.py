@@ -21,7 +21,7 @@ from tolcost.check.words import (
     hints,
     verdict,
 )
-from tolcost.show.escape import markdown_code, markdown_text
+from tolcost.show.tables import markdown_code, markdown_text
 
 _RED, _GREEN, _BOLD, _PLAIN = "\x1b[1;31m", "\x1b[32m", "\x1b[1m", "\x1b[0m"
 

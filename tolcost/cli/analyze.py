@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import click
 
@@ -12,21 +11,11 @@ from tolcost.cli.failures import as_rejected, colour_on_stdout, show
 from tolcost.cli.output import deliver
 from tolcost.cli.programs import Request, lowered, name_of, warn
 from tolcost.cost import Weights, load_weights
-from tolcost.cost.record import weighed
 from tolcost.diagnostics import Rejected, quoted
 from tolcost.pipeline import analyze_lowered
-from tolcost.report import FORMATS, METRICS, Study, locate, write_studies
-from tolcost.report.text import text_report
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What to show of every program."""
-
-    dims: Mapping[str, int]
-    metrics: frozenset[str]
-    models: tuple[Weights, ...]
-    symbolic: bool
+from tolcost.result.program import METRICS, program_study
+from tolcost.result.study import Located, locate_study
+from tolcost.result.view import FORMATS, View, written
 
 
 def _metrics(context: click.Context, parameter: click.Parameter, value: str | None) -> frozenset[str]:
@@ -75,43 +64,44 @@ def command(
     With every length given by --dim, the figures are exact integers; otherwise, and with
     --symbolic, they are closed forms in the lengths.
     """
-    asked = _Asked(options.read_dims(dims), metrics, tuple(load_weights(model) for model in models), symbolic)
-    studies, failed = _study_all(files, Request.read(shapes, attrs, specs), asked)
+    lengths, weights = options.read_dims(dims), tuple(load_weights(model) for model in models)
+    costs, failed = _all_costs(files, Request.read(shapes, attrs, specs), lengths, weights)
     if not failed:
-        _check_names(studies, asked.dims)
-    if studies:
+        _check_names(costs, lengths)
+    if costs:
         colour = form == "text" and output is None and colour_on_stdout()
-        deliver(text_report(studies, colour=True) if colour else write_studies(studies, form), output)
+        deliver(written(costs, form, View(metrics, symbolic), colour), output)
     return 2 if failed else 0
 
 
-def _study_all(files: Sequence[str], request: Request, asked: _Asked) -> tuple[list[Study], bool]:
+def _all_costs(
+    files: Sequence[str], request: Request, dims: Mapping[str, int], weights: tuple[Weights, ...]
+) -> tuple[list[Located], bool]:
     """Analyse every file; one that is rejected is told about, and the others go on."""
-    studies: list[Study] = []
+    costs: list[Located] = []
     failed = False
     for file in files:
         try:
-            studies.append(_study(file, request, asked))
+            costs.append(_cost(file, request, dims, weights))
         except Exception as error:
             rejected = as_rejected(error)
             if not isinstance(rejected, Rejected):
                 raise
             show(rejected)
             failed = True
-    return studies, failed
+    return costs, failed
 
 
-def _study(file: str, request: Request, asked: _Asked) -> Study:
+def _cost(file: str, request: Request, dims: Mapping[str, int], weights: tuple[Weights, ...]) -> Located:
     program = lowered(file, request)
     warn(program)
-    analysis = analyze_lowered(program, name_of(file))
-    models = tuple((model.name, weighed(analysis, model)) for model in asked.models)
-    return Study(analysis, locate(analysis, asked.dims), asked.metrics, models, asked.symbolic)
+    study = program_study(analyze_lowered(program, name_of(file)))
+    return locate_study(Located, study, dims, weights)
 
 
-def _check_names(studies: Iterable[Study], dims: Mapping[str, int]) -> None:
+def _check_names(costs: Iterable[Located], dims: Mapping[str, int]) -> None:
     """Refuse a length that no program has: it is a mistake, and would be ignored."""
-    known = {symbol.name: None for study in studies for symbol in study.analysis.symbols}
+    known = {symbol.name: None for cost in costs for symbol in cost.study.symbols}
     for name in dims:
         if name not in known:
             others = ", ".join(known) or "none"

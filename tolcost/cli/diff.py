@@ -9,9 +9,10 @@ import click
 from tolcost.cli import options
 from tolcost.cli.output import deliver
 from tolcost.deep import with_deep_stack
-from tolcost.models.difference import Change, changes, facts_of, model_changes, verdict_of
+from tolcost.result.compare import CostComparison, compare
+from tolcost.result.diff import diff_written
 
-UNDECIDED = 3
+COSTLIER, UNDECIDED = 1, 3
 
 
 @click.command(
@@ -52,53 +53,45 @@ def command(
     kinds = {Path(file).suffix == ".onnx" for file in (old, new)}
     if len(kinds) > 1:
         raise click.UsageError("a program cannot be compared with a model")
-    if kinds == {True}:
-        rows, complete = with_deep_stack(lambda: _models(old, new, shapes, specs))
-    else:
-        rows, complete = _programs(old, new, shapes, attrs, specs), True
-    deliver(written(old, new, rows, form), output)
-    if not complete:
+    found = _models(old, new, shapes, specs) if kinds == {True} else _programs(old, new, shapes, attrs, specs)
+    deliver(diff_written(old, new, found, form), output)
+    if found.whole.claim.more:
+        return COSTLIER
+    if not found.complete:
         click.echo("warning: something is not costed, so the comparison is incomplete", err=True)
         return UNDECIDED
-    return {"same": 0, "cheaper": 0, "undecided": UNDECIDED}.get(verdict_of(rows), 1)
+    return 0 if found.whole.claim.more is False else UNDECIDED
 
 
-def written(old: str, new: str, rows: tuple[Change, ...], form: str) -> str:
-    """The difference in one of the formats."""
-    from tolcost.report import model_diff
-
-    writers = {"json": model_diff.diff_json, "md": model_diff.diff_markdown}
-    return writers.get(form, model_diff.diff_text)(old, new, rows)
-
-
-def _models(
-    old: str, new: str, shapes: tuple[str, ...], specs: tuple[str, ...]
-) -> tuple[tuple[Change, ...], bool]:
+def _models(old: str, new: str, shapes: tuple[str, ...], specs: tuple[str, ...]) -> CostComparison:
     from tolcost.catalogue.specs import open_library
     from tolcost.cli.model import read_shapes
-    from tolcost.models.study import Wanted, study_file
     from tolcost.models.walking import Session
+    from tolcost.result.model import Wanted, file_cost
 
     session, wanted = Session(open_library(specs)), Wanted(shapes=read_shapes(shapes))
-    before, after = (study_file(Path(file), session, wanted) for file in (old, new))
-    return model_changes(before, after), not before.coverage.missing and not after.coverage.missing
+
+    def found() -> CostComparison:
+        before, after = (file_cost(Path(file), session, wanted) for file in (old, new))
+        return compare(before, after, _identical(old, new))
+
+    return with_deep_stack(found)
 
 
 def _programs(
     old: str, new: str, shapes: tuple[str, ...], attrs: tuple[str, ...], specs: tuple[str, ...]
-) -> tuple[Change, ...]:
+) -> CostComparison:
     from tolcost.cli.programs import Request, lowered
     from tolcost.pipeline import analyze_lowered
+    from tolcost.result.program import program_study
+    from tolcost.result.study import Located, locate_study
 
     request = Request.read(shapes, attrs, specs)
-    before, after = (analyze_lowered(lowered(file, request), file) for file in (old, new))
-    facts = facts_of(c.condition for c in (*before.conditions, *after.conditions))
-    figures = [
-        {"eops": a.eops, "flops": a.flops, "macs": a.macs, **({} if a.bytes is None else {"bytes": a.bytes})}
-        for a in (before, after)
-    ]
-    parts = [
-        {f"{name}:{space}": form for (name, space), form in a.histogram.items()} for a in (before, after)
-    ]
-    whole = changes(figures[0], figures[1], "", facts)
-    return (*whole, *changes(parts[0], parts[1], "histogram", facts))
+    studies = (program_study(analyze_lowered(lowered(file, request), file)) for file in (old, new))
+    before, after = (locate_study(Located, study) for study in studies)
+    return compare(before, after, _identical(old, new))
+
+
+def _identical(old: str, new: str) -> bool:
+    """Whether both files hold the same bytes; standard input is read only once."""
+    return "-" not in (old, new) and Path(old).read_bytes() == Path(new).read_bytes()

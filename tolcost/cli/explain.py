@@ -50,7 +50,7 @@ def _program(file: str, shapes: Sequence[str], attrs: Sequence[str], specs: tupl
     from tolcost.cli.programs import Request, lowered, name_of, warn
     from tolcost.cost import derive
     from tolcost.deep import with_deep_stack
-    from tolcost.report.derivation import derivation_text
+    from tolcost.result.derivation import derivation_text
 
     program = lowered(file, Request.read(shapes, attrs, specs))
     warn(program)

@@ -85,7 +85,7 @@ def _cost_program(root: Path, target: Target, specs: Library, metrics: tuple[str
 def _cost_model(root: Path, target: Target, session: Session, metrics: tuple[str, ...]) -> Costed:
     from tolcost.check.entries import costed_model
     from tolcost.deep import with_deep_stack
-    from tolcost.models.study import Wanted, study_file
+    from tolcost.result.model import Wanted, study_file
 
     dims = {name: value for name, value in target.case.attrs.items() if isinstance(value, int)}
     others = target.case.attrs.keys() - dims.keys()

@@ -13,11 +13,13 @@ from tolcost.cli import options
 from tolcost.cli.output import deliver, write_whole
 from tolcost.cli.progress import Progress
 from tolcost.deep import with_deep_stack
-from tolcost.models.growth import Growth, growth, read_sweep
-from tolcost.models.many import Summary, check_lengths, model_files, summaries
-from tolcost.models.study import ModelStudy, Wanted, study_file
+from tolcost.models.annotating import annotated
 from tolcost.models.walking import Session
-from tolcost.report.model_view import BY
+from tolcost.result.growth import growth, read_sweep
+from tolcost.result.many import check_lengths, many_written, model_files, summaries
+from tolcost.result.model import Wanted, file_cost, node_notes
+from tolcost.result.study import Located
+from tolcost.result.view import BY, View, written
 
 FORMATS = ("text", "json", "md", "csv", "html")
 INCOMPLETE = 3
@@ -78,54 +80,31 @@ def command(
             raise click.UsageError("--sweep, --annotate and --format html are for a single model")
         return _many(found, specs, wanted, jobs, allow_uncosted, form, output)
     session = Session(open_library(specs))
-    study = with_deep_stack(lambda: study_file(found[0], session, wanted))
-    grown = growth(study, read_sweep(sweep)) if sweep else None
-    deliver(with_deep_stack(lambda: written(study, form, by, grown)), output)
+    cost = with_deep_stack(lambda: file_cost(found[0], session, wanted))
+    grown = growth(cost, read_sweep(sweep)) if sweep else None
+    deliver(with_deep_stack(lambda: _written(cost, View(by=by, growth=grown), form)), output)
     if annotate is not None:
-        _annotate(found[0], study, annotate)
-    return _verdict(study, allow_uncosted)
+        write_whole(Path(annotate), annotated(found[0], *node_notes(cost)))
+    return _verdict(cost, allow_uncosted)
 
 
-def _verdict(study: ModelStudy, allowed: bool) -> int:
-    missing = study.coverage.missing
-    if not missing:
+def _written(cost: Located, view: View, form: str) -> str:
+    if form != "html":
+        return written([cost], form, view)
+    from tolcost.result.page import model_page
+
+    return model_page(cost, view)
+
+
+def _verdict(cost: Located, allowed: bool) -> int:
+    found = cost.coverage
+    if not found.missing:
         return 0
-    counted = ", ".join(f"{op} ({n})" for op, n in list(study.coverage.operators.items())[:8])
+    counted = ", ".join(f"{op} ({n})" for op, n in list(found.operators.items())[:8])
     click.echo(
-        f"warning: {len(missing):,} of {study.coverage.nodes:,} nodes are not costed: {counted}", err=True
+        f"warning: {len(found.missing):,} of {found.nodes:,} nodes are not costed: {counted}", err=True
     )
     return 0 if allowed else INCOMPLETE
-
-
-def _annotate(path: Path, study: ModelStudy, out: str) -> None:
-    from tolcost.models.annotating import annotated
-
-    write_whole(Path(out), annotated(path, study))
-
-
-def written(study: ModelStudy, form: str, by: str, grown: Growth | None) -> str:
-    """A study in one of the formats; only the writer that is used gets loaded."""
-    match form:
-        case "json":
-            from tolcost.report.model_json import model_json
-
-            return model_json(study, grown)
-        case "md":
-            from tolcost.report.model_tables import model_markdown
-
-            return model_markdown(study, by, grown)
-        case "csv":
-            from tolcost.report.model_tables import model_csv
-
-            return model_csv(study, by, grown)
-        case "html":
-            from tolcost.report.model_html import model_html
-
-            return model_html(study, by, grown)
-        case _:
-            from tolcost.report.model_text import model_text
-
-            return model_text(study, by, grown)
 
 
 # ---- several models ------------------------------------------------------------------------
@@ -146,17 +125,10 @@ def _many(
     finally:
         progress.close()
     check_lengths(found, wanted.dims)
-    deliver(_table(found, form), output)
+    deliver(many_written(found, form), output)
     if any(summary.problem for summary in found):
         return 2
     return INCOMPLETE if any(summary.uncosted for summary in found) and not allowed else 0
-
-
-def _table(found: Sequence[Summary], form: str) -> str:
-    from tolcost.report import model_many
-
-    writers = {"json": model_many.many_json, "md": model_many.many_markdown, "csv": model_many.many_csv}
-    return writers.get(form, model_many.many_text)(found)
 
 
 # ---- what is said of inputs ----------------------------------------------------------------

@@ -15,9 +15,19 @@ from tolcost.cli.progress import Progress
 from tolcost.cli.verify import run_suite
 from tolcost.deep import with_deep_stack
 from tolcost.library import stored_conformance
-from tolcost.report.catalogue_list import Listed, Record, list_json, list_markdown, list_text, listed
-from tolcost.report.operator_page import page_of, pages_json, pages_markdown, pages_text
 from tolcost.result.conformance import conformance_of
+from tolcost.result.operator_page import (
+    Listed,
+    Record,
+    list_json,
+    list_markdown,
+    list_text,
+    listed,
+    page_of,
+    pages_json,
+    pages_markdown,
+    pages_text,
+)
 
 
 @click.command(

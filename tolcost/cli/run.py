@@ -27,7 +27,7 @@ from tolcost.execute.inputs import (
     show_output,
 )
 from tolcost.pipeline import Parsed, analyze_lowered
-from tolcost.report.comparison import compare_counts
+from tolcost.result.derivation import compare_counts
 from tolcost.syntax.tree import Ellipsis, InputDecl
 
 _ENGINES = {"numpy": run_vectorised, "reference": run_reference}

@@ -11,7 +11,7 @@ from tolcost.catalogue.suite import Report, as_record, verify
 from tolcost.cli import options
 from tolcost.cli.output import deliver
 from tolcost.cli.progress import Progress
-from tolcost.report.operators import verify_text
+from tolcost.result.conformance import verify_text
 
 UNTESTED = 3
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
+from math import lcm
 
 from tolcost.algebra import (
     ZERO,
@@ -36,7 +37,6 @@ from tolcost.cost.traffic import bits_of, bytes_of
 from tolcost.elaborate import Tensor
 from tolcost.models.analysis import GraphCost
 from tolcost.models.facts import Known, as_tensor, is_value, shape_of
-from tolcost.models.totals import common_denominator
 
 _NEVER = ("int64", "bool", "string")
 """Tensors of these are indices, masks and texts, not parameters."""
@@ -182,7 +182,7 @@ class Peak:
 def peak_memory(cost: GraphCost) -> Peak | None:
     """The peak of activation memory as a form in the lengths; None where sizes are too diverse."""
     sizes = _sizes(cost)
-    whole = common_denominator(sizes.values())
+    whole = lcm(*(size.den for size in sizes.values()))
     moments = _moments(cost, {n: _scaled(p, whole) for n, p in sizes.items()})
     if not moments or len(moments) > _MOST_SHAPES:
         return None

@@ -16,9 +16,9 @@ from markupsafe import Markup
 from tolcost.algebra import Poly, display_names, to_browser
 from tolcost.cost import Quotient
 from tolcost.diagnostics import visible
-from tolcost.result.forms import mathml_of, text_of
+from tolcost.show.document import LONGEST, Bar, Cell, Code, Column, Table, cut, plain, rounded
+from tolcost.show.forms import mathml_of, text_of
 from tolcost.show.json import Json
-from tolcost.show.table import LONGEST, Cell, Code, Column, Table, cut, plain, rounded, shown_columns
 
 _FOLDER = Path(__file__).with_name("pages")
 _LONG, _VERY_LONG = 60, 240
@@ -58,12 +58,9 @@ class ReportPage:
 
 
 def html_page(page: ReportPage) -> str:
-    """Give the page; what is not markup of our own is escaped."""
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True, finalize=_printable
-    )
-    template = environment.from_string(_part("report.html"))
-    return template.render(
+    """Give the page of a report."""
+    return render(
+        "report",
         title=page.title,
         conclusion=page.conclusion,
         command=page.command,
@@ -71,10 +68,17 @@ def html_page(page: ReportPage) -> str:
         tables=[_table_data(table) for table in page.tables],
         charts=[(chart.caption, chart.command, Markup(chart.svg)) for chart in page.charts],
         forms=page.forms,
-        forms_json=Markup(_embedded([_live(form) for form in page.forms])),
-        css=Markup(_part("report.css")),
-        script=Markup(_part("report.js")),
+        data=embedded([_live(form) for form in page.forms]),
     )
+
+
+def render(name: str, **values: object) -> str:
+    """Fill in a page with its own script and style; what is not markup of our own is escaped."""
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True, finalize=_printable
+    )
+    template = environment.from_string(_part(f"{name}.html"))
+    return template.render(css=Markup(_part(f"{name}.css")), script=Markup(_part(f"{name}.js")), **values)
 
 
 def _printable(value: object) -> object:
@@ -86,14 +90,14 @@ def _part(name: str) -> str:
     return (_FOLDER / name).read_text(encoding="utf-8")
 
 
-def _embedded(value: Json) -> str:
+def embedded(value: Json) -> Markup:
     r"""JSON that can stand inside a ``script`` element.
 
-    >>> print(_embedded("</script>"))
+    >>> print(embedded("</script>"))
     "\u003c/script\u003e"
     """
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
 def _live(form: LiveForm) -> Json:
@@ -111,7 +115,7 @@ def _live(form: LiveForm) -> Json:
 
 
 def _table_data(table: Table) -> Mapping[str, object]:
-    columns = shown_columns(table)
+    columns = table.shown
     return {
         "name": table.name,
         "title": table.title,
@@ -143,7 +147,7 @@ def _mood(word: str) -> str:
 
 def _shown(cell: Cell) -> tuple[str, str, str | None]:
     match cell:
-        case None:
+        case None | Bar():
             return "text", "", None
         case str():
             return _wide("text", cell), escape(visible(cell)), None
@@ -154,10 +158,10 @@ def _shown(cell: Cell) -> tuple[str, str, str | None]:
             return "number", text_of(cell, grouped=True), str(cell)
         case Fraction():
             return "number", rounded(cell), repr(float(cell))
-        case Poly() | Quotient():
-            text = plain(cell)
-            short = mathml_of(cell) if len(text) <= LONGEST else f"<code>{escape(cut(text))}</code>"
-            return "form", short, text
+        case Poly() | Quotient() if len(plain(cell)) <= LONGEST:
+            return "form", mathml_of(cell), plain(cell)
+        case _:
+            return "form", f"<code>{escape(cut(plain(cell)))}</code>", plain(cell)
 
 
 def _wide(kind: str, text: str) -> str:

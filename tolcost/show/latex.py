@@ -1,4 +1,4 @@
-"""A table of a report as LaTeX: a ``longtable`` that fits a landscape page.
+"""Documents as LaTeX: figures as a ``tabular``, a table as a ``longtable`` that fits a landscape page.
 
 Columns that hold commands or essays are left out: a paper has text for these, and the CSV has them.
 """
@@ -10,9 +10,21 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from tolcost.diagnostics import visible
-from tolcost.result.forms import Form, latex_of, text_of
-from tolcost.show.escape import latex_text
-from tolcost.show.table import LONGEST, Cell, Code, Column, Table, cut, plain, rounded
+from tolcost.show.document import (
+    LONGEST,
+    UNKNOWN,
+    Bar,
+    Cell,
+    Code,
+    Column,
+    Document,
+    FigureList,
+    Table,
+    cut,
+    plain,
+    rounded,
+)
+from tolcost.show.forms import Form, latex_of, text_of
 
 _SIGNS = {
     "−": "$-$", "×": r"$\times$", "●": r"$\bullet$", "…": r"\ldots{}", "‖": r"$\|$", "∈": r"$\in$",
@@ -25,8 +37,34 @@ _NARROW, _NUMBER, _FEWEST, _MOST = 5, 15, 8, 60
 """Millimetres for a mark and for a number, and how many characters a column is taken to hold."""
 
 
-def latex(table: Table) -> str:
-    """Give the table; its first line says which packages it needs."""
+def latex(document: Document) -> str:
+    """Give the figures and the tables of a document, one after another."""
+    found = [
+        _figures(b) if isinstance(b, FigureList) else _table(b) if isinstance(b, Table) else ""
+        for b in document
+    ]
+    return "\n".join(filter(None, found))
+
+
+def _figures(found: FigureList) -> str:
+    titles = [rf"\textbf{{{latex_text(found.title)}}}", *map(latex_text, found.titles)]
+    rows = [
+        f"% {visible(found.title)}",
+        rf"\begin{{tabular}}{{l{'l' * len(found.titles)}}}",
+        r"\hline",
+        " & ".join(titles) + r" \\",
+        r"\hline",
+    ]
+    for row in (row for row in found.rows if not row.general):
+        unit = rf"~{latex_text(row.unit)}" if row.unit and not row.level else ""
+        nothing = UNKNOWN if row.headed else ""
+        cells = [nothing if c is None else f"${latex_of(c)}${unit}" for c in found.cells(row)]
+        rows.append(" & ".join([(r"\quad " if row.level else "") + latex_text(row.label), *cells]) + r" \\")
+    return "\n".join([*rows, r"\hline", r"\end{tabular}", ""])
+
+
+def _table(table: Table) -> str:
+    """Give the table; its first lines say which packages it needs."""
     columns = [(n, c) for n, c in enumerate(table.columns) if c.shown and c.printed]
     cells = [[row[n] for n, _ in columns] for row in table.rows]
     marks = [_is_mark([row[k] for row in cells]) for k in range(len(columns))]
@@ -79,7 +117,7 @@ def _held(cells: Sequence[Cell]) -> int:
 
 def _latex_cell(cell: Cell) -> str:
     match cell:
-        case None:
+        case None | Bar():
             return ""
         case str():
             return _words(cell)
@@ -120,3 +158,20 @@ def _product(formula: str) -> str:
     """
     open_ = formula.replace(r"\left(", "(").replace(r"\right)", ")")
     return re.sub(r"(?<=[\w})]) (?=[\w\\(])", r" \\allowbreak ", open_)
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    **{c: "\\" + c for c in "{}_%$#&"},
+}
+
+
+def latex_text(text: str) -> str:
+    r"""Give text in which nothing is a command.
+
+    >>> print(latex_text("50% of $x_1$"))
+    50\% of \$x\_1\$
+    """
+    return "".join(_LATEX.get(c, c) for c in visible(text))

@@ -115,8 +115,40 @@ function fill(table, head, rows) {
   for (const row of rows) row(body.insertRow());
 }
 
+// Whether a condition holds: true, false, or null where something in it is open.
+function holds(test, names) {
+  if (typeof test === "boolean") return test;
+  const [kind, ...parts] = test;
+  if (kind === "and" || kind === "or") {
+    const found = parts.map((part) => holds(part, names));
+    const decisive = kind === "or";
+    return found.includes(decisive) ? decisive : found.includes(null) ? null : !decisive;
+  }
+  if (kind === "not") { const found = holds(parts[0], names); return found === null ? null : !found; }
+  const found = value(parts[0], names);
+  if (found === null) return null;
+  return kind === ">=" ? found.n >= 0n : found.n === 0n;
+}
+
+// What does not hold at these lengths, in words; figures are shown where nothing is in the way.
+function broken(names) {
+  const found = data.requires.filter((one) => holds(one.test, names) === false).map((one) => one.text);
+  for (const symbol of data.symbols) {
+    const own = names.get(symbol.name);
+    const low = value(symbol.low, names), high = value(symbol.high, names);
+    if (own !== undefined && low && own < whole(low)) found.push(symbol.name + " >= " + show(low));
+    if (own !== undefined && high && own > whole(high)) found.push(symbol.name + " <= " + show(high));
+  }
+  return found;
+}
+
 function draw() {
-  const names = lengths();
+  const given = lengths();
+  const outside = broken(given);
+  const names = outside.length ? new Map() : given;
+  const told = document.getElementById("outside");
+  told.hidden = !outside.length;
+  told.textContent = outside.length ? "no figures at these lengths: the model holds where " + outside.join(", ") : "";
   fill(document.getElementById("figures"), ["figure", "closed form", "value"], data.figures.map((figure) => (row) => {
     const found = value(figure.form, names);
     cell(row, figure.unit ? figure.label + " (" + figure.unit + ")" : figure.label);

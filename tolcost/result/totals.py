@@ -9,66 +9,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from math import lcm
 from types import MappingProxyType
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from tolcost.algebra import ZERO, Poly, total_of
 from tolcost.algebra.poly import Terms, poly
 from tolcost.atoms.nodes import ATOMS
 from tolcost.catalogue.graph import GraphNode
-from tolcost.cost import Counts, Quotient, shipped, weigh
+from tolcost.cost import Counts, Traffic, shipped, weigh
 from tolcost.models.analysis import GraphCost
 from tolcost.models.lowering import Lowered, counts_with, traffic_with
 from tolcost.models.walking import Applied
+from tolcost.result.figures import Certainty, Coverage, Figures, Group, MissingNode
 
-Standing = Literal["exact", "upper bound", "depends on data", "lower bound"]
-Key = tuple[str, str]
 _K = TypeVar("_K", bound=Hashable)
-
-
-@dataclass(frozen=True, slots=True)
-class Figures:
-    """What some nodes cost together; ``unsized`` are spaces of which no bytes are known."""
-
-    histogram: Mapping[Key, Poly]
-    index: Mapping[Key, Poly]
-    atoms: Mapping[str, Poly]
-    macs: Poly
-    flops: Poly
-    read: Poly
-    written: Poly
-    unsized: tuple[str, ...]
-    status: Standing
-
-    @property
-    def eops(self) -> Poly:
-        """Elementary functions applied to data."""
-        return total_of(self.histogram.values())
-
-    @property
-    def index_ops(self) -> Poly:
-        """Functions that only compute coordinates; not EOPs."""
-        return total_of(self.index.values())
-
-    @property
-    def bytes(self) -> Poly | None:
-        """What every node must read and write, node by node; None where something has no size."""
-        return None if self.unsized else self.read + self.written
-
-    @property
-    def intensity(self) -> Quotient | None:
-        """FLOPs over bytes."""
-        return None if self.bytes is None or self.bytes == 0 else Quotient(self.flops, self.bytes)
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Nodes that are counted together, and their figures."""
-
-    title: str
-    nodes: int
-    figures: Figures
 
 
 @dataclass(slots=True)
@@ -93,23 +47,22 @@ class Adder:
         atoms = dict.fromkeys(ATOMS, ZERO)
         atoms.update(_sums((k, p, n) for s, n in settled for k, p in s.counts.atoms.items()))
         ways = _sums(
-            (way, p, n)
+            ((way, space), p, n)
             for s, n in settled
             for way, moved in (("read", s.traffic.read), ("written", s.traffic.written))
-            for p in moved.values()
+            for space, p in moved.items()
         )
         macs = _sums(("macs", s.counts.macs, n) for s, n in settled).get("macs", ZERO)
         counts = Counts(histogram, index, MappingProxyType(atoms), macs, (), "exact")
+        unsized = tuple(sorted({space for s, _ in settled for space in s.traffic.unsized}))
         return Figures(
             histogram=MappingProxyType(dict(sorted(histogram.items()))),
             index=MappingProxyType(dict(sorted(index.items()))),
             atoms=counts.atoms,
             macs=macs,
             flops=weigh(counts, shipped("flops")).numerator,
-            read=ways.get("read", ZERO),
-            written=ways.get("written", ZERO),
-            unsized=tuple(sorted({space for s, _ in settled for space in s.traffic.unsized})),
-            status=standing((s for s, _ in settled), incomplete),
+            traffic=Traffic(_way(ways, "read"), _way(ways, "written"), unsized),
+            status=certainty((s for s, _ in settled), incomplete),
         )
 
     def settled(self, lowered: Lowered) -> Lowered:
@@ -140,7 +93,11 @@ def _sums(items: Iterable[tuple[_K, Poly, int]]) -> dict[_K, Poly]:
     return {key: form for key, form in found.items() if form.terms}
 
 
-def standing(parts: Iterable[Lowered], incomplete: bool) -> Standing:
+def _way(moved: Mapping[tuple[str, str], Poly], way: str) -> Mapping[str, Poly]:
+    return MappingProxyType({space: form for (found, space), form in sorted(moved.items()) if found == way})
+
+
+def certainty(parts: Iterable[Lowered], incomplete: bool) -> Certainty:
     """How sure a sum is: the least sure of its parts."""
     found = {lowered.counts.status for lowered in parts}
     if incomplete:
@@ -209,46 +166,11 @@ def scope_of(step: GraphNode, depth: int) -> str:
     return mark.join(parts[: min(depth, len(parts) - 1)]) if len(parts) > 1 else "(no scope)"
 
 
-# ---- coverage ----------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Missing:
-    """A node that is not costed, or not wholly: its name, its operator, and why."""
-
-    name: str
-    op: str
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class Coverage:
-    """How many nodes there are, and which of them are not costed."""
-
-    nodes: int
-    missing: tuple[Missing, ...]
-
-    @property
-    def costed(self) -> int:
-        """How many nodes are costed."""
-        return self.nodes - len(self.missing)
-
-    @property
-    def operators(self) -> Mapping[str, int]:
-        """The operators that are not costed, each with how many nodes."""
-        return Counter(item.op for item in self.missing)
-
-
 def coverage(cost: GraphCost) -> Coverage:
     """Which nodes are costed."""
     missing = tuple(
-        Missing(step.name or next((o for o in step.outputs if o), step.title), item.op, item.why.message)
+        MissingNode(step.name or next((o for o in step.outputs if o), step.title), item.op, item.why.message)
         for step, applied in zip(cost.model.graph.steps, cost.nodes, strict=True)
         for item in applied.uncosted[:1]
     )
     return Coverage(len(cost.nodes), missing)
-
-
-def common_denominator(forms: Iterable[Poly]) -> int:
-    """The least number that makes all coefficients whole."""
-    return lcm(*(form.den for form in forms))

@@ -11,8 +11,12 @@ from tolcost.algebra import AlgebraBudget, to_text
 from tolcost.catalogue.specs import open_library
 from tolcost.catalogue.workers import spread
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
-from tolcost.models.study import ModelStudy, Wanted, study_file
 from tolcost.models.walking import Session
+from tolcost.result.model import ModelStudy, Wanted, file_cost, of_model
+from tolcost.result.study import Located
+from tolcost.show.document import Cell, Code, Column, Lines, Table, write
+from tolcost.show.json import Json, document, number
+from tolcost.show.tables import csv_text
 
 SECONDS = 600.0
 """How long one model may take."""
@@ -81,7 +85,7 @@ def summaries(
 
 def _summary(path: Path, session: Session, wanted: Wanted) -> Summary:
     try:
-        return summary_of(study_file(path, session, replace(wanted, lenient=True)))
+        return summary_of(file_cost(path, session, replace(wanted, lenient=True)))
     except Rejected as rejected:
         first = rejected.diagnostics[0]
         return Summary(str(path), problem=f"{first.code} {first.message}")
@@ -89,9 +93,9 @@ def _summary(path: Path, session: Session, wanted: Wanted) -> Summary:
         return Summary(str(path), problem=f"too large: {type(error).__name__} {error}")
 
 
-def summary_of(study: ModelStudy) -> Summary:
+def summary_of(cost: Located) -> Summary:
     """A model on one line."""
-    total, found = study.total, study.coverage
+    study, total, found, known = of_model(cost), cost.total, cost.coverage, cost.point.complete
     return Summary(
         file=study.file,
         nodes=found.nodes,
@@ -100,8 +104,8 @@ def summary_of(study: ModelStudy) -> Summary:
         macs=to_text(total.macs),
         params=to_text(study.holdings.parameters),
         status=total.status,
-        eops_at=study.place.at(total.eops) if study.place.complete else None,
-        macs_at=study.place.at(total.macs) if study.place.complete else None,
+        eops_at=cost.number(total.eops) if known else None,
+        macs_at=cost.number(total.macs) if known else None,
         symbols=tuple(symbol.name for symbol in study.symbols),
         uncosted=tuple(found.operators),
         lengths=tuple(_lengths(study)),
@@ -120,3 +124,76 @@ def check_lengths(found: Sequence[Summary], dims: Iterable[str]) -> None:
     for name in dims:
         if name not in known and not all(summary.problem for summary in found):
             raise Rejected(Diagnostic("T0412", f"none of the models has a length {quoted(name)}"))
+
+
+# ---- one table -----------------------------------------------------------------------------
+
+_WIDEST = 48
+_SHOWN = (
+    Column("model", "model", "code"),
+    Column("nodes", "nodes", "number"),
+    Column("costed", "costed", "number"),
+    Column("eops", "EOPs", "code"),
+    Column("macs", "MACs", "code"),
+    Column("params", "parameters", "code"),
+    Column("status", "status"),
+)
+_KEPT = ("file", "nodes", "costed", "eops", "macs", "params", "status", "eops_at", "macs_at", "problem")
+
+
+def many_written(found: Sequence[Summary], form: str) -> str:
+    """Summaries in one of the formats."""
+    match form:
+        case "json":
+            models: list[Json] = [_record(s) for s in found]
+            return document("models", {"models": models})
+        case "csv":
+            rows = [tuple(getattr(s, key) for key in _KEPT) for s in found]
+            return csv_text(Table(tuple(Column(key, key) for key in _KEPT), rows))
+        case "md":
+            return write((Table(_SHOWN, [tuple(map(_coded, _SHOWN, _row(s))) for s in found]),), "md")
+        case _:
+            short = [(_tail(s.file), *(_short(cell) for cell in _row(s)[1:])) for s in found]
+            return write((Table(_SHOWN, short), Lines(tuple(_problems(found)))), "text")
+
+
+def _problems(found: Sequence[Summary]) -> Iterator[str]:
+    yield from (f"{s.file}: {s.problem}" for s in found if s.problem)
+    yield from (f"{s.file}: not costed: {', '.join(s.uncosted)}" for s in found if s.uncosted)
+
+
+def _row(s: Summary) -> tuple[str, ...]:
+    if s.problem:
+        return (s.file, "", "", "", "", "", s.problem)
+    eops = f"{s.eops_at:,}" if s.eops_at is not None else s.eops
+    macs = f"{s.macs_at:,}" if s.macs_at is not None else s.macs
+    params = f"{int(s.params):,}" if s.params.isdecimal() else s.params
+    return (s.file, f"{s.nodes:,}", f"{s.costed:,}", eops, macs, params, s.status)
+
+
+def _coded(column: Column, cell: str) -> Cell:
+    return Code(cell) if cell and column.kind == "code" else cell
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
+
+
+def _tail(file: str) -> str:
+    """The end of a path: what tells files apart."""
+    return file if len(file) <= _WIDEST else f"…{file[1 - _WIDEST :]}"
+
+
+def _record(s: Summary) -> dict[str, Json]:
+    if s.problem:
+        return {"file": s.file, "problem": s.problem}
+    record: dict[str, Json] = {
+        "file": s.file,
+        "totals": {"eops": s.eops, "macs": s.macs, "params": s.params},
+        "coverage": {"nodes": s.nodes, "costed": s.costed, "uncosted": list(s.uncosted)},
+        "symbols": list(s.symbols),
+        "status": s.status,
+    }
+    if s.eops_at is not None and s.macs_at is not None:
+        record["at"] = {"eops": number(s.eops_at), "macs": number(s.macs_at)}
+    return record

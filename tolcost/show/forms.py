@@ -38,7 +38,7 @@ from tolcost.cost.record import Quotient
 from tolcost.cost.weights import Weighed
 
 Form: TypeAlias = Poly | Depth | Quotient | Weighed | int | Fraction
-Values: TypeAlias = Mapping[Symbol, int]
+Bindings: TypeAlias = Mapping[Symbol, int]
 
 _MOST_BITS = 12_000
 _MOST_PLACES = 9
@@ -46,7 +46,7 @@ _SUM = re.compile(r" [+-] |/")
 _WORD = re.compile(r"[A-Za-z0-9_]+\Z")
 
 
-def form_at(form: Form, values: Values) -> Form | None:
+def form_at(form: Form, values: Bindings) -> Form | None:
     """Give a form at a point: a number where everything in it is known; None where it divides by 0.
 
     >>> from tolcost.algebra import length, the_symbol
@@ -62,7 +62,7 @@ def form_at(form: Form, values: Values) -> Form | None:
         return _partly(form, values)
 
 
-def _partly(form: Poly | Depth | Quotient | Weighed, values: Values) -> Form:
+def _partly(form: Poly | Depth | Quotient | Weighed, values: Bindings) -> Form:
     """Put numbers in place of the symbols that have one."""
     match form:
         case Poly():
@@ -76,11 +76,11 @@ def _partly(form: Poly | Depth | Quotient | Weighed, values: Values) -> Form:
             return Weighed(_put(top, values), divisor, unit)
 
 
-def _put(form: Poly, values: Values) -> Poly:
+def _put(form: Poly, values: Bindings) -> Poly:
     return substitute(form, {symbol: const(value) for symbol, value in values.items()})
 
 
-def _depth(form: Depth, values: Values) -> Depth:
+def _depth(form: Depth, values: Bindings) -> Depth:
     return Depth(tuple(_put(candidate, values) for candidate in form.candidates), form.exact)
 
 

@@ -7,7 +7,7 @@ larger than the other, up to the end of the range.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -18,7 +18,6 @@ from tolcost.algebra import (
     Poly,
     Symbol,
     UnboundSymbol,
-    cond_text,
     const,
     evaluate,
     substitute,
@@ -26,10 +25,11 @@ from tolcost.algebra import (
 )
 from tolcost.algebra.poly import poly
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
-from tolcost.models.point import holds
-from tolcost.models.study import ModelStudy
-from tolcost.models.totals import Figures, Group, parts_of, scope_of
 from tolcost.models.walking import Applied
+from tolcost.result.figures import Group, size
+from tolcost.result.model import ModelStudy
+from tolcost.result.study import Located, locate_study
+from tolcost.result.totals import parts_of, scope_of
 
 _MOST_POINTS = 200
 _MOST_GROUPS = 12
@@ -45,16 +45,18 @@ class Sweep:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """Figures where the length has one value; None where another length is still open."""
+class SweepRow:
+    """Figures where the length has one value; None where another length is still open.
+
+    ``outside`` says which condition does not hold there; there are no figures then.
+    """
 
     value: int
-    eops: int | None
-    macs: int | None
-    bytes: int | None
-    peak: int | None
-    broken: str = ""
-    """A condition of the model that does not hold there: the figures are those of its formula only."""
+    eops: int | None = None
+    macs: int | None = None
+    bytes: int | None = None
+    peak: int | None = None
+    outside: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ class Growth:
     """A sweep, its rows, the parts compared, and where one overtakes another."""
 
     name: str
-    rows: tuple[Row, ...]
+    rows: tuple[SweepRow, ...]
     crossings: tuple[Crossing, ...]
 
 
@@ -93,13 +95,19 @@ def read_sweep(text: str) -> Sweep:
     return Sweep(match[1], tuple(dict.fromkeys((*values, high))))
 
 
-def growth(study: ModelStudy, sweep: Sweep) -> Growth:
-    """Figures for every value of a length, and where parts overtake one another."""
+def growth(cost: Located, sweep: Sweep) -> Growth:
+    """Figures for every value of a length, and where parts overtake one another.
+
+    Every value is a point like any other: what does not hold there has no figures.
+    """
+    study = cost.study
+    assert isinstance(study, ModelStudy)
     symbol = _swept(study, sweep.name)
-    known = {s: v for s, v in study.place.values.items() if s is not symbol}
-    points = [(value, {**known, symbol: value}) for value in sweep.values[:_MOST_POINTS]]
-    rows = tuple(_row(study, values, value) for value, values in points)
-    return Growth(sweep.name, rows, tuple(_crossings(study, symbol, known, sweep.values))[:_MOST_CROSSINGS])
+    known = {s: v for s, v in cost.point.values.items() if s is not symbol}
+    rows = tuple(_row(cost, symbol, value) for value in sweep.values[:_MOST_POINTS])
+    inside = [row.value for row in rows if not row.outside]
+    crossings = tuple(_crossings(study, symbol, known, inside)) if inside else ()
+    return Growth(sweep.name, rows, crossings[:_MOST_CROSSINGS])
 
 
 def _swept(study: ModelStudy, name: str) -> Symbol:
@@ -116,37 +124,31 @@ def _swept(study: ModelStudy, name: str) -> Symbol:
     return symbols[0]
 
 
-def _row(study: ModelStudy, values: Mapping[Symbol, int], value: int) -> Row:
-    total = study.total
-    peak = None if study.peak is None else _largest(study.peak.bytes.candidates, values)
-    moved = None if total.bytes is None else _at(total.bytes, values)
-    broken = next((r for r in study.conditions if not holds(r, values)), None)
-    text = "" if broken is None else cond_text(broken.condition)
-    return Row(value, _at(total.eops, values), _at(total.macs, values), moved, peak, text)
-
-
-def _at(form: Poly, values: Mapping[Symbol, int]) -> int | None:
+def _row(cost: Located, symbol: Symbol, value: int) -> SweepRow:
+    kept = {name: known for name, known in cost.point.dims.items() if name != symbol.name}
     try:
-        return evaluate(form, values)
-    except (UnboundSymbol, NotInteger, AlgebraBudget):
-        return None
-
-
-def _largest(forms: Iterable[Poly], values: Mapping[Symbol, int]) -> int | None:
-    found = [_at(form, values) for form in forms]
-    return None if None in found else max(v for v in found if v is not None)
+        there = locate_study(Located, cost.study, {**kept, symbol.name: value})
+    except Rejected as rejected:
+        broken = [
+            one for one in cost.study.requirements if not one.holds({**cost.point.values, symbol: value})
+        ]
+        return SweepRow(value, outside=broken[0].text if broken else rejected.diagnostics[0].message)
+    study = there.study
+    peak = study.peak.bytes if isinstance(study, ModelStudy) and study.peak is not None else None
+    total = there.total
+    eops, macs, moved, most = map(there.number, (total.eops, total.macs, total.bytes, peak))
+    return SweepRow(value, eops, macs, moved, most)
 
 
 # ---- where one part overtakes another ------------------------------------------------------
 
 
-def parts_compared(study: ModelStudy, symbol: Symbol) -> dict[str, Poly]:
-    """EOPs of the parts whose growth is compared: kinds of scopes or operators, and powers of a length."""
+def parts_compared(study: ModelStudy) -> dict[str, Poly]:
+    """EOPs of the parts whose growth is compared: kinds of scopes, or operators."""
     scopes = kinds_of_scopes(study)
     groups = scopes if len(scopes) > 1 else study.operators
-    largest = sorted(groups, key=lambda group: -_size(group.figures))[:_MOST_GROUPS]
-    named = {group.title: group.figures.eops for group in largest if group.figures.eops.terms}
-    return {**named, **_by_power(study.total.eops, symbol)}
+    largest = sorted(groups, key=lambda group: -size(group.figures.eops, {}))[:_MOST_GROUPS]
+    return {group.title: group.figures.eops for group in largest if group.figures.eops.terms}
 
 
 def kinds_of_scopes(study: ModelStudy) -> tuple[Group, ...]:
@@ -158,11 +160,6 @@ def kinds_of_scopes(study: ModelStudy) -> tuple[Group, ...]:
     return tuple(
         Group(title, len(nodes), study.adder.add(parts_of(nodes))) for title, nodes in groups.items()
     )
-
-
-def _size(figures: Figures) -> int:
-    """A number to sort by: the EOPs where every length is 512."""
-    return _at(figures.eops, dict.fromkeys(figures.eops.free, 512)) or 0
 
 
 def _by_power(form: Poly, symbol: Symbol) -> dict[str, Poly]:
@@ -181,17 +178,17 @@ def _crossings(
     study: ModelStudy, symbol: Symbol, known: Mapping[Symbol, int], values: Sequence[int]
 ) -> Iterator[Crossing]:
     numbers: dict[Symbol, Poly | int] = {s: const(v) for s, v in known.items()}
-    forms = {title: substitute(f, numbers) for title, f in parts_compared(study, symbol).items()}
-    powers = {title for title in forms if title.startswith("terms ")}
-    for (a, f), (b, g) in combinations(forms.items(), 2):
-        gap = None if (a in powers) != (b in powers) else _only(g - f, symbol)
-        if gap is None:
-            continue
-        low, high = _sign(gap, symbol, values[0]), _sign(gap, symbol, values[-1])
-        if low < 0 < high:
-            yield Crossing(a, b, _first(gap, symbol, values[0], values[-1]))
-        elif high < 0 < low:
-            yield Crossing(b, a, _first(-gap, symbol, values[0], values[-1]))
+    for parts in (parts_compared(study), _by_power(study.total.eops, symbol)):
+        forms = {title: substitute(form, numbers) for title, form in parts.items()}
+        for (a, f), (b, g) in combinations(forms.items(), 2):
+            gap = _only(g - f, symbol)
+            if gap is None:
+                continue
+            low, high = _sign(gap, symbol, values[0]), _sign(gap, symbol, values[-1])
+            if low < 0 < high:
+                yield Crossing(a, b, _first(gap, symbol, values[0], values[-1]))
+            elif high < 0 < low:
+                yield Crossing(b, a, _first(-gap, symbol, values[0], values[-1]))
 
 
 def _only(gap: Poly, symbol: Symbol) -> Poly | None:
@@ -207,7 +204,10 @@ def _only(gap: Poly, symbol: Symbol) -> Poly | None:
 
 
 def _sign(gap: Poly, symbol: Symbol, value: int) -> int:
-    found = _at(gap, {symbol: value}) or 0
+    try:
+        found = evaluate(gap, {symbol: value})
+    except (UnboundSymbol, NotInteger, AlgebraBudget):
+        return 0
     return (found > 0) - (found < 0)
 
 

@@ -1,0 +1,289 @@
+"""Two costs compared for all lengths, and what may be concluded from it.
+
+Closed forms are compared by proof or by a point that shows it.  What that says of the costs themselves
+depends on what the forms are: exact, or bounds from above or below.  ``conclude`` is the one table of
+that, and whatever gives a verdict goes through it.  Lengths of the two are matched by where they stand
+in the inputs; names are only names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from tolcost.algebra import (
+    ZERO,
+    AlgebraBudget,
+    Cond,
+    Ge,
+    Poly,
+    Symbol,
+    Witness,
+    atom,
+    data_symbol,
+    ge,
+    substitute,
+    substitute_cond,
+)
+from tolcost.algebra import compare as compare_forms
+from tolcost.cost.record import NamedType
+from tolcost.diagnostics import quoted
+from tolcost.result.figures import Certainty
+from tolcost.result.study import Located
+
+Relation: TypeAlias = Literal["same", "cheaper", "costlier", "crosses", "undecided"]
+_MOST_FACTS = 12
+
+
+# ---- what may be concluded -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Whether the new figure is more than the old one somewhere, and whether it is less; None: not known."""
+
+    more: bool | None
+    less: bool | None
+
+    @property
+    def relation(self) -> Relation:
+        """The claim in one word."""
+        if self.more is False:
+            return "same" if self.less is False else "cheaper"
+        if self.more is None or self.less is None:
+            return "undecided"
+        return "crosses" if self.less else "costlier"
+
+
+SAME = Claim(more=False, less=False)
+NOTHING = Claim(more=None, less=None)
+
+_AT_LEAST: frozenset[Certainty] = frozenset(("exact", "depends on data", "lower bound"))
+"""The cost is at least what the form says."""
+_AT_MOST: frozenset[Certainty] = frozenset(("exact", "depends on data", "upper bound"))
+"""The cost is at most what the form says."""
+
+
+def conclude(old: Certainty, new: Certainty, forms: Claim) -> Claim:
+    """What a claim about two forms says about the costs themselves.
+
+    The new cost is more than the old where its form, from below, exceeds the old form, from above; and
+    nowhere more where its form, from above, never exceeds the old one, from below.
+
+    >>> conclude("exact", "upper bound", Claim(more=True, less=False))
+    Claim(more=None, less=None)
+    >>> conclude("upper bound", "exact", Claim(more=True, less=False))
+    Claim(more=True, less=False)
+    """
+    rises = new in _AT_LEAST and old in _AT_MOST
+    falls = new in _AT_MOST and old in _AT_LEAST
+    more = forms.more if (rises if forms.more else falls) else None
+    less = forms.less if (falls if forms.less else rises) else None
+    return Claim(more, less)
+
+
+# ---- one figure -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One figure before and after; points where it is less and where it is more, if there are any."""
+
+    metric: str
+    part: str
+    old: Poly
+    new: Poly
+    claim: Claim
+    less: Witness | None = None
+    more: Witness | None = None
+
+    @property
+    def verdict(self) -> Relation:
+        """What is said of it in one word."""
+        return self.claim.relation
+
+
+def difference(metric: str, part: str, old: Poly, new: Poly, facts: tuple[Cond, ...] = ()) -> Difference:
+    """Compare the forms of a figure for all lengths that fulfil ``facts``.
+
+    >>> from tolcost.algebra import length
+    >>> n = length("n")
+    >>> difference("eops", "", 8 * n, n * n).verdict
+    'crosses'
+    """
+    try:
+        found = compare_forms(new, old, facts)
+    except AlgebraBudget:
+        return Difference(metric, part, old, new, NOTHING)
+    never_more = found.verdict in ("equal", "less_or_equal")
+    never_less = found.verdict in ("equal", "greater_or_equal")
+    more = False if never_more else True if found.above else None
+    less = False if never_less else True if found.below else None
+    return Difference(metric, part, old, new, Claim(more, less), found.below, found.above)
+
+
+# ---- which lengths are which ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """What the symbols of the old cost are in the new one, what has to be equal, and what is to be said.
+
+    ``loose`` are symbols of either side without a counterpart.
+    """
+
+    symbols: Mapping[Symbol, Poly]
+    facts: tuple[Cond, ...]
+    loose: frozenset[Symbol]
+    notes: tuple[str, ...]
+
+
+def match(old: Located, new: Located) -> Matching:
+    """Match lengths by input and axis, and what data decides by the order in which it comes up."""
+    found, facts = _by_place(old.study.inputs, new.study.inputs)
+    taken = {symbol for form in found.values() for symbol in form.free}
+    rest = [symbol for symbol in old.study.symbols if symbol not in found]
+    left = [symbol for symbol in new.study.symbols if symbol not in taken]
+    pairs = dict(_others(rest, left))
+    found |= {before: atom(after) for before, after in pairs.items()}
+    notes = [
+        f"the length {quoted(before.name)} is now {quoted(str(form))}"
+        for before, form in found.items()
+        if str(form) != before.name and before.kind == "length"
+    ]
+    data = [quoted(before.name) for before in pairs if before.kind == "data"]
+    notes += [f"taking {', '.join(data)} to mean the same before and now"] if data else []
+    alone = [symbol for symbol in rest if symbol not in pairs]
+    extra = [symbol for symbol in left if symbol not in pairs.values()]
+    fresh = {symbol: data_symbol(f"{symbol.name} before", symbol.lo, symbol.hi) for symbol in alone}
+    notes += [f"only the old one has {quoted(symbol.name)}" for symbol in alone]
+    notes += [f"only the new one has {quoted(symbol.name)}" for symbol in extra]
+    loose = frozenset((*extra, *(symbol for form in fresh.values() for symbol in form.free)))
+    return Matching({**found, **fresh}, facts, loose, tuple(notes))
+
+
+def _by_place(
+    old: Sequence[NamedType], new: Sequence[NamedType]
+) -> tuple[dict[Symbol, Poly], tuple[Cond, ...]]:
+    """What lengths of old inputs are, by where they stand; and what has to be equal besides."""
+    found: dict[Symbol, Poly] = {}
+    pairs = [pair for before, after in _paired(old, new) for pair in _axes(before, after)]
+    for form, value in pairs:
+        symbol = _only(form)
+        if symbol is not None:
+            found.setdefault(symbol, value)
+    gaps = dict.fromkeys(
+        substitute(form, found) - value for form, value in pairs if form.free <= found.keys()
+    )
+    return found, tuple(fact for gap in gaps if gap != 0 for fact in (ge(gap), ge(-gap)))
+
+
+def _only(form: Poly) -> Symbol | None:
+    """The symbol that a form just is."""
+    symbol = next(iter(form.free), None)
+    return symbol if symbol is not None and form == atom(symbol) else None
+
+
+def _paired(old: Sequence[NamedType], new: Sequence[NamedType]) -> Iterator[tuple[NamedType, NamedType]]:
+    """Inputs that belong together: of one name where both have it, else in their order."""
+    named = {tensor.name: tensor for tensor in new}
+    shared = {tensor.name for tensor in old} & named.keys()
+    yield from ((tensor, named[tensor.name]) for tensor in old if tensor.name in shared)
+    yield from zip(
+        (tensor for tensor in old if tensor.name not in shared),
+        (tensor for tensor in new if tensor.name not in shared),
+        strict=False,
+    )
+
+
+def _axes(old: NamedType, new: NamedType) -> Iterator[tuple[Poly, Poly]]:
+    for before, after in zip(old.type, new.type, strict=False):
+        if len(before.shape) == len(after.shape):
+            yield from zip(before.shape, after.shape, strict=True)
+
+
+def _others(old: Sequence[Symbol], new: Sequence[Symbol]) -> Iterator[tuple[Symbol, Symbol]]:
+    """Symbols that stand in no input: lengths of one name; what data decides, where as much comes up."""
+    named = {symbol.name: symbol for symbol in new if symbol.kind == "length"}
+    for symbol in old:
+        if symbol.kind == "length" and symbol.name in named:
+            yield symbol, named[symbol.name]
+    before = [symbol for symbol in old if symbol.kind == "data"]
+    after = [symbol for symbol in new if symbol.kind == "data"]
+    yield from zip(before, after, strict=True) if len(before) == len(after) else ()
+
+
+# ---- two costs --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CostComparison:
+    """Every figure of two costs beside each other, and what was believed to compare them."""
+
+    rows: tuple[Difference, ...]
+    notes: tuple[str, ...] = ()
+    complete: bool = True
+
+    @property
+    def whole(self) -> Difference:
+        """The EOPs of all of it."""
+        return next(row for row in self.rows if row.metric == "eops" and not row.part)
+
+    @property
+    def verdict(self) -> Relation:
+        """What is said of the whole."""
+        return self.whole.verdict
+
+
+def compare(old: Located, new: Located, identical: bool = False) -> CostComparison:
+    """Compare what two programs or two models cost, for all lengths that both allow.
+
+    ``identical`` where both are one and the same text: bounds are then of the same cost.
+    """
+    matching = match(old, new)
+    names = {symbol: form for symbol, form in matching.symbols.items() if form != atom(symbol)}
+    before = {(part, metric): substitute(form, names) for part, metric, form in old.study.compared()}
+    after = {(part, metric): form for part, metric, form in new.study.compared()}
+    relied = [substitute_cond(one.condition, names) for one in old.study.requirements]
+    simple = facts_of((*relied, *(one.condition for one in new.study.requirements)))
+    facts = (*matching.facts, *simple)
+    rows = [
+        _judged(
+            difference(
+                metric, part, before.get((part, metric), ZERO), after.get((part, metric), ZERO), facts
+            ),
+            (_certainty(old, metric), _certainty(new, metric)),
+            matching,
+            identical,
+        )
+        for part, metric in dict.fromkeys((*before, *after))
+    ]
+    complete = not old.coverage.missing and not new.coverage.missing
+    return CostComparison(tuple(rows), matching.notes, complete)
+
+
+def _certainty(cost: Located, metric: str) -> Certainty:
+    """How sure a figure is: bytes and parameters are sure wherever every node is costed."""
+    sized = metric in ("bytes", "params") and cost.status != "lower bound"
+    return "exact" if sized else cost.status
+
+
+def _judged(
+    row: Difference, statuses: tuple[Certainty, Certainty], matching: Matching, identical: bool
+) -> Difference:
+    if identical:
+        return Difference(row.metric, row.part, row.old, row.new, SAME)
+    forms = row.claim
+    if not matching.loose.isdisjoint(row.old.free | row.new.free):  # a point may pair lengths that differ
+        forms = Claim(None if forms.more else forms.more, None if forms.less else forms.less)
+    claim = conclude(*statuses, forms)
+    less = row.less if claim.less else None
+    more = row.more if claim.more else None
+    return Difference(row.metric, row.part, row.old, row.new, claim, less, more)
+
+
+def facts_of(conditions: Iterable[Cond]) -> tuple[Cond, ...]:
+    """The conditions that are of use in a proof: not too many, and simple ones."""
+    found = dict.fromkeys(c for c in conditions if isinstance(c, Ge) and len(c.p.free) <= 3)
+    return tuple(found)[:_MOST_FACTS]

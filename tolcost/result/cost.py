@@ -1,0 +1,254 @@
+"""A cost for people who use Python: closed forms as sympy expressions, exact integers, frames on request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tolcost.algebra import Poly, to_sympy
+from tolcost.cost.depth import Depth
+from tolcost.cost.record import NamedType, Quotient
+from tolcost.cost.weights import Weighed
+from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.result.study import Located, locate_study
+from tolcost.result.view import frame_of, written
+from tolcost.show.forms import Form, latex_of, text_of
+
+if TYPE_CHECKING:
+    import pandas
+
+    from tolcost.algebra.sympy_form import Expr
+
+_K = TypeVar("_K")
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Exact integers at a point: ``numbers.eops``, ``numbers["eops"]``.
+
+    A figure is None where data, or something unknown, decides it.
+    """
+
+    dims: Mapping[str, int]
+    figures: Mapping[str, int | Fraction | None]
+    histogram: Mapping[tuple[str, str], int | None]
+    index: Mapping[tuple[str, str], int | None]
+    atoms: Mapping[str, int | None]
+
+    def __getitem__(self, name: str) -> int | Fraction | None:
+        """A figure by its key."""
+        return self.figures[name]
+
+    def __getattr__(self, name: str) -> int | Fraction | None:
+        """A figure as an attribute."""
+        try:
+            return self.figures[name]
+        except KeyError:
+            raise AttributeError(f"there is no figure {name!r}") from None
+
+
+@dataclass(frozen=True, eq=False)
+class Cost(Located):
+    r"""What a program or a model costs, in the lengths that are open.
+
+    Closed forms are sympy expressions, with the lengths that were given put in place.
+
+    >>> import tolcost
+    >>> cost = tolcost.analyze("tol x: R [n]\ny := map(x, exp(*) + 1)")
+    >>> cost
+    <Cost <text>: 2*n EOPs, exact>
+    >>> cost.eops, cost.bytes, cost(n=1000).eops
+    (2*n, 8*n, 2000)
+    """
+
+    @property
+    def name(self) -> str:
+        """The name of the program or model."""
+        return self.study.name
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """What the closed forms rely on."""
+        return tuple(one.text for one in self.study.requirements if one.kind == "needed")
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """The names of the lengths, and of what data decides."""
+        return tuple(symbol.name for symbol in self.study.symbols)
+
+    @property
+    def inputs(self) -> tuple[NamedType, ...]:
+        """The inputs, with their spaces and shapes."""
+        return self.study.inputs
+
+    @property
+    def eops(self) -> Expr:
+        """Elementary functions applied to data."""
+        return self._sympy(self.total.eops)
+
+    @property
+    def flops(self) -> Expr:
+        """Floating-point operations."""
+        return self._sympy(self.total.flops)
+
+    @property
+    def macs(self) -> Expr:
+        """Multiplications whose product is added up."""
+        return self._sympy(self.total.macs)
+
+    @property
+    def bytes(self) -> Expr | None:
+        """Bytes in and out, node by node; None where something that moves has no size."""
+        return self["bytes"]
+
+    @property
+    def depth(self) -> Expr | None:
+        """The longest chain of functions; None where it is not known."""
+        return self["depth"]
+
+    @property
+    def depth_tree(self) -> Expr | None:
+        """The longest chain of functions of a program, with associative reduces as trees."""
+        return self["depth_tree"]
+
+    @property
+    def parallelism(self) -> Expr | None:
+        """EOPs over the depth of a program."""
+        return self["parallelism"]
+
+    @property
+    def intensity(self) -> Expr | None:
+        """FLOPs over bytes."""
+        return self["intensity"]
+
+    @property
+    def params(self) -> Expr | None:
+        """Parameters of a model, however they are stored."""
+        return self["params"]
+
+    @property
+    def peak_bytes(self) -> Expr | None:
+        """The most memory that activations of a model take at once; None where it is not known."""
+        return self["peak_bytes"]
+
+    @property
+    def histogram(self) -> dict[tuple[str, str], Expr]:
+        """Counts by function and space."""
+        return self._all(self.total.histogram)
+
+    @property
+    def index(self) -> dict[tuple[str, str], Expr]:
+        """Functions that compute coordinates, by function and space; not EOPs."""
+        return self._all(self.total.index)
+
+    @property
+    def atoms(self) -> dict[str, Expr]:
+        """Counts of the five atoms."""
+        return self._all(self.total.atoms)
+
+    @property
+    def by_op(self) -> dict[str, Expr]:
+        """EOPs by operator, the costliest first."""
+        return {group.title: self._sympy(group.figures.eops) for group in self.groups("op")}
+
+    def __getitem__(self, key: str) -> Expr | None:
+        """Give a figure by its key, as in ``cost["bytes"]``; None where it is not known."""
+        form = self._forms.get(key)
+        return None if form is None else self._sympy(form)
+
+    def __call__(self, lengths: Mapping[str, int] | None = None, /, **dims: int) -> Numbers:
+        """Give exact integers at lengths by name; ``Rejected`` where one is missing or not allowed."""
+        there = self._moved({**(lengths or {}), **dims})
+        if not there.point.complete:
+            missing = ", ".join(quoted(symbol.name) for symbol in there.point.missing)
+            raise Rejected(Diagnostic("T0345", f"no value is given for {missing}"))
+        total = there.total
+        found = {key: _exact(there.value(form)) for key, form in there._forms.items()}
+        return Numbers(
+            there.point.dims,
+            found,
+            {key: there.number(form) for key, form in total.histogram.items()},
+            {key: there.number(form) for key, form in total.index.items()},
+            {key: there.number(form) for key, form in total.atoms.items()},
+        )
+
+    at = __call__
+
+    def subs(self, lengths: Mapping[str, int] | None = None, /, **dims: int) -> Cost:
+        """Give the cost with some lengths put in place."""
+        return self._moved({**(lengths or {}), **dims})
+
+    def to_frame(self, by: str | None = None) -> pandas.DataFrame:
+        """Give every figure as a row of a pandas frame; or, with ``by``, every operator, scope or node."""
+        return frame_of(self, by)
+
+    def to_text(self) -> str:
+        """Give what the command line prints."""
+        return written([self], "text")
+
+    def to_json(self) -> str:
+        """Give the versioned document that ``--format json`` writes."""
+        return written([self], "json")
+
+    def __str__(self) -> str:
+        """What the command line prints."""
+        return self.to_text()
+
+    def __repr__(self) -> str:
+        """The name, the EOPs, how much is costed, and how sure that is."""
+        costed, nodes = self.coverage.costed, self.coverage.nodes
+        counted = f"{costed}/{nodes} nodes, " if nodes > 1 else ""
+        return f"<Cost {self.name}: {text_of(self._eops)} EOPs, {counted}{self.status}>"
+
+    def _repr_latex_(self) -> str:
+        """The EOPs, for notebooks."""
+        return f"${latex_of(self._eops)}$"
+
+    @property
+    def _eops(self) -> Form:
+        found = self.value(self.total.eops)
+        return self.total.eops if found is None else found
+
+    @cached_property
+    def _forms(self) -> dict[str, Form | None]:
+        """Every figure that has a form of its own, by key; those of a tree below a depth as well."""
+        found: dict[str, Form | None] = {}
+        for measure in self.measures:
+            key = "depth" if measure.key == "span" else measure.key
+            found |= {key: measure.form} if measure.headed else {}
+            found |= {f"{key}_{part.name}": part.form for part in measure.parts if part.name == "tree"}
+        found.setdefault("depth_tree", found.get("depth"))
+        return found
+
+    def _moved(self, dims: Mapping[str, int]) -> Cost:
+        unknown = dims.keys() - {*self.symbols, *self.point.dims}
+        if unknown:
+            raise Rejected(Diagnostic("T0412", f"there is no length {quoted(min(unknown))}"))
+        return locate_study(Cost, self.study, {**self.point.dims, **dims}, self.weights, self.warnings)
+
+    def _sympy(self, form: Form) -> Expr:
+        found = self.value(form)
+        shown: Any = form if found is None else found
+        match shown:
+            case Depth():
+                from tolcost.algebra.sympy_form import largest_to_sympy
+
+                return largest_to_sympy(shown.candidates)
+            case Quotient():
+                return self._sympy(shown.numerator) / self._sympy(shown.denominator)
+            case Weighed():
+                return to_sympy(shown.poly)
+            case Fraction():
+                return to_sympy(shown.numerator) / to_sympy(shown.denominator)
+            case _:
+                return to_sympy(shown)
+
+    def _all(self, counts: Mapping[_K, Poly]) -> dict[_K, Expr]:
+        return {key: self._sympy(form) for key, form in counts.items()}
+
+
+def _exact(found: Form | None) -> int | Fraction | None:
+    return found if isinstance(found, int | Fraction) else None

@@ -1,0 +1,416 @@
+"""Everything there is to tell about a model's cost, worked out when it is asked for."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from tolcost.algebra import Poly, Symbol, leading_terms, substitute, to_text
+from tolcost.atoms.nodes import Part
+from tolcost.catalogue.graph import Model
+from tolcost.catalogue.reading import load_model as read_model
+from tolcost.cost import Counts
+from tolcost.cost.depth import Depth
+from tolcost.cost.record import NamedType
+from tolcost.cost.weights import Weighed, Weights, weigh
+from tolcost.diagnostics import visible
+from tolcost.elaborate import Inputs, Tensor
+from tolcost.models.analysis import GraphCost, analyze_graph, conditions_of, settling
+from tolcost.models.depth import depth_of
+from tolcost.models.facts import Known, as_tensor
+from tolcost.models.input_shapes import Shape, check_names, with_lengths, with_shapes
+from tolcost.models.memory import Holdings, Peak, holdings, peak_memory
+from tolcost.models.walking import Applied, Session
+from tolcost.result.cost import Cost
+from tolcost.result.figures import Figures, Group
+from tolcost.result.point import Point, Requirement, locate
+from tolcost.result.records import Show, at_json, form_json, functions_json, symbol_json, value_json
+from tolcost.result.study import Located, Measure, Study, locate_study
+from tolcost.result.totals import Adder, by_operator, by_scope, coverage, parts_of
+from tolcost.show.document import UNKNOWN, Fact
+from tolcost.show.forms import Form, text_of
+from tolcost.show.json import Json
+
+_LARGE = 2_000_000
+"""A file of more bytes has many nodes, or weights that take long anyway."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is said of a model: lengths by name or place, and shapes of inputs.
+
+    ``lenient``: lengths that the model does not have are meant for other models.
+    """
+
+    dims: Mapping[str, int] = field(default_factory=dict)
+    shapes: Mapping[str, Shape] = field(default_factory=dict)
+    lenient: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class ModelStudy(Study):
+    """A model that was walked; figures that take long are worked out once, when first asked for.
+
+    ``walked`` are the lengths that were numbers from the start.
+    """
+
+    cost: GraphCost
+    adder: Adder
+    walked: Mapping[str, int]
+    kind = "model"
+
+    @property
+    def model(self) -> Model:
+        """The model."""
+        return self.cost.model
+
+    @cached_property
+    def operators(self) -> tuple[Group, ...]:
+        """Figures by operator, in order of appearance."""
+        return by_operator(self.cost, self.adder)
+
+    @cached_property
+    def holdings(self) -> Holdings:
+        """Parameters, inputs and outputs."""
+        return holdings(self.cost)
+
+    @cached_property
+    def peak(self) -> Peak | None:
+        """The most memory that activations take at once."""
+        return peak_memory(self.cost)
+
+    @cached_property
+    def depth(self) -> Depth | None:
+        """The longest chain of functions, at most."""
+        return depth_of(self.cost)
+
+    @property
+    def leading(self) -> Poly:
+        """The terms of the EOPs that decide how they grow."""
+        return leading_terms(self.total.eops)
+
+    @property
+    def merged(self) -> tuple[tuple[str, str], ...]:
+        """Lengths of inputs that turned out to be others, and which."""
+        return tuple(
+            (name, to_text(substitute(form, self.cost.equal)))
+            for name, form in self.cost.dimensions.items()
+            if not form.free.isdisjoint(self.cost.equal)
+        )
+
+    def types(self, put: Callable[[Form], Form | None]) -> Iterator[tuple[str, str, str]]:
+        """Inputs and outputs, as in ``float32 [batch, 768]``."""
+        graph = self.model.graph
+        for way, names in (("input", [given.name for given in graph.inputs]), ("output", graph.outputs)):
+            yield from ((way, name, _type(self.cost.known(name), self.cost)) for name in names)
+
+    def head(self) -> Iterator[Fact]:
+        """How much is costed, and the versions of the operators."""
+        versions = ", ".join(f"{d or 'ai.onnx'} {v}" for d, v in sorted(self.model.opsets.items()))
+        partly = ": THE TOTAL IS A LOWER BOUND" if self.coverage.missing else ""
+        yield Fact("coverage", f"{self.coverage.text}{partly}")
+        yield Fact("opset", versions)
+
+    def remarks(self) -> Iterator[Fact]:
+        """Lengths that are one, and shapes that only the file tells."""
+        yield from (Fact("one length", f"{name} is {other}") for name, other in self.merged)
+        if self.cost.assumed:
+            many = f"the shapes of {len(self.cost.assumed):,} values are those the file declares"
+            yield Fact("as declared", many)
+
+    def measures(self, weighed: Iterable[tuple[str, Weighed]]) -> tuple[Measure, ...]:
+        """The figures of the whole model."""
+        total, held, peak = self.total, self.holdings, self.peak
+        often = "" if peak is None else "bytes" if peak.exact else "bytes, perhaps more"
+        return (
+            Measure("eops", "EOPs", total.eops),
+            Measure("flops", "FLOPs", total.flops),
+            Measure("macs", "MACs", total.macs),
+            *(Measure("weights", name, value, value.unit) for name, value in weighed),
+            Measure("index", "index functions", total.index_ops),
+            Measure("bytes", "bytes, node by node", total.bytes),
+            Measure("model_bytes", "bytes of the model", held.bytes, "parameters, inputs and outputs"),
+            Measure("params", "parameters", held.parameters),
+            Measure("param_bytes", "parameter bytes", held.parameter_bytes),
+            Measure("peak_bytes", "peak activations", None if peak is None else peak.bytes, often),
+            Measure("depth", "depth", self.depth, "at most"),
+            Measure("intensity", "intensity", total.intensity, "FLOPs per byte"),
+        )
+
+    def compared(self) -> Iterator[tuple[str, str, Poly]]:
+        """The totals, then EOPs and MACs by operator."""
+        total = self.total
+        yield from (("", "eops", total.eops), ("", "macs", total.macs))
+        yield "", "params", self.holdings.parameters
+        if total.bytes is not None:
+            yield "", "bytes", total.bytes
+        for group in self.operators:
+            yield group.title, "eops", group.figures.eops
+            yield group.title, "macs", group.figures.macs
+
+    def groups(self, by: str) -> tuple[Group, ...]:
+        """Figures by node, operator or scope, in order of appearance."""
+        if by == "node":
+            return tuple(self._nodes())
+        return self.operators if by == "op" else by_scope(self.cost, self.adder, 2)
+
+    def _nodes(self) -> Iterator[Group]:
+        for step, applied in zip(self.model.graph.steps, self.cost.nodes, strict=True):
+            yield Group(step.name or step.title, 1, self.adder.node(applied))
+
+    def record(self, cost: Located, metrics: frozenset[str] | None) -> dict[str, Json]:
+        """What the document of ``model`` holds."""
+        types: dict[str, list[Json]] = {"input": [], "output": []}
+        for way, name, kind in self.types(cost.value):
+            types[way].append({"name": name, "type": kind})
+
+        def totals(show: Show) -> dict[str, Json]:
+            found: dict[str, Json] = {m.key: show(m.form) for m in cost.measures if m.key != "weights"}
+            atoms: dict[str, Json] = {name: show(form) for name, form in self.total.atoms.items()}
+            return {**found, "histogram": functions_json(self.total.histogram, show), "atoms": atoms}
+
+        return {
+            "name": self.name,
+            "file": self.file,
+            "opsets": {domain or "ai.onnx": n for domain, n in sorted(self.model.opsets.items())},
+            "inputs": types["input"],
+            "outputs": types["output"],
+            "symbols": [symbol_json(symbol) for symbol in self.symbols],
+            "totals": totals(form_json),
+            "leading": text_of(self.leading),
+            "status": cost.status,
+            "coverage": self._coverage_json(),
+            "conditions": [
+                {"condition": one.text, "reason": visible(one.reason), "node": visible(one.node)}
+                for one in self.requirements
+            ],
+            "equal": dict(self.merged),
+            "by_data": [symbol.name for symbol in self.symbols if symbol.kind == "data"],
+            **at_json(cost, totals),
+            "by_op": [_group_json(cost, group, "op") for group in cost.groups("op")],
+            "by_scope": [_group_json(cost, group, "scope") for group in cost.groups("scope")],
+            "nodes": self._nodes_json(cost),
+        }
+
+    def _coverage_json(self) -> dict[str, Json]:
+        found = self.coverage
+        return {
+            "nodes": found.nodes,
+            "costed": found.costed,
+            "uncosted": [item.name for item in found.missing],
+            "operators": dict(found.operators),
+            "reasons": [{"node": m.name, "op": m.op, "reason": m.why} for m in found.missing],
+            "declared": list(self.cost.assumed),
+        }
+
+    def _nodes_json(self, cost: Located) -> list[Json]:
+        """Every node; nodes of one kind share their figures, which are written out once."""
+        cache: dict[Applied, dict[str, Json]] = {}
+        found: list[Json] = []
+        for step, applied in zip(self.model.graph.steps, self.cost.nodes, strict=True):
+            if applied not in cache:
+                figures = self.adder.node(applied)
+                record: dict[str, Json] = {**_figures_json(figures, form_json), "status": figures.status}
+                if cost.point.complete:
+                    record["at"] = _figures_json(figures, value_json(cost))
+                if applied.uncosted:
+                    record["problem"] = applied.uncosted[0].why.message
+                cache[applied] = record
+            named: dict[str, Json] = {"name": step.name, "op": step.title, "outputs": list(step.outputs)}
+            found.append({**named, **cache[applied]})
+        return found
+
+    def weighed(self, weights: Weights) -> Weighed:
+        """All nodes by a cost model."""
+        total = self.total
+        return weigh(Counts(total.histogram, total.index, total.atoms, total.macs, (), "exact"), weights)
+
+    def at(self, dims: Mapping[str, int]) -> tuple[Study, Point]:
+        """Put the model at lengths; where its general form does not hold there, it is walked at them."""
+        general = self if not self.walked else walked(self.file, self.model, self.cost.session)
+        point = general.locate(dims)
+        if not dims or not (point.problems or general.coverage.missing):
+            return general, point
+        solved = {name: point.dims[name] for name in general.cost.dimensions if name in point.dims}
+        for numbers in (dims, {**solved, **dims}):
+            again = walked(self.file, self.model, self.cost.session, numbers)
+            there = again.locate(numbers)
+            if _better(again, there, general, point):
+                return again, there
+        return general, point.checked()
+
+    def locate(self, dims: Mapping[str, int]) -> Point:
+        """Where the general form of the model is, at lengths given by name."""
+        own = {s.name: s for form in self.cost.dimensions.values() for s in form.free}
+        return locate(self.symbols, self.requirements, dims, own, self.cost.equal)
+
+
+def _better(again: ModelStudy, there: Point, general: ModelStudy, point: Point) -> bool:
+    """Whether numbers from the start say more than the general form does.
+
+    Two lengths may be one in general and still differ where one of them is 1, and a rank may depend on one.
+    """
+    if there.problems:
+        return False
+    fewer = len(general.coverage.missing) - len(again.coverage.missing)
+    return fewer >= 0 if point.problems else fewer > 0
+
+
+def walked(file: str, model: Model, session: Session, numbers: Mapping[str, int] | None = None) -> ModelStudy:
+    """Walk a model, with some lengths as numbers from the start."""
+    cost = analyze_graph(model, session, numbers)
+    relied = conditions_of(cost)
+    adder = Adder(settling(cost.equal, relied))
+    covered = coverage(cost)
+    total = adder.add(parts_of(cost.nodes), bool(covered.missing))
+    return ModelStudy(
+        name=model.name,
+        file=file,
+        inputs=tuple(_inputs(cost)),
+        symbols=_symbols(cost, total),
+        total=total,
+        requirements=tuple(Requirement(r.condition, r.reason, node=r.node) for r in relied),
+        coverage=covered,
+        cost=cost,
+        adder=adder,
+        walked=numbers or {},
+    )
+
+
+def _symbols(cost: GraphCost, total: Figures) -> tuple[Symbol, ...]:
+    """The symbols that totals mention, and lengths of inputs that remain."""
+    forms = (total.eops, total.macs, *total.atoms.values(), *total.index.values(), *cost.dimensions.values())
+    found = frozenset().union(*(form.free for form in forms)) - cost.equal.keys()
+    return tuple(sorted((s for s in found if s.kind != "coord"), key=lambda s: s.key))
+
+
+def _inputs(cost: GraphCost) -> Iterator[NamedType]:
+    """The inputs of a model whose types are known, in terms of the lengths that remain."""
+    for declared in cost.model.graph.inputs:
+        parts = tuple(_parts(cost.known(declared.name), cost))
+        if parts:
+            yield NamedType(declared.name, parts)
+
+
+def _parts(known: Known | None, cost: GraphCost) -> Iterator[Part]:
+    match known:
+        case Tensor(shape=shape, space=space):
+            yield Part(tuple(substitute(d, cost.equal) for d in shape), space)
+        case Inputs(items=items):
+            for item in items:
+                yield from _parts(item, cost)
+        case _:
+            return
+
+
+def _type(known: Known | None, cost: GraphCost) -> str:
+    """The space and shape of something known."""
+    if isinstance(known, Inputs):
+        return f"sequence of {', '.join(_type(item, cost) for item in known.items)}"
+    found = None if known is None else as_tensor(known)
+    if not isinstance(found, Tensor):
+        return UNKNOWN
+    shape = ", ".join(to_text(substitute(d, cost.equal)) for d in found.shape)
+    return f"{found.space} [{shape}]" if found.shape else found.space
+
+
+def _figures_json(figures: Figures, show: Show) -> dict[str, Json]:
+    return {
+        "eops": show(figures.eops),
+        "flops": show(figures.flops),
+        "macs": show(figures.macs),
+        "index": show(figures.index_ops),
+        "bytes": show(figures.bytes),
+    }
+
+
+def _group_json(cost: Located, group: Group, by: str) -> dict[str, Json]:
+    found: dict[str, Json] = {
+        by: group.title,
+        "nodes": group.nodes,
+        **_figures_json(group.figures, form_json),
+        "histogram": functions_json(group.figures.histogram, form_json),
+        "status": group.figures.status,
+    }
+    if cost.point.complete:
+        part = cost.share(group.figures)
+        found["at"] = _figures_json(group.figures, value_json(cost))
+        found["share"] = None if part is None else f"{float(part):.6f}"
+    return found
+
+
+def node_notes(cost: Located) -> tuple[list[dict[str, str]], dict[str, str]]:
+    """What is noted at every node, and on the whole model: numbers where every length is known."""
+    study = of_model(cost)
+
+    def notes(figures: Figures) -> dict[str, str]:
+        forms = {"eops": figures.eops, "flops": figures.flops, "macs": figures.macs, "bytes": figures.bytes}
+        known = cost.point.complete
+        found = {
+            name: to_text(form) if not known or (n := cost.number(form)) is None else str(n)
+            for name, form in forms.items()
+            if form is not None
+        }
+        return {**found, "status": figures.status}
+
+    covered = f"{study.coverage.costed} of {study.coverage.nodes} nodes"
+    nodes = [notes(study.adder.node(applied)) for applied in study.cost.nodes]
+    return nodes, {**notes(cost.total), "coverage": covered}
+
+
+# ---- from a file to its cost -----------------------------------------------------------------
+
+
+def model_cost(model: Model, file: str, session: Session, wanted: Wanted) -> Cost:
+    """What a model costs, as it is wanted."""
+    shaped, dims = with_lengths(with_shapes(model, wanted.shapes), wanted.dims)
+    study = walked(file, shaped, session)
+    if wanted.lenient:
+        dims = {name: value for name, value in dims.items() if name in study.cost.dimensions}
+    check_names(model, dims, study.cost.dimensions)
+    return locate_study(Cost, study, dims)
+
+
+def study_model(model: Model, file: str, session: Session, wanted: Wanted) -> ModelStudy:
+    """The study behind the cost of a model."""
+    return of_model(model_cost(model, file, session, wanted))
+
+
+def study_file(path: Path, session: Session, wanted: Wanted | None = None) -> ModelStudy:
+    """The study behind the cost of a model file."""
+    return of_model(file_cost(path, session, wanted))
+
+
+def of_model(cost: Located) -> ModelStudy:
+    """The study behind a cost that is a model's."""
+    assert isinstance(cost.study, ModelStudy)
+    return cost.study
+
+
+def file_cost(path: Path, session: Session, wanted: Wanted | None = None) -> Cost:
+    """Read a model file, and give what it costs."""
+    with _without_collector() if _is_large(path) else nullcontext():
+        return model_cost(read_model(path), str(path), session, wanted or Wanted())
+
+
+def _is_large(path: Path) -> bool:
+    try:
+        return path.stat().st_size > _LARGE
+    except OSError:  # reading it will say what is wrong
+        return False
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Nothing made while reading is garbage; looking for some all the time takes a third of it."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()

@@ -1,0 +1,172 @@
+"""Where a cost is looked at: lengths by name, held to everything that the figures rely on.
+
+This is the one gate for numbers: whatever evaluates a closed form does so at a ``Point``, and a point
+where a condition fails has problems, which are told instead of a figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tolcost.algebra import (
+    Cond,
+    Eq,
+    NotInteger,
+    Poly,
+    Symbol,
+    UnboundSymbol,
+    atom,
+    cond_text,
+    evaluate,
+    evaluate_cond,
+    solve,
+    symbols_of_cond,
+    to_text,
+)
+from tolcost.atoms.nodes import Condition
+from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span, place, quoted, visible
+from tolcost.show.forms import Bindings
+
+_LONGEST = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """A condition that figures rely on, why, and where it comes from: a line, or a node of a model.
+
+    What is ``needed`` holds wherever the figures do; what is ``checked`` is only looked at in a run.
+    """
+
+    condition: Cond
+    reason: str
+    kind: Literal["needed", "checked"] = "needed"
+    span: Span = field(default=NOWHERE, repr=False, compare=False)
+    node: str = ""
+
+    @property
+    def text(self) -> str:
+        """The condition as text."""
+        return cond_text(self.condition)
+
+    @property
+    def line(self) -> int | None:
+        """The line it comes from; None: nowhere."""
+        return None if self.span.source is NOWHERE.source else place(self.span).line
+
+    def place(self, file: str) -> str:
+        """The node, or the line, with the file where that is another one than ``file``."""
+        if self.node or self.line is None:
+            return visible(self.node)
+        name = self.span.source.name
+        return f"line {self.line}" if name == file else f"{visible(name)}:{self.line}"
+
+    def holds(self, values: Bindings) -> bool:
+        """Whether it holds, as far as what it mentions is known."""
+        if not symbols_of_cond(self.condition) <= values.keys():
+            return True
+        try:
+            return evaluate_cond(self.condition, values)
+        except NotInteger:  # it divides by something that is 0 here
+            return False
+
+    def broken(self) -> Diagnostic:
+        """What is told where it does not hold."""
+        owner = f"the node {quoted(self.node)}" if self.node else "the program"
+        message = f"these lengths break a condition of {owner}: {self.reason}"
+        return Diagnostic("T0344", message, self.span, hint=f"it needs {self.text[:_LONGEST]}")
+
+
+def requirements(needed: Iterable[Condition], checked: Iterable[Condition]) -> tuple[Requirement, ...]:
+    """The conditions of a program, each once."""
+    found: dict[tuple[str, str, str], Requirement] = {}
+    kinds: tuple[tuple[Literal["needed", "checked"], Iterable[Condition]], ...] = (
+        ("needed", needed),
+        ("checked", checked),
+    )
+    for kind, conditions in kinds:
+        for one in conditions:
+            made = Requirement(one.condition, one.reason, kind, one.span)
+            found.setdefault((kind, made.text, made.reason), made)
+    return tuple(found.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Lengths by name, what each symbol then stands for, which are still open, and what is wrong there."""
+
+    dims: Mapping[str, int]
+    values: Bindings
+    missing: tuple[Symbol, ...]
+    problems: tuple[Diagnostic, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Whether every length has a value; what only data decides may still be open."""
+        return not self.missing
+
+    def checked(self) -> Point:
+        """This point, where all that figures rely on holds; otherwise ``Rejected``."""
+        if self.problems:
+            raise Rejected(*self.problems[:8])
+        return self
+
+
+def locate(
+    symbols: Sequence[Symbol],
+    needed: Iterable[Requirement],
+    dims: Mapping[str, int],
+    own: Mapping[str, Symbol] | None = None,
+    equal: Mapping[Symbol, Poly] | None = None,
+) -> Point:
+    """Put figures in ``symbols`` at lengths given by name.
+
+    ``own`` are lengths that the figures need not mention, by name; ``equal`` lengths that are others.
+    Names that mean nothing here are left out: they may belong to another program.
+    """
+    relied = [one for one in needed if one.kind == "needed"]
+    merged = equal or {}
+    known = {s.name: s for s in symbols if s.kind == "length" or own is None} | dict(own or {})
+    given = {known[name]: value for name, value in dims.items() if name in known}
+    equations = {one.condition.p: one for one in relied if isinstance(one.condition, Eq)}
+    values, impossible = solve((*(value - atom(s) for s, value in merged.items()), *equations), given)
+    problems = [*_out_of_bounds(values), *(equations[p].broken() for p in impossible if p in equations)]
+    problems += [_unequal(p) for p in impossible if p not in equations]
+    problems += _contradictions(merged, given, values)
+    told = {problem.message for problem in problems}
+    problems += [p for one in relied if not one.holds(values) and (p := one.broken()).message not in told]
+    missing = (s for s in symbols if s.kind == "length" and s not in values and s not in merged)
+    solved = {s.name: value for s, value in values.items() if own is None or s.kind == "length"}
+    return Point({**dims, **solved} if own is not None else solved, values, tuple(missing), tuple(problems))
+
+
+def _contradictions(equal: Mapping[Symbol, Poly], given: Bindings, values: Bindings) -> Iterator[Diagnostic]:
+    for symbol, value in equal.items():
+        if symbol in given and value.free <= values.keys() and evaluate(value, values) != given[symbol]:
+            yield Diagnostic(
+                "T0344",
+                f"the model makes {quoted(symbol.name)} and {quoted(to_text(value))} equal, "
+                f"but they are {given[symbol]:,} and {evaluate(value, values):,}",
+            )
+
+
+def _unequal(equation: Poly) -> Diagnostic:
+    return Diagnostic(
+        "T0344", f"these lengths break a condition of the model: {to_text(equation)[:200]} is not 0"
+    )
+
+
+def _out_of_bounds(values: Bindings) -> Iterator[Diagnostic]:
+    for symbol, value in values.items():
+        low, high = _bound(symbol.lo, values), _bound(symbol.hi, values)
+        if (low is not None and value < low) or (high is not None and value > high):
+            ends = f"{'' if low is None else f'{low:,}'}..{'' if high is None else f'{high:,}'}"
+            yield Diagnostic("T0343", f"{quoted(symbol.name)} = {value:,} is outside its range {ends}")
+
+
+def _bound(bound: Poly | None, values: Bindings) -> int | None:
+    try:
+        return None if bound is None else evaluate(bound, values)
+    except UnboundSymbol:
+        return None

@@ -1,0 +1,250 @@
+"""The study of a program: a model of one node, counted by the lines of its source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tolcost.algebra import Poly, to_text, total_of
+from tolcost.cost.count import FunctionKey, Term
+from tolcost.cost.record import Analysis, NamedType
+from tolcost.cost.weights import Weighed, Weights, weigh
+from tolcost.diagnostics import Source, place, visible
+from tolcost.elaborate.arguments import PlainShape, PlainValue, arguments
+from tolcost.pipeline import analyze_lowered, lower, read_program, warnings_of
+from tolcost.result.cost import Cost
+from tolcost.result.figures import Coverage, Figures, Group, figures_of
+from tolcost.result.point import Point, locate, requirements
+from tolcost.result.records import Show, at_json, form_json, functions_json, symbol_json
+from tolcost.result.study import Located, Measure, Portion, Study, locate_study
+from tolcost.show.document import Fact
+from tolcost.show.forms import Form, text_of
+from tolcost.show.json import Json
+from tolcost.syntax import read_source
+
+METRICS = ("eops", "flops", "macs", "bytes", "span", "index", "atoms")
+_TREES = "associative reduces as trees"
+
+
+@dataclass(frozen=True, eq=False)
+class ProgramStudy(Study):
+    """A program that was analysed."""
+
+    analysis: Analysis
+    kind = "program"
+
+    def types(self, put: Callable[[Form], Form | None]) -> Iterator[tuple[str, str, str]]:
+        """Inputs and outputs, as in ``R [n, k]``; a numeric is just its space."""
+        for way, tensors in (("input", self.analysis.inputs), ("output", self.analysis.outputs)):
+            yield from ((way, tensor.name, _type(tensor, put)) for tensor in tensors)
+
+    def head(self) -> Iterator[Fact]:
+        """Nothing else: a program is its inputs and outputs."""
+        yield from ()
+
+    def remarks(self) -> Iterator[Fact]:
+        """Nothing else: conditions say it all."""
+        yield from ()
+
+    def measures(self, weighed: Iterable[tuple[str, Weighed]]) -> tuple[Measure, ...]:
+        """Every figure with its parts."""
+        total, analysis = self.total, self.analysis
+        atoms = tuple(Portion(name, "", form) for name, form in total.atoms.items())
+        found = [
+            Measure("eops", "EOPs", total.eops, parts=_counted(total.histogram)),
+            Measure("flops", "FLOPs", total.flops),
+            Measure("macs", "MACs", total.macs),
+            *(Measure("weights", name, value, value.unit) for name, value in weighed),
+            *_traffic(analysis),
+            *_span(analysis),
+        ]
+        if total.index:
+            found.append(Measure("index", "index", None, parts=_counted(total.index), headed=False))
+        found.append(Measure("atoms", "atoms", None, parts=atoms, headed=False))
+        return tuple(found)
+
+    def compared(self) -> Iterator[tuple[str, str, Poly]]:
+        """The totals, then counts by function and space."""
+        total = self.total
+        yield from (("", "eops", total.eops), ("", "flops", total.flops), ("", "macs", total.macs))
+        if total.bytes is not None:
+            yield "", "bytes", total.bytes
+        for (name, space), form in total.histogram.items():
+            yield "histogram", f"{name}:{space}", form
+
+    def groups(self, by: str) -> tuple[Group, ...]:
+        """EOPs by the lines they come from, or all of them together."""
+        if by != "line":
+            return (Group(self.name, 1, self.total),)
+        lines: dict[str, list[Term]] = {}
+        for term in self.analysis.terms:
+            if term.kind == "data":
+                lines.setdefault(f"line {place(term.span).line}", []).append(term)
+        return tuple(Group(title, len(terms), self._of(terms)) for title, terms in lines.items())
+
+    def _of(self, terms: Sequence[Term]) -> Figures:
+        counts: dict[FunctionKey, list[Poly]] = {}
+        for term in terms:
+            counts.setdefault((term.function, term.space), []).append(term.count)
+        return replace(self.total, histogram={key: total_of(forms) for key, forms in counts.items()})
+
+    def record(self, cost: Located, metrics: frozenset[str] | None) -> dict[str, Json]:
+        """An entry of the document of ``analyze``."""
+        analysis, wanted = self.analysis, frozenset(METRICS) if metrics is None else metrics
+        weighed = tuple((model.name, self.weighed(model)) for model in cost.weights)
+
+        def figures(show: Show) -> dict[str, Json]:
+            return _figures_json(analysis, wanted, weighed, show)
+
+        return {
+            "name": self.name,
+            "file": self.file,
+            "inputs": [_tensor_json(tensor) for tensor in analysis.inputs],
+            "outputs": [_tensor_json(tensor) for tensor in analysis.outputs],
+            "symbols": [symbol_json(symbol) for symbol in self.symbols],
+            **figures(form_json),
+            "status": cost.status,
+            "conditions": self._conditions("needed"),
+            "unproved": self._conditions("checked"),
+            **at_json(cost, figures),
+        }
+
+    def _conditions(self, kind: str) -> list[Json]:
+        found = (one for one in self.requirements if one.kind == kind)
+        return [{"condition": c.text, "reason": visible(c.reason), "line": c.line} for c in found]
+
+    def weighed(self, weights: Weights) -> Weighed:
+        """The program by a cost model."""
+        return weigh(self.analysis.counts, weights)
+
+    def at(self, dims: Mapping[str, int]) -> tuple[Study, Point]:
+        """The program is the same at every point; conditions decide whether there is one."""
+        return self, locate(self.symbols, self.requirements, dims)
+
+
+def program_study(analysis: Analysis) -> ProgramStudy:
+    """Bring an analysis into the form that everything is shown and compared in."""
+    return ProgramStudy(
+        name=analysis.name,
+        file=analysis.file,
+        inputs=analysis.inputs,
+        symbols=analysis.symbols,
+        total=figures_of(analysis),
+        requirements=requirements(analysis.conditions, analysis.unproved),
+        coverage=Coverage(1, ()),
+        analysis=analysis,
+    )
+
+
+def _counted(counts: Mapping[FunctionKey, Poly]) -> tuple[Portion, ...]:
+    return tuple(Portion(name, space, form) for (name, space), form in sorted(counts.items()))
+
+
+def _traffic(analysis: Analysis) -> Iterator[Measure]:
+    moved = analysis.traffic
+    ways = (("read", moved.read), ("written", moved.written))
+    parts = tuple(Portion(way, space, form) for way, spaces in ways for space, form in spaces.items())
+    yield Measure("bytes", "bytes", moved.total, parts=parts)
+    if analysis.intensity is not None and moved.total != 0:
+        yield Measure("intensity", "intensity", analysis.intensity, "FLOPs per byte")
+
+
+def _span(analysis: Analysis) -> Iterator[Measure]:
+    depth = analysis.span
+    if depth is None:
+        yield Measure("span", "depth", None)
+        return
+    differs = depth.tree != depth.chain
+    tree = (Portion("tree", "", depth.tree, _TREES),) if differs else ()
+    yield Measure("span", "depth", depth.chain, "" if depth.chain.exact else "at most", tree)
+    if analysis.parallelism is not None and analysis.parallelism_tree is not None and analysis.eops != 0:
+        wide = (Portion("tree", "", analysis.parallelism_tree),) if differs else ()
+        yield Measure("parallelism", "parallelism", analysis.parallelism, parts=wide)
+
+
+def _type(tensor: NamedType, put: Callable[[Form], Form | None]) -> str:
+    parts = []
+    for part in tensor.type:
+        shape = ", ".join(text_of(found) for d in part.shape if (found := put(d)) is not None)
+        parts.append(f"{part.space} [{shape}]" if part.shape else part.space)
+    return ", ".join(parts)
+
+
+# ---- JSON ----------------------------------------------------------------------------------
+
+
+def _tensor_json(tensor: NamedType) -> dict[str, Json]:
+    """A ToL has a space and a shape; a list of several components has them one by one."""
+    parts: list[Json] = [
+        {"space": part.space, "shape": [to_text(d) for d in part.shape]} for part in tensor.type
+    ]
+    first = parts[0] if len(parts) == 1 else None
+    return {"name": tensor.name, **(first if isinstance(first, dict) else {"components": parts})}
+
+
+def _figures_json(
+    analysis: Analysis, wanted: frozenset[str], weighed: Sequence[tuple[str, Weighed]], show: Show
+) -> dict[str, Json]:
+    """The figures asked for; the same keys for closed forms and for numbers."""
+    groups: dict[str, Callable[[], dict[str, Json]]] = {
+        "eops": lambda: {"eops": show(analysis.eops), "histogram": functions_json(analysis.histogram, show)},
+        "flops": lambda: {"flops": show(analysis.flops)},
+        "macs": lambda: {"macs": show(analysis.macs)},
+        "bytes": lambda: _bytes_json(analysis, show),
+        "span": lambda: _span_json(analysis, show),
+        "index": lambda: {"index": functions_json(analysis.index, show)},
+        "atoms": lambda: {"atoms": {name: show(form) for name, form in analysis.atoms.items()}},
+    }
+    found: dict[str, Json] = {}
+    for metric, group in groups.items():
+        found.update(group() if metric in wanted else {})
+    if weighed:
+        found["weighed"] = {name: {"value": show(one), "unit": one.unit} for name, one in weighed}
+    return found
+
+
+def _bytes_json(analysis: Analysis, show: Show) -> dict[str, Json]:
+    moved = analysis.traffic
+    return {
+        "bytes": show(moved.total),
+        "traffic": {
+            "read": {space: show(form) for space, form in moved.read.items()},
+            "written": {space: show(form) for space, form in moved.written.items()},
+        },
+        "intensity": show(analysis.intensity),
+    }
+
+
+def _span_json(analysis: Analysis, show: Show) -> dict[str, Json]:
+    depth = analysis.span
+    return {
+        "span": show(None if depth is None else depth.chain),
+        "span_tree": show(None if depth is None else depth.tree),
+        "span_exact": depth is not None and depth.chain.exact,
+        "parallelism": show(analysis.parallelism),
+        "parallelism_tree": show(analysis.parallelism_tree),
+    }
+
+
+# ---- from text to a cost ---------------------------------------------------------------------
+
+
+def analyze(
+    program: str | Path,
+    dims: Mapping[str, int] | None = None,
+    shapes: Mapping[str, PlainShape | Sequence[PlainShape]] | None = None,
+    attrs: Mapping[str, PlainValue] | None = None,
+) -> Cost:
+    """Give the cost of a program: text or file in, closed forms out."""
+    source = _text_or_file(program)
+    parsed = read_program(source)
+    lowered = lower(parsed, arguments(parsed.program, shapes, attrs))
+    study = program_study(analyze_lowered(lowered, source.name))
+    return locate_study(Cost, study, dims, warnings=warnings_of(lowered))
+
+
+def _text_or_file(program: str | Path) -> Source:
+    if isinstance(program, str) and ("\n" in program or ("=" in program and not Path(program).exists())):
+        return Source("<text>", program)
+    return read_source(program)

@@ -1,0 +1,50 @@
+"""What the JSON documents of programs and of models share; the contract is in ``docs/cli.md``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import TypeAlias
+
+from tolcost.algebra import Poly, Symbol, to_text
+from tolcost.result.study import Located
+from tolcost.show.forms import Form, text_of
+from tolcost.show.json import Json, number
+
+Show: TypeAlias = Callable[[Form | None], Json]
+
+
+def form_json(form: Form | None) -> Json:
+    """A closed form as text; null where it is not known."""
+    return None if form is None else text_of(form)
+
+
+def value_json(cost: Located) -> Show:
+    """How forms are shown at a point: as numbers; null where they have none."""
+
+    def show(form: Form | None) -> Json:
+        found = cost.value(form)
+        if isinstance(found, int | Fraction):
+            return number(found)
+        return None if cost.point.complete else form_json(found)
+
+    return show
+
+
+def at_json(cost: Located, figures: Callable[[Show], dict[str, Json]]) -> dict[str, Json]:
+    """The figures at a point, if there is one: ``at`` where every length is known, else ``partly``."""
+    if not cost.located:
+        return {}
+    dims: dict[str, Json] = {name: number(value) for name, value in sorted(cost.point.dims.items())}
+    return {"at" if cost.point.complete else "partly": {"dims": dims, **figures(value_json(cost))}}
+
+
+def symbol_json(symbol: Symbol) -> dict[str, Json]:
+    """A symbol with its range."""
+    low, high = (None if end is None else to_text(end) for end in (symbol.lo, symbol.hi))
+    return {"name": symbol.name, "kind": symbol.kind, "low": low, "high": high}
+
+
+def functions_json(counts: Mapping[tuple[str, str], Poly], show: Show) -> dict[str, Json]:
+    """Counts by function and space."""
+    return {f"{name}:{space}": show(form) for (name, space), form in sorted(counts.items())}

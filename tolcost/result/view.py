@@ -1,0 +1,346 @@
+"""A cost as a document: what was analysed, its figures, where they go, what they rely on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tolcost.algebra import LARGEST_LENGTH, Symbol
+from tolcost.diagnostics import visible
+from tolcost.result.point import Point
+from tolcost.result.study import Located, Measure
+from tolcost.show.document import (
+    UNKNOWN,
+    Bar,
+    Block,
+    Cell,
+    CellKind,
+    Code,
+    Column,
+    Document,
+    Fact,
+    Facts,
+    FigureList,
+    FigureRow,
+    Heading,
+    Lines,
+    Table,
+    write,
+)
+from tolcost.show.forms import Form, text_of
+from tolcost.show.json import Json, number
+from tolcost.show.json import document as json_document
+from tolcost.show.tables import csv_text
+
+if TYPE_CHECKING:
+    import pandas
+
+    from tolcost.result.growth import Growth
+
+BY = ("node", "op", "scope")
+FORMATS = ("text", "json", "md", "csv", "latex")
+_GROUPS = {"op": "operator", "scope": "scope", "node": "node", "line": "line"}
+_BELONGS = {"intensity": "bytes", "parallelism": "span", "weights": "weights"}
+"""Measures that are asked for by the name of another."""
+_MOST_MISSING, _MOST_CONDITIONS = 20, 12
+_LONG = 96
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What to show of a cost: which metrics (None: all), closed forms beside numbers, parts by what."""
+
+    metrics: frozenset[str] | None = None
+    symbolic: bool = True
+    by: str = "op"
+    growth: Growth | None = None
+
+
+def written(costs: Sequence[Located], form: str, view: View | None = None, colour: bool = False) -> str:
+    """Give costs in one of the formats: programs one after another, or a single model."""
+    asked = view or View(symbolic=not any(cost.point.dims for cost in costs))
+    match form:
+        case "json":
+            return _json(costs, asked)
+        case "csv":
+            return csv_text(csv_table(costs, asked))
+        case _:
+            return "\n".join(write(tuple(_document(cost, asked, form)), form, colour) for cost in costs)
+
+
+def _json(costs: Sequence[Located], view: View) -> str:
+    records = [cost.study.record(cost, view.metrics) for cost in costs]
+    if costs and costs[0].study.kind == "model":
+        grown: dict[str, Json] = {} if view.growth is None else {"sweep": growth_record(view.growth)}
+        return json_document("model", {**records[0], **grown})
+    programs: list[Json] = [*records]
+    return json_document("analysis", {"programs": programs})
+
+
+def _document(cost: Located, view: View, form: str) -> Iterator[Block]:
+    """The blocks of a report; tables have the status on top, where a terminal has it at the end."""
+    study = cost.study
+    status = (Fact("status", cost.status),) if form != "text" else ()
+    shown = _forms_shown(cost, view)
+    types = study.types(_same if shown else cost.value)
+    yield Heading(study.name, study.file)
+    yield Facts((*study.head(), *(Fact(way, Code(f"{name}: {kind}")) for way, name, kind in types), *status))
+    yield _figures(cost, view)
+    if study.kind == "model":
+        yield group_table(cost, view.by)
+    yield Facts(tuple(_standing(cost, view, form)))
+    if view.growth is not None:
+        yield from growth_blocks(view.growth)
+
+
+def _same(form: Form) -> Form:
+    return form
+
+
+def _forms_shown(cost: Located, view: View) -> bool:
+    """Whether closed forms are shown: when asked for, or when no length is given."""
+    return (
+        bool(cost.study.symbols)
+        if cost.study.kind == "model"
+        else view.symbolic or not _point_shown(cost, view)
+    )
+
+
+def _point_shown(cost: Located, view: View) -> bool:
+    """Whether figures at a point are shown: when lengths are given, or when there are none to give."""
+    if cost.study.kind == "model":
+        return cost.located
+    return bool(cost.point.dims) or (cost.point.complete and not view.symbolic)
+
+
+# ---- figures -------------------------------------------------------------------------------
+
+
+def measures_shown(cost: Located, view: View) -> Iterator[Measure]:
+    """The figures that are asked for."""
+    for measure in cost.measures:
+        wanted = _BELONGS.get(measure.key, measure.key)
+        if view.metrics is None or wanted in view.metrics or wanted == "weights":
+            yield measure
+
+
+def _figures(cost: Located, view: View) -> FigureList:
+    at, column = _titles(cost.point)
+    return FigureList(
+        cost.study.name,
+        tuple(_rows(cost, view)),
+        _forms_shown(cost, view),
+        at if _point_shown(cost, view) else None,
+        column,
+        wrapped=cost.study.kind == "model",
+    )
+
+
+def _titles(point: Point) -> tuple[str, str]:
+    """A point in words, and in few words."""
+    dims = sorted(point.dims.items())
+    open_ = f" ({', '.join(symbol.name for symbol in point.missing)} open)" if point.missing else ""
+    if not dims:
+        return "in numbers", "number"
+    spelled = ", ".join(f"{name} = {value:,}" for name, value in dims)
+    return f"at {spelled}{open_}", f"at {', '.join(f'{name} = {value}' for name, value in dims)}"
+
+
+def _rows(cost: Located, view: View) -> Iterator[FigureRow]:
+    for measure in measures_shown(cost, view):
+        strong = measure.key == "eops"
+        value = cost.value(measure.form)
+        yield FigureRow(
+            measure.label, measure.form, value, measure.unit, strong=strong, headed=measure.headed
+        )
+        leading = cost.study.leading if strong else None
+        if leading is not None and len(text_of(leading)) < max(_LONG, len(text_of(cost.total.eops)) // 2):
+            yield FigureRow("grows as", leading, level=1, general=True)
+        for part in measure.parts:
+            label = f"{part.name} {part.space}".rstrip()
+            yield FigureRow(label, part.form, cost.value(part.form), part.remark, level=1)
+
+
+# ---- what figures rely on ------------------------------------------------------------------
+
+
+def _standing(cost: Located, view: View, form: str) -> Iterator[Fact]:
+    """The status, and what the figures rely on."""
+    study, text = cost.study, form == "text"
+    known = {} if _forms_shown(cost, view) else cost.point.values
+    if text:
+        yield Fact("status", cost.status)
+        ones = [s for s in study.symbols if s.kind == "length" and s not in known and _least(s) == 1]
+        if ones and study.kind == "program":
+            yield Fact("lengths", f"{', '.join(s.name for s in ones)} >= 1")
+        yield from (
+            Fact("by data", _range(cost, s, bool(known)))
+            for s in study.symbols
+            if s.kind == "data" and s not in known
+        )
+    yield from study.remarks()
+    if _forms_shown(cost, view) or not cost.point.complete:
+        yield from _requirements(cost, "holds where", "needed", _MOST_CONDITIONS if text else None)
+    if text:
+        yield from _requirements(cost, "checked when run", "checked", _MOST_CONDITIONS)
+    yield from _missing(cost, _MOST_MISSING if text else None)
+
+
+def _requirements(cost: Located, heading: str, kind: str, most: int | None) -> Iterator[Fact]:
+    found = [one for one in cost.study.requirements if one.kind == kind]
+    if found:
+        yield Fact(heading)
+    for one in found[:most]:
+        where = one.place(cost.study.file)
+        yield Fact(one.text, remark=visible(one.reason) + (f" ({where})" if where else ""), level=1)
+    if most is not None and len(found) > most:
+        yield Fact(f"and {len(found) - most:,} more: --format json", level=1)
+
+
+def _missing(cost: Located, most: int | None) -> Iterator[Fact]:
+    found = cost.coverage.missing
+    if found:
+        yield Fact("not costed")
+    for item in found[:most]:
+        yield Fact(f"{item.op} {item.name}", remark=visible(item.why), level=1)
+    if most is not None and len(found) > most:
+        yield Fact(f"and {len(found) - most:,} more nodes", level=1)
+
+
+def _least(symbol: Symbol) -> int | None:
+    return None if symbol.lo is None else symbol.lo.constant
+
+
+def _range(cost: Located, symbol: Symbol, put: bool) -> str:
+    ends = (cost.value(end) if put else end for end in (symbol.lo, symbol.hi))
+    low, high = ("" if end in (None, LARGEST_LENGTH) else text_of(end) for end in ends)
+    return f"{low} <= {visible(symbol.name)}" + (f" <= {high}" if high else "")
+
+
+# ---- tables --------------------------------------------------------------------------------
+
+
+def group_table(cost: Located, by: str) -> Table:
+    """Nodes, EOPs, MACs and shares for each group; numbers where every length is known."""
+    known = cost.point.complete
+    kind: CellKind = "number" if known else "form"
+    columns = (
+        Column(by, _GROUPS[by], "code"),
+        Column("nodes", "nodes", "number"),
+        Column("eops", "EOPs", kind),
+        Column("macs", "MACs", kind),
+        Column("share", "share", "number", shown=known),
+    )
+    rows = []
+    for group in cost.groups(by):
+        share = cost.share(group.figures)
+        forms = (group.figures.eops, group.figures.macs)
+        cells = [_known(cost.value(form) if known else form) for form in forms]
+        percent = "" if share is None else f"{float(share) * 100:.1f} %"
+        rows.append((Code(group.title), group.nodes, *cells, percent))
+    return Table(columns, rows)
+
+
+def _known(form: Form | None) -> Cell:
+    return UNKNOWN if form is None else form
+
+
+def growth_blocks(growth: Growth) -> Document:
+    """The rows of a sweep with bars, and where parts overtake one another."""
+    crossed = tuple(f"{c.later} overtakes {c.earlier} at {growth.name} = {c.at:,}" for c in growth.crossings)
+    return (_growth_table(growth), Lines(crossed))
+
+
+def _growth_table(growth: Growth) -> Table:
+    most = max((row.eops for row in growth.rows if row.eops), default=None)
+    titles = (growth.name, "EOPs", "MACs", "bytes", "peak")
+    keys = (growth.name, "eops", "macs", "bytes", "peak_bytes")
+    columns = tuple(Column(key, title, "number") for key, title in zip(keys, titles, strict=True))
+    rows = []
+    for row in growth.rows:
+        figures = (row.eops, row.macs, row.bytes, row.peak)
+        last: Cell = f"outside of {row.outside}" if row.outside else Bar(row.eops, most)
+        cells = figures if row.outside else tuple(map(_known, figures))
+        rows.append((row.value, *cells, last))
+    return Table((*columns, Column("outside", "")), rows)
+
+
+def csv_table(costs: Sequence[Located], view: View) -> Table:
+    """Costs as data: every figure and part of programs, the groups of a model, or the rows of a sweep."""
+    if view.growth is not None:
+        rows = [(r.value, r.eops, r.macs, r.bytes, r.peak, r.outside) for r in view.growth.rows]
+        keys = (view.growth.name, "eops", "macs", "bytes", "peak_bytes", "outside")
+        return Table(tuple(Column(key, key) for key in keys), rows)
+    if costs and costs[0].study.kind == "model":
+        return _group_data(costs[0], view.by)
+    header = ("program", "file", "metric", "item", "space", "form", "value")
+    found = [(cost.study.name, cost.study.file, *row) for cost in costs for row in figure_data(cost, view)]
+    return Table(tuple(Column(key, key) for key in header), found)
+
+
+def figure_data(cost: Located, view: View) -> Iterator[tuple[str, str, str, Form | None, Form | None]]:
+    """Every figure and part: metric, item, space, closed form, and value where there is a point."""
+    for measure in measures_shown(cost, view):
+        metric = measure.label if measure.key == "weights" else measure.key
+        if measure.headed:
+            yield metric, "", "", measure.form, cost.value(measure.form) if cost.located else None
+        for part in measure.parts:
+            yield metric, part.name, part.space, part.form, cost.value(part.form) if cost.located else None
+
+
+def _group_data(cost: Located, by: str) -> Table:
+    metrics, known = ("eops", "flops", "macs", "bytes"), cost.point.complete
+    keys = ("model", by, "nodes", *metrics, *(f"{metric}_at" for metric in metrics if known), "status")
+    rows: list[tuple[Cell, ...]] = []
+    for group in cost.groups(by):
+        found = group.figures
+        forms = (found.eops, found.flops, found.macs, found.bytes)
+        values = map(cost.value, forms) if known else ()
+        rows.append((cost.study.name, group.title, group.nodes, *forms, *values, found.status))
+    return Table(tuple(Column(key, key) for key in keys), rows)
+
+
+def frame_of(cost: Located, by: str | None) -> pandas.DataFrame:
+    """Every figure and part as a row, or every group; numbers are Python's exact integers."""
+    import pandas
+
+    if by is not None:
+        groups = [
+            (g.title, g.nodes, text_of(g.figures.eops), text_of(g.figures.macs), g.figures.status)
+            for g in cost.groups(by)
+        ]
+        return pandas.DataFrame(groups, columns=[by, "nodes", "eops", "macs", "status"], dtype=object)
+    rows = [
+        (metric, item, space, None if form is None else text_of(form), _exact(value))
+        for metric, item, space, form, value in figure_data(cost, View())
+    ]
+    return pandas.DataFrame(rows, columns=["metric", "item", "space", "form", "value"], dtype=object)
+
+
+def _exact(value: Form | None) -> object:
+    return value if isinstance(value, int) or value is None else text_of(value)
+
+
+def growth_record(growth: Growth) -> dict[str, Json]:
+    """A sweep for a JSON document."""
+    rows: list[Json] = [
+        {
+            growth.name: row.value,
+            **{
+                key: None if found is None else number(found)
+                for key, found in (
+                    ("eops", row.eops),
+                    ("macs", row.macs),
+                    ("bytes", row.bytes),
+                    ("peak_bytes", row.peak),
+                )
+            },
+            "outside": row.outside or None,
+        }
+        for row in growth.rows
+    ]
+    crossed: list[Json] = [
+        {"at": c.at, "overtakes": c.later, "overtaken": c.earlier} for c in growth.crossings
+    ]
+    return {"name": growth.name, "rows": rows, "crossings": crossed}

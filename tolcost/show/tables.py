@@ -1,0 +1,155 @@
+r"""Documents as Markdown, and tables as CSV.
+
+Names of files and programs come from outside.  They are shown as themselves, and can neither end a cell
+nor start anything: no markup, no formula.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+
+from tolcost.diagnostics import visible
+from tolcost.show.document import (
+    UNKNOWN,
+    Bar,
+    Block,
+    Cell,
+    Code,
+    Document,
+    Fact,
+    Facts,
+    FigureList,
+    Heading,
+    Lines,
+    Table,
+    cut,
+    plain,
+    rounded,
+)
+from tolcost.show.forms import text_of
+
+# ---- Markdown ----------------------------------------------------------------------------
+
+
+def markdown(document: Document) -> str:
+    """Give blocks one after another."""
+    return "\n".join(text for block in document if (text := "\n".join(_block(block)) + "\n") != "\n")
+
+
+def _block(block: Block) -> Iterable[str]:
+    match block:
+        case Heading(text=text):
+            return [f"## {markdown_text(text)}"]
+        case Facts(rows=rows):
+            return _facts(rows)
+        case FigureList():
+            return _figures(block)
+        case Lines(rows=rows):
+            return [f"- {markdown_text(row)}" for row in rows]
+        case Table():
+            return _table(block)
+
+
+def _facts(rows: Iterable[Fact]) -> Iterator[str]:
+    for n, fact in enumerate(rows):
+        label = markdown_text(fact.label)
+        if isinstance(fact.value, Code):
+            yield f"- {label} {markdown_code(fact.value.text)}"
+        elif fact.value:
+            yield f"- {label}: {markdown_text(fact.value)}"
+        elif fact.level:
+            yield f"- {markdown_code(fact.label)}: {markdown_text(fact.remark)}"
+        else:
+            yield from ([""] if n else [])
+            yield from (f"{label[:1].upper()}{label[1:]}:", "")
+
+
+def _figures(found: FigureList) -> Iterator[str]:
+    titles = ["figure", *map(markdown_text, found.titles)]
+    yield from (_line(titles), _line(["---"] * len(titles)))
+    for row in (row for row in found.rows if not row.general):
+        name, _, space = row.label.partition(" ") if row.level else (row.label, "", "")
+        label = f"{name} {markdown_code(space)}" if space else row.label
+        unit = f" {markdown_text(row.unit)}" if row.unit and not row.level else ""
+        nothing = UNKNOWN if row.headed else ""
+        cells = [nothing if c is None else markdown_code(text_of(c)) + unit for c in found.cells(row)]
+        yield _line([("&emsp;" if row.level else "") + label, *cells])
+
+
+def _table(table: Table) -> Iterator[str]:
+    columns = table.shown
+    if table.title:
+        yield from (f"## {markdown_text(table.title)}", "", table.about, "")
+        yield from (f"Made by `{table.command}`.", "")
+    yield _line(column.title for _, column in columns)
+    yield _line("---:" if column.kind == "number" else "---" for _, column in columns)
+    yield from (_line(_markdown_cell(row[n]) for n, _ in columns) for row in table.rows)
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _markdown_cell(cell: Cell) -> str:
+    match cell:
+        case None | Bar():
+            return ""
+        case str():
+            return markdown_text(cell)
+        case Code(text=text):
+            return "<br>".join(markdown_code(line) for line in text.split("\n"))
+        case Fraction():
+            return rounded(cell)
+        case int():
+            return text_of(cell, grouped=True)
+        case _:
+            return markdown_code(cut(text_of(cell)))
+
+
+def markdown_text(text: str) -> str:
+    r"""Give text in which nothing is markup.
+
+    >>> print(markdown_text("a_b|<c>"))
+    a\_b\|\<c\>
+    """
+    return re.sub(r"([\\`*_{}\[\]()<>#+!|~&$-])", r"\\\1", visible(text))
+
+
+def markdown_code(text: str) -> str:
+    r"""Give text as code that may stand in a table.
+
+    >>> print(markdown_code("a|b"), markdown_code("`x`"))
+    `a\|b` `` `x` ``
+    """
+    shown = visible(text).replace("|", r"\|")
+    fence = "`" * (max(map(len, re.findall("`+", shown)), default=0) + 1)
+    pad = " " if "`" in shown else ""
+    return f"{fence}{pad}{shown}{pad}{fence}"
+
+
+# ---- CSV ---------------------------------------------------------------------------------
+
+
+def csv_text(table: Table) -> str:
+    """Give the table as CSV: one header line, every column, every cell in full."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([csv_cell(column.key) for column in table.columns])
+    for row in table.rows:
+        writer.writerow([csv_cell(" ⏎ ".join(plain(cell).split("\n"))) for cell in row])
+    return out.getvalue()
+
+
+def csv_cell(text: str) -> str:
+    """Give a cell that no spreadsheet takes for a formula.
+
+    >>> csv_cell("=1+1"), csv_cell("-5"), csv_cell("n - 1")
+    ("'=1+1", '-5', 'n - 1')
+    """
+    shown = visible(text)
+    risky = shown[:1] in ("=", "+", "-", "@", "\t", "\r") and not re.fullmatch(r"-?[0-9]+", shown)
+    return f"'{shown}" if risky else shown

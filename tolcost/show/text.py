@@ -1,0 +1,211 @@
+"""Documents as text for a terminal: labels, values and remarks aligned, tables in columns.
+
+A closed form stays on one line, so that it can be copied, unless a document asks for it to be broken;
+numbers are grouped and aligned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tolcost.diagnostics import visible
+from tolcost.show.document import (
+    UNKNOWN,
+    Bar,
+    Block,
+    Cell,
+    Code,
+    Document,
+    Facts,
+    FigureList,
+    FigureRow,
+    Heading,
+    Lines,
+    Table,
+    cut,
+)
+from tolcost.show.forms import Form, text_of
+
+_BOLD, _DIM, _PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[0m"
+_WIDEST = 60
+"""A longer condition does not push the reasons of the others further right."""
+_WIDE, _MOST_LINES = 96, 8
+"""How many characters of a broken form stand on a line, and how many lines it may have."""
+_CELL, _BAR = 72, 40
+
+
+def text(document: Document, colour: bool = False) -> str:
+    """Give blocks with an empty line between them; a heading stands right above what follows it."""
+    parts: list[str] = []
+    for n, block in enumerate(document):
+        lines = "\n".join(_block(block, colour))
+        if isinstance(block, Heading):
+            parts += ["\n"] * (n > 0) + [f"{lines}\n"]
+        elif lines:
+            between = n > 0 and not isinstance(document[n - 1], Heading)
+            parts += ["\n"] * between + [f"{lines}\n"]
+    return "".join(parts)
+
+
+def _block(block: Block, colour: bool) -> Iterable[str]:
+    match block:
+        case Heading(text=title, remark=remark):
+            name, file = visible(title), visible(remark)
+            shown = f"{_BOLD}{name}{_PLAIN}  {_DIM}{file}{_PLAIN}" if colour else f"{name}  {file}"
+            return [shown.rstrip()]
+        case Facts(rows=rows):
+            return _aligned([_Row(f.level, visible(f.label), _said(f.value), f.remark) for f in rows], colour)
+        case FigureList():
+            return _figures(block, colour)
+        case Lines(rows=rows):
+            return map(visible, rows)
+        case Table():
+            return _table(block)
+
+
+def _said(value: str | Code) -> str:
+    return visible(value.text if isinstance(value, Code) else value)
+
+
+# ---- labels and values ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One line: how far in, its label, its value, and a remark behind it."""
+
+    indent: int
+    label: str
+    value: str = ""
+    remark: str = ""
+    number: bool = False
+    strong: bool = False
+
+
+def _aligned(rows: Sequence[_Row], colour: bool) -> Iterator[str]:
+    values = [row for row in rows if row.value]
+    figures = max((_width(row) for row in values), default=0)
+    remarks = max((w for row in rows if not row.value and (w := _width(row)) <= _WIDEST), default=0)
+    digits = max(len(row.value) for row in values) if values and all(row.number for row in values) else 0
+    for row in rows:
+        yield _line(row, figures if row.value else remarks, digits, colour)
+
+
+def _width(row: _Row) -> int:
+    return 2 * row.indent + len(row.label)
+
+
+def _line(row: _Row, width: int, digits: int, colour: bool) -> str:
+    label = ("  " * row.indent + row.label).ljust(width)
+    value = row.value.rjust(digits) if row.number else row.value.replace("\n", "\n" + " " * (width + 6))
+    if colour:
+        value = f"{_BOLD}{value}{_PLAIN}" if row.strong else value
+        remark = f"  {_DIM}{row.remark}{_PLAIN}" if row.remark else ""
+    else:
+        remark = f"  {row.remark}" if row.remark else ""
+    gap = "  " if value else ""
+    return f"  {label}{gap}{value}{remark}".rstrip()
+
+
+# ---- figures -------------------------------------------------------------------------------
+
+
+def _figures(found: FigureList, colour: bool) -> Iterator[str]:
+    """The closed forms, then the same figures at the point."""
+    if found.forms:
+        yield from _aligned([_figure(row, row.form, found) for row in found.rows], colour)
+    if found.forms and found.at is not None:
+        yield ""
+    if found.at is not None:
+        rows = [_figure(row, row.value, found) for row in found.rows if not row.general]
+        yield from _aligned([_Row(0, visible(found.at)), *rows], colour)
+
+
+def _figure(row: FigureRow, form: Form | None, found: FigureList) -> _Row:
+    if not row.headed:
+        return _Row(row.level, row.label)
+    if form is None:
+        return _Row(row.level, row.label, UNKNOWN if row.form is None else "not defined here")
+    shown, remark = text_of(form, grouped=True), row.unit
+    if isinstance(form, Fraction) and "/" in shown:
+        about = f"{round(form):,}" if abs(form) >= 1000 else f"{float(form):.4g}"
+        remark = f"{row.unit}{', ' if row.unit else ''}about {about}"
+    value = wrapped(shown) if found.wrapped else shown
+    return _Row(row.level, row.label, value, remark, isinstance(form, int | Fraction), row.strong)
+
+
+def wrapped(form: str) -> str:
+    """A long closed form on several lines, broken between terms; a very long one is cut, and says so.
+
+    >>> wrapped("n + 1")
+    'n + 1'
+    """
+    rows = [""]
+    for term in _terms(form):
+        for part in [term] if len(term) <= _WIDE else _terms(term, 1):
+            if rows[-1] and len(rows[-1]) + len(part) > _WIDE:
+                rows.append("")
+            rows[-1] += part if rows[-1] else part.lstrip()
+    if len(rows) > _MOST_LINES:
+        rows = [*rows[:_MOST_LINES], "… and more: --format json has all of it"]
+    return "\n".join(rows)
+
+
+def _terms(form: str, deep: int = 0) -> Iterator[str]:
+    """The terms of a form, each with the sign before it; what deeper parentheses hold stays together."""
+    start = depth = 0
+    for n, letter in enumerate(form):
+        depth += (letter == "(") - (letter == ")")
+        if depth <= deep and n > start and (form[n : n + 3] in (" + ", " - ") or form[n - 1 : n + 1] == ", "):
+            yield form[start:n]
+            start = n
+    yield form[start:]
+
+
+# ---- tables --------------------------------------------------------------------------------
+
+
+def _table(table: Table) -> Iterator[str]:
+    shown = table.shown
+    right = {k for k, (n, column) in enumerate(shown) if column.kind == "number"}
+    rows = [[column.title for _, column in shown]]
+    rows += [[_cell(row[n]) for n, _ in shown] for row in table.rows]
+    yield columns(rows, right)
+    if any(cell.endswith(" …") for row in rows for cell in row):
+        yield "… is more of a form than fits: --format json"
+
+
+def _cell(cell: Cell) -> str:
+    match cell:
+        case None:
+            return ""
+        case str():
+            return visible(cell)
+        case Code(text=code):
+            return visible(code)
+        case Bar(value=value, most=most):
+            return bar(value, most)
+        case _:
+            return cut(text_of(cell, grouped=True), _CELL)
+
+
+def columns(rows: Sequence[Sequence[str]], right: Iterable[int] = ()) -> str:
+    """Rows of cells, aligned; the columns in ``right`` to the right."""
+    ends = frozenset(right)
+    widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if n in ends else cell.ljust(width)
+            for n, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    )
+
+
+def bar(value: int | None, most: int | None) -> str:
+    """A bar on a logarithmic scale: every character is a factor."""
+    if not value or not most:
+        return ""
+    return "▇" * max(1, round(_BAR * value.bit_length() / most.bit_length()))
