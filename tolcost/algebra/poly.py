@@ -22,8 +22,8 @@ from tolcost.algebra.symbols import (
     MAX_TERMS,
     AlgebraBudget,
     Generator,
-    Kind,
     OrderKey,
+    Role,
     Symbol,
     symbol_of,
 )
@@ -357,15 +357,23 @@ def coordinate(name: str, hi: int | Poly, lo: int | Poly = 1) -> Poly:
     return _symbol(name, next(_serials), "coord", lo, hi)
 
 
-def data_symbol(name: str, lo: int | Poly | None = 0, hi: int | Poly | None = None) -> Poly:
+def data_symbol(
+    name: str,
+    lo: int | Poly | None = 0,
+    hi: int | Poly | None = None,
+    role: Role = "data",
+    base: str = "",
+) -> Poly:
     """Give a new integer that only data decides, with its range as far as known."""
-    return _symbol(name, next(_serials), "data", lo, hi)
+    return _symbol(name, next(_serials), role, lo, hi, base)
 
 
-def _symbol(name: str, serial: int, kind: Kind, lo: int | Poly | None, hi: int | Poly | None) -> Poly:
+def _symbol(
+    name: str, serial: int, role: Role, lo: int | Poly | None, hi: int | Poly | None, base: str = ""
+) -> Poly:
     low = None if lo is None else as_poly(lo)
     high = None if hi is None else as_poly(hi)
-    return atom(symbol_of(name, serial, kind, low, high))
+    return atom(symbol_of(name, serial, role, low, high, base))
 
 
 def the_symbol(p: Poly) -> Symbol:

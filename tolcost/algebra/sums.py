@@ -226,7 +226,7 @@ def _known_result(problem: Problem, solved: _Solved) -> Poly | None:
 
 def _like(a: Symbol, b: Symbol) -> bool:
     """Whether what is known of one symbol is known of the other: bounds that are the same numbers."""
-    return a.kind == b.kind and a.depth == b.depth == 0 and a.lo == b.lo and a.hi == b.hi
+    return a.role == b.role and a.depth == b.depth == 0 and a.lo == b.lo and a.hi == b.hi
 
 
 class _Pairs:

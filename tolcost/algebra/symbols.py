@@ -24,7 +24,10 @@ MAX_BITS = 200_000
 MAX_HEIGHT = 30
 MAX_PARTS = 400
 
-Kind: TypeAlias = Literal["length", "coord", "data"]
+SymbolKind: TypeAlias = Literal["length", "coord", "data"]
+Role: TypeAlias = Literal["length", "coord", "data", "kept", "turns"]
+"""What a symbol stands for: a length, a coordinate, or what only data decides, that is how many elements
+a filter keeps, how many turns a loop takes, or anything else."""
 Interval: TypeAlias = tuple[int | None, int | None]
 OrderKey: TypeAlias = tuple[object, ...]
 
@@ -51,7 +54,8 @@ class Symbol:
 
     Two symbols of one name and serial but different bounds are different symbols: a proof
     about one would be wrong for the other.  ``depth`` is how many symbols bound each other in
-    turn, this one not counted.
+    turn, this one not counted.  ``base`` is the part of a name that stays when the symbol is called
+    after something else: ``z1`` of ``mask_z1``.
 
     All kinds of generators have a place in an order that does not depend on when things were made
     (``key``), their free symbols, the polynomials they are made of (``parts``), and how deep they nest
@@ -60,7 +64,8 @@ class Symbol:
 
     name: str
     serial: int
-    kind: Kind
+    role: Role
+    base: str
     lo: Poly | None
     hi: Poly | None
     depth: int
@@ -72,7 +77,12 @@ class Symbol:
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle by what it is made of, so that the copy is interned again."""
-        return (symbol_of, (self.name, self.serial, self.kind, self.lo, self.hi))
+        return (symbol_of, (self.name, self.serial, self.role, self.lo, self.hi, self.base))
+
+    @property
+    def kind(self) -> SymbolKind:
+        """Whether it is a length, a coordinate, or decided by data."""
+        return self.role if self.role in ("length", "coord") else "data"
 
     def __repr__(self) -> str:
         """Name, and serial where there may be several of the name."""
@@ -233,15 +243,17 @@ _set = object.__setattr__
 _NONE: frozenset[Symbol] = frozenset()
 
 
-def symbol_of(name: str, serial: int, kind: Kind, lo: Poly | None = None, hi: Poly | None = None) -> Symbol:
+def symbol_of(
+    name: str, serial: int, role: Role, lo: Poly | None = None, hi: Poly | None = None, base: str = ""
+) -> Symbol:
     """Give the one symbol with these fields."""
-    identity = (Symbol, name, serial, kind, lo, hi)
+    identity = (Symbol, name, serial, role, lo, hi, base)
     found = _interned.find(identity)
     if found is None:
         bounding = (_NONE if lo is None else lo.free) | (_NONE if hi is None else hi.free)
         depth = 1 + max([symbol.depth for symbol in bounding]) if bounding else 0
-        key = (0, name, serial, kind, () if lo is None else lo.key, () if hi is None else hi.key)
-        made = Symbol(name, serial, kind, lo, hi, depth, key)
+        key = (0, name, serial, role, () if lo is None else lo.key, () if hi is None else hi.key)
+        made = Symbol(name, serial, role, base, lo, hi, depth, key)
         _set(made, "free", frozenset((made,)))
         found = _interned.keep(identity, made)
     assert isinstance(found, Symbol)

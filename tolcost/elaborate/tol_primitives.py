@@ -255,7 +255,8 @@ def _filter(env: Env, span: Span, value: Value, mask: Value) -> Value:
         fail("T0320", f"a filter needs one mark per entry: a vector, not shape {shape_text(marked)}", span)
     node, marks = materialise(env, value, span), materialise(env, mask, span)
     env.context.names += 1
-    symbol = the_symbol(data_symbol(f"z{env.context.names}", 0, size))
+    name = f"z{env.context.names}"
+    symbol = the_symbol(data_symbol(name, 0, size, "kept", name))
     parts = tuple(Part((atom(symbol), *p.shape[1:]), p.space) for p in node.type)
     return Data(env.scope.bind(Filter(node, env.scope.bind(marks), symbol, parts, span)))
 

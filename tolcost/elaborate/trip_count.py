@@ -53,8 +53,6 @@ MOST_TRIED = 20_000
 NO_LIMIT = LARGEST_LENGTH - 1
 """A loop that may take so many turns has no limit."""
 
-TURNS = "_turns"
-"""How the name of a symbol ends that stands for the turns of a loop."""
 
 NO_END = "no end"
 """What is said of a condition that holds at every turn."""
@@ -104,7 +102,7 @@ def _turns(env: Env, limit: Poly, held: Held) -> tuple[Poly, bool]:
         return limit, True
     if number is not None and not endless and not held.certain:
         return limit, False
-    return data_symbol((env.context.title or "loop") + TURNS, 0, LARGEST_LENGTH), True
+    return data_symbol(f"{env.context.title or 'loop'}_turns", 0, LARGEST_LENGTH, "turns", "turns"), True
 
 
 def _is_open(turns: Poly) -> bool:

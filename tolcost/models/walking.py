@@ -7,7 +7,6 @@ equal are one from there on.  Functions are walked once for each set of inputs, 
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -279,7 +278,7 @@ class Walk:
     def _again(self, node: GraphNode, applied: Applied) -> Applied:
         """The same operator somewhere else: what data decides is decided anew."""
         ((lowered, _),) = applied.parts
-        fresh = {s: data_symbol(_fresh_name(s, node.label), s.lo, s.hi) for s in lowered.data}
+        fresh = {s: _called(s, _fresh_name(s, node.label)) for s in lowered.data}
         mine = renamed(lowered, fresh)
         numbers = tuple(map(self.session.table.number, mine.outputs))
         return Applied(numbers, ((mine, 1),), (), mine.equal, True)
@@ -323,17 +322,21 @@ def _types(known: Sequence[Known | None]) -> list[TensorType | None] | None:
 
 def _titled(node: GraphNode, lowered: Lowered) -> Lowered:
     """Name what only data decides after the node, unless it has a name already."""
-    bare = [s for s in lowered.data if re.fullmatch(r"z\d+", s.name)]
+    bare = [s for s in lowered.data if s.role == "kept" and s.name == s.base]
     if not bare:
         return lowered
     title = node.label
-    by = {s: data_symbol(f"{title}_{s.name}", s.lo, s.hi) for s in bare}
+    by = {s: _called(s, f"{title}_{s.name}") for s in bare}
     return renamed(lowered, {**{s: atom(s) for s in lowered.data}, **by})
+
+
+def _called(symbol: Symbol, name: str) -> Poly:
+    """A symbol like another, by a name of its own."""
+    return data_symbol(name, symbol.lo, symbol.hi, symbol.role, symbol.base)
 
 
 def _fresh_name(symbol: Symbol, title: str) -> str:
     """The name of a symbol for another node: ``z1`` and ``turns`` go after that, what else there is too."""
-    bare = re.search(r"_(z\d+|turns)$", symbol.name)
-    if bare is not None:
-        return f"{title}_{bare[1]}"
+    if symbol.base:
+        return f"{title}_{symbol.base}"
     return symbol.name if symbol.name.startswith(title) else f"{title}_{symbol.name}"
