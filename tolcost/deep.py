@@ -50,6 +50,21 @@ class _Settings:
 _settings = _Settings()
 
 
+def _started(run: Callable[[int], None]) -> threading.Thread:
+    """A thread with as deep a stack as there is address space for, which is told what part of it that is."""
+    for part in (1, 4, 16):
+        before = threading.stack_size(STACK_BYTES // part)
+        try:
+            thread = threading.Thread(target=run, args=(part,), daemon=True)  # so that an interrupt ends it
+            thread.start()
+        except RuntimeError:  # what Python says when the system has no room for the stack
+            continue
+        finally:
+            threading.stack_size(before)
+        return thread
+    raise MemoryError
+
+
 def with_deep_stack(work: Callable[[], T]) -> T:
     """Do the work on a stack that fits the deepest nesting the parser lets through."""
     if getattr(_here, "deep", False):
@@ -57,21 +72,17 @@ def with_deep_stack(work: Callable[[], T]) -> T:
     outcome: list[T] = []
     failure: list[BaseException] = []
 
-    def run() -> None:
+    def run(part: int) -> None:
         _here.deep = True
         with _settings:
+            if part > 1:  # less room is for less recursion
+                sys.setrecursionlimit(RECURSION // part)
             try:
                 outcome.append(work())
             except BaseException as error:  # handed to the caller below, whatever it is
                 failure.append(error)
 
-    before = threading.stack_size(STACK_BYTES)
-    try:
-        thread = threading.Thread(target=run, daemon=True)  # so that an interrupt ends it
-        thread.start()
-    finally:
-        threading.stack_size(before)
-    thread.join()
+    _started(run).join()
     if failure:
         raise failure[0]
     return outcome[0]

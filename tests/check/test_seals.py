@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import tolcost.check.seals
-import tolcost.cli.gating
+import tolcost.cli.check
 from tests.check.support import Project
 from tests.check.texts import SUM, SUM_OF_EXP
 
@@ -17,13 +17,13 @@ from tests.check.texts import SUM, SUM_OF_EXP
 def _analysed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the programs that were analysed."""
     names: list[str] = []
-    real = tolcost.cli.gating._cost_program
+    real = tolcost.cli.check._cost_program
 
     def cost(root: Path, target: object, *rest: object) -> object:
         names.append(target.name)  # type: ignore[attr-defined]
         return real(root, target, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(tolcost.cli.gating, "_cost_program", cost)
+    monkeypatch.setattr(tolcost.cli.check, "_cost_program", cost)
     return names
 
 
@@ -134,7 +134,7 @@ def test_a_project_without_seals(project: Project, analysed: list[str]) -> None:
 def test_a_program_that_changes_while_it_is_analysed_is_not_sealed(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = tolcost.cli.gating._cost_program
+    real = tolcost.cli.check._cost_program
 
     def cost(root: Path, target: object, *rest: object) -> object:
         found = real(root, target, *rest)  # type: ignore[arg-type]
@@ -142,7 +142,7 @@ def test_a_program_that_changes_while_it_is_analysed_is_not_sealed(
         return found
 
     project.write(a=SUM)
-    monkeypatch.setattr(tolcost.cli.gating, "_cost_program", cost)
+    monkeypatch.setattr(tolcost.cli.check, "_cost_program", cost)
     assert project.check("--update").code == 0
     assert " sealed " not in project.lock
 

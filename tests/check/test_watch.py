@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.check.support import Project
 from tests.check.texts import SUM, SUM_OF_EXP
-from tolcost.cli.watching import watch_project
+from tolcost.cli.check import watch_project
 
 
 def test_it_runs_again_after_a_change(project: Project) -> None:

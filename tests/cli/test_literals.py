@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tolcost.cli.literals import Literal, read_literal
-from tolcost.cli.options import read_dims, read_shapes
+from tolcost.cli.options import Literal, read_dims, read_literal, read_shapes
 
 
 @pytest.mark.parametrize(

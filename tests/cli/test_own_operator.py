@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from onnx import TensorProto, helper, save
 
-from tolcost.audit.catalogue_table import catalogue_table
+from tolcost.audit.catalogue import catalogue_table
 from tolcost.catalogue.listing import entries
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import run

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tolcost.algebra import to_text
-from tolcost.audit.evidence import PEERS, REASONS, read_conformance, read_peers, read_reasons
+from tolcost.audit.peers import PEERS, REASONS, read_conformance, read_peers, read_reasons
 from tolcost.catalogue.cases import load_cases
 from tolcost.catalogue.deriving import derive
 from tolcost.catalogue.specs import open_library

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tolcost.audit.errata import errata_table
 from tolcost.audit.judge import VERDICTS
-from tolcost.audit.readings import paper_rows
+from tolcost.audit.readings import errata_table, paper_rows
 from tolcost.audit.summary import END, START, with_figures
 from tolcost.cli import run
 from tolcost.show.document import Code

@@ -6,20 +6,28 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tolcost.audit.catalogue_table import (
+from tolcost.audit.catalogue import (
+    beyond_table,
     catalogue_table,
     forms_table,
+    primitives_table,
     representative,
     standing_counts,
 )
 from tolcost.audit.charts import growth_chart, ratio_chart, scatter_chart
-from tolcost.audit.errata import errata_table
-from tolcost.audit.evidence import PEERS_MADE, read_conformance, read_peers, read_reasons
 from tolcost.audit.judge import Judged, judge
 from tolcost.audit.paper_table import definition_command, paper_table
-from tolcost.audit.peers import answer_table, operators_table, peers_table, points
-from tolcost.audit.primitives import beyond_table, primitives_table
-from tolcost.audit.readings import paper_rows
+from tolcost.audit.peers import (
+    PEERS_MADE,
+    answer_table,
+    operators_table,
+    peers_table,
+    points,
+    read_conformance,
+    read_peers,
+    read_reasons,
+)
+from tolcost.audit.readings import errata_table, paper_rows
 from tolcost.audit.summary import conclusion, key_figures, paper_figures, summary_text
 from tolcost.catalogue.cases import load_cases
 from tolcost.catalogue.listing import Entry, entries

@@ -212,9 +212,6 @@ def _named(shapes: dict[str, Lengths], analysis: Analysis, names: Renamings) -> 
     return FormulaNames(shapes, numbers)
 
 
-# ---- trials ----
-
-
 _RTOL, _ATOL = 1e-5, 1e-7
 
 

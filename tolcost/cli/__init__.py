@@ -1,7 +1,6 @@
 """The command line: a table of commands, each in a module of its own that loads when it is used.
 
-Listing the commands loads nothing but click.  A new command is a line in ``COMMANDS`` and a
-module with a click command called ``command``.
+Listing the commands loads nothing but click.  A new command is a line in ``COMMANDS`` and a click command.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "model": ("model", "What a whole ONNX model costs, in its free dimensions."),
         "diff": ("diff", "How two programs or models differ in cost, for all lengths."),
         "check": ("check", "The gate: hold programs to the lock file and to budgets."),
-        "accept": ("accept", "Agree to a costlier program, and say why."),
+        "accept": ("check.accept", "Agree to a costlier program, and say why."),
         "verify": ("verify", "Hold operators to ONNX's own tests."),
         "report": ("report", "The paper's tables derived again, charts and errata, as files."),
-        "fmt": ("reformat", "Put programs into the canonical layout."),
+        "fmt": ("fmt", "Put programs into the canonical layout."),
     }
 )
-"""For each command the module it is in, and what it does in one line."""
+"""For each command where it is (``module``, or ``module.name`` if not called ``command``); what it does."""
 
 
 class _Commands(click.Group):
@@ -46,7 +45,8 @@ class _Commands(click.Group):
         """The command of a name, or None."""
         if cmd_name not in COMMANDS:
             return None
-        command = import_module(f"tolcost.cli.{COMMANDS[cmd_name][0]}").command
+        module, _, name = COMMANDS[cmd_name][0].partition(".")
+        command = getattr(import_module(f"tolcost.cli.{module}"), name or "command")
         return command if isinstance(command, click.Command) else None
 
     def resolve_command(

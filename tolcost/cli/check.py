@@ -1,28 +1,37 @@
-"""``tolcost check``: the gate."""
+"""``tolcost check`` and ``tolcost accept``: the gate, and agreeing to a costlier program."""
 
 from __future__ import annotations
 
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from tolcost import __version__
 from tolcost.check.baseline import Gate
-from tolcost.check.config import find_config
-from tolcost.check.gate import Checked, against_lock
-from tolcost.check.lockfile import LOCK_NAME, Lock
+from tolcost.check.config import Config, find_config
+from tolcost.check.costing import Computing, Costed, Costing, Told
+from tolcost.check.gate import Checked, against_lock, against_revision
+from tolcost.check.lockfile import LOCK_NAME, Lock, load_lock
 from tolcost.check.records import GateReport
 from tolcost.check.seals import costs_version
+from tolcost.check.targets import Target
 from tolcost.check.text import gate_text
-from tolcost.check.updating import updated, write_merged
+from tolcost.check.updating import accepted, notes_on, updated, write_merged
 from tolcost.check.words import GATE_FORMATS
 from tolcost.cli import options
-from tolcost.cli.failures import colour_on_stdout, show
-from tolcost.cli.gating import checked_against, computing_for, read_lock_of, with_specs
-from tolcost.cli.output import deliver, write_whole
-from tolcost.cli.progress import Progress
-from tolcost.diagnostics import Rejected
+from tolcost.cli.failures import as_rejected, colour_on_stdout, exit_code, show
+from tolcost.cli.output import Progress, deliver, write_whole
+from tolcost.diagnostics import Diagnostic, Rejected, quoted, visible
+
+if TYPE_CHECKING:
+    from tolcost.catalogue.specs import Library
+    from tolcost.models.walking import Session
 
 
 def _also(
@@ -97,8 +106,6 @@ def command(
 
     if not watch:
         return once()
-    from tolcost.cli.watching import watch_project
-
     return watch_project(once, find_config(Path.cwd()).root)
 
 
@@ -131,3 +138,181 @@ def _tell(checked: Checked) -> None:
     """Show what is wrong with the programs that cannot be read."""
     if checked.problems:
         show(Rejected(*checked.problems))
+
+
+# ---- agreeing ----------------------------------------------------------------------------------
+
+
+_LONGEST = 2_000
+
+
+@click.command(
+    cls=options.Command,
+    examples=(
+        'tolcost accept ops/softmax.tol -m "subtracts the largest entry first, so that exp cannot overflow"',
+        'tolcost accept "ops/*" -m "float32 accumulators" --base origin/main',
+    ),
+)
+@click.argument("name", metavar="NAME")
+@click.option("--message", "-m", "why", required=True, metavar="TEXT", help="Why it may cost more.")
+@click.option("--base", metavar="REVISION", help="Costlier than at a git revision, not than the lock file.")
+def accept(name: str, why: str, base: str | None) -> int:
+    """Agree to what a program costs now; reports show the reason beside the difference.
+
+    NAME is a program as `tolcost check` shows it, or a pattern. The reason goes to the lock file, and
+    holds until the program costs more again.
+    """
+    reason = " ".join(why.split())
+    if not reason or len(reason) > _LONGEST:
+        raise click.UsageError(f"--message needs a reason of at most {_LONGEST:,} characters")
+    config = find_config(Path.cwd())
+    lock = read_lock_of(config)
+    checked = checked_against(Gate(config, computing_for()), base, lock)
+    new, names = accepted(lock or Lock({}, __version__, costs_version()), checked, name, reason)
+    write_merged(config.root, lock, new, True, write_whole)
+    for found in names:
+        click.echo(f"accepted {visible(found)}: {visible(reason)}")
+    return 0
+
+
+# ---- finding a project, and analysing its programs: loaded when the first one has to be -----------
+
+
+def computing_for(jobs: int | None = None, told: Told | None = None) -> Computing:
+    """How programs are analysed."""
+    return Computing(costing_for(), jobs, told)
+
+
+def with_specs(config: Config, folders: Sequence[str]) -> Config:
+    """A project whose operators are looked up in some folders first; they are relative to where we are."""
+    found = (Path(folder).resolve() for folder in folders)
+    root = config.root.resolve()
+    inside = (str(path.relative_to(root) if path.is_relative_to(root) else path) for path in found)
+    return replace(config, specs=(*inside, *config.specs))
+
+
+def costing_for() -> Costing:
+    """How one program is analysed, in the folder of a project or in a copy of it."""
+
+    @cache
+    def library(folders: tuple[Path, ...]) -> Library:
+        from tolcost.catalogue.specs import open_library
+
+        return open_library(folders)
+
+    @cache
+    def session(folders: tuple[Path, ...]) -> Session:
+        from tolcost.models.walking import Session
+
+        return Session(library(folders))
+
+    def cost(config: Config, target: Target) -> Costed:
+        folders = tuple(config.root / folder for folder in config.specs)
+        try:
+            if target.is_model:
+                return _cost_model(config.root, target, session(folders), config.metrics)
+            return _cost_program(config.root, target, library(folders), config.metrics)
+        except Exception as error:
+            raise as_rejected(error) from error
+
+    return cost
+
+
+def _cost_program(root: Path, target: Target, specs: Library, metrics: tuple[str, ...]) -> Costed:
+    from tolcost.check.entries import costed_program
+    from tolcost.deep import with_deep_stack
+    from tolcost.elaborate.arguments import arguments
+    from tolcost.pipeline import lower, read_program
+    from tolcost.syntax import read_source
+
+    source = replace(read_source(root / target.file), name=target.file)
+    parsed = read_program(source, specs)
+    given = arguments(parsed.program, target.case.shapes, target.case.attrs)
+    return with_deep_stack(lambda: costed_program(target.name, lower(parsed, given).program, metrics))
+
+
+def _cost_model(root: Path, target: Target, session: Session, metrics: tuple[str, ...]) -> Costed:
+    from tolcost.check.entries import costed_model
+    from tolcost.deep import with_deep_stack
+    from tolcost.result.model import Wanted, study_file
+
+    dims = {name: value for name, value in target.case.attrs.items() if isinstance(value, int)}
+    others = target.case.attrs.keys() - dims.keys()
+    if others:
+        message = (
+            f"{quoted(min(others))} is not a length: the attributes of a model's case are lengths by name"
+        )
+        raise Rejected(Diagnostic("T0711", message))
+    shapes = {
+        name: tuple(d for d in shape if isinstance(d, int | str))
+        for name, shape in target.case.shapes.items()
+    }
+    wanted = Wanted(dims, shapes)
+    return with_deep_stack(
+        lambda: costed_model(target.name, study_file(root / target.file, session, wanted), metrics)
+    )
+
+
+def checked_against(gate: Gate, base: str | None, lock: Lock | None) -> Checked:
+    """Compare with a revision if one is given, else with the lock file, which has to be there."""
+    if base is not None:
+        return against_revision(gate, base, lock or Lock())
+    if lock is None:
+        hint = "`tolcost check --update` writes one; `--base REVISION` compares with git instead"
+        raise Rejected(Diagnostic("T0701", f"there is no {LOCK_NAME} to compare with", hint=hint))
+    return against_lock(gate, lock, tuple(notes_on(lock, __version__, costs_version())))
+
+
+def read_lock_of(config: Config, merging: bool = False) -> Lock | None:
+    """The lock file of a project."""
+    return load_lock(config.root / LOCK_NAME, merging)
+
+
+# ---- doing it again whenever a file changes, looked at twice a second ------------------------------
+
+
+_WATCHED = (".tol", ".onnx", ".toml", ".lock")
+_PAUSE = 0.5
+
+Seen = dict[str, tuple[int, int]]
+
+
+def watch_project(
+    once: Callable[[], int], root: Path, pause: float = _PAUSE, rounds: int | None = None
+) -> int:
+    """Run now, and after every change below a folder, until interrupted (or so many times)."""
+    done, code = 0, 0
+    before: Seen | None = None
+    while True:
+        now = _seen(root)
+        if now != before:
+            before, code = now, _told(once)
+            done += 1
+            if rounds is not None and done >= rounds:
+                return code
+        time.sleep(pause)
+
+
+def _told(once: Callable[[], int]) -> int:
+    """One run; what an author has half written is told, and no reason to stop."""
+    click.echo(f"--- {time.strftime('%H:%M:%S')}", err=True)
+    try:
+        return once()
+    except Exception as error:
+        return exit_code(error)
+
+
+def _seen(root: Path) -> Seen:
+    return {str(path): (status.st_mtime_ns, status.st_size) for path, status in _files(root)}
+
+
+def _files(root: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    for place, folders, files in os.walk(root):
+        folders[:] = [folder for folder in folders if not folder.startswith(".")]
+        for file in files:
+            path = Path(place) / file
+            if file.endswith(_WATCHED):
+                try:
+                    yield path, path.stat()
+                except OSError:  # gone since it was listed
+                    continue

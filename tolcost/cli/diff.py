@@ -9,8 +9,7 @@ import click
 from tolcost.cli import options
 from tolcost.cli.output import deliver
 from tolcost.deep import with_deep_stack
-from tolcost.result.compare import CostComparison, compare
-from tolcost.result.diff import diff_written
+from tolcost.result.compare import CostComparison, compare, diff_written
 
 COSTLIER, UNDECIDED = 1, 3
 

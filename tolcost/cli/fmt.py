@@ -1,18 +1,17 @@
-"""``tolcost fmt``: bring programs into their canonical form.
-
-Plain functions; the command line around them is in ``tolcost.cli``.  A file is written beside its old
-self and then renamed, so that no interruption leaves half of one.
-"""
+"""``tolcost fmt``: bring programs into their canonical form."""
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tolcost.diagnostics import Diagnostic, Rejected, Source, Span
+import click
+
+from tolcost.cli import options
+from tolcost.cli.failures import colour_on_stderr
+from tolcost.cli.output import write_whole
+from tolcost.diagnostics import Diagnostic, Rejected, Source, Span, render_all, visible
 from tolcost.syntax import format_program, parse, read_source
 
 
@@ -50,28 +49,33 @@ def fmt(paths: Iterable[Path], check: bool, tell: Callable[[Formatted], None]) -
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write a file as a whole or not at all, through links and with its old permissions."""
-    target = path.resolve()
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        write_whole(path, text.encode("utf-8"))
     except OSError as error:
         raise Rejected(_unwritable(path, error)) from None
-    beside = Path(name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.chmod(target.stat().st_mode & 0o777)
-        beside.replace(target)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise Rejected(_unwritable(path, error)) from None
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
 
 
 def _unwritable(path: Path, error: OSError) -> Diagnostic:
     reason = (error.strerror or "unknown reason").lower()
     return Diagnostic("T0004", f"cannot write the file: {reason}", Span(Source(str(path), ""), 0, 0))
+
+
+@click.command(
+    cls=options.Command,
+    examples=(
+        "tolcost fmt matmul.tol softmax.tol",
+        "tolcost fmt --check *.tol",
+    ),
+)
+@options.files_argument
+@click.option("--check", is_flag=True, help="Change nothing; exit with 1 if something would change.")
+def command(files: tuple[str, ...], check: bool) -> int:
+    """Put programs into the canonical layout."""
+
+    def tell(result: Formatted) -> None:
+        if result.diagnostics:
+            click.echo(render_all(result.diagnostics, colour=colour_on_stderr()), err=True)
+        elif result.changed:
+            click.echo(f"{'would change' if check else 'changed'} {visible(str(result.path))}")
+
+    return fmt(map(Path, files), check, tell)

@@ -10,8 +10,7 @@ import click
 
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import options
-from tolcost.cli.output import deliver, write_whole
-from tolcost.cli.progress import Progress
+from tolcost.cli.output import Progress, deliver, write_whole
 from tolcost.deep import with_deep_stack
 from tolcost.models.annotating import annotated
 from tolcost.models.walking import Session

@@ -10,8 +10,7 @@ from tolcost.catalogue.listing import Entry, entries
 from tolcost.catalogue.specs import Library, open_library
 from tolcost.catalogue.suite import as_record
 from tolcost.cli import options
-from tolcost.cli.output import deliver
-from tolcost.cli.progress import Progress
+from tolcost.cli.output import Progress, deliver
 from tolcost.cli.verify import run_suite
 from tolcost.deep import with_deep_stack
 from tolcost.library import stored_conformance

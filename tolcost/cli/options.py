@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from fractions import Fraction
+from typing import Any, TypeAlias, TypeVar
 
 import click
 
-from tolcost.cli.literals import Literal, read_literal
+from tolcost.cli.limits import Limits, held_to, read_size
+from tolcost.cli.output import refuse_over
 
 F = TypeVar("F", bound=Callable[..., Any])  # click passes options by name, of any type
 
@@ -16,19 +18,55 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 _LONGEST_LENGTH = 30
 
 
+_INPUTS = ("files", "file", "old", "new", "subject", "models", "inputs")
+_OUTPUTS = ("output", "annotate")
+
+
 class Command(click.Command):
-    """A command whose help ends with examples."""
+    """A command whose help ends with examples, that keeps to limits, and never writes over what it reads."""
 
     def __init__(self, *args: Any, examples: tuple[str, ...] = (), **kwargs: Any) -> None:
         """Take what click's own class takes, and the examples."""
         super().__init__(*args, **kwargs)
         self.examples = examples
+        self.params += [
+            click.Option(["--timeout"], type=click.FloatRange(0, min_open=True), metavar="SECONDS",
+                         help="Stop after so long.", expose_value=False, callback=_keep),
+            click.Option(["--max-memory"], metavar="SIZE", help="Stop at so much memory, such as 500M or 2G.",
+                         expose_value=False, callback=_keep_size),
+        ]  # fmt: skip
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command within its limits."""
+        refuse_over(_files(ctx.params, _OUTPUTS), _files(ctx.params, _INPUTS))
+        with held_to(Limits(ctx.meta.get("timeout"), ctx.meta.get("max_memory"))):
+            return super().invoke(ctx)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples, each on a line of its own."""
         with formatter.section("Examples"):
             for example in self.examples:
                 formatter.write(f"{'':>{formatter.current_indent}}{example}\n")
+
+
+def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
+    context.meta[str(parameter.name)] = value
+    return value
+
+
+def _keep_size(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
+    size = read_size(context, parameter, value)
+    context.meta[str(parameter.name)] = size
+    return size
+
+
+def _files(values: Mapping[str, Any], names: Iterable[str]) -> Iterator[str]:
+    """The files that parameters name; of ``NAME=FILE`` the second half."""
+    for name in names:
+        value = values.get(name)
+        for text in (value,) if isinstance(value, str) else value or ():
+            if isinstance(text, str):
+                yield from (text, text.partition("=")[2])
 
 
 def files_argument(function: F) -> F:
@@ -118,3 +156,97 @@ def read_attrs(texts: Iterable[str]) -> dict[str, Literal]:
             raise click.UsageError(f"--attr {name} is given twice")
         attrs[name] = read_literal(value)
     return attrs
+
+
+# ---- values: numbers, truths, words, quoted texts and lists of them ---------------------------
+
+
+Literal: TypeAlias = "int | Fraction | float | bool | str | tuple[Literal, ...]"
+
+_TOKEN = re.compile(
+    r"""\s*(?:(?P<number>[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?(?![A-Za-z0-9_.]))
+    |(?P<special>[+-]?(?:[Ii]nf|[Nn]a[Nn])(?![A-Za-z0-9_]))
+    |(?P<word>[A-Za-z_][A-Za-z0-9_.-]*)
+    |(?P<quoted>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
+    |(?P<sign>[\[\],]))""",
+    re.VERBOSE,
+)
+_MOST_CHARACTERS = 1_000_000
+_MOST_DIGITS = 1_000
+_DEEPEST = 32
+
+
+def read_literal(text: str) -> Literal:
+    """Read one value; ``click.UsageError`` says what is wrong.
+
+    >>> read_literal("[1, [2.5, true]]"), read_literal("linear"), read_literal("'a b'")
+    ((1, (Fraction(5, 2), True)), 'linear', 'a b')
+    """
+    if len(text) > _MOST_CHARACTERS:
+        raise click.UsageError(f"a value is longer than {_MOST_CHARACTERS:,} characters")
+    tokens = _tokens(text)
+    value, rest = _literal_value(tokens, text)
+    if rest:
+        raise _wrong(text)
+    return value
+
+
+def _tokens(text: str) -> list[tuple[str, str]]:
+    tokens, at, end = [], 0, len(text.rstrip())
+    while at < end:
+        match = _TOKEN.match(text, at)
+        if match is None or match.lastgroup is None:
+            raise _wrong(text)
+        tokens.append((match.lastgroup, match[match.lastgroup]))
+        at = match.end()
+    return tokens[::-1]
+
+
+def _wrong(text: str) -> click.UsageError:
+    shown = text if len(text) <= 60 else text[:59] + "…"
+    return click.UsageError(f"cannot read the value {shown!r}: numbers, words, 'texts' and [lists] are known")
+
+
+def _literal_value(tokens: list[tuple[str, str]], text: str) -> tuple[Literal, list[tuple[str, str]]]:
+    """Read from the end of ``tokens``, which are in reverse; lists are kept open on a stack."""
+    open_lists: list[list[Literal]] = []
+    expected = True  # whether a value comes next, rather than a comma or a bracket
+    while tokens:
+        kind, token = tokens.pop()
+        if token == "[" and kind == "sign" and expected and len(open_lists) < _DEEPEST:
+            open_lists.append([])
+            continue
+        if kind == "sign" and token == "]" and open_lists and (not expected or not open_lists[-1]):
+            done: Literal = tuple(open_lists.pop())
+        elif kind == "sign" and token == "," and open_lists and not expected:
+            expected = True
+            continue
+        elif kind != "sign" and expected:
+            done = _scalar(kind, token)
+        else:
+            raise _wrong(text)
+        if not open_lists:
+            return done, tokens
+        open_lists[-1].append(done)
+        expected = False
+    raise _wrong(text)
+
+
+def _scalar(kind: str, token: str) -> Literal:
+    match kind:
+        case "number":
+            return _literal_number(token)
+        case "special":
+            return float(token)
+        case "quoted":
+            return re.sub(r"\\(.)", r"\1", token[1:-1], flags=re.DOTALL)
+        case _:
+            return {"true": True, "false": False}.get(token, token)
+
+
+def _literal_number(token: str) -> int | Fraction:
+    if len(token) > _MOST_DIGITS:
+        raise click.UsageError(f"a number has more than {_MOST_DIGITS:,} digits")
+    if re.fullmatch(r"[+-]?[0-9]+", token):
+        return int(token)
+    return Fraction(token)

@@ -4,25 +4,46 @@ from __future__ import annotations
 
 import os
 import sys
+import time
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+
+import click
+
+_KEPT = (".tol", ".onnx", ".toml", ".lock")
+"""What a result is never written over: programs, models, settings and lock files."""
 
 
 def deliver(text: str, output: str | None) -> None:
     """Write a result to a file, or to standard output."""
     if output is None:
         sys.stdout.write(text)
-    else:
-        write_whole(Path(output), text.encode("utf-8"))
+        return
+    path = Path(output)
+    if path.suffix in _KEPT and path.is_file():
+        raise click.UsageError(f"{output} is there already, and a result is not written over such a file")
+    write_whole(path, text.encode("utf-8"))
+
+
+def refuse_over(outputs: Iterable[str | Path], inputs: Iterable[str | Path]) -> None:
+    """Refuse to write over a file that is read, under whatever name it goes."""
+    read = [path for path in map(Path, inputs) if path.is_file()]
+    for output in map(Path, outputs):
+        if output.is_file() and any(output.samefile(path) for path in read):
+            raise click.UsageError(f"{output} is what is read: it is not written over")
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file beside its place, and move it there once it is complete and on the disk."""
+    """Write a file beside its place, and move it there once it is complete and on the disk.
+
+    A link stays: what it leads to is written.  A device or a pipe is written to, never replaced.
+    """
     try:
         if path.exists() and not path.is_file():
-            path.write_bytes(data)  # a device or a pipe is written to, never replaced
+            path.write_bytes(data)
         else:
-            _write_beside(path, data)
+            _write_beside(path.resolve(), data)
     except OSError as error:  # name the file that was asked for, not the one beside it
         raise OSError(error.errno, error.strerror, str(path)) from None
 
@@ -51,3 +72,36 @@ def _mode(path: Path) -> int:
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask
+
+
+# ---- how far a long command is ---------------------------------------------------------------
+
+
+_PATIENCE = 1.0
+_OFTEN = 0.1
+_WIDTH = 60
+
+
+class Progress:
+    """Rewrites one line of standard error."""
+
+    def __init__(self) -> None:
+        """Start the clock."""
+        self._on = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self._next = time.monotonic() + _PATIENCE
+        self._shown = False
+
+    def tell(self, done: int, of: int, name: str) -> None:
+        """Say what was done last, unless that was said a moment ago."""
+        now = time.monotonic()
+        if self._on and now >= self._next:
+            self._next = now + _OFTEN
+            self._shown = True
+            sys.stderr.write(f"\r\x1b[K{done:,}/{of:,} {name[:_WIDTH]}")
+            sys.stderr.flush()
+
+    def close(self) -> None:
+        """Take the line away."""
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()

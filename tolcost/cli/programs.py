@@ -9,8 +9,7 @@ import click
 
 from tolcost.catalogue.specs import open_library
 from tolcost.cli.failures import colour_on_stderr
-from tolcost.cli.literals import Literal
-from tolcost.cli.options import read_attrs, read_shapes
+from tolcost.cli.options import Literal, read_attrs, read_shapes
 from tolcost.diagnostics import Source, render_all
 from tolcost.elaborate import Elaborated
 from tolcost.elaborate.arguments import PlainShape, arguments

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from tolcost.cli import options
-from tolcost.cli.literals import Literal, read_literal
-from tolcost.cli.output import write_whole
+from tolcost.cli.options import Literal, read_literal
+from tolcost.cli.output import refuse_over, write_whole
 from tolcost.cli.programs import Request, lowered_with, name_of, parsed_file, warn
 from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
@@ -85,7 +85,7 @@ def command(
     if is_random:
         arrays |= random_arrays(program.program, arrays, known, seed)
     execution = with_deep_stack(lambda: _ENGINES[engine](program.program, arrays, known))
-    _deliver(execution, program, output)
+    _deliver(execution, program, output, [text for _, text in options.read_pairs("--input", inputs)])
     return _compare(execution, program, file) if count else 0
 
 
@@ -140,7 +140,7 @@ def _by_input(parsed: Parsed, arrays: Mapping[str, tuple[Array, ...]]) -> dict[s
     return found
 
 
-def _deliver(execution: Execution, program: Elaborated, output: str | None) -> None:
+def _deliver(execution: Execution, program: Elaborated, output: str | None, read: Sequence[str]) -> None:
     """Show the outputs, or write each to a file of its own."""
     types = {out.name: out.node.type for out in program.program.outputs}
     if output is not None:
@@ -152,6 +152,7 @@ def _deliver(execution: Execution, program: Elaborated, output: str | None) -> N
         parts = value if isinstance(value, tuple) else (value,)
         for n, part in enumerate(parts, start=1):
             file = f"{name}.npy" if len(parts) == 1 else f"{name}.{n}.npy"
+            refuse_over([Path(output) / file], read)
             write_whole(Path(output) / file, array_bytes(part))
 
 

@@ -9,8 +9,7 @@ import click
 from tolcost.catalogue.conformance import Result
 from tolcost.catalogue.suite import Report, as_record, verify
 from tolcost.cli import options
-from tolcost.cli.output import deliver
-from tolcost.cli.progress import Progress
+from tolcost.cli.output import Progress, deliver
 from tolcost.result.conformance import verify_text
 
 UNTESTED = 3

@@ -59,9 +59,6 @@ def _line(step: DerivationStep, file: str) -> str:
     return f"line {number}" if name == file else f"{visible(name)}:{number}"
 
 
-# ---- comparison ----
-
-
 class Executed(Protocol):
     """What a run counted."""
 

@@ -223,9 +223,6 @@ def list_markdown(operators: Sequence[Listed], record: Record) -> str:
     return "\n".join((*rows, "", *notes)) + "\n"
 
 
-# ---- operator_page ----
-
-
 _DERIVED_RANK = 2
 _MOST_TESTS = 6
 

@@ -334,9 +334,6 @@ def _open(statement: tree.InputDecl, rank: int | None, spec: Spec, model: Tested
     return rank if theirs is None or leading is None or theirs == leading else theirs
 
 
-# ---- outputs_named ----
-
-
 @dataclass(frozen=True, slots=True)
 class Named:
     """A form, and what the names of output lengths in it stand for."""
