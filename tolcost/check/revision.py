@@ -54,9 +54,8 @@ class _Blob:
 @contextmanager
 def checked_out(root: Path, revision: str) -> Iterator[Former]:
     """The project at a revision, in a temporary folder."""
-    commit = resolve(root, revision)
-    top = Path(os.fsdecode(_git(root, "rev-parse", "--show-toplevel")).rstrip("\n"))
-    prefix = os.fsdecode(_git(root, "rev-parse", "--show-prefix")).rstrip("\n")
+    top, prefix = _top(root)
+    commit = _resolved(root, revision)
     absent: list[str] = []
     files = dict(_listed(top, commit, "", absent))
     with tempfile.TemporaryDirectory(prefix="tolcost-") as name:
@@ -68,14 +67,20 @@ def checked_out(root: Path, revision: str) -> Iterator[Former]:
         yield Former(folder / prefix, tuple(below))
 
 
-def resolve(root: Path, revision: str) -> str:
+def _top(root: Path) -> tuple[Path, str]:
+    """The folder of the repository, and the path of the project from there."""
+    try:
+        said = os.fsdecode(_git(root, "rev-parse", "--show-toplevel", "--show-prefix"))
+    except Rejected as rejected:
+        raise _failed("this is not in a git repository") from rejected
+    top, _, prefix = said.removesuffix("\n").partition("\n")
+    return Path(top), prefix
+
+
+def _resolved(root: Path, revision: str) -> str:
     """The commit that a revision names."""
     if not revision or revision.startswith("-") or "\0" in revision:
         raise _failed(f"{quoted(revision)} is not a revision")
-    try:
-        _git(root, "rev-parse", "--git-dir")
-    except Rejected as rejected:
-        raise _failed("this is not in a git repository") from rejected
     try:
         name = f"{revision}^{{commit}}"
         return _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", name).decode().strip()

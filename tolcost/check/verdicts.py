@@ -206,6 +206,10 @@ def outcome_of(old: Poly, new: Poly, facts: tuple[Cond, ...] = (), counts: Seque
     found = compare(new, old, facts)
     if found.verdict == "equal":
         return Compared("same")
+    if found.verdict == "less_or_equal" and found.below is not None:
+        return Compared("cheaper", example=_example(found.below))
+    if found.verdict == "greater_or_equal" and found.above is not None:
+        return Compared("costlier", example=_example(found.above))
     never = _proved(found, new - old, facts, counts)
     tried = tuple(try_shapes(old, new, facts))
     above = _example(found.above) or _first(t for t in tried if t.new > t.old)

@@ -1,0 +1,170 @@
+"""Small programs as data: what they compute from which input, under names that mean nothing.
+
+An oracle runs them: a cost is what the reference interpreter counts, at lengths given by where they
+stand.  Nothing of the gate, and no closed form, has a part in it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from tolcost.diagnostics import Rejected, Source
+from tolcost.elaborate import elaborate
+from tolcost.execute import run_reference
+from tolcost.syntax import parse
+
+LIBRARIES = (
+    "double(x) = x + x\n",
+    "double(x) = x + x + x\n",
+    "double(x) = x\n",
+    "double(x) = exp(x) + exp(x)\n",
+)
+EXACT = ("sum", "exp", "plus", "outer", "third", "double")
+OF_DATA = ("choose", "keep")
+_LENGTH_NAMES = ("n", "m", "k", "rows", "s", "t")
+_INPUT_NAMES = ("a", "b", "c", "x", "y", "w")
+_POINTS = (*((3, 3, 3), (1, 1, 1), (6, 3, 3), (3, 6, 3), (3, 3, 6), (4, 1, 5), (5, 4, 1), (1, 5, 4)),)
+
+
+@dataclass(frozen=True)
+class Term:
+    """One output: what it is, of which input, and of which other one."""
+
+    kind: str
+    of: int
+    other: int = 0
+    number: int = 0
+
+
+@dataclass(frozen=True)
+class Program:
+    """Inputs with the lengths of their axes, by number; outputs; and the names that all these have."""
+
+    axes: tuple[tuple[int, ...], ...]
+    terms: tuple[Term, ...]
+    inputs: tuple[str, ...]
+    lengths: tuple[str, ...]
+    remark: str = ""
+    line_end: str = "\n"
+
+    @property
+    def uses_library(self) -> bool:
+        return any(term.kind == "double" for term in self.terms)
+
+    @property
+    def is_exact(self) -> bool:
+        return all(term.kind in EXACT for term in self.terms)
+
+    def text(self, library: str | None = None) -> str:
+        """The program; a library given stands in it instead of being used."""
+        lines = [self.remark] if self.remark else []
+        if self.uses_library:
+            lines.append("use double" if library is None else library.rstrip("\n"))
+        for name, axes in zip(self.inputs, self.axes, strict=True):
+            lines.append(f"tol {name}: R [{', '.join(self.lengths[a] for a in axes)}]")
+        for at, term in enumerate(self.terms):
+            lines += self._term(at, term)
+        return self.line_end.join([*lines, ""])
+
+    def _term(self, at: int, term: Term) -> Iterator[str]:
+        x, length = self.inputs[term.of], self.lengths[self.axes[term.other][0]]
+        match term.kind:
+            case "sum":
+                yield f"out{at} := reduce({x}, add, 0)"
+            case "exp":
+                yield f"out{at} := reduce(map({x}, exp(*)), add, 0)"
+            case "plus":
+                yield f"out{at} := map({x}, * + 1)"
+            case "outer":
+                yield f"out{at} := map(tol[{length}], reduce({x}, add, 0), [q])"
+            case "third":
+                yield f"out{at} := map({x}, * + {x}[{', '.join('3' for _ in self.axes[term.of])}])"
+            case "double":
+                yield f"out{at} := map({x}, double(*))"
+            case "choose":
+                yield f"out{at} := map({x}, choose(* > {term.number}, exp(exp(*)), *))"
+            case _:
+                yield f"kept{at} = filter({x}, map({x}, * > {term.number}))"
+                yield f"out{at} := map(kept{at}, exp)"
+
+
+def random_term(draw: random.Random, axes: tuple[tuple[int, ...], ...], of_data: float) -> Term:
+    kind = draw.choice(OF_DATA if draw.random() < of_data else EXACT)
+    of = draw.randrange(len(axes))
+    if kind == "keep" and len(axes[of]) != 1:
+        kind = "choose"
+    return Term(kind, of, draw.randrange(len(axes)), draw.choice((-1, 0, 1)))
+
+
+def random_program(draw: random.Random, library: bool) -> Program:
+    count = draw.choice((1, 2, 2, 3))
+    lengths = draw.choice((2, 2, 2, 3))
+    axes = tuple(tuple(draw.randrange(lengths) for _ in range(draw.choice((1, 1, 2)))) for _ in range(count))
+    of_data = 0.5 if draw.random() < 0.25 else 0.0
+    terms = [random_term(draw, axes, of_data) for _ in range(draw.choice((1, 1, 2)))]
+    if not library:
+        terms = [replace(term, kind="plus") if term.kind == "double" else term for term in terms]
+    inputs = tuple(draw.sample(_INPUT_NAMES, count))
+    return Program(axes, tuple(terms), inputs, tuple(draw.sample(_LENGTH_NAMES, 3)))
+
+
+# ---- the oracle ------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=20_000)
+def _lowered(text: str) -> object:
+    return elaborate(parse(Source("oracle.tol", text)), name="oracle").program
+
+
+@lru_cache(maxsize=200_000)
+def executed(text: str, sizes: tuple[tuple[str, tuple[int, ...]], ...], seed: int) -> int | None:
+    """How many elementary operations a run takes; None where a program does not take such inputs."""
+    arrays = {}
+    for at, (name, shape) in enumerate(sizes):
+        values = np.random.default_rng((seed, at)).integers(-2, 3, shape)
+        arrays[name] = values.astype(float)
+    try:
+        program = _lowered(text)
+        return sum(run_reference(program, arrays).counts.histogram.values())  # type: ignore[arg-type]
+    except Rejected:
+        return None
+
+
+def costlier(old: Program, new: Program, old_library: str, new_library: str) -> bool:
+    """Whether the new program takes more than the old one somewhere: inputs by place, or by name."""
+    texts = old.text(old_library), new.text(new_library)
+    return any(
+        (before := executed(texts[0], was, seed)) is not None
+        and (after := executed(texts[1], now, seed)) is not None
+        and after > before
+        for was, now in _shapes(old, new)
+        for seed in ((0, 1) if not (old.is_exact and new.is_exact) else (0,))
+    )
+
+
+Sizes = tuple[tuple[str, tuple[int, ...]], ...]
+
+
+def _shapes(old: Program, new: Program) -> Iterator[tuple[Sizes, Sizes]]:
+    """Shapes of inputs for both programs, equal where inputs are the same by place, or by name."""
+    found: dict[tuple[Sizes, Sizes], None] = {}
+    for values in _POINTS:
+        by_place = [tuple(values[a] for a in axes) for axes in new.axes]
+        shapes = dict(zip(new.inputs, by_place, strict=True))
+        now = tuple(shapes.items())
+        if len(old.axes) == len(new.axes):
+            found[tuple(zip(old.inputs, by_place, strict=True)), now] = None
+        if set(old.inputs) <= set(new.inputs):
+            found[tuple((name, shapes[name]) for name in old.inputs), now] = None
+    return iter(found)
+
+
+def same_everywhere(old: Program, new: Program, libraries: Mapping[str, str]) -> bool:
+    """Whether neither takes more than the other at any shape looked at."""
+    was, now = libraries["old"], libraries["new"]
+    return not costlier(old, new, was, now) and not costlier(new, old, now, was)

@@ -1,0 +1,38 @@
+"""No costlier change gets past the gate: random projects and edits, judged by an oracle that runs both sides.
+
+``make soak`` takes as many more as it is asked for; ``reports/soak.md`` has the figures.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+import tolcost.check.gate
+from tests.check.adversary.campaign import Answer, answers
+from tolcost.check.records import CostChange, LockEntry
+
+CASES, PARTS = 2_000, 20
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_no_costlier_change_passes(part: int) -> None:
+    found = answers(part * CASES // PARTS, CASES // PARTS)
+    assert [answer for answer in found if answer.problem] == []
+    assert {answer.code for answer in found} == {0, 1, 2, 3}
+
+
+def test_a_gate_that_sees_nothing_is_seen_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    def blind(old: LockEntry, new: LockEntry, metric: str, *_: object) -> CostChange:
+        return CostChange(new.name, "same", metric)
+
+    monkeypatch.setattr(tolcost.check.gate, "judge", blind)
+    assert _wrong(answers(0, 60)) > 5
+
+
+def test_a_gate_that_takes_all_for_settled_is_seen_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tolcost.check.seals.Origins, "source", lambda *_: "alike")
+    assert _wrong(answers(0, 60)) > 5
+
+
+def _wrong(found: list[Answer]) -> int:
+    return sum(bool(answer.problem) for answer in found)
