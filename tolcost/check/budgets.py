@@ -33,7 +33,7 @@ from tolcost.check.config import Config
 from tolcost.check.matching import alone, shapes
 from tolcost.check.records import METRICS, UNKNOWN, BudgetKind, Example, HeldBudget, LockEntry
 from tolcost.check.regions import try_shapes
-from tolcost.check.verdicts import KNOWN, concluded, outcome_of
+from tolcost.check.verdicts import concluded, outcome_of
 from tolcost.diagnostics import Diagnostic, Rejected, Span, quoted
 
 _LONGEST = 2_000
@@ -168,7 +168,7 @@ def _held(budget: Budget, entry: LockEntry) -> HeldBudget:
     given = _given(budget, entry, both.new)
     facts = _facts(budget, entry, both.facts, given)
     actual, limit = put(actual, given), put(limit, given)
-    outcome = concluded("exact", KNOWN[figure.status], outcome_of(limit, actual, facts))
+    outcome = concluded("exact", figure.status, outcome_of(limit, actual, facts))
     if facts and not any(try_shapes(limit, actual, facts)):
         return blank
     names = display_names(actual.free | limit.free)

@@ -2,14 +2,14 @@
 
 What is proved is said of every admissible shape.  What is not proved is never said: a figure
 that was costlier at some shape tried is costlier there, and one that was not is undecided.  Figures
-that are only bounds enter as what they are: ``CONCLUSIONS`` says what two of them can tell.
+that are only bounds enter as what they are (``result.claims``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from tolcost.algebra import (
     AlgebraBudget,
@@ -36,41 +36,23 @@ from tolcost.check.records import (
 )
 from tolcost.check.regions import Tried, proportion, region, sign_of, try_shapes
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.result.claims import NOTHING, SAME, Certainty, Claim, conclude
 
 UNPROVED = "not proved for every shape"
 _NO_SHAPE = "no shape was found that is right before and now"
 _WORST: tuple[ChangeKind, ...] = ("costlier", "crosses", "undecided", "cheaper", "same")
 
-Known: TypeAlias = Literal["exact", "upper", "lower"]
-Claim: TypeAlias = Literal["at most", "at least"]
-CONCLUSIONS: Mapping[tuple[Known, Known], frozenset[Claim]] = {
-    ("exact", "exact"): frozenset(("at most", "at least")),
-    ("exact", "upper"): frozenset(("at most",)),
-    ("exact", "lower"): frozenset(("at least",)),
-    ("upper", "exact"): frozenset(("at least",)),
-    ("upper", "upper"): frozenset(),
-    ("upper", "lower"): frozenset(("at least",)),
-    ("lower", "exact"): frozenset(("at most",)),
-    ("lower", "upper"): frozenset(("at most",)),
-    ("lower", "lower"): frozenset(),
-}
-"""What two figures, old and new, can tell of the new cost against the old, by how each is known.
-
-A new cost is at most the old one if a number above the new one is no more than a number below the
-old one, and the other way round; an exact figure is both.
-"""
-
-KNOWN: Mapping[FigureStatus, Known] = {
+_CERTAINTY: Mapping[FigureStatus, Certainty] = {
     "exact": "exact",
-    "data": "exact",
-    "at-most": "upper",
-    "incomplete": "lower",
+    "data": "depends on data",
+    "at-most": "upper bound",
+    "incomplete": "lower bound",
 }
 _CAVEATS = {
-    ("upper", "old"): "the old figure is only an upper bound",
-    ("upper", "new"): "the new figure is only an upper bound",
-    ("lower", "old"): "the old figure lacked some nodes",
-    ("lower", "new"): "some nodes are not costed",
+    ("at-most", "old"): "the old figure is only an upper bound",
+    ("at-most", "new"): "the new figure is only an upper bound",
+    ("incomplete", "old"): "the old figure lacked some nodes",
+    ("incomplete", "new"): "some nodes are not costed",
 }
 
 
@@ -134,7 +116,7 @@ def _compared(
         forms = outcome_of(old, new, both.facts, (old, new, *known))
     except AlgebraBudget as error:
         return replace(found, kind="undecided", notes=(*both.notes, f"it takes too much algebra: {error}"))
-    outcome = concluded(KNOWN[before.status], KNOWN[after.status], forms)
+    outcome = concluded(before.status, after.status, forms)
     if outcome.region is not None and (new - old).free & both.apart:  # no proof, and no run shows it
         outcome = Compared("undecided", notes=outcome.notes)
     return replace(
@@ -160,22 +142,19 @@ def _difference(old: Poly, new: Poly) -> str:
     return to_text(new - old, display_names(old.free | new.free))
 
 
-def concluded(old: Known, new: Known, forms: Compared) -> Compared:
+def concluded(before: FigureStatus, after: FigureStatus, forms: Compared) -> Compared:
     """What a comparison of two forms tells of the costs they are forms of."""
-    claims = CONCLUSIONS[old, new]
-    if len(claims) == 2:
-        return forms
-    caveats = [_CAVEATS[known, side] for known, side in ((old, "old"), (new, "new")) if known != "exact"]
+    sides = ((before, "old"), (after, "new"))
+    caveats = [_CAVEATS[side] for side in sides if side in _CAVEATS]
     forms = replace(forms, notes=(*forms.notes, *caveats))
-    match forms.kind:
-        case "same" | "cheaper" if "at most" in claims:
-            return replace(forms, kind="cheaper")
-        case "costlier" if "at least" in claims:
+    match conclude(_CERTAINTY[before], _CERTAINTY[after], forms.claim):
+        case claim if claim == forms.claim:
             return forms
-        case "crosses" if "at least" in claims and forms.example is not None:
-            return replace(
-                forms, kind="costlier", region=CostlierRegion(f"at {forms.example.at}", False), other=None
-            )
+        case Claim(more=False):
+            return replace(forms, kind="cheaper", region=None)
+        case Claim(more=True) if forms.example is not None:
+            where = CostlierRegion(f"at {forms.example.at}", exact=False)
+            return replace(forms, kind="costlier", region=where, other=None)
         case _:
             return replace(forms, kind="undecided", region=None)
 
@@ -193,6 +172,22 @@ class Compared:
     other: Example | None = None
     tried: int = 0
     notes: tuple[str, ...] = ()
+
+    @property
+    def claim(self) -> Claim:
+        """Whether the new expression is more than the old one somewhere, and whether it is less."""
+        is_proved = UNPROVED not in self.notes
+        match self.kind:
+            case "same":
+                return SAME
+            case "cheaper":
+                return Claim(more=False, less=True)
+            case "costlier":
+                return Claim(more=True, less=False if is_proved else None)
+            case "crosses":
+                return Claim(more=True, less=True)
+            case _:
+                return NOTHING
 
 
 def outcome_of(old: Poly, new: Poly, facts: tuple[Cond, ...] = (), counts: Sequence[Poly] = ()) -> Compared:

@@ -1,16 +1,14 @@
 """Two costs compared for all lengths, and what may be concluded from it.
 
 Closed forms are compared by proof or by a point that shows it.  What that says of the costs themselves
-depends on what the forms are: exact, or bounds from above or below.  ``conclude`` is the one table of
-that, and whatever gives a verdict goes through it.  Lengths of the two are matched by where they stand
-in the inputs; names are only names.
+depends on what the forms are: exact, or bounds from above or below (``claims``).  Lengths of the two
+are matched by where they stand in the inputs; names are only names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
 from tolcost.algebra import (
     ZERO,
@@ -30,60 +28,12 @@ from tolcost.algebra import (
 from tolcost.algebra import compare as compare_forms
 from tolcost.cost.record import NamedType
 from tolcost.diagnostics import quoted
-from tolcost.result.figures import Certainty
+from tolcost.result.claims import NOTHING, SAME, Certainty, Claim, Relation, conclude
 from tolcost.result.study import Located
 from tolcost.show.document import Block, Code, Column, Fact, Facts, Lines, Table, write
 from tolcost.show.json import Json, document, number
 
-Relation: TypeAlias = Literal["same", "cheaper", "costlier", "crosses", "undecided"]
 _MOST_FACTS = 12
-
-
-# ---- what may be concluded -------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """Whether the new figure is more than the old one somewhere, and whether it is less; None: not known."""
-
-    more: bool | None
-    less: bool | None
-
-    @property
-    def relation(self) -> Relation:
-        """The claim in one word."""
-        if self.more is False:
-            return "same" if self.less is False else "cheaper"
-        if self.more is None or self.less is None:
-            return "undecided"
-        return "crosses" if self.less else "costlier"
-
-
-SAME = Claim(more=False, less=False)
-NOTHING = Claim(more=None, less=None)
-
-_AT_LEAST: frozenset[Certainty] = frozenset(("exact", "depends on data", "lower bound"))
-"""The cost is at least what the form says."""
-_AT_MOST: frozenset[Certainty] = frozenset(("exact", "depends on data", "upper bound"))
-"""The cost is at most what the form says."""
-
-
-def conclude(old: Certainty, new: Certainty, forms: Claim) -> Claim:
-    """What a claim about two forms says about the costs themselves.
-
-    The new cost is more than the old where its form, from below, exceeds the old form, from above; and
-    nowhere more where its form, from above, never exceeds the old one, from below.
-
-    >>> conclude("exact", "upper bound", Claim(more=True, less=False))
-    Claim(more=None, less=None)
-    >>> conclude("upper bound", "exact", Claim(more=True, less=False))
-    Claim(more=True, less=False)
-    """
-    rises = new in _AT_LEAST and old in _AT_MOST
-    falls = new in _AT_MOST and old in _AT_LEAST
-    more = forms.more if (rises if forms.more else falls) else None
-    less = forms.less if (falls if forms.less else rises) else None
-    return Claim(more, less)
 
 
 # ---- one figure -------------------------------------------------------------------------------

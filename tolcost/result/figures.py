@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 from tolcost.algebra import AlgebraBudget, NotInteger, Poly, evaluate, total_of
 from tolcost.cost import Analysis, Quotient, Traffic
 from tolcost.cost.count import FunctionKey
+from tolcost.result.claims import Certainty
 from tolcost.show.forms import Bindings
-
-Certainty = Literal["exact", "upper bound", "lower bound", "depends on data"]
-"""How a figure stands to what a run counts; one that depends on data is exact in what data decides."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ from tolcost.algebra import AlgebraBudget, NotInteger, Poly, Symbol
 from tolcost.cost.record import NamedType
 from tolcost.cost.weights import Weighed, Weights
 from tolcost.diagnostics import Diagnostic
-from tolcost.result.figures import Certainty, Coverage, Figures, Group, size
+from tolcost.result.claims import Certainty
+from tolcost.result.figures import Coverage, Figures, Group, size
 from tolcost.result.point import Point, Requirement
 from tolcost.show.document import Fact
 from tolcost.show.forms import Form, form_at

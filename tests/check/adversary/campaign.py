@@ -23,6 +23,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from tolcost.cli.gating import costing_for
+
 from tests.check.adversary.programs import LIBRARIES, costlier, executed
 from tests.check.adversary.trees import BEFORE, NEUTRAL, Placed, Tree, random_edits, random_tree
 from tolcost.check.baseline import Gate
@@ -32,7 +34,6 @@ from tolcost.check.gate import Checked, against_lock, against_revision
 from tolcost.check.lockfile import Lock, read_lock, write_lock
 from tolcost.check.records import BAD_INPUT, FINE, GateReport
 from tolcost.check.updating import accepted, updated
-from tolcost.cli.gating import costing_for
 from tolcost.diagnostics import Rejected, Source
 
 BATCH = 50
