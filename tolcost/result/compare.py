@@ -98,7 +98,8 @@ def match(old: Located, new: Located) -> Matching:
     taken = {symbol for form in found.values() for symbol in form.free}
     rest = [symbol for symbol in old.study.symbols if symbol not in found]
     left = [symbol for symbol in new.study.symbols if symbol not in taken]
-    pairs = dict(_others(rest, left))
+    inside = _lengths(old.study.inputs) | _lengths(new.study.inputs)
+    pairs = dict(_others([s for s in rest if s not in inside], [s for s in left if s not in inside]))
     found |= {before: atom(after) for before, after in pairs.items()}
     notes = [
         f"the length {quoted(before.name)} is now {quoted(str(form))}"
@@ -154,6 +155,11 @@ def _axes(old: NamedType, new: NamedType) -> Iterator[tuple[Poly, Poly]]:
     for before, after in zip(old.type, new.type, strict=False):
         if len(before.shape) == len(after.shape):
             yield from zip(before.shape, after.shape, strict=True)
+
+
+def _lengths(inputs: Iterable[NamedType]) -> frozenset[Symbol]:
+    """The symbols that stand in the shapes of inputs."""
+    return frozenset(s for given in inputs for part in given.type for form in part.shape for s in form.free)
 
 
 def _others(old: Sequence[Symbol], new: Sequence[Symbol]) -> Iterator[tuple[Symbol, Symbol]]:

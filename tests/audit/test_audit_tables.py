@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import pytest
 
-from tests.report.test_hostile_names import PAYLOADS
+from tests.show.test_hostile_names import PAYLOADS
 from tolcost.algebra import length
 from tolcost.show.document import Code, Column, Table, rounded
 from tolcost.show.html import Chart, LiveForm, ReportPage, html_page

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.report.browser import Browser, chromium
+from tests.audit.browser import Browser, chromium
 from tolcost.algebra import evaluate
 from tolcost.audit.instances import analyse_instance
 from tolcost.audit.readings import paper_rows

@@ -1,0 +1,135 @@
+"""Comparing costs: what may be concluded from bounds, and which lengths are which."""
+
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+import tolcost
+from tolcost.cli import run
+from tolcost.result.compare import NOTHING, Claim, compare, conclude
+from tolcost.result.figures import Certainty
+
+STATUSES: tuple[Certainty, ...] = ("exact", "upper bound", "lower bound", "depends on data")
+COSTS = tuple(product(range(3), repeat=2))
+"""What two shapes may cost."""
+
+
+def claim(old: tuple[int, ...], new: tuple[int, ...]) -> Claim:
+    return Claim(
+        any(n > o for o, n in zip(old, new, strict=True)), any(n < o for o, n in zip(old, new, strict=True))
+    )
+
+
+def may_say(status: Certainty, cost: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """The forms that a status allows for a cost."""
+    match status:
+        case "upper bound":
+            return [form for form in COSTS if all(f >= c for f, c in zip(form, cost, strict=True))]
+        case "lower bound":
+            return [form for form in COSTS if all(f <= c for f, c in zip(form, cost, strict=True))]
+        case _:
+            return [cost]
+
+
+@pytest.mark.parametrize("old, new", list(product(STATUSES, repeat=2)))
+def test_what_is_concluded_is_true_and_all_that_is(old: Certainty, new: Certainty) -> None:
+    """For every pair of forms: nothing that some costs behind them contradict, and everything they share."""
+    behind: dict[Claim, set[tuple[bool | None, bool | None]]] = {}
+    for before, after in product(COSTS, repeat=2):
+        true = claim(before, after)
+        for o, n in product(may_say(old, before), may_say(new, after)):
+            behind.setdefault(claim(o, n), set()).add((true.more, true.less))
+    for forms, truths in behind.items():
+        said = conclude(old, new, forms)
+        for n, word in enumerate((said.more, said.less)):
+            found = {truth[n] for truth in truths}
+            assert found == {word} if word is not None else len(found) > 1, (old, new, forms)
+
+
+def test_nothing_follows_from_nothing() -> None:
+    for old, new in product(STATUSES, repeat=2):
+        assert conclude(old, new, NOTHING) == NOTHING
+
+
+@pytest.mark.parametrize(
+    "more, less, word",
+    [
+        (False, False, "same"),
+        (False, True, "cheaper"),
+        (False, None, "cheaper"),
+        (True, False, "costlier"),
+        (True, True, "crosses"),
+        (True, None, "undecided"),
+        (None, False, "undecided"),
+        (None, None, "undecided"),
+    ],
+)
+def test_words(more: bool | None, less: bool | None, word: str) -> None:
+    assert Claim(more, less).relation == word
+
+
+# ---- which lengths are which ------------------------------------------------------------------
+
+
+def compared(old: str, new: str) -> tuple[str, tuple[str, ...]]:
+    found = compare(tolcost.analyze(old), tolcost.analyze(new))
+    return found.verdict, found.notes
+
+
+A = "tol a: R [n]\ntol b: R [m]\ny := map(a, exp(*))"
+
+
+@pytest.mark.parametrize(
+    "new, verdict",
+    [
+        ("tol a: R [m]\ntol b: R [n]\ny := map(b, exp(*))", "crosses"),
+        ("tol a: R [m]\ntol b: R [n]\ny := map(a, exp(*))", "same"),
+        ("tol a: R [p]\ntol b: R [q]\ny := map(a, exp(*))", "same"),
+        ("tol x: R [n]\ntol y: R [m]\nz := map(x, exp(*))", "same"),
+        ("tol b: R [m]\ntol a: R [n]\ny := map(a, exp(*))", "same"),
+        ("tol a: R [n]\ntol b: R [n]\ny := map(a, exp(*))", "same"),
+        ("tol a: R [n]\ntol b: R [m]\ny := map(a, exp(*) + 1)", "costlier"),
+    ],
+)
+def test_lengths_are_matched_by_where_they_stand(new: str, verdict: str) -> None:
+    assert compared(A, new)[0] == verdict
+
+
+def test_a_length_that_only_changed_its_name_is_told() -> None:
+    assert "the length `n` is now `p`" in compared(A, A.replace("n]", "p]"))[1]
+
+
+def test_what_has_no_counterpart_is_said_and_shows_nothing() -> None:
+    verdict, notes = compared("tol a: R [n]\ny := map(a, exp(*))", "tol a: R [n, m]\ny := map(a, exp(*))")
+    assert verdict == "undecided"
+    assert {"only the old one has `n`", "only the new one has `m`"} <= set(notes)
+
+
+FILTER = "tol x: R [n]\nkept := filter(x, map(x, * > 0))\ny := map(kept, exp(*))"
+
+
+def test_what_data_decides_is_matched_by_its_place() -> None:
+    assert compared(FILTER, FILTER)[0] == "same"
+    assert compared(FILTER, FILTER.replace("kept", "rest"))[0] == "same"
+    assert compared(FILTER, FILTER + "\nz := map(kept, exp(*) + 1)")[0] == "costlier"
+
+
+CHOICE = "tol x: R [n]\ntol c: bool\ny := choose(c, map(x, exp(*)), map(x, exp(*) + 1))"
+
+
+def test_an_old_upper_bound_makes_nothing_cheaper() -> None:
+    """The old program may do half of what is said of it; the new one always does all of it."""
+    new = "tol x: R [n]\ntol c: bool\ny := map(x, exp(*) + 1)"
+    assert tolcost.analyze(CHOICE).status == "upper bound"
+    found = compare(tolcost.analyze(CHOICE), tolcost.analyze(new))
+    assert found.whole.claim.more is None
+    assert found.whole.claim.less is False
+    assert compare(tolcost.analyze(new), tolcost.analyze(CHOICE)).whole.claim == Claim(more=False, less=None)
+
+
+def test_a_program_is_the_same_as_itself_whatever_it_is(tmp_path: Path) -> None:
+    for n, text in enumerate((A, FILTER, CHOICE)):
+        path = tmp_path / f"{n}.tol"
+        path.write_text(text, encoding="utf-8")
+        assert run(["diff", str(path), str(path)]) == 0

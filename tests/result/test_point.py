@@ -1,0 +1,99 @@
+"""One gate for numbers: where a condition fails there is no figure, whoever asks."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx import helper
+
+import tolcost.show.html as page
+from tests.models import graphs
+from tests.models.test_hostile import costed, model
+from tests.models.test_models import ints
+from tolcost.catalogue.specs import open_library
+from tolcost.cli import run
+from tolcost.diagnostics import Rejected
+from tolcost.models.walking import Session
+from tolcost.result.growth import Sweep, growth
+from tolcost.result.page import _data
+from tolcost.result.program import analyze
+
+WINDOWS = Path(__file__).parents[1] / "cli" / "programs" / "windows.tol"
+
+
+@pytest.fixture(name="bert", scope="module")
+def _bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("models") / "bert.onnx"
+    onnx.save(graphs.bert(17, graphs.SMALL), path)
+    return path
+
+
+def reshaped() -> onnx.ModelProto:
+    """A model that can only run where n is 1."""
+    nodes = [helper.make_node("Reshape", ["x", "shape"], ["r"]), helper.make_node("Exp", ["r"], ["y"])]
+    return model(nodes, initial=[ints("shape", 2, 2)])
+
+
+def test_a_program_outside_of_its_conditions_has_no_numbers() -> None:
+    """Windows of k elements, s apart: n + s >= k."""
+    cost = analyze(WINDOWS)
+    assert cost.conditions == ("n + s >= k",)
+    assert cost(n=9, k=3, s=1).eops is not None
+    for wrong in ({"n": 1, "k": 9, "s": 1}, {"n": 0, "k": 1, "s": 1}):
+        with pytest.raises(Rejected):
+            cost(wrong)
+        with pytest.raises(Rejected):
+            analyze(WINDOWS, wrong)
+    given = ["--dim", "n=1", "--dim", "k=9", "--dim", "s=1"]
+    for form in ("text", "json", "md", "csv", "latex"):
+        assert run(["analyze", str(WINDOWS), *given, "--format", form]) == 2
+
+
+@pytest.mark.parametrize("form", ["text", "json", "md", "csv", "html"])
+def test_a_model_outside_of_its_conditions_has_no_numbers(form: str, bert: Path, tmp_path: Path) -> None:
+    out = tmp_path / "noted.onnx"
+    given = ["--dim", "batch=1", "--dim", "seq=17", "--format", form, "--annotate", str(out)]
+    assert run(["model", str(bert), *given]) == 2
+    assert not out.exists()
+
+
+def test_a_sweep_gives_what_the_same_lengths_give() -> None:
+    session = Session(open_library())
+    for proto, name, others in ((graphs.bert(17, graphs.SMALL), "seq", {"batch": 2}), (reshaped(), "n", {})):
+        rows = growth(costed(proto, session, **others), Sweep(name, (1, 2, 16, 17, 64))).rows
+        for row in rows:
+            try:
+                there = costed(proto, session, **others, **{name: row.value})
+            except Rejected:
+                assert (row.eops, row.macs, row.bytes, row.peak) == (None,) * 4
+                assert row.outside
+            else:
+                assert row.eops == there.number(there.total.eops)
+                assert row.macs == there.number(there.total.macs)
+        assert any(row.outside for row in rows)
+        assert not all(row.outside for row in rows)
+
+
+def test_a_length_that_is_given_later_is_held_to_the_conditions_too() -> None:
+    cost = costed(graphs.bert(17, graphs.SMALL), Session(open_library()), batch=2)
+    assert cost(seq=16)["eops"] == cost.subs(seq=16).eops
+    with pytest.raises(Rejected):
+        cost.subs(seq=17)
+
+
+def test_the_page_knows_the_conditions() -> None:
+    script = (Path(page.__file__).parent / "pages" / "model.js").read_text(encoding="utf-8")
+    cost = costed(graphs.bert(17, graphs.SMALL), Session(open_library()))
+    data = _data(cost, "op")
+    assert {s["name"]: s["value"] for s in data["symbols"]} == {"batch": 16, "seq": 16}
+    engine = script[script.index("const gcd") : script.index("function draw")]
+    asked = "[[1, 16], [1, 17], [4, 4096], [0, 1]]"
+    lengths = "new Map([['batch', BigInt(b)], ['seq', BigInt(s)]])"
+    loop = f"for (const [b, s] of {asked}) console.log(broken({lengths}).join(';'))"
+    stub = f"const document = {{ querySelectorAll: () => [] }}; const data = {json.dumps(data)};"
+    done = subprocess.run(
+        ["node", "-e", f"{stub}\n{engine}\n{loop}"], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.splitlines() == ["", "seq <= 16", "seq <= 16", "batch >= 1"]
