@@ -8,6 +8,7 @@
 #   make bench    the measurements of benchmarks/
 #   make conformance  ONNX's node tests again, into reports/data (minutes)
 #   make peers    what XLA and onnx-tool count, into reports/data; they get an environment of their own
+#   make sympy    the closed forms derived by sympy too, over specs/ and random programs: reports/sympy.md (long)
 #   make clean    remove .venv and caches
 
 PYTHON ?= python3
@@ -19,7 +20,7 @@ INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --quiet --co
 
 PEERS := .venv-peers
 
-.PHONY: report conformance peers test lint types imports gate lock unit fmt soak bench clean
+.PHONY: report conformance peers sympy test lint types imports gate lock unit fmt soak bench clean
 
 report: $(VENV)/run.stamp
 	$(BIN)/tolcost report
@@ -30,6 +31,9 @@ conformance: $(VENV)/run.stamp
 
 peers: $(PEERS)/stamp
 	JAX_PLATFORMS=cpu PYTHONPATH=benchmarks $(PEERS)/bin/python -m peers reports/data/peers.csv
+
+sympy: $(VENV)/dev.stamp
+	$(BIN)/python -m tests.cost.opinions 10000 --jobs $(JOBS)
 
 test: lint types imports gate unit
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 import click
 
@@ -16,6 +17,8 @@ from tolcost.pipeline import analyze_lowered
 from tolcost.result.program import METRICS, program_study
 from tolcost.result.study import Located, locate_study
 from tolcost.result.view import FORMATS, View, written
+
+_T = TypeVar("_T")
 
 
 def _metrics(context: click.Context, parameter: click.Parameter, value: str | None) -> frozenset[str]:
@@ -35,6 +38,7 @@ def _metrics(context: click.Context, parameter: click.Parameter, value: str | No
         "tolcost analyze matmul.tol --dim n=64 --dim k=32 --dim m=16",
         "tolcost analyze softmax.tol --shape x=batch,1000 --attr axis=2 --format json",
         "tolcost analyze matmul.tol --weights energy-45nm --metric eops,bytes",
+        "tolcost analyze matmul.tol --symbolic --engine sympy",
     ),
 )
 @options.files_argument
@@ -45,6 +49,8 @@ def _metrics(context: click.Context, parameter: click.Parameter, value: str | No
               help=f"Only these, separated by commas: {', '.join(METRICS)}.")  # fmt: skip
 @click.option("--weights", "models", metavar="FILE|NAME", multiple=True,
               help="A cost model: a weight file, or the name of a shipped one; repeatable.")  # fmt: skip
+@click.option("--engine", type=click.Choice(["tolcost", "sympy"]), default="tolcost",
+              help="Who takes the sums: sympy gives a second opinion on closed forms.")  # fmt: skip
 @click.option("--format", "form", type=click.Choice(list(FORMATS)), default="text", help="How to write it.")
 @options.output_option
 def command(
@@ -56,6 +62,7 @@ def command(
     specs: tuple[str, ...],
     metrics: frozenset[str],
     models: tuple[str, ...],
+    engine: str,
     form: str,
     output: str | None,
 ) -> int:
@@ -64,8 +71,13 @@ def command(
     With every length given by --dim, the figures are exact integers; otherwise, and with
     --symbolic, they are closed forms in the lengths.
     """
+    request = Request.read(shapes, attrs, specs)
+    if engine == "sympy":
+        if not symbolic or dims or models:
+            raise click.UsageError("--engine sympy derives closed forms: --symbolic, no --dim or --weights")
+        return _second_opinion(files, request, form, output)
     lengths, weights = options.read_dims(dims), tuple(load_weights(model) for model in models)
-    costs, failed = _all_costs(files, Request.read(shapes, attrs, specs), lengths, weights)
+    costs, failed = _all(files, lambda file: _cost(file, request, lengths, weights))
     if not failed:
         _check_names(costs, lengths)
     if costs:
@@ -74,22 +86,33 @@ def command(
     return 2 if failed else 0
 
 
-def _all_costs(
-    files: Sequence[str], request: Request, dims: Mapping[str, int], weights: tuple[Weights, ...]
-) -> tuple[list[Located], bool]:
+def _all(files: Sequence[str], analyse: Callable[[str], _T]) -> tuple[list[_T], bool]:
     """Analyse every file; one that is rejected is told about, and the others go on."""
-    costs: list[Located] = []
+    found: list[_T] = []
     failed = False
     for file in files:
         try:
-            costs.append(_cost(file, request, dims, weights))
+            found.append(analyse(file))
         except Exception as error:
             rejected = as_rejected(error)
             if not isinstance(rejected, Rejected):
                 raise
             show(rejected)
             failed = True
-    return costs, failed
+    return found, failed
+
+
+def _second_opinion(files: Sequence[str], request: Request, form: str, output: str | None) -> int:
+    """Let sympy take the sums; a count that is found wrong, ours or not, is told by the exit code."""
+    from tolcost.cost.second_opinion import second_opinion  # sympy takes a second to load
+    from tolcost.result.opinions import write_opinions
+
+    found, failed = _all(files, lambda file: (name_of(file), second_opinion(lowered(file, request).program)))
+    if found:
+        colour = form == "text" and output is None and colour_on_stdout()
+        deliver(write_opinions(found, form, colour), output)
+    wrong = any(opinion.verdict == "ours is wrong" for _, opinions in found for opinion in opinions)
+    return 2 if failed else int(wrong)
 
 
 def _cost(file: str, request: Request, dims: Mapping[str, int], weights: tuple[Weights, ...]) -> Located:

@@ -1,0 +1,112 @@
+"""Two derivations of one count, ours and sympy's, held to each other and to plain counting."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from tests.cost.brute import brute
+from tests.cost.opinions import AGREE, batch, rows_of, spec_programs, traps
+from tests.cost.programs import SYMBOLS, n
+from tests.cost.random_programs import random_program
+from tolcost.algebra import coordinate, the_symbol
+from tolcost.algebra.sympy_sums import SympySums, is_closed, same
+from tolcost.cli import run
+from tolcost.cost.second_opinion import TooSlow, time_limit
+from tolcost.cost.unsummed import Summand, TooManyCoordinates, unsummed, walked
+
+N, M, K = SYMBOLS
+MATMUL = "specs/examples/matmul.tol"
+LEFT_AS_SUMS = {"specs/examples/conv2d_exact.tol", *(f"specs/onnx/{name}.tol" for name in (
+    "AveragePool", "Col2Im", "ConvTranspose", "LRN", "MaxPool", "NonMaxSuppression"
+))}  # fmt: skip
+"""Programs with a count that sympy confirms at points only; ``reports/sympy.md`` has the reasons."""
+
+
+def test_every_program_of_specs():
+    """The two agree on all of specs/, for all lengths but where sympy is known to stop."""
+    rows = [row for name, program in spec_programs() for row in rows_of(name, program, seconds=60)]
+    assert [row for row in rows if row.verdict not in AGREE] == []
+    assert {row.program for row in rows if row.verdict == "at points"} <= LEFT_AS_SUMS
+    assert len(rows) > 700
+
+
+@pytest.mark.parametrize("start", range(0, 160, 20))
+def test_random_programs(start):
+    """No count of a random program is found wrong."""
+    _, rows = batch(range(start, start + 20))
+    wrong = ("ours is wrong", "sympy is wrong", "sympy gives up")
+    assert rows
+    assert [row for row in rows if row.verdict in wrong] == []
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_visiting_every_coordinate_counts_what_walking_the_atoms_does(seed):
+    """The counts before they are summed are those of the program."""
+    made = random_program(seed)
+    for values in ({N: 1, M: 1, K: 1}, {N: 3, M: 2, K: 4}):
+        found = {key: walked(summands, values) for key, summands in unsummed(made).items()}
+        counted = brute(made, values)
+        assert {key: many for key, many in found.items() if many} == {
+            key[1:]: many for key, many in counted.items() if key[0] == "data"
+        }
+
+
+def test_walking_stops():
+    """A point with too many coordinates is refused, not visited for hours."""
+    row = the_symbol(coordinate("i", n))
+    with pytest.raises(TooManyCoordinates):
+        walked((Summand(((row, n),), 1),), {N: 10**9}, most=100)
+
+
+def test_a_triangle_is_summed_and_an_empty_range_is_0():
+    """Sympy's sums are those meant."""
+    sums = SympySums.over((N,))
+    i = coordinate("i", n)
+    row, column = the_symbol(i), the_symbol(coordinate("j", i))
+    short = sums.total(((row, n), (column, i - 3)))
+    assert [sums.at(short, {N: many}) for many in (2, 5)] == [0, 3]
+    whole = sums.total(((row, n), (column, i)))
+    assert is_closed(whole)
+    assert same(2 * whole, sums.poly(n * (n + 1)))
+
+
+def test_what_takes_too_long_is_stopped():
+    """A derivation has so many seconds, and no more."""
+    with pytest.raises(TooSlow), time_limit(0.05):
+        time.sleep(5)
+
+
+def test_the_traps_of_the_report_are_traps():
+    """What the report says sympy answers wrongly, it does in the version at hand."""
+    assert all(answer != right for _, answer, right in traps())
+
+
+def test_the_command_shows_both(capsys):
+    """``--engine sympy`` writes its form, ours, and how far they agree."""
+    asked = ["analyze", MATMUL, "--symbolic", "--engine", "sympy"]
+    assert run(asked) == 0
+    shown = capsys.readouterr().out
+    assert "for all lengths" in shown
+    assert shown.count("k*m*n") == 4
+    assert run([*asked, "--format", "json"]) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert content["engine"] == "sympy"
+    assert content["programs"][0]["functions"][0]["sympy"] == "k*m*n"
+
+
+@pytest.mark.parametrize("form", ["md", "csv", "latex"])
+def test_the_command_writes_every_format(form, capsys):
+    """What is shown is a document like any other."""
+    assert run(["analyze", MATMUL, "--symbolic", "--engine", "sympy", "--format", form]) == 0
+    assert "for all lengths" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "options", [[], ["--symbolic", "--dim", "n=2"], ["--symbolic", "--weights", "flops"]]
+)
+def test_the_command_refuses_what_sympy_has_no_part_in(options):
+    """Closed forms are all that sympy derives."""
+    assert run(["analyze", MATMUL, "--engine", "sympy", *options]) == 2

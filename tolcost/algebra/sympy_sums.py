@@ -1,0 +1,209 @@
+"""Sums by sympy alone: a derivation that shares the question with ours, and nothing else.
+
+Static integers and conditions come in as ours; from there on everything is sympy's own: ``Sum``,
+``Piecewise``, ``floor``, ``Max``, and its assumptions about symbols.  What it cannot sum it leaves
+a ``Sum``.  Known traps are walked around only where the question would otherwise be another one:
+sympy gives an empty range the negative of the reversed sum, so ranges end where they begin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import sympy
+
+from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth
+from tolcost.algebra.poly import Poly
+from tolcost.algebra.symbols import Floor, Generator, Log2, Relu, Sum, Symbol
+from tolcost.algebra.sympy_form import sympy_symbols
+
+Expr: TypeAlias = sympy.Expr
+Scope: TypeAlias = tuple[Symbol, Poly] | Cond
+"""A coordinate that runs from 1 to its extent, or a condition."""
+
+_FEW = 20
+"""A sum of so few terms is written out."""
+
+
+@dataclass(slots=True)
+class SympySums:
+    """Sums of one program; equal ones are taken once."""
+
+    symbols: dict[Symbol, sympy.Symbol]
+    _facts: list[Expr] = field(default_factory=list)
+    _taken: dict[tuple[Scope, ...], Expr] = field(default_factory=dict)
+
+    @classmethod
+    def over(cls, lengths: Iterable[Symbol], conditions: Iterable[Cond] = ()) -> SympySums:
+        """Start with symbols for lengths, as positive as they are known to be, and what else holds."""
+        sums = cls(sympy_symbols(lengths))
+        sums._facts += [sums.poly(fact.p) for fact in _conjuncts(conditions) if isinstance(fact, Ge)]
+        return sums
+
+    def total(self, scopes: Sequence[Scope], weight: Expr = sympy.S.One) -> Expr:
+        """Sum a weight over coordinates where conditions hold; scopes are given outermost first."""
+        key = tuple(scopes) if weight == 1 else ()
+        if key and key in self._taken:
+            return self._taken[key]
+        expr, known = weight, len(self._facts)
+        pending: list[Cond] = []
+        self._facts += [
+            self.poly(scope[1]) - self._symbol(scope[0]) for scope in scopes if isinstance(scope, tuple)
+        ]
+        for scope in reversed(scopes):
+            if not isinstance(scope, tuple):
+                pending.extend(_conjuncts((scope,)))
+                continue
+            self._facts.pop()  # what holds of a coordinate is known to those inside alone
+            symbol, extent = self._symbol(scope[0]), self.poly(scope[1])
+            inside = [cond for cond in pending if self.cond(cond).has(symbol)]
+            pending = [cond for cond in pending if cond not in inside]
+            expr = self._summed(expr, symbol, extent, inside)
+        assert len(self._facts) == known
+        result = _where(expr, [self.cond(cond) for cond in pending])
+        if key:
+            self._taken[key] = result
+        return result
+
+    def _summed(self, expr: Expr, x: sympy.Symbol, extent: Expr, conditions: Sequence[Cond]) -> Expr:
+        """Sum over one coordinate: conditions on it alone become bounds, others a Piecewise."""
+        low, high, left = [sympy.S.One], [extent], []
+        for condition in conditions:
+            bounds = self._bounds(condition, x)
+            if bounds is None:
+                left.append(self.cond(condition))
+            else:
+                low.extend(bounds[0])
+                high.extend(bounds[1])
+        first, last = sympy.Max(*low), sympy.Min(*high)
+        steps = self._clipped(last - first + 1)
+        # A factor stays outside: sympy moves a condition out of a sum that stands in a product.
+        factor, inner = _where(expr, left).as_independent(x, as_Add=False)
+        if inner == 1:
+            return factor * steps
+        found = sympy.Sum(inner, (x, first, first + steps - 1))
+        few = steps.is_Integer and steps <= _FEW
+        return factor * (found.doit() if few or inner.is_polynomial(x) else found)
+
+    def _clipped(self, length: Expr) -> Expr:
+        """Give how many steps a range has: none where it would be fewer."""
+        return length if self._is_known(length) else sympy.Max(length, 0)
+
+    def _is_known(self, form: Expr) -> bool:
+        """Whether sympy, or something the program relies on, says that an integer is not negative."""
+        if form.is_nonnegative:
+            return True
+        inside, rest = form.as_independent(sympy.floor, as_Add=True)[::-1]
+        if isinstance(inside, sympy.floor) and rest.is_Integer:  # floor(t) + c is floor(t + c)
+            top, bottom = sympy.fraction(sympy.together(inside.args[0] + rest))
+            return (bottom.is_positive or self._is_known(bottom - 1)) and self._is_known(top)
+        return any(sympy.expand(form - fact).is_nonnegative for fact in self._facts)
+
+    def _bounds(self, condition: Cond, x: sympy.Symbol) -> tuple[list[Expr], list[Expr]] | None:
+        """Give the bounds that a linear condition puts on a coordinate; None where it puts no such."""
+        if not isinstance(condition, (Ge, Eq)):
+            return None
+        form = sympy.expand(self.poly(condition.p))
+        slope = form.coeff(x, 1)
+        rest = sympy.expand(form - slope * x)
+        if not slope.is_Integer or slope == 0 or rest.has(x):
+            return None
+        if isinstance(condition, Eq):
+            value = -rest / slope
+            return ([value], [value]) if abs(slope) == 1 else None
+        if slope > 0:
+            return [sympy.ceiling(-rest / slope)], []
+        return [], [sympy.floor(rest / -slope)]
+
+    # ---- what is static ------------------------------------------------------------------------
+
+    def poly(self, p: Poly) -> Expr:
+        """Give a static integer, with sympy's own floor and Max."""
+        return sympy.Add(
+            *(
+                sympy.Mul(sympy.Rational(coef, p.den), *(self._generator(g) for g in mono))
+                for mono, coef in p.terms.items()
+            )
+        )
+
+    def _generator(self, generator: Generator) -> Expr:
+        match generator:
+            case Symbol():
+                return self._symbol(generator)
+            case Floor(p=p, q=q):
+                return sympy.floor(self.poly(p) / self.poly(q))
+            case Relu(p=p):
+                return sympy.Max(self.poly(p), 0)
+            case Log2(p=p):
+                return sympy.ceiling(sympy.log(self.poly(p), 2))
+            case Sum(body=body, symbol=symbol, lo=lo, hi=hi):
+                binder = self.symbols[symbol] = sympy.Dummy(symbol.name, integer=True)
+                first, last = self.poly(lo), self.poly(hi)
+                return sympy.Sum(self.poly(body), (binder, first, sympy.Max(last, first - 1)))
+
+    def _symbol(self, symbol: Symbol) -> sympy.Symbol:
+        """Give the one sympy symbol for a symbol; a coordinate, never less than 1, gets it when first met."""
+        if symbol not in self.symbols:
+            self.symbols[symbol] = sympy.Dummy(symbol.name, integer=True, positive=True)
+        return self.symbols[symbol]
+
+    def cond(self, condition: Cond) -> sympy.Basic:
+        """Give a condition."""
+        match condition:
+            case Truth(value=value):
+                return sympy.true if value else sympy.false
+            case Ge(p=p):
+                return sympy.Ge(self.poly(p), 0)
+            case Eq(p=p):
+                return sympy.Eq(self.poly(p), 0)
+            case And(parts=parts):
+                return sympy.And(*map(self.cond, parts))
+            case Or(parts=parts):
+                return sympy.Or(*map(self.cond, parts))
+            case Not(part=part):
+                return sympy.Not(self.cond(part))
+
+    def at(self, expr: Expr, values: Mapping[Symbol, int]) -> int | None:
+        """Evaluate at a point, all symbols at once; None where no integer comes out."""
+        known = {self.symbols[s]: sympy.Integer(value) for s, value in values.items() if s in self.symbols}
+        found = _written_out(expr.xreplace(known))
+        return int(found) if found.is_Integer else None
+
+
+def larger(left: Expr, right: Expr) -> Expr:
+    """Give the larger of two."""
+    return sympy.Max(left, right)
+
+
+def same(left: Expr, right: Expr) -> bool:
+    """Tell whether sympy sees, by expanding alone, that two expressions are one."""
+    return bool(sympy.expand(left - right) == 0)
+
+
+def is_closed(expr: Expr) -> bool:
+    """Tell whether no sum is left."""
+    return not expr.has(sympy.Sum)
+
+
+def _written_out(expr: Expr) -> Expr:
+    """Write sums between numbers out, outer ones first: sympy begins inside, where bounds are not known."""
+    if isinstance(expr, sympy.Sum):
+        *inner, (x, first, last) = expr.limits
+        rest = sympy.Sum(expr.function, *inner) if inner else expr.function
+        steps = (rest.xreplace({x: sympy.Integer(k)}) for k in range(int(first), int(last) + 1))
+        return sympy.Add(*map(_written_out, steps))
+    return expr.func(*map(_written_out, expr.args)) if expr.has(sympy.Sum) else expr
+
+
+def _where(expr: Expr, conditions: Sequence[sympy.Basic]) -> Expr:
+    return sympy.Piecewise((expr, sympy.And(*conditions)), (0, True)) if conditions else expr
+
+
+def _conjuncts(conditions: Iterable[Cond]) -> Iterable[Cond]:
+    for condition in conditions:
+        if isinstance(condition, And):
+            yield from _conjuncts(condition.parts)
+        else:
+            yield condition

@@ -1,0 +1,209 @@
+"""A second opinion: the counts of a program summed by sympy alone, and held to ours.
+
+Both start from what is applied at every coordinate.  Where sympy finds a closed form and sees that
+it is ours, the two are one for all lengths.  Elsewhere both are evaluated at a few points, and
+every coordinate is visited there to say who is right.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from random import Random
+from types import FrameType
+from typing import Literal, TypeAlias
+
+from tolcost.algebra import (
+    ZERO,
+    NotInteger,
+    Poly,
+    Symbol,
+    equations_in,
+    evaluate,
+    evaluate_cond,
+    solve,
+)
+from tolcost.algebra.sympy_sums import Expr, SympySums, is_closed, larger, same
+from tolcost.atoms.kit import program_symbols
+from tolcost.atoms.nodes import Program
+from tolcost.cost.count import FunctionKey, count
+from tolcost.cost.unsummed import (
+    Summand,
+    TooManyCoordinates,
+    lengths_in_loops,
+    symbols_in,
+    unsummed,
+    walked,
+)
+
+Verdict: TypeAlias = Literal[
+    "for all lengths",
+    "at points",
+    "sympy is wrong",
+    "sympy gives up",
+    "too slow",
+    "no exact count",
+    "ours is wrong",
+]
+"""How far the two derivations are known to agree, worst last."""
+
+Point: TypeAlias = dict[Symbol, int]
+_POINTS = 3
+_TRIES = 300
+_FEW = 5
+_MOST_COORDINATES = 30_000
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What the two derivations say about one function in one space; no ``theirs`` where there is none."""
+
+    function: FunctionKey
+    ours: Poly
+    theirs: Expr | None
+    verdict: Verdict
+    reason: str = ""
+
+
+class TooSlow(Exception):
+    """A derivation took longer than it may."""
+
+
+def second_opinion(program: Program, seconds: float = 10.0) -> tuple[Opinion, ...]:
+    """Sum the counts of a program again, by sympy, and compare; so many seconds for each function."""
+    ours, given = count(program).histogram, unsummed(program)
+    lengths = [symbol for symbol in program_symbols(program) if symbol.kind != "coord"]
+    sums = SympySums.over(lengths, (c.condition for c in program.conditions))
+    judge = _Judge(sums, points(program), lengths_in_loops(program), seconds)
+    keys = dict.fromkeys((*ours, *given))
+    return tuple(judge.opinion(key, ours.get(key, ZERO), given.get(key, ())) for key in keys)
+
+
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    sums: SympySums
+    points: tuple[Point, ...]
+    bounded: set[Symbol]
+    seconds: float
+
+    def opinion(self, key: FunctionKey, ours: Poly, summands: tuple[Summand, ...]) -> Opinion:
+        if not self.bounded.isdisjoint(symbols_in(summands)):
+            reason = "a length that data decides at every step of a loop: ours is an upper bound"
+            return Opinion(key, ours, None, "no exact count", reason)
+        theirs: Expr | None = None
+        try:
+            with time_limit(self.seconds):
+                theirs = self.total(summands)
+                verdict, reason = self.verdict(ours, theirs, summands)
+        except TooSlow:
+            verdict, reason = "too slow", f"more than {self.seconds:g} s"
+        return Opinion(key, ours, theirs, verdict, reason)
+
+    def verdict(self, ours: Poly, theirs: Expr, summands: tuple[Summand, ...]) -> tuple[Verdict, str]:
+        """Compare as expressions, else at points."""
+        if is_closed(theirs) and same(theirs, self.sums.poly(ours)):
+            return "for all lengths", ""
+        return self.at_points(ours, theirs, summands)
+
+    def total(self, summands: tuple[Summand, ...]) -> Expr:
+        """Add up summands; coordinates around them stay symbols."""
+        result: Expr = self.sums.poly(ZERO)
+        for summand in summands:
+            if summand.of is None:
+                part = self.sums.total(summand.scopes)
+            else:
+                weight = larger(self.total(summand.of.then), self.total(summand.of.other))
+                part = self.sums.total(summand.scopes, weight)
+            result = result + summand.weight * part
+        return result
+
+    def at_points(self, ours: Poly, theirs: Expr, summands: tuple[Summand, ...]) -> tuple[Verdict, str]:
+        """Compare at points, and count there where the two differ."""
+        agreed = 0
+        for point in self.points:
+            try:
+                counted = walked(summands, point, _MOST_COORDINATES)
+            except TooManyCoordinates:
+                continue
+            mine = evaluate(ours, {symbol: point[symbol] for symbol in ours.free})
+            if mine != counted:
+                return "ours is wrong", f"at {_at(point)}: {mine}, where counting gives {counted}"
+            found = self.sums.at(theirs, point)
+            if found is None:
+                return (
+                    "sympy gives up",
+                    f"at {_at(point)}: no integer comes out, where counting gives {counted}",
+                )
+            if found != counted:
+                return (
+                    "sympy is wrong",
+                    f"at {_at(point)}: {found}, where counting gives {counted} as ours does",
+                )
+            agreed += 1
+        if not agreed:
+            return "sympy gives up", "no closed form, and no point small enough to count at"
+        why = "equality not seen by expanding" if is_closed(theirs) else "sympy leaves a Sum"
+        return "at points", f"{why}; the same at {agreed} points"
+
+
+def points(program: Program) -> tuple[Point, ...]:
+    """Give a few small points at which everything that a program relies on holds."""
+    random = Random(0)
+    symbols = sorted((s for s in program_symbols(program) if s.kind != "coord"), key=lambda s: s.key)
+    found: list[Point] = []
+    for attempt in range(_TRIES):
+        point = _drawn(symbols, program, random, _FEW + attempt // 20)
+        if point not in found and _admissible(point, program):
+            found.append(point)
+        if len(found) == _POINTS:
+            break
+    return tuple(found)
+
+
+def _drawn(symbols: list[Symbol], program: Program, random: Random, many: int) -> Point:
+    """Draw lengths one after the other; those that equations then leave no choice for follow."""
+    equations = equations_in(c.condition for c in program.conditions)
+    known, _ = solve(equations, {})
+    for symbol in symbols:
+        if symbol not in known:
+            least = 0 if symbol.lo is None or symbol.lo.constant is None else max(symbol.lo.constant, 0)
+            known, _ = solve(equations, {**known, symbol: least + random.randrange(many)})
+    return known
+
+
+def _admissible(point: Point, program: Program) -> bool:
+    try:
+        bounded = all(
+            (symbol.lo is None or evaluate(symbol.lo, point) <= value)
+            and (symbol.hi is None or value <= evaluate(symbol.hi, point))
+            for symbol, value in point.items()
+        )
+        return bounded and all(evaluate_cond(c.condition, point) for c in program.conditions)
+    except (NotInteger, KeyError):
+        return False
+
+
+def _at(point: Mapping[Symbol, int]) -> str:
+    return ", ".join(f"{symbol.name}={value}" for symbol, value in point.items())
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Stop what is inside after so many seconds; only the main thread of a process can be stopped."""
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise TooSlow
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

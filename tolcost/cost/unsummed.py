@@ -1,0 +1,162 @@
+"""Counts before anything is summed, as plain data: for whoever wants to sum them in another way.
+
+A program applies a function so many times at every coordinate of some ranges where guards hold.
+This is read off the atoms and written down as it stands: no sum is taken, nothing cancels, no
+guard is negated away.  ``count`` does all of that with our own algebra; a second derivation
+(``second_opinion``) starts from here, and ``walked`` adds up by visiting every coordinate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from tolcost.algebra import Cond, Poly, Symbol, evaluate, evaluate_cond, negate, symbols_of, symbols_of_cond
+from tolcost.atoms import nodes as ir
+from tolcost.atoms.kit import Schedule, schedules, static_condition
+from tolcost.atoms.nodes import Block, Node, Program
+from tolcost.cost.count import FunctionKey
+from tolcost.cost.terms import filter_lengths
+
+Guarded: TypeAlias = tuple[tuple[Symbol, Poly] | Cond, ...]
+"""Coordinates that run from 1 to their extents, and conditions, outermost first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Larger:
+    """The larger of two counts, where only running decides between them."""
+
+    then: tuple[Summand, ...]
+    other: tuple[Summand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Summand:
+    """A weight, at every coordinate of ranges (each from 1 to its extent) where guards hold.
+
+    An extent or a guard may mention the coordinates that come before it in ``scopes``.
+    """
+
+    scopes: Guarded
+    weight: int
+    of: Larger | None = None
+
+    @property
+    def ranges(self) -> tuple[tuple[Symbol, Poly], ...]:
+        """The coordinates with their extents, outermost first."""
+        return tuple(scope for scope in self.scopes if isinstance(scope, tuple))
+
+    @property
+    def guards(self) -> tuple[Cond, ...]:
+        """The conditions."""
+        return tuple(scope for scope in self.scopes if not isinstance(scope, tuple))
+
+
+_Terms: TypeAlias = dict[tuple[FunctionKey, Guarded, Larger | None], int]
+
+
+def unsummed(program: Program) -> dict[FunctionKey, tuple[Summand, ...]]:
+    """Give what a program applies to data, by function and space."""
+    found = schedules(program)
+    inside: dict[Block, _Terms] = {}
+    for block, plan in found.blocks:
+        inside[block] = _visited(plan, inside)
+    return _by_function(_visited(found.top, inside))
+
+
+def symbols_in(summands: Iterable[Summand]) -> set[Symbol]:
+    """Give every symbol that counts mention, coordinates included."""
+    found: set[Symbol] = set()
+    for summand in summands:
+        for scope in summand.scopes:
+            found |= symbols_of(scope[1]) if isinstance(scope, tuple) else symbols_of_cond(scope)
+        if summand.of is not None:
+            found |= symbols_in((*summand.of.then, *summand.of.other))
+    return found
+
+
+def lengths_in_loops(program: Program) -> set[Symbol]:
+    """Give the lengths that data decides anew at every step of some loop: no count in them is exact."""
+    return {symbol for lengths in filter_lengths(schedules(program)).values() for symbol, _ in lengths}
+
+
+def _visited(plan: Schedule, inside: Mapping[Block, _Terms]) -> _Terms:
+    """Give what one visit of a block does."""
+    terms: _Terms = {}
+    for step in plan.steps:
+        for term, weight in _own(step.node, inside).items():
+            terms[term] = terms.get(term, 0) + weight * step.times
+    return terms
+
+
+def _own(node: Node, inside: Mapping[Block, _Terms]) -> _Terms:
+    """Give what a node does itself, its operands left out."""
+    match node:
+        case ir.Lambda(charge="data") | ir.Where(charge="data"):
+            function = node.function if isinstance(node, ir.Lambda) else "where"
+            return {((function, node.space), (), None): 1}
+        case ir.Build(body=body) | ir.Fold(body=body):
+            return _within(tuple(zip(node.coords, node.extents, strict=True)), inside[body])
+        case ir.Select(then=then, other=other):
+            condition = static_condition(node)
+            if condition is None:
+                return _larger(inside[then], inside[other])
+            return _within((condition,), inside[then]) | _within((negate(condition),), inside[other])
+        case _:
+            return {}
+
+
+def _within(scopes: Guarded, terms: _Terms) -> _Terms:
+    return {(key, (*scopes, *inner), of): weight for (key, inner, of), weight in terms.items()}
+
+
+def _larger(then: _Terms, other: _Terms) -> _Terms:
+    sides = [_by_function(side) for side in (then, other)]
+    return {
+        (key, (), Larger(sides[0].get(key, ()), sides[1].get(key, ()))): 1
+        for key in dict.fromkeys((*sides[0], *sides[1]))
+    }
+
+
+def _by_function(terms: _Terms) -> dict[FunctionKey, tuple[Summand, ...]]:
+    result: dict[FunctionKey, list[Summand]] = {}
+    for (key, scopes, of), weight in terms.items():
+        result.setdefault(key, []).append(Summand(scopes, weight, of))
+    return {key: tuple(result[key]) for key in sorted(result)}
+
+
+class TooManyCoordinates(Exception):
+    """There are more coordinates than are worth visiting."""
+
+
+def walked(summands: tuple[Summand, ...], values: Mapping[Symbol, int], most: int = 200_000) -> int:
+    """Add up at a point by visiting every coordinate, at most so many."""
+    walk = _Walk(dict(values), most)
+    return walk.total(summands)
+
+
+@dataclass(slots=True)
+class _Walk:
+    point: dict[Symbol, int]
+    left: int
+
+    def total(self, summands: tuple[Summand, ...]) -> int:
+        return sum(self.visit(summand, 0) for summand in summands)
+
+    def visit(self, summand: Summand, depth: int) -> int:
+        self.left -= 1
+        if self.left < 0:
+            raise TooManyCoordinates
+        if depth == len(summand.scopes):
+            of = summand.of
+            return summand.weight * (1 if of is None else max(self.total(of.then), self.total(of.other)))
+        scope = summand.scopes[depth]
+        if not isinstance(scope, tuple):
+            return self.visit(summand, depth + 1) if evaluate_cond(scope, self.point) else 0
+        symbol, extent = scope
+        total = 0
+        for k in range(1, evaluate(extent, self.point) + 1):
+            self.point[symbol] = k
+            total += self.visit(summand, depth + 1)
+        return total
