@@ -21,7 +21,7 @@ from tolcost.algebra.substitute import generators_in
 from tolcost.algebra.sums import substitute, substitute_cond
 from tolcost.algebra.symbols import AlgebraBudget, Floor, NotInteger, Symbol
 
-Relation: TypeAlias = Literal["equal", "less_or_equal", "greater_or_equal", "crosses", "unknown"]
+ComparisonVerdict: TypeAlias = Literal["equal", "less_or_equal", "greater_or_equal", "crosses", "unknown"]
 _MAX_RESIDUES = 400
 _MAX_POINTS = 1_500
 _OFFSETS = (0, 1, 2, 3, 4, 5, 6, 7, 9, 12, 15, 16, 31, 63, 99, 100, 127, 255, 999, 4095, 10**4, 10**6, 10**9)
@@ -40,7 +40,7 @@ class Witness:
 class Comparison:
     """What is proved about ``a`` against ``b``, with points where a is below and above if found."""
 
-    verdict: Relation
+    verdict: ComparisonVerdict
     below: Witness | None = None
     above: Witness | None = None
 

@@ -27,7 +27,7 @@ _BINDERS = "ijklpqrstuvw"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Name:
+class ShownName:
     """The name of a symbol, different for different symbols."""
 
     text: str
@@ -37,35 +37,35 @@ class Name:
 class FloorCall:
     """The floor of a quotient."""
 
-    top: Formula
-    bottom: Formula
+    top: ShownFormula
+    bottom: ShownFormula
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClipCall:
     """The larger of something and 0."""
 
-    inside: Formula
+    inside: ShownFormula
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LogCall:
     """A logarithm to base 2, rounded up."""
 
-    inside: Formula
+    inside: ShownFormula
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SumCall:
     """A sum over a range, with the name of what runs over it."""
 
-    body: Formula
+    body: ShownFormula
     binder: str
-    lo: Formula
-    hi: Formula
+    lo: ShownFormula
+    hi: ShownFormula
 
 
-Operand: TypeAlias = Name | FloorCall | ClipCall | LogCall | SumCall
+ShownOperand: TypeAlias = ShownName | FloorCall | ClipCall | LogCall | SumCall
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,7 +73,7 @@ class SignedTerm:
     """An integer times powers."""
 
     number: int
-    powers: tuple[tuple[Operand, int], ...]
+    powers: tuple[tuple[ShownOperand, int], ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,21 +94,21 @@ class Factors:
     """An integer times powers, times powers of sums in brackets, over an integer; ``rest`` is added."""
 
     number: int
-    powers: tuple[tuple[Operand, int], ...]
-    brackets: tuple[tuple[Formula, int], ...]
+    powers: tuple[tuple[ShownOperand, int], ...]
+    brackets: tuple[tuple[ShownFormula, int], ...]
     den: int
     rest: Total | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Formula:
+class ShownFormula:
     """An expression as a sum and, where it is one, as a product."""
 
     total: Total
     product: Factors | None
 
 
-def formula(p: Poly, names: Mapping[Symbol, str] | None = None) -> Formula:
+def formula(p: Poly, names: Mapping[Symbol, str] | None = None) -> ShownFormula:
     """Give the tree of an expression."""
     return _Builder(display_names(p.free) if names is None else names).formula(p)
 
@@ -138,11 +138,11 @@ class _Builder:
     """The names to show, and the generators met so far: large results repeat them a lot."""
 
     names: Mapping[Symbol, str]
-    done: dict[Generator, Operand] = field(default_factory=dict)
+    done: dict[Generator, ShownOperand] = field(default_factory=dict)
 
-    def formula(self, p: Poly) -> Formula:
+    def formula(self, p: Poly) -> ShownFormula:
         """Give the tree of an expression."""
-        return Formula(self.total(p), self._product(p) if len(p.terms) > 1 else None)
+        return ShownFormula(self.total(p), self._product(p) if len(p.terms) > 1 else None)
 
     def _product(self, p: Poly) -> Factors | None:
         split = factored(p)
@@ -162,18 +162,18 @@ class _Builder:
         brackets = tuple((self.formula(factor), times) for factor, times in read.factors)
         return Factors(read.number, self._powers(read.monomial), brackets, read.den, rest)
 
-    def _powers(self, mono: Monomial) -> tuple[tuple[Operand, int], ...]:
+    def _powers(self, mono: Monomial) -> tuple[tuple[ShownOperand, int], ...]:
         return tuple((self._operand(g), len(list(same))) for g, same in groupby(mono))
 
-    def _operand(self, generator: Generator) -> Operand:
+    def _operand(self, generator: Generator) -> ShownOperand:
         if generator not in self.done:
             self.done[generator] = self._made(generator)
         return self.done[generator]
 
-    def _made(self, generator: Generator) -> Operand:
+    def _made(self, generator: Generator) -> ShownOperand:
         match generator:
             case Symbol():
-                return Name(self.names.get(generator, generator.name))
+                return ShownName(self.names.get(generator, generator.name))
             case Floor(p=p, q=q):
                 return FloorCall(self.formula(p), self.formula(q))
             case Relu(p=p):

@@ -31,7 +31,7 @@ from tolcost.algebra.ranges import (
     Competing,
     NoClosedForm,
     Problem,
-    SumRange,
+    SummedRange,
     Work,
     bounds_on,
     dominating,
@@ -71,9 +71,9 @@ def _hard(p: Poly, x: Symbol) -> set[Generator]:
     return {g for mono in p.terms for g in mono if g is not x and x in g.free}
 
 
-def _worth_writing_out(problem: Problem) -> SumRange | None:
+def _worth_writing_out(problem: Problem) -> SummedRange | None:
     """Give the shortest constant range that is tied to others by a condition, floor or clip."""
-    best: tuple[int, SumRange] | None = None
+    best: tuple[int, SummedRange] | None = None
     symbols = frozenset(r.symbol for r in problem.ranges)
     for r in problem.ranges:
         span = (r.hi - r.lo).constant
@@ -85,7 +85,7 @@ def _worth_writing_out(problem: Problem) -> SumRange | None:
     return best[1] if best else None
 
 
-def _written_out(problem: Problem, r: SumRange, work: Work) -> Poly:
+def _written_out(problem: Problem, r: SummedRange, work: Work) -> Poly:
     span = (r.hi - r.lo).constant or 0
     parts = []
     for k in range(span + 1):
@@ -93,7 +93,7 @@ def _written_out(problem: Problem, r: SumRange, work: Work) -> Poly:
     return total_of(parts)
 
 
-def _chosen(problem: Problem) -> SumRange:
+def _chosen(problem: Problem) -> SummedRange:
     """Choose a coordinate no other range depends on: one an equality fixes, else the simplest."""
     bounding = frozenset[Symbol]().union(*(r.lo.free | r.hi.free for r in problem.ranges))
     open_ = [(k, r) for k, r in enumerate(problem.ranges) if r.symbol not in bounding]
@@ -112,7 +112,7 @@ def _difficulty(problem: Problem, x: Symbol) -> int:
     return score
 
 
-def _by_equality(problem: Problem, r: SumRange, work: Work) -> Poly | None:
+def _by_equality(problem: Problem, r: SummedRange, work: Work) -> Poly | None:
     """Let an equality fix the coordinate; its range becomes a condition on the others."""
     x = r.symbol
     for a in problem.constraints:
@@ -142,7 +142,7 @@ def _divides(problem: Problem, x: Symbol) -> bool:
     return False
 
 
-def _by_condition_residues(problem: Problem, r: SumRange, work: Work) -> Poly | None:
+def _by_condition_residues(problem: Problem, r: SummedRange, work: Work) -> Poly | None:
     """Sum over residue classes where a condition contains floors of the coordinate."""
     hard = {g for a in problem.constraints for g in _hard(a.p, r.symbol)}
     floors: set[Generator] = {g for g in hard if isinstance(g, Floor)}
@@ -154,12 +154,12 @@ def _by_condition_residues(problem: Problem, r: SumRange, work: Work) -> Poly | 
         last = floordiv(r.hi - r.lo - residue, period)
         turn = coordinate("t", last, 0)
         there = put(problem, r.symbol, turn * period + r.lo + residue, work.rules)
-        ranges = (*there.ranges, SumRange(the_symbol(turn), ZERO, last))
+        ranges = (*there.ranges, SummedRange(the_symbol(turn), ZERO, last))
         parts.append(eliminate(Problem(there.body, ranges, there.constraints, there.facts), work))
     return total_of(parts)
 
 
-def _by_clip(problem: Problem, r: SumRange, work: Work) -> Poly | None:
+def _by_clip(problem: Problem, r: SummedRange, work: Work) -> Poly | None:
     """Split at the point where a clip in the summand starts to count."""
     clip = _innermost_clip(problem.body, r.symbol)
     if clip is None:
@@ -188,7 +188,7 @@ def _nested_clips(generator: Generator) -> set[Relu]:
     return {g for g in generators_in(atom(generator)) if isinstance(g, Relu)}
 
 
-def _by_bounds(problem: Problem, r: SumRange, work: Work) -> Poly:
+def _by_bounds(problem: Problem, r: SummedRange, work: Work) -> Poly:
     """Turn the conditions on the coordinate into bounds, and sum."""
     x = r.symbol
     mine = tuple(a for a in problem.constraints if x in a.p.free)

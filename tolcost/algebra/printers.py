@@ -18,10 +18,10 @@ from tolcost.algebra.display import (
     ClipCall,
     Factors,
     FloorCall,
-    Formula,
     LogCall,
-    Name,
-    Operand,
+    ShownFormula,
+    ShownName,
+    ShownOperand,
     SignedTerm,
     SumCall,
     Total,
@@ -180,9 +180,9 @@ def _digits(value: int) -> str:
 class _Text:
     """The printer of text, and what it has written so far: large results repeat their parts a lot."""
 
-    done: dict[Operand, str] = field(default_factory=dict)
+    done: dict[ShownOperand, str] = field(default_factory=dict)
 
-    def formula(self, shown: Formula) -> str:
+    def formula(self, shown: ShownFormula) -> str:
         """Give the shorter of sum and product."""
         flat = self.total(shown.total)
         product = flat if shown.product is None else self.factors(shown.product)
@@ -210,18 +210,18 @@ class _Text:
         rest = self.total(split.rest)
         return text + (f" - {rest[1:]}" if rest.startswith("-") else f" + {rest}")
 
-    def _term(self, number: int, powers: tuple[tuple[Operand, int], ...]) -> str:
+    def _term(self, number: int, powers: tuple[tuple[ShownOperand, int], ...]) -> str:
         parts = [_digits(number)] if number != 1 or not powers else []
         return "*".join([*parts, *(self._operand(base) + _star_power(times) for base, times in powers)])
 
-    def _operand(self, operand: Operand) -> str:
+    def _operand(self, operand: ShownOperand) -> str:
         if operand not in self.done:
             self.done[operand] = self._written(operand)
         return self.done[operand]
 
-    def _written(self, operand: Operand) -> str:
+    def _written(self, operand: ShownOperand) -> str:
         match operand:
-            case Name(text=name):
+            case ShownName(text=name):
                 return quoted(name)
             case FloorCall(top=top, bottom=bottom):
                 over, under = self.formula(top), self.formula(bottom)
@@ -246,7 +246,7 @@ def _star_power(times: int) -> str:
     return f"**{times}" if times > 1 else ""
 
 
-def _latex(shown: Formula) -> str:
+def _latex(shown: ShownFormula) -> str:
     if shown.product is None:
         return _latex_total(shown.total, "")
     product = _latex_product(shown.product)
@@ -280,16 +280,16 @@ def _latex_term(number: int, term: SignedTerm) -> str:
     return " ".join([*parts, *(_latex_power(base, times) for base, times in term.powers)])
 
 
-def _latex_power(base: Operand, times: int) -> str:
+def _latex_power(base: ShownOperand, times: int) -> str:
     text = _latex_operand(base)
     if times == 1:
         return text
     return (rf"\left({text}\right)" if isinstance(base, SumCall) else text) + f"^{{{times}}}"
 
 
-def _latex_operand(operand: Operand) -> str:
+def _latex_operand(operand: ShownOperand) -> str:
     match operand:
-        case Name(text=name):
+        case ShownName(text=name):
             return name_latex(name)
         case FloorCall(top=top, bottom=bottom):
             return rf"\left\lfloor\frac{{{_latex(top)}}}{{{_latex(bottom)}}}\right\rfloor"
@@ -315,7 +315,7 @@ def name_latex(name: str) -> str:
     return rf"\mathrm{{{safe}}}"
 
 
-def _mathml(shown: Formula) -> str:
+def _mathml(shown: ShownFormula) -> str:
     if shown.product is None:
         return _mathml_total(shown.total, "")
     product = _mathml_product(shown.product)
@@ -351,14 +351,14 @@ def _mathml_power(base: str, times: int) -> str:
     return base if times == 1 else f"<msup>{base}<mn>{times}</mn></msup>"
 
 
-def _mathml_term(number: int, powers: tuple[tuple[Operand, int], ...]) -> str:
+def _mathml_term(number: int, powers: tuple[tuple[ShownOperand, int], ...]) -> str:
     parts = [f"<mn>{_digits(number)}</mn>"] if number != 1 or not powers else []
     return _TIMES.join([*parts, *(_mathml_power(_mathml_operand(base), times) for base, times in powers)])
 
 
-def _mathml_operand(operand: Operand) -> str:
+def _mathml_operand(operand: ShownOperand) -> str:
     match operand:
-        case Name(text=name):
+        case ShownName(text=name):
             return _mathml_name(name)
         case FloorCall(top=top, bottom=bottom):
             quotient = mathml_fraction(_mathml(top), _mathml(bottom))
@@ -381,7 +381,7 @@ def _mathml_name(name: str) -> str:
     return f"<msub><mi>{simple[1]}</mi><mn>{simple[2]}</mn></msub>"
 
 
-def _browser(shown: Formula) -> BrowserTree:
+def _browser(shown: ShownFormula) -> BrowserTree:
     terms = [_browser_term(term) for term in shown.total.terms]
     total: BrowserTree = _browser_joined("+", terms) if terms else 0
     return total if shown.total.den == 1 else ["/", total, _browser_number(shown.total.den)]
@@ -402,9 +402,9 @@ def _browser_number(value: int) -> BrowserTree:
     return value if abs(value) <= _LARGEST_EXACT else str(value)
 
 
-def _browser_operand(operand: Operand) -> BrowserTree:
+def _browser_operand(operand: ShownOperand) -> BrowserTree:
     match operand:
-        case Name(text=name):
+        case ShownName(text=name):
             return {"v": name}
         case FloorCall(top=top, bottom=bottom):
             return ["f", _browser(top), _browser(bottom)]

@@ -23,7 +23,7 @@ _MAX_TERMS = 400
 
 
 @dataclass(frozen=True, slots=True)
-class SumRange:
+class SummedRange:
     """A coordinate and the inclusive ends it runs between."""
 
     symbol: Symbol
@@ -36,7 +36,7 @@ class Problem:
     """A sum still to do: the summand, ranges with inner ones last, conditions, and what is known."""
 
     body: Poly
-    ranges: tuple[SumRange, ...]
+    ranges: tuple[SummedRange, ...]
     constraints: Constraints
     facts: tuple[Cond, ...]
 
@@ -60,7 +60,7 @@ class Work:
 
 
 def posed(
-    body: Poly, ranges: tuple[SumRange, ...], conds: Sequence[Cond], facts: tuple[Cond, ...]
+    body: Poly, ranges: tuple[SummedRange, ...], conds: Sequence[Cond], facts: tuple[Cond, ...]
 ) -> Problem:
     """Pose a problem under conditions some of which may be decided already."""
     if any(isinstance(c, Truth) and not c.value for c in conds):
@@ -88,7 +88,7 @@ def put(problem: Problem, x: Symbol, value: Poly, rules: Rules, extra: tuple[Con
         if lo != r.lo or hi != r.hi:
             values[symbol] = new = coordinate(symbol.name, hi, lo)
             symbol = the_symbol(new)
-        ranges.append(SumRange(symbol, lo, hi))
+        ranges.append(SummedRange(symbol, lo, hi))
     conds = [map_cond(c, lambda p: rebuild(p, values, rules)) for c in (*extra, *problem.constraints)]
     return posed(rebuild(problem.body, values, rules), tuple(ranges), conds, problem.facts)
 

@@ -23,7 +23,7 @@ from tolcost.algebra.poly import (
     scale,
     total_of,
 )
-from tolcost.algebra.ranges import NoClosedForm, Problem, SumRange, Work
+from tolcost.algebra.ranges import NoClosedForm, Problem, SummedRange, Work
 from tolcost.algebra.substitute import QUICK, Rules, opaque_sum, rebuild, replace_generator
 from tolcost.algebra.symbols import AlgebraBudget, Floor, Generator, Log2, Relu, Symbol, symbol_of
 
@@ -54,7 +54,7 @@ def total(
 
 
 @lru_cache(maxsize=1 << 12)
-def _total(body: Poly, ranges: tuple[SumRange, ...], guard: Cond, facts: tuple[Cond, ...]) -> Poly:
+def _total(body: Poly, ranges: tuple[SummedRange, ...], guard: Cond, facts: tuple[Cond, ...]) -> Poly:
     parts = []
     for constraints, times in signed_cases(guard).items():
         ordered = tuple(sorted(constraints, key=lambda a: (isinstance(a, Ge), a.p.key)))
@@ -96,7 +96,7 @@ def _standard(
     over: Sequence[tuple[Symbol, Poly | int, Poly | int]],
     guard: Cond,
     facts: tuple[Cond, ...],
-) -> tuple[Poly, tuple[SumRange, ...], Cond]:
+) -> tuple[Poly, tuple[SummedRange, ...], Cond]:
     """Rename the coordinates to standard ones: sums that differ in names only are done once.
 
     A standard coordinate carries the range it runs over as its own bounds, which proofs rely on.
@@ -112,7 +112,7 @@ def _standard(
         turn -= 1
         own = symbol_of(_STANDARD, turn, "coord", lo, hi)
         renamed[symbol] = atom(own)
-        ranges.append(SumRange(own, lo, hi))
+        ranges.append(SummedRange(own, lo, hi))
     body, guard = rebuild(body, renamed, PROVED), map_cond(guard, lambda p: rebuild(p, renamed, PROVED))
     return body, tuple(ranges), guard
 
@@ -131,7 +131,7 @@ def _by_components(problem: Problem) -> Poly:
     return gated(body, constraints, problem.facts)
 
 
-def _connected(ranges: tuple[SumRange, ...], constraints: Constraints, body: Poly) -> frozenset[Symbol]:
+def _connected(ranges: tuple[SummedRange, ...], constraints: Constraints, body: Poly) -> frozenset[Symbol]:
     """Give the coordinates linked to the innermost one by bounds, conditions, floors or clips."""
     symbols = frozenset(r.symbol for r in ranges)
     links = [a.p.free & symbols for a in constraints]
@@ -196,7 +196,7 @@ def _unevaluated(problem: Problem) -> Poly:
     return body
 
 
-def _repeated(body: Poly, r: SumRange) -> Poly:
+def _repeated(body: Poly, r: SummedRange) -> Poly:
     return multiply(body, relu(r.hi - r.lo + 1))
 
 
@@ -204,9 +204,9 @@ def _known_result(problem: Problem, solved: _Solved) -> Poly | None:
     """Give the result of a problem that differs from one already solved in the names of lengths only.
 
     >>> from tolcost.algebra.poly import ONE, coordinate, length, the_symbol
-    >>> from tolcost.algebra.ranges import SumRange
+    >>> from tolcost.algebra.ranges import SummedRange
     >>> n, m = length("n"), length("m")
-    >>> ranges = [SumRange(the_symbol(coordinate("i", d)), ONE, d) for d in (n, m)]
+    >>> ranges = [SummedRange(the_symbol(coordinate("i", d)), ONE, d) for d in (n, m)]
     >>> first, second = (Problem(ONE, (r,), (), ()) for r in ranges)
     >>> _known_result(second, [(first, n)]), _known_result(second, [])
     (m, None)

@@ -20,7 +20,7 @@ from tolcost.algebra.piecewise import relu
 from tolcost.algebra.poly import Monomial, Poly, as_poly
 from tolcost.algebra.symbols import Floor, Generator, Log2, Relu, Sum, Symbol
 
-Expr: TypeAlias = sympy.Expr
+SympyExpr: TypeAlias = sympy.Expr
 """For those who hand expressions on without touching sympy."""
 
 
@@ -30,7 +30,7 @@ class FloorDiv(sympy.Function):  # type: ignore[misc]  # sympy is not typed
     nargs = 2
 
     @classmethod
-    def eval(cls, top: Expr, bottom: Expr) -> Expr | None:
+    def eval(cls, top: SympyExpr, bottom: SympyExpr) -> SympyExpr | None:
         """Divide integers, and leave everything else alone."""
         if isinstance(top, sympy.Integer) and isinstance(bottom, sympy.Integer) and bottom > 0:
             return sympy.Integer(int(top) // int(bottom))
@@ -54,7 +54,7 @@ class Clip(sympy.Function):  # type: ignore[misc]  # sympy is not typed
     nargs = 1
 
     @classmethod
-    def eval(cls, inside: Expr) -> Expr | None:
+    def eval(cls, inside: SympyExpr) -> SympyExpr | None:
         """Clip an integer, and leave everything else alone."""
         return sympy.Integer(max(int(inside), 0)) if isinstance(inside, sympy.Integer) else None
 
@@ -110,7 +110,7 @@ def safe_name(name: str) -> str:
     return text if re.match(r"[A-Za-z_]", text) else f"_{text}"
 
 
-def to_sympy(p: Poly | int, symbols: Mapping[Symbol, sympy.Symbol] | None = None) -> Expr:
+def to_sympy(p: Poly | int, symbols: Mapping[Symbol, sympy.Symbol] | None = None) -> SympyExpr:
     """Give the expression as a sympy object.
 
     >>> from tolcost.algebra.poly import length
@@ -121,7 +121,7 @@ def to_sympy(p: Poly | int, symbols: Mapping[Symbol, sympy.Symbol] | None = None
     return _poly(value, sympy_symbols(value.free) if symbols is None else symbols)
 
 
-def largest_to_sympy(candidates: Sequence[Poly]) -> Expr:
+def largest_to_sympy(candidates: Sequence[Poly]) -> SympyExpr:
     """Give the largest of several forms.
 
     >>> from tolcost.algebra.poly import length
@@ -133,15 +133,15 @@ def largest_to_sympy(candidates: Sequence[Poly]) -> Expr:
     return forms[0] if len(forms) == 1 else sympy.Max(*forms, evaluate=False)
 
 
-def _poly(p: Poly, symbols: Mapping[Symbol, sympy.Symbol]) -> Expr:
+def _poly(p: Poly, symbols: Mapping[Symbol, sympy.Symbol]) -> SympyExpr:
     return sympy.Add(*(_term(mono, sympy.Rational(coef, p.den), symbols) for mono, coef in p.terms.items()))
 
 
-def _term(mono: Monomial, coef: sympy.Rational, symbols: Mapping[Symbol, sympy.Symbol]) -> Expr:
+def _term(mono: Monomial, coef: sympy.Rational, symbols: Mapping[Symbol, sympy.Symbol]) -> SympyExpr:
     return sympy.Mul(coef, *(_generator(generator, symbols) for generator in mono))
 
 
-def _generator(generator: Generator, symbols: Mapping[Symbol, sympy.Symbol]) -> Expr:
+def _generator(generator: Generator, symbols: Mapping[Symbol, sympy.Symbol]) -> SympyExpr:
     match generator:
         case Symbol():
             return symbols[generator]

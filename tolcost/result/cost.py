@@ -20,7 +20,7 @@ from tolcost.show.forms import Form, latex_of, text_of
 if TYPE_CHECKING:
     import pandas
 
-    from tolcost.algebra.sympy_form import Expr
+    from tolcost.algebra.sympy_form import SympyExpr
 
 _K = TypeVar("_K")
 
@@ -85,76 +85,76 @@ class Cost(Located):
         return self.study.inputs
 
     @property
-    def eops(self) -> Expr:
+    def eops(self) -> SympyExpr:
         """Elementary functions applied to data."""
         return self._sympy(self.total.eops)
 
     @property
-    def flops(self) -> Expr:
+    def flops(self) -> SympyExpr:
         """Floating-point operations."""
         return self._sympy(self.total.flops)
 
     @property
-    def macs(self) -> Expr:
+    def macs(self) -> SympyExpr:
         """Multiplications whose product is added up."""
         return self._sympy(self.total.macs)
 
     @property
-    def bytes(self) -> Expr | None:
+    def bytes(self) -> SympyExpr | None:
         """Bytes in and out, node by node; None where something that moves has no size."""
         return self["bytes"]
 
     @property
-    def depth(self) -> Expr | None:
+    def depth(self) -> SympyExpr | None:
         """The longest chain of functions; None where it is not known."""
         return self["depth"]
 
     @property
-    def depth_tree(self) -> Expr | None:
+    def depth_tree(self) -> SympyExpr | None:
         """The longest chain of functions of a program, with associative reduces as trees."""
         return self["depth_tree"]
 
     @property
-    def parallelism(self) -> Expr | None:
+    def parallelism(self) -> SympyExpr | None:
         """EOPs over the depth of a program."""
         return self["parallelism"]
 
     @property
-    def intensity(self) -> Expr | None:
+    def intensity(self) -> SympyExpr | None:
         """FLOPs over bytes."""
         return self["intensity"]
 
     @property
-    def params(self) -> Expr | None:
+    def params(self) -> SympyExpr | None:
         """Parameters of a model, however they are stored."""
         return self["params"]
 
     @property
-    def peak_bytes(self) -> Expr | None:
+    def peak_bytes(self) -> SympyExpr | None:
         """The most memory that activations of a model take at once; None where it is not known."""
         return self["peak_bytes"]
 
     @property
-    def histogram(self) -> dict[tuple[str, str], Expr]:
+    def histogram(self) -> dict[tuple[str, str], SympyExpr]:
         """Counts by function and space."""
         return self._all(self.total.histogram)
 
     @property
-    def index(self) -> dict[tuple[str, str], Expr]:
+    def index(self) -> dict[tuple[str, str], SympyExpr]:
         """Functions that compute coordinates, by function and space; not EOPs."""
         return self._all(self.total.index)
 
     @property
-    def atoms(self) -> dict[str, Expr]:
+    def atoms(self) -> dict[str, SympyExpr]:
         """Counts of the five atoms."""
         return self._all(self.total.atoms)
 
     @property
-    def by_op(self) -> dict[str, Expr]:
+    def by_op(self) -> dict[str, SympyExpr]:
         """EOPs by operator, the costliest first."""
         return {group.title: self._sympy(group.figures.eops) for group in self.groups("op")}
 
-    def __getitem__(self, key: str) -> Expr | None:
+    def __getitem__(self, key: str) -> SympyExpr | None:
         """Give a figure by its key, as in ``cost["bytes"]``; None where it is not known."""
         form = self._forms.get(key)
         return None if form is None else self._sympy(form)
@@ -229,7 +229,7 @@ class Cost(Located):
             raise Rejected(Diagnostic("T0412", f"there is no length {quoted(min(unknown))}"))
         return locate_study(Cost, self.study, {**self.point.dims, **dims}, self.weights, self.warnings)
 
-    def _sympy(self, form: Form) -> Expr:
+    def _sympy(self, form: Form) -> SympyExpr:
         found = self.value(form)
         shown: Any = form if found is None else found
         match shown:
@@ -246,7 +246,7 @@ class Cost(Located):
             case _:
                 return to_sympy(shown)
 
-    def _all(self, counts: Mapping[_K, Poly]) -> dict[_K, Expr]:
+    def _all(self, counts: Mapping[_K, Poly]) -> dict[_K, SympyExpr]:
         return {key: self._sympy(form) for key, form in counts.items()}
 
 

@@ -215,7 +215,8 @@ def _least(symbol: Symbol) -> int | None:
 def _range(cost: Located, symbol: Symbol, put: bool) -> str:
     ends = (cost.value(end) if put else end for end in (symbol.lo, symbol.hi))
     low, high = ("" if end in (None, LARGEST_LENGTH) else text_of(end) for end in ends)
-    return f"{low} <= {visible(symbol.name)}" + (f" <= {high}" if high else "")
+    meaning = "  the turns of that loop" if symbol.role == "turns" else ""
+    return f"{low} <= {visible(symbol.name)}" + (f" <= {high}" if high else "") + meaning
 
 
 # ---- tables --------------------------------------------------------------------------------
