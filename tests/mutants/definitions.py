@@ -1,0 +1,199 @@
+"""Definitions broken on purpose: would the tests notice?
+
+    python -m tests.mutants.definitions [--seed N] [--fast] [FILE.tol ...]
+
+Every file of ``specs/`` that defines an operator, and every library file, gets one random change of value
+(another function, sign or number) that keeps it well-formed.  A mutant is caught where
+
+1. it is refused, or a node test of ONNX that passes does not any more (``tests/catalogue/test_verify.py``),
+2. or the gate finds a program that costs something else (``tolcost check``),
+3. or a test of ``tests/specs`` fails.
+
+The last two run in a copy of the project, on what the first lets through.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from tolcost.catalogue.cases import Case, load_cases
+from tolcost.catalogue.conformance import check
+from tolcost.catalogue.specs import open_library
+from tolcost.diagnostics import Rejected, Source
+from tolcost.syntax import parse, read_source
+
+ROOT = Path(__file__).parents[2]
+SPECS = ROOT / "specs"
+FOLDERS = ("onnx", "onnx.ml", "onnx.preview", "onnx.preview.training", "com.microsoft", "lib")
+
+_GROUPS = (
+    "sin cos tan", "sinh cosh tanh", "asin acos atan", "asinh acosh atanh", "exp sqrt neg abs sqr ln erf",
+    "floor ceil round trunc", "add sub", "mul div", "max min", "lt gt le ge", "eq ineq", "shl shr",
+    "mod fmod", "isnan isinf", "recip rsqrt",
+)  # fmt: skip
+_ALTERNATIVES = {name: [o for o in row.split() if o != name] for row in _GROUPS for name in row.split()}
+_SIGNS = {
+    "+": "-", "-": "+", "*": "/", "/": "*", "<": "<= >", "<=": "< >=", ">": ">= <", ">=": "> <=",
+    "==": "!=", "!=": "==", "and": "or", "or": "and", "%": "*",
+}  # fmt: skip
+_PLACES = re.compile(
+    rf"(?P<name>\b(?:{'|'.join(_ALTERNATIVES)})\b(?=[(,)]))"
+    r"|(?<= )(?P<sign>[-+*/%]|<=?|>=?|==|!=|and|or)(?= )"
+    r"|(?<![\w.@])(?P<number>\d+(?:\.\d+)?)(?![\w.])"
+)
+_HEADER = re.compile(r"^(?:operator|use|tol|static|attr|space|list)\b.*$|#.*$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A file with one change in it."""
+
+    file: Path
+    text: str
+    line: int
+    before: str
+    after: str
+
+    @property
+    def name(self) -> str:
+        return self.file.relative_to(SPECS).as_posix()
+
+    def __str__(self) -> str:
+        return f"{self.name}:{self.line}: `{self.before}` became `{self.after}`"
+
+
+def mutants(file: Path, random: Random) -> Iterator[Mutant]:
+    """The changes of a file that keep it well-formed, in random order."""
+    text = file.read_text("utf-8")
+    quiet = [match.span() for match in _HEADER.finditer(text)]
+    places = [m for m in _PLACES.finditer(text) if not any(a <= m.start() < b for a, b in quiet)]
+    random.shuffle(places)
+    tree = parse(read_source(file))
+    for place in places:
+        changed = text[: place.start()] + (new := _other(place, random)) + text[place.end() :]
+        try:
+            if parse(Source(str(file), changed)) == tree:
+                continue
+        except Rejected:
+            continue
+        line = text.count("\n", 0, place.start()) + 1
+        yield Mutant(file, changed, line, place[0], new)
+
+
+def _other(place: re.Match[str], random: Random) -> str:
+    if place["name"]:
+        return random.choice(_ALTERNATIVES[place["name"]])
+    if place["sign"]:
+        return random.choice(_SIGNS[place["sign"]].split())
+    return "0" if place[0] == "1" else "1" if place[0] == "0" else f"{float(place[0]) * 2 + 1:g}"
+
+
+# ---- 1: ONNX's node tests ----------------------------------------------------------------
+
+
+def caught_by_onnx(mutant: Mutant, cases: tuple[Case, ...], passed: frozenset[str]) -> str:
+    """A node test that a mutant does not pass any more, or nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        specs = Path(folder) / "specs"
+        shutil.copytree(SPECS, specs, ignore=shutil.ignore_patterns("paper"))
+        (specs / mutant.name).write_text(mutant.text, "utf-8")
+        library = open_library([specs])
+        for case in cases:
+            if case.name in passed and check(case, library).status != "pass":
+                return case.name
+    return ""
+
+
+def cases_by_file(cases: tuple[Case, ...]) -> dict[str, tuple[Case, ...]]:
+    """The node tests that each file has to do with, those of few elements first."""
+    library = open_library()
+    found: dict[str, list[Case]] = {}
+    for case in sorted(cases, key=_size):
+        spec = library.find(case.node.domain, case.node.op, case.opset)
+        sources = [] if spec is None else [spec.source, *(m.statements[0].span.source for m in spec.library)]
+        for name in {"/".join(source.name.split("/")[-2:]) for source in sources}:
+            found.setdefault(name, []).append(case)
+    return {name: tuple(some) for name, some in found.items()}
+
+
+def _size(case: Case) -> int:
+    return sum(getattr(item, "size", 1000) for item in (*case.inputs, *case.outputs))
+
+
+# ---- 2 and 3: the gate, and tests of our own ----------------------------------------------
+
+
+def caught_by_tests(mutant: Mutant) -> str:
+    """The first of our own checks that a mutant fails, in a copy of the project."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "project"
+        leave = shutil.ignore_patterns(".*", "build", "__pycache__")
+        shutil.copytree(ROOT, copy, ignore=leave, symlinks=True)
+        (copy / "specs" / mutant.name).write_text(mutant.text, "utf-8")
+        only = () if mutant.name.startswith("lib/") else (f"specs/{mutant.name}",)
+        gate = _run(copy, "-m", "tolcost", "check", "--strict", "--fresh", *only)
+        if gate.returncode:
+            return "tolcost check"
+        tests = _run(copy, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *_tests_of(mutant))
+        failed = re.search(r"^(?:FAILED|ERROR) (\S+)", tests.stdout, re.MULTILINE)
+        return failed[1] if failed else ""
+
+
+def _tests_of(mutant: Mutant) -> list[str]:
+    """The tests of definitions that mention the operator, or all where a library file changed."""
+    name = mutant.file.stem.partition("@")[0]
+    files = sorted((ROOT / "tests" / "specs").glob("test_*.py"))
+    naming = [f for f in files if mutant.name.startswith("lib/") or re.search(rf"\b{name}\b", f.read_text())]
+    return [str(f.relative_to(ROOT)) for f in naming or files]
+
+
+def _run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=folder, capture_output=True, text=True, check=False
+    )
+
+
+# ---- the report --------------------------------------------------------------------------
+
+
+def main() -> int:
+    """Break every definition once, and say which changes nobody notices."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--fast", action="store_true", help="ONNX's node tests only")
+    parser.add_argument("files", nargs="*", type=Path)
+    asked = parser.parse_args()
+    every = [file for folder in FOLDERS for file in sorted((SPECS / folder).glob("*.tol"))]
+    files = [file.resolve() for file in asked.files] or every
+    cases = cases_by_file(load_cases())
+    stored = json.loads((ROOT / "reports" / "data" / "conformance.json").read_text("utf-8"))["cases"]
+    passed = frozenset(case["name"] for case in stored if case["status"] == "pass")
+    survivors, caught, none = [], 0, []
+    for file in files:
+        mutant = next(mutants(file, Random(f"{asked.seed} {file.relative_to(SPECS)}")), None)
+        if mutant is None:
+            none.append(file.relative_to(SPECS).as_posix())
+            continue
+        by = caught_by_onnx(mutant, cases.get(mutant.name, ()), passed)
+        by = by or ("" if asked.fast else caught_by_tests(mutant))
+        caught += bool(by)
+        survivors += [] if by else [mutant]
+        print(f"{mutant}: {by or 'SURVIVES'}", flush=True)
+    total = caught + len(survivors)
+    print(f"\n{total} mutants, {caught} caught ({100 * caught / max(total, 1):.1f} %), seed {asked.seed}")
+    print(f"nothing to change: {', '.join(none)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
