@@ -73,12 +73,16 @@ def test_a_revision_without_its_content(project: Project) -> None:
 
 
 @pytest.mark.parametrize("against", ["", "--base HEAD"])
-@pytest.mark.parametrize("how", ["file", "folder", "chain"])
+@pytest.mark.parametrize("how", ["file", "folder", "chain", "ending"])
 def test_a_program_behind_a_link(project: Project, against: str, how: str) -> None:
     project.file("tolcost.toml", 'paths = ["ops"]\n')
-    project.write(**{"real/a": SUM})
+    real = "real/a.txt" if how == "ending" else "real/a.tol"
+    project.file(real, SUM)
     if how == "folder":
         (project.root / "ops").symlink_to("real")
+    elif how == "ending":
+        (project.root / "ops").mkdir()
+        (project.root / "ops" / "a.tol").symlink_to(f"../{real}")
     else:
         (project.root / "ops").mkdir()
         (project.root / "via.tol").symlink_to("real/a.tol")
@@ -86,7 +90,7 @@ def test_a_program_behind_a_link(project: Project, against: str, how: str) -> No
     assert project.check("--update").code == 0
     project.commit()
     assert project.check(against).code == 0
-    project.write(**{"real/a": SUM_OF_EXP})
+    project.file(real, SUM_OF_EXP)
     said = project.check(against)
     assert (said.code, "ops/a.tol\n" in said.out) == (1, True)
 
@@ -315,6 +319,16 @@ def test_other_libraries_are_compared_under_the_settings_of_then(project: Projec
     project.commit()
     project.file("tolcost.toml", 'paths = ["ops"]\nspecs = ["two"]\n')
     assert project.check("--base HEAD").code == 1
+
+
+def test_libraries_that_no_settings_name(project: Project) -> None:
+    project.file("mine/lib/double.tol", "double(x) = x + x\n")
+    project.file("tolcost.toml", 'paths = ["ops"]\n')
+    project.write(**{"ops/a": USES})
+    project.commit()
+    assert project.check("--base HEAD --specs mine").code == 0
+    project.file("mine/lib/double.tol", "double(x) = x + x + x\n")
+    assert project.check("--base HEAD --specs mine").code == 1
 
 
 def test_settings_of_then_that_cannot_be_read(project: Project) -> None:

@@ -76,14 +76,14 @@ class History:
 
     def _cost(self, text: bytes, target: Target) -> Costed | None:
         config = self.gate.config
-        libraries = tuple(str(config.root / folder) for folder in config.specs)
+        libraries = tuple(map(str, config.libraries))
         with tempfile.TemporaryDirectory(prefix="tolcost-") as folder:
             file = Path(folder) / target.file
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(text)
             try:
                 return self.gate.computing.costing(
-                    replace(config, root=Path(folder), specs=libraries), target
+                    replace(config, root=Path(folder), first_specs=libraries, specs=()), target
                 )
             except Rejected:  # without it, no line is named
                 return None
@@ -132,7 +132,7 @@ def _settings_then(gate: Gate, revision: str, former: Former) -> tuple[Config, t
     except Rejected as rejected:
         own = config
         doubt = f"the settings of {revision} cannot be read: {rejected.diagnostics[0].message}"
-    before = replace(own, root=former.root, metrics=config.metrics)
+    before = replace(own, root=former.root, metrics=config.metrics, first_specs=config.first_specs)
     return before, tuple(narrowed(own, config)), doubt
 
 

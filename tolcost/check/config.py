@@ -64,6 +64,13 @@ class Config:
     budgets: tuple[tuple[str, Texts], ...] = ()
     cases: Mapping[str, tuple[ProgramCase, ...]] = field(default_factory=dict)
     source: Source = field(default=Source("", ""), repr=False)
+    first_specs: Texts = ()
+    """Folders that no settings name, searched before those that do."""
+
+    @property
+    def libraries(self) -> tuple[Path, ...]:
+        """The folders of operators and library files, as they are searched."""
+        return tuple(self.root / folder for folder in (*self.first_specs, *self.specs))
 
 
 def find_config(start: Path) -> Config:

@@ -29,8 +29,8 @@ from tolcost.check.costing import Analysed
 from tolcost.check.lockfile import LOCK_NAME, Lock
 from tolcost.check.records import BlamedLine, CostChange, GateReport, LockEntry
 from tolcost.check.revision import checked_out
-from tolcost.check.seals import Origins, intact, new_seals, own_folders
-from tolcost.check.targets import Target, covers, excluded_by, leads_out, targets
+from tolcost.check.seals import Origins, intact, own_folders
+from tolcost.check.targets import Target, covers, excluded_by, outside, targets
 from tolcost.check.verdicts import UNPROVED, judge
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, place, quoted
 
@@ -50,13 +50,14 @@ _ORDER = (
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A report, and the entries, problems and seals behind it."""
+    """A report, and what is behind it: entries, problems, and what decided the entries."""
 
     report: GateReport
+    asked: tuple[Target, ...]
     entries: Mapping[str, LockEntry]
     problems: tuple[Diagnostic, ...] = ()
     gone: tuple[str, ...] = ()
-    seals: Mapping[str, str] = field(default_factory=dict)
+    origins: Mapping[str, str] = field(default_factory=dict)
 
 
 def against_lock(gate: Gate, lock: Lock, notes: Sequence[str] = ()) -> Checked:
@@ -72,8 +73,7 @@ def against_lock(gate: Gate, lock: Lock, notes: Sequence[str] = ()) -> Checked:
     metrics = sorted({m for e in held.values() for m, _ in e.figures if m not in config.metrics})
     left_out = tuple(f"`metrics` does not name {m}, which {LOCK_NAME} has" for m in metrics)
     base = Baseline(LOCK_NAME, held, History(gate, lock).parts, left_out=left_out)
-    checked = _checked(gate, asked, outcomes, base, lock, tuple(notes))
-    return replace(checked, seals=new_seals(before, config, asked, checked.entries))
+    return replace(_checked(gate, asked, outcomes, base, lock, tuple(notes)), origins=before)
 
 
 def against_revision(gate: Gate, revision: str, lock: Lock) -> Checked:
@@ -100,11 +100,11 @@ def _analysed(
     gate: Gate, asked: Sequence[Target], origins: Origins, known: Mapping[str, LockEntry]
 ) -> dict[str, Analysed]:
     """What programs cost now, by name; one behind a link that leads out of the repository is not read."""
-    outside = {t.name: _leads_out(t) for t in asked if leads_out(gate.config.root, t.file)}
-    inside = [target for target in asked if target.name not in outside]
+    away = outside(gate.config.root, asked)
+    inside = [target for target in asked if target.file not in away]
     found = gate.computing.entries(gate.config, inside, known)
     marked = {t.name: marked_entry(found[t.name], t, origins) for t in inside}
-    return {target.name: outside.get(target.name) or marked[target.name] for target in asked}
+    return {t.name: _leads_out(t) if t.file in away else marked[t.name] for t in asked}
 
 
 def _leads_out(target: Target) -> Analysed:
@@ -152,7 +152,7 @@ def _checked(
         strict=gate.strict,
     )
     problems = tuple(problem for outcome in outcomes.values() for problem in outcome.problems)
-    return Checked(report, entries, problems, pairs.gone)
+    return Checked(report, tuple(asked), entries, problems, pairs.gone)
 
 
 def _missing(config: Config, name: str) -> CostChange:

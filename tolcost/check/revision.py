@@ -90,7 +90,7 @@ def _resolved(root: Path, revision: str) -> str:
 
 
 def _listed(repository: Path, commit: str, prefix: str, absent: list[str]) -> Iterator[tuple[str, _Blob]]:
-    """The files of a revision that can matter, by their paths from the top; submodules are gone through."""
+    """The files of a revision by their paths from the top; submodules are gone through."""
     for line in os.fsdecode(_git(repository, "ls-tree", "-r", "-z", "--full-tree", commit)).split("\0"):
         head, _, path = line.partition("\t")
         if not path or ".." in Path(path).parts or Path(path).is_absolute():
@@ -101,58 +101,73 @@ def _listed(repository: Path, commit: str, prefix: str, absent: list[str]) -> It
                 yield from _listed(repository / path, content, f"{prefix}{path}/", absent)
             except Rejected:
                 absent.append(f"{prefix}{path}")
-        elif mode == _LINK or path.lower().endswith(_NEEDED):
+        else:
             yield f"{prefix}{path}", _Blob(repository, path, mode, content)
 
 
 def _place(files: Mapping[str, _Blob], folder: Path) -> None:
-    """Put files of a revision below a folder."""
-    repositories: dict[Path, dict[str, _Blob]] = {}
-    for path, blob in files.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        repositories.setdefault(blob.repository, {})[path] = blob
-    for repository, blobs in repositories.items():
-        same = _unchanged(repository, blobs)
-        for path in same:
-            (folder / path).symlink_to(repository / blobs[path].path)
-        asked = [(path, blob) for path, blob in blobs.items() if path not in same]
-        if not asked:
-            continue
-        with _contents(repository, [blob.content for _, blob in asked]) as stream:
-            for path, blob in asked:
-                _write(stream, blob, folder, path)
-
-
-def _unchanged(repository: Path, blobs: Mapping[str, _Blob]) -> set[str]:
-    """The files whose content in the working tree is, to git, that of the revision."""
-    plain = {p: blob for p, blob in blobs.items() if blob.mode != _LINK and not _ODD.search(blob.path)}
-    there = {path: blob for path, blob in plain.items() if (repository / blob.path).is_file()}
-    if not there:
-        return set()
-    asked = "".join(f"{blob.path}\n" for blob in there.values())
-    found = _git(repository, "hash-object", "--stdin-paths", given=os.fsencode(asked)).decode().split()
-    return {
-        path for (path, blob), content in zip(there.items(), found, strict=True) if blob.content == content
+    """Put files of a revision below a folder: those that can matter, and what links lead to."""
+    ends = set(_place_links({path: blob for path, blob in files.items() if blob.mode == _LINK}, folder))
+    needed = {
+        path: blob
+        for path, blob in files.items()
+        if blob.mode != _LINK and (path in ends or path.lower().endswith(_NEEDED))
     }
-
-
-def _write(stream: IO[bytes], blob: _Blob, folder: Path, path: str) -> None:
-    """Write the next content of a stream; a link that leads out of the repository is left out."""
-    head = stream.readline().split(b" ")
-    if len(head) != 3:
-        hint = "in a shallow or partial clone, fetch it first"
-        raise _failed(f"git does not have what {quoted(path)} was at that revision", hint)
-    size = int(head[2])
-    if blob.mode == _LINK:
-        text = os.fsdecode(stream.read(size))
-        leads = os.path.normpath(os.path.join(os.path.dirname(path), text))
-        if not os.path.isabs(text) and leads.split("/")[0] != "..":
-            (folder / path).symlink_to(text)
-    else:
+    same = _unchanged(needed)
+    for path, blob in needed.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        if path in same:
+            (folder / path).symlink_to(blob.repository / blob.path)
+    for path, size, stream in _read({path: blob for path, blob in needed.items() if path not in same}):
         with (folder / path).open("wb") as file:
             while size and (data := stream.read(min(size, _CHUNK))):
                 size -= file.write(data)
-    stream.read(1)
+
+
+def _place_links(links: Mapping[str, _Blob], folder: Path) -> Iterator[str]:
+    """Put links below a folder, but for those that lead out of the repository; give where they lead."""
+    for path, size, stream in _read(links):
+        text = os.fsdecode(stream.read(size))
+        leads = os.path.normpath(os.path.join(os.path.dirname(path), text))
+        if not os.path.isabs(text) and leads.split("/")[0] != "..":
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).symlink_to(text)
+            yield leads
+
+
+def _by_repository(blobs: Mapping[str, _Blob]) -> Iterator[tuple[Path, dict[str, _Blob]]]:
+    for repository in dict.fromkeys(blob.repository for blob in blobs.values()):
+        yield repository, {path: blob for path, blob in blobs.items() if blob.repository == repository}
+
+
+def _unchanged(blobs: Mapping[str, _Blob]) -> set[str]:
+    """The files whose content in the working tree is, to git, that of the revision."""
+    there = {
+        path: blob
+        for path, blob in blobs.items()
+        if not _ODD.search(blob.path) and (blob.repository / blob.path).is_file()
+    }
+    same: set[str] = set()
+    for repository, group in _by_repository(there):
+        asked = "".join(f"{blob.path}\n" for blob in group.values())
+        found = _git(repository, "hash-object", "--stdin-paths", given=os.fsencode(asked)).decode().split()
+        same |= {
+            p for (p, blob), content in zip(group.items(), found, strict=True) if blob.content == content
+        }
+    return same
+
+
+def _read(blobs: Mapping[str, _Blob]) -> Iterator[tuple[str, int, IO[bytes]]]:
+    """Contents of a revision, each with its size, to be read from a stream before the next is asked for."""
+    for repository, group in _by_repository(blobs):
+        with _contents(repository, (blob.content for blob in group.values())) as stream:
+            for path in group:
+                head = stream.readline().split(b" ")
+                if len(head) != 3:
+                    hint = "in a shallow or partial clone, fetch it first"
+                    raise _failed(f"git does not have what {quoted(path)} was at that revision", hint)
+                yield path, int(head[2]), stream
+                stream.read(1)
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from pathlib import Path
 from tolcost.check.config import Config
 from tolcost.check.lockfile import Lock, entry_lines
 from tolcost.check.records import LockEntry
-from tolcost.check.targets import Target, files_below, leads_out
+from tolcost.check.targets import Target, files_below, outside
 from tolcost.library import locate_specs
 
 _CODE = (".py", ".toml", ".json", ".tol", ".lark")
@@ -47,40 +47,41 @@ class Origins:
     @cached_property
     def _libraries(self) -> str | None:
         """A digest of the files that programs may use; None where one of them cannot be read."""
-        folders = (self.config.root / folder for folder in self.config.specs)
+        folders = (folder for folder in self.config.libraries if folder.resolve() not in self.apart)
         try:
-            return digest_of_folders(folder for folder in folders if folder.resolve() not in self.apart)
+            return digest_of_folders(folders)
         except OSError:
             return None
 
     def source(self, target: Target) -> str | None:
         """A digest of a program and of all it could use; None where not all of that can be read."""
-        path = self.config.root / target.file
         try:
-            text = (
-                _file_digest(path)
-                if target.is_model
-                else sha256(_REMARK.sub(b"", path.read_bytes())).hexdigest()
-            )
+            text = _content(self.config.root / target.file, target.is_model)
         except OSError:
             return None
+        return self._source(target, text if target.is_model else _REMARK.sub(b"", text))
+
+    def _source(self, target: Target, text: bytes) -> str | None:
         said = repr((dict(target.case.shapes), dict(target.case.attrs)))
         kind = target.file.lower().rpartition(".")[2]
-        return None if self._libraries is None else _digest(self._libraries, kind, text, said)
-
-    def origin(self, target: Target) -> str | None:
-        """A digest of everything that decides the entry of a program; None where it cannot be told."""
-        source = self.source(target)
-        if source is None or leads_out(self.config.root, target.file):
+        if self._libraries is None:
             return None
-        reader = version("onnx") if target.is_model else ""
-        text = _file_digest(self.config.root / target.file)
-        return _digest(_tool_digest(), source, text, reader, repr(self.config.metrics))
+        return _digest(self._libraries, kind, sha256(text).hexdigest(), said)
 
-    def of(self, targets: Iterable[Target]) -> dict[str, str]:
-        """The origins that can be told, by name."""
-        found = {target.name: self.origin(target) for target in targets}
+    def of(self, targets: Sequence[Target]) -> dict[str, str]:
+        """What decides the entries of programs, everything, by name; those of which it can be told."""
+        away = outside(self.config.root, targets)
+        found = {target.name: self._origin(target) for target in targets if target.file not in away}
         return {name: origin for name, origin in found.items() if origin is not None}
+
+    def _origin(self, target: Target) -> str | None:
+        try:
+            text = _content(self.config.root / target.file, target.is_model)
+        except OSError:
+            return None
+        source = self._source(target, text)
+        reader = version("onnx") if target.is_model else ""
+        return None if source is None else _digest(_tool_digest(), source, reader, repr(self.config.metrics))
 
     def marked(self, target: Target, entry: LockEntry) -> LockEntry:
         """An entry with the digest of its source, where its figures do not tell all."""
@@ -101,7 +102,7 @@ def new_seals(
     before: Mapping[str, str], config: Config, targets: Sequence[Target], entries: Mapping[str, LockEntry]
 ) -> dict[str, str]:
     """Seals for entries that were just found, of programs that did not change meanwhile."""
-    now = Origins(config, own_folders()).of(target for target in targets if target.name in entries)
+    now = Origins(config, own_folders()).of([target for target in targets if target.name in entries])
     return {
         name: seal_of(origin, entries[name]) for name, origin in now.items() if before.get(name) == origin
     }
@@ -134,13 +135,12 @@ def _tool_digest() -> str:
     return digest_of_folders(own_folders())
 
 
-def _text_digest(path: Path) -> str:
-    return sha256(_REMARK.sub(b"", path.read_bytes())).hexdigest()
-
-
-def _file_digest(path: Path) -> str:
+def _content(path: Path, is_large: bool) -> bytes:
+    """What a file holds; of a large one, a digest."""
+    if not is_large:
+        return path.read_bytes()
     with path.open("rb") as file:
-        return file_digest(file, "sha256").hexdigest()
+        return file_digest(file, "sha256").digest()
 
 
 def digest_of_folders(folders: Iterable[Path]) -> str:

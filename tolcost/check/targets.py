@@ -123,9 +123,11 @@ def repository_of(root: Path) -> Path:
     return next((folder for folder in (real, *real.parents) if (folder / ".git").exists()), real)
 
 
-def leads_out(root: Path, file: str) -> bool:
-    """Whether a file is a link, or stands behind one, to something outside of the repository."""
-    return repository_of(root) not in Path(os.path.realpath(root / file)).parents
+def outside(root: Path, asked: Iterable[Target]) -> frozenset[str]:
+    """The files that are links, or stand behind one, to something outside of the repository."""
+    top = os.path.join(repository_of(root), "")
+    files = {target.file for target in asked}
+    return frozenset(file for file in files if not os.path.realpath(os.path.join(root, file)).startswith(top))
 
 
 def files_below(folder: Path, skipped: Sequence[str] = ()) -> Iterator[str]:
@@ -133,7 +135,7 @@ def files_below(folder: Path, skipped: Sequence[str] = ()) -> Iterator[str]:
 
     A link to a folder outside of the repository is not followed: it counts as a file.
     """
-    top = repository_of(folder)
+    top = os.path.join(repository_of(folder), "")
     todo: list[tuple[str, tuple[str, ...]]] = [("", ())]
     seen = 0
     while todo:
@@ -148,7 +150,7 @@ def files_below(folder: Path, skipped: Sequence[str] = ()) -> Iterator[str]:
             continue  # a link to a folder that it stands in
         for entry in sorted(os.scandir(folder / place), key=lambda entry: entry.name):
             path = f"{place}/{entry.name}" if place else entry.name
-            inside = not entry.is_symlink() or top in Path(os.path.realpath(entry.path)).parents
+            inside = not entry.is_symlink() or os.path.realpath(entry.path).startswith(top)
             if not entry.is_dir() or not inside:
                 yield path
             elif not entry.name.startswith(".") and entry.name not in skipped:

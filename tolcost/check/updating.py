@@ -14,22 +14,24 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TypeVar
 
+from tolcost.check.config import Config
 from tolcost.check.gate import Checked
 from tolcost.check.lockfile import LOCK_NAME, Lock, load_lock, write_lock
 from tolcost.check.records import Accepted, LockEntry, severity
+from tolcost.check.seals import costs_version, new_seals
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 
 T = TypeVar("T")
 Write = Callable[[Path, bytes], None]
 
 
-def write_merged(root: Path, read: Lock | None, new: Lock, seal: bool, write: Write) -> None:
+def write_merged(root: Path, read: Lock | None, new: Lock, write: Write) -> None:
     """Write a lock file that was made from one that was read, with what others have written meanwhile."""
     path = root / LOCK_NAME
     with _alone(root):
         now = load_lock(path, merging=True)
         merged = new if now is None or now.conflicted else _merged(read or Lock(), now, new)
-        data = write_lock(merged if seal else replace(merged, seals={})).encode("utf-8")
+        data = write_lock(merged).encode("utf-8")
         if not path.exists() or path.read_bytes() != data:
             write(path, data)
 
@@ -66,7 +68,7 @@ def _with_theirs(ours: Mapping[str, T], now: Mapping[str, T], theirs: set[str]) 
     return kept | {name: now[name] for name in theirs if name in now}
 
 
-def updated(lock: Lock, checked: Checked, prune: bool, tool: str, costs: str) -> Lock:
+def updated(config: Config, lock: Lock, checked: Checked, prune: bool, tool: str) -> Lock:
     """The lock file with the figures of today; what was not computed stays, and what is gone if asked to."""
     entries = dict(lock.entries)
     renamed = {c.name: c.old for c in checked.report.changes if c.kind == "renamed"}
@@ -75,8 +77,9 @@ def updated(lock: Lock, checked: Checked, prune: bool, tool: str, costs: str) ->
     for name, entry in checked.entries.items():
         before = lock.entries.get(name, lock.entries.get(renamed.get(name, "")))
         entries[name] = replace(entry, accepted=_still_agreed(before, entry))
-    seals = {name: seal for name, seal in {**lock.seals, **checked.seals}.items() if name in entries}
-    return Lock(entries, tool, costs, seals)
+    found = new_seals(checked.origins, config, checked.asked, checked.entries)
+    seals = {n: seal for n, seal in {**lock.seals, **found}.items() if n in entries and config.seal}
+    return Lock(entries, tool, costs_version(), seals)
 
 
 def _still_agreed(old: LockEntry | None, new: LockEntry) -> tuple[tuple[str, Accepted], ...]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -14,13 +14,13 @@ import click
 
 from tolcost import __version__
 from tolcost.check.baseline import Gate
-from tolcost.check.config import Config, find_config
+from tolcost.check.config import Config, GivenShape, find_config
 from tolcost.check.costing import Computing, Costed, Costing, Told
 from tolcost.check.gate import Checked, against_lock, against_revision
 from tolcost.check.lockfile import LOCK_NAME, Lock, load_lock
 from tolcost.check.records import GateReport
 from tolcost.check.seals import costs_version
-from tolcost.check.targets import Target
+from tolcost.check.targets import Target, files_below
 from tolcost.check.text import gate_text
 from tolcost.check.updating import accepted, notes_on, updated, write_merged
 from tolcost.check.words import GATE_FORMATS
@@ -129,8 +129,8 @@ def _updated(gate: Gate, prune: bool) -> GateReport:
     lock = read_lock_of(gate.config, merging=True)
     checked = against_lock(gate, lock or Lock())
     _tell(checked)
-    new = updated(lock or Lock(), checked, prune, __version__, costs_version())
-    write_merged(gate.config.root, lock, new, gate.config.seal, write_whole)
+    new = updated(gate.config, lock or Lock(), checked, prune, __version__)
+    write_merged(gate.config.root, lock, new, write_whole)
     return replace(checked.report, written=LOCK_NAME, pruned=prune)
 
 
@@ -169,7 +169,7 @@ def accept(name: str, why: str, base: str | None) -> int:
     lock = read_lock_of(config)
     checked = checked_against(Gate(config, computing_for()), base, lock)
     new, names = accepted(lock or Lock({}, __version__, costs_version()), checked, name, reason)
-    write_merged(config.root, lock, new, True, write_whole)
+    write_merged(config.root, lock, new, write_whole)
     for found in names:
         click.echo(f"accepted {visible(found)}: {visible(reason)}")
     return 0
@@ -188,7 +188,7 @@ def with_specs(config: Config, folders: Sequence[str]) -> Config:
     found = (Path(folder).resolve() for folder in folders)
     root = config.root.resolve()
     inside = (str(path.relative_to(root) if path.is_relative_to(root) else path) for path in found)
-    return replace(config, specs=(*inside, *config.specs))
+    return replace(config, first_specs=tuple(inside))
 
 
 def costing_for() -> Costing:
@@ -207,7 +207,7 @@ def costing_for() -> Costing:
         return Session(library(folders))
 
     def cost(config: Config, target: Target) -> Costed:
-        folders = tuple(config.root / folder for folder in config.specs)
+        folders = config.libraries
         try:
             if target.is_model:
                 return _cost_model(config.root, target, session(folders), config.metrics)
@@ -243,14 +243,19 @@ def _cost_model(root: Path, target: Target, session: Session, metrics: tuple[str
             f"{quoted(min(others))} is not a length: the attributes of a model's case are lengths by name"
         )
         raise Rejected(Diagnostic("T0711", message))
-    shapes = {
-        name: tuple(d for d in shape if isinstance(d, int | str))
-        for name, shape in target.case.shapes.items()
-    }
+    shapes = {name: _lengths(name, shape) for name, shape in target.case.shapes.items()}
     wanted = Wanted(dims, shapes)
     return with_deep_stack(
         lambda: costed_model(target.name, study_file(root / target.file, session, wanted), metrics)
     )
+
+
+def _lengths(name: str, shape: GivenShape) -> tuple[int | str, ...]:
+    lengths = tuple(length for length in shape if isinstance(length, int | str))
+    if len(lengths) != len(shape):
+        message = f"the shape of {quoted(name)} is a list of lengths: an input of a model is one tensor"
+        raise Rejected(Diagnostic("T0711", message))
+    return lengths
 
 
 def checked_against(gate: Gate, base: str | None, lock: Lock | None) -> Checked:
@@ -303,16 +308,11 @@ def _told(once: Callable[[], int]) -> int:
 
 
 def _seen(root: Path) -> Seen:
-    return {str(path): (status.st_mtime_ns, status.st_size) for path, status in _files(root)}
-
-
-def _files(root: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    for place, folders, files in os.walk(root):
-        folders[:] = [folder for folder in folders if not folder.startswith(".")]
-        for file in files:
-            path = Path(place) / file
-            if file.endswith(_WATCHED):
-                try:
-                    yield path, path.stat()
-                except OSError:  # gone since it was listed
-                    continue
+    """What there is to see of the files that matter, links followed; one that is just going is passed by."""
+    found: Seen = {}
+    for file in files_below(root):
+        if file.lower().endswith(_WATCHED):
+            with suppress(OSError):
+                status = (root / file).stat()
+                found[file] = status.st_mtime_ns, status.st_size
+    return found

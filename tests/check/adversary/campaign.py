@@ -23,8 +23,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from tolcost.cli.gating import costing_for
-
 from tests.check.adversary.programs import LIBRARIES, costlier, executed
 from tests.check.adversary.trees import BEFORE, NEUTRAL, Placed, Tree, random_edits, random_tree
 from tolcost.check.baseline import Gate
@@ -34,6 +32,7 @@ from tolcost.check.gate import Checked, against_lock, against_revision
 from tolcost.check.lockfile import Lock, read_lock, write_lock
 from tolcost.check.records import BAD_INPUT, FINE, GateReport
 from tolcost.check.updating import accepted, updated
+from tolcost.cli.check import costing_for
 from tolcost.diagnostics import Rejected, Source
 
 BATCH = 50
@@ -175,7 +174,8 @@ def _checked(case: Case, root: Path, repository: Path, libraries: Path) -> Check
         _write(case.now, root, repository, libraries)
         return against_revision(_gate(root), case.revision, Lock())
     _write(case.before, root, None, libraries)
-    lock = _saved(updated(Lock(), against_lock(_gate(root), Lock()), False, "0", "0"))
+    gate = _gate(root)
+    lock = _saved(updated(gate.config, Lock(), against_lock(gate, Lock()), False, "0"))
     if case.between is not None:
         _write(case.between, root, None, libraries)
         lock = _agreed(root, lock)
@@ -216,7 +216,7 @@ def _passed_wrongly(case: Case, report: GateReport) -> str:
             continue
         if was.is_broken:
             return f"{was.path} could not be read before, and passed"
-        if case.before.is_absent and was.program.uses_library:
+        if case.by_revision and case.before.is_absent and was.program.uses_library:
             return f"{was.path} uses a library that was not there, and passed"
         if _grew(case.before, was, case.now, now) and not _is_agreed(case, number, now):
             return f"{was.path} is costlier as {now.path}, and passed"
