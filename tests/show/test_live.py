@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
-from tolcost.result.forms import mathml_of
 
 from tolcost.algebra import Poly, evaluate, floordiv, length, maximum, parse_text, to_browser
+from tolcost.show.forms import mathml_of
 
 N, M = length("n"), length("m")
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from html import escape
 from typing import TypeAlias
 
@@ -44,7 +43,6 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _TIGHT = re.compile(r"[A-Za-z0-9_]+(\*\*[0-9]+)?")
 _LETTER = re.compile(r"([A-Za-z])(?:_?([0-9]+))?")
 _WORD = re.compile(r"([A-Za-z][A-Za-z]*)(?:_([0-9]+))?")
-_TIMES = "<mo>&#x2062;</mo>"
 _MINUS = "<mo>&#x2212;</mo>"
 _LATEX_SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -81,7 +79,7 @@ def to_latex(p: Poly | int) -> str:
     >>> print(to_latex((n * n + n) // 2))
     \frac{n \left(n + 1\right)}{2}
     """
-    return _latex(formula(as_poly(p)))
+    return _Latex().formula(formula(as_poly(p)))
 
 
 def to_mathml(p: Poly | int, names: Mapping[Symbol, str] | None = None) -> str:
@@ -91,7 +89,7 @@ def to_mathml(p: Poly | int, names: Mapping[Symbol, str] | None = None) -> str:
     >>> to_mathml(length("n") + 1)
     '<mi>n</mi><mo>+</mo><mn>1</mn>'
     """
-    return _mathml(formula(as_poly(p), names))
+    return _MathML().formula(formula(as_poly(p), names))
 
 
 def to_browser(p: Poly | int) -> BrowserTree:
@@ -176,50 +174,86 @@ def _digits(value: int) -> str:
     return str(value)
 
 
-@dataclass(frozen=True, slots=True)
-class _Text:
-    """The printer of text, and what it has written so far: large results repeat their parts a lot."""
+class _Printer:
+    """A walk over a tree; what differs between ways of writing is said by the classes below."""
 
-    done: dict[ShownOperand, str] = field(default_factory=dict)
+    plus, minus, first_minus, times = " + ", " - ", "-", "*"
+
+    def __init__(self) -> None:
+        self._done: dict[ShownOperand, str] = {}
 
     def formula(self, shown: ShownFormula) -> str:
-        """Give the shorter of sum and product."""
+        """Write the product where there is one, else the sum."""
+        return self.total(shown.total) if shown.product is None else self.factors(shown.product)
+
+    def total(self, total: Total, text: str = "") -> str:
+        """Write a sum, or go on with its terms."""
+        for term in total.for_reading():
+            if term.number < 0:
+                text += self.minus if text else self.first_minus
+            else:
+                text += self.plus if text else ""
+            parts = self._parts(abs(term.number), term.powers)
+            text += self.times.join(parts or [self.digits(1)])
+        return self.over(text or self.digits(0), total.den, len(total.terms))
+
+    def factors(self, split: Factors) -> str:
+        """Write a product, and what is added to it."""
+        parts = self._parts(abs(split.number), split.powers)
+        parts += [self.raised(self.bracket(self.formula(inside)), times) for inside, times in split.brackets]
+        text = self.over(self.times.join(parts or [self.digits(1)]), split.den, 1)
+        text = self.first_minus + text if split.number < 0 else text
+        return text if split.rest is None else self.total(split.rest, text)
+
+    def _parts(self, number: int, powers: tuple[tuple[ShownOperand, int], ...]) -> list[str]:
+        parts = [self.digits(number)] if number != 1 else []
+        for base, times in powers:
+            if base not in self._done:
+                self._done[base] = self.operand(base)
+            text = self._done[base]
+            if times > 1 and isinstance(base, SumCall):
+                text = self.raisable(text)
+            parts.append(self.raised(text, times))
+        return parts
+
+    def digits(self, value: int) -> str:
+        """Write a number that is not negative."""
+        return _digits(value)
+
+    def bracket(self, text: str) -> str:
+        """Put something in brackets."""
+        return f"({text})"
+
+    def raisable(self, text: str) -> str:
+        """Write a sum over a range so that it can be raised to a power."""
+        return text
+
+    def raised(self, text: str, times: int) -> str:
+        """Write a power."""
+        return text if times == 1 else f"{text}**{times}"
+
+    def over(self, text: str, den: int, terms: int) -> str:
+        """Write so many terms over a number."""
+        raise NotImplementedError
+
+    def operand(self, operand: ShownOperand) -> str:
+        """Write a name or a call."""
+        raise NotImplementedError
+
+
+class _Text(_Printer):
+    def formula(self, shown: ShownFormula) -> str:
+        """Write the shorter of sum and product."""
         flat = self.total(shown.total)
         product = flat if shown.product is None else self.factors(shown.product)
         return product if len(product) < len(flat) else flat
 
-    def total(self, total: Total) -> str:
-        """Give a sum."""
-        text = ""
-        for term in total.for_reading():
-            text += _joint(term.number, first=not text) + self._term(abs(term.number), term.powers)
-        if total.den == 1:
-            return text or "0"
-        return (f"({text})" if len(total.terms) > 1 else text) + f"/{_digits(total.den)}"
+    def over(self, text: str, den: int, terms: int) -> str:
+        """Write a stroke."""
+        return text if den == 1 else (f"({text})" if terms > 1 else text) + f"/{_digits(den)}"
 
-    def factors(self, split: Factors) -> str:
-        """Give a product, and what is added to it."""
-        parts = [self._term(1, split.powers)] if split.powers else []
-        parts += [f"({self.formula(inside)})" + _star_power(times) for inside, times in split.brackets]
-        if abs(split.number) != 1 or not parts:
-            parts.insert(0, _digits(abs(split.number)))
-        text = ("-" if split.number < 0 else "") + "*".join(parts)
-        text = text if split.den == 1 else f"{text}/{_digits(split.den)}"
-        if split.rest is None:
-            return text
-        rest = self.total(split.rest)
-        return text + (f" - {rest[1:]}" if rest.startswith("-") else f" + {rest}")
-
-    def _term(self, number: int, powers: tuple[tuple[ShownOperand, int], ...]) -> str:
-        parts = [_digits(number)] if number != 1 or not powers else []
-        return "*".join([*parts, *(self._operand(base) + _star_power(times) for base, times in powers)])
-
-    def _operand(self, operand: ShownOperand) -> str:
-        if operand not in self.done:
-            self.done[operand] = self._written(operand)
-        return self.done[operand]
-
-    def _written(self, operand: ShownOperand) -> str:
+    def operand(self, operand: ShownOperand) -> str:
+        """Write a call as in sympy."""
         match operand:
             case ShownName(text=name):
                 return quoted(name)
@@ -235,70 +269,40 @@ class _Text:
                 return f"Sum({self.formula(body)}, ({binder}, {self.formula(lo)}, {self.formula(hi)}))"
 
 
-def _joint(number: int, first: bool) -> str:
-    """The sign between two terms, or before the first."""
-    if first:
-        return "-" if number < 0 else ""
-    return " - " if number < 0 else " + "
+class _Latex(_Printer):
+    times = " "
 
+    def bracket(self, text: str) -> str:
+        """Brackets that grow."""
+        return rf"\left({text}\right)"
 
-def _star_power(times: int) -> str:
-    return f"**{times}" if times > 1 else ""
+    raisable = bracket
 
+    def raised(self, text: str, times: int) -> str:
+        """Write an exponent."""
+        return text if times == 1 else f"{text}^{{{times}}}"
 
-def _latex(shown: ShownFormula) -> str:
-    if shown.product is None:
-        return _latex_total(shown.total, "")
-    product = _latex_product(shown.product)
-    return product if shown.product.rest is None else _latex_total(shown.product.rest, product)
+    def over(self, text: str, den: int, terms: int) -> str:
+        """Write a fraction, with the minus of a single term before it."""
+        if den == 1:
+            return text
+        minus = "-" if text.startswith("-") and " " not in text else ""
+        return rf"{minus}\frac{{{text[len(minus) :]}}}{{{_digits(den)}}}"
 
-
-def _latex_total(total: Total, text: str) -> str:
-    """Go on with the terms of a sum."""
-    for term in total.for_reading():
-        text += _joint(term.number, first=not text) + _latex_term(abs(term.number), term)
-    return _latex_over(text or "0", total.den)
-
-
-def _latex_over(text: str, den: int) -> str:
-    if den == 1:
-        return text
-    minus = "-" if text.startswith("-") and " " not in text else ""
-    return rf"{minus}\frac{{{text[len(minus) :]}}}{{{_digits(den)}}}"
-
-
-def _latex_product(split: Factors) -> str:
-    parts = [_digits(abs(split.number))] if abs(split.number) != 1 else []
-    parts += [_latex_power(base, times) for base, times in split.powers]
-    for inside, times in split.brackets:
-        parts.append(rf"\left({_latex(inside)}\right)" + (f"^{{{times}}}" if times > 1 else ""))
-    return ("-" if split.number < 0 else "") + _latex_over(" ".join(parts), split.den)
-
-
-def _latex_term(number: int, term: SignedTerm) -> str:
-    parts = [_digits(number)] if number != 1 or not term.powers else []
-    return " ".join([*parts, *(_latex_power(base, times) for base, times in term.powers)])
-
-
-def _latex_power(base: ShownOperand, times: int) -> str:
-    text = _latex_operand(base)
-    if times == 1:
-        return text
-    return (rf"\left({text}\right)" if isinstance(base, SumCall) else text) + f"^{{{times}}}"
-
-
-def _latex_operand(operand: ShownOperand) -> str:
-    match operand:
-        case ShownName(text=name):
-            return name_latex(name)
-        case FloorCall(top=top, bottom=bottom):
-            return rf"\left\lfloor\frac{{{_latex(top)}}}{{{_latex(bottom)}}}\right\rfloor"
-        case ClipCall(inside=inside):
-            return rf"\max\left({_latex(inside)}, 0\right)"
-        case LogCall(inside=inside):
-            return rf"\left\lceil\log_2\left({_latex(inside)}\right)\right\rceil"
-        case SumCall(body=body, binder=binder, lo=lo, hi=hi):
-            return rf"\sum_{{{binder}={_latex(lo)}}}^{{{_latex(hi)}}} \left({_latex(body)}\right)"
+    def operand(self, operand: ShownOperand) -> str:
+        """Write a call as one does by hand."""
+        match operand:
+            case ShownName(text=name):
+                return name_latex(name)
+            case FloorCall(top=top, bottom=bottom):
+                return rf"\left\lfloor\frac{{{self.formula(top)}}}{{{self.formula(bottom)}}}\right\rfloor"
+            case ClipCall(inside=inside):
+                return rf"\max\left({self.formula(inside)}, 0\right)"
+            case LogCall(inside=inside):
+                return rf"\left\lceil\log_2\left({self.formula(inside)}\right)\right\rceil"
+            case SumCall(body=body, binder=binder, lo=lo, hi=hi):
+                ends = rf"\sum_{{{binder}={self.formula(lo)}}}^{{{self.formula(hi)}}}"
+                return rf"{ends} \left({self.formula(body)}\right)"
 
 
 def name_latex(name: str) -> str:
@@ -315,63 +319,48 @@ def name_latex(name: str) -> str:
     return rf"\mathrm{{{safe}}}"
 
 
-def _mathml(shown: ShownFormula) -> str:
-    if shown.product is None:
-        return _mathml_total(shown.total, "")
-    product = _mathml_product(shown.product)
-    return product if shown.product.rest is None else _mathml_total(shown.product.rest, product)
+class _MathML(_Printer):
+    plus, minus, first_minus, times = "<mo>+</mo>", _MINUS, _MINUS, "<mo>&#x2062;</mo>"
 
+    def digits(self, value: int) -> str:
+        """Write a number."""
+        return f"<mn>{_digits(value)}</mn>"
 
-def _mathml_total(total: Total, text: str) -> str:
-    """Go on with the terms of a sum."""
-    for term in total.for_reading():
-        plus = "<mo>+</mo>" if text else ""
-        text += (_MINUS if term.number < 0 else plus) + _mathml_term(abs(term.number), term.powers)
-    return _mathml_over(text or "<mn>0</mn>", total.den)
+    def bracket(self, text: str) -> str:
+        """Brackets around a row."""
+        return f"<mrow><mo>(</mo>{text}<mo>)</mo></mrow>"
 
+    def raised(self, text: str, times: int) -> str:
+        """Write an exponent."""
+        return text if times == 1 else f"<msup>{text}<mn>{times}</mn></msup>"
 
-def _mathml_over(inside: str, den: int) -> str:
-    return inside if den == 1 else mathml_fraction(inside, f"<mn>{_digits(den)}</mn>")
+    def over(self, text: str, den: int, terms: int) -> str:
+        """Write a fraction."""
+        return text if den == 1 else mathml_fraction(text, self.digits(den))
+
+    def operand(self, operand: ShownOperand) -> str:
+        """Write a call as one does by hand."""
+        match operand:
+            case ShownName(text=name):
+                return _mathml_name(name)
+            case FloorCall(top=top, bottom=bottom):
+                quotient = mathml_fraction(self.formula(top), self.formula(bottom))
+                return f"<mrow><mo>&#x230A;</mo>{quotient}<mo>&#x230B;</mo></mrow>"
+            case ClipCall(inside=inside):
+                largest = f"{self.formula(inside)}<mo>,</mo><mn>0</mn>"
+                return f"<mrow><mi>max</mi><mo>(</mo>{largest}<mo>)</mo></mrow>"
+            case LogCall(inside=inside):
+                log = f"<msub><mi>log</mi><mn>2</mn></msub><mo>(</mo>{self.formula(inside)}<mo>)</mo>"
+                return f"<mrow><mo>&#x2308;</mo>{log}<mo>&#x2309;</mo></mrow>"
+            case SumCall(body=body, binder=binder, lo=lo, hi=hi):
+                start = f"<mrow><mi>{binder}</mi><mo>=</mo>{self.formula(lo)}</mrow>"
+                ends = f"<munderover><mo>&#x2211;</mo>{start}<mrow>{self.formula(hi)}</mrow></munderover>"
+                return f"<mrow>{ends}{self.bracket(self.formula(body))}</mrow>"
 
 
 def mathml_fraction(top: str, bottom: str) -> str:
     """Give a fraction of two pieces of MathML."""
     return f"<mfrac><mrow>{top}</mrow><mrow>{bottom}</mrow></mfrac>"
-
-
-def _mathml_product(split: Factors) -> str:
-    parts = [f"<mn>{_digits(abs(split.number))}</mn>"] if abs(split.number) != 1 else []
-    parts += [_mathml_power(_mathml_operand(base), times) for base, times in split.powers]
-    for inside, times in split.brackets:
-        parts.append(_mathml_power(f"<mrow><mo>(</mo>{_mathml(inside)}<mo>)</mo></mrow>", times))
-    return (_MINUS if split.number < 0 else "") + _mathml_over(_TIMES.join(parts), split.den)
-
-
-def _mathml_power(base: str, times: int) -> str:
-    return base if times == 1 else f"<msup>{base}<mn>{times}</mn></msup>"
-
-
-def _mathml_term(number: int, powers: tuple[tuple[ShownOperand, int], ...]) -> str:
-    parts = [f"<mn>{_digits(number)}</mn>"] if number != 1 or not powers else []
-    return _TIMES.join([*parts, *(_mathml_power(_mathml_operand(base), times) for base, times in powers)])
-
-
-def _mathml_operand(operand: ShownOperand) -> str:
-    match operand:
-        case ShownName(text=name):
-            return _mathml_name(name)
-        case FloorCall(top=top, bottom=bottom):
-            quotient = mathml_fraction(_mathml(top), _mathml(bottom))
-            return f"<mrow><mo>&#x230A;</mo>{quotient}<mo>&#x230B;</mo></mrow>"
-        case ClipCall(inside=inside):
-            return f"<mrow><mi>max</mi><mo>(</mo>{_mathml(inside)}<mo>,</mo><mn>0</mn><mo>)</mo></mrow>"
-        case LogCall(inside=inside):
-            log = f"<msub><mi>log</mi><mn>2</mn></msub><mo>(</mo>{_mathml(inside)}<mo>)</mo>"
-            return f"<mrow><mo>&#x2308;</mo>{log}<mo>&#x2309;</mo></mrow>"
-        case SumCall(body=body, binder=binder, lo=lo, hi=hi):
-            start = f"<mrow><mi>{binder}</mi><mo>=</mo>{_mathml(lo)}</mrow>"
-            ends = f"<munderover><mo>&#x2211;</mo>{start}<mrow>{_mathml(hi)}</mrow></munderover>"
-            return f"<mrow>{ends}<mrow><mo>(</mo>{_mathml(body)}<mo>)</mo></mrow></mrow>"
 
 
 def _mathml_name(name: str) -> str:

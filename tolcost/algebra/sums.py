@@ -25,7 +25,7 @@ from tolcost.algebra.poly import (
 )
 from tolcost.algebra.ranges import NoClosedForm, Problem, SummedRange, Work
 from tolcost.algebra.substitute import QUICK, Rules, opaque_sum, rebuild, replace_generator
-from tolcost.algebra.symbols import AlgebraBudget, Floor, Generator, Log2, Relu, Symbol, symbol_of
+from tolcost.algebra.symbols import AlgebraBudget, Generator, Sum, Symbol, symbol_of
 
 _STANDARD = "#"
 _MANY_TERMS = 3
@@ -267,10 +267,9 @@ class _Pairs:
         """Whether two generators have the same form."""
         if isinstance(a, Symbol) and isinstance(b, Symbol):
             return self.symbols(a, b)
-        if isinstance(a, Floor) and isinstance(b, Floor):
-            return self.polys(a.p, b.p) and self.polys(a.q, b.q)
-        alike = (isinstance(a, Relu) and isinstance(b, Relu)) or (isinstance(a, Log2) and isinstance(b, Log2))
-        return alike and all(self.polys(p, q) for p, q in zip(a.parts, b.parts, strict=True))
+        if isinstance(a, Sum) or type(a) is not type(b):
+            return False
+        return all(self.polys(p, q) for p, q in zip(a.parts, b.parts, strict=True))
 
     def symbols(self, a: Symbol, b: Symbol) -> bool:
         """Whether two symbols can be a pair, which they are from now on."""
