@@ -1,10 +1,15 @@
 """A file is there whole, or as it was before."""
 
 import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
+import onnx
 import pytest
 
+from tests.models import graphs
 from tolcost.cli import run
 from tolcost.cli.output import write_whole
 
@@ -43,3 +48,81 @@ def test_permissions_stay(tmp_path: Path) -> None:
     write_whole(target, b"after")
     assert target.read_bytes() == b"after"
     assert target.stat().st_mode & 0o777 == 0o640
+
+
+# ---- never over what is read -------------------------------------------------------------------
+
+
+@pytest.fixture(name="folder")
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(Path(MATMUL).parent, tmp_path, dirs_exist_ok=True)
+    onnx.save(graphs.bert(17, graphs.SMALL), tmp_path / "m.onnx")
+    (tmp_path / "link.txt").symlink_to("matmul.tol")
+    (tmp_path / "hard.txt").hardlink_to(tmp_path / "matmul.tol")
+    (tmp_path / "sub").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "analyze matmul.tol -o matmul.tol",
+        "analyze matmul.tol -o sub/../matmul.tol",
+        "analyze matmul.tol -o link.txt",
+        "analyze matmul.tol -o hard.txt",
+        "analyze link.txt -o matmul.tol",
+        "analyze pairs.tol matmul.tol -o matmul.tol",
+        "analyze matmul.tol --weights energy-45nm -o untidy.tol",
+        "explain matmul.tol -o matmul.tol",
+        "lower matmul.tol -o matmul.tol",
+        "diff pairs.tol matmul.tol -o matmul.tol",
+        "diff matmul.tol matmul.tol -o link.txt",
+        "model m.onnx -o m.onnx",
+        "model m.onnx --annotate m.onnx",
+        "model m.onnx -o matmul.tol",
+        "ops Relu -o matmul.tol",
+    ],
+)
+def test_a_result_never_goes_over_an_input(
+    command: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    assert run(command.split()) == 2
+    assert "over" in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
+
+
+def test_a_link_is_written_through(folder: Path) -> None:
+    (folder / "real.csv").write_text("before", encoding="utf-8")
+    (folder / "out.csv").symlink_to("real.csv")
+    (folder / "new.csv").symlink_to("sub/later.csv")
+    for name, real in (("out.csv", "real.csv"), ("new.csv", "sub/later.csv")):
+        assert run(["analyze", "matmul.tol", "--format", "csv", "-o", name]) == 0
+        assert (folder / name).is_symlink()
+        assert (folder / real).read_text(encoding="utf-8").startswith("program,")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="for root no folder is read-only")
+def test_a_folder_that_is_read_only(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "sub").chmod(0o555)
+    assert run(["analyze", "matmul.tol", "-o", "sub/out.txt"]) == 2
+    assert "sub/out.txt: permission denied" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
+def test_a_disk_that_is_full(folder: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tolcost", "analyze", "matmul.tol", "-o", "/dev/full"],
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (2, "error: /dev/full: no space left on device\n")
+    with Path("/dev/full").open("w") as full:
+        shown = subprocess.run(
+            [sys.executable, "-m", "tolcost", "analyze", "matmul.tol"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert (shown.returncode, shown.stderr) == (2, "error: no space left on device\n")

@@ -9,7 +9,7 @@ import click
 from tolcost.cli import options
 from tolcost.cli.output import deliver
 from tolcost.deep import with_deep_stack
-from tolcost.result.compare import CostComparison, compare, diff_written
+from tolcost.result.compare import CostComparison, compare
 
 COSTLIER, UNDECIDED = 1, 3
 
@@ -53,7 +53,7 @@ def command(
     if len(kinds) > 1:
         raise click.UsageError("a program cannot be compared with a model")
     found = _models(old, new, shapes, specs) if kinds == {True} else _programs(old, new, shapes, attrs, specs)
-    deliver(diff_written(old, new, found, form), output)
+    deliver(found.written(form), output)
     if found.whole.claim.more:
         return COSTLIER
     if not found.complete:

@@ -14,6 +14,7 @@ from tolcost.diagnostics import Source, render_all
 from tolcost.elaborate import Elaborated
 from tolcost.elaborate.arguments import PlainShape, arguments
 from tolcost.pipeline import Parsed, lower, read_program, warnings_of
+from tolcost.result.program import program_source
 from tolcost.syntax import read_source
 
 
@@ -34,7 +35,7 @@ class Request:
 
 def source_of(file: str) -> Source:
     """Read a program; ``-`` is standard input."""
-    return replace(read_source("/dev/stdin"), name="<stdin>") if file == "-" else read_source(file)
+    return replace(read_source("/dev/stdin"), name="<stdin>") if file == "-" else program_source(file)
 
 
 def parsed_file(file: str, request: Request) -> Parsed:

@@ -180,9 +180,19 @@ def _others(old: Sequence[Symbol], new: Sequence[Symbol]) -> Iterator[tuple[Symb
 class CostComparison:
     """Every figure of two costs beside each other, and what was believed to compare them."""
 
+    old: str
+    new: str
     rows: tuple[Difference, ...]
     notes: tuple[str, ...] = ()
     complete: bool = True
+
+    def written(self, form: str) -> str:
+        """The comparison as ``text``, ``md`` or ``json``."""
+        return _written(self, form)
+
+    def __str__(self) -> str:
+        """What ``tolcost diff`` prints."""
+        return self.written("text")
 
     @property
     def whole(self) -> Difference:
@@ -201,10 +211,10 @@ def compare(old: Located, new: Located, identical: bool = False) -> CostComparis
     ``identical`` where both are one and the same text: bounds are then of the same cost.
     """
     matching = match(old, new)
-    names = {symbol: form for symbol, form in matching.symbols.items() if form != atom(symbol)}
-    before = {(part, metric): substitute(form, names) for part, metric, form in old.study.compared()}
+    put = {symbol: form for symbol, form in matching.symbols.items() if form != atom(symbol)}
+    before = {(part, metric): substitute(form, put) for part, metric, form in old.study.compared()}
     after = {(part, metric): form for part, metric, form in new.study.compared()}
-    relied = [substitute_cond(one.condition, names) for one in old.study.requirements]
+    relied = [substitute_cond(one.condition, put) for one in old.study.requirements]
     simple = facts_of((*relied, *(one.condition for one in new.study.requirements)))
     facts = (*matching.facts, *simple)
     rows = [
@@ -219,7 +229,8 @@ def compare(old: Located, new: Located, identical: bool = False) -> CostComparis
         for part, metric in dict.fromkeys((*before, *after))
     ]
     complete = not old.coverage.missing and not new.coverage.missing
-    return CostComparison(tuple(rows), matching.notes, complete)
+    names = (old.study.file, new.study.file)
+    return CostComparison(*names, tuple(rows), matching.notes, complete)
 
 
 def _certainty(cost: Located, metric: str) -> Certainty:
@@ -271,20 +282,19 @@ _VERDICTS = {
 }
 
 
-def diff_written(old: str, new: str, found: CostComparison, form: str) -> str:
-    """A comparison in one of the formats."""
+def _written(found: CostComparison, form: str) -> str:
     if form == "json":
         changes: list[Json] = [_record(row) for row in found.rows]
         notes: list[Json] = [*found.notes]
         content: dict[str, Json] = {
-            "old": old,
-            "new": new,
+            "old": found.old,
+            "new": found.new,
             "verdict": found.verdict,
             "changes": changes,
             "notes": notes,
         }
         return document("diff", content)
-    return write(tuple(_blocks(old, new, found, form)), form)
+    return write(tuple(_blocks(found)), form)
 
 
 def said_of(claim: Claim) -> str:
@@ -292,10 +302,10 @@ def said_of(claim: Claim) -> str:
     return _VERDICTS[claim.more, claim.less]
 
 
-def _blocks(old: str, new: str, found: CostComparison, form: str) -> Iterator[Block]:
+def _blocks(found: CostComparison) -> Iterator[Block]:
     """The verdict, then what differs; what is the same is only counted."""
     differing = [row for row in found.rows if row.verdict != "same"]
-    yield Lines((f"{old} -> {new}: {said_of(found.whole.claim)}",))
+    yield Lines((f"{found.old} -> {found.new}: {said_of(found.whole.claim)}",))
     if differing:
         rows = [(Code(r.part or "total"), r.metric, r.old, r.new, _explained(r)) for r in differing]
         yield Table(_DIFF_COLUMNS, rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,11 +13,13 @@ from tolcost.algebra import Poly, Symbol, leading_terms, substitute, to_text
 from tolcost.atoms.nodes import Part
 from tolcost.catalogue.graph import Model
 from tolcost.catalogue.reading import load_model as read_model
+from tolcost.catalogue.specs import open_library
 from tolcost.cost import Counts
 from tolcost.cost.depth import Depth
 from tolcost.cost.record import NamedType
 from tolcost.cost.weights import Weighed, Weights, weigh
-from tolcost.diagnostics import visible
+from tolcost.deep import with_deep_stack
+from tolcost.diagnostics import Diagnostic, Rejected, quoted, visible
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.models.analysis import GraphCost, analyze_graph, conditions_of, settling
 from tolcost.models.depth import depth_of
@@ -392,9 +394,23 @@ def of_model(cost: Located) -> ModelStudy:
 
 
 def file_cost(path: Path, session: Session, wanted: Wanted | None = None) -> Cost:
-    """Read a model file, and give what it costs."""
+    """Read a model file, and give what it costs; a program is pointed to where it belongs."""
+    if path.suffix == ".tol":
+        hint = f"`tolcost analyze {path}`; in Python, `tolcost.analyze`"
+        raise Rejected(Diagnostic("T0673", f"{quoted(str(path))} is a program, not an ONNX model", hint=hint))
     with _without_collector() if _is_large(path) else nullcontext():
         return model_cost(read_model(path), str(path), session, wanted or Wanted())
+
+
+def load_model(
+    path: str | Path,
+    dims: Mapping[str, int] | None = None,
+    shapes: Mapping[str, Shape] | None = None,
+    specs: Sequence[str | Path] = (),
+) -> Cost:
+    """Give the cost of a model file, for Python."""
+    session = Session(open_library(specs))
+    return with_deep_stack(lambda: file_cost(Path(path), session, Wanted(dims or {}, shapes or {})))
 
 
 def _is_large(path: Path) -> bool:

@@ -10,7 +10,7 @@ from tolcost.algebra import Poly, to_text, total_of
 from tolcost.cost.count import FunctionKey, Term
 from tolcost.cost.record import Analysis, NamedType
 from tolcost.cost.weights import Weighed, Weights, weigh
-from tolcost.diagnostics import Source, place, visible
+from tolcost.diagnostics import Diagnostic, Rejected, Source, place, quoted, visible
 from tolcost.elaborate.arguments import PlainShape, PlainValue, arguments
 from tolcost.pipeline import analyze_lowered, lower, read_program, warnings_of
 from tolcost.result.cost import Cost
@@ -247,4 +247,12 @@ def analyze(
 def _text_or_file(program: str | Path) -> Source:
     if isinstance(program, str) and ("\n" in program or ("=" in program and not Path(program).exists())):
         return Source("<text>", program)
-    return read_source(program)
+    return program_source(program)
+
+
+def program_source(path: str | Path) -> Source:
+    """Read a program; a model is pointed to where it belongs."""
+    if Path(path).suffix == ".onnx":
+        hint = f"`tolcost model {path}`; in Python, `tolcost.load_model`"
+        raise Rejected(Diagnostic("T0003", f"{quoted(str(path))} is a model, not a program", hint=hint))
+    return read_source(path)

@@ -49,7 +49,8 @@ def _block(block: Block) -> Iterable[str]:
         case FigureList():
             return _figures(block)
         case Lines(rows=rows):
-            return [f"- {markdown_text(row)}" for row in rows]
+            mark = "- " if len(rows) > 1 else ""
+            return [f"{mark}{markdown_text(row)}" for row in rows]
         case Table():
             return _table(block)
 
