@@ -33,7 +33,7 @@ from pathlib import Path
 
 from tolcost.algebra import evaluate
 from tolcost.atoms.nodes import Program
-from tolcost.cost import count_functions, point
+from tolcost.cost import count_functions
 from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Source
 from tolcost.elaborate.arguments import arguments
@@ -136,7 +136,7 @@ def totals(case: Case) -> list[int]:
     """Give the EOPs at the points of a case, from its closed form."""
     parsed = read_program(Source(case.file, (EXAMPLES / f"{case.file}.tol").read_text("utf-8")))
     eops = count_functions(lowered(case, parsed)).eops
-    return [evaluate(eops, point(tuple(eops.free), dims)) for dims in case.points]
+    return [evaluate(eops, {symbol: dims[symbol.name] for symbol in eops.free}) for dims in case.points]
 
 
 def ask_loopy(python: str, first: int, rounds: int) -> dict[str, object]:

@@ -8,6 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from tests.atoms.run_unrolled import count_unrolled, evaluate_unrolled
 from tests.execute import programs as p
 from tests.execute.random_ir import Gen
 from tests.execute.test_random import inputs
@@ -16,7 +17,6 @@ from tolcost.atoms.text import unrolled_text
 from tolcost.atoms.unroll import Unrolled, unroll
 from tolcost.diagnostics import Rejected
 from tolcost.execute import Execution, run_reference
-from tolcost.execute.unrolled import count_unrolled, evaluate_unrolled
 
 
 def unrolled_for(program: Program, values: dict[str, np.ndarray]) -> Unrolled:

@@ -28,8 +28,7 @@ from tests.cost.programs import (
 from tolcost.algebra import Symbol, coordinate, evaluate, ge, to_text
 from tolcost.atoms.nodes import Node, Program, Put, Var
 from tolcost.cost import Counts, count
-from tolcost.cost.derive import line_of
-from tolcost.diagnostics import Rejected
+from tolcost.diagnostics import Rejected, place
 
 N, M, K = programs.SYMBOLS
 GRID = [{N: a, M: b, K: c} for a in (1, 2, 5, 8) for b in (1, 3) for c in (1, 4)]
@@ -108,7 +107,7 @@ def test_sides_that_cost_the_same_need_no_condition():
 
 def test_terms_know_their_source():
     terms = count(programs.matmul()).terms
-    lines = {(t.function, line_of(t.span)): to_text(t.count) for t in terms}
+    lines = {(t.function, place(t.span).line): to_text(t.count) for t in terms}
     assert lines == {("mul", 4): "k*m*n", ("add", 5): "k*m*n"}
 
 

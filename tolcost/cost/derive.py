@@ -8,8 +8,8 @@ form.  The numbers are those of ``count``: a derivation explains, it does not co
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
 
 from tolcost.algebra import (
     ONE,
@@ -31,6 +31,9 @@ from tolcost.cost.terms import Unsummed, free_in
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span
 
 _MAX_SOURCE = 72
+_MAX_STEPS = 100
+_MAX_PARTS = 24
+_SPOKEN = Lambda | Where | Build | Fold | Select
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ class Times:
     """So many times the same."""
 
     factor: Poly
-    part: Formula
+    parts: tuple[Formula]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,7 @@ class Over:
     """A sum over coordinates that the cost depends on, each from 1 to an extent."""
 
     ranges: tuple[tuple[Symbol, Poly], ...]
-    part: Formula
+    parts: tuple[Formula]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +79,14 @@ class Either:
     """One cost where a condition holds, another elsewhere."""
 
     condition: Cond
-    then: Formula
-    other: Formula
+    parts: tuple[Formula, Formula]
 
 
 @dataclass(frozen=True, slots=True)
 class Largest:
     """The larger cost of two sides that only running decides between."""
 
-    then: Formula
-    other: Formula
+    parts: tuple[Formula, Formula]
 
 
 Formula: TypeAlias = ClosedForm | Eops | Plus | Times | Over | Either | Largest
@@ -100,15 +101,15 @@ def show(formula: Formula) -> str:
             return f"EOPs({text})"
         case Plus(parts=parts):
             return " + ".join(map(show, parts))
-        case Times(factor=factor, part=part):
+        case Times(factor=factor, parts=(part,)):
             return f"{_factor(ClosedForm(factor))}*{_factor(part)}"
-        case Over(ranges=ranges, part=part):
+        case Over(ranges=ranges, parts=(part,)):
             bounds = ", ".join(f"({symbol.name}, 1, {to_text(extent)})" for symbol, extent in ranges)
             return f"Sum({show(part)}, {bounds})"
-        case Either(condition=condition, then=then, other=other):
+        case Either(condition=condition, parts=(then, other)):
             return f"Piecewise(({show(then)}, {cond_text(condition)}), ({show(other)}, True))"
-        case Largest(then=then, other=other):
-            return f"Max({show(then)}, {show(other)})"
+        case Largest(parts=parts):
+            return f"Max({', '.join(map(show, parts))})"
 
 
 def _factor(formula: Formula) -> str:
@@ -148,56 +149,24 @@ def first_argument(call: str) -> str:
     return ""
 
 
-def line_of(span: Span) -> int | None:
-    """Give the line of the source that a span begins on, counted from 1."""
-    return None if span.end <= span.start else span.source.text.count("\n", 0, span.start) + 1
-
-
 def first_open(formula: Formula) -> Eops | None:
     """Give the leftmost leaf that is still to be worked out."""
-    stack: list[Formula] = [formula]
-    while stack:
-        top = stack.pop()
+    pending: list[Formula] = [formula]
+    while pending:
+        top = pending.pop()
         if isinstance(top, Eops):
             return top
-        stack.extend(reversed(_children(top)))
+        if not isinstance(top, ClosedForm):
+            pending.extend(reversed(top.parts))
     return None
 
 
-def _children(formula: Formula) -> tuple[Formula, ...]:
-    match formula:
-        case ClosedForm() | Eops():
-            return ()
-        case Plus(parts=parts):
-            return parts
-        case Times(part=part) | Over(part=part):
-            return (part,)
-        case Either(then=then, other=other) | Largest(then=then, other=other):
-            return (then, other)
-
-
-def replace(formula: Formula, leaf: Eops, by: Formula) -> Formula:
+def substituted(formula: Formula, leaf: Eops, by: Formula) -> Formula:
     """Put a formula in place of one leaf."""
-    match formula:
-        case ClosedForm():
-            return formula
-        case Eops():
-            return by if formula is leaf else formula
-        case Plus(parts=parts):
-            return Plus(tuple(replace(part, leaf, by) for part in parts))
-        case Times(factor=factor, part=part):
-            return Times(factor, replace(part, leaf, by))
-        case Over(ranges=ranges, part=part):
-            return Over(ranges, replace(part, leaf, by))
-        case Either(condition=condition, then=then, other=other):
-            return Either(condition, replace(then, leaf, by), replace(other, leaf, by))
-        case Largest(then=then, other=other):
-            return Largest(replace(then, leaf, by), replace(other, leaf, by))
-
-
-_MAX_STEPS = 100
-_MAX_PARTS = 24
-_SPOKEN = Lambda | Where | Build | Fold | Select
+    if isinstance(formula, (ClosedForm, Eops)):
+        return by if formula is leaf else formula
+    changed: Any = tuple(substituted(part, leaf, by) for part in formula.parts)
+    return replace(formula, parts=changed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +245,7 @@ class _Explainer:
         steps: list[DerivationStep] = []
         while (leaf := first_open(formula)) is not None and len(steps) < _MAX_STEPS:
             by, reason = self._expand(leaf)
-            after = replace(formula, leaf, by)
+            after = substituted(formula, leaf, by)
             steps.append(
                 DerivationStep(show(formula), show(after), _span(leaf.node), self._poly(leaf.node), reason)
             )
@@ -335,15 +304,15 @@ class _Explainer:
         apart = product_of(extent for symbol, extent in ranges if symbol not in mentioned)
         inner = tuple((symbol, extent) for symbol, extent in ranges if symbol in mentioned)
         body = self._inside(node.body)
-        summed: Formula = Over(inner, body) if inner else body
-        return summed if apart == ONE else Times(apart, summed)
+        summed: Formula = Over(inner, (body,)) if inner else body
+        return summed if apart == ONE else Times(apart, (summed,))
 
     def _selected(self, node: Select) -> tuple[Formula, str]:
         then, other = self._inside(node.then), self._inside(node.other)
         condition = static_condition(node)
         if condition is None:
-            return Largest(then, other), "only running decides; the larger side is a bound"
-        return Either(condition, then, other), "only the chosen side is evaluated"
+            return Largest((then, other)), "only running decides; the larger side is a bound"
+        return Either(condition, (then, other)), "only the chosen side is evaluated"
 
     def _inside(self, block: Block) -> Formula:
         """Give what one visit of a block costs: as one leaf where its result says what it is."""

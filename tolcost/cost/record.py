@@ -1,7 +1,6 @@
 """The record of one analysis: everything known about a program's cost, ready to be reported.
 
-Closed forms are expressions of the algebra; writers turn them into text.  ``numbers`` gives
-the same figures at concrete lengths, as exact integers.
+Closed forms are expressions of the algebra; writers turn them into text.
 """
 
 from __future__ import annotations
@@ -10,18 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from types import MappingProxyType
-from typing import TypeVar
 
 from tolcost.algebra import (
-    NotInteger,
     Poly,
     Symbol,
-    UnboundSymbol,
-    equations_in,
     evaluate,
-    evaluate_cond,
-    solve,
     symbols_of_cond,
     to_text,
 )
@@ -33,8 +25,6 @@ from tolcost.cost.span import Depths, depths
 from tolcost.cost.traffic import Traffic, traffic
 from tolcost.cost.weights import Weighed, Weights, load_weights, weigh
 from tolcost.diagnostics import Rejected
-
-_K = TypeVar("_K")
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,69 +176,6 @@ def _depths(program: Program, found: Schedules) -> Depths | None:
         return depths(program, found)
     except Rejected:
         return None
-
-
-@dataclass(frozen=True, slots=True)
-class Numbers:
-    """An analysis at concrete lengths.  A figure is None where data, or something unknown, decides it."""
-
-    dims: Mapping[str, int]
-    eops: int | None
-    flops: int | None
-    macs: int | None
-    bytes: int | None
-    depth: int | None
-    depth_tree: int | None
-    histogram: Mapping[FunctionKey, int | None]
-    index: Mapping[FunctionKey, int | None]
-    atoms: Mapping[str, int | None]
-
-
-def numbers(analysis: Analysis, dims: Mapping[str, int]) -> Numbers:
-    """Evaluate an analysis exactly at lengths given by name."""
-    equations = equations_in(c.condition for c in analysis.conditions)
-    values, _ = solve(equations, point(analysis.symbols, dims))
-    span = analysis.span
-    return Numbers(
-        dims=MappingProxyType(dict(dims)),
-        eops=_at(analysis.eops, values),
-        flops=_at(analysis.flops, values),
-        macs=_at(analysis.macs, values),
-        bytes=None if analysis.bytes is None else _at(analysis.bytes, values),
-        depth=None if span is None else _at(span.chain, values),
-        depth_tree=None if span is None else _at(span.tree, values),
-        histogram=_all_at(analysis.histogram, values),
-        index=_all_at(analysis.index, values),
-        atoms=_all_at(analysis.atoms, values),
-    )
-
-
-def point(symbols: tuple[Symbol, ...], dims: Mapping[str, int]) -> dict[Symbol, int]:
-    """Give the value of every symbol whose name has one."""
-    return {symbol: dims[symbol.name] for symbol in symbols if symbol.name in dims}
-
-
-def _at(expression: Poly | Depth, values: Mapping[Symbol, int]) -> int | None:
-    try:
-        return expression.at(values) if isinstance(expression, Depth) else evaluate(expression, values)
-    except UnboundSymbol:
-        return None
-
-
-def _all_at(counts: Mapping[_K, Poly], values: Mapping[Symbol, int]) -> Mapping[_K, int | None]:
-    return MappingProxyType({key: _at(poly, values) for key, poly in counts.items()})
-
-
-def broken_conditions(analysis: Analysis, values: Mapping[Symbol, int]) -> tuple[Condition, ...]:
-    """Give the conditions of an analysis that do not hold at a point."""
-    return tuple(c for c in analysis.conditions if not _holds(c, values))
-
-
-def _holds(condition: Condition, values: Mapping[Symbol, int]) -> bool:
-    try:
-        return evaluate_cond(condition.condition, values)
-    except NotInteger:  # a division by 0: another condition says that there is none
-        return False
 
 
 def weighed(analysis: Analysis, weights: Weights) -> Weighed:

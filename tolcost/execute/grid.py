@@ -346,19 +346,10 @@ def count_relay(
         size if length.free.isdisjoint(grid.places) else np.maximum(poly_on_grid(length, grid, env), 0)
         for length, size in zip(part.shape, own, strict=True)
     ]
-    return _ragged(lengths, grid)
+    member, join, embed = (total_over(grid, values) for values in relay(lengths))
+    return member, join, embed
 
 
 def count_volume(part: Part, own: Sequence[int], grid: Grid, env: Mapping[Symbol, int]) -> int:
     """Give the number of elements of a component over all points of a grid."""
     return count_relay(part, own, grid, env)[0] if part.shape else grid.points
-
-
-def _ragged(lengths: Sequence[int | Array], grid: Grid) -> tuple[int, int, int]:
-    embeds: int | Array = 0
-    suffix: int | Array = 1
-    for length in reversed(lengths[1:]):
-        suffix = suffix * length
-        embeds = embeds + suffix
-    volume = suffix * lengths[0]
-    return total_over(grid, volume), total_over(grid, np.maximum(volume - 1, 0)), total_over(grid, embeds)

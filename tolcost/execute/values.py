@@ -256,8 +256,10 @@ class Tally:
         return RunCounts(dict(self.histogram), dict(self.index), dict(self.atoms))
 
 
-def relay(shape: Sequence[int]) -> tuple[int, int, int]:
+def relay(shape: Sequence[Any]) -> tuple[Any, Any, Any]:
     """Give the members, joins and embeds that copy a ToL of a shape; none for a numeric.
+
+    Lengths are integers, or arrays of them.
 
     >>> relay([2, 3]), relay([]), relay([0, 4])
     ((6, 5, 3), (0, 0, 0), (0, 0, 4))
@@ -266,10 +268,10 @@ def relay(shape: Sequence[int]) -> tuple[int, int, int]:
         return 0, 0, 0
     embeds, suffix = 0, 1
     for length in reversed(shape[1:]):
-        suffix *= length
-        embeds += suffix
+        suffix = suffix * length
+        embeds = embeds + suffix
     volume = suffix * shape[0]
-    return volume, max(volume - 1, 0), embeds
+    return volume, volume - (volume > 0), embeds
 
 
 def as_output(parts: Sequence[Any]) -> OutputValue:
