@@ -50,10 +50,16 @@ class _Settings:
 _settings = _Settings()
 
 
-def _started(run: Callable[[int], None]) -> threading.Thread:
-    """A thread with as deep a stack as there is address space for, which is told what part of it that is."""
+def _started(run: Callable[[int], None]) -> threading.Thread | None:
+    """A thread with as deep a stack as there is address space for, which is told what part of it that is.
+
+    None where there is no room for any, or where there are no threads at all, as in a browser.
+    """
     for part in (1, 4, 16):
-        before = threading.stack_size(STACK_BYTES // part)
+        try:
+            before = threading.stack_size(STACK_BYTES // part)
+        except (RuntimeError, ValueError):  # a system whose threads have the stack they have
+            return None
         try:
             thread = threading.Thread(target=run, args=(part,), daemon=True)  # so that an interrupt ends it
             thread.start()
@@ -62,7 +68,7 @@ def _started(run: Callable[[int], None]) -> threading.Thread:
         finally:
             threading.stack_size(before)
         return thread
-    raise MemoryError
+    return None
 
 
 def with_deep_stack(work: Callable[[], T]) -> T:
@@ -82,7 +88,10 @@ def with_deep_stack(work: Callable[[], T]) -> T:
             except BaseException as error:  # handed to the caller below, whatever it is
                 failure.append(error)
 
-    _started(run).join()
+    thread = _started(run)
+    if thread is None:
+        return work()
+    thread.join()
     if failure:
         raise failure[0]
     return outcome[0]

@@ -45,8 +45,8 @@ def read_program(source: Source, specs: Library | None = None) -> Parsed:
     ``specs`` is where library files and operators are looked up: those of tolcost if None.
     """
     program, specs = parse(source), specs or shipped_specs()
-    uses = [statement for statement in program.statements if isinstance(statement, Use)]
-    library = tuple(specs.used(name, use) for use in uses for name in use.names)
+    used = {name: use for use in program.statements if isinstance(use, Use) for name in use.names}
+    library = tuple(specs.used(name, use) for name, use in used.items())
     specs.check_names(program, library)
     return Parsed(source, program, library, specs)
 

@@ -56,7 +56,7 @@ LISTS = (
 )
 LEAVES = (NUMBERS, NUMBERS, NUMBERS, LENGTHS, LENGTHS, OTHERS, VECTORS, VECTORS, TOLS, DATA, LISTS)
 STEPS = ("add", "max", "sub", "and", "join", "(s, e) => {0}", "(s, e) => s + {0}", "(s, e, i) => join(s, i)")
-BODIES = ("* + 1", "e => {0}", "{0}", "exp", "*[1]", "[*]")
+BODIES = ("* + 1", "(e) => {0}", "{0}", "exp", "*[1]", "[*]")
 
 
 def static_program(seed: int) -> str:
@@ -100,5 +100,5 @@ _SHAPES: tuple[Callable[[Draw, list[str]], str], ...] = (
     lambda d, e: f"({e[0]})..({e[1]})",
     lambda d, e: f"tol[{e[0]}, *({e[1]})]",
     lambda d, e: f"{{t = {e[0]}\nt + {e[1]}}}",
-    lambda d, e: f"(t => {e[0]})({e[1]})",
+    lambda d, e: f"((t) => {e[0]})({e[1]})",
 )

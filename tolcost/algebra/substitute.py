@@ -149,19 +149,27 @@ def _times_monomial(p: Poly, mono: Monomial, coef: int, den: int) -> Poly:
 
 def replace_generator(p: Poly, old: Generator, new: Poly, rules: Rules) -> Poly:
     """Put a polynomial in place of one generator, at any depth except inside sums."""
+    return _with_generator(p, old, rules, {old: new})
+
+
+def _with_generator(p: Poly, old: Generator, rules: Rules, done: dict[Generator, Poly | None]) -> Poly:
+    """The same, with what became of generators before: one that stands in many places is changed once."""
 
     def change(generator: Generator) -> Poly | None:
-        if generator is old:
-            return new
+        if generator not in done:
+            done[generator] = changed(generator)
+        return done[generator]
+
+    def changed(generator: Generator) -> Poly | None:
         match generator:
             case Floor(p=top, q=bottom):
-                a, b = (replace_generator(part, old, new, rules) for part in (top, bottom))
+                a, b = (_with_generator(part, old, rules, done) for part in (top, bottom))
                 return None if a is top and b is bottom else rules.floor(a, b)
             case Relu(p=inside):
-                c = replace_generator(inside, old, new, rules)
+                c = _with_generator(inside, old, rules, done)
                 return None if c is inside else rules.clip(c)
             case Log2(p=inside):
-                c = replace_generator(inside, old, new, rules)
+                c = _with_generator(inside, old, rules, done)
                 return None if c is inside else ceil_log2(c)
             case Symbol() | Sum():
                 return None

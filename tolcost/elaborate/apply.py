@@ -20,6 +20,7 @@ from tolcost.elaborate.values import (
     Vec,
     View,
     cast_of,
+    is_function,
     is_static,
     plain,
     recast,
@@ -38,10 +39,7 @@ def apply(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value:
         return found
     space = _space_of_casts(name, args)
     args = tuple(plain(a) for a in args)
-    for a in args:
-        if isinstance(a, (Missing, Seq)):
-            materialise(env, a, span)
-    _refuse_lists(name, args, span)
+    check_numbers(env, name, args, span)
     args = _entries_for_numbers(args)
     if all(not _is_tol(a) for a in args):
         return recast(_apply_numbers(env, name, args, span), space)
@@ -100,7 +98,11 @@ def _entries_for_numbers(args: tuple[Value, ...]) -> tuple[Value, ...]:
 # ---- numbers -----------------------------------------------------------------------------
 
 
-def _refuse_lists(name: str, args: tuple[Value, ...], span: Span) -> None:
+def check_numbers(env: Env, name: str, args: tuple[Value, ...], span: Span) -> None:
+    """A function applies to numbers and to ToLs of them."""
+    for a in args:
+        if isinstance(a, (Missing, Seq)) or is_function(a):
+            materialise(env, a, span)
     if any(isinstance(a, Pieces) or (isinstance(a, Data) and len(a.node.type) > 1) for a in args):
         fail(
             "T0404",
@@ -111,7 +113,7 @@ def _refuse_lists(name: str, args: tuple[Value, ...], span: Span) -> None:
 
 
 def _apply_numbers(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value:
-    _refuse_lists(name, args, span)
+    check_numbers(env, name, args, span)
     if name == "/":
         return divide(env, args, span)
     if name != "rand" and all(is_static(a) for a in args):
@@ -125,6 +127,9 @@ def _apply_numbers(env: Env, name: str, args: tuple[Value, ...], span: Span) -> 
 
 def _lambda(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Lambda:
     domain = _domain(name, args)
+    texts = {kind_of(space_of(a)) == "S" for a in args}
+    if kind_of(domain) not in FUNCTIONS[name].kinds or len(texts) > 1:
+        fail("T0405", f"`{name}` does not apply to {' and '.join(dict.fromkeys(map(space_of, args)))}", span)
     nodes = tuple(_argument(env, a, domain, span) for a in args)
     return Lambda(name, nodes, domain, (Part((), result_space(name, domain)),), "data", span)
 
@@ -186,7 +191,7 @@ def _apply_elementwise(env: Env, name: str, args: tuple[Value, ...], span: Span)
             numbers,
             tuple(
                 _apply_numbers(env, name, _at(env, bound, tuple(const(n) for n in at), span), span)
-                for at in grid(numbers)
+                for at in grid(numbers, span)
             ),
             loose,
         )

@@ -17,6 +17,7 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from tolcost.algebra import FALSE, TRUE, Cond, Poly, const, length
+from tolcost.algebra.substitute import symbols_of
 from tolcost.atoms.nodes import Input as InputNode
 from tolcost.atoms.nodes import Part, Type
 from tolcost.diagnostics import quoted
@@ -24,6 +25,7 @@ from tolcost.elaborate.constant_folding import truth
 from tolcost.elaborate.context import Env, Lazy, fail
 from tolcost.elaborate.evaluate import evaluate
 from tolcost.elaborate.expressions import as_length, is_callable_name, mentioned
+from tolcost.elaborate.layout import check_rank, check_size
 from tolcost.elaborate.shapes import shape_text, unify
 from tolcost.elaborate.values import Cast, Data, Missing, Opaque, Seq, Spaces, Value, Vec, View
 from tolcost.spaces import SPACES, kind_of
@@ -193,6 +195,7 @@ class InputBinder:
         self.env.context.declared.update((s.name, s.span) for s in declared)
         arguments = {s.name: given.pop(s.name, None) for s in declared}
         for statement in declared:
+            check_rank(statement.shape, statement.span)
             self._name_lengths(statement, arguments[statement.name])
         self._open_lengths(declared, arguments)
         # Attributes and static inputs first: the shapes of the others may depend on them.
@@ -204,6 +207,8 @@ class InputBinder:
 
     def _name_lengths(self, statement: tree.InputDecl, argument: Argument | None) -> None:
         """A length declared by a plain name is what is given there, whichever input comes first."""
+        shape = shape_given(argument) or ()
+        self.env.context.lengths.update(s.name for d in shape for s in symbols_of(d))
         for entry, actual in _pairs(statement, shape_given(argument)):
             if isinstance(entry, tree.Name):
                 self.names.setdefault(entry.name, actual)
@@ -219,6 +224,7 @@ class InputBinder:
                 for name in names:
                     if name not in inputs and not _is_defined(self.env, name):
                         self.names[name] = length(name)
+                        self.env.context.lengths.add(name)
 
     def _bind_one(self, statement: tree.InputDecl, argument: Argument | None) -> None:
         self.names[statement.name] = self._value(statement, argument)
@@ -314,7 +320,9 @@ class InputBinder:
         if not sizes:
             return _length_for(statement, statement.name)
         count = sizes[0] or 0
-        return Vec((count,), tuple(_length_for(statement, f"{statement.name}{n + 1}") for n in range(count)))
+        check_size(count, statement.span)
+        names = (self.env.context.unused(f"{statement.name}{n + 1}") for n in range(count))
+        return Vec((count,), tuple(_length_for(statement, name) for name in names))
 
     def _symbolic_attribute(self, statement: tree.InputDecl) -> Value:
         kind = kind_of_declared(statement.space)

@@ -29,11 +29,12 @@ from tolcost.algebra import (
 )
 from tolcost.atoms.nodes import Node, Part, Select, Where
 from tolcost.diagnostics import Span
+from tolcost.elaborate.apply import check_numbers
 from tolcost.elaborate.constant_folding import as_number, truth
 from tolcost.elaborate.context import Env, Fault, Misfit, RankMismatch, Scope, bind_data, fail
 from tolcost.elaborate.evaluate import evaluate, form, results
 from tolcost.elaborate.indexing import element, leaves, regrown
-from tolcost.elaborate.layout import component, grid, in_spaces, lay, made_of, materialise
+from tolcost.elaborate.layout import component, grid, in_spaces, index_node, lay, made_of, materialise
 from tolcost.elaborate.shapes import decide, known, label_operands, shape_of, shape_text, solve, unify
 from tolcost.elaborate.values import (
     Data,
@@ -114,7 +115,7 @@ def _static_choice(env: Env, condition: Cond, expr: tree.Call) -> Value | Result
 
 
 def _opaque_choice(env: Env, condition: Value, expr: tree.Call) -> Value:
-    node = materialise(env, condition, expr.span)
+    node = index_node(env, condition, expr.span, "a condition")
     sides = []
     for side in expr.args[1:]:
         inner = env.child(scope=env.scope.inner())
@@ -368,6 +369,7 @@ def align(then_env: Env, a: Value, other_env: Env, b: Value, span: Span) -> tupl
 
 def choose_by_data(env: Env, condition: Value, then: Value, other: Value, span: Span) -> Value:
     """``where`` with a condition on data: one elementary function per condition."""
+    check_numbers(env, "where", (condition,), span)
     then, other = alike(then, other)
     shape = shape_of(env, condition, span)
     if not shape:
@@ -377,7 +379,7 @@ def choose_by_data(env: Env, condition: Value, then: Value, other: Value, span: 
     if numbers is not None and isinstance(condition, Vec):
         return Vec(
             numbers,
-            tuple(_choose_entry(env, bound, tuple(const(n) for n in at), span) for at in grid(numbers)),
+            tuple(_choose_entry(env, bound, tuple(const(n) for n in at), span) for at in grid(numbers, span)),
         )
     return lay(env, shape, lambda here, at: _choose_entry(here, bound, at, span), span)
 

@@ -161,6 +161,20 @@ def _python_number(x: Real) -> Fraction | float:
     return x
 
 
+def _alike(a: Fraction | float, b: Fraction | float) -> tuple[Fraction, Fraction] | tuple[float, float]:
+    """Two numbers that Python can combine: a float makes the other one too, however large that is."""
+    if isinstance(a, Fraction) and isinstance(b, Fraction):
+        return a, b
+    return _float(a), _float(b)
+
+
+def _float(x: Fraction | float) -> float:
+    try:
+        return float(x)
+    except OverflowError:
+        return math.inf if x > 0 else -math.inf
+
+
 def _arithmetic(
     whole: Callable[[Poly, Poly], Poly],
     parts: Callable[[Poly, Poly, Poly, Poly], tuple[Poly, Poly]],
@@ -170,7 +184,7 @@ def _arithmetic(
         if isinstance(x, Poly) and isinstance(y, Poly):
             return whole(x, y)
         if _is_plain(x) and _is_plain(y):
-            return numbers(_python_number(x), _python_number(y))
+            return numbers(*_alike(_python_number(x), _python_number(y)))
         p, q = _pair(x), _pair(y)
         if p is None or q is None:
             return None
@@ -181,7 +195,7 @@ def _arithmetic(
 
 def _divide(env: Env, span: Span, x: Real, y: Real) -> Value | None:
     if _is_plain(x) and _is_plain(y):
-        return _quotient(_python_number(x), _python_number(y))
+        return _quotient(*_alike(_python_number(x), _python_number(y)))
     p, q = _pair(x), _pair(y)
     if p is None or q is None:
         return None
@@ -215,7 +229,7 @@ def _modulo(env: Env, span: Span, x: Real, y: Real) -> Value | None:
         require(env, ge(y - 1), "a divisor is at least 1", span, "remainder by a length that is not positive")
         return mod(x, y)
     if _is_plain(x) and _is_plain(y):
-        a, b = _python_number(x), _python_number(y)
+        a, b = _alike(_python_number(x), _python_number(y))
         return math.nan if b == 0 or a != a or math.isinf(a) else a % b
     return None
 

@@ -109,9 +109,17 @@ class Context:
     """The last condition that could not be decided, and what was known then."""
     title: str = ""
     """What symbols are called after whose values only running tells."""
+    lengths: set[str] = field(default_factory=set)
+    """What lengths are called, by the program or by who gives its arguments."""
     steps: int = 0
     depth: int = 0
     names: int = 0
+
+    def unused(self, name: str) -> str:
+        """A name like this one for a length of our own: no other length has it."""
+        while name in self.lengths:
+            name += "_"
+        return name
 
     def tick(self, span: Span) -> None:
         """Count one step of work; refuse the program when it has had too many."""

@@ -12,12 +12,13 @@ from tolcost.elaborate.apply import apply, divide
 from tolcost.elaborate.context import Env, Lazy, Misfit, OutOfRange, bind_data, fail, force, force_results
 from tolcost.elaborate.evaluate import FORMS, PRIMITIVES, evaluate, evaluates, results
 from tolcost.elaborate.indexing import capacity_of, element, pick_result, spread
-from tolcost.elaborate.layout import check_size
+from tolcost.elaborate.layout import check_rank, check_size, materialise
 from tolcost.elaborate.shapes import facts_here, known, label_operands, require, shape_of
 from tolcost.elaborate.tol_primitives import as_entry, join_values
 from tolcost.elaborate.values import (
     Closure,
     Data,
+    Missing,
     Pieces,
     Results,
     Seq,
@@ -117,7 +118,9 @@ def entries(env: Env, items: tuple[tree.Expr, ...], span: Span) -> tuple[Value, 
 
 def dimensions(env: Env, items: tuple[tree.Expr, ...], span: Span) -> tuple[Poly, ...]:
     """Lengths written as a list: each a formula, none negative."""
-    return tuple(as_length(env, d, span) for d in entries(env.indexing(False), items, span))
+    lengths = entries(env.indexing(False), items, span)
+    check_rank(lengths, span)
+    return tuple(as_length(env, d, span) for d in lengths)
 
 
 def as_length(env: Env, value: Value, span: Span) -> Poly:
@@ -144,9 +147,10 @@ def _bracket(env: Env, expr: tree.Bracket) -> Value:
     for item in expr.items:
         spliced = isinstance(item, tree.Splice)
         value = plain(evaluate(env, item.value if isinstance(item, tree.Splice) else item))
-        if not spliced and isinstance(value, Vec) and value.loose and value.shape == (1,):
-            value = value.items[0]
-        pieces.append((spliced, value))
+        if spliced and isinstance(value, Seq):
+            pieces.extend((False, plain(one)) for one in value.items)
+        else:
+            pieces.append((spliced, value if spliced else entry(value)))
     if pieces and all(isinstance(value, Spaces) and not spliced for spliced, value in pieces):
         return Spaces(tuple(name for _, value in pieces if isinstance(value, Spaces) for name in value.names))
     if all(_plain_entry(env, spliced, value, expr.span) for spliced, value in pieces):
@@ -164,11 +168,8 @@ def _plain_entry(env: Env, spliced: bool, value: Value, span: Span) -> bool:
     shape = shape_of(env, value, span)
     if not spliced:
         return not shape
-    return (
-        isinstance(value, Seq)
-        or (len(shape) == 1 and isinstance(value, Vec))
-        or (len(shape) == 1 and known(shape) is not None and isinstance(value, View) and value.static)
-    )
+    static = isinstance(value, View) and value.static and known(shape) is not None
+    return len(shape) == 1 and (isinstance(value, Vec) or static)
 
 
 def _stack(env: Env, pieces: list[tuple[bool, Value]], expr: tree.Bracket) -> Value:
@@ -191,6 +192,8 @@ def _tuple(env: Env, expr: tree.Tuple) -> Value:
     items: list[Value] = []
     for item in expr.items:
         value = entry(plain(evaluate(env, item)))
+        if isinstance(value, (Missing, Seq)) or is_function(value):
+            materialise(env, value, item.span)
         items.extend(value.items if isinstance(value, Pieces) else (value,))
     if len(items) > MOST_COMPONENTS:
         fail("T0502", f"a list of {len(items):,} components is too large", expr.span)
@@ -202,7 +205,7 @@ def _index(env: Env, expr: tree.Subscript) -> Value:
     base = evaluate(env.indexing(False), expr.base)
     at = entries(env.indexing(True), expr.items, expr.span)
     if isinstance(base, Spaces):
-        place = _whole(at[0], expr.span)
+        place = _whole(Vec((len(at),), at), expr.span)
         if not 1 <= place <= len(base.names):
             fail("T0302", f"index {place} is outside 1..{len(base.names)}", expr.span, kind=OutOfRange)
         return Spaces((base.names[place - 1],))

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from tolcost.algebra import Poly, const, coordinate, symbols_of
 from tolcost.diagnostics import Span
-from tolcost.elaborate.context import Env, Misfit, NeedsUnrolling, bind_data, fail
+from tolcost.elaborate.context import Env, Misfit, NeedsUnrolling, OutOfRange, bind_data, fail
 from tolcost.elaborate.layout import as_static, capacity, component, grid, materialise, member
 from tolcost.elaborate.shapes import Shape, check_index, known, shape_of, shape_text, space_of
 from tolcost.elaborate.values import (
@@ -139,11 +139,13 @@ def _looked_up(env: Env, value: Value, at: tuple[Value, ...], span: Span) -> Val
 
 def _sequence_entry(items: tuple[Value, ...], index: Value, span: Span) -> Value:
     if isinstance(index, Poly) and index.constant is not None:
+        if not 1 <= index.constant <= len(items):
+            message = f"index {index.constant} is outside 1..{len(items)} of a sequence"
+            fail("T0302", message, span, kind=OutOfRange, definite=True)
         return items[index.constant - 1]
-    if isinstance(index, Poly):
-        for symbol in symbols_of(index):
-            if symbol.kind == "coord":
-                raise NeedsUnrolling(symbol, span)
+    for symbol in symbols_of(index) if isinstance(index, Poly) else ():
+        if symbol.kind == "coord" and symbol.hi is not None and symbol.hi.constant is not None:
+            raise NeedsUnrolling(symbol, span)
     fail("T0304", "a sequence is indexed by something not known while compiling", span)
 
 
@@ -199,7 +201,7 @@ def spread(env: Env, value: Value, span: Span) -> tuple[Value, ...]:
     if isinstance(value, Vec):
         return value.items
     bound = bind_data(env, value)
-    return tuple(element(env, bound, (const(n),), span, checked=True) for (n,) in grid(numbers))
+    return tuple(element(env, bound, (const(n),), span, checked=True) for (n,) in grid(numbers, span))
 
 
 def leaves(value: Value) -> tuple[Value, ...]:

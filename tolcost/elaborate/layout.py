@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from itertools import product
 
 from tolcost.algebra import TRUE, Cond, Poly, const, coordinate, ge, symbols_of, symbols_of_cond, the_symbol
 from tolcost.atoms.nodes import (
@@ -45,6 +46,9 @@ from tolcost.elaborate.values import (
     is_static,
 )
 from tolcost.spaces import join_spaces
+
+MOST_DIMENSIONS = 256
+"""The highest rank."""
 
 LAY_OUT_LIMIT = 100_000
 """The largest static ToL that is taken entry by entry."""
@@ -150,6 +154,12 @@ def check_even(coords: Shape, shape: Shape, span: Span) -> None:
         )
 
 
+def check_rank(shape: Sequence[object], span: Span) -> None:
+    """Refuse a ToL of more dimensions than anybody has."""
+    if len(shape) > MOST_DIMENSIONS:
+        fail("T0502", f"a ToL of {len(shape):,} dimensions has more than {MOST_DIMENSIONS}", span)
+
+
 def check_size(size: int, span: Span) -> None:
     """Refuse to lay out what would fill the memory."""
     if size > LAY_OUT_LIMIT:
@@ -158,21 +168,18 @@ def check_size(size: int, span: Span) -> None:
 
 def lay_out(value: View, shape: tuple[int, ...], env: Env, span: Span) -> Vec:
     """A view of known lengths, entry by entry."""
-    check_size(math.prod(shape), span)
-    items = tuple(value.get(env, tuple(const(a) for a in at)) for at in grid(shape))
+    items = tuple(value.get(env, tuple(const(a) for a in at)) for at in grid(shape, span))
     return Vec(shape, items)
 
 
-def grid(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """All coordinates of a shape, row-major, 1-based.
+def grid(shape: tuple[int, ...], span: Span = NOWHERE) -> list[tuple[int, ...]]:
+    """All coordinates of a shape, row-major, 1-based; refused where they would fill the memory.
 
     >>> grid((2, 2))
     [(1, 1), (1, 2), (2, 1), (2, 2)]
     """
-    points: list[tuple[int, ...]] = [()]
-    for d in shape:
-        points = [(*p, a) for p in points for a in range(1, d + 1)]
-    return points
+    check_size(math.prod(shape), span)
+    return list(product(*(range(1, d + 1) for d in shape))) if 0 not in shape else []
 
 
 def _constant(value: Value) -> bool:
@@ -273,16 +280,13 @@ def made_of(env: Env, node: Node, *sources: Value) -> Value:
     return as_static(env, node) if all(is_static(source) for source in sources) else Data(node)
 
 
-def index_node(env: Env, value: Value, span: Span) -> Node:
-    """An index that is not a formula: a numeric node."""
+def index_node(env: Env, value: Value, span: Span, what: str = "an index") -> Node:
+    """An index, or a condition, that is not a formula: a numeric node."""
     node = materialise(env, value, span)
-    if node.type[0].shape:
-        fail(
-            "T0305",
-            "an index is a ToL where a number is needed",
-            span,
-            hint="a vector of known length is spliced: x[*v]",
-        )
+    if node.type[0].shape or len(node.type) > 1:
+        listed = "list" if len(node.type) > 1 else "ToL"
+        hint = "a vector of known length is spliced: x[*v]"
+        fail("T0305", f"{what} is a {listed} where a number is needed", span, hint=hint)
     return node
 
 

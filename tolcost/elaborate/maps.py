@@ -187,7 +187,7 @@ def _entry_by_entry(env: Env, body: MapBody, shape: tuple[int, ...]) -> Value | 
     items: list[Value] = []
     outer = env.child(scope=env.scope.inner())
     with env.context.attempt(outer.scope) as trial:
-        for at in grid(shape):
+        for at in grid(shape, body.span):
             value = body.at(outer, tuple(const(a) for a in at))
             if not is_static(value):
                 return None
@@ -206,6 +206,8 @@ def _together(shape: tuple[int, ...], items: list[Value]) -> Value | None:
             return None
         parts = [_together(shape, list(column)) for column in zip(*columns, strict=True)]
         return None if None in parts else Pieces(tuple(p for p in parts if p is not None))
+    if any(isinstance(item, Seq) for item in items):
+        return None
     spaces = {cast_of(item) for item in items}
     laid_out = _nested(shape, [plain(item) for item in items])
     return laid_out if laid_out is None or len(spaces) > 1 else recast(laid_out, spaces.pop())

@@ -164,7 +164,7 @@ def _exact(env: Env, span: Span, a: Poly, b: Poly) -> Value:
     symbols = symbols_of(a)
     if len(symbols) == 1 and atom(next(iter(symbols))) == a and next(iter(symbols)).kind == "length":
         symbol = next(iter(symbols))
-        share = length(f"{symbol.name}_share")
+        share = length(env.context.unused(f"{symbol.name}_share"))
         env.context.record(eq(a - b * share), "divides", "the length divides", span)
         env.context.adopt(symbol, b * share)
         return share

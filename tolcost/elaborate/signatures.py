@@ -1,4 +1,4 @@
-"""What primitives take: an argument is made what its primitive computes with, or refused, before that runs."""
+"""What primitives take: arguments are made what a primitive computes with, or refused, before it runs."""
 
 from __future__ import annotations
 

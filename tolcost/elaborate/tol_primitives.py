@@ -35,6 +35,7 @@ from tolcost.elaborate.indexing import (
     spread,
 )
 from tolcost.elaborate.layout import (
+    check_rank,
     check_size,
     in_spaces,
     index_node,
@@ -93,7 +94,7 @@ def join_values(env: Env, left: Value, right: Value, d: int, span: Span) -> Valu
     if isinstance(left, Vec) and isinstance(right, Vec) and len(a) == 1:
         check_size(left.shape[0] + right.shape[0], span)
         return Vec((left.shape[0] + right.shape[0],), left.items + right.items)
-    if isinstance(left, Pieces) and isinstance(right, Pieces):
+    if isinstance(left, Pieces) and isinstance(right, Pieces) and len(left.items) == len(right.items):
         return Pieces(
             tuple(join_values(env, x, y, d, span) for x, y in zip(left.items, right.items, strict=True))
         )
@@ -103,6 +104,7 @@ def join_values(env: Env, left: Value, right: Value, d: int, span: Span) -> Valu
 
 def reshape_value(env: Env, value: Value, shape: tuple[Poly, ...], span: Span) -> Value:
     """The same elements, row-major, under another shape."""
+    check_rank(shape, span)
     old = shape_of(env, value, span)
     if old == shape:
         return value
@@ -214,7 +216,12 @@ def _swap(env: Env, span: Span, given: Value, d: Poly, order: Value) -> Value:
     shape, place = shape_of(env, value, span), d.constant
     if place is None or not 1 <= place <= len(shape):
         fail("T0317", f"there is no such dimension in shape {shape_text(shape)}", span, kind=Misfit)
-    unify(env, shape[place - 1], shape_of(env, order, span)[0], "a swap must name every place once", span)
+    places = shape_of(env, order, span)
+    if len(places) != 1:
+        fail(
+            "T0317", f"the order of a swap is a vector, not of shape {shape_text(places)}", span, kind=Misfit
+        )
+    unify(env, shape[place - 1], places[0], "a swap must name every place once", span)
 
     def get(env: Env, at: tuple[Value, ...]) -> Value:
         source = element(env, order, (at[place - 1],), span, checked=True)
@@ -228,7 +235,7 @@ def _tile(env: Env, span: Span, given: Value) -> Value:
     value = bind_data(env, given)
     shape = shape_of(env, value, span)
     size = shape[-1].constant if shape else None
-    if size is None:
+    if not size:
         fail("T0318", "`tile` moves the last dimension into the list, so its length must be a number", span)
 
     def get(env: Env, at: tuple[Value, ...]) -> Value:
@@ -382,6 +389,8 @@ def _embed(env: Env, span: Span, value: Value) -> Value:
 def _put(env: Env, span: Span, value: Value, at: tuple[Value, ...], given: Value) -> Value:
     new = entry(given)
     shape = shape_of(env, value, span)
+    if not at:
+        fail("T0303", "where to put the value is not said: there is no index", span, kind=Misfit)
     if len(at) > len(shape):
         fail("T0303", f"{len(at)} indices into a ToL of shape {shape_text(shape)}", span, kind=Misfit)
     if (
@@ -416,6 +425,9 @@ def _put_node(env: Env, value: Value, at: tuple[Value, ...], new: Value, span: S
         _wrong_shape(item.type[0].shape, rest, span)
     for x, y in zip(rest, item.type[0].shape, strict=True):
         unify(env, x, y, "what is put must have the shape of what it replaces", span)
+    if len(tol.type) != len(item.type):
+        message = f"a list of capacity {len(item.type)} is put in place of one of {len(tol.type)}"
+        fail("T0315", message, span, kind=Misfit)
     spaces = tuple(join_spaces(p.space, q.space) for p, q in zip(tol.type, item.type, strict=True))
     tol, item = in_spaces(tol, spaces), in_spaces(item, spaces)
     indices = tuple(a if isinstance(a, Poly) else index_node(env, a, span) for a in at)

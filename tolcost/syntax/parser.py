@@ -18,7 +18,7 @@ from typing import Any, cast
 from tolcost.diagnostics import Diagnostic, Rejected, Source, Span
 from tolcost.syntax.builder import Builder
 from tolcost.syntax.parse_table import END, parse_table
-from tolcost.syntax.source import MAX_DEPTH, MAX_ERRORS, check_text
+from tolcost.syntax.source import MAX_DEPTH, MAX_ERRORS, MAX_STATEMENTS, check_text
 from tolcost.syntax.syntax_errors import Mistake, Token, Unexpected, describe, resume
 from tolcost.syntax.tree import Comment, Module, Statement, deepest
 
@@ -66,6 +66,8 @@ class _Parser:
         while self.pos < len(self.text) and len(mistakes) < MAX_ERRORS:
             try:
                 statements.append(self._statement())
+                if len(statements) > MAX_STATEMENTS:
+                    raise Rejected(_too_many(statements[-1].span))
             except Unexpected as unexpected:
                 mistakes.append(describe(unexpected.mistake))
                 self.pos = resume(unexpected.mistake)
@@ -186,6 +188,10 @@ class _Parser:
 def _skip(pattern: re.Pattern[str], text: str, pos: int) -> int:
     match = pattern.match(text, pos)
     return match.end() if match else pos
+
+
+def _too_many(span: Span) -> Diagnostic:
+    return Diagnostic("T0512", f"the program has more than {MAX_STATEMENTS:,} statements", span)
 
 
 def _too_deep(span: Span) -> Diagnostic:

@@ -15,6 +15,9 @@ from tolcost.diagnostics import Diagnostic, Rejected, Source, Span
 MAX_BYTES = 4 * 1024 * 1024
 """The largest file that is read."""
 
+MAX_STATEMENTS = 50_000
+"""How many statements a program has at most."""
+
 MAX_DEPTH = 200
 """How deep brackets, and the tree they make, may nest.  Comparing two trees takes four frames a level."""
 
