@@ -120,7 +120,11 @@ def cases_by_file(cases: tuple[Case, ...]) -> dict[str, tuple[Case, ...]]:
     found: dict[str, list[Case]] = {}
     for case in sorted(cases, key=_size):
         spec = library.find(case.node.domain, case.node.op, case.opset)
-        sources = [] if spec is None else [spec.source, *(m.statements[0].span.source for m in spec.library)]
+        sources = (
+            []
+            if spec is None
+            else [spec.source, *(s.span.source for m in spec.library for s in m.statements)]
+        )
         for name in {"/".join(source.name.split("/")[-2:]) for source in sources}:
             found.setdefault(name, []).append(case)
     return {name: tuple(some) for name, some in found.items()}
