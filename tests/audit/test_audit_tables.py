@@ -11,7 +11,7 @@ import pytest
 
 from tests.show.test_hostile_names import PAYLOADS
 from tolcost.algebra import length
-from tolcost.show.document import Code, Column, Table, rounded
+from tolcost.show.document import Code, Column, ReportTable, rounded
 from tolcost.show.html import Chart, LiveForm, ReportPage, html_page
 from tolcost.show.latex import latex
 from tolcost.show.svg import Dot, Scale, curves, scatter, strip
@@ -20,9 +20,9 @@ from tolcost.show.tables import csv_text, markdown
 COLUMNS = (Column("name", "name"), Column("code", "code", "code"), Column("form", "form", "form"))
 
 
-def table(name: str) -> Table:
+def table(name: str) -> ReportTable:
     row = (name, Code(f"{name}\n{name}"), length("n") * 2)
-    return Table(COLUMNS, (row,), "t", "A table", "About `it`.", "tolcost report")
+    return ReportTable(COLUMNS, (row,), "t", "A table", "About `it`.", "tolcost report")
 
 
 def page(name: str) -> ReportPage:
@@ -78,7 +78,7 @@ def test_the_same_table_is_the_same_text() -> None:
 def test_cells_by_kind() -> None:
     columns = tuple(Column(f"c{n}", f"c{n}") for n in range(5))
     row = (None, 12345, Fraction(1, 3), Code("a|b"), length("n") ** 2)
-    made = Table(columns, (row,), "t", "T", "", "make")
+    made = ReportTable(columns, (row,), "t", "T", "", "make")
     assert markdown((made,)).splitlines()[-1] == "|  | 12,345 | 0.3333 | `a\\|b` | `n**2` |"
     assert csv_text(made).splitlines()[-1] == ",12345,1/3,a|b,n**2"
     assert latex((made,)).splitlines()[-3] == r" & 12345 & 0.3333 & \texttt{a|b} & $n^{2}$ \\"

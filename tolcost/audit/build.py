@@ -33,7 +33,7 @@ from tolcost.catalogue.cases import load_cases
 from tolcost.catalogue.listing import Entry, entries
 from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, Library, open_library
 from tolcost.result.conformance import Conformance
-from tolcost.show.document import Table
+from tolcost.show.document import ReportTable
 from tolcost.show.html import Chart, LiveForm, ReportPage, html_page
 from tolcost.show.latex import latex
 from tolcost.show.tables import csv_text, markdown
@@ -118,7 +118,7 @@ def _forms(judged: Sequence[Judged], listed: Sequence[Entry], conformance: Confo
 
 
 def _files(
-    tables: Sequence[Table], forms: Table, charts: Sequence[Chart], page: ReportPage, summary: str
+    tables: Sequence[ReportTable], forms: ReportTable, charts: Sequence[Chart], page: ReportPage, summary: str
 ) -> Iterator[tuple[str, str]]:
     for table in (*tables, forms):
         yield f"{table.name}.csv", csv_text(table)
@@ -131,7 +131,7 @@ def _files(
     yield "report.html", html_page(page)
 
 
-def _index(tables: Sequence[Table], forms: Table, charts: Sequence[Chart]) -> str:
+def _index(tables: Sequence[ReportTable], forms: ReportTable, charts: Sequence[Chart]) -> str:
     lines = [
         "# Reports",
         "",

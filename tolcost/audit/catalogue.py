@@ -14,7 +14,7 @@ from tolcost.catalogue.specs import Library, Spec
 from tolcost.diagnostics import Span
 from tolcost.elementary import FUNCTIONS
 from tolcost.result.conformance import Conformance, Tested
-from tolcost.show.document import LONGEST, Cell, Code, Column, Table
+from tolcost.show.document import LONGEST, Cell, Code, Column, ReportTable
 from tolcost.syntax import tree
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -85,7 +85,7 @@ def shown(case: Tested) -> Shown:
     return Shown(case, parse_text(case.eops or "0"), parse_text(case.macs or "0"))
 
 
-def catalogue_table(entries: Sequence[Entry], conformance: Conformance) -> Table:
+def catalogue_table(entries: Sequence[Entry], conformance: Conformance) -> ReportTable:
     """One line for each operator."""
     about = (
         f"Every operator of onnx {conformance.onnx}, in all its domains. *Verified* means that the "
@@ -94,7 +94,7 @@ def catalogue_table(entries: Sequence[Entry], conformance: Conformance) -> Table
         "counted. The form shown is that of one representative test; `forms.csv` has all of them."
     )
     rows = tuple(_row(entry, conformance.of(entry.name)) for entry in entries)
-    return Table(COLUMNS, rows, "catalogue", "The whole catalogue", about, CONFORMANCE_MADE)
+    return ReportTable(COLUMNS, rows, "catalogue", "The whole catalogue", about, CONFORMANCE_MADE)
 
 
 def _row(entry: Entry, cases: Sequence[Tested]) -> tuple[Cell, ...]:
@@ -127,7 +127,7 @@ def _remark(entry: Entry, cases: Sequence[Tested]) -> str:
     return f"{outside} tests outside the model" if outside else ""
 
 
-def forms_table(conformance: Conformance) -> Table:
+def forms_table(conformance: Conformance) -> ReportTable:
     """Every distinct closed form of every operator."""
     about = "Every distinct closed form behind the node tests that pass, with one test that has it."
     rows: dict[tuple[str, str, str], tuple[Cell, ...]] = {}
@@ -137,7 +137,7 @@ def forms_table(conformance: Conformance) -> Table:
             found = shown(case)
             rows.setdefault(key, _form_row(case, found))
     ordered = tuple(rows[key] for key in sorted(rows))
-    return Table(FORM_COLUMNS, ordered, "forms", "Closed forms by test", about, CONFORMANCE_MADE)
+    return ReportTable(FORM_COLUMNS, ordered, "forms", "Closed forms by test", about, CONFORMANCE_MADE)
 
 
 def _form_row(case: Tested, found: Shown) -> tuple[Cell, ...]:
@@ -251,7 +251,7 @@ def beyond_table_2(functions: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in functions if name in FUNCTIONS and FUNCTIONS[name].added)
 
 
-def primitives_table(entries: Sequence[Entry], library: Library, conformance: Conformance) -> Table:
+def primitives_table(entries: Sequence[Entry], library: Library, conformance: Conformance) -> ReportTable:
     """The operators by the primitives and functions that they use."""
     applied = functions_by_operator(conformance)
     columns = (
@@ -270,7 +270,7 @@ def primitives_table(entries: Sequence[Entry], library: Library, conformance: Co
         "comments; which elementary functions its tests saw applied to data; and which of these the paper's "
         "list of basic elementary functions (Table 2) does not have."
     )
-    return Table(columns, rows, "primitives", "Operators and primitives", about, _COMMAND)
+    return ReportTable(columns, rows, "primitives", "Operators and primitives", about, _COMMAND)
 
 
 def _primitives_row(
@@ -283,7 +283,7 @@ def _primitives_row(
     return (entry.name, *marks, lines, ", ".join(functions), ", ".join(beyond_table_2(functions)))
 
 
-def beyond_table(entries: Sequence[Entry], conformance: Conformance) -> Table:
+def beyond_table(entries: Sequence[Entry], conformance: Conformance) -> ReportTable:
     """How many operators need each function that Table 2 lacks."""
     applied = functions_by_operator(conformance)
     named = [entry.name for entry in entries if entry.spec is not None]
@@ -305,7 +305,7 @@ def beyond_table(entries: Sequence[Entry], conformance: Conformance) -> Table:
         Column("operators", "operators", "number"),
         Column("which", "which"),
     )
-    return Table(columns, rows, "beyond", "Functions beyond Table 2", about, _COMMAND)
+    return ReportTable(columns, rows, "beyond", "Functions beyond Table 2", about, _COMMAND)
 
 
 def primitive_counts(entries: Sequence[Entry], library: Library) -> dict[str, int]:

@@ -10,7 +10,7 @@ from tolcost.algebra import compare
 from tolcost.audit.instances import command_of
 from tolcost.audit.judge import VERDICTS, CountCheck, Judged
 from tolcost.diagnostics import Diagnostic
-from tolcost.show.document import Cell, Code, Column, Table
+from tolcost.show.document import Cell, Code, Column, ReportTable
 from tolcost.show.forms import text_of
 
 COLUMNS = (
@@ -36,7 +36,7 @@ COLUMNS = (
 )
 
 
-def paper_table(judged: Sequence[Judged]) -> Table:
+def paper_table(judged: Sequence[Judged]) -> ReportTable:
     """The 60 rows, each with its verdict."""
     about = (
         "Every row of the paper's two ONNX tables. The printed EOPs are read as formulas and compared with "
@@ -45,7 +45,9 @@ def paper_table(judged: Sequence[Judged]) -> Table:
         "A printed program that can be read is run on ONNX's test vectors."
     )
     rows = tuple(map(_row, judged))
-    return Table(COLUMNS, rows, "paper", "The paper's ONNX tables, derived again", about, "tolcost report")
+    return ReportTable(
+        COLUMNS, rows, "paper", "The paper's ONNX tables, derived again", about, "tolcost report"
+    )
 
 
 def _row(found: Judged) -> tuple[Cell, ...]:

@@ -16,7 +16,7 @@ from tolcost.audit.instances import Instance, analyse_instance, command_of
 from tolcost.catalogue.specs import Library
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.result.conformance import CONFORMANCE, CONFORMANCE_COMMAND, Conformance, conformance_of
-from tolcost.show.document import Cell, Code, Column, Table
+from tolcost.show.document import Cell, Code, Column, ReportTable
 
 COMPILED, WRITTEN, ONNX_TOOL = "XLA compiled", "XLA as written", "onnx-tool"
 
@@ -104,7 +104,7 @@ def _point(op: str, shapes: str, attrs: str, counts: Mapping[str, Peer], library
     return Measured(op, kind, instance, eops, macs, counts)
 
 
-def peers_table(found: Sequence[Measured]) -> Table:
+def peers_table(found: Sequence[Measured]) -> ReportTable:
     """One line for each operator and shape."""
     versions = {peer.tool: peer.version for point in found for peer in point.counts.values()}
     tools = ", ".join(f"{tool} {version}" for tool, version in sorted(versions.items()))
@@ -113,7 +113,7 @@ def peers_table(found: Sequence[Measured]) -> Table:
         "the same shapes. XLA's transcendentals are added to its flops one for one; onnx-tool counts "
         "multiply-accumulates, and weighs other functions by guesses of its own (an exponential is 32)."
     )
-    return Table(COLUMNS, tuple(map(_row, found)), "peers", "EOPs and other counts", about, PEERS_MADE)
+    return ReportTable(COLUMNS, tuple(map(_row, found)), "peers", "EOPs and other counts", about, PEERS_MADE)
 
 
 def _row(point: Measured) -> tuple[Cell, ...]:
@@ -157,7 +157,7 @@ def middle(values: Iterable[Fraction | None]) -> Fraction | None:
     return median(known) if known else None
 
 
-def operators_table(found: Sequence[Measured], reasons: Reasons) -> Table:
+def operators_table(found: Sequence[Measured], reasons: Reasons) -> ReportTable:
     """One line for each operator: the range of its ratios, and why it is not 1."""
     groups = by_operator(found)
     _check_reasons(groups, reasons)
@@ -168,7 +168,7 @@ def operators_table(found: Sequence[Measured], reasons: Reasons) -> Table:
     )
     rows = tuple(_operator_row(op, group, reasons) for op, group in groups.items())
     title = "EOPs over FLOPs by operator"
-    return Table(OPERATOR_COLUMNS, rows, "ratios", title, about, PEERS_MADE)
+    return ReportTable(OPERATOR_COLUMNS, rows, "ratios", title, about, PEERS_MADE)
 
 
 def _operator_row(op: str, group: Sequence[Measured], reasons: Reasons) -> tuple[Cell, ...]:
@@ -245,7 +245,7 @@ def spread(found: Sequence[Measured], tool: str = COMPILED) -> Spread:
     )
 
 
-def answer_table(found: Sequence[Measured]) -> Table:
+def answer_table(found: Sequence[Measured]) -> ReportTable:
     """One line for each class, and one for all."""
     about = (
         "The ratio of EOPs to XLA's compiled count (flops and transcendentals), by class of operators. "
@@ -254,7 +254,7 @@ def answer_table(found: Sequence[Measured]) -> Table:
     kinds = sorted({point.kind for point in found})
     groups = [(kind, [p for p in found if p.kind == kind]) for kind in kinds]
     rows = tuple(_answer_row(kind, group) for kind, group in [*groups, ("all", list(found))])
-    return Table(ANSWER_COLUMNS, rows, "answer", "The relative error by class", about, PEERS_MADE)
+    return ReportTable(ANSWER_COLUMNS, rows, "answer", "The relative error by class", about, PEERS_MADE)
 
 
 def _answer_row(kind: str, group: Sequence[Measured]) -> tuple[Cell, ...]:

@@ -14,7 +14,7 @@ from tolcost.audit.instances import Instance
 from tolcost.diagnostics import Source
 from tolcost.elaborate.arguments import PlainValue
 from tolcost.library import read_spec, spec_names, specs_root
-from tolcost.show.document import Cell, Code, Column, Table
+from tolcost.show.document import Cell, Code, Column, ReportTable
 
 Renamings: TypeAlias = Mapping[str, "str | Sequence[int | str]"]
 Toml: TypeAlias = Mapping[str, Any]  # what a TOML file holds
@@ -134,14 +134,14 @@ COLUMNS = (
 )
 
 
-def errata_table() -> Table:
+def errata_table() -> ReportTable:
     """All slips: of the text, of the programs of section 5, of the ONNX tables."""
     rows = (*_general(), *_section_5(), *_onnx_rows())
     about = (
         f"{len(rows)} entries. A command shows what the compiler makes of the words, or of the reading "
         "adopted; run it from the top of the repository."
     )
-    return Table(COLUMNS, rows, "errata", "Errata of the paper", about, "tolcost report")
+    return ReportTable(COLUMNS, rows, "errata", "Errata of the paper", about, "tolcost report")
 
 
 def _general() -> Iterator[tuple[Cell, ...]]:

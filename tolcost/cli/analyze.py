@@ -16,7 +16,7 @@ from tolcost.diagnostics import Rejected, quoted
 from tolcost.pipeline import analyze_lowered
 from tolcost.result.program import METRICS, program_study
 from tolcost.result.study import Located, locate_study
-from tolcost.result.view import FORMATS, View, written
+from tolcost.result.view import FORMATS, CostView, written
 
 _T = TypeVar("_T")
 
@@ -82,7 +82,7 @@ def command(
         _check_names(costs, lengths)
     if costs:
         colour = form == "text" and output is None and colour_on_stdout()
-        deliver(written(costs, form, View(metrics, symbolic), colour), output)
+        deliver(written(costs, form, CostView(metrics, symbolic), colour), output)
     return 2 if failed else 0
 
 

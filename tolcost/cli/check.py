@@ -26,7 +26,7 @@ from tolcost.check.updating import accepted, notes_on, updated, write_merged
 from tolcost.check.words import GATE_FORMATS
 from tolcost.cli import options
 from tolcost.cli.failures import as_rejected, colour_on_stdout, exit_code, show
-from tolcost.cli.output import Progress, deliver, write_whole
+from tolcost.cli.output import ProgressLine, deliver, write_whole
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, visible
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def command(
 
     def once() -> int:
         config = with_specs(find_config(Path.cwd()), specs)
-        progress = Progress()
+        progress = ProgressLine()
         gate = Gate(config, computing_for(jobs, progress.tell), paths, strict, fresh)
         try:
             report = _updated(gate, prune) if update else _compared(gate, base)

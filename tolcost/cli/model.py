@@ -10,7 +10,7 @@ import click
 
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import options
-from tolcost.cli.output import Progress, deliver, write_whole
+from tolcost.cli.output import ProgressLine, deliver, write_whole
 from tolcost.deep import with_deep_stack
 from tolcost.models.annotating import annotated
 from tolcost.models.walking import Session
@@ -18,7 +18,7 @@ from tolcost.result.growth import growth, read_sweep
 from tolcost.result.many import check_lengths, many_written, model_files, summaries
 from tolcost.result.model import Wanted, file_cost, node_notes
 from tolcost.result.study import Located
-from tolcost.result.view import BY, View, written
+from tolcost.result.view import BY, CostView, written
 
 FORMATS = ("text", "json", "md", "csv", "html")
 INCOMPLETE = 3
@@ -81,13 +81,13 @@ def command(
     session = Session(open_library(specs))
     cost = with_deep_stack(lambda: file_cost(found[0], session, wanted))
     grown = growth(cost, read_sweep(sweep)) if sweep else None
-    deliver(with_deep_stack(lambda: _written(cost, View(by=by, growth=grown), form)), output)
+    deliver(with_deep_stack(lambda: _written(cost, CostView(by=by, growth=grown), form)), output)
     if annotate is not None:
         write_whole(Path(annotate), annotated(found[0], *node_notes(cost)))
     return _verdict(cost, allow_uncosted)
 
 
-def _written(cost: Located, view: View, form: str) -> str:
+def _written(cost: Located, view: CostView, form: str) -> str:
     if form != "html":
         return written([cost], form, view)
     from tolcost.result.page import model_page
@@ -118,7 +118,7 @@ def _many(
     form: str,
     output: str | None,
 ) -> int:
-    progress = Progress()
+    progress = ProgressLine()
     try:
         found = with_deep_stack(lambda: summaries(files, specs, wanted, jobs, progress.tell))
     finally:

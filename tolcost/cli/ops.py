@@ -10,7 +10,7 @@ from tolcost.catalogue.listing import Entry, entries
 from tolcost.catalogue.specs import Library, open_library
 from tolcost.catalogue.suite import as_record
 from tolcost.cli import options
-from tolcost.cli.output import Progress, deliver
+from tolcost.cli.output import ProgressLine, deliver
 from tolcost.cli.verify import run_suite
 from tolcost.deep import with_deep_stack
 from tolcost.library import stored_conformance
@@ -93,7 +93,7 @@ def _written(found: tuple[Entry, ...], library: Library, record: Record, form: s
 
 
 def _all_listed(found: tuple[Entry, ...], library: Library, record: Record) -> list[Listed]:
-    progress = Progress()
+    progress = ProgressLine()
     operators: list[Listed] = []
     try:
         for n, entry in enumerate(found, start=1):

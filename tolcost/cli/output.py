@@ -82,7 +82,7 @@ _OFTEN = 0.1
 _WIDTH = 60
 
 
-class Progress:
+class ProgressLine:
     """Rewrites one line of standard error."""
 
     def __init__(self) -> None:

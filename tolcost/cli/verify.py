@@ -9,7 +9,7 @@ import click
 from tolcost.catalogue.conformance import Result
 from tolcost.catalogue.suite import Report, as_record, verify
 from tolcost.cli import options
-from tolcost.cli.output import Progress, deliver
+from tolcost.cli.output import ProgressLine, deliver
 from tolcost.result.conformance import verify_text
 
 UNTESTED = 3
@@ -59,7 +59,7 @@ def run_suite(
     names: tuple[str, ...], jobs: int | None, specs: tuple[str, ...], thorough: bool = False
 ) -> Report:
     """Run the tests, telling how far they are."""
-    progress = Progress()
+    progress = ProgressLine()
 
     def tell(done: int, of: int, result: Result) -> None:
         progress.tell(done, of, result.name)

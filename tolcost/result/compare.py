@@ -30,7 +30,8 @@ from tolcost.cost.record import NamedType
 from tolcost.diagnostics import quoted
 from tolcost.result.claims import NOTHING, SAME, Certainty, Claim, Relation, conclude
 from tolcost.result.study import Located
-from tolcost.show.document import Block, Code, Column, Fact, Facts, Lines, Table, write
+from tolcost.show import write
+from tolcost.show.document import Code, Column, Fact, Facts, Lines, ReportTable, Section
 from tolcost.show.json import Json, document, number
 
 _MOST_FACTS = 12
@@ -40,7 +41,7 @@ _MOST_FACTS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class FigureDifference:
     """One figure before and after; points where it is less and where it is more, if there are any."""
 
     metric: str
@@ -57,7 +58,9 @@ class Difference:
         return self.claim.relation
 
 
-def difference(metric: str, part: str, old: Poly, new: Poly, facts: tuple[Cond, ...] = ()) -> Difference:
+def difference(
+    metric: str, part: str, old: Poly, new: Poly, facts: tuple[Cond, ...] = ()
+) -> FigureDifference:
     """Compare the forms of a figure for all lengths that fulfil ``facts``.
 
     >>> from tolcost.algebra import length
@@ -68,12 +71,12 @@ def difference(metric: str, part: str, old: Poly, new: Poly, facts: tuple[Cond, 
     try:
         found = compare_forms(new, old, facts)
     except AlgebraBudget:
-        return Difference(metric, part, old, new, NOTHING)
+        return FigureDifference(metric, part, old, new, NOTHING)
     never_more = found.verdict in ("equal", "less_or_equal")
     never_less = found.verdict in ("equal", "greater_or_equal")
     more = False if never_more else True if found.above else None
     less = False if never_less else True if found.below else None
-    return Difference(metric, part, old, new, Claim(more, less), found.below, found.above)
+    return FigureDifference(metric, part, old, new, Claim(more, less), found.below, found.above)
 
 
 # ---- which lengths are which ------------------------------------------------------------------
@@ -182,7 +185,7 @@ class CostComparison:
 
     old: str
     new: str
-    rows: tuple[Difference, ...]
+    rows: tuple[FigureDifference, ...]
     notes: tuple[str, ...] = ()
     complete: bool = True
 
@@ -195,7 +198,7 @@ class CostComparison:
         return self.written("text")
 
     @property
-    def whole(self) -> Difference:
+    def whole(self) -> FigureDifference:
         """The EOPs of all of it."""
         return next(row for row in self.rows if row.metric == "eops" and not row.part)
 
@@ -240,17 +243,17 @@ def _certainty(cost: Located, metric: str) -> Certainty:
 
 
 def _judged(
-    row: Difference, statuses: tuple[Certainty, Certainty], matching: Matching, identical: bool
-) -> Difference:
+    row: FigureDifference, statuses: tuple[Certainty, Certainty], matching: Matching, identical: bool
+) -> FigureDifference:
     if identical:
-        return Difference(row.metric, row.part, row.old, row.new, SAME)
+        return FigureDifference(row.metric, row.part, row.old, row.new, SAME)
     forms = row.claim
     if not matching.loose.isdisjoint(row.old.free | row.new.free):  # a point may pair lengths that differ
         forms = Claim(None if forms.more else forms.more, None if forms.less else forms.less)
     claim = conclude(*statuses, forms)
     less = row.less if claim.less else None
     more = row.more if claim.more else None
-    return Difference(row.metric, row.part, row.old, row.new, claim, less, more)
+    return FigureDifference(row.metric, row.part, row.old, row.new, claim, less, more)
 
 
 def facts_of(conditions: Iterable[Cond]) -> tuple[Cond, ...]:
@@ -302,13 +305,13 @@ def said_of(claim: Claim) -> str:
     return _VERDICTS[claim.more, claim.less]
 
 
-def _blocks(found: CostComparison) -> Iterator[Block]:
+def _blocks(found: CostComparison) -> Iterator[Section]:
     """The verdict, then what differs; what is the same is only counted."""
     differing = [row for row in found.rows if row.verdict != "same"]
     yield Lines((f"{found.old} -> {found.new}: {said_of(found.whole.claim)}",))
     if differing:
         rows = [(Code(r.part or "total"), r.metric, r.old, r.new, _explained(r)) for r in differing]
-        yield Table(_DIFF_COLUMNS, rows)
+        yield ReportTable(_DIFF_COLUMNS, rows)
     same = len(found.rows) - len(differing)
     if same:
         yield Lines((f"{same} figures are the same" if differing else f"all {same} figures are the same",))
@@ -316,7 +319,7 @@ def _blocks(found: CostComparison) -> Iterator[Block]:
         yield Facts(tuple(Fact("note", note) for note in found.notes))
 
 
-def _explained(row: Difference) -> str:
+def _explained(row: FigureDifference) -> str:
     words = (("less", row.less), ("more", row.more))
     points = [f"{word} at {_point_text(witness)}" for word, witness in words if witness is not None]
     return f"{row.verdict} ({'; '.join(points)})" if points else row.verdict
@@ -328,7 +331,7 @@ def _point_text(witness: Witness) -> str:
     return f"{where or 'every length'}: {witness.left:,} against {witness.right:,}"
 
 
-def _record(row: Difference) -> Json:
+def _record(row: FigureDifference) -> Json:
     return {
         "metric": row.metric,
         "part": row.part,

@@ -26,7 +26,7 @@ _K = TypeVar("_K")
 
 
 @dataclass(frozen=True)
-class Numbers:
+class ExactNumbers:
     """Exact integers at a point: ``numbers.eops``, ``numbers["eops"]``.
 
     A figure is None where data, or something unknown, decides it.
@@ -159,7 +159,7 @@ class Cost(Located):
         form = self._forms.get(key)
         return None if form is None else self._sympy(form)
 
-    def __call__(self, lengths: Mapping[str, int] | None = None, /, **dims: int) -> Numbers:
+    def __call__(self, lengths: Mapping[str, int] | None = None, /, **dims: int) -> ExactNumbers:
         """Give exact integers at lengths by name; ``Rejected`` where one is missing or not allowed."""
         there = self._moved({**(lengths or {}), **dims})
         if not there.point.complete:
@@ -167,7 +167,7 @@ class Cost(Located):
             raise Rejected(Diagnostic("T0345", f"no value is given for {missing}"))
         total = there.total
         found = {key: _exact(there.value(form)) for key, form in there._forms.items()}
-        return Numbers(
+        return ExactNumbers(
             there.point.dims,
             found,
             {key: there.number(form) for key, form in total.histogram.items()},

@@ -76,7 +76,7 @@ class Executed(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _CountRow:
     label: str
     executed: int
     form: Form | None
@@ -104,12 +104,12 @@ def compare_counts(executed: Executed, values: Mapping[Symbol, int], analysis: A
     return "\n".join(lines) + "\n", agree
 
 
-def _rows(executed: Executed, values: Mapping[Symbol, int], analysis: Analysis) -> Iterator[_Row]:
-    yield _Row("EOPs", sum(executed.histogram.values()), form_at(analysis.eops, values))
+def _rows(executed: Executed, values: Mapping[Symbol, int], analysis: Analysis) -> Iterator[_CountRow]:
+    yield _CountRow("EOPs", sum(executed.histogram.values()), form_at(analysis.eops, values))
     yield from _functions("", executed.histogram, analysis.histogram, values)
     yield from _functions("index ", executed.index, analysis.index, values)
     for name, form in analysis.atoms.items():
-        yield _Row(f"  atom {name}", executed.atoms.get(name, 0), form_at(form, values))
+        yield _CountRow(f"  atom {name}", executed.atoms.get(name, 0), form_at(form, values))
 
 
 def _functions(
@@ -117,8 +117,8 @@ def _functions(
     executed: Mapping[tuple[str, str], int],
     forms: Mapping[tuple[str, str], Poly],
     values: Mapping[Symbol, int],
-) -> Iterator[_Row]:
+) -> Iterator[_CountRow]:
     """Give every function that either side knows; one that a side does not know counts 0 there."""
     for key in sorted(executed.keys() | forms.keys()):
         form = form_at(forms[key], values) if key in forms else 0
-        yield _Row(f"  {kind}{key[0]} {key[1]}", executed.get(key, 0), form)
+        yield _CountRow(f"  {kind}{key[0]} {key[1]}", executed.get(key, 0), form)

@@ -10,7 +10,7 @@ from tolcost.algebra import AlgebraBudget, NotInteger, Poly, evaluate, total_of
 from tolcost.cost import Analysis, Quotient, Traffic
 from tolcost.cost.count import FunctionKey
 from tolcost.result.claims import Certainty
-from tolcost.show.forms import Bindings
+from tolcost.show.forms import Valuation
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Group:
     figures: Figures
 
 
-def size(form: Poly, known: Bindings) -> int:
+def size(form: Poly, known: Valuation) -> int:
     """A number to sort by: the value, with 512 for lengths that are open."""
     try:
         return evaluate(form, {**dict.fromkeys(form.free, 512), **known})
@@ -108,3 +108,39 @@ class Coverage:
     def operators(self) -> Mapping[str, int]:
         """The operators that are not costed, each with how many nodes."""
         return Counter(item.op for item in self.missing)
+
+
+# ---- growth ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SweepRow:
+    """Figures where the length has one value; None where another length is still open.
+
+    ``outside`` says which condition does not hold there; there are no figures then.
+    """
+
+    value: int
+    eops: int | None = None
+    macs: int | None = None
+    bytes: int | None = None
+    peak: int | None = None
+    outside: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """From a length on, one part costs more than another; None: ``later`` is larger everywhere."""
+
+    earlier: str
+    later: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """A sweep, its rows, the parts compared, and where one overtakes another."""
+
+    name: str
+    rows: tuple[SweepRow, ...]
+    crossings: tuple[Crossing, ...]

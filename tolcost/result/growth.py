@@ -26,7 +26,7 @@ from tolcost.algebra import (
 from tolcost.algebra.poly import poly
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.models.walking import Applied
-from tolcost.result.figures import Group, size
+from tolcost.result.figures import Crossing, Group, Growth, SweepRow, size
 from tolcost.result.model import ModelStudy
 from tolcost.result.study import Located, locate_study
 from tolcost.result.totals import parts_of, scope_of
@@ -42,39 +42,6 @@ class Sweep:
 
     name: str
     values: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SweepRow:
-    """Figures where the length has one value; None where another length is still open.
-
-    ``outside`` says which condition does not hold there; there are no figures then.
-    """
-
-    value: int
-    eops: int | None = None
-    macs: int | None = None
-    bytes: int | None = None
-    peak: int | None = None
-    outside: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Crossing:
-    """From a length on, one part costs more than another; None: ``later`` is larger everywhere."""
-
-    earlier: str
-    later: str
-    at: int
-
-
-@dataclass(frozen=True, slots=True)
-class Growth:
-    """A sweep, its rows, the parts compared, and where one overtakes another."""
-
-    name: str
-    rows: tuple[SweepRow, ...]
-    crossings: tuple[Crossing, ...]
 
 
 def read_sweep(text: str) -> Sweep:

@@ -14,7 +14,8 @@ from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.models.walking import Session
 from tolcost.result.model import ModelStudy, Wanted, file_cost, of_model
 from tolcost.result.study import Located
-from tolcost.show.document import Cell, Code, Column, Lines, Table, write
+from tolcost.show import write
+from tolcost.show.document import Cell, Code, Column, Lines, ReportTable
 from tolcost.show.json import Json, document, number
 from tolcost.show.tables import csv_text
 
@@ -149,12 +150,12 @@ def many_written(found: Sequence[Summary], form: str) -> str:
             return document("models", {"models": models})
         case "csv":
             rows = [tuple(getattr(s, key) for key in _KEPT) for s in found]
-            return csv_text(Table(tuple(Column(key, key) for key in _KEPT), rows))
+            return csv_text(ReportTable(tuple(Column(key, key) for key in _KEPT), rows))
         case "md":
-            return write((Table(_SHOWN, [tuple(map(_coded, _SHOWN, _row(s))) for s in found]),), "md")
+            return write((ReportTable(_SHOWN, [tuple(map(_coded, _SHOWN, _row(s))) for s in found]),), "md")
         case _:
             short = [(_tail(s.file), *(_short(cell) for cell in _row(s)[1:])) for s in found]
-            return write((Table(_SHOWN, short), Lines(tuple(_problems(found)))), "text")
+            return write((ReportTable(_SHOWN, short), Lines(tuple(_problems(found)))), "text")
 
 
 def _problems(found: Sequence[Summary]) -> Iterator[str]:

@@ -30,11 +30,11 @@ from tolcost.result.operators import (
 from tolcost.show.json import Json, document
 from tolcost.show.tables import markdown_code, markdown_text
 
-Status = Literal["verified", "failing", "untested", "outside", "missing"]
+ListStatus = Literal["verified", "failing", "untested", "outside", "missing"]
 
 _WIDEST_FORM = 56
 _LISTED_RANK = 2
-_WORDS: dict[Status, str] = {
+_WORDS: dict[ListStatus, str] = {
     "verified": "verified by ONNX's tests",
     "failing": "failing some of them",
     "untested": "without a test",
@@ -79,7 +79,7 @@ class Listed:
     form: RankForm | None
 
     @property
-    def status(self) -> Status:
+    def status(self) -> ListStatus:
         """How it stands."""
         if self.entry.standing != "defined":
             return "outside" if self.entry.standing == "outside" else "missing"

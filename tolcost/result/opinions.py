@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from tolcost.cost.second_opinion import Opinion
 from tolcost.diagnostics import visible
-from tolcost.show.document import Cell, Code, Column, Document, Heading, Lines, Table, write
+from tolcost.show import write
+from tolcost.show.document import Cell, Code, Column, Document, Heading, Lines, ReportTable
 from tolcost.show.forms import text_of
 from tolcost.show.json import Json
 from tolcost.show.json import document as json_document
@@ -42,8 +43,8 @@ def _document(one: Opinions) -> Document:
     return (Heading(visible(file), "by sympy"), _table(_rows(one)), Lines((said,)))
 
 
-def _table(rows: list[tuple[Cell, ...]]) -> Table:
-    return Table(_COLUMNS, rows, name="opinions")
+def _table(rows: list[tuple[Cell, ...]]) -> ReportTable:
+    return ReportTable(_COLUMNS, rows, name="opinions")
 
 
 def _rows(one: Opinions) -> list[tuple[Cell, ...]]:

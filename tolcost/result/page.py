@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 
 from tolcost.algebra import And, Cond, Eq, Ge, Not, Or, Poly, Symbol, to_text
 from tolcost.result.study import Located
-from tolcost.result.view import View, growth_blocks
-from tolcost.show.document import write
+from tolcost.result.view import CostView, growth_blocks
+from tolcost.show import write
 from tolcost.show.html import embedded, render
 from tolcost.show.json import Json
 
@@ -18,7 +18,7 @@ _MOST_NODES = 5_000
 _GUESSES = (128, 64, 32, 16, 8, 4, 2, 1)
 
 
-def model_page(cost: Located, view: View) -> str:
+def model_page(cost: Located, view: CostView) -> str:
     """The page of a model."""
     study = cost.study
     return render(

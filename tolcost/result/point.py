@@ -27,7 +27,7 @@ from tolcost.algebra import (
 )
 from tolcost.atoms.nodes import Condition
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span, place, quoted, visible
-from tolcost.show.forms import Bindings
+from tolcost.show.forms import Valuation
 
 _LONGEST = 300
 
@@ -62,7 +62,7 @@ class Requirement:
         name = self.span.source.name
         return f"line {self.line}" if name == file else f"{visible(name)}:{self.line}"
 
-    def holds(self, values: Bindings) -> bool:
+    def holds(self, values: Valuation) -> bool:
         """Whether it holds, as far as what it mentions is known."""
         if not symbols_of_cond(self.condition) <= values.keys():
             return True
@@ -97,7 +97,7 @@ class Point:
     """Lengths by name, what each symbol then stands for, which are still open, and what is wrong there."""
 
     dims: Mapping[str, int]
-    values: Bindings
+    values: Valuation
     missing: tuple[Symbol, ...]
     problems: tuple[Diagnostic, ...] = ()
 
@@ -141,7 +141,9 @@ def locate(
     return Point({**dims, **solved} if own is not None else solved, values, tuple(missing), tuple(problems))
 
 
-def _contradictions(equal: Mapping[Symbol, Poly], given: Bindings, values: Bindings) -> Iterator[Diagnostic]:
+def _contradictions(
+    equal: Mapping[Symbol, Poly], given: Valuation, values: Valuation
+) -> Iterator[Diagnostic]:
     for symbol, value in equal.items():
         if symbol in given and value.free <= values.keys() and evaluate(value, values) != given[symbol]:
             yield Diagnostic(
@@ -157,7 +159,7 @@ def _unequal(equation: Poly) -> Diagnostic:
     )
 
 
-def _out_of_bounds(values: Bindings) -> Iterator[Diagnostic]:
+def _out_of_bounds(values: Valuation) -> Iterator[Diagnostic]:
     for symbol, value in values.items():
         low, high = _bound(symbol.lo, values), _bound(symbol.hi, values)
         if (low is not None and value < low) or (high is not None and value > high):
@@ -165,7 +167,7 @@ def _out_of_bounds(values: Bindings) -> Iterator[Diagnostic]:
             yield Diagnostic("T0343", f"{quoted(symbol.name)} = {value:,} is outside its range {ends}")
 
 
-def _bound(bound: Poly | None, values: Bindings) -> int | None:
+def _bound(bound: Poly | None, values: Valuation) -> int | None:
     try:
         return None if bound is None else evaluate(bound, values)
     except UnboundSymbol:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from tolcost.algebra import LARGEST_LENGTH, Symbol
 from tolcost.diagnostics import visible
+from tolcost.result.figures import Growth
 from tolcost.result.point import Point
 from tolcost.result.study import Located, Measure
+from tolcost.show import write
 from tolcost.show.document import (
     UNKNOWN,
     Bar,
-    Block,
     Cell,
     CellKind,
     Code,
@@ -25,8 +26,8 @@ from tolcost.show.document import (
     FigureRow,
     Heading,
     Lines,
-    Table,
-    write,
+    ReportTable,
+    Section,
 )
 from tolcost.show.forms import Form, text_of
 from tolcost.show.json import Json, number
@@ -35,8 +36,6 @@ from tolcost.show.tables import csv_text
 
 if TYPE_CHECKING:
     import pandas
-
-    from tolcost.result.growth import Growth
 
 BY = ("node", "op", "scope")
 FORMATS = ("text", "json", "md", "csv", "latex")
@@ -48,7 +47,7 @@ _LONG = 96
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class CostView:
     """What to show of a cost: which metrics (None: all), closed forms beside numbers, parts by what."""
 
     metrics: frozenset[str] | None = None
@@ -57,9 +56,9 @@ class View:
     growth: Growth | None = None
 
 
-def written(costs: Sequence[Located], form: str, view: View | None = None, colour: bool = False) -> str:
+def written(costs: Sequence[Located], form: str, view: CostView | None = None, colour: bool = False) -> str:
     """Give costs in one of the formats: programs one after another, or a single model."""
-    asked = view or View(symbolic=not any(cost.point.dims for cost in costs))
+    asked = view or CostView(symbolic=not any(cost.point.dims for cost in costs))
     match form:
         case "json":
             return _json(costs, asked)
@@ -69,7 +68,7 @@ def written(costs: Sequence[Located], form: str, view: View | None = None, colou
             return "\n".join(write(tuple(_document(cost, asked, form)), form, colour) for cost in costs)
 
 
-def _json(costs: Sequence[Located], view: View) -> str:
+def _json(costs: Sequence[Located], view: CostView) -> str:
     records = [cost.study.record(cost, view.metrics) for cost in costs]
     if costs and costs[0].study.kind == "model":
         grown: dict[str, Json] = {} if view.growth is None else {"sweep": growth_record(view.growth)}
@@ -78,7 +77,7 @@ def _json(costs: Sequence[Located], view: View) -> str:
     return json_document("analysis", {"programs": programs})
 
 
-def _document(cost: Located, view: View, form: str) -> Iterator[Block]:
+def _document(cost: Located, view: CostView, form: str) -> Iterator[Section]:
     """The blocks of a report; tables have the status on top, where a terminal has it at the end."""
     study = cost.study
     status = (Fact("status", cost.status),) if form != "text" else ()
@@ -98,7 +97,7 @@ def _same(form: Form) -> Form:
     return form
 
 
-def _forms_shown(cost: Located, view: View) -> bool:
+def _forms_shown(cost: Located, view: CostView) -> bool:
     """Whether closed forms are shown: when asked for, or when no length is given."""
     return (
         bool(cost.study.symbols)
@@ -107,7 +106,7 @@ def _forms_shown(cost: Located, view: View) -> bool:
     )
 
 
-def _point_shown(cost: Located, view: View) -> bool:
+def _point_shown(cost: Located, view: CostView) -> bool:
     """Whether figures at a point are shown: when lengths are given, or when there are none to give."""
     if cost.study.kind == "model":
         return cost.located
@@ -117,7 +116,7 @@ def _point_shown(cost: Located, view: View) -> bool:
 # ---- figures -------------------------------------------------------------------------------
 
 
-def measures_shown(cost: Located, view: View) -> Iterator[Measure]:
+def measures_shown(cost: Located, view: CostView) -> Iterator[Measure]:
     """The figures that are asked for."""
     for measure in cost.measures:
         wanted = _BELONGS.get(measure.key, measure.key)
@@ -125,7 +124,7 @@ def measures_shown(cost: Located, view: View) -> Iterator[Measure]:
             yield measure
 
 
-def _figures(cost: Located, view: View) -> FigureList:
+def _figures(cost: Located, view: CostView) -> FigureList:
     at, column = _titles(cost.point)
     return FigureList(
         cost.study.name,
@@ -147,7 +146,7 @@ def _titles(point: Point) -> tuple[str, str]:
     return f"at {spelled}{open_}", f"at {', '.join(f'{name} = {value}' for name, value in dims)}"
 
 
-def _rows(cost: Located, view: View) -> Iterator[FigureRow]:
+def _rows(cost: Located, view: CostView) -> Iterator[FigureRow]:
     for measure in measures_shown(cost, view):
         strong = measure.key == "eops"
         value = cost.value(measure.form)
@@ -165,7 +164,7 @@ def _rows(cost: Located, view: View) -> Iterator[FigureRow]:
 # ---- what figures rely on ------------------------------------------------------------------
 
 
-def _standing(cost: Located, view: View, form: str) -> Iterator[Fact]:
+def _standing(cost: Located, view: CostView, form: str) -> Iterator[Fact]:
     """The status, and what the figures rely on."""
     study, text = cost.study, form == "text"
     known = {} if _forms_shown(cost, view) else cost.point.values
@@ -222,7 +221,7 @@ def _range(cost: Located, symbol: Symbol, put: bool) -> str:
 # ---- tables --------------------------------------------------------------------------------
 
 
-def group_table(cost: Located, by: str) -> Table:
+def group_table(cost: Located, by: str) -> ReportTable:
     """Nodes, EOPs, MACs and shares for each group; numbers where every length is known."""
     known = cost.point.complete
     kind: CellKind = "number" if known else "form"
@@ -240,7 +239,7 @@ def group_table(cost: Located, by: str) -> Table:
         cells = [_known(cost.value(form) if known else form) for form in forms]
         percent = "" if share is None else f"{float(share) * 100:.1f} %"
         rows.append((Code(group.title), group.nodes, *cells, percent))
-    return Table(columns, rows)
+    return ReportTable(columns, rows)
 
 
 def _known(form: Form | None) -> Cell:
@@ -253,7 +252,7 @@ def growth_blocks(growth: Growth) -> Document:
     return (_growth_table(growth), Lines(crossed))
 
 
-def _growth_table(growth: Growth) -> Table:
+def _growth_table(growth: Growth) -> ReportTable:
     most = max((row.eops for row in growth.rows if row.eops), default=None)
     titles = (growth.name, "EOPs", "MACs", "bytes", "peak")
     keys = (growth.name, "eops", "macs", "bytes", "peak_bytes")
@@ -264,23 +263,23 @@ def _growth_table(growth: Growth) -> Table:
         last: Cell = f"outside of {row.outside}" if row.outside else Bar(row.eops, most)
         cells = figures if row.outside else tuple(map(_known, figures))
         rows.append((row.value, *cells, last))
-    return Table((*columns, Column("outside", "")), rows)
+    return ReportTable((*columns, Column("outside", "")), rows)
 
 
-def csv_table(costs: Sequence[Located], view: View) -> Table:
+def csv_table(costs: Sequence[Located], view: CostView) -> ReportTable:
     """Costs as data: every figure and part of programs, the groups of a model, or the rows of a sweep."""
     if view.growth is not None:
         rows = [(r.value, r.eops, r.macs, r.bytes, r.peak, r.outside) for r in view.growth.rows]
         keys = (view.growth.name, "eops", "macs", "bytes", "peak_bytes", "outside")
-        return Table(tuple(Column(key, key) for key in keys), rows)
+        return ReportTable(tuple(Column(key, key) for key in keys), rows)
     if costs and costs[0].study.kind == "model":
         return _group_data(costs[0], view.by)
     header = ("program", "file", "metric", "item", "space", "form", "value")
     found = [(cost.study.name, cost.study.file, *row) for cost in costs for row in figure_data(cost, view)]
-    return Table(tuple(Column(key, key) for key in header), found)
+    return ReportTable(tuple(Column(key, key) for key in header), found)
 
 
-def figure_data(cost: Located, view: View) -> Iterator[tuple[str, str, str, Form | None, Form | None]]:
+def figure_data(cost: Located, view: CostView) -> Iterator[tuple[str, str, str, Form | None, Form | None]]:
     """Every figure and part: metric, item, space, closed form, and value where there is a point."""
     for measure in measures_shown(cost, view):
         metric = measure.label if measure.key == "weights" else measure.key
@@ -290,7 +289,7 @@ def figure_data(cost: Located, view: View) -> Iterator[tuple[str, str, str, Form
             yield metric, part.name, part.space, part.form, cost.value(part.form) if cost.located else None
 
 
-def _group_data(cost: Located, by: str) -> Table:
+def _group_data(cost: Located, by: str) -> ReportTable:
     metrics, known = ("eops", "flops", "macs", "bytes"), cost.point.complete
     keys = ("model", by, "nodes", *metrics, *(f"{metric}_at" for metric in metrics if known), "status")
     rows: list[tuple[Cell, ...]] = []
@@ -299,7 +298,7 @@ def _group_data(cost: Located, by: str) -> Table:
         forms = (found.eops, found.flops, found.macs, found.bytes)
         values = map(cost.value, forms) if known else ()
         rows.append((cost.study.name, group.title, group.nodes, *forms, *values, found.status))
-    return Table(tuple(Column(key, key) for key in keys), rows)
+    return ReportTable(tuple(Column(key, key) for key in keys), rows)
 
 
 def frame_of(cost: Located, by: str | None) -> pandas.DataFrame:
@@ -314,7 +313,7 @@ def frame_of(cost: Located, by: str | None) -> pandas.DataFrame:
         return pandas.DataFrame(groups, columns=[by, "nodes", "eops", "macs", "status"], dtype=object)
     rows = [
         (metric, item, space, None if form is None else text_of(form), _exact(value))
-        for metric, item, space, form, value in figure_data(cost, View())
+        for metric, item, space, form, value in figure_data(cost, CostView())
     ]
     return pandas.DataFrame(rows, columns=["metric", "item", "space", "form", "value"], dtype=object)
 

@@ -1,1 +1,19 @@
 """What is shown: documents as data, and a writer for each format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+
+from tolcost.show.document import Document
+
+
+def write(document: Document, form: str, colour: bool = False) -> str:
+    """Write a document in one of the formats; only the writer that is used gets loaded."""
+    if form == "text":
+        from tolcost.show.text import text
+
+        return text(document, colour)
+    module, name = {"md": ("tables", "markdown"), "latex": ("latex", "latex")}[form]
+    writer: Callable[[Document], str] = getattr(import_module(f"tolcost.show.{module}"), name)
+    return writer(document)

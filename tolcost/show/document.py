@@ -6,10 +6,9 @@ bytes, and no cell can become markup, a formula of a spreadsheet or a command.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from importlib import import_module
 from typing import Literal, TypeAlias
 
 from tolcost.show.forms import Form, text_of
@@ -52,7 +51,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ReportTable:
     """A table, perhaps under a title, with what it is about and the command that makes its figures."""
 
     columns: tuple[Column, ...]
@@ -140,22 +139,8 @@ class Lines:
     rows: tuple[str, ...]
 
 
-Block: TypeAlias = Heading | Facts | FigureList | Table | Lines
-Document: TypeAlias = tuple[Block, ...]
-
-FORMATS = ("text", "md", "latex")
-"""The formats that a document as such is written in."""
-
-
-def write(document: Document, form: str, colour: bool = False) -> str:
-    """Write a document in one of the formats; only the writer that is used gets loaded."""
-    if form == "text":
-        from tolcost.show.text import text
-
-        return text(document, colour)
-    module, name = {"md": ("tables", "markdown"), "latex": ("latex", "latex")}[form]
-    writer: Callable[[Document], str] = getattr(import_module(f"tolcost.show.{module}"), name)
-    return writer(document)
+Section: TypeAlias = Heading | Facts | FigureList | ReportTable | Lines
+Document: TypeAlias = tuple[Section, ...]
 
 
 def plain(cell: Cell) -> str:

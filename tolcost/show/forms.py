@@ -38,7 +38,7 @@ from tolcost.cost.record import Quotient
 from tolcost.cost.weights import Weighed
 
 Form: TypeAlias = Poly | Depth | Quotient | Weighed | int | Fraction
-Bindings: TypeAlias = Mapping[Symbol, int]
+Valuation: TypeAlias = Mapping[Symbol, int]
 
 _MOST_BITS = 12_000
 _MOST_PLACES = 9
@@ -46,7 +46,7 @@ _SUM = re.compile(r" [+-] |/")
 _WORD = re.compile(r"[A-Za-z0-9_]+\Z")
 
 
-def form_at(form: Form, values: Bindings) -> Form | None:
+def form_at(form: Form, values: Valuation) -> Form | None:
     """Give a form at a point: a number where everything in it is known; None where it divides by 0.
 
     >>> from tolcost.algebra import length, the_symbol
@@ -62,7 +62,7 @@ def form_at(form: Form, values: Bindings) -> Form | None:
         return _partly(form, values)
 
 
-def _partly(form: Poly | Depth | Quotient | Weighed, values: Bindings) -> Form:
+def _partly(form: Poly | Depth | Quotient | Weighed, values: Valuation) -> Form:
     """Put numbers in place of the symbols that have one."""
     match form:
         case Poly():
@@ -76,11 +76,11 @@ def _partly(form: Poly | Depth | Quotient | Weighed, values: Bindings) -> Form:
             return Weighed(_put(top, values), divisor, unit)
 
 
-def _put(form: Poly, values: Bindings) -> Poly:
+def _put(form: Poly, values: Valuation) -> Poly:
     return substitute(form, {symbol: const(value) for symbol, value in values.items()})
 
 
-def _depth(form: Depth, values: Bindings) -> Depth:
+def _depth(form: Depth, values: Valuation) -> Depth:
     return Depth(tuple(_put(candidate, values) for candidate in form.candidates), form.exact)
 
 

@@ -16,7 +16,7 @@ from markupsafe import Markup
 from tolcost.algebra import Poly, display_names, to_browser
 from tolcost.cost import Quotient
 from tolcost.diagnostics import visible
-from tolcost.show.document import LONGEST, Bar, Cell, Code, Column, Table, cut, plain, rounded
+from tolcost.show.document import LONGEST, Bar, Cell, Code, Column, ReportTable, cut, plain, rounded
 from tolcost.show.forms import mathml_of, text_of
 from tolcost.show.json import Json
 
@@ -52,7 +52,7 @@ class ReportPage:
     conclusion: str
     command: str
     figures: Sequence[tuple[str, str]]
-    tables: Sequence[Table]
+    tables: Sequence[ReportTable]
     charts: Sequence[Chart]
     forms: Sequence[LiveForm]
 
@@ -114,7 +114,7 @@ def _live(form: LiveForm) -> Json:
     }
 
 
-def _table_data(table: Table) -> Mapping[str, object]:
+def _table_data(table: ReportTable) -> Mapping[str, object]:
     columns = table.shown
     return {
         "name": table.name,

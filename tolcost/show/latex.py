@@ -19,7 +19,7 @@ from tolcost.show.document import (
     Column,
     Document,
     FigureList,
-    Table,
+    ReportTable,
     cut,
     plain,
     rounded,
@@ -40,7 +40,7 @@ _NARROW, _NUMBER, _FEWEST, _MOST = 5, 15, 8, 60
 def latex(document: Document) -> str:
     """Give the figures and the tables of a document, one after another."""
     found = [
-        _figures(b) if isinstance(b, FigureList) else _table(b) if isinstance(b, Table) else ""
+        _figures(b) if isinstance(b, FigureList) else _table(b) if isinstance(b, ReportTable) else ""
         for b in document
     ]
     return "\n".join(filter(None, found))
@@ -63,7 +63,7 @@ def _figures(found: FigureList) -> str:
     return "\n".join([*rows, r"\hline", r"\end{tabular}", ""])
 
 
-def _table(table: Table) -> str:
+def _table(table: ReportTable) -> str:
     """Give the table; its first lines say which packages it needs."""
     columns = [(n, c) for n, c in enumerate(table.columns) if c.shown and c.printed]
     cells = [[row[n] for n, _ in columns] for row in table.rows]

@@ -16,7 +16,6 @@ from tolcost.diagnostics import visible
 from tolcost.show.document import (
     UNKNOWN,
     Bar,
-    Block,
     Cell,
     Code,
     Document,
@@ -25,7 +24,8 @@ from tolcost.show.document import (
     FigureList,
     Heading,
     Lines,
-    Table,
+    ReportTable,
+    Section,
     cut,
     plain,
     rounded,
@@ -40,7 +40,7 @@ def markdown(document: Document) -> str:
     return "\n".join(text for block in document if (text := "\n".join(_block(block)) + "\n") != "\n")
 
 
-def _block(block: Block) -> Iterable[str]:
+def _block(block: Section) -> Iterable[str]:
     match block:
         case Heading(text=text):
             return [f"## {markdown_text(text)}"]
@@ -51,7 +51,7 @@ def _block(block: Block) -> Iterable[str]:
         case Lines(rows=rows):
             mark = "- " if len(rows) > 1 else ""
             return [f"{mark}{markdown_text(row)}" for row in rows]
-        case Table():
+        case ReportTable():
             return _table(block)
 
 
@@ -81,7 +81,7 @@ def _figures(found: FigureList) -> Iterator[str]:
         yield _line([("&emsp;" if row.level else "") + label, *cells])
 
 
-def _table(table: Table) -> Iterator[str]:
+def _table(table: ReportTable) -> Iterator[str]:
     columns = table.shown
     if table.title:
         yield from (f"## {markdown_text(table.title)}", "", table.about, "")
@@ -135,7 +135,7 @@ def markdown_code(text: str) -> str:
 # ---- CSV ---------------------------------------------------------------------------------
 
 
-def csv_text(table: Table) -> str:
+def csv_text(table: ReportTable) -> str:
     """Give the table as CSV: one header line, every column, every cell in full."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")

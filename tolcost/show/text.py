@@ -14,7 +14,6 @@ from tolcost.diagnostics import visible
 from tolcost.show.document import (
     UNKNOWN,
     Bar,
-    Block,
     Cell,
     Code,
     Document,
@@ -23,7 +22,8 @@ from tolcost.show.document import (
     FigureRow,
     Heading,
     Lines,
-    Table,
+    ReportTable,
+    Section,
     cut,
 )
 from tolcost.show.forms import Form, text_of
@@ -49,7 +49,7 @@ def text(document: Document, colour: bool = False) -> str:
     return "".join(parts)
 
 
-def _block(block: Block, colour: bool) -> Iterable[str]:
+def _block(block: Section, colour: bool) -> Iterable[str]:
     match block:
         case Heading(text=title, remark=remark):
             name, file = visible(title), visible(remark)
@@ -61,7 +61,7 @@ def _block(block: Block, colour: bool) -> Iterable[str]:
             return _figures(block, colour)
         case Lines(rows=rows):
             return map(visible, rows)
-        case Table():
+        case ReportTable():
             return _table(block)
 
 
@@ -167,7 +167,7 @@ def _terms(form: str, deep: int = 0) -> Iterator[str]:
 # ---- tables --------------------------------------------------------------------------------
 
 
-def _table(table: Table) -> Iterator[str]:
+def _table(table: ReportTable) -> Iterator[str]:
     shown = table.shown
     right = {k for k, (n, column) in enumerate(shown) if column.kind == "number"}
     rows = [[column.title for _, column in shown]]
