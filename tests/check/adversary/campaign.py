@@ -105,7 +105,7 @@ def _import(repository: Path, commits: Iterable[tuple[str, Mapping[str, str]]]) 
             if text.startswith("=> "):
                 stream += f"M 160000 {text[3:]} {path}\n".encode()
                 continue
-            data = text.removeprefix("-> ").encode()
+            data = text.removeprefix("-> ").encode("latin-1")
             mode = "120000" if text.startswith("-> ") else "100644"
             stream += f"M {mode} inline {path}\ndata {len(data)}\n".encode() + data + b"\n"
     subprocess.run(["git", "init", "--quiet", str(repository)], check=True)
@@ -148,7 +148,7 @@ def _write(tree: Tree, root: Path, repository: Path | None, libraries: Path) -> 
         if text.startswith("-> "):
             file.symlink_to(text[3:])
         else:
-            file.write_bytes(text.encode())
+            file.write_bytes(text.encode("latin-1"))
 
 
 # ---- the gate ------------------------------------------------------------------------------------------
@@ -208,13 +208,18 @@ def answer(case: Case, root: Path, repository: Path, libraries: Path) -> Answer:
 
 
 def _passed_wrongly(case: Case, report: GateReport) -> str:
+    was_model, model = case.before.model, case.now.model
+    if was_model is not None and model is not None and model[0] > was_model[0]:
+        agreed = case.between is not None and (case.between.model or (0,))[0] >= model[0]
+        if not agreed and not _is_left_out(case.before.model_at, case.now.model_at, case.now, report):
+            return f"{case.before.model_at} is costlier as {case.now.model_at}, and passed"
     if case.by_revision and (case.before.settings.get("broken") or case.revision == "nowhere"):
         return "passed against what cannot be read"
     for number, was in case.before.placed.items():
         now = case.now.placed.get(number)
-        if now is None or _is_shown(was, now, case.now, report):
+        if now is None or _is_left_out(was.path, now.path, case.now, report):
             continue
-        if was.is_broken:
+        if was.is_broken and (case.by_revision or now.path in report.programs):
             return f"{was.path} could not be read before, and passed"
         if case.by_revision and case.before.is_absent and was.program.uses_library:
             return f"{was.path} uses a library that was not there, and passed"
@@ -234,14 +239,14 @@ def _is_agreed(case: Case, number: int, now: Placed) -> bool:
     )
 
 
-def _is_shown(was: Placed, now: Placed, tree: Tree, report: GateReport) -> bool:
+def _is_left_out(was: str, now: str, tree: Tree, report: GateReport) -> bool:
     """Whether a report says that a program, or what it costs, is not checked any more."""
     metrics = tree.settings.get("metrics", ("eops",))
     for change in report.changes:
         if change.kind == "excluded" and change.name == "tolcost.toml" and "eops" not in metrics:  # type: ignore[operator]
             return True
-        left = change.kind == "excluded" or (change.kind == "gone" and now.path not in report.programs)
-        if left and change.name == was.path:
+        left = change.kind == "excluded" or (change.kind == "gone" and now not in report.programs)
+        if left and change.name == was:
             return True
     return False
 

@@ -9,7 +9,11 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import pairwise
 from pathlib import PurePosixPath
+
+from onnx import TensorProto, helper
 
 from tests.check.adversary.programs import LIBRARIES, Program, Term, random_program, random_term
 
@@ -35,6 +39,9 @@ class Tree:
     library_real: str = ""
     is_submodule: bool = False
     is_absent: bool = False
+    model: tuple[int, str] | None = None
+    """A model of so many nodes, and what its free length is called."""
+    model_at: str = "models/net.onnx"
     folders: Mapping[str, str] = field(default_factory=dict)
     """Links to folders: where they stand, and the folder whose files they show."""
 
@@ -53,8 +60,10 @@ class Tree:
         return "\n".join([*lines, ""])
 
     def files(self) -> dict[str, str]:
-        """Every file that is not in a submodule, by path; a link is ``-> TARGET``."""
+        """Every file that is not in a submodule, by path, a byte a character; a link is ``-> TARGET``."""
         found: dict[str, str] = {}
+        if self.model is not None:
+            found[self.model_at] = model_bytes(*self.model).decode("latin-1")
         for one in self.placed.values():
             text = one.program.text()
             found[one.real] = text.replace(":=", ":= (", 1) if one.is_broken else text
@@ -75,6 +84,18 @@ class Tree:
             }
             found[at] = _link(at, folder)
         return found
+
+
+@cache
+def model_bytes(nodes: int, length: str) -> bytes:
+    """A model that costs more with every node."""
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [length, 4])
+    y = helper.make_tensor_value_info(f"x{nodes}", TensorProto.FLOAT, None)
+    names = ["x", *(f"x{n}" for n in range(1, nodes + 1))]
+    made = [helper.make_node("Relu", [a], [b]) for a, b in pairwise(names)]
+    graph = helper.make_graph(made, "net", [x], [y])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    return bytes(model.SerializeToString(deterministic=True))
 
 
 def _toml(value: object) -> str:
@@ -113,6 +134,10 @@ def random_tree(draw: random.Random) -> Tree:
         tree = replace(tree, is_submodule=True)
     if draw.random() < 0.1:
         tree = replace(tree, folders={"ops": "really"})
+    if draw.random() < 0.15 and "paths" in settings:
+        patterns = draw.choice((["models"], ["models/*.onnx"], ["*.onnx"]))
+        listed = [*settings["paths"], *patterns]  # type: ignore[misc]
+        tree = replace(tree, model=(draw.randrange(1, 4), "batch"), settings={**settings, "paths": listed})
     return tree
 
 
@@ -273,6 +298,19 @@ def _library_elsewhere(tree: Tree, draw: random.Random) -> Tree:
     )
 
 
+def _model(tree: Tree, draw: random.Random) -> Tree:
+    return tree if tree.model is None else replace(tree, model=(draw.randrange(1, 4), tree.model[1]))
+
+
+def _model_renamed(tree: Tree, draw: random.Random) -> Tree:
+    places = ("models/other.onnx", "models/net.ONNX", "models/deep/net.onnx")
+    return tree if tree.model is None else replace(tree, model_at=draw.choice(places))
+
+
+def _model_length(tree: Tree, draw: random.Random) -> Tree:
+    return tree if tree.model is None else replace(tree, model=(tree.model[0], "rows"))
+
+
 def _metrics(tree: Tree, draw: random.Random) -> Tree:
     return replace(tree, settings={**tree.settings, "metrics": draw.choice((["bytes"], ["macs", "eops"]))})
 
@@ -306,11 +344,11 @@ TEXTS: tuple[Edit, ...] = tuple(
 )
 NEUTRAL: tuple[Edit, ...] = (
     *(_programs(change) for change in (_names_swapped, _new_names, _remark, _line_ends, _inputs_renamed)),
-    *(_rename, _capitals, _linked, _folder_linked, _library_linked),
+    *(_rename, _capitals, _linked, _folder_linked, _library_linked, _model_renamed, _model_length),
 )
 OTHERS: tuple[Edit, ...] = (
     *(_programs(_inputs_swapped), _deleted, _added, _library, _library, _library_elsewhere),
-    *(_metrics, _excluded, _fewer_paths, _no_settings),
+    *(_metrics, _excluded, _fewer_paths, _no_settings, _model, _model),
 )
 BEFORE: tuple[Edit, ...] = (_broken,)
 """What may have been wrong with the old revision."""
