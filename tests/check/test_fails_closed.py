@@ -203,6 +203,27 @@ def test_a_program_in_a_submodule_that_is_not_here_any_more(project: Project, tm
     assert (said.code, "the submodule `mine` of then is not here" in said.out) == (3, True)
 
 
+@pytest.mark.parametrize("how", ["submodule", "link"])
+def test_a_library_of_then_that_is_not_here(project: Project, tmp_path: Path, how: str) -> None:
+    """Without it, tolcost's own of the same name would have been taken for it."""
+    mine = submodule(project, tmp_path)
+    mine.file("lib/activations.tol", "times(a, x) = x\n")
+    mine.commit()
+    project.write(**{"ops/a": "use activations\ntol x: R [n]\ny := map(x, times(3, *))\n"})
+    if how == "link":
+        (project.root / "by").mkdir()
+        (project.root / "by" / "lib").symlink_to("../mine/lib")
+        project.file("tolcost.toml", 'paths = ["ops"]\nspecs = ["by"]\n')
+    project.commit()
+    mine.file("lib/activations.tol", "times(a, x) = x * a\n")
+    assert project.check("--base HEAD").code == 1
+    mine.git("commit", "--quiet", "--amend", "--all", "--message", "other")
+    mine.git("reflog", "expire", "--expire=now", "--all")
+    mine.git("gc", "--quiet", "--prune=now")
+    said = project.check("--base HEAD")
+    assert (said.code, " of then " in said.out) == (3, True)
+
+
 def test_endings_in_capitals(project: Project) -> None:
     project.locked(sum=SUM)
     (project.root / "sum.tol").unlink()

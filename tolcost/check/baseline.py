@@ -21,7 +21,7 @@ from tolcost.check.records import LockEntry
 from tolcost.check.revision import Former, file_at, last_change
 from tolcost.check.seals import Origins
 from tolcost.check.targets import Target, covers, programs
-from tolcost.diagnostics import Rejected, quoted
+from tolcost.diagnostics import Rejected
 
 Contributions: TypeAlias = Sequence[Contribution]
 
@@ -104,24 +104,35 @@ def at_revision(gate: Gate, revision: str, former: Former, asked: Sequence[Targe
     needed = [t for t in then.values() if t.name not in settled and covers(gate.asked, config, t.name)]
     found = gate.computing.entries(before, needed)
     marked = {target.name: marked_entry(found[target.name], target, was) for target in needed}
-    absent = {t.name: folder for t in asked if (folder := former.lacks(t.file))}
+    lost = {t.name: why for t in asked if (why := _lost(former, t, was, now))}
 
     def parts(name: str, target: Target) -> Contributions | None:
         return gate.computing.costing(before, then[name]).parts if name in then else None
 
     return Baseline(
         label=f"git {revision}",
-        entries={**{name: LockEntry(name) for name in settled}, **entries_of(marked)},
+        entries={
+            **{name: LockEntry(name) for name in settled},
+            **{name: entry for name, entry in entries_of(marked).items() if name not in lost},
+        },
         parts=parts,
         broken={
             **{n: f"it could not be read: {o.problems[0].message}" for n, o in found.items() if o.problems},
-            **{n: f"the submodule {quoted(folder)} of then is not here" for n, folder in absent.items()},
+            **{name: why for name, why in lost.items() if name not in settled},
         },
         settled=settled,
         left_out=left_out,
         doubt=doubt,
         is_revision=True,
     )
+
+
+def _lost(former: Former, target: Target, was: Origins, now: Origins) -> str | None:
+    """Why what a program was cannot be told though it can be read: something that it used is not here."""
+    if was.libraries is None and now.libraries is not None:
+        return "a library of then cannot be read"
+    folders = (*was.config.first_specs, *was.config.specs)
+    return former.lacks(target.file, [Path(folder).as_posix() for folder in folders])
 
 
 def _settings_then(gate: Gate, revision: str, former: Former) -> tuple[Config, tuple[str, ...], str]:

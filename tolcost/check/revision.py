@@ -12,7 +12,7 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,9 +36,13 @@ class Former:
     root: Path
     absent: tuple[str, ...] = ()
 
-    def lacks(self, file: str) -> str | None:
-        """The submodule that a file belongs to, if its content of then is not here."""
-        return next((folder for folder in self.absent if file.startswith(f"{folder}/")), None)
+    def lacks(self, file: str, libraries: Sequence[str] = ()) -> str | None:
+        """The submodule that a file or a library belongs to, if its content of then is not here."""
+        for folder in self.absent:
+            own = any(library in (folder, os.path.dirname(folder) or ".") for library in libraries)
+            if own or any(path.startswith(f"{folder}/") for path in (file, *libraries)):
+                return f"the submodule {quoted(folder)} of then is not here"
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ class Origins:
     apart: tuple[Path, ...] = ()
 
     @cached_property
-    def _libraries(self) -> str | None:
+    def libraries(self) -> str | None:
         """A digest of the files that programs may use; None where one of them cannot be read."""
         folders = (folder for folder in self.config.libraries if folder.resolve() not in self.apart)
         try:
@@ -64,9 +64,9 @@ class Origins:
     def _source(self, target: Target, text: bytes) -> str | None:
         said = repr((dict(target.case.shapes), dict(target.case.attrs)))
         kind = target.file.lower().rpartition(".")[2]
-        if self._libraries is None:
+        if self.libraries is None:
             return None
-        return _digest(self._libraries, kind, sha256(text).hexdigest(), said)
+        return _digest(self.libraries, kind, sha256(text).hexdigest(), said)
 
     def of(self, targets: Sequence[Target]) -> dict[str, str]:
         """What decides the entries of programs, everything, by name; those of which it can be told."""
@@ -149,7 +149,7 @@ def digest_of_folders(folders: Iterable[Path]) -> str:
     for folder in folders:
         digest.update(b"\0folder\0")
         for path in sorted(files_below(folder)) if folder.exists() else ():
-            if path.lower().endswith(_CODE) or (folder / path).is_dir():
+            if path.lower().endswith(_CODE) or not (folder / path).is_file():  # a link that leads nowhere
                 digest.update(path.encode("utf-8", "surrogateescape") + b"\0")
                 digest.update(sha256((folder / path).read_bytes()).digest())
     return digest.hexdigest()
