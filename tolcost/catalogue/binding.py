@@ -40,7 +40,7 @@ def bind(
         else:
             problems.append(_unknown_attribute(node, spec, name))
     missing = [s.name for s in spec.attributes if _required(s) and s.name not in given]
-    problems += [Diagnostic("T0656", f"{_named(node)} needs the attribute {quoted(m)}") for m in missing]
+    problems += [Diagnostic("T0656", f"{node.shown} needs the attribute {quoted(m)}") for m in missing]
     if problems:
         raise Rejected(*problems)
     return given
@@ -81,10 +81,10 @@ def _positional(
         elif statement.optional:
             given[statement.name] = Missing(statement.name)
         else:
-            problems.append(Diagnostic("T0657", f"{_named(node)} needs its input {quoted(statement.name)}"))
+            problems.append(Diagnostic("T0657", f"{node.shown} needs its input {quoted(statement.name)}"))
     if any(item is not None for item in rest):
         most = len(spec.inputs)
-        problems.append(Diagnostic("T0658", f"{_named(node)} has {len(inputs)} inputs, but takes {most}"))
+        problems.append(Diagnostic("T0658", f"{node.shown} has {len(inputs)} inputs, but takes {most}"))
     return given
 
 
@@ -94,8 +94,4 @@ def _required(statement: tree.InputDecl) -> bool:
 
 def _unknown_attribute(node: GraphNode, spec: Spec, name: str) -> Diagnostic:
     hint = f"the definition of {spec.name} since version {spec.since} has no such attribute"
-    return Diagnostic("T0655", f"{_named(node)} has an unknown attribute {quoted(name)}", hint=hint)
-
-
-def _named(node: GraphNode) -> str:
-    return f"{node.op} {quoted(node.name)}" if node.name else node.op
+    return Diagnostic("T0655", f"{node.shown} has an unknown attribute {quoted(name)}", hint=hint)

@@ -13,7 +13,14 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tolcost.catalogue.types import Array
+from tolcost.diagnostics import quoted
 from tolcost.elaborate.values import Value
+
+MOST_RANK = 64
+"""A tensor with more dimensions is refused."""
+
+MOST_NESTED_GRAPHS = 8
+"""How deeply graphs may stand inside of one another: what each level does is looked at several times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +94,11 @@ class GraphNode(NamedTuple):
     def title(self) -> str:
         """The operator, with its domain where that is not ONNX's own."""
         return f"{self.domain}.{self.op}" if self.domain else self.op
+
+    @property
+    def shown(self) -> str:
+        """The node in a message."""
+        return f"{self.op} {quoted(self.name)}" if self.name else self.op
 
     @property
     def label(self) -> str:

@@ -34,6 +34,8 @@ from onnx import (
 
 from tolcost.algebra import const
 from tolcost.catalogue.graph import (
+    MOST_NESTED_GRAPHS,
+    MOST_RANK,
     Attribute,
     Declared,
     FunctionKey,
@@ -175,6 +177,7 @@ class Reader:
 
     def __init__(self) -> None:
         self._serial = count(1)
+        self._depth = 0
         self._read: dict[bytes, _Read] = {}
 
     # ---- functions and graphs ----
@@ -225,6 +228,15 @@ class Reader:
         check_text(chain((proto.name,), weights, between, outputs, *declared, _node_words(nodes)))
         return Graph(proto.name, inputs, weights, nodes, outputs, between if outermost else {})
 
+    def _inner_graph(self, proto: GraphProto) -> Graph:
+        if self._depth >= MOST_NESTED_GRAPHS:
+            _refuse("T0506", f"graphs nest more than {MOST_NESTED_GRAPHS} deep")
+        self._depth += 1
+        try:
+            return self.graph(proto)
+        finally:
+            self._depth -= 1
+
     # ---- nodes ----
 
     def node(self, proto: NodeProto) -> GraphNode:
@@ -260,7 +272,7 @@ class Reader:
         graphs: dict[str, Graph] = {}
         for proto in protos:
             if proto.type == AttributeProto.GRAPH and not proto.ref_attr_name:
-                graphs[proto.name] = self.graph(proto.g)
+                graphs[proto.name] = self._inner_graph(proto.g)
                 continue
             value = self._attribute(proto)
             if value is not None:
@@ -287,9 +299,7 @@ class Reader:
 
     def _weight(self, tensor: TensorProto) -> Weight:
         """A tensor that the model holds; its value too where that may decide a shape."""
-        shape = tuple(tensor.dims)
-        if any(d < 0 for d in shape):
-            _refuse("T0674", f"the initializer {_shown(tensor.name)} has a negative length")
+        shape = _checked_shape(tensor.name, tensor.dims)
         space = space_of_code(tensor.data_type)
         value = None
         if tensor.data_location != TensorProto.EXTERNAL:
@@ -300,14 +310,26 @@ class Reader:
         )
 
     def _sparse(self, tensor: SparseTensorProto) -> Weight:
-        name, shape = tensor.values.name, tuple(tensor.dims)
-        if any(d < 0 for d in shape):
-            _refuse("T0674", f"the initializer {_shown(name)} has a negative length")
+        name = tensor.values.name
+        shape = _checked_shape(name, tensor.dims)
         space, stored = space_of_code(tensor.values.data_type), math.prod(tensor.values.dims)
         return Weight(name, space, shape, partial(dense, tensor), None, stored, self._key(name))
 
     def _key(self, name: str) -> str:
         return f"weight {next(self._serial)} {name}"
+
+
+def _check_rank(name: str, rank: int) -> None:
+    if rank > MOST_RANK:
+        _refuse("T0506", f"{_shown(name)} has {rank:,} dimensions: more than {MOST_RANK}")
+
+
+def _checked_shape(name: str, dims: Sequence[int]) -> tuple[int, ...]:
+    """The shape of a tensor that the model holds."""
+    _check_rank(name, len(dims))
+    if any(d < 0 for d in dims):
+        _refuse("T0674", f"the initializer {_shown(name)} has a negative length")
+    return tuple(dims)
 
 
 def _asked(outputs: tuple[str, ...]) -> int:
@@ -426,6 +448,7 @@ def declared_of(info: ValueInfoProto) -> Declared:
 def _lengths(name: str, kind: TypeProto) -> tuple[int | str | None, ...] | None:
     if not kind.tensor_type.HasField("shape"):
         return None
+    _check_rank(name, len(kind.tensor_type.shape.dim))
     found: list[int | str | None] = []
     for d in kind.tensor_type.shape.dim:
         if d.HasField("dim_value"):

@@ -8,15 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cache
+from typing import NoReturn
 
 import onnx
-from onnx import AttributeProto, FunctionProto, TypeProto, helper, numpy_helper
+from onnx import AttributeProto, FunctionProto, TensorProto, TypeProto, helper, numpy_helper
 
 from tolcost.algebra import Poly
-from tolcost.catalogue.graph import Attribute, GraphNode, ModelFunction, Weight
+from tolcost.catalogue.graph import Attribute, GraphNode, ModelFunction, Reference, Weight
 from tolcost.catalogue.reading import function_of
 from tolcost.catalogue.types import CODE_OF_SPACE
+from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.elaborate.values import Vec
+
+_TYPE_OF_SPACE = {
+    space: f"tensor({TensorProto.DataType.Name(code).lower()})" for space, code in CODE_OF_SPACE.items()
+}
+"""What schemas call tensors of a space."""
 
 TensorType = tuple[str, tuple[int | None, ...]]
 """The space of a tensor, and its lengths where they are numbers."""
@@ -29,11 +37,62 @@ def onnx_version() -> str:
 
 def schema_of(node: GraphNode, opset: int | None) -> onnx.defs.OpSchema | None:
     """The schema of a node's operator; None where ONNX has no such operator."""
-    newest = onnx.defs.onnx_opset_version() if not node.domain else 1
+    return _schema(node.op, node.domain, opset)
+
+
+@cache
+def _schema(op: str, domain: str, opset: int | None) -> onnx.defs.OpSchema | None:
+    newest = onnx.defs.onnx_opset_version() if not domain else 1
     try:
-        return onnx.defs.get_schema(node.op, opset or newest, node.domain)
+        return onnx.defs.get_schema(op, opset or newest, domain)
     except (onnx.defs.SchemaError, TypeError):
         return None
+
+
+def is_operator(domain: str, name: str, opset: int | None) -> bool:
+    """Whether ONNX itself defines an operator: no function of a model takes its place."""
+    return schema_of(GraphNode(name, domain, "", (), (), {}), opset) is not None
+
+
+def check_node(node: GraphNode, opset: int | None, spaces: Sequence[str | None]) -> None:
+    """Refuse a node whose attributes or inputs are of types that its operator does not take.
+
+    ``spaces`` are those of its inputs; what is no space of ONNX is not checked.  How many inputs there are,
+    and which attributes, the definition says.
+    """
+    schema = schema_of(node, opset)
+    if schema is None:
+        return
+    for name, value in node.attributes.items():
+        declared = schema.attributes.get(name)
+        if declared is not None and not isinstance(value, Reference) and not _is_of(value, declared):
+            kind = str(declared.type).rpartition(".")[2].lower()
+            _refuse(f"the attribute {quoted(name)} of {node.shown} must be of type {kind}")
+    bound: dict[str, str] = {}
+    for formal, space in zip(_formals(schema, len(spaces)), spaces, strict=False):
+        if space in _TYPE_OF_SPACE:
+            _check_input(node, formal, space, bound)
+
+
+def _check_input(
+    node: GraphNode, formal: onnx.defs.OpSchema.FormalParameter, space: str, bound: dict[str, str]
+) -> None:
+    if _TYPE_OF_SPACE[space] not in formal.types:
+        _refuse(f"{node.shown} does not take {space} as its input {quoted(formal.name)}")
+    if formal.is_homogeneous and bound.setdefault(formal.type_str, space) != space:
+        other = bound[formal.type_str]
+        _refuse(f"{node.shown} takes inputs of one type, not {other} and {space} ({quoted(formal.name)})")
+
+
+def _formals(schema: onnx.defs.OpSchema, count: int) -> list[onnx.defs.OpSchema.FormalParameter]:
+    """The parameter that each of a node's inputs meets; a variadic one takes all that are left."""
+    listed = list(schema.inputs)
+    variadic = listed and listed[-1].option == onnx.defs.OpSchema.FormalParameterOption.Variadic
+    return listed + listed[-1:] * (count - len(listed)) if variadic else listed
+
+
+def _refuse(message: str) -> NoReturn:
+    raise Rejected(Diagnostic("T0664", message))
 
 
 def fits(node: GraphNode, schema: onnx.defs.OpSchema) -> bool:

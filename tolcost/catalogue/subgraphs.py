@@ -17,12 +17,13 @@ from typing import NamedTuple
 from tolcost.algebra import FALSE, TRUE, Cond, Eq, Ge, Not, Poly, bounds, negate
 from tolcost.catalogue.binding import bind, formals
 from tolcost.catalogue.graph import Graph, GraphNode, Weight, first_output
+from tolcost.catalogue.schemas import check_node
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.catalogue.types import constant
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, quoted
 from tolcost.elaborate.context import Env
 from tolcost.elaborate.programs import apply_program
-from tolcost.elaborate.shapes import shape_of
+from tolcost.elaborate.shapes import shape_of, space_of
 from tolcost.elaborate.values import Cast, Missing, Native, Seq, Unknown, Value, Vec, plain
 
 MOST_NESTED = 60
@@ -210,6 +211,8 @@ def _applied(
     values: dict[str, Value],
     around: Surroundings,
 ) -> Sequence[Value]:
+    spaces = [None if value is None else space_of(value) for value in inputs]
+    check_node(node, around.opsets.get(node.domain), spaces)
     if spec.branches and inputs and inputs[0] is not None:
         inputs[0] = around.choices.decided(inputs[0])
     within = replace(around, values=values, place=(*around.place, first_output(node.outputs)))

@@ -20,6 +20,7 @@ from tolcost.algebra import (
     mod,
     negate,
     symbols_of,
+    to_text,
 )
 from tolcost.atoms.nodes import Convert, Part
 from tolcost.diagnostics import Span
@@ -180,6 +181,18 @@ def _same(env: Env, span: Span, left: Shape, right: Shape) -> Value:
         unify(env, a, b, "`same` says that they are equal", span) for a, b in zip(left, right, strict=True)
     )
     return merged[0] if len(merged) == 1 else Vec((len(merged),), merged)
+
+
+@primitive("agree", integers, integers)
+def _agree(env: Env, span: Span, left: Shape, right: Shape) -> Value:
+    """The first of two shapes that say one thing twice; unlike with ``same``, what is open stays open."""
+    if len(left) != len(right):
+        fail("T0301", f"{len(left)} lengths against {len(right)}", span, kind=Misfit, definite=True)
+    for a, b in zip(left, right, strict=True):
+        if decide(env, eq(a - b)) is FALSE:
+            message = f"lengths {to_text(a)} and {to_text(b)} differ, but must agree"
+            fail("T0301", message, span, kind=Misfit, definite=True)
+    return left[0] if len(left) == 1 else Vec((len(left),), left)
 
 
 @primitive("apart", integer, integer)

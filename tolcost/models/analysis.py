@@ -87,7 +87,7 @@ def analyze_graph(model: Model, session: Session, dims: Mapping[str, int] | None
 
 
 def _walked(model: Model, session: Session, dims: Mapping[str, int], assumed: frozenset[Cond]) -> GraphCost:
-    walk = walk_of(session, model.opsets, Functions(model.functions))
+    walk = walk_of(session, model.opsets, Functions(model.functions, model.opsets))
     walk.dims, walk.assumed = dims, assumed
     walk.enter(model.graph)
     nodes = tuple(walk.run(model.graph.steps))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
+from types import MappingProxyType
 
 from tolcost.catalogue.graph import (
     FunctionKey,
@@ -16,17 +17,22 @@ from tolcost.catalogue.graph import (
     free_names,
     held_in,
 )
+from tolcost.catalogue.schemas import is_operator
 from tolcost.catalogue.subgraphs import Body
 
 
 class Functions:
     """The functions of one model; equal to nothing but itself, so that it can be part of a key."""
 
-    def __init__(self, given: Mapping[FunctionKey, ModelFunction]) -> None:
-        """Start with those of the model; bodies that ONNX defines come when they are needed."""
-        self.given = given
+    def __init__(
+        self, given: Mapping[FunctionKey, ModelFunction], opsets: Mapping[str, int] = MappingProxyType({})
+    ) -> None:
+        """Start with those of a model; none takes the place of an operator that ONNX defines."""
+        self.given = {
+            key: function for key, function in given.items() if not is_operator(*key[:2], opsets.get(key[0]))
+        }
         self.walked = 0
-        self.overloaded = any(overload for _, _, overload in given)
+        self.overloaded = any(overload for _, _, overload in self.given)
         self._resolved: dict[tuple[ModelFunction, bytes], tuple[GraphNode, ...]] = {}
 
     @cached_property

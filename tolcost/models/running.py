@@ -115,7 +115,7 @@ def run_model(
     seen: Callable[[GraphNode, Sequence[Array]], None] | None = None,
 ) -> tuple[dict[str, Array], int]:
     """The outputs of a model on arrays, and how many elementary functions computing them took."""
-    runner = Runner(library, model.opsets, Functions(model.functions), seen)
+    runner = Runner(library, model.opsets, Functions(model.functions, model.opsets), seen)
     values: Values = {name: weight.array() for name, weight in model.graph.weights.items()}
     values.update(inputs)
     runner.run(model.graph.steps, values)

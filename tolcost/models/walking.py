@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from tolcost.algebra import ZERO, Cond, Poly, Symbol, atom, const, data_symbol, length
 from tolcost.atoms.nodes import ATOMS, Program
 from tolcost.catalogue.graph import HOLDS_A_TENSOR, Declared, Graph, GraphNode, ModelFunction, Weight
-from tolcost.catalogue.schemas import TensorType, body_of
+from tolcost.catalogue.schemas import TensorType, body_of, check_node
 from tolcost.catalogue.specs import Library
 from tolcost.cost import Counts, Traffic
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
@@ -219,11 +219,10 @@ class Walk:
         return Applied((), (), (Uncosted(node.title, 1, why),))
 
     def _refuse_unknown(self, node: GraphNode, name: str) -> None:
-        shown = f"{node.op} {quoted(node.name)}" if node.name else node.op
         if any(name in other.outputs for other in self._graph):
-            message = f"{shown} uses {quoted(name)} before it is computed"
+            message = f"{node.shown} uses {quoted(name)} before it is computed"
             raise Rejected(Diagnostic("T0676", message, hint="there is a cycle, or the nodes are not sorted"))
-        raise Rejected(Diagnostic("T0662", f"{shown} uses {quoted(name)}, which nothing defines"))
+        raise Rejected(Diagnostic("T0662", f"{node.shown} uses {quoted(name)}, which nothing defines"))
 
     # ---- a node not seen before ----
 
@@ -251,10 +250,17 @@ class Walk:
             weights = (*node.weights(), *self.functions.weights)
             outside.update((weight.key, known_weight(weight)) for weight in weights)
         given = Given(tuple(inputs), node.inputs, outside)
+        try:
+            check_node(node, self.opsets.get(node.domain), [space_of(known) for known in inputs])
+        except Rejected as rejected:
+            return not_costed(node, rejected.diagnostics[0])
         setting = Setting(self.session.library, self.opsets, self.functions.body_of, self.assumed)
         lowered = lower(setting, node, spec, given)
         if isinstance(lowered, Rejected):
             return not_costed(node, lowered.diagnostics[0])
+        if len(lowered.outputs) < node.asked:
+            message = f"{node.shown} gives {len(lowered.outputs)} outputs, not {node.asked}"
+            return not_costed(node, Diagnostic("T0664", message))
         lowered = _titled(node, lowered)
         numbers = tuple(map(table.number, lowered.outputs))
         return Applied(numbers, ((lowered, 1),), (), lowered.equal, bool(lowered.data))

@@ -1,0 +1,226 @@
+"""Nodes that no runtime runs are not costed, and nothing but the model file is ever opened."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from tests.models.test_hostile import FLOAT, INT, X, model, refusal, studied
+from tests.models.test_models import ints, value
+from tolcost.algebra import length
+from tolcost.catalogue.graph import MOST_NESTED_GRAPHS, MOST_RANK
+from tolcost.catalogue.specs import open_library
+from tolcost.models.walking import Session
+
+N = length("n")
+node = helper.make_node
+
+
+@pytest.fixture(name="session", scope="module")
+def _session() -> Session:
+    return Session(open_library())
+
+
+def zeros(name: str, *shape: int) -> TensorProto:
+    return numpy_helper.from_array(np.zeros(shape, np.float32), name)
+
+
+IMAGE = value("x", FLOAT, [1, 3, 8, 8])
+WRONG = {
+    # axes that there are not
+    "softmax": model([node("Softmax", ["x"], ["y"], axis=7)]),
+    "reduce": model([node("ReduceSum", ["x", "a"], ["y"])], initial=[ints("a", 9)]),
+    "squeeze": model([node("Squeeze", ["x", "a"], ["y"])], initial=[ints("a", -9)]),
+    "slice": model(
+        [node("Slice", ["x", "a", "b", "c"], ["y"])], initial=[ints("a", 0), ints("b", 2), ints("c", 7)]
+    ),
+    "layer": model([node("LayerNormalization", ["x", "w"], ["y"], axis=7)], initial=[zeros("w", 4)]),
+    "flatten": model([node("Flatten", ["x"], ["y"], axis=7)]),
+    # lengths that do not fit
+    "gemm": model([node("Gemm", ["x", "b", "c"], ["y"])], initial=[zeros("b", 4, 3), zeros("c", 7)]),
+    "prelu": model([node("PRelu", ["x", "w"], ["y"])], initial=[zeros("w", 7)]),
+    "scale": model([node("LayerNormalization", ["x", "w"], ["y"])], initial=[zeros("w", 7)]),
+    "conv": model(
+        [node("Conv", ["x", "w"], ["y"], kernel_shape=[5, 5])], [IMAGE], initial=[zeros("w", 4, 3, 3, 3)]
+    ),
+    "transposed": model(
+        [node("ConvTranspose", ["x", "w"], ["y"], kernel_shape=[5])],
+        [IMAGE],
+        initial=[zeros("w", 3, 4, 3, 3)],
+    ),
+    "lstm": model(
+        [node("LSTM", ["x", "w", "r"], ["y"], hidden_size=5)],
+        [value("x", FLOAT, [3, 1, 2])],
+        initial=[zeros("w", 1, 8, 2), zeros("r", 1, 8, 2)],
+    ),
+    # types that the operator does not take
+    "strings": model([node("Exp", ["x"], ["y"])], [value("x", TensorProto.STRING, ["n"])]),
+    "integers": model([node("Exp", ["x"], ["y"])], [value("x", INT, ["n"])]),
+    "mixed": model([node("Add", ["x", "a"], ["y"])], [X, value("a", INT, ["n", 4])]),
+    "joined": model([node("Concat", ["x", "a"], ["y"], axis=0)], [X, value("a", INT, ["n", 4])]),
+    "condition": model([node("Where", ["x", "x", "x"], ["y"])]),
+    "number": model([node("LeakyRelu", ["x"], ["y"], alpha="a")]),
+    "fraction": model([node("Softmax", ["x"], ["y"], axis=1.5)]),
+    # more or fewer parts than outputs
+    "split": model([node("Split", ["x", "s"], ["a", "b"], axis=1)], initial=[ints("s", 4)]),
+    "parts": model([node("Split", ["x", "s"], ["a", "b"], axis=1)], initial=[ints("s", 2, 10**9)]),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_node_that_nothing_can_run_is_not_costed(name: str, session: Session) -> None:
+    study = studied(WRONG[name], session)
+    assert study.total.status == "lower bound"
+    assert study.coverage.costed == 0
+
+
+def test_types_are_checked_inside_of_graphs(session: Session) -> None:
+    inner = helper.make_graph([node("Exp", ["i"], ["e"])], "g", [], [value("e")])
+    given = [value("i", INT, ["n"]), value("go", TensorProto.BOOL, [])]
+    study = studied(model([node("If", ["go"], ["y"], then_branch=inner, else_branch=inner)], given), session)
+    assert "Exp" in study.coverage.missing[0].why
+
+
+def test_a_function_takes_no_operators_place(session: Session) -> None:
+    imports = [helper.make_opsetid("", 17)]
+    identity = helper.make_function(
+        "", "MatMul", ["a", "b"], ["c"], [node("Identity", ["a"], ["c"])], imports
+    )
+    product = node("MatMul", ["x", "w"], ["y"])
+    proto = model([product], initial=[zeros("w", 4, 3)], functions=[identity])
+    assert studied(proto, session).total.macs == 12 * N
+    inner = helper.make_graph([node("MatMul", ["x", "w"], ["m"])], "g", [], [value("m")])
+    gate = node("If", ["go"], ["y"], then_branch=inner, else_branch=inner)
+    given = [X, value("go", TensorProto.BOOL, [])]
+    proto = model([gate], given, initial=[zeros("w", 4, 3)], functions=[identity])
+    assert studied(proto, session).total.macs == 12 * N
+
+
+def test_a_function_may_have_a_name_that_only_later_versions_use(session: Session) -> None:
+    imports = [helper.make_opsetid("", 17)]
+    own = helper.make_function("", "Gelu", ["a"], ["b"], [node("Relu", ["a"], ["b"])], imports)
+    assert studied(model([node("Gelu", ["x"], ["y"])], functions=[own]), session).total.eops == 4 * N
+
+
+# ---- limits ------------------------------------------------------------------------------------
+
+
+def test_ranks_have_a_limit(session: Session) -> None:
+    def of_rank(rank: int) -> onnx.ModelProto:
+        return model([node("Relu", ["x"], ["y"])], [value("x", FLOAT, [2] * rank)])
+
+    assert studied(of_rank(MOST_RANK), session).total.eops == 2**MOST_RANK
+    assert refusal(of_rank(MOST_RANK + 1), session) == "T0506"
+    assert refusal(of_rank(100_000), session) == "T0506"
+    weight = zeros("w", *[1] * 30)
+    weight.dims.extend([1] * MOST_RANK)
+    assert refusal(model([node("Relu", ["w"], ["y"])], initial=[weight]), session) == "T0506"
+
+
+def branching(depth: int) -> onnx.ModelProto:
+    inner = helper.make_graph([node("Relu", ["x"], ["r0"])], "g", [], [value("r0")])
+    other = helper.make_graph([node("Identity", ["x"], ["e"])], "e", [], [value("e")])
+    for n in range(1, depth):
+        branch = node("If", ["go"], [f"r{n}"], then_branch=inner, else_branch=other)
+        inner = helper.make_graph([branch], "g", [], [value(f"r{n}")])
+    gate = node("If", ["go"], ["y"], then_branch=inner, else_branch=other)
+    return model([gate], [X, value("go", TensorProto.BOOL, [])])
+
+
+def test_graphs_inside_of_graphs_have_a_limit(session: Session) -> None:
+    assert studied(branching(MOST_NESTED_GRAPHS), session).total.eops == 4 * N
+    assert refusal(branching(MOST_NESTED_GRAPHS + 1), session) == "T0506"
+    assert refusal(branching(15), session) == "T0506"
+
+
+# ---- files -------------------------------------------------------------------------------------
+
+LOCATIONS = ("secret.bin", "../secret.bin", "/etc/hostname", "/dev/zero", "not_there.bin", "a\0b")
+
+
+def outside(location: str) -> TensorProto:
+    tensor = TensorProto(name="t", data_type=INT, dims=[1], data_location=TensorProto.EXTERNAL)
+    tensor.external_data.add(key="location", value=location)
+    return tensor
+
+
+def opening(location: str) -> dict[str, onnx.ModelProto]:
+    """Models that keep a tensor in another file, wherever a model can have one."""
+    tensor = outside(location)
+    sparse = onnx.SparseTensorProto(values=tensor, indices=tensor, dims=[1])
+    inner = helper.make_graph([node("Constant", [], ["c"], value=tensor)], "g", [], [value("c")])
+    held = helper.make_graph([], "g", [], [value("t")], [tensor])
+    given = [X, value("go", TensorProto.BOOL, [])]
+    function = helper.make_function(
+        "my",
+        "f",
+        ["a"],
+        ["b"],
+        [node("ConstantOfShape", ["a"], ["b"], value=tensor)],
+        [helper.make_opsetid("", 17)],
+    )
+    encoder = node("LabelEncoder", ["x"], ["y"], keys_tensor=tensor, domain="ai.onnx.ml")
+    return {
+        "value": model([node("ConstantOfShape", ["s"], ["y"], value=tensor)], initial=[ints("s", 2)]),
+        "constant": model([node("Constant", [], ["c"], value=tensor), node("ConstantOfShape", ["c"], ["y"])]),
+        "sparse": model([node("Constant", [], ["y"], sparse_value=sparse)]),
+        "encoder": model([encoder], domains=["ai.onnx.ml"]),
+        "unknown": model([node("Mystery", ["x"], ["y"], value=tensor, domain="my")], domains=["my"]),
+        "inside": model([node("If", ["go"], ["y"], then_branch=inner, else_branch=inner)], given),
+        "held": model([node("If", ["go"], ["y"], then_branch=held, else_branch=held)], given),
+        "function": model([node("f", ["s"], ["y"], domain="my")], functions=[function], domains=["my"],
+                          initial=[ints("s", 2)]),
+        "shape": model([node("Reshape", ["x", "t"], ["y"])], initial=[tensor]),
+    }  # fmt: skip
+
+
+WATCH = """
+import sys
+folder, *files = sys.argv[1:]
+import tolcost, onnx, numpy
+from pathlib import Path
+from tolcost.cli import run
+root = Path(tolcost.__file__).parent.parent  # the programs stand beside the package
+OURS = (str(root), str(Path(onnx.__file__).parent.parent), sys.prefix, sys.base_prefix, "/proc/")
+opened = []
+def hook(event, args):
+    if event == "open" and isinstance(args[0], str | bytes):
+        opened.append(str(args[0]))
+    if event.startswith(("socket.", "subprocess.", "os.system", "os.exec", "os.posix_spawn")):
+        opened.append(event)
+sys.addaudithook(hook)
+for file in files:
+    opened.clear()
+    code = run(["model", file])
+    strange = [p for p in opened if p != file and not p.startswith(OURS)]
+    print("CODE", code, strange)
+"""
+
+
+def test_no_file_is_opened_but_the_model(tmp_path: Path) -> None:
+    (tmp_path / "secret.bin").write_bytes((7).to_bytes(8, "little"))
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    files = []
+    for n, location in enumerate(LOCATIONS):
+        for name, proto in opening(location).items():
+            files.append(inner / f"{name}{n}.onnx")
+            files[-1].write_bytes(proto.SerializeToString())
+    (inner / "secret.bin").write_bytes((7).to_bytes(8, "little"))
+    names = [str(file) for file in files]
+    ran = subprocess.run(
+        [sys.executable, "-c", WATCH, str(inner), *names],
+        cwd=inner,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = [line for line in ran.stdout.splitlines() if line.startswith("CODE")]
+    assert len(found) == len(files)
+    for file, line in zip(files, found, strict=True):
+        code = "3" if file.stem.startswith(("held", "shape")) else "2"
+        assert line in (f"CODE {code} []", "CODE 0 []" if code == "3" else ""), f"{file.name}: {line}"
