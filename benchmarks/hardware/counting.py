@@ -2,8 +2,9 @@
 
     ncu ... python3 -m hardware.counting operators|models SECONDS FILE
 
-What FILE has already is not counted again, so that a recording in several pieces is one.  Every call is made once before, so that libraries are loaded and algorithms chosen, and once more in an NVTX
-range that names it.  After SECONDS no further call begins: what was counted is then written in good order.
+What FILE has already is not counted again, so that a recording in several pieces is one.  Every call is made
+once before, so that libraries are loaded and algorithms chosen, and once more in an NVTX range that names it.
+After SECONDS no further call begins: what was counted is then written in good order.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     PYTHONPATH=benchmarks python3 -m hardware.record FOLDER [check] [time] [models] [count] [count-models]
 
-Without a list of parts all of them.  Writes into FOLDER what belongs into ``reports/data/h200``; counters that
-are there already stay, and those that are missing are counted, as many as ten minutes allow.
+Without a list of parts all of them.  Writes into FOLDER what belongs into ``reports/data/h200``; counters
+that are there already stay, and those that are missing are counted, as many as ten minutes allow.
 """
 
 from __future__ import annotations
