@@ -8,7 +8,7 @@ import time
 import pytest
 
 from tests.cost.brute import brute
-from tests.cost.opinions import AGREE, batch, rows_of, spec_programs, traps
+from tests.cost.opinions import AGREE, batch, random_atoms, rows_of, spec_programs, traps
 from tests.cost.programs import SYMBOLS, n
 from tests.cost.random_programs import random_program
 from tolcost.algebra import coordinate, the_symbol
@@ -110,3 +110,10 @@ def test_the_command_writes_every_format(form, capsys):
 def test_the_command_refuses_what_sympy_has_no_part_in(options):
     """Closed forms are all that sympy derives."""
     assert run(["analyze", MATMUL, "--engine", "sympy", *options]) == 2
+
+
+def test_a_variable_that_leaves_its_sum_is_told():
+    """Where sympy is wrong the reason is given, and ours is what counting gives."""
+    (row,) = (row for row in rows_of(*random_atoms(6050)) if row.function == "add.R")
+    assert row.verdict == "sympy is wrong"
+    assert "a variable left its sum, where counting, as ours, gives 99" in row.reason

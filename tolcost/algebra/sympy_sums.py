@@ -165,11 +165,13 @@ class SympySums:
             case Not(part=part):
                 return sympy.Not(self.cond(part))
 
-    def at(self, expr: Expr, values: Mapping[Symbol, int]) -> int | None:
-        """Evaluate at a point, all symbols at once; None where no integer comes out."""
+    def at(self, expr: Expr, values: Mapping[Symbol, int]) -> int | str:
+        """Evaluate at a point, all symbols at once; where no integer comes out, say what does instead."""
         known = {self.symbols[s]: sympy.Integer(value) for s, value in values.items() if s in self.symbols}
         found = _written_out(expr.xreplace(known))
-        return int(found) if found.is_Integer else None
+        if found.is_Integer:
+            return int(found)
+        return "a variable left its sum" if found.free_symbols else "no integer"
 
 
 def larger(left: Expr, right: Expr) -> Expr:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from random import Random
 from types import FrameType
@@ -99,7 +99,8 @@ class _Judge:
                 theirs = self.total(summands)
                 verdict, reason = self.verdict(ours, theirs, summands)
         except TooSlow:
-            verdict, reason = "too slow", f"more than {self.seconds:g} s"
+            wrong = _miscounted(ours, self.counted(summands))
+            verdict, reason = wrong or ("too slow", f"more than {self.seconds:g} s; counting confirms ours")
         return Opinion(key, ours, theirs, verdict, reason)
 
     def verdict(self, ours: Poly, theirs: Expr, summands: tuple[Summand, ...]) -> tuple[Verdict, str]:
@@ -121,32 +122,36 @@ class _Judge:
         return result
 
     def at_points(self, ours: Poly, theirs: Expr, summands: tuple[Summand, ...]) -> tuple[Verdict, str]:
-        """Compare at points, and count there where the two differ."""
-        agreed = 0
-        for point in self.points:
-            try:
-                counted = walked(summands, point, _MOST_COORDINATES)
-            except TooManyCoordinates:
-                continue
-            mine = evaluate(ours, {symbol: point[symbol] for symbol in ours.free})
-            if mine != counted:
-                return "ours is wrong", f"at {_at(point)}: {mine}, where counting gives {counted}"
+        """Compare with what counting gives at points: ours first, then sympy's."""
+        counted = self.counted(summands)
+        wrong = _miscounted(ours, counted)
+        if wrong is not None:
+            return wrong
+        for point, right in counted:
             found = self.sums.at(theirs, point)
-            if found is None:
-                return (
-                    "sympy gives up",
-                    f"at {_at(point)}: no integer comes out, where counting gives {counted}",
-                )
-            if found != counted:
-                return (
-                    "sympy is wrong",
-                    f"at {_at(point)}: {found}, where counting gives {counted} as ours does",
-                )
-            agreed += 1
-        if not agreed:
+            if found != right:
+                return "sympy is wrong", f"at {_at(point)}: {found}, where counting, as ours, gives {right}"
+        if not counted:
             return "sympy gives up", "no closed form, and no point small enough to count at"
         why = "equality not seen by expanding" if is_closed(theirs) else "sympy leaves a Sum"
-        return "at points", f"{why}; the same at {agreed} points"
+        return "at points", f"{why}; the same at {len(counted)} points"
+
+    def counted(self, summands: tuple[Summand, ...]) -> list[tuple[Point, int]]:
+        """Count at points by visiting every coordinate, where these are few enough."""
+        found: list[tuple[Point, int]] = []
+        for point in self.points:
+            with suppress(TooManyCoordinates):
+                found.append((point, walked(summands, point, _MOST_COORDINATES)))
+        return found
+
+
+def _miscounted(ours: Poly, counted: list[tuple[Point, int]]) -> tuple[Verdict, str] | None:
+    """Give a point at which counting does not give our count; None where there is none."""
+    for point, right in counted:
+        mine = evaluate(ours, {symbol: point[symbol] for symbol in ours.free})
+        if mine != right:
+            return "ours is wrong", f"at {_at(point)}: {mine}, where counting gives {right}"
+    return None
 
 
 def points(program: Program) -> tuple[Point, ...]:
