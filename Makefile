@@ -9,6 +9,7 @@
 #   make conformance  ONNX's node tests again, into reports/data (minutes)
 #   make peers    what XLA and onnx-tool count, into reports/data; they get an environment of their own
 #   make sympy    the closed forms derived by sympy too, over specs/ and random programs: reports/sympy.md (long)
+#   make hardware what a GPU executes beside EOPs, from what was recorded: reports/hardware.md, devices/, weights
 #   make clean    remove .venv and caches
 
 PYTHON ?= python3
@@ -20,7 +21,7 @@ INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --quiet --co
 
 PEERS := .venv-peers
 
-.PHONY: report conformance peers sympy test lint types imports gate lock unit fmt soak bench clean
+.PHONY: report conformance peers sympy hardware test lint types imports gate lock unit fmt soak bench clean
 
 report: $(VENV)/run.stamp
 	$(BIN)/tolcost report
@@ -34,6 +35,9 @@ peers: $(PEERS)/stamp
 
 sympy: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.cost.opinions 10000 --jobs $(JOBS)
+
+hardware: $(VENV)/run.stamp
+	PYTHONPATH=benchmarks $(BIN)/python -m hardware.report
 
 test: lint types imports gate unit
 

@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import redirect_stdout
-from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
-from tolcost.cli import run as tolcost
-
-from .table import ROOT, Case, Shape, formula, read_table
+from .command import given_attributes, spec, tolcost
+from .table import Case, Shape, formula, read_table
 
 Array = np.ndarray[Any, Any]
 
@@ -59,18 +56,12 @@ def listed(inputs: dict[str, Array | list[Array]]) -> Iterator[tuple[str, Array]
 def run(case: Case, inputs: dict[str, Array | list[Array]]) -> Array:
     """The first output of our definition, by the command that a user has."""
     with TemporaryDirectory() as folder:
-        arguments = []
+        arguments = given_attributes(case.attributes(case.small))
         for i, (name, array) in enumerate(listed(inputs)):
             np.save(f"{folder}/{i}.npy", array)
             arguments += ["--input", f"{name}={folder}/{i}.npy"]
-        for name, value in case.attributes(case.small).items():
-            arguments += ["--attr", f"{name}='{value}'" if isinstance(value, str) else f"{name}={value}"]
-        file = ROOT / "specs" / "onnx" / f"{case.op}.tol"
-        with redirect_stdout(StringIO()) as said:
-            failed = tolcost(["run", str(file), *arguments, "-o", f"{folder}/out"])
-        if failed:
-            raise RuntimeError(f"{case.name}: {said.getvalue()}")
-        return _first_output(Path(folder) / "out", file)
+        tolcost("run", spec(case.op), *arguments, "-o", f"{folder}/out")
+        return _first_output(Path(folder) / "out", Path(spec(case.op)))
 
 
 def _first_output(folder: Path, file: Path) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,10 @@ class Case:
     types: Mapping[str, str] = field(default_factory=dict)
     floats: tuple[str, ...] = ("float32",)
     prepare: str = ""
+    pattern: str = "stream"
+    columns: str = "1"
+    batch: str = "1"
+    rows: str = "0"
     counters: bool = True
 
     @property
@@ -62,7 +67,7 @@ class Case:
 
 def formula(text: str, at: Lengths) -> Any:
     """The value of a formula of the table, which is part of this program and may be believed."""
-    return eval(text, {"float": float}, dict(at))  # noqa: S307
+    return eval(text, {"float": float, "count": prod}, dict(at))  # noqa: S307
 
 
 def _shape(text: str, at: Lengths) -> Shape:
@@ -83,4 +88,5 @@ def _cases(raw: Mapping[str, Any], lengths: Mapping[str, tuple[Lengths, ...]]) -
             both = given.pop("bf16", group.get("bf16", False))
             floats = given.pop("only", ["float32", "bfloat16"] if both else ["float32"])
             at = lengths[given.pop("lengths", group["lengths"])]
-            yield Case(name, kind, lengths=at, floats=tuple(floats), **given)
+            common = {key: group[key] for key in ("pattern", "columns", "batch") if key in group}
+            yield Case(name, kind, lengths=at, floats=tuple(floats), **{**common, **given})

@@ -209,7 +209,7 @@ def _names(
     return tuple(dict.fromkeys(raw))
 
 
-SHIPPED = ("eops", "flops", "macs", "energy-45nm", "energy-7nm")
+SHIPPED = ("eops", "flops", "macs", "energy-45nm", "energy-7nm", "h200")
 _MAX_FILE = 1 << 20
 
 WeightTable: TypeAlias = Mapping[tuple[str, str], Fraction]

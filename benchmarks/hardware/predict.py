@@ -1,0 +1,177 @@
+"""Time from what is counted: a lower bound, and a prediction with a few fitted parameters.
+
+The bound is the speed of light: what must be computed over the peak of the units that compute it, and what
+must be read over the peak of the memory; what is written may still be in the L2 cache when a call ends.  The
+prediction replaces peaks by what a pattern of access was seen to reach, and adds the start of a kernel.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import ceil
+
+from .recorded import Measured, Model, Work
+
+PEAK_BANDWIDTH = 4.8e6  # bytes per microsecond, by the data sheet
+MULTIPROCESSORS, CLOCK = 132, 1980.0  # cycles per microsecond, the highest that the driver reports
+L2 = 62_914_560
+MACS = {"float32": 128, "bfloat16": 2048}
+"""Multiply-accumulates of a multiprocessor in a cycle: its fp32 lanes, and its tensor cores in bf16."""
+LANES = 128
+SHORT = 10.0
+"""Microseconds under which a time is mostly the start of a kernel; such times are shown apart."""
+ALIGNED = 8
+"""Elements to which rows of a bf16 matrix have to be aligned for the fast kernels."""
+
+
+def peak(type_: str) -> float:
+    """Multiply-accumulates per microsecond of the whole card."""
+    return MACS[type_] * MULTIPROCESSORS * CLOCK
+
+
+def touched(work: Work) -> float:
+    """Bytes that are certainly read: not more elements than functions take and results hold."""
+    elements = 3 * work.eops + work.written / work.width
+    return min(work.read, elements * work.width)
+
+
+def bound(work: Work) -> float:
+    """Microseconds that no implementation in this arithmetic goes below, with caches empty at the start."""
+    memory = (touched(work) + max(0, work.written - L2)) / PEAK_BANDWIDTH
+    return max(memory, work.macs / peak(work.type))
+
+
+def quantity(work: Work) -> float:
+    """What the time of a pattern is proportional to: bytes, elements visited, or quantised products."""
+    pattern = work.case.pattern
+    if pattern in PRODUCTS:
+        return products(work)
+    if pattern in BYTES:
+        between = max(work.largest * work.width, work.written)
+        moved = touched(work) + work.written + (work.passes - 1) * 2 * between
+        return moved * (max(1.0, MULTIPROCESSORS / work.rows) if work.rows else 1.0)
+    if pattern == "recurrence":
+        return work.macs
+    return work.passes * max(touched(work), work.written) / work.width
+
+
+BYTES = ("stream", "reduce", "normalise")
+PRODUCTS = ("product", "convolution", "attention", "attention in parts")
+PROLOGUE = 50.0
+"""Steps of the inner dimension that starting and ending a tile takes."""
+LATENCY = {"float32": 32.0, "bfloat16": 1.5}
+"""Cycles that a step takes beyond its arithmetic where a multiprocessor has no second tile to work on."""
+TILES = ((256, 128), (128, 128), (128, 64), (64, 64), (32, 32))
+
+
+def products(work: Work) -> float:
+    """Multiply-accumulates, with what tiles and waves waste, of the best of some tilings."""
+    outputs = max(1, work.written // work.width)
+    depth = work.macs / outputs
+    rows = max(1, outputs // (work.batch * work.columns))
+    return min(
+        _tiled(work, rows, depth / parts, high, wide, parts)
+        for high, wide in TILES
+        for parts in (1, 2, 4, 8, 16, 32)
+        if parts == 1 or depth / parts >= LEAST_DEPTH
+    )
+
+
+LEAST_DEPTH = 256
+
+
+def _tiled(work: Work, rows: int, depth: float, high: int, wide: int, parts: int) -> float:
+    tiles = work.batch * ceil(rows / high) * ceil(work.columns / wide) * parts
+    waves = ceil(tiles / MULTIPROCESSORS)
+    step = high * wide + (LATENCY[work.type] * MACS[work.type] if waves == 1 else 0.0)
+    return waves * MULTIPROCESSORS * step * (depth + PROLOGUE)
+
+
+def group(work: Work) -> str:
+    """The parameters that a call goes by: its pattern, for products with the type and the alignment."""
+    pattern = work.case.pattern
+    if pattern in PRODUCTS:
+        outputs = max(1, work.written // work.width)
+        ragged = work.type == "bfloat16" and (work.columns % ALIGNED or (work.macs // outputs) % ALIGNED)
+        return f"{pattern} {work.type}" + (" unaligned" if ragged and pattern == "product" else "")
+    return pattern
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """Of a group: microseconds to start, and the quantity done in one."""
+
+    start: float
+    rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """All that is fitted: by group, the bandwidth reached, and the time from one kernel to the next."""
+
+    groups: Mapping[str, Parameters]
+    bandwidth: float
+    gap: float
+
+    def own(self, work: Work) -> Parameters:
+        """The parameters of a call; of its pattern or of plain streams, where its group was not fitted."""
+        name = group(work)
+        plain = self.groups.get(name.removesuffix(" unaligned"), self.groups["stream"])
+        return self.groups.get(name, plain)
+
+    def inside(self, work: Work) -> float:
+        """Microseconds of a call among others: its first kernel waits only for the one before."""
+        return self.predict(work) - self.groups["stream"].start + self.gap
+
+    def whole(self, model: Model) -> float:
+        """Microseconds of a model: its nodes one after the other."""
+        return self.groups["stream"].start + sum(n * self.inside(work) for n, work in model.nodes)
+
+    def predict(self, work: Work) -> float:
+        """Microseconds of a call."""
+        own = self.own(work)
+        memory = (touched(work) + work.written) / self.bandwidth
+        return own.start + self.gap * (work.kernels - 1) + max(memory, quantity(work) / own.rate)
+
+
+def fit(points: Iterable[Measured]) -> Device:
+    """Medians: of what long calls reach, and of what is left of short ones."""
+    listed = list(points)
+    gap = _gap(listed)
+    stream = _parameters([p for p in listed if group(p.work) == "stream"], gap)
+    groups = {}
+    for name in sorted({group(p.work) for p in listed}):
+        members = [p for p in listed if group(p.work) == name]
+        waiting = [p for p in members if not _moves(p, stream)]
+        groups[name] = stream if name == "stream" else _parameters(waiting, gap)
+    return Device(groups, stream.rate, gap)
+
+
+def _moves(point: Measured, stream: Parameters) -> bool:
+    """Whether moving its bytes explains most of a time, which then says nothing about a slower unit."""
+    bytes_ = touched(point.work) + point.work.written
+    other = point.work.case.pattern not in BYTES
+    return other and point.index > 0 and bytes_ / stream.rate > 0.6 * (point.us - stream.start)
+
+
+def _gap(points: list[Measured]) -> float:
+    """From one kernel to the next: what each further kernel adds at the smallest size."""
+    small = [p for p in points if p.index == 0 and p.work.case.pattern == "stream"]
+    single = statistics.median(p.us for p in small if p.work.kernels == 1)
+    return statistics.median((p.us - single) / (p.work.kernels - 1) for p in small if p.work.kernels > 1)
+
+
+def _parameters(members: list[Measured], gap: float) -> Parameters:
+    def left(p: Measured) -> float:
+        return p.us - gap * (p.work.kernels - 1)
+
+    rate = statistics.median(quantity(p.work) / left(p) for p in members if p.index == 3)
+    start = 0.0
+    for _ in range(20):
+        short = [left(p) - quantity(p.work) / rate for p in members if p.index == 0]
+        start = max(1.0, statistics.median(short))
+        long = [p for p in members if left(p) > max(SHORT, 1.5 * start)]
+        rate = statistics.median(quantity(p.work) / (left(p) - start) for p in long) if long else rate
+    return Parameters(round(start, 2), float(f"{rate:.4g}"))

@@ -1,0 +1,149 @@
+"""The analysis of what was recorded, as data: errors, shares, predictors, tables.  No GPU, no randomness."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from . import predict, weights
+from .recorded import Measured, Model, Work, halves, measured, models
+
+HALVES = 50
+NO_NUMBER = frozenset(
+    ("lt", "gt", "eq", "le", "ge", "ineq", "isnan", "isinf", "and", "or", "xor", "not", "shl", "shr", "where")
+)
+"""Functions that FLOPs do not count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """Relative errors of a prediction: how many, their median, the shares within 10 %, 15 % and 50 %."""
+
+    count: int
+    median: float
+    within_10: float
+    within_15: float
+    within_50: float
+
+
+def errors(pairs: Iterable[tuple[float, float]]) -> Errors:
+    """Errors of (predicted, observed)."""
+    off = [abs(got / want - 1) for got, want in pairs]
+    shares = [sum(e <= limit for e in off) / len(off) for limit in (0.10, 0.15, 0.50)]
+    return Errors(len(off), statistics.median(off), *shares)
+
+
+class Study:
+    """Everything that the report says, computed when it is first asked for."""
+
+    @cached_property
+    def points(self) -> list[Measured]:
+        """All recorded points."""
+        return measured()
+
+    @cached_property
+    def models(self) -> list[Model]:
+        """All recorded models."""
+        return models()
+
+    @cached_property
+    def sides(self) -> dict[str, frozenset[str]]:
+        """Operators fitted on, and held out."""
+        fit, test = halves(self.points)
+        return {"fitted": fit, "held out": test}
+
+    def of(self, side: str) -> list[Measured]:
+        """The points of a side."""
+        return [p for p in self.points if p.work.case.op in self.sides[side]]
+
+    @cached_property
+    def counted(self) -> list[Measured]:
+        """The largest float32 size of every case that has counters."""
+        return [
+            p for p in self.points if p.index == 3 and p.work.type == "float32" and p.counters is not None
+        ]
+
+    @cached_property
+    def weights(self) -> dict[str, weights.Weight]:
+        """Operations per function, from the fitted side."""
+        return weights.fit(self.of("fitted"))
+
+    @cached_property
+    def device(self) -> predict.Device:
+        """The parameters of the prediction, from the fitted side."""
+        return predict.fit(self.of("fitted"))
+
+    def operations(self, side: str, weighted: bool) -> Errors:
+        """Executed fp32 operations against EOPs, raw or weighted; cases that execute none are left out."""
+        values = {function: w.value for function, w in self.weights.items()}
+        return errors(self._operations(self.sides[side], values if weighted else None))
+
+    def _operations(
+        self, ops: frozenset[str], values: Mapping[str, float] | None
+    ) -> Iterator[tuple[float, float]]:
+        """Weighted or raw EOPs, and executed operations; a case without a weight counts as 0."""
+        for point in self.counted:
+            found = weights.row(point)
+            if found is not None and point.work.case.op in ops:
+                guess = weights.predicted(found[0], values) if values else float(point.work.eops)
+                yield guess or 0.0, found[1]
+
+    def times(self, side: str, long: bool, guess: Callable[[Work], float]) -> Errors:
+        """Predicted against measured times, of those of at least 10 µs or of the others."""
+        chosen = [p for p in self.of(side) if (p.us >= predict.SHORT) == long]
+        return errors((guess(p.work), p.us) for p in chosen)
+
+    def alone(self, quantity: Callable[[Work], float]) -> Callable[[Work], float]:
+        """A predictor from one figure: a start, and the rate of least median error on the fitted side."""
+        start = self.device.groups["stream"].start
+        fitted = [(quantity(p.work), p.us) for p in self.of("fitted") if p.us >= predict.SHORT]
+        rates = sorted({float(f"{n / (us - start):.2g}") for n, us in fitted if n})
+
+        def off(rate: float) -> float:
+            return statistics.median(abs((start + n / rate) / us - 1) for n, us in fitted)
+
+        best = min(rates, key=off)
+        return lambda work: start + quantity(work) / best
+
+    def roofline(self, work: Work) -> float:
+        """The usual model: a start, and bytes or products at the rates that large calls reach."""
+        groups = self.device.groups
+        compute = work.macs / groups[f"product {work.type}"].rate
+        return groups["stream"].start + max(compulsory(work) / self.device.bandwidth, compute)
+
+    @cached_property
+    def other_halves(self) -> list[tuple[Errors, Errors, Errors]]:
+        """The same forms fitted and tested on other halves: times from 10 µs on, models, weighted EOPs."""
+        return [self._tried(str(salt)) for salt in range(1, HALVES + 1)]
+
+    def _tried(self, salt: str) -> tuple[Errors, Errors, Errors]:
+        fit, test = halves(self.points, salt)
+        fitted = [p for p in self.points if p.work.case.op in fit]
+        device = predict.fit(fitted)
+        values = {function: w.value for function, w in weights.fit(fitted).items()}
+        held = [p for p in self.points if p.work.case.op in test and p.us >= predict.SHORT]
+        return (
+            errors((device.predict(p.work), p.us) for p in held),
+            errors((device.whole(m), m.us) for m in self.models),
+            errors(self._operations(test, values)),
+        )
+
+    def above_bound(self) -> list[Measured]:
+        """Points whose bound is above even their quick runs."""
+        return [p for p in self.points if predict.bound(p.work) > p.low]
+
+    def whole_bound(self, model: Model) -> float:
+        """The bound of a model: the sum over its nodes."""
+        return sum(n * predict.bound(w) for n, w in model.nodes)
+
+
+def flops(work: Work) -> float:
+    """Functions on real numbers that compute a number."""
+    return sum(n for f, n in weights.reals(work.histogram).items() if f not in NO_NUMBER)
+
+
+def compulsory(work: Work) -> float:
+    """Bytes read and written at least."""
+    return work.read + work.written

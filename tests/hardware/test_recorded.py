@@ -1,0 +1,124 @@
+"""The recording is complete, fits the table and what tolcost counts, and gives the same report again."""
+
+import json
+import tomllib
+from xml.etree import ElementTree
+
+import pytest
+
+from benchmarks.hardware import predict
+from benchmarks.hardware.counting import counted
+from benchmarks.hardware.counts import row
+from benchmarks.hardware.recorded import DATA, halves, rows
+from benchmarks.hardware.report import outputs, reasons
+from benchmarks.hardware.study import Study
+from benchmarks.hardware.table import ROOT, read_table
+from benchmarks.hardware.weights import fit, predicted
+from benchmarks.hardware.weights import row as executed_row
+from tolcost.cli import run
+
+TABLE = read_table()
+EVERY = 23
+"""Of the recorded counts every so manieth is derived again: the whole takes a quarter of a minute."""
+
+
+@pytest.fixture(scope="module")
+def study():
+    return Study()
+
+
+def test_the_table_names_operators_of_ours_at_four_sizes():
+    assert len({case.op for case in TABLE.values()}) >= 120
+    for case in TABLE.values():
+        assert (ROOT / "specs" / "onnx" / f"{case.op}.tol").exists()
+        assert len(case.sizes) == 4
+        assert all(case.shapes(at) is not None and case.attributes(at) is not None for at in case.lengths)
+
+
+def test_every_point_was_timed_and_all_but_a_few_counted(study):
+    points = {(p.name, p.work.type, p.size) for p in study.points}
+    wanted = {
+        (case.name, type_, " ".join(f"{name}={n}" for name, n in at.items()))
+        for case in TABLE.values()
+        for type_ in case.floats
+        for at in case.sizes
+    }
+    assert points == wanted
+    # A plain copy is no kernel, and the recurrent kernels are not followed.
+    without = {p.name for p in study.points if p.counters is None}
+    assert without == {"Identity", "RNN", "GRU", "LSTM"}
+
+
+def test_every_call_gave_the_values_of_our_definition():
+    errors = {line["name"]: float(line["error"]) for line in rows("values.csv")}
+    assert errors.keys() == TABLE.keys()
+    for name, error in errors.items():
+        assert error <= (1e-4 if TABLE[name].floats[0] == "float32" else 3e-2)
+
+
+@pytest.mark.parametrize(
+    "line", rows("counts.csv")[::EVERY], ids=lambda line: f"{line['name']} {line['size']}"
+)
+def test_the_stored_counts_are_what_tolcost_says(line):
+    case = TABLE[line["name"]]
+    at = {name: int(n) for name, n in (part.split("=") for part in line["size"].split())}
+    again = row(case, line["type"], json.dumps(case.shapes(at)), json.dumps(case.attributes(at)))
+    assert {name: str(value) for name, value in again.items()} == {name: line[name] for name in again}
+
+
+def test_the_stored_counts_of_nodes_are_what_tolcost_says():
+    for line in rows("node_counts.csv")[::EVERY]:
+        again = row(TABLE[line["case"]], line["type"], line["shapes"], line["attrs"])
+        assert {name: str(value) for name, value in again.items()} == {name: line[name] for name in again}
+
+
+def test_products_execute_what_is_counted(study):
+    point = next(p for p in study.counted if p.name == "MatMul")
+    outputs_ = point.work.written // 4
+    assert point.counters["ffma"] == point.work.macs + outputs_  # each result is scaled once
+    assert 2 * point.work.macs == point.work.eops
+
+
+def test_the_halves_share_no_operator_and_every_function_is_fitted(study):
+    for salt in ("", "1", "2"):
+        fitted, held = halves(study.points, salt)
+        assert not fitted & held
+        assert fitted | held == {case.op for case in TABLE.values()}
+        weights = fit(p for p in study.points if p.work.case.op in fitted)
+        values = {function: weight.value for function, weight in weights.items()}
+        found = [executed_row(p) for p in study.counted]
+        assert all(predicted(counts, values) is not None for counts, _ in filter(None, found))
+
+
+def test_the_bound_is_above_one_measured_time_only(study):
+    # EyeLike's input is counted as read, although only its shape is used.
+    assert {p.name for p in study.above_bound()} == {"EyeLike"}
+
+
+def test_the_prediction_is_never_below_the_bound_by_much(study):
+    below = [p for p in study.points if study.device.predict(p.work) < 0.95 * predict.bound(p.work)]
+    assert not below
+
+
+def test_every_reason_is_needed_and_none_is_missing(study):
+    assert reasons(study)
+
+
+def test_the_report_is_written_again_byte_by_byte(study):
+    for file, text in outputs(study).items():
+        assert file.read_text(encoding="utf-8") == text, f"{file.name}: run python -m hardware.report"
+        if file.suffix == ".svg":
+            ElementTree.fromstring(text)
+        if file.suffix == ".toml":
+            tomllib.loads(text)
+
+
+def test_the_weights_are_shipped(capsys):
+    program = str(ROOT / "specs" / "onnx" / "Exp.tol")
+    assert run(["analyze", program, "--shape", "input=10", "--weights", "h200", "--format", "json"]) == 0
+    assert "fp32 op" in capsys.readouterr().out
+
+
+def test_a_recording_goes_on_where_it_stopped(tmp_path):
+    assert counted(tmp_path / "none.csv") == []
+    assert len(counted(DATA / "counters.csv")) > 1000
