@@ -46,3 +46,12 @@ def test_documents_and_frames(result: Cost) -> None:
     frame = result.to_frame("scope")
     assert list(frame.columns) == ["scope", "nodes", "eops", "macs", "status"]
     assert frame["nodes"].sum() == result.coverage.nodes
+
+
+def test_lengths_by_place_and_others_later() -> None:
+    session = Session(open_library())
+    cost = model_cost(model_of(graphs.bert(17, graphs.SMALL), "m"), "m.onnx", session, Wanted({"batch": 2}))
+    assert cost(seq=4)["eops"] == cost({"input_ids[1]": 4})["eops"]
+    assert cost(batch=3, seq=4)["eops"] == cost.subs(batch=3).subs(seq=4).eops
+    with pytest.raises(Rejected, match="no length"):
+        cost(width=3)

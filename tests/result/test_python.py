@@ -93,3 +93,9 @@ def test_names_that_are_not_there() -> None:
     with pytest.raises(AttributeError):
         _ = tolcost.nothing  # type: ignore[attr-defined]
     assert {"analyze", "Cost", "Rejected"} <= set(dir(tolcost))
+
+
+def test_what_follows_from_a_length_does_not_stay() -> None:
+    """n_share is n over parts; it is another one where n is."""
+    shares = tolcost.analyze(PROGRAMS / "shares.tol", dims={"n": 12, "parts": 3})
+    assert shares.at(n=24).eops == tolcost.analyze(PROGRAMS / "shares.tol").at(n=24, parts=3).eops

@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from shlex import quote
 
-from tolcost.atoms.verify import verify
 from tolcost.catalogue.specs import Library
 from tolcost.cost import Analysis, analyze_program
 from tolcost.diagnostics import Diagnostic, Rejected, Source
 from tolcost.elaborate import Argument, Elaborated, elaborate
 from tolcost.elaborate.arguments import PlainShape, PlainValue, arguments
-from tolcost.syntax import parse, tree
+from tolcost.pipeline import lower, read_program
 
 Shapes = Mapping[str, "PlainShape | Sequence[PlainShape]"]
 
@@ -34,13 +33,7 @@ class Instance:
 
 def lower_source(source: Source, library: Library, given: Mapping[str, Argument] | None = None) -> Elaborated:
     """Lower a program with what is given of its inputs; its mistakes raise ``Rejected``."""
-    program = parse(source)
-    uses = [s for s in program.statements if isinstance(s, tree.Use)]
-    used = tuple(library.used(name, use) for use in uses for name in use.names)
-    library.check_names(program, used)
-    lowered = elaborate(program, given, name=source.name, library=used, operators=library.operators())
-    verify(lowered.program)
-    return lowered
+    return lower(read_program(source, library), given, source.name)
 
 
 def analyse_source(source: Source, library: Library) -> Analysis:

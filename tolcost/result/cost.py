@@ -224,10 +224,8 @@ class Cost(Located):
         return found
 
     def _moved(self, dims: Mapping[str, int]) -> Cost:
-        unknown = dims.keys() - {*self.symbols, *self.point.dims}
-        if unknown:
-            raise Rejected(Diagnostic("T0412", f"there is no length {quoted(min(unknown))}"))
-        return locate_study(Cost, self.study, {**self.point.dims, **dims}, self.weights, self.warnings)
+        self.study.check_names(dims)
+        return locate_study(Cost, self.study, {**self.point.given, **dims}, self.weights, self.warnings)
 
     def _sympy(self, form: Form) -> SympyExpr:
         found = self.value(form)

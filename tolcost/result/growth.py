@@ -92,7 +92,7 @@ def _swept(study: ModelStudy, name: str) -> Symbol:
 
 
 def _row(cost: Located, symbol: Symbol, value: int) -> SweepRow:
-    kept = {name: known for name, known in cost.point.dims.items() if name != symbol.name}
+    kept = {name: known for name, known in cost.point.given.items() if name != symbol.name}
     try:
         there = locate_study(Located, cost.study, {**kept, symbol.name: value})
     except Rejected as rejected:

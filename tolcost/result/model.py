@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -231,18 +231,24 @@ class ModelStudy(Study):
         total = self.total
         return weigh(Counts(total.histogram, total.index, total.atoms, total.macs, (), "exact"), weights)
 
+    def check_names(self, dims: Iterable[str]) -> None:
+        """Any name will do here: what it means is found out where the model is put at lengths."""
+
     def at(self, dims: Mapping[str, int]) -> tuple[Study, Point]:
         """Put the model at lengths; where its general form does not hold there, it is walked at them."""
-        general = self if not self.walked else walked(self.file, self.model, self.cost.session)
-        point = general.locate(dims)
-        if not dims or not (point.problems or general.coverage.missing):
+        shaped, named = with_lengths(self.model, dims)
+        changed = shaped.graph.inputs != self.model.graph.inputs
+        general = walked(self.file, shaped, self.cost.session) if self.walked or changed else self
+        check_names(self.model, named, general.cost.dimensions)
+        point = general.locate(named)
+        if not named or not (point.problems or general.coverage.missing):
             return general, point
         solved = {name: point.dims[name] for name in general.cost.dimensions if name in point.dims}
-        for numbers in (dims, {**solved, **dims}):
-            again = walked(self.file, self.model, self.cost.session, numbers)
+        for numbers in (named, {**solved, **named}):
+            again = walked(self.file, shaped, self.cost.session, numbers)
             there = again.locate(numbers)
             if _better(again, there, general, point):
-                return again, there
+                return again, replace(there, given=named)
         return general, point.checked()
 
     def locate(self, dims: Mapping[str, int]) -> Point:
@@ -373,7 +379,6 @@ def model_cost(model: Model, file: str, session: Session, wanted: Wanted) -> Cos
     study = walked(file, shaped, session)
     if wanted.lenient:
         dims = {name: value for name, value in dims.items() if name in study.cost.dimensions}
-    check_names(model, dims, study.cost.dimensions)
     return locate_study(Cost, study, dims)
 
 

@@ -100,6 +100,8 @@ class Point:
     values: Valuation
     missing: tuple[Symbol, ...]
     problems: tuple[Diagnostic, ...] = ()
+    given: Mapping[str, int] = field(default_factory=dict)
+    """The lengths that were said, without those that follow from them."""
 
     @property
     def complete(self) -> bool:
@@ -138,7 +140,9 @@ def locate(
     problems += [p for one in relied if not one.holds(values) and (p := one.broken()).message not in told]
     missing = (s for s in symbols if s.kind == "length" and s not in values and s not in merged)
     solved = {s.name: value for s, value in values.items() if own is None or s.kind == "length"}
-    return Point({**dims, **solved} if own is not None else solved, values, tuple(missing), tuple(problems))
+    shown = {**dims, **solved} if own is not None else solved
+    said = {name: value for name, value in dims.items() if name in known}
+    return Point(shown, values, tuple(missing), tuple(problems), said)
 
 
 def _contradictions(

@@ -16,7 +16,7 @@ from typing import ClassVar, Literal, TypeVar
 from tolcost.algebra import AlgebraBudget, NotInteger, Poly, Symbol
 from tolcost.cost.record import NamedType
 from tolcost.cost.weights import Weighed, Weights
-from tolcost.diagnostics import Diagnostic
+from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.result.claims import Certainty
 from tolcost.result.figures import Coverage, Figures, Group, size
 from tolcost.result.point import Point, Requirement
@@ -100,6 +100,12 @@ class Study(ABC):
     @abstractmethod
     def weighed(self, weights: Weights) -> Weighed:
         """The total by a cost model."""
+
+    def check_names(self, dims: Iterable[str]) -> None:
+        """Refuse lengths that it does not have."""
+        unknown = set(dims) - {symbol.name for symbol in self.symbols}
+        if unknown:
+            raise Rejected(Diagnostic("T0412", f"there is no length {quoted(min(unknown))}"))
 
     @abstractmethod
     def at(self, dims: Mapping[str, int]) -> tuple[Study, Point]:
