@@ -40,3 +40,13 @@ def test_a_failure_puts_them_back_too() -> None:
     with pytest.raises(ZeroDivisionError):
         with_deep_stack(lambda: 1 // 0)
     assert settings() == before
+
+
+def test_without_threads_the_work_is_done_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(thread: Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(Thread, "start", none)
+    before = settings()
+    assert with_deep_stack(lambda: 6 * 7) == 42
+    assert settings() == before

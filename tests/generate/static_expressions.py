@@ -1,14 +1,21 @@
 """Random static expressions: any function of anything, much of it nonsense.
 
 What is wrong with an expression must be said in a diagnostic; nothing may break.
+``python -m tests.generate.static_expressions 100000`` tries as many as asked, and prints those that do.
 """
 
 from __future__ import annotations
 
+import sys
+import traceback
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from os import cpu_count
 
 from tests.generate.draw import Draw
+from tolcost.diagnostics import Rejected, Source
 from tolcost.elementary import INFIX
+from tolcost.pipeline import analyze_source
 from tolcost.syntax.declarations import BUILTINS
 
 HEADER = "tol x: R [n, m]\ntol w: float32 [3]\ntol b: B [n]\nstatic v: Z [3]\nattr p: Z\nattr q: R\n"
@@ -102,3 +109,31 @@ _SHAPES: tuple[Callable[[Draw, list[str]], str], ...] = (
     lambda d, e: f"{{t = {e[0]}\nt + {e[1]}}}",
     lambda d, e: f"((t) => {e[0]})({e[1]})",
 )
+
+
+def broken(text: str) -> str | None:
+    """What went wrong with a program that was neither analysed nor refused."""
+    try:
+        analyze_source(Source("static.tol", text))
+    except Rejected:
+        return None
+    except Exception:  # what we look for, whatever it is
+        return f"{text}{traceback.format_exc(limit=-2)}"
+    return None
+
+
+def broken_at(seed: int) -> str | None:
+    """The same of the program of a seed."""
+    return broken(static_program(seed))
+
+
+def main(many: int, start: int = 0) -> int:
+    """Try many; the exit code tells whether all were answered."""
+    with ProcessPoolExecutor(cpu_count()) as pool:
+        found = [text for text in pool.map(broken_at, range(start, start + many), chunksize=200) if text]
+    print(*found[:20], f"{many} static expressions from seed {start}: {len(found)} broke", sep="\n")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*map(int, sys.argv[1:])))

@@ -112,6 +112,7 @@ class Context:
     lengths: set[str] = field(default_factory=set)
     """What lengths are called, by the program or by who gives its arguments."""
     steps: int = 0
+    unrolled: int = 0
     depth: int = 0
     names: int = 0
 

@@ -24,11 +24,25 @@ from tolcost.elaborate.context import Env, NeedsUnrolling, bind_data
 from tolcost.elaborate.evaluate import evaluate, form
 from tolcost.elaborate.indexing import pick_component
 from tolcost.elaborate.induction import as_list, fold_list
-from tolcost.elaborate.layout import grid, inside
+from tolcost.elaborate.layout import grid, inside, materialise
 from tolcost.elaborate.maps import UNROLL_LIMIT, fresh, pattern_of
 from tolcost.elaborate.shapes import facts_here, known, shape_of, volume
 from tolcost.elaborate.steps import Step, WrappedStep, WrittenStep
-from tolcost.elaborate.values import Pieces, Seq, Spaces, Value, Vec, View, cast_of, entry, is_static, plain
+from tolcost.elaborate.values import (
+    Data,
+    Opaque,
+    Pieces,
+    Quotient,
+    Seq,
+    Spaces,
+    Value,
+    Vec,
+    View,
+    cast_of,
+    entry,
+    is_static,
+    plain,
+)
 from tolcost.syntax import tree
 
 _FEW = 16
@@ -81,8 +95,8 @@ def fold_value(env: Env, step: WrittenStep, start: Value, shape: tuple[Poly, ...
     few = numbers is not None and math.prod(numbers) <= UNROLL_LIMIT
     if numbers is not None and math.prod(numbers) == 0:
         return start
-    if few and isinstance(step.over, Vec) and _is_table(step.over):
-        return _entry_by_entry(env, step, start, grid(numbers or ()))
+    if few and isinstance(step.over, Vec):
+        return _entry_by_entry(env, _carried(env, step, step.over), start, grid(numbers or ()))
     try:
         return _fold(env, step, start, shape)
     except _NotAList:
@@ -118,11 +132,6 @@ def _partly_static(over: Value) -> bool:
     return any(map(is_static, over.items)) if isinstance(over, Pieces) else is_static(over)
 
 
-def _is_table(over: Vec) -> bool:
-    """Whether the entries are of different making, so that only one by one will do."""
-    return bool(over.items)
-
-
 def _sequence_fold(env: Env, step: Step, start: Seq, shape: tuple[Poly, ...]) -> Value:
     """A fold whose accumulator is a sequence of tensors, as one on a list of the same tensors."""
     if not start.items or any(isinstance(item, Seq) for item in start.items):
@@ -132,11 +141,50 @@ def _sequence_fold(env: Env, step: Step, start: Seq, shape: tuple[Poly, ...]) ->
 
 
 def _entry_by_entry(env: Env, step: Step, start: Value, points: list[tuple[int, ...]]) -> Value:
-    """Run the steps one by one."""
+    """Run the steps one by one.
+
+    An accumulator is as late as its start and its step together: one that turns out to be data at some step
+    is data from the start, as it is in a fold whose length is not known.
+    """
+    outer = env.child(scope=env.scope.inner())
+    with env.context.attempt(outer.scope) as trial:
+        value = _stepped(outer, step, start, points)
+        late = _later(env, start, value, step.span)
+        if late is start:
+            trial.keep()
+    if late is not start:
+        return _stepped(env, step, late, points)
+    env.scope.absorb(outer.scope)
+    return value
+
+
+def _stepped(env: Env, step: Step, start: Value, points: list[tuple[int, ...]]) -> Value:
     value = start
     for at in points:
         value = bind_data(env, step.at(env, value, tuple(const(a) for a in at)))
     return value
+
+
+def _carried(env: Env, step: WrittenStep, over: Vec) -> WrittenStep:
+    """A step over the entries of a bracket: if one of them is data, all of them are."""
+    if over.static or not step.looks_at_elements():
+        return step
+    items = tuple(_late(env, item, step.span) for item in over.items)
+    return replace(step, over=Vec(over.shape, items, over.loose))
+
+
+def _late(env: Env, value: Value, span: Span) -> Value:
+    """A static number as data; anything else as it is."""
+    number = isinstance(value, (Poly, Cond, Fraction, float, complex, Quotient, Opaque))
+    return Data(materialise(env, value, span)) if number else value
+
+
+def _later(env: Env, start: Value, end: Value, span: Span) -> Value:
+    """A start whose static numbers are data where they end as data; the same object if none is."""
+    if isinstance(start, Pieces) and isinstance(end, Pieces) and len(start.items) == len(end.items):
+        items = tuple(_later(env, a, b, span) for a, b in zip(start.items, end.items, strict=True))
+        return start if all(a is b for a, b in zip(items, start.items, strict=True)) else Pieces(items)
+    return start if is_static(end) else _late(env, start, span)
 
 
 # ---- static folds ------------------------------------------------------------------------

@@ -46,6 +46,9 @@ from tolcost.syntax import tree
 UNROLL_LIMIT = 4096
 """The largest static domain that is taken entry by entry."""
 
+MOST_UNROLLED = 50_000
+"""So many entries are taken one by one in all; maps in maps multiply."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
@@ -184,6 +187,9 @@ def _entry_by_entry(env: Env, body: MapBody, shape: tuple[int, ...]) -> Value | 
         return _nothing(env, body, shape)
     if size > UNROLL_LIMIT:
         return None
+    env.context.unrolled += size
+    if env.context.unrolled > MOST_UNROLLED:
+        fail("T0502", f"maps take more than {MOST_UNROLLED:,} entries one by one while compiling", body.span)
     items: list[Value] = []
     outer = env.child(scope=env.scope.inner())
     with env.context.attempt(outer.scope) as trial:
@@ -247,7 +253,7 @@ def under_coordinates(env: Env, shape: Shape, at: At, pattern: Pattern, span: Sp
         with env.context.attempt(inner.scope) as trial:
             value = at(inner, coords)
             items = value.items if isinstance(value, Pieces) else (value,)
-            free = tuple(map(is_static, items))
+            free = tuple(is_static(item) and not isinstance(item, Seq) for item in items)
             data = [materialise(inner, v, span) for v, f in zip(items, free, strict=True) if not f]
             trial.keep()
         laid = build(coords, shape, inner.scope.block(pack(tuple(data))), span) if data else None

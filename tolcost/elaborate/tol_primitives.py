@@ -252,13 +252,13 @@ def _components(env: Env, value: Value, span: Span) -> tuple[Value, ...]:
 
 @primitive("filter", tol, tol, keeps_space=True)
 def _filter(env: Env, span: Span, value: Value, mask: Value) -> Value:
-    size = shape_of(env, value, span)[0] if shape_of(env, value, span) else const(1)
-    marked = shape_of(env, mask, span)
+    shape, marked = shape_of(env, value, span), shape_of(env, mask, span)
+    size = shape[0] if shape else const(1)
     if len(marked) == 1:
         unify(env, size, marked[0], "a filter needs one mark per entry", span)
     if is_static(mask):
         return _filter_static(env, value, mask, span)
-    if len(marked) != 1:
+    if len(marked) != 1 or not shape:
         fail("T0320", f"a filter needs one mark per entry: a vector, not shape {shape_text(marked)}", span)
     node, marks = materialise(env, value, span), materialise(env, mask, span)
     env.context.names += 1
