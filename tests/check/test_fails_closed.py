@@ -285,6 +285,23 @@ def test_an_acceptance_is_of_lengths_not_of_names(project: Project, base: tuple[
 # ---- what data decides -----------------------------------------------------------------------------
 
 
+CHOOSES = "tol x: R [n]\ny := map(x, choose(* > 0, exp(exp(*)), *))\n"  # at most 3*n
+ALWAYS = "tol x: R [n]\ny := map(x, exp(exp(* + 1)))\n"  # 3*n, whatever the data
+
+
+@pytest.mark.parametrize("against", ["", "--fresh", "--base HEAD"])
+def test_no_more_than_a_bound_may_be_more_than_it_was(project: Project, against: str) -> None:
+    project.file("tolcost.toml", 'metrics = ["eops"]\n')
+    project.locked(a=CHOOSES)
+    assert project.check(against).code == 0
+    project.write(a=ALWAYS)
+    said = project.check(against)
+    assert (said.code, "the old figure is only an upper bound" in said.out) == (3, True)
+    project.write(a=CHOOSES.replace("> 0", "> -9"))
+    said = project.check(against)
+    assert (said.code, "the new figure is only an upper bound" in said.out) == (3, True)
+
+
 def test_bounds_and_data(project: Project) -> None:
     text = Path("specs/examples/positive.tol")
     program = (Path(__file__).parents[2] / text).read_text(encoding="utf-8")

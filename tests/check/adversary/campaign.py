@@ -318,7 +318,7 @@ def main(arguments: list[str]) -> int:
         if found.problem:
             wrong += 1
             print(f"seed {found.seed} ({found.kind}): {found.problem}", flush=True)
-        if done % 5000 == 0:
+        if done % 1000 == 0:
             print(f"{done:,} cases, {wrong} wrong, {time.monotonic() - began:.0f} s", flush=True)
     codes = ", ".join(f"{kind} {code}: {n:,}" for (kind, code), n in sorted(tally.items()))
     print(f"{asked.many:,} cases from seed {asked.start:,} on, {wrong} wrong; by exit code: {codes}")

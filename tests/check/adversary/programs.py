@@ -138,6 +138,8 @@ def executed(text: str, sizes: tuple[tuple[str, tuple[int, ...]], ...], seed: in
 def costlier(old: Program, new: Program, old_library: str, new_library: str) -> bool:
     """Whether the new program takes more than the old one somewhere: inputs by place, or by name."""
     texts = old.text(old_library), new.text(new_library)
+    if texts[0] == texts[1]:
+        return False
     return any(
         (before := executed(texts[0], was, seed)) is not None
         and (after := executed(texts[1], now, seed)) is not None
