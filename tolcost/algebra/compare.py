@@ -6,7 +6,7 @@ expressions without other floors decidable up to what ``prove`` can do with clip
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice, product
 from math import gcd, lcm
@@ -140,7 +140,7 @@ def _witnesses(left: Poly, right: Poly, facts: tuple[Cond, ...]) -> tuple[Witnes
 
 def _points(symbols: frozenset[Symbol], facts: tuple[Cond, ...]) -> Iterator[dict[Symbol, int]]:
     """Give admissible points: small corners first, then far ones."""
-    ordered = _bounds_first(symbols)
+    ordered = bounds_first(symbols)
     if not ordered:
         yield {}
         return
@@ -155,18 +155,19 @@ def _points(symbols: frozenset[Symbol], facts: tuple[Cond, ...]) -> Iterator[dic
     )
     for offsets in (*together, *alone, *grid):
         point = _admissible(ordered, offsets)
-        if point is not None and _all_hold(facts, point):
+        if point is not None and hold_at(facts, point):
             yield point
 
 
-def _all_hold(facts: tuple[Cond, ...], point: dict[Symbol, int]) -> bool:
+def hold_at(facts: Iterable[Cond], point: Mapping[Symbol, int]) -> bool:
+    """Whether facts are known to hold at a point."""
     try:
         return all(evaluate_cond(fact, point) for fact in facts)
     except (KeyError, NotInteger):
         return False
 
 
-def _bounds_first(symbols: frozenset[Symbol]) -> list[Symbol]:
+def bounds_first(symbols: Iterable[Symbol]) -> list[Symbol]:
     """Sort so that a symbol comes after those its bounds mention, which are added."""
     ordered: dict[Symbol, None] = {}
 

@@ -31,7 +31,7 @@ from tolcost.check.records import BlamedLine, CostChange, GateReport, LockEntry
 from tolcost.check.revision import checked_out
 from tolcost.check.seals import Origins, intact, own_folders
 from tolcost.check.targets import Target, covers, excluded_by, outside, targets
-from tolcost.check.verdicts import UNPROVED, judge
+from tolcost.check.verdicts import judge
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, place, quoted
 
 _ORDER = (
@@ -239,7 +239,7 @@ def _judged(
     if change.kind not in ("costlier", "crosses", "undecided"):
         return change
     now, was = parts()
-    if UNPROVED in change.notes or change.kind == "undecided":
+    if change.kind == "undecided" or (change.kind == "costlier" and change.region is not None):
         change = judge(old, new, metric, _counts(was or (), metric), _counts(now, metric))
     if change.kind in ("costlier", "crosses") and change.example is not None:
         return replace(change, place=blame(was, now, metric, change.example))

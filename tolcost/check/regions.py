@@ -24,13 +24,11 @@ from tolcost.algebra import (
     Poly,
     Symbol,
     Truth,
-    UnboundSymbol,
     atom,
     bounds,
     cond_text,
     equations_in,
     evaluate,
-    evaluate_cond,
     factored,
     ge,
     is_nonnegative,
@@ -40,6 +38,7 @@ from tolcost.algebra import (
     substitute,
     symbols_of_cond,
 )
+from tolcost.algebra.compare import bounds_first, hold_at
 from tolcost.algebra.poly import scale
 from tolcost.check.records import CostlierRegion
 
@@ -274,7 +273,7 @@ def try_shapes(old: Poly, new: Poly, facts: Sequence[Cond]) -> Iterator[Tried]:
 
 
 def _admissible(symbols: Iterable[Symbol], facts: Sequence[Cond]) -> Iterator[Assignment]:
-    ordered = _bounds_first(symbols)
+    ordered = bounds_first(symbols)
     steps = _STEPS if len(ordered) <= 2 else _STEPS[::2] if len(ordered) <= 4 else _STEPS[:6:2]
     diagonal = ((step,) * len(ordered) for step in _STEPS)
     grid = product(steps, repeat=len(ordered))
@@ -283,7 +282,7 @@ def _admissible(symbols: Iterable[Symbol], facts: Sequence[Cond]) -> Iterator[As
         if offsets not in seen:
             seen.add(offsets)
             point = _completed(_point(ordered, offsets, {}), max(offsets, default=0), facts)
-            if point is not None and _hold(facts, point):
+            if point is not None and hold_at(facts, point):
                 yield point
 
 
@@ -294,23 +293,8 @@ def _completed(point: Assignment | None, offset: int, facts: Sequence[Cond]) -> 
         others = {s for fact in facts for s in symbols_of_cond(fact)} - point.keys()
         if not others:
             return point
-        point = _point(_bounds_first((min(others, key=lambda s: s.key),)), (offset,) * 99, point)
+        point = _point(bounds_first((min(others, key=lambda s: s.key),)), (offset,) * 99, point)
     return None
-
-
-def _bounds_first(symbols: Iterable[Symbol]) -> list[Symbol]:
-    """A symbol comes after those that its bounds mention."""
-    ordered: dict[Symbol, None] = {}
-    todo = sorted(symbols, key=lambda s: s.key, reverse=True)
-    while todo:
-        symbol = todo[-1]
-        below = {s for bound in (symbol.lo, symbol.hi) if bound is not None for s in bound.free}
-        missing = [s for s in sorted(below, key=lambda s: s.key) if s not in ordered]
-        if missing:
-            todo.extend(missing)
-        else:
-            ordered.setdefault(todo.pop())
-    return list(ordered)
 
 
 def _point(ordered: Sequence[Symbol], offsets: Sequence[int], known: Assignment) -> Assignment | None:
@@ -326,10 +310,3 @@ def _point(ordered: Sequence[Symbol], offsets: Sequence[int], known: Assignment)
         start = 0 if low < 0 and (high is None or high >= 0) else low  # attributes are seldom below 0
         point[symbol] = start + offset if high is None else min(start + offset, high)
     return point
-
-
-def _hold(facts: Sequence[Cond], point: Assignment) -> bool:
-    try:
-        return all(evaluate_cond(fact, point) for fact in facts)
-    except (UnboundSymbol, NotInteger):
-        return False

@@ -11,7 +11,7 @@ from itertools import groupby
 
 from tolcost.check.records import CostChange, GateReport, HeldBudget, severity
 from tolcost.check.words import (
-    QUOTED,
+    Detail,
     cut,
     details,
     growth,
@@ -53,7 +53,7 @@ def _program(name: str, changes: Sequence[CostChange], report: GateReport, colou
     for change in changes:
         if not change.metric:
             yield f"  {verdict(change, report)}"
-            yield from (f"    {line}" for line in details(change))
+            yield from (f"    {line.text}" for line in details(change))
     figures = [change for change in changes if change.metric]
     if figures:
         yield from _table([_row(change, report) for change in figures])
@@ -67,10 +67,9 @@ def _program(name: str, changes: Sequence[CostChange], report: GateReport, colou
                     yield shown
 
 
-def _indented(metric: str, line: str) -> str:
-    if line.startswith(QUOTED):
-        return f"      {line}"
-    return f"    {metric} {line}" if line.startswith("at ") else f"    {line}"
+def _indented(metric: str, line: Detail) -> str:
+    before = {"numbers": f"    {metric} ", "source": "      | ", "remark": "    "}
+    return f"{before[line.kind]}{line.text}"
 
 
 def _row(change: CostChange, report: GateReport) -> tuple[str, ...]:
@@ -133,8 +132,8 @@ def _changes(report: GateReport) -> Iterable[str]:
         yield from (f"  - {_line(line)}" for line in lines)
 
 
-def _line(text: str) -> str:
-    return markdown_code(text.removeprefix(QUOTED)) if text.startswith(QUOTED) else markdown_text(text)
+def _line(line: Detail) -> str:
+    return markdown_code(line.text) if line.kind == "source" else markdown_text(line.text)
 
 
 def _markdown_table(titles: Sequence[str]) -> str:

@@ -38,7 +38,7 @@ from tolcost.check.regions import Tried, proportion, region, sign_of, try_shapes
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.result.claims import NOTHING, SAME, Certainty, Claim, conclude
 
-UNPROVED = "not proved for every shape"
+_UNPROVED = "not proved for every shape"
 _NO_SHAPE = "no shape was found that is right before and now"
 _WORST: tuple[ChangeKind, ...] = ("costlier", "crosses", "undecided", "cheaper", "same")
 
@@ -176,14 +176,15 @@ class Compared:
     @property
     def claim(self) -> Claim:
         """Whether the new expression is more than the old one somewhere, and whether it is less."""
-        is_proved = UNPROVED not in self.notes
         match self.kind:
             case "same":
                 return SAME
             case "cheaper":
                 return Claim(more=False, less=True)
             case "costlier":
-                return Claim(more=True, less=False if is_proved else None)
+                return Claim(
+                    more=True, less=False if self.region is None else None
+                )  # shapes tried prove nothing
             case "crosses":
                 return Claim(more=True, less=True)
             case _:
@@ -216,7 +217,8 @@ def outcome_of(old: Poly, new: Poly, facts: tuple[Cond, ...] = (), counts: Seque
     if above is not None and below is not None:
         return Compared("crosses", _where(old, new, facts, tried), above, below, len(tried))
     if above is not None:
-        return Compared("costlier", _counted(tried), above, None, len(tried), (UNPROVED,))
+        where = _counted(tried) or CostlierRegion(f"at {above.at}", exact=False)
+        return Compared("costlier", where, above, None, len(tried), (_UNPROVED,))
     return Compared("undecided", None, below or _first(tried), None, len(tried), _ranges(tried))
 
 

@@ -27,9 +27,6 @@ from tolcost.diagnostics import visible
 
 GATE_FORMATS = ("text", "md", "github", "gitlab", "sarif", "junit", "json")
 LONGEST_FORM = 40
-QUOTED = "| "
-"""What a line of a source starts with, among other lines."""
-
 _VERDICTS = {0: "ok", 1: "costlier", 2: "not readable", 3: "undecided"}
 
 
@@ -110,24 +107,28 @@ def _crossing(change: CostChange) -> str:
     return f"costlier {where}{change.region.text}{'' if change.region.exact else ' (sampled)'}"
 
 
-def details(change: CostChange) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """A line about a change: numbers at a shape, a line of a source, or anything else there is to say."""
+
+    text: str
+    kind: Literal["numbers", "source", "remark"] = "remark"
+
+
+def details(change: CostChange) -> list[Detail]:
     """What there is to say of a change besides its verdict, line by line."""
-    lines = []
-    if change.kind == "broken":
-        lines.append(cut(change.new, 200))
-    if change.example is not None:
-        lines.append(at(change.example))
-    if change.other is not None:
-        lines.append(at(change.other))
+    lines = [Detail(cut(change.new, 200))] if change.kind == "broken" else []
+    lines += [Detail(at(e), "numbers") for e in (change.example, change.other) if e is not None]
     if change.kind == "undecided" and change.tried:
         costlier = change.example is not None and change.example.new > change.example.old
-        lines.append(f"{'' if costlier else 'not costlier '}at {change.tried:,} shapes tried, and not proved")
+        shapes = f"at {change.tried:,} shapes tried, and not proved"
+        lines.append(Detail(shapes, "numbers") if costlier else Detail(f"not costlier {shapes}"))
     if change.place is not None and change.place.remark:
-        lines.append(place_text(change.place))
-        lines += [f"{QUOTED}{change.place.text}"] if change.place.text else []
-    lines += [cut(note, 200) for note in change.notes]
+        lines.append(Detail(place_text(change.place)))
+        lines += [Detail(change.place.text, "source")] if change.place.text else []
+    lines += [Detail(cut(note, 200)) for note in change.notes]
     if change.why is not None:
-        lines.append(f"accepted: {cut(change.why, 300)}")
+        lines.append(Detail(f"accepted: {cut(change.why, 300)}"))
     return lines
 
 
@@ -184,7 +185,7 @@ def hints(report: GateReport) -> list[str]:
     if report.written is not None:
         return []
     lines = []
-    if report.against.startswith("git ") is False and found & {"new", "cheaper", "gone", "renamed"}:
+    if report.new_fails and found & {"new", "cheaper", "gone", "renamed"}:
         prune = " --prune" if "gone" in found else ""
         lines.append(f"to keep what is new: tolcost check --update{prune}")
     if found & {"costlier", "crosses", "undecided"}:
@@ -249,7 +250,7 @@ def findings(report: GateReport) -> Iterator[Finding]:
 def _of_change(change: CostChange, report: GateReport, level: Level) -> Finding:
     figure = f" {change.metric}" if change.metric else ""
     forms = f"was {cut(change.old)}, is {cut(change.new)}" if change.metric and change.old else ""
-    said = [line for line in details(change) if not line.startswith(QUOTED)]
+    said = [line.text for line in details(change) if line.kind != "source"]
     message = "; ".join(part for part in (verdict(change, report), forms, *said) if part)
     place = change.place
     known = place is not None and place.file == change.file
