@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tolcost.algebra import Poly, const, evaluate, length, parse_text, the_symbol
-from tolcost.cost.record import Quotient
+from tolcost.cost.record import FormRatio
 from tolcost.show.forms import form_at, lowest, text_of
 
 N, M = length("n"), length("m")
@@ -26,7 +26,7 @@ def polys(draw: st.DrawFn) -> Poly:
 @given(polys(), polys(), st.integers(1, 50), st.integers(1, 50))
 def test_lowest_terms_are_the_same_value(top: Poly, bottom: Poly, n: int, m: int) -> None:
     values = {the_symbol(N): n, the_symbol(M): m}
-    ratio = Quotient(top, bottom)
+    ratio = FormRatio(top, bottom)
     if bottom == 0 or not evaluate(bottom, values):
         return
     over, under = lowest(ratio)
@@ -46,8 +46,8 @@ def test_a_form_put_in_place_step_by_step(form: Poly, n: int, m: int) -> None:
 def test_the_text_of_a_ratio_is_its_two_sides(top: Poly, bottom: Poly) -> None:
     if bottom == 0:
         return
-    over, under = lowest(Quotient(top, bottom))
-    text = text_of(Quotient(top, bottom))
+    over, under = lowest(FormRatio(top, bottom))
+    text = text_of(FormRatio(top, bottom))
     if under == 1:
         assert parse_text(text, SYMBOLS) == over
         return

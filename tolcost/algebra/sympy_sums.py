@@ -19,8 +19,8 @@ from tolcost.algebra.poly import Poly
 from tolcost.algebra.symbols import Floor, Generator, Log2, Relu, Sum, Symbol
 from tolcost.algebra.sympy_form import sympy_symbols
 
-Expr: TypeAlias = sympy.Expr
-Scope: TypeAlias = tuple[Symbol, Poly] | Cond
+SympyExpr: TypeAlias = sympy.Expr
+SumScope: TypeAlias = tuple[Symbol, Poly] | Cond
 """A coordinate that runs from 1 to its extent, or a condition."""
 
 _FEW = 20
@@ -32,8 +32,8 @@ class SympySums:
     """Sums of one program; equal ones are taken once."""
 
     symbols: dict[Symbol, sympy.Symbol]
-    _facts: list[Expr] = field(default_factory=list)
-    _taken: dict[tuple[Scope, ...], Expr] = field(default_factory=dict)
+    _facts: list[SympyExpr] = field(default_factory=list)
+    _taken: dict[tuple[SumScope, ...], SympyExpr] = field(default_factory=dict)
 
     @classmethod
     def over(cls, lengths: Iterable[Symbol], conditions: Iterable[Cond] = ()) -> SympySums:
@@ -42,7 +42,7 @@ class SympySums:
         sums._facts += [sums.poly(fact.p) for fact in _conjuncts(conditions) if isinstance(fact, Ge)]
         return sums
 
-    def total(self, scopes: Sequence[Scope], weight: Expr = sympy.S.One) -> Expr:
+    def total(self, scopes: Sequence[SumScope], weight: SympyExpr = sympy.S.One) -> SympyExpr:
         """Sum a weight over coordinates where conditions hold; scopes are given outermost first."""
         key = tuple(scopes) if weight == 1 else ()
         if key and key in self._taken:
@@ -67,7 +67,9 @@ class SympySums:
             self._taken[key] = result
         return result
 
-    def _summed(self, expr: Expr, x: sympy.Symbol, extent: Expr, conditions: Sequence[Cond]) -> Expr:
+    def _summed(
+        self, expr: SympyExpr, x: sympy.Symbol, extent: SympyExpr, conditions: Sequence[Cond]
+    ) -> SympyExpr:
         """Sum over one coordinate: conditions on it alone become bounds, others a Piecewise."""
         low, high, left = [sympy.S.One], [extent], []
         for condition in conditions:
@@ -87,11 +89,11 @@ class SympySums:
         few = steps.is_Integer and steps <= _FEW
         return factor * (found.doit() if few or inner.is_polynomial(x) else found)
 
-    def _clipped(self, length: Expr) -> Expr:
+    def _clipped(self, length: SympyExpr) -> SympyExpr:
         """Give how many steps a range has: none where it would be fewer."""
         return length if self._is_known(length) else sympy.Max(length, 0)
 
-    def _is_known(self, form: Expr) -> bool:
+    def _is_known(self, form: SympyExpr) -> bool:
         """Whether sympy, or something the program relies on, says that an integer is not negative."""
         if form.is_nonnegative:
             return True
@@ -101,7 +103,7 @@ class SympySums:
             return (bottom.is_positive or self._is_known(bottom - 1)) and self._is_known(top)
         return any(sympy.expand(form - fact).is_nonnegative for fact in self._facts)
 
-    def _bounds(self, condition: Cond, x: sympy.Symbol) -> tuple[list[Expr], list[Expr]] | None:
+    def _bounds(self, condition: Cond, x: sympy.Symbol) -> tuple[list[SympyExpr], list[SympyExpr]] | None:
         """Give the bounds that a linear condition puts on a coordinate; None where it puts no such."""
         if not isinstance(condition, (Ge, Eq)):
             return None
@@ -119,7 +121,7 @@ class SympySums:
 
     # ---- what is static ------------------------------------------------------------------------
 
-    def poly(self, p: Poly) -> Expr:
+    def poly(self, p: Poly) -> SympyExpr:
         """Give a static integer, with sympy's own floor and Max."""
         return sympy.Add(
             *(
@@ -128,7 +130,7 @@ class SympySums:
             )
         )
 
-    def _generator(self, generator: Generator) -> Expr:
+    def _generator(self, generator: Generator) -> SympyExpr:
         match generator:
             case Symbol():
                 return self._symbol(generator)
@@ -165,7 +167,7 @@ class SympySums:
             case Not(part=part):
                 return sympy.Not(self.cond(part))
 
-    def at(self, expr: Expr, values: Mapping[Symbol, int]) -> int | str:
+    def at(self, expr: SympyExpr, values: Mapping[Symbol, int]) -> int | str:
         """Evaluate at a point, all symbols at once; where no integer comes out, say what does instead."""
         known = {self.symbols[s]: sympy.Integer(value) for s, value in values.items() if s in self.symbols}
         found = _written_out(expr.xreplace(known))
@@ -174,22 +176,22 @@ class SympySums:
         return "a variable left its sum" if found.free_symbols else "no integer"
 
 
-def larger(left: Expr, right: Expr) -> Expr:
+def larger(left: SympyExpr, right: SympyExpr) -> SympyExpr:
     """Give the larger of two."""
     return sympy.Max(left, right)
 
 
-def same(left: Expr, right: Expr) -> bool:
+def same(left: SympyExpr, right: SympyExpr) -> bool:
     """Tell whether sympy sees, by expanding alone, that two expressions are one."""
     return bool(sympy.expand(left - right) == 0)
 
 
-def is_closed(expr: Expr) -> bool:
+def is_closed(expr: SympyExpr) -> bool:
     """Tell whether no sum is left."""
     return not expr.has(sympy.Sum)
 
 
-def _written_out(expr: Expr) -> Expr:
+def _written_out(expr: SympyExpr) -> SympyExpr:
     """Write sums between numbers out, outer ones first: sympy begins inside, where bounds are not known."""
     if isinstance(expr, sympy.Sum):
         *inner, (x, first, last) = expr.limits
@@ -199,7 +201,7 @@ def _written_out(expr: Expr) -> Expr:
     return expr.func(*map(_written_out, expr.args)) if expr.has(sympy.Sum) else expr
 
 
-def _where(expr: Expr, conditions: Sequence[sympy.Basic]) -> Expr:
+def _where(expr: SympyExpr, conditions: Sequence[sympy.Basic]) -> SympyExpr:
     return sympy.Piecewise((expr, sympy.And(*conditions)), (0, True)) if conditions else expr
 
 

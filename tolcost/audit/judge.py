@@ -28,7 +28,7 @@ from tolcost.catalogue.cases import Case
 from tolcost.catalogue.conformance import value_difference
 from tolcost.catalogue.specs import Library
 from tolcost.catalogue.types import Array
-from tolcost.cost import Analysis, Quotient
+from tolcost.cost import Analysis, FormRatio
 from tolcost.diagnostics import Diagnostic, Rejected, Source
 from tolcost.elaborate import Argument
 from tolcost.elaborate.arguments import PlainValue, arguments
@@ -57,9 +57,9 @@ class CountCheck:
         return to_text(gap)
 
     @property
-    def ratio(self) -> Quotient | None:
+    def ratio(self) -> FormRatio | None:
         """Derived over printed."""
-        return None if self.printed == 0 else Quotient(self.derived, self.printed)
+        return None if self.printed == 0 else FormRatio(self.derived, self.printed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from tolcost.cost.count import Counts, CountStatus, FunctionCounts, Term, count,
 from tolcost.cost.derive import Derivation, DerivationStep, ValueDerivation, derive
 from tolcost.cost.record import (
     Analysis,
+    FormRatio,
     NamedType,
-    Quotient,
     analyze_program,
     shipped,
 )
@@ -20,9 +20,9 @@ __all__ = [
     "Depths",
     "Derivation",
     "DerivationStep",
+    "FormRatio",
     "FunctionCounts",
     "NamedType",
-    "Quotient",
     "Term",
     "Traffic",
     "ValueDerivation",

@@ -106,7 +106,7 @@ def _put(node: ir.Put) -> Unsummed:
 
 
 CountStatus = Literal["exact", "upper bound", "depends on data"]
-FunctionKey: TypeAlias = tuple[str, str]
+CountKey: TypeAlias = tuple[str, str]
 """An elementary function and the space it computes in."""
 
 _MAC = Counted("mac", "mac")
@@ -128,8 +128,8 @@ class Term:
 class Counts:
     """Everything counted in a program, in closed form."""
 
-    histogram: Mapping[FunctionKey, Poly]
-    index: Mapping[FunctionKey, Poly]
+    histogram: Mapping[CountKey, Poly]
+    index: Mapping[CountKey, Poly]
     atoms: Mapping[str, Poly]
     macs: Poly
     terms: tuple[Term, ...]
@@ -145,7 +145,7 @@ class Counts:
 class FunctionCounts:
     """The elementary functions that a program applies to data, in closed form, and nothing else."""
 
-    histogram: Mapping[FunctionKey, Poly]
+    histogram: Mapping[CountKey, Poly]
     status: CountStatus
 
     @property
@@ -334,8 +334,8 @@ def _terms(found: dict[Counted, Poly]) -> tuple[Term, ...]:
     )
 
 
-def _by_key(terms: tuple[Term, ...], kind: str) -> Mapping[FunctionKey, Poly]:
-    result: dict[FunctionKey, Poly] = {}
+def _by_key(terms: tuple[Term, ...], kind: str) -> Mapping[CountKey, Poly]:
+    result: dict[CountKey, Poly] = {}
     for term in terms:
         if term.kind == kind:
             key = (term.function, term.space)

@@ -19,7 +19,7 @@ from tolcost.algebra import (
 )
 from tolcost.atoms.kit import Schedules, schedules
 from tolcost.atoms.nodes import Condition, Program, Type
-from tolcost.cost.count import Counts, CountStatus, FunctionKey, Term, count
+from tolcost.cost.count import CountKey, Counts, CountStatus, Term, count
 from tolcost.cost.depth import Depth
 from tolcost.cost.span import Depths, depths
 from tolcost.cost.traffic import Traffic, traffic
@@ -41,7 +41,7 @@ class NamedType:
 
 
 @dataclass(frozen=True, slots=True)
-class Quotient:
+class FormRatio:
     """A quotient of closed forms, not simplified."""
 
     numerator: Poly
@@ -81,12 +81,12 @@ class Analysis:
         return self.counts.eops
 
     @property
-    def histogram(self) -> Mapping[FunctionKey, Poly]:
+    def histogram(self) -> Mapping[CountKey, Poly]:
         """Counts by function and space."""
         return self.counts.histogram
 
     @property
-    def index(self) -> Mapping[FunctionKey, Poly]:
+    def index(self) -> Mapping[CountKey, Poly]:
         """Functions that compute coordinates, by function and space; not EOPs."""
         return self.counts.index
 
@@ -116,19 +116,19 @@ class Analysis:
         return self.traffic.total
 
     @property
-    def parallelism(self) -> Quotient | None:
+    def parallelism(self) -> FormRatio | None:
         """EOPs over the depth with reduces as chains."""
-        return None if self.span is None else Quotient(self.eops, self.span.chain)
+        return None if self.span is None else FormRatio(self.eops, self.span.chain)
 
     @property
-    def parallelism_tree(self) -> Quotient | None:
+    def parallelism_tree(self) -> FormRatio | None:
         """EOPs over the depth with associative reduces as trees."""
-        return None if self.span is None else Quotient(self.eops, self.span.tree)
+        return None if self.span is None else FormRatio(self.eops, self.span.tree)
 
     @property
-    def intensity(self) -> Quotient | None:
+    def intensity(self) -> FormRatio | None:
         """FLOPs over compulsory bytes."""
-        return None if self.bytes is None else Quotient(self.flops, self.bytes)
+        return None if self.bytes is None else FormRatio(self.flops, self.bytes)
 
 
 def analyze_program(program: Program, file: str = "") -> Analysis:

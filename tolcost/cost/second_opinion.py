@@ -26,10 +26,10 @@ from tolcost.algebra import (
     evaluate_cond,
     solve,
 )
-from tolcost.algebra.sympy_sums import Expr, SympySums, is_closed, larger, same
+from tolcost.algebra.sympy_sums import SympyExpr, SympySums, is_closed, larger, same
 from tolcost.atoms.kit import program_symbols
 from tolcost.atoms.nodes import Program
-from tolcost.cost.count import FunctionKey, count
+from tolcost.cost.count import CountKey, count
 from tolcost.cost.unsummed import (
     Summand,
     TooManyCoordinates,
@@ -50,7 +50,7 @@ Verdict: TypeAlias = Literal[
 ]
 """How far the two derivations are known to agree, worst last."""
 
-Point: TypeAlias = dict[Symbol, int]
+LengthPoint: TypeAlias = dict[Symbol, int]
 _POINTS = 3
 _TRIES = 300
 _FEW = 5
@@ -61,9 +61,9 @@ _MOST_COORDINATES = 30_000
 class Opinion:
     """What the two derivations say about one function in one space; no ``theirs`` where there is none."""
 
-    function: FunctionKey
+    function: CountKey
     ours: Poly
-    theirs: Expr | None
+    theirs: SympyExpr | None
     verdict: Verdict
     reason: str = ""
 
@@ -85,15 +85,15 @@ def second_opinion(program: Program, seconds: float = 10.0) -> tuple[Opinion, ..
 @dataclass(frozen=True, slots=True)
 class _Judge:
     sums: SympySums
-    points: tuple[Point, ...]
+    points: tuple[LengthPoint, ...]
     bounded: set[Symbol]
     seconds: float
 
-    def opinion(self, key: FunctionKey, ours: Poly, summands: tuple[Summand, ...]) -> Opinion:
+    def opinion(self, key: CountKey, ours: Poly, summands: tuple[Summand, ...]) -> Opinion:
         if not self.bounded.isdisjoint(symbols_in(summands)):
             reason = "a length that data decides at every step of a loop: ours is an upper bound"
             return Opinion(key, ours, None, "no exact count", reason)
-        theirs: Expr | None = None
+        theirs: SympyExpr | None = None
         try:
             with time_limit(self.seconds):
                 theirs = self.total(summands)
@@ -103,15 +103,15 @@ class _Judge:
             verdict, reason = wrong or ("too slow", f"more than {self.seconds:g} s; counting confirms ours")
         return Opinion(key, ours, theirs, verdict, reason)
 
-    def verdict(self, ours: Poly, theirs: Expr, summands: tuple[Summand, ...]) -> tuple[Verdict, str]:
+    def verdict(self, ours: Poly, theirs: SympyExpr, summands: tuple[Summand, ...]) -> tuple[Verdict, str]:
         """Compare as expressions, else at points."""
         if is_closed(theirs) and same(theirs, self.sums.poly(ours)):
             return "for all lengths", ""
         return self.at_points(ours, theirs, summands)
 
-    def total(self, summands: tuple[Summand, ...]) -> Expr:
+    def total(self, summands: tuple[Summand, ...]) -> SympyExpr:
         """Add up summands; coordinates around them stay symbols."""
-        result: Expr = self.sums.poly(ZERO)
+        result: SympyExpr = self.sums.poly(ZERO)
         for summand in summands:
             if summand.of is None:
                 part = self.sums.total(summand.scopes)
@@ -121,7 +121,7 @@ class _Judge:
             result = result + summand.weight * part
         return result
 
-    def at_points(self, ours: Poly, theirs: Expr, summands: tuple[Summand, ...]) -> tuple[Verdict, str]:
+    def at_points(self, ours: Poly, theirs: SympyExpr, summands: tuple[Summand, ...]) -> tuple[Verdict, str]:
         """Compare with what counting gives at points: ours first, then sympy's."""
         counted = self.counted(summands)
         wrong = _miscounted(ours, counted)
@@ -136,16 +136,16 @@ class _Judge:
         why = "equality not seen by expanding" if is_closed(theirs) else "sympy leaves a Sum"
         return "at points", f"{why}; the same at {len(counted)} points"
 
-    def counted(self, summands: tuple[Summand, ...]) -> list[tuple[Point, int]]:
+    def counted(self, summands: tuple[Summand, ...]) -> list[tuple[LengthPoint, int]]:
         """Count at points by visiting every coordinate, where these are few enough."""
-        found: list[tuple[Point, int]] = []
+        found: list[tuple[LengthPoint, int]] = []
         for point in self.points:
             with suppress(TooManyCoordinates):
                 found.append((point, walked(summands, point, _MOST_COORDINATES)))
         return found
 
 
-def _miscounted(ours: Poly, counted: list[tuple[Point, int]]) -> tuple[Verdict, str] | None:
+def _miscounted(ours: Poly, counted: list[tuple[LengthPoint, int]]) -> tuple[Verdict, str] | None:
     """Give a point at which counting does not give our count; None where there is none."""
     for point, right in counted:
         mine = evaluate(ours, {symbol: point[symbol] for symbol in ours.free})
@@ -154,11 +154,11 @@ def _miscounted(ours: Poly, counted: list[tuple[Point, int]]) -> tuple[Verdict, 
     return None
 
 
-def points(program: Program) -> tuple[Point, ...]:
+def points(program: Program) -> tuple[LengthPoint, ...]:
     """Give a few small points at which everything that a program relies on holds."""
     random = Random(0)
     symbols = sorted((s for s in program_symbols(program) if s.kind != "coord"), key=lambda s: s.key)
-    found: list[Point] = []
+    found: list[LengthPoint] = []
     for attempt in range(_TRIES):
         point = _drawn(symbols, program, random, _FEW + attempt // 20)
         if point not in found and _admissible(point, program):
@@ -168,7 +168,7 @@ def points(program: Program) -> tuple[Point, ...]:
     return tuple(found)
 
 
-def _drawn(symbols: list[Symbol], program: Program, random: Random, many: int) -> Point:
+def _drawn(symbols: list[Symbol], program: Program, random: Random, many: int) -> LengthPoint:
     """Draw lengths one after the other; those that equations then leave no choice for follow."""
     equations = equations_in(c.condition for c in program.conditions)
     known, _ = solve(equations, {})
@@ -179,7 +179,7 @@ def _drawn(symbols: list[Symbol], program: Program, random: Random, many: int) -
     return known
 
 
-def _admissible(point: Point, program: Program) -> bool:
+def _admissible(point: LengthPoint, program: Program) -> bool:
     try:
         bounded = all(
             (symbol.lo is None or evaluate(symbol.lo, point) <= value)

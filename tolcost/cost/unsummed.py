@@ -16,7 +16,7 @@ from tolcost.algebra import Cond, Poly, Symbol, evaluate, evaluate_cond, negate,
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import Schedule, schedules, static_condition
 from tolcost.atoms.nodes import Block, Node, Program
-from tolcost.cost.count import FunctionKey
+from tolcost.cost.count import CountKey
 from tolcost.cost.terms import filter_lengths
 
 Guarded: TypeAlias = tuple[tuple[Symbol, Poly] | Cond, ...]
@@ -53,10 +53,10 @@ class Summand:
         return tuple(scope for scope in self.scopes if not isinstance(scope, tuple))
 
 
-_Terms: TypeAlias = dict[tuple[FunctionKey, Guarded, Larger | None], int]
+_Terms: TypeAlias = dict[tuple[CountKey, Guarded, Larger | None], int]
 
 
-def unsummed(program: Program) -> dict[FunctionKey, tuple[Summand, ...]]:
+def unsummed(program: Program) -> dict[CountKey, tuple[Summand, ...]]:
     """Give what a program applies to data, by function and space."""
     found = schedules(program)
     inside: dict[Block, _Terms] = {}
@@ -119,8 +119,8 @@ def _larger(then: _Terms, other: _Terms) -> _Terms:
     }
 
 
-def _by_function(terms: _Terms) -> dict[FunctionKey, tuple[Summand, ...]]:
-    result: dict[FunctionKey, list[Summand]] = {}
+def _by_function(terms: _Terms) -> dict[CountKey, tuple[Summand, ...]]:
+    result: dict[CountKey, list[Summand]] = {}
     for (key, scopes, of), weight in terms.items():
         result.setdefault(key, []).append(Summand(scopes, weight, of))
     return {key: tuple(result[key]) for key in sorted(result)}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tolcost.algebra import Poly, to_sympy
 from tolcost.cost.depth import Depth
-from tolcost.cost.record import NamedType, Quotient
+from tolcost.cost.record import FormRatio, NamedType
 from tolcost.cost.weights import Weighed
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.result.study import Located, locate_study
@@ -235,7 +235,7 @@ class Cost(Located):
                 from tolcost.algebra.sympy_form import largest_to_sympy
 
                 return largest_to_sympy(shown.candidates)
-            case Quotient():
+            case FormRatio():
                 return self._sympy(shown.numerator) / self._sympy(shown.denominator)
             case Weighed():
                 return to_sympy(shown.poly)

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tolcost.algebra import AlgebraBudget, NotInteger, Poly, evaluate, total_of
-from tolcost.cost import Analysis, Quotient, Traffic
-from tolcost.cost.count import FunctionKey
+from tolcost.cost import Analysis, FormRatio, Traffic
+from tolcost.cost.count import CountKey
 from tolcost.result.claims import Certainty
 from tolcost.show.forms import Valuation
 
@@ -17,8 +17,8 @@ from tolcost.show.forms import Valuation
 class Figures:
     """What some work costs together: a program, a node, or many of them."""
 
-    histogram: Mapping[FunctionKey, Poly]
-    index: Mapping[FunctionKey, Poly]
+    histogram: Mapping[CountKey, Poly]
+    index: Mapping[CountKey, Poly]
     atoms: Mapping[str, Poly]
     macs: Poly
     flops: Poly
@@ -41,9 +41,9 @@ class Figures:
         return self.traffic.total
 
     @property
-    def intensity(self) -> Quotient | None:
+    def intensity(self) -> FormRatio | None:
         """FLOPs over bytes."""
-        return None if self.bytes is None or self.bytes == 0 else Quotient(self.flops, self.bytes)
+        return None if self.bytes is None or self.bytes == 0 else FormRatio(self.flops, self.bytes)
 
 
 def figures_of(analysis: Analysis) -> Figures:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tolcost.algebra import Poly, to_text, total_of
-from tolcost.cost.count import FunctionKey, Term
+from tolcost.cost.count import CountKey, Term
 from tolcost.cost.record import Analysis, NamedType
 from tolcost.cost.weights import Weighed, Weights, weigh
 from tolcost.diagnostics import Diagnostic, Rejected, Source, place, quoted, visible
@@ -84,7 +84,7 @@ class ProgramStudy(Study):
         return tuple(Group(title, len(terms), self._of(terms)) for title, terms in lines.items())
 
     def _of(self, terms: Sequence[Term]) -> Figures:
-        counts: dict[FunctionKey, list[Poly]] = {}
+        counts: dict[CountKey, list[Poly]] = {}
         for term in terms:
             counts.setdefault((term.function, term.space), []).append(term.count)
         return replace(self.total, histogram={key: total_of(forms) for key, forms in counts.items()})
@@ -137,7 +137,7 @@ def program_study(analysis: Analysis) -> ProgramStudy:
     )
 
 
-def _counted(counts: Mapping[FunctionKey, Poly]) -> tuple[Portion, ...]:
+def _counted(counts: Mapping[CountKey, Poly]) -> tuple[Portion, ...]:
     return tuple(Portion(name, space, form) for (name, space), form in sorted(counts.items()))
 
 

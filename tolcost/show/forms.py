@@ -34,10 +34,10 @@ from tolcost.algebra import (
 from tolcost.algebra.display import Factored
 from tolcost.algebra.printers import mathml_fraction
 from tolcost.cost.depth import Depth
-from tolcost.cost.record import Quotient
+from tolcost.cost.record import FormRatio
 from tolcost.cost.weights import Weighed
 
-Form: TypeAlias = Poly | Depth | Quotient | Weighed | int | Fraction
+Form: TypeAlias = Poly | Depth | FormRatio | Weighed | int | Fraction
 Valuation: TypeAlias = Mapping[Symbol, int]
 
 _MOST_BITS = 12_000
@@ -62,16 +62,16 @@ def form_at(form: Form, values: Valuation) -> Form | None:
         return _partly(form, values)
 
 
-def _partly(form: Poly | Depth | Quotient | Weighed, values: Valuation) -> Form:
+def _partly(form: Poly | Depth | FormRatio | Weighed, values: Valuation) -> Form:
     """Put numbers in place of the symbols that have one."""
     match form:
         case Poly():
             return _put(form, values)
         case Depth():
             return _depth(form, values)
-        case Quotient(numerator=top, denominator=bottom):
+        case FormRatio(numerator=top, denominator=bottom):
             below = _depth(bottom, values) if isinstance(bottom, Depth) else _put(bottom, values)
-            return Quotient(_put(top, values), below)
+            return FormRatio(_put(top, values), below)
         case Weighed(numerator=top, denominator=divisor, unit=unit):
             return Weighed(_put(top, values), divisor, unit)
 
@@ -89,7 +89,7 @@ def text_of(form: Form, grouped: bool = False) -> str:
 
     >>> from tolcost.algebra import length
     >>> n = length("n")
-    >>> text_of(Quotient(8 * n * n, 4 * n * n + 4 * n)), text_of(10**6, grouped=True)
+    >>> text_of(FormRatio(8 * n * n, 4 * n * n + 4 * n)), text_of(10**6, grouped=True)
     ('2*n/(n + 1)', '1,000,000')
     >>> text_of(Fraction(64, 3)), text_of(Fraction(-37, 10))
     ('64/3', '-3.7')
@@ -106,7 +106,7 @@ def text_of(form: Form, grouped: bool = False) -> str:
             return str(form)
         case Weighed():
             return to_text(form.poly)
-        case Quotient():
+        case FormRatio():
             return _ratio_text(form, grouped)
 
 
@@ -116,7 +116,7 @@ def _digits(value: int, grouped: bool) -> str:
     return f"{value:,}" if grouped else str(value)
 
 
-def _ratio_text(ratio: Quotient, grouped: bool) -> str:
+def _ratio_text(ratio: FormRatio, grouped: bool) -> str:
     top, bottom = lowest(ratio)
     over = text_of(top, grouped)
     if isinstance(bottom, Poly) and bottom == 1:
@@ -142,7 +142,7 @@ def _bracketed(text: str) -> str:
     return f"({text})" if _SUM.search(_outside(text)) else text
 
 
-def lowest(ratio: Quotient) -> tuple[Poly, Poly | Depth]:
+def lowest(ratio: FormRatio) -> tuple[Poly, Poly | Depth]:
     """Cancel what the two sides of a quotient are seen to share: numbers, lengths and factors."""
     below = _only(ratio.denominator)
     if ratio.numerator == 0:
@@ -194,7 +194,7 @@ def latex_of(form: Form) -> str:
     r"""Give a form as LaTeX for math mode.
 
     >>> from tolcost.algebra import length
-    >>> print(latex_of(Quotient(length("n"), length("m"))))
+    >>> print(latex_of(FormRatio(length("n"), length("m"))))
     \frac{n}{m}
     """
     match form:
@@ -209,7 +209,7 @@ def latex_of(form: Form) -> str:
             return to_latex(form.poly)
         case Depth():
             return _depth_latex(form)
-        case Quotient():
+        case FormRatio():
             top_poly, below = lowest(form)
             if isinstance(below, Poly) and below == 1:
                 return to_latex(top_poly)
@@ -221,7 +221,7 @@ def _depth_latex(depth: Depth) -> str:
     return texts[0] if len(texts) == 1 else rf"\max\left({', '.join(texts)}\right)"
 
 
-def mathml_of(form: Poly | Quotient) -> str:
+def mathml_of(form: Poly | FormRatio) -> str:
     """Give a ``math`` element, for browsers.
 
     >>> from tolcost.algebra import length

@@ -14,7 +14,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from tolcost.algebra import Poly, display_names, to_browser
-from tolcost.cost import Quotient
+from tolcost.cost import FormRatio
 from tolcost.diagnostics import visible
 from tolcost.show.document import LONGEST, Bar, Cell, Code, Column, ReportTable, cut, plain, rounded
 from tolcost.show.forms import mathml_of, text_of
@@ -158,7 +158,7 @@ def _shown(cell: Cell) -> tuple[str, str, str | None]:
             return "number", text_of(cell, grouped=True), str(cell)
         case Fraction():
             return "number", rounded(cell), repr(float(cell))
-        case Poly() | Quotient() if len(plain(cell)) <= LONGEST:
+        case Poly() | FormRatio() if len(plain(cell)) <= LONGEST:
             return "form", mathml_of(cell), plain(cell)
         case _:
             return "form", f"<code>{escape(cut(plain(cell)))}</code>", plain(cell)
