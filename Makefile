@@ -1,10 +1,11 @@
 # Needs Python 3.11 or newer and make; everything else is installed into .venv.
 #
 #   make report   environment, install, and everything under reports/
-#   make test     lint, types, import rules, the gate on specs/, all tests
+#   make test     lint, types, import rules, the gate on specs/, all tests, ONNX's node tests among them
 #   make lock     agree to what the programs of specs/ cost now: writes tolcost.lock
 #   make fmt      put the code and the programs into the house style
 #   make soak     random programs and property tests, as many as asked: make soak N=100000
+#   make mutants  definitions broken on purpose: which changes does no test notice?
 #   make bench    the measurements of benchmarks/
 #   make conformance  ONNX's node tests again, into reports/data (minutes)
 #   make peers    what XLA and onnx-tool count, into reports/data; they get an environment of their own
@@ -21,7 +22,7 @@ INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --quiet --co
 
 PEERS := .venv-peers
 
-.PHONY: report conformance peers sympy hardware test lint types imports gate lock unit fmt soak bench clean
+.PHONY: report conformance peers sympy hardware test lint types imports gate lock unit fmt soak mutants bench clean
 
 report: $(VENV)/run.stamp
 	$(BIN)/tolcost report
@@ -73,6 +74,9 @@ soak: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.generate.static_expressions $(N)
 	-$(BIN)/tolcost verify --thorough
 	TOLCOST_SOAK=$(N) $(BIN)/pytest -n auto -m hypothesis --hypothesis-profile=soak tests
+
+mutants: $(VENV)/dev.stamp
+	$(BIN)/python -m tests.mutants.definitions
 
 # A target that is missed does not hide the others.
 bench: $(VENV)/run.stamp
