@@ -188,6 +188,8 @@ def test_ways_to_resize(how: str, mode: str) -> None:
     last = [SMALL, None, None, whole(5, 9)]
     expected = by_reference("Resize", 19, last, options | {"axes": [2, 3]})
     held("Resize", 19, last, options | {"axes": [-2, -1]}, expected, rtol=1e-4)
+    if (how, mode) != ("pytorch_half_pixel", "cubic"):  # the evaluator takes -0.5 where ONNX's text says 0
+        held("Resize", 13, [SMALL, None, None, whole(1, 2, 1, 3)], options, rtol=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,7 @@ OPTIONS = [
     ("Slice", 13, [X, whole(-1), whole(-100), whole(2), whole(-1)], {}, 1),
     ("Slice", 13, [X, whole(-1), whole(-(2**63)), whole(1), whole(-2)], {}, 1),
     ("Slice", 13, [X, whole(5), whole(0), whole(1), whole(-1)], {}, 1),
+    ("Slice", 13, [X, whole(0), whole(-100), whole(1)], {}, 1),
     ("Slice", 13, [X, whole(1), whole(2**63 - 1), whole(2), whole(2)], {}, 1),
     ("Slice", 13, [X, whole(-10), whole(2), whole(1)], {}, 1),
     ("Pad", 13, [X, whole(0, -1, 2, 0, 0, -1)], {}, [np.pad(X[:, 1:, :-1], [(0, 0), (0, 0), (2, 0)])]),

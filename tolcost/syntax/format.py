@@ -29,17 +29,17 @@ def format_program(program: tree.Module) -> str:
     'y := map(x, mul(*, a[1]))  // twice\n'
     """
     several = [block for statement in program.statements for block in _broken(statement)]
-    writer = _Arranger({id(block) for block in several}, attach(program, several))
+    writer = _Arranger({id(block) for block in several}, _attach(program, several))
     text = lay_out(spell(writer.rows(TOP, program.statements), writer.block))
     return text + "\n" if text else ""
 
 
 def _broken(statement: tree.Statement) -> list[tree.BlockExpr]:
     """The blocks of a statement that take several lines: all of them where it is too long for one."""
-    found = blocks(statement) if _may_hold_block(statement) else []
+    found = _blocks(statement) if _may_hold_block(statement) else []
     if not found:
         return []
-    return found if _width(spell(_statement(statement), lambda _: None)) > WIDTH else spread(statement)
+    return found if _width(spell(_statement(statement), lambda _: None)) > WIDTH else _spread(statement)
 
 
 def _may_hold_block(statement: tree.Statement) -> bool:
@@ -57,13 +57,13 @@ class _Arranger:
     """Puts lines and comments in order."""
 
     several: set[int]
-    attached: Attached
+    attached: _Attached
 
     def block(self, block: tree.BlockExpr) -> list[Fragment] | None:
         """A block on several lines, or None for one that takes a single line."""
         if id(block) not in self.several:
             return None
-        inner = self.rows(block.span.start, lines(block))
+        inner = self.rows(block.span.start, _lines(block))
         return [
             Layout.HOLD,
             "{",
@@ -161,24 +161,24 @@ def _length(length: tree.Expr | tree.Ellipsis) -> list[Fragment]:
 
 
 @dataclass(slots=True)
-class Attached:
+class _Attached:
     """Comments by where a block starts, if between its lines, and by where a line starts, if inside it."""
 
     between: dict[int, list[tree.Comment]] = field(default_factory=lambda: defaultdict(list))
     inside: dict[int, list[tree.Comment]] = field(default_factory=lambda: defaultdict(list))
 
 
-def lines(block: tree.BlockExpr) -> tuple[tree.Define | tree.Unpack | tree.Expr, ...]:
+def _lines(block: tree.BlockExpr) -> tuple[tree.Define | tree.Unpack | tree.Expr, ...]:
     """The lines of a block."""
     return (*block.statements, block.result)
 
 
-def spread(statement: tree.Statement) -> list[tree.BlockExpr]:
+def _spread(statement: tree.Statement) -> list[tree.BlockExpr]:
     """The blocks of a statement whose lines are on several lines of the text."""
-    return [block for block in blocks(statement) if _is_spread(block)]
+    return [block for block in _blocks(statement) if _is_spread(block)]
 
 
-def blocks(statement: tree.Statement) -> list[tree.BlockExpr]:
+def _blocks(statement: tree.Statement) -> list[tree.BlockExpr]:
     """All blocks of a statement."""
     found = []
     waiting: list[tree.Statement | tree.Expr | tree.Ellipsis] = [statement]
@@ -190,15 +190,15 @@ def blocks(statement: tree.Statement) -> list[tree.BlockExpr]:
     return found
 
 
-def attach(program: tree.Module, several: Iterable[tree.BlockExpr]) -> Attached:
+def _attach(program: tree.Module, several: Iterable[tree.BlockExpr]) -> _Attached:
     """Find the place of each comment; ``several`` are the blocks that take several lines."""
     # (start, minus end, 0 for a line and 1 for a block): sorted so, what holds comes before what is held
     holders = [(s.span.start, -s.span.end, 0) for s in program.statements]
     for block in several:
         holders.append((block.span.start, -block.span.end, 1))
-        holders += [(line.span.start, -line.span.end, 0) for line in lines(block)]
+        holders += [(line.span.start, -line.span.end, 0) for line in _lines(block)]
     holders.sort(reverse=True)
-    attached = Attached()
+    attached = _Attached()
     around: list[tuple[int, int, int]] = []
     for comment in program.comments:
         at = comment.span.start
@@ -216,7 +216,7 @@ def attach(program: tree.Module, several: Iterable[tree.BlockExpr]) -> Attached:
 def _is_spread(block: tree.BlockExpr) -> bool:
     text = block.span.source.text
     at = block.span.start
-    for line in lines(block):
+    for line in _lines(block):
         if "\n" in text[at : line.span.start]:
             return True
         at = line.span.end
