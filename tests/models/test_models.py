@@ -209,6 +209,15 @@ def test_sparse_parameters_count_what_is_stored(session: Session) -> None:
     assert study.total.macs == 12 * N
 
 
+def test_a_signal_of_two_dimensions_is_a_real_one(session: Session) -> None:
+    window = numpy_helper.from_array(np.ones(256, np.float32), "w")
+    step = numpy_helper.from_array(np.array(64), "s")
+    node = helper.make_node("STFT", ["x", "s", "w"], ["y"])
+    for shape in (["b", 512], ["b", 512, 1]):
+        study = studied(model([node], [value("x", FLOAT, shape)], initial=[step, window]), session)
+        assert [to_text(d) for d in shape_of(study.cost.known("y")) or ()] == ["b", "5", "129", "2"]
+
+
 def test_depth_is_a_chain_of_operators(session: Session) -> None:
     nodes = [helper.make_node("Exp", ["x"], ["a"]), helper.make_node("ReduceSum", ["a"], ["y"], keepdims=0)]
     study = studied(model(nodes), session)
