@@ -4,8 +4,8 @@ from tolcost.elaborate import (
     calls,
     choose,
     expressions,
-    folds,
     maps,
+    reduce,
     shape_primitives,
     tol_primitives,
     trip_count,
@@ -13,7 +13,7 @@ from tolcost.elaborate import (
 from tolcost.elaborate.arguments import Argument, Inputs, Tensor
 from tolcost.elaborate.programs import Elaborated, elaborate
 
-RULE_MODULES = (calls, choose, expressions, folds, maps, shape_primitives, tol_primitives, trip_count)
+RULE_MODULES = (calls, choose, expressions, maps, reduce, shape_primitives, tol_primitives, trip_count)
 """Imported for the rules they register with ``evaluate``."""
 
 __all__ = ["RULE_MODULES", "Argument", "Elaborated", "Inputs", "Tensor", "elaborate"]

@@ -24,10 +24,9 @@ from tolcost.diagnostics import Rejected
 from tolcost.elaborate.context import Env, OutOfRange, RankMismatch, fail
 from tolcost.elaborate.indexing import pick_component
 from tolcost.elaborate.layout import as_static, build, component, in_spaces, inside, materialise, pack
-from tolcost.elaborate.maps import fresh
+from tolcost.elaborate.maps import Step, fresh, position
 from tolcost.elaborate.retype import leans_on, retyped
 from tolcost.elaborate.shapes import facts_here, settle, shape_text, unify, volume
-from tolcost.elaborate.steps import Step, position
 from tolcost.elaborate.values import Data, Pieces, Value, is_static
 from tolcost.spaces import join_spaces
 

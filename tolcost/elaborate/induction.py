@@ -19,10 +19,9 @@ from tolcost.elaborate.accumulators import fold_under_coordinates
 from tolcost.elaborate.context import Env, NeedsUnrolling, Scope, bind_data
 from tolcost.elaborate.indexing import pick_component
 from tolcost.elaborate.layout import inside, lay_out
-from tolcost.elaborate.maps import fresh
+from tolcost.elaborate.maps import Step, WrappedStep, fresh, position
 from tolcost.elaborate.shapes import facts_here, shape_of, volume
 from tolcost.elaborate.shapes import known as numbers_of
-from tolcost.elaborate.steps import Step, WrappedStep, position
 from tolcost.elaborate.values import Data, Pieces, Unknown, Value, Vec, View, cast_of, plain, recast
 
 MOST_ENTRIES = 16

@@ -39,11 +39,10 @@ from tolcost.algebra import (
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate.context import Env, NeedsUnrolling, fail
 from tolcost.elaborate.evaluate import form
-from tolcost.elaborate.folds import written_fold
 from tolcost.elaborate.induction import as_list, components, follow
 from tolcost.elaborate.layout import inside
-from tolcost.elaborate.maps import fresh
-from tolcost.elaborate.steps import WrappedStep
+from tolcost.elaborate.maps import WrappedStep, fresh
+from tolcost.elaborate.reduce import written_fold
 from tolcost.elaborate.values import Pieces, Seq, Unknown, Value, Vec, plain
 from tolcost.syntax import tree
 

@@ -25,9 +25,8 @@ from tolcost.elaborate.evaluate import evaluate, form
 from tolcost.elaborate.indexing import pick_component
 from tolcost.elaborate.induction import as_list, fold_list
 from tolcost.elaborate.layout import grid, inside, materialise
-from tolcost.elaborate.maps import UNROLL_LIMIT, fresh, pattern_of
+from tolcost.elaborate.maps import UNROLL_LIMIT, Step, WrappedStep, WrittenStep, fresh, pattern_of
 from tolcost.elaborate.shapes import facts_here, known, shape_of, volume
-from tolcost.elaborate.steps import Step, WrappedStep, WrittenStep
 from tolcost.elaborate.values import (
     Data,
     Opaque,
@@ -38,7 +37,6 @@ from tolcost.elaborate.values import (
     Value,
     Vec,
     View,
-    cast_of,
     entry,
     is_static,
     plain,
@@ -79,11 +77,10 @@ def reduce_form(env: Env, expr: tree.Call) -> Value:
 def written_fold(env: Env, expr: tree.Call) -> tuple[WrittenStep, Value, tuple[Poly, ...]]:
     """The step of a fold as it is written, what it starts from, and the shape it runs over."""
     outer = env.indexing(False)
-    given = evaluate(outer, expr.args[0])
-    over = bind_data(outer, plain(given))
+    over = bind_data(outer, evaluate(outer, expr.args[0]))
     start = entry(evaluate(outer, expr.args[2]))
     pattern = pattern_of(expr.args[3] if len(expr.args) == 4 else None)
-    step = WrittenStep(outer, over, expr.args[1], pattern, expr.span, cast_of(given))
+    step = WrittenStep(outer, over, expr.args[1], pattern, expr.span)
     return step, bind_data(outer, start), shape_of(outer, over, expr.span)
 
 
@@ -95,8 +92,9 @@ def fold_value(env: Env, step: WrittenStep, start: Value, shape: tuple[Poly, ...
     few = numbers is not None and math.prod(numbers) <= UNROLL_LIMIT
     if numbers is not None and math.prod(numbers) == 0:
         return start
-    if few and isinstance(step.over, Vec):
-        return _entry_by_entry(env, _carried(env, step, step.over), start, grid(numbers or ()))
+    over = plain(step.over)
+    if few and isinstance(over, Vec):
+        return _entry_by_entry(env, _carried(env, step, over), start, grid(numbers or ()))
     try:
         return _fold(env, step, start, shape)
     except _NotAList:
