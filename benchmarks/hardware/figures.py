@@ -6,8 +6,11 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from math import ceil, floor, log10
 
-WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 720, 460, 78, 52, 34, 170
-COLOURS = ("#1b6ca8", "#d1495b", "#2e933c", "#8e5ea2", "#e08e0b", "#444444", "#17a2b8", "#a0522d")
+WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 740, 460, 78, 52, 34, 190
+COLOURS = (
+    "#1b6ca8", "#d1495b", "#2e933c", "#8e5ea2", "#e08e0b", "#444444",
+    "#17a2b8", "#a0522d", "#0b3954", "#ff7f9f", "#8bbf3f",
+)  # fmt: skip
 Points = Sequence[tuple[float, float]]
 
 

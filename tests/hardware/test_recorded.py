@@ -2,6 +2,7 @@
 
 import json
 import tomllib
+from statistics import median
 from xml.etree import ElementTree
 
 import pytest
@@ -111,6 +112,18 @@ def test_the_report_is_written_again_byte_by_byte(study):
             ElementTree.fromstring(text)
         if file.suffix == ".toml":
             tomllib.loads(text)
+
+
+def test_the_readme_says_what_was_found(study):
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    raw, weighted = (study.operations("held out", weighed) for weighed in (False, True))
+    times, whole, _ = zip(*study.other_halves, strict=True)
+    assert f"are executed by {raw.median * 100:.0f} % at the median" in readme
+    assert f"differ from them by {weighted.median * 100:.0f} % at the median" in readme
+    assert f"at most 10 % for {weighted.within_10 * 100:.0f} % of the operators" in readme
+    assert f"are off by {median(e.median for e in times) * 100:.0f} % at the median, and by at most" in readme
+    assert f"at most 50 % for {median(e.within_50 for e in times) * 100:.0f} % of the points" in readme
+    assert f"models are off by {median(e.median for e in whole) * 100:.0f} % at the median" in readme
 
 
 def test_the_weights_are_shipped(capsys):
