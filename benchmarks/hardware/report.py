@@ -401,6 +401,8 @@ def document(study: Study) -> str:
         [
             "# EOPs against a GPU",
             "",
+            "Made by `make hardware`, from what was recorded.",
+            "",
             *provenance(study, facts),
             "On operators that nothing was fitted on, the number of executed fp32 operations "
             "differs from EOPs "
