@@ -16,8 +16,9 @@ shared ones no exponential work.  Nodes hash by identity, so what is known of on
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias, TypeVar, get_args
@@ -41,7 +42,17 @@ def children(node: Node) -> tuple[Node, ...]:
 
 def rebuild(node: _N, operands: Sequence[Node], **fields: Any) -> _N:
     """Give the same node over other operands; ``fields`` are what else is to change, as its type."""
-    return replace(node, **_OPERAND_FIELDS[type(node)](node, operands), **fields)
+    if tuple(operands) != children(node):
+        fields.update(_OPERAND_FIELDS[type(node)](node, operands))
+    return _changed(node, fields)
+
+
+def _changed(node: _N, fields: Mapping[str, Any]) -> _N:
+    """Give a node with other fields: the node itself where they are as they were."""
+    held = {name: getattr(node, name) for name in node.__slots__}
+    if all(held[name] is value for name, value in fields.items()):
+        return node
+    return type(node)(**{**held, **fields})
 
 
 def index_nodes(at: Indices) -> tuple[Node, ...]:
@@ -324,8 +335,14 @@ def restate(node: _N, poly: Callable[[Poly], Poly], cond: Callable[[Cond], Cond]
     name = _STATIC_FIELD.get(type(node))
     if name is not None:
         held = getattr(node, name)
-        fields[name] = tuple(map(part, held)) if isinstance(held, tuple) else part(held)
-    return replace(node, **fields)
+        fields[name] = _restated(held, part) if isinstance(held, tuple) else part(held)
+    return _changed(node, fields)
+
+
+def _restated(parts: tuple[Any, ...], part: Callable[[Any], Any]) -> tuple[Any, ...]:
+    """Give some parts restated: the very tuple where all of them stay."""
+    fresh = tuple(map(part, parts))
+    return parts if all(map(operator.is_, fresh, parts)) else fresh
 
 
 def _is_static(value: object) -> bool:
@@ -334,7 +351,12 @@ def _is_static(value: object) -> bool:
 
 def restated_type(types: Type, poly: Callable[[Poly], Poly]) -> Type:
     """Give a type with every length restated."""
-    return tuple(ir.Part(tuple(map(poly, part.shape)), part.space) for part in types)
+
+    def restated(part: ir.Part) -> ir.Part:
+        shape = _restated(part.shape, poly)
+        return part if shape is part.shape else ir.Part(shape, part.space)
+
+    return _restated(types, restated)
 
 
 def program_symbols(program: Program) -> frozenset[Symbol]:

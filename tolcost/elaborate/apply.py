@@ -38,11 +38,10 @@ def apply(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value:
     if found is not None:
         return found
     space = _space_of_casts(name, args)
-    args = tuple(plain(a) for a in args)
-    check_numbers(env, name, args, span)
-    args = _entries_for_numbers(args)
-    if all(not _is_tol(a) for a in args):
+    args = _entries_for_numbers(tuple(map(plain, args)))
+    if not any(map(_is_tol, args)):
         return recast(_apply_numbers(env, name, args, span), space)
+    check_numbers(env, name, args, span)
     return recast(_apply_elementwise(env, name, args, span), space)
 
 

@@ -169,11 +169,11 @@ _OPERATOR = Signature(1, None)
 
 def call_values(env: Env, function: Applicable, args: tuple[Lazy | Value, ...], span: Span) -> Value:
     """A function of values."""
+    if isinstance(function, Closure):
+        return single(_call_closure(env, function, args, span))
     if not signature(function).takes(len(args)):
         wrong_arity(function.title, signature(function), len(args), span)
     match function:
-        case Closure():
-            return single(_call_closure(env, function, args, span))
         case Native(call=run):
             return run(env, tuple(force(a, span) for a in args))
         case Builtin(name=name):

@@ -30,16 +30,17 @@ PRIMITIVES: dict[str, Primitive] = {}
 
 def evaluate(env: Env, expr: tree.Expr) -> Value:
     """The value of an expression; of several results the first."""
-    found = results(env, expr)
+    context = env.context
+    context.steps += 1  # as ``tick`` does; this is asked most of all
+    if context.steps > BUDGET:
+        too_many_steps(expr.span)
+    found = RULES[type(expr)](env, expr)
     return found.items[0] if isinstance(found, Results) else found
 
 
 def results(env: Env, expr: tree.Expr) -> Value | Results:
     """The value of an expression, or all that an operator in it gives."""
-    context = env.context
-    context.steps += 1  # as ``tick`` does; this is asked most of all
-    if context.steps > BUDGET:
-        too_many_steps(expr.span)
+    env.context.tick(expr.span)
     return RULES[type(expr)](env, expr)
 
 

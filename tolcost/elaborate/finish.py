@@ -7,7 +7,7 @@ work even if its result only says where to look.  Lengths found equal are writte
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -46,7 +46,8 @@ class _Finish:
     vars: dict[Var, Var] = field(default_factory=dict)
     valued: set[Var] = field(default_factory=set)
     used: set[Var] = field(default_factory=set)
-    lengths: set[Symbol] = field(default_factory=set)
+    mentioned: set[Symbol] = field(default_factory=set)
+    """Symbols in what stays: the filters that define lengths among them have to stay too."""
 
     def node(self, node: Node, use: Charge) -> Node:
         """The node as it is used: for its value (``data``) or as a coordinate (``index``)."""
@@ -61,8 +62,8 @@ class _Finish:
             return self.input(stated)
         fields = self._fields(stated, use)
         operands = children(stated)
-        uses = _uses(stated, use, len(operands))
-        return rebuild(stated, [self.node(*pair) for pair in zip(operands, uses, strict=True)], **fields)
+        fresh = tuple(map(self.node, operands, _uses(stated, use, len(operands))))
+        return rebuild(stated, fresh, **fields)
 
     def _fields(self, node: Node, use: Charge) -> dict[str, Any]:
         """What changes of a node besides its operands: names, blocks inside it, what is charged."""
@@ -88,13 +89,15 @@ class _Finish:
     def block(self, block: Block, use: Charge) -> Block:
         """A block: its result first, then the bindings that turned out to be needed, last first."""
         result = self.node(block.result, use)
-        return Block(self.bindings(block.bindings), result)
+        bindings = self.bindings(block.bindings)
+        same = result is block.result and bindings == block.bindings
+        return block if same else Block(bindings, result)
 
     def bindings(self, bindings: Bindings) -> Bindings:
         """The bindings somebody uses."""
         kept: list[tuple[Var, Node]] = []
         for var, node in reversed(bindings):
-            if var in self.used or (isinstance(node, ir.Filter) and node.length in self.lengths):
+            if var in self.used or (isinstance(node, ir.Filter) and node.length in self.mentioned):
                 kept.append((self.var(var), self.node(node, "data" if var in self.valued else "index")))
         return tuple(reversed(kept))
 
@@ -106,7 +109,8 @@ class _Finish:
         """One object for each variable."""
         found = self.vars.get(var)
         if found is None:
-            found = self.vars[var] = Var(var.name, self._type(var.type))
+            kind = self._type(var.type)
+            found = self.vars[var] = var if kind is var.type else Var(var.name, kind)
         return found
 
     # ---- lengths found equal -----------------------------------------------------------------
@@ -115,30 +119,26 @@ class _Finish:
         """The node in the lengths that are left after equal ones were merged."""
         if self.equal:
             return restate(node, self._poly, self._cond)
-        self._note(type_symbols(node.type))
+        self.mentioned.update(type_symbols(node.type))
         for part in static_parts(node):
-            self._note(constant_symbols(part))
+            self.mentioned.update(constant_symbols(part))
         return node
 
     def _type(self, types: Type) -> Type:
         if self.equal:
             return restated_type(types, self._poly)
-        self._note(type_symbols(types))
+        self.mentioned.update(type_symbols(types))
         return types
 
     def _poly(self, p: Poly) -> Poly:
-        self._note(p.free)
+        self.mentioned.update(p.free)
         while not self.equal.keys().isdisjoint(symbols_of(p)):
             p = substitute(p, self.equal)
         return p
 
     def _cond(self, c: Cond) -> Cond:
-        self._note(constant_symbols(c))
+        self.mentioned.update(constant_symbols(c))
         return substitute_cond(c, self.equal)
-
-    def _note(self, symbols: Iterable[Symbol]) -> None:
-        """Remember lengths that data decides: the filters that define them have to stay."""
-        self.lengths.update(symbol for symbol in symbols if symbol.kind == "data")
 
 
 def _uses(node: Node, use: Charge, operands: int) -> list[Charge]:
