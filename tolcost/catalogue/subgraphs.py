@@ -182,8 +182,8 @@ def _unknown(
     """
     places = [n for n, value in enumerate(inputs) if isinstance(value, Unknown)]
     declared = formals(spec, len(inputs))
-    tried = not node.graphs and node.asked == 1 and all(declared[n].space == "B" for n in places)
-    if not tried or len(places) > _MOST_UNKNOWN:
+    truths_only = all(n < len(declared) and declared[n].space == "B" for n in places)
+    if node.graphs or node.asked != 1 or not truths_only or len(places) > _MOST_UNKNOWN:
         return [Unknown() for _ in node.outputs]
     found: set[Cond | None] = set()
     for truths in product((TRUE, FALSE), repeat=len(places)):
