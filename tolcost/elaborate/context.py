@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NoReturn, Protocol
 
 from tolcost.algebra import TRUE, And, Cond, Poly, Symbol, substitute, symbols_of_cond
@@ -183,15 +183,10 @@ def _parts(fact: Cond) -> tuple[Cond, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """How a block is elaborated.
-
-    ``tables`` are looked up rather than taken entry by entry; what is out of range is not ``checked``; a
-    value that is ``named`` may be used only where it is in range, so that being out of it is no fault yet.
-    """
+    """How a block is elaborated: ``tables`` looked up rather than unrolled; ranges ``checked``, or not."""
 
     tables: bool = False
     checked: bool = True
-    named: bool = False
 
 
 _PLAIN = Mode()
@@ -199,21 +194,25 @@ _PLAIN = Mode()
 
 @dataclass(slots=True)
 class Scope:
-    """A block being built: its bindings so far, what is known to hold inside it, and how it is elaborated."""
+    """A block being built: its bindings so far, what is known to hold inside it, and how it is elaborated.
+
+    A value that it is ``naming`` may be used only where it is in range: being out of it is no fault yet.
+    """
 
     parent: Scope | None = None
     facts: tuple[Cond, ...] = ()
     bindings: list[tuple[Var, Node]] = field(default_factory=list)
     mode: Mode = _PLAIN
+    naming: bool = False
 
     def inner(self, *facts: Cond) -> Scope:
         """A block inside this one, where ``facts`` hold too."""
-        mode = replace(self.mode, named=False) if self.mode.named else self.mode
-        return Scope(self, (*self.facts, *(part for fact in facts for part in _parts(fact))), mode=mode)
+        more = [part for fact in facts for part in _parts(fact)]
+        return Scope(self, (*self.facts, *more) if more else self.facts, mode=self.mode)
 
-    def same(self, *facts: Cond, mode: Mode | None = None) -> Scope:
-        """This very block, elaborated where ``facts`` hold too, or in another mode."""
-        return Scope(self, (*self.facts, *facts), self.bindings, mode or self.mode)
+    def same(self, *facts: Cond, mode: Mode | None = None, naming: bool = False) -> Scope:
+        """This very block, elaborated where ``facts`` hold too, in another mode, or to name a value."""
+        return Scope(self, (*self.facts, *facts), self.bindings, mode or self.mode, naming or self.naming)
 
     def bind(self, node: Node, name: str = "") -> Node:
         """The node, computed once in this block; what is free to repeat stays as it is."""
@@ -284,9 +283,10 @@ def force_results(lazy: Lazy, span: Span = NOWHERE) -> Value | Results:
 
 def _naming(lazy: Lazy) -> Env:
     """The environment to compute a value in: what the program names knows that it is named."""
-    if not lazy.name or lazy.expr is None or lazy.env.scope.mode.named:
-        return lazy.env
-    return lazy.env.in_mode(replace(lazy.env.scope.mode, named=True))
+    env = lazy.env
+    if not lazy.name or lazy.expr is None or env.scope.naming:
+        return env
+    return env.building(env.scope.same(naming=True))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -332,7 +332,10 @@ class Env:
 
     def in_mode(self, mode: Mode) -> Env:
         """The same environment, its block elaborated in another mode."""
-        scope = self.scope.same(mode=mode)
+        return self.building(self.scope.same(mode=mode))
+
+    def building(self, scope: Scope) -> Env:
+        """The same environment, its bindings going to another block."""
         return Env(self.context, scope, self.names, self.parent, self.star, self.in_index)
 
     def nearest(self, name: str) -> Lazy | Value | None:

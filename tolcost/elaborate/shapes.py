@@ -153,7 +153,7 @@ def require(
     guarded = any(s.kind == "coord" for fact in env.scope.facts for s in symbols_of_cond(fact))
     worst = None if guarded else worst_case(verdict)
     if worst is FALSE or (worst not in (None, verdict) and proved(worst, facts_here(env)) is False):
-        if not env.scope.mode.named:
+        if not env.scope.naming:
             fail("T0302", said(message), span, kind=OutOfRange)
         worst = None  # a named value may be used only where it is in range
     env.context.record(verdict if worst is None else worst, kind, reason, span)
