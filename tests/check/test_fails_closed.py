@@ -14,6 +14,9 @@ import pytest
 from tests.check.support import Project
 from tests.check.test_models import LINEAR, model
 from tests.check.texts import BROKEN, SQUARE, SUM, SUM_OF_EXP
+from tolcost.check.baseline import Baseline, paired
+from tolcost.check.records import LockedFigure, LockEntry
+from tolcost.check.targets import Target
 
 USES = "use double\ntol x: R [n]\ny := map(x, double(*))\n"
 LINEAR_TOL = "tol x: R [s]\ny := map(tol[s], x[1] + 1, [i])\n"  # s
@@ -429,3 +432,14 @@ def test_an_update_that_is_killed_leaves_a_whole_file(project: Project) -> None:
         process.kill()
         process.wait()
         assert project.lock in texts
+
+
+def test_a_thousand_new_names_are_found_in_time() -> None:
+    figures = (("eops", LockedFigure("exact", "n")),)
+    old = {f"old/p{n}.tol": LockEntry(f"old/p{n}.tol", "x R[n]", "", figures) for n in range(1_000)}
+    other = (("eops", LockedFigure("exact", "2*n")),)
+    new = {f"new/q{n}.tol": LockEntry(f"new/q{n}.tol", "x R[n]", "", other) for n in range(1_000)}
+    start = time.process_time()
+    found = paired(Baseline("then", old, lambda *_: None), [Target(n, n) for n in new], new)
+    assert time.process_time() - start < 2
+    assert (found.renamed, len(found.unclear)) == ({}, 1_000)  # which is which, nobody can tell

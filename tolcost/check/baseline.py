@@ -16,7 +16,7 @@ from typing import TypeAlias
 from tolcost.check.config import Config, config_of, narrowed
 from tolcost.check.costing import Analysed, Computing, Contribution, Costed
 from tolcost.check.lockfile import LOCK_NAME, Lock
-from tolcost.check.matching import InputShapes, shapes
+from tolcost.check.matching import shapes
 from tolcost.check.records import LockEntry
 from tolcost.check.revision import Former, file_at, last_change
 from tolcost.check.seals import Origins
@@ -171,40 +171,43 @@ def paired(base: Baseline, asked: Sequence[Target], present: Mapping[str, LockEn
     gone = {n: e for n, e in base.entries.items() if n not in names}
     come = {n: e for n, e in present.items() if n not in base.entries and n not in base.broken}
     found: dict[str, str] = {}
-    for is_like in (_equal_namesakes, _equal, _fitting_namesakes, _fitting):
-        pairs = [(new, old) for new in come for old in gone if is_like(come[new], gone[old])]
-        for new, old in pairs:
-            clear = is_like in (_equal_namesakes, _equal) or sum(new in p or old in p for p in pairs) == 1
-            if clear and new in come and old in gone:
-                found[new] = old
-                del come[new], gone[old]
-    left = [n for n in (*gone, *base.broken) if n not in names]
-    return Pairs(found, tuple(sorted(left)), tuple(sorted(left)) if come else ())
+    for key, is_enough in _LIKENESS:
+        news, olds = _grouped(come, key), _grouped(gone, key)
+        for alike in news.keys() & olds.keys():
+            if is_enough or len(news[alike]) == len(olds[alike]) == 1:
+                found.update(zip(news[alike], olds[alike], strict=False))
+        come = {name: entry for name, entry in come.items() if name not in found}
+        gone = {name: entry for name, entry in gone.items() if name not in found.values()}
+    left = tuple(sorted(name for name in (*gone, *base.broken) if name not in names))
+    return Pairs(found, left, left if come else ())
 
 
-def _equal(new: LockEntry, old: LockEntry) -> bool:
-    return new.plain("") == old.plain("")
+def _grouped(entries: Mapping[str, LockEntry], key: Callable[[LockEntry], object]) -> dict[object, list[str]]:
+    groups: dict[object, list[str]] = {}
+    for name in sorted(entries):
+        groups.setdefault(key(entries[name]), []).append(name)
+    return groups
 
 
-def _equal_namesakes(new: LockEntry, old: LockEntry) -> bool:
-    return _equal(new, old) and _file_name(new) == _file_name(old)
+def _figures(entry: LockEntry) -> object:
+    return entry.plain("")
 
 
-def _fitting(new: LockEntry, old: LockEntry) -> bool:
-    """Whether two programs take inputs of the same ranks."""
-    return _ranks(shapes(new)) == _ranks(shapes(old))
-
-
-def _fitting_namesakes(new: LockEntry, old: LockEntry) -> bool:
-    return _file_name(new) == _file_name(old) and _fitting(new, old)
+def _ranks(entry: LockEntry) -> object:
+    return tuple(tuple(len(part) for part in parts) for parts in shapes(entry).values())
 
 
 def _file_name(entry: LockEntry) -> str:
     return entry.name.rpartition("/")[2]
 
 
-def _ranks(inputs: InputShapes) -> list[list[int]]:
-    return [[len(part) for part in parts] for parts in inputs.values()]
+_LIKENESS: tuple[tuple[Callable[[LockEntry], object], bool], ...] = (
+    (lambda entry: (_figures(entry), _file_name(entry)), True),
+    (_figures, True),
+    (lambda entry: (_ranks(entry), _file_name(entry)), False),
+    (_ranks, False),
+)
+"""By what programs with other names are taken for the same; and whether any of several will do."""
 
 
 def marked_entry(outcome: Analysed, target: Target, origins: Origins) -> Analysed:
