@@ -219,7 +219,8 @@ def _passed_wrongly(case: Case, report: GateReport) -> str:
         now = case.now.placed.get(number)
         if now is None or _is_left_out(was.path, now.path, case.now, report):
             continue
-        if was.is_broken and (case.by_revision or now.path in report.programs):
+        renamed = {change.name for change in report.changes if change.kind == "renamed"}
+        if was.is_broken and (case.by_revision or now.path in {*report.programs} - renamed):
             return f"{was.path} could not be read before, and passed"
         if case.by_revision and case.before.is_absent and was.program.uses_library:
             return f"{was.path} uses a library that was not there, and passed"
