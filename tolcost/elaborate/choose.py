@@ -374,6 +374,9 @@ def choose_by_data(env: Env, condition: Value, then: Value, other: Value, span: 
     shape = shape_of(env, condition, span)
     if not shape:
         return _where(env, condition, then, other, span)
+    for side in (then, other):
+        if isinstance(side, Seq):  # its members need not be numbers
+            materialise(env, side, span)
     numbers = known(shape)
     bound = tuple(bind_data(env, v) for v in (condition, then, other))
     if numbers is not None and isinstance(condition, Vec):
