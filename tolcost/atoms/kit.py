@@ -31,6 +31,7 @@ Indices: TypeAlias = tuple[Poly | Node, ...]
 Bindings: TypeAlias = tuple[tuple[Var, Node], ...]
 _N = TypeVar("_N", bound=Node)
 _CONDITIONS = get_args(Cond)
+_STATIC = (Poly, *_CONDITIONS)
 
 # ---- what a node is made of ------------------------------------------------------------------
 
@@ -49,9 +50,9 @@ def rebuild(node: _N, operands: Sequence[Node], **fields: Any) -> _N:
 
 def _changed(node: _N, fields: Mapping[str, Any]) -> _N:
     """Give a node with other fields: the node itself where they are as they were."""
-    held = {name: getattr(node, name) for name in node.__slots__}
-    if all(held[name] is value for name, value in fields.items()):
+    if all(getattr(node, name) is value for name, value in fields.items()):
         return node
+    held = {name: getattr(node, name) for name in node.__slots__}
     return type(node)(**{**held, **fields})
 
 
@@ -317,12 +318,13 @@ _STATIC_FIELD: Mapping[type, str] = {
 """The field in which a node holds static integers and conditions, one or many, perhaps among others."""
 
 
-def static_parts(node: Node) -> Iterator[Poly | Cond]:
+def static_parts(node: Node) -> tuple[Poly | Cond, ...]:
     """Give the static integers and conditions of a node itself, those of its type left out."""
     name = _STATIC_FIELD.get(type(node))
-    if name is not None:
-        held = getattr(node, name)
-        yield from (part for part in (held if isinstance(held, tuple) else (held,)) if _is_static(part))
+    if name is None:
+        return ()
+    held = getattr(node, name)
+    return tuple(filter(_is_static, held if isinstance(held, tuple) else (held,)))
 
 
 def restate(node: _N, poly: Callable[[Poly], Poly], cond: Callable[[Cond], Cond]) -> _N:
@@ -346,7 +348,7 @@ def _restated(parts: tuple[Any, ...], part: Callable[[Any], Any]) -> tuple[Any, 
 
 
 def _is_static(value: object) -> bool:
-    return isinstance(value, (Poly, *_CONDITIONS))
+    return isinstance(value, _STATIC)
 
 
 def restated_type(types: Type, poly: Callable[[Poly], Poly]) -> Type:
@@ -393,7 +395,7 @@ def constant_symbols(value: Constant) -> Iterable[Symbol]:
     """Give the symbols of a static numeric."""
     if isinstance(value, Poly):
         return value.free
-    return symbols_of_cond(value) if isinstance(value, Cond) else ()
+    return symbols_of_cond(value) if isinstance(value, _CONDITIONS) else ()
 
 
 def type_symbols(types: Type) -> Iterator[Symbol]:

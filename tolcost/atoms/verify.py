@@ -39,10 +39,10 @@ def verify(program: Program) -> None:
             pending.append(checker.enter(inner))
 
 
-def demand(holds: bool, rule: str, node: object) -> None:
-    """Stop if a rule does not hold."""
+def demand(holds: bool, rule: str, node: object, *about: object) -> None:
+    """Stop if a rule does not hold; what it is ``about`` is put into its words only then."""
     if not holds:
-        raise InternalError(f"the IR is broken: {rule} ({type(node).__name__})")
+        raise InternalError(f"the IR is broken: {rule.format(*about)} ({type(node).__name__})")
 
 
 class _Checker:
@@ -88,7 +88,7 @@ class _Checker:
         """Check that spaces exist and that lengths mention coordinates in scope."""
         demand(bool(types), "a value has a component", node)
         for part in types:
-            demand(part.space in SPACES, f"the space {part.space} exists", node)
+            demand(part.space in SPACES, "the space {} exists", node, part.space)
             for length in part.shape:
                 self.symbols(length.free, node)
 
@@ -96,15 +96,15 @@ class _Checker:
         """Check that coordinates are in scope; lengths always are."""
         for symbol in symbols:
             if symbol.kind == "coord":
-                demand(symbol in self.coords, f"the coordinate {symbol.name} is in scope", node)
+                demand(symbol in self.coords, "the coordinate {} is in scope", node, symbol.name)
 
     def scope(self, node: Node) -> None:
         """Check that everything a node mentions by name is in scope."""
         match node:
             case ir.Ref(var=var):
-                demand(var in self.vars, f"the variable {var.name} is in scope", node)
+                demand(var in self.vars, "the variable {} is in scope", node, var.name)
             case ir.Input(name=name):
-                demand(name in self.inputs, f"the input {name} is declared", node)
+                demand(name in self.inputs, "the input {} is declared", node, name)
                 demand(alike(node.type, self.inputs[name].type), "an input has its declared type", node)
             case ir.Fold(extents=extents, coords=coords):
                 for extent in extents:  # a later extent may depend on an earlier coordinate
@@ -169,16 +169,16 @@ def _check_table(node: ir.Table) -> None:
 
 
 def _check_lambda(node: ir.Lambda) -> None:
-    demand(node.space in SPACES, f"the space {node.space} exists", node)
-    demand(node.function in FUNCTIONS, f"the function {node.function} exists", node)
+    demand(node.space in SPACES, "the space {} exists", node, node.space)
+    demand(node.function in FUNCTIONS, "the function {} exists", node, node.function)
     least, most = FUNCTIONS[node.function].arity
-    demand(least <= len(node.args) <= most, f"{node.function} takes {least} to {most} arguments", node)
+    demand(least <= len(node.args) <= most, "{} takes {} to {} arguments", node, node.function, least, most)
     demand(all(numeric(arg.type) for arg in node.args), "functions apply to numerics", node)
     demand(numeric(node.type), "a function gives a numeric", node)
 
 
 def _check_where(node: ir.Where) -> None:
-    demand(node.space in SPACES, f"the space {node.space} exists", node)
+    demand(node.space in SPACES, "the space {} exists", node, node.space)
     demand(numeric(node.condition.type), "a condition is a numeric", node)
     demand(shaped_alike(node.then.type, node.type), "the first value has the result's shape", node)
     demand(shaped_alike(node.other.type, node.type), "the second value has the result's shape", node)

@@ -25,7 +25,6 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from fractions import Fraction
 from math import lcm
 from pathlib import Path
@@ -128,6 +127,8 @@ def _check_keys(reader: _WeightReader, raw: Mapping[str, object], known: Sequenc
 
 
 def _did_you_mean(word: str, known: Sequence[str]) -> str:
+    from difflib import get_close_matches  # only who mistypes needs it
+
     close = get_close_matches(word[:60], known, 1)
     return f"did you mean {close[0]}?" if close else f"known: {', '.join(known)}"
 

@@ -6,7 +6,6 @@ nor start anything: no markup, no formula.
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 from collections.abc import Iterable, Iterator
@@ -137,6 +136,8 @@ def markdown_code(text: str) -> str:
 
 def csv_text(table: ReportTable) -> str:
     """Give the table as CSV: one header line, every column, every cell in full."""
+    import csv  # few results are asked for in this form
+
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([csv_cell(column.key) for column in table.columns])
