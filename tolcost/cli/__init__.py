@@ -69,7 +69,7 @@ class _Commands(click.Group):
 
 @click.group(
     cls=_Commands,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 100},
     epilog="Exit codes: 0 fine, 1 costlier or failing, 2 bad usage or input, 3 undecided, 70 internal error.",
 )
 @click.version_option(__version__, prog_name="tolcost", message="%(prog)s %(version)s")
