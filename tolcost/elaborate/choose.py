@@ -380,10 +380,10 @@ def choose_by_data(env: Env, condition: Value, then: Value, other: Value, span: 
     numbers = known(shape)
     bound = tuple(bind_data(env, v) for v in (condition, then, other))
     if numbers is not None and isinstance(condition, Vec):
-        return Vec(
-            numbers,
-            tuple(_choose_entry(env, bound, tuple(const(n) for n in at), span) for at in grid(numbers, span)),
-        )
+        places = grid(numbers, span)
+        entries = tuple(_choose_entry(env, bound, tuple(const(n) for n in at), span) for at in places)
+        if not any(shape_of(env, entry, span) for entry in entries):  # a vector has numbers for entries
+            return Vec(numbers, entries)
     return lay(env, shape, lambda here, at: _choose_entry(here, bound, at, span), span)
 
 
