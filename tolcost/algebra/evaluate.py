@@ -66,8 +66,7 @@ class _Point:
 def evaluate(p: Poly | int, values: Mapping[Symbol, int]) -> int:
     """Give the value at a point.
 
-    >>> from tolcost.algebra.intervals import log2_of_number
-    from tolcost.algebra.poly import length, the_symbol
+    >>> from tolcost.algebra.poly import length, the_symbol
     >>> n = length("n")
     >>> evaluate((n * n) // 3, {the_symbol(n): 5})
     8
@@ -83,8 +82,7 @@ def _value_at(p: Poly, values: Mapping[Symbol, int], loops: _Loops) -> int:
 def evaluate_many(p: Poly | int, values: Mapping[Symbol, Sequence[int]]) -> Ints:
     """Give the values at many points: a NumPy array, of int64 where all fit, else of Python integers.
 
-    >>> from tolcost.algebra.intervals import log2_of_number
-    from tolcost.algebra.poly import length, the_symbol
+    >>> from tolcost.algebra.poly import length, the_symbol
     >>> n = length("n")
     >>> evaluate_many(n * n, {the_symbol(n): [1, 2, 3]}).tolist()
     [1, 4, 9]
@@ -185,8 +183,7 @@ def floor_sum(count: int, slope: int, offset: int, divisor: int) -> int:
 def sum_of_numbers(body: Poly, x: Symbol, lo: int, hi: int, loops: _Loops) -> int:
     """Sum of a body in which x is the only symbol.
 
-    >>> from tolcost.algebra.intervals import log2_of_number
-    from tolcost.algebra.poly import coordinate, the_symbol
+    >>> from tolcost.algebra.poly import coordinate, the_symbol
     >>> i = coordinate("i", 10**12)
     >>> sum_of_numbers(355 * i // 1131, the_symbol(i), 1, 10**12, _Loops())
     156940760388693633952254
@@ -251,8 +248,7 @@ def _vectorised_loop(body: Poly, x: Symbol, lo: int, hi: int) -> int:
 def prepared(p: Poly) -> PointFunction:
     """Give the function from the values of symbols to that of a polynomial.
 
-    >>> from tolcost.algebra.intervals import log2_of_number
-    from tolcost.algebra.poly import length, the_symbol
+    >>> from tolcost.algebra.poly import length, the_symbol
     >>> n = length("n")
     >>> prepared((n * n) // 3 + 1)({the_symbol(n): 5})
     9
@@ -325,8 +321,7 @@ def prepared_cond(cond: Cond) -> PointCondition:
     """Give the function from the values of symbols to whether a condition holds.
 
     >>> from tolcost.algebra.conditions import ge
-    >>> from tolcost.algebra.intervals import log2_of_number
-    from tolcost.algebra.poly import length, the_symbol
+    >>> from tolcost.algebra.poly import length, the_symbol
     >>> n = length("n")
     >>> prepared_cond(ge(n - 3))({the_symbol(n): 2})
     False

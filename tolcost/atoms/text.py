@@ -202,7 +202,7 @@ def unrolled_text(unrolled: Unrolled) -> str:
 def atom_text(atom: Atom) -> str:
     """Write one atom.
 
-    >>> atom_text(Atom("lambda", (Slot(2), Slot(4)), ("R",), "add", "R"))
+    >>> atom_text(Atom("lambda", (AtomResult(2), AtomResult(4)), ("R",), "add", "R"))
     'Λ(add; %3, %5)'
     """
     args = [operand_text(arg) for arg in atom.args]
