@@ -16,7 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tolcost.diagnostics import Source
-from tolcost.syntax import format_program, parse, read_source
+from tolcost.syntax import parse, read_source
+from tolcost.syntax.format import format_program
 from tolcost.syntax.tree import Module
 
 ROOT = Path(__file__).parent.parent

@@ -153,7 +153,7 @@ def render_all(diagnostics: Iterable[Diagnostic], colour: bool = False) -> str:
     return "\n\n".join(render(diagnostic, colour) for diagnostic in diagnostics)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Paint:
     """Colours, or none."""
 
@@ -173,7 +173,7 @@ class _Paint:
         return f"{code}{text}{_PLAIN}" if self.on else text
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Mark:
     """A place to point at, and how."""
 

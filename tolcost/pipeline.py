@@ -23,7 +23,7 @@ from tolcost.syntax import parse
 from tolcost.syntax.tree import Module, Use
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Parsed:
     """A program with the library files it uses; names are checked."""
 

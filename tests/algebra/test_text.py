@@ -17,7 +17,6 @@ from tolcost.algebra import (
     length,
     maximum,
     minimum,
-    parse_text,
     relu,
     symbols_of,
     the_symbol,
@@ -25,6 +24,7 @@ from tolcost.algebra import (
     to_text,
     total,
 )
+from tolcost.algebra.parse import parse_text
 from tolcost.diagnostics import Rejected
 
 n, m, k, h = length("n"), length("m"), length("k"), length("H")

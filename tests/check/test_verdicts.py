@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tolcost.algebra import evaluate, length, parse_text, the_symbol
+from tolcost.algebra import evaluate, length, the_symbol
+from tolcost.algebra.parse import parse_text
 from tolcost.check.records import CostChange, LockedFigure, LockEntry
 from tolcost.check.regions import positive_ranges, region
 from tolcost.check.verdicts import judge, outcome_of

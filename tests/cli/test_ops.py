@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from onnx import defs
 
-from tolcost.algebra import parse_text
+from tolcost.algebra.parse import parse_text
 from tolcost.cli import ops, run
 
 Operators = Mapping[str, Mapping[str, Any]]

@@ -9,7 +9,8 @@ from tests.cost.brute_depth import brute_depth
 from tests.cost.programs import SYMBOLS
 from tests.cost.random_programs import random_program
 from tests.cost.test_count import at
-from tolcost.cost import count, depths, derive
+from tolcost.cost import count, depths
+from tolcost.cost.derive import derive
 
 N, M, K = SYMBOLS
 POINTS = [{N: a, M: b, K: c} for a, b, c in ((1, 1, 1), (2, 3, 1), (4, 2, 3), (5, 1, 4))]

@@ -10,7 +10,8 @@ from tests.cost import programs
 from tests.cost.programs import R0, A, X, apply, build, fold, k, m, member, n, number, program, ref, tensor
 from tolcost.algebra import UnboundSymbol, const, coordinate, evaluate, to_text
 from tolcost.atoms.nodes import Input, Node, Var
-from tolcost.cost import analyze_program, depths, derive, traffic
+from tolcost.cost import analyze_program, depths, traffic
+from tolcost.cost.derive import derive
 from tolcost.cost.traffic import bytes_of
 from tolcost.diagnostics import place
 

@@ -14,7 +14,8 @@ from tests.programs.road import lowered
 from tolcost.algebra import to_text
 from tolcost.atoms.nodes import Program
 from tolcost.atoms.unroll import unroll
-from tolcost.cost import count, derive
+from tolcost.cost import count
+from tolcost.cost.derive import derive
 from tolcost.execute import run_reference
 
 ROOT = Path(__file__).parents[2]

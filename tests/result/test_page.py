@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import tolcost.show.html as page
-from tolcost.algebra import evaluate, length, maximum, parse_text, the_symbol, to_text
+from tolcost.algebra import evaluate, length, maximum, the_symbol, to_text
+from tolcost.algebra.parse import parse_text
 
 SCRIPT = (Path(page.__file__).parent / "pages" / "model.js").read_text(encoding="utf-8")
 N, M = length("n"), length("batch size")

@@ -5,7 +5,8 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tolcost.algebra import Poly, const, evaluate, length, parse_text, the_symbol
+from tolcost.algebra import Poly, const, evaluate, length, the_symbol
+from tolcost.algebra.parse import parse_text
 from tolcost.cost.record import FormRatio
 from tolcost.show.forms import form_at, lowest, text_of
 

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tolcost.algebra import Poly, evaluate, floordiv, length, maximum, parse_text, to_browser
+from tolcost.algebra import Poly, evaluate, floordiv, length, maximum, to_browser
+from tolcost.algebra.parse import parse_text
 from tolcost.show.forms import mathml_of
 
 N, M = length("n"), length("m")

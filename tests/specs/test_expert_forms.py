@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from tolcost import analyze
-from tolcost.algebra import Poly, evaluate, parse_text, symbols_of, to_text
+from tolcost.algebra import Poly, evaluate, symbols_of, to_text
+from tolcost.algebra.parse import parse_text
 from tolcost.catalogue.specs import open_library
 from tolcost.cost import count
 from tolcost.elaborate import elaborate

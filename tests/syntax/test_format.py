@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tolcost.diagnostics import Source
-from tolcost.syntax import format_program, parse
+from tolcost.syntax import parse
+from tolcost.syntax.format import format_program
 
 from . import cases
 

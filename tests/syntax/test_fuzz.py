@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tolcost.diagnostics import Diagnostic, Rejected, Source, render
-from tolcost.syntax import format_program, parse, resolve
+from tolcost.syntax import parse, resolve
+from tolcost.syntax.format import format_program
 
 WORDS = """
 x f tol attr static space list operator use and or xor not map reduce part' R R* Z+ 1 2.5 3. 1e3 "t" 't' " '

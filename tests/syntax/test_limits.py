@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tolcost.diagnostics import Rejected, Source, render
-from tolcost.syntax import format_program, parse, read_source, resolve
+from tolcost.syntax import parse, read_source, resolve
+from tolcost.syntax.format import format_program
 from tolcost.syntax.source import MAX_BYTES, MAX_DEPTH, MAX_ERRORS, MAX_NAME_ERRORS
 
 MANY = 100_000

@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tolcost.diagnostics import Source
-from tolcost.syntax import format_program, parse
+from tolcost.syntax import parse
 from tolcost.syntax import tree as syntax
+from tolcost.syntax.format import format_program
 
 from .trees import programs
 

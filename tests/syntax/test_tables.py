@@ -70,7 +70,8 @@ def test_reading_a_program_does_not_load_lark() -> None:
     code = """
 import sys
 from tolcost.diagnostics import Source
-from tolcost.syntax import format_program, parse
+from tolcost.syntax import parse
+from tolcost.syntax.format import format_program
 format_program(parse(Source('t', 'x = 1')))
 sys.exit('lark' in sys.modules)
 """

@@ -40,7 +40,6 @@ from tolcost.algebra.evaluate import (
 )
 from tolcost.algebra.floors import ceil_log2, exact_div
 from tolcost.algebra.intervals import range_of
-from tolcost.algebra.parse import parse_text
 from tolcost.algebra.piecewise import (
     ceildiv,
     floordiv,
@@ -159,7 +158,6 @@ __all__ = [
     "minimum",
     "mod",
     "negate",
-    "parse_text",
     "prepared",
     "prepared_cond",
     "product_of",

@@ -133,7 +133,7 @@ def display_names(symbols: Iterable[Symbol]) -> dict[Symbol, str]:
     return names
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Builder:
     """The names to show, and the generators met so far: large results repeat them a lot."""
 

@@ -31,7 +31,7 @@ class SummedRange:
     hi: Poly
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Problem:
     """A sum still to do: the summand, ranges with inner ones last, conditions, and what is known."""
 
@@ -45,7 +45,7 @@ class NoClosedForm(Exception):
     """The coordinates cannot all be removed, or not at a reasonable size."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Work:
     """How summands are made again, and how much may still be done for one sum, in terms looked at."""
 
@@ -108,7 +108,7 @@ def pruned(problem: Problem) -> Problem | None:
     return Problem(problem.body, problem.ranges, tuple(constraints), problem.facts)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Found:
     """Lower and upper bounds of a variable, and the conditions that are not bounds."""
 
@@ -117,7 +117,7 @@ class Found:
     unused: Constraints
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Competing:
     """One case: the bounds left in it, and the conditions under which it is the case."""
 

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 
-from tolcost.algebra import Poly, parse_text
+from tolcost.algebra import Poly
+from tolcost.algebra.parse import parse_text
 from tolcost.audit.peers import CONFORMANCE_MADE
 from tolcost.catalogue.listing import Entry
 from tolcost.catalogue.specs import Library, Spec

@@ -23,12 +23,12 @@ from tolcost.algebra import (
     cond_text,
     const,
     display_names,
-    parse_text,
     product_of,
     substitute_cond,
     to_text,
 )
 from tolcost.algebra import substitute as put
+from tolcost.algebra.parse import parse_text
 from tolcost.check.config import Config
 from tolcost.check.matching import alone, shapes
 from tolcost.check.records import METRICS, UNKNOWN, BudgetKind, Example, HeldBudget, LockEntry

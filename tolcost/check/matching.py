@@ -26,10 +26,10 @@ from tolcost.algebra import (
     ge,
     length,
     negate,
-    parse_text,
     substitute,
     the_symbol,
 )
+from tolcost.algebra.parse import parse_text
 from tolcost.check.records import UNKNOWN, LockEntry
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 

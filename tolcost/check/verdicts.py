@@ -20,9 +20,9 @@ from tolcost.algebra import (
     Witness,
     compare,
     display_names,
-    parse_text,
     to_text,
 )
+from tolcost.algebra.parse import parse_text
 from tolcost.check.matching import Joint, joints, renamed
 from tolcost.check.records import (
     ChangeKind,

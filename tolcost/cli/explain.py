@@ -48,7 +48,7 @@ def _code(code: str) -> str:
 
 def _program(file: str, shapes: Sequence[str], attrs: Sequence[str], specs: tuple[str, ...]) -> str:
     from tolcost.cli.programs import Request, lowered, name_of, warn
-    from tolcost.cost import derive
+    from tolcost.cost.derive import derive
     from tolcost.deep import with_deep_stack
     from tolcost.result.derivation import derivation_text
 

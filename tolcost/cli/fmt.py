@@ -12,7 +12,8 @@ from tolcost.cli import options
 from tolcost.cli.failures import colour_on_stderr
 from tolcost.cli.output import write_whole
 from tolcost.diagnostics import Diagnostic, Rejected, Source, Span, render_all, visible
-from tolcost.syntax import format_program, parse, read_source
+from tolcost.syntax import parse, read_source
+from tolcost.syntax.format import format_program
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from tolcost.result.program import program_source
 from tolcost.syntax import read_source
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Request:
     """What is said of the inputs of programs."""
 

@@ -1,7 +1,6 @@
 """What a lowered program costs: counts, weights, traffic, depth, and the derivation of it all."""
 
 from tolcost.cost.count import Counts, CountStatus, FunctionCounts, Term, count, count_functions
-from tolcost.cost.derive import Derivation, DerivationStep, ValueDerivation, derive
 from tolcost.cost.record import (
     Analysis,
     FormRatio,
@@ -18,21 +17,17 @@ __all__ = [
     "CountStatus",
     "Counts",
     "Depths",
-    "Derivation",
-    "DerivationStep",
     "FormRatio",
     "FunctionCounts",
     "NamedType",
     "Term",
     "Traffic",
-    "ValueDerivation",
     "Weighed",
     "Weights",
     "analyze_program",
     "count",
     "count_functions",
     "depths",
-    "derive",
     "load_weights",
     "parse_weights",
     "shipped",

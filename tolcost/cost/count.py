@@ -113,7 +113,7 @@ _MAC = Counted("mac", "mac")
 _LAMBDA, _MEMBER, _JOIN, _EMBED = (Counted("atom", name) for name in ("lambda", "member", "join", "embed"))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Term:
     """How often one place in the source applies a function; index functions are not EOPs."""
 
@@ -124,7 +124,7 @@ class Term:
     span: Span = field(default=NOWHERE, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Counts:
     """Everything counted in a program, in closed form."""
 
@@ -141,7 +141,7 @@ class Counts:
         return total_of(self.histogram.values())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class FunctionCounts:
     """The elementary functions that a program applies to data, in closed form, and nothing else."""
 

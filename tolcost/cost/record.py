@@ -59,7 +59,7 @@ class FormRatio:
         return Fraction(evaluate(self.numerator, values), divisor) if divisor else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Analysis:
     """What a program costs.  ``span`` and ``bytes`` are None where they could not be told."""
 

@@ -50,7 +50,7 @@ from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.elementary import FUNCTIONS
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Depths:
     """The depth of a program with every reduce a chain, and with associative ones as trees."""
 

@@ -20,7 +20,7 @@ from tolcost.atoms.nodes import Input, Part, Program
 from tolcost.spaces import SPACES
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Traffic:
     """Bytes in and out, by space.  Texts have no size: ``unsized`` names the spaces left out."""
 

@@ -47,7 +47,7 @@ _MAX_RULES = 10_000
 _MAX_INTEGER = 10**60
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class FileRule:
     """One rule as written; ``("*",)`` stands for all functions or all spaces.
 
@@ -65,7 +65,7 @@ def family(kind: str) -> str:
     return f"family {kind}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class WeightFile:
     """A checked weight file."""
 
@@ -77,7 +77,7 @@ class WeightFile:
     description: str = ""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _WeightReader:
     """The mistakes found so far in one file."""
 
@@ -216,7 +216,7 @@ _MAX_FILE = 1 << 20
 WeightTable: TypeAlias = Mapping[tuple[str, str], Fraction]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Weights:
     """A cost model.  ``default`` is None where a pair without a rule is an error."""
 

@@ -36,7 +36,7 @@ Free = tuple[bool, ...]
 """Which components of an accumulator are static."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Growth:
     """An accumulator's type: its parts at the start, and by how much each length grows per step."""
 

@@ -168,7 +168,7 @@ class Tensor:
     space: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Inputs:
     """Several inputs under one name: a variadic input or a sequence."""
 
@@ -178,7 +178,7 @@ class Inputs:
 Argument = Tensor | Inputs | Value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class InputBinder:
     """Gives declared inputs, and the lengths their shapes mention, their values in ``names``.
 

@@ -66,7 +66,7 @@ class OperatorDefinition(Protocol):
         """The files whose definitions it sees."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Notes:
     """What the result relies on: conditions on lengths, on coordinates, and lengths that are equal."""
 
@@ -79,7 +79,7 @@ class Notes:
         return Notes(dict(self.conditions), dict(self.unproved), dict(self.equal))
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Trial:
     """A piece of elaboration that may be thrown away, and the notes as they were before it."""
 
@@ -92,7 +92,7 @@ class Trial:
         self.kept = True
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Context:
     """What one elaboration has found so far."""
 
@@ -181,7 +181,7 @@ def _parts(fact: Cond) -> tuple[Cond, ...]:
     return fact.parts if isinstance(fact, And) else (fact,)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Mode:
     """How a block is elaborated: ``tables`` looked up rather than unrolled; ranges ``checked``, or not."""
 
@@ -192,7 +192,7 @@ class Mode:
 _PLAIN = Mode()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Scope:
     """A block being built: its bindings so far, what is known to hold inside it, and how it is elaborated.
 

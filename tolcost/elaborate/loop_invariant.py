@@ -27,7 +27,7 @@ def repeated_work(program: Program) -> tuple[Diagnostic, ...]:
     return tuple(finder.warnings.values())[:_MOST]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Finder:
     needs: dict[Node, Needs] = field(default_factory=dict)
     works: dict[Node, bool] = field(default_factory=dict)

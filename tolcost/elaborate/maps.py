@@ -52,7 +52,7 @@ MOST_UNROLLED = 50_000
 """So many entries are taken one by one in all; maps in maps multiply."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Pattern:
     """How coordinates are named: ``[i, j]``, ``[n, *o]``, or one name for all of them."""
 

@@ -37,7 +37,7 @@ from tolcost.elaborate.values import (
 from tolcost.syntax import tree
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Elaborated:
     """A lowered program, the values of its outputs while compiling, and what to warn about."""
 

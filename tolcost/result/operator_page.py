@@ -15,7 +15,7 @@ from typing import Literal
 from tolcost.algebra import to_text
 from tolcost.catalogue.listing import Entry, attributes
 from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, Library, Spec
-from tolcost.cost import Derivation, derive
+from tolcost.cost.derive import Derivation, derive
 from tolcost.diagnostics import visible
 from tolcost.result.conformance import Conformance, Tested
 from tolcost.result.derivation import derivation_text

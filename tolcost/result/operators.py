@@ -11,17 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tolcost.algebra import (
-    AlgebraBudget,
-    Poly,
-    atom,
-    const,
-    length,
-    parse_text,
-    substitute,
-    symbols_of,
-    to_text,
-)
+from tolcost.algebra import AlgebraBudget, Poly, atom, const, length, substitute, symbols_of, to_text
+from tolcost.algebra.parse import parse_text
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.cost import count
 from tolcost.diagnostics import Rejected

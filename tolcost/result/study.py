@@ -27,7 +27,7 @@ from tolcost.show.json import Json
 L = TypeVar("L", bound="Located")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Portion:
     """A part of a measure: a function in a space, an atom, bytes of a space."""
 
@@ -37,7 +37,7 @@ class Portion:
     remark: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Measure:
     """A figure: its key for programs, its name for people, its closed form (None: not known), its parts."""
 

@@ -46,7 +46,7 @@ _MOST_MISSING, _MOST_CONDITIONS = 20, 12
 _LONG = 96
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class CostView:
     """What to show of a cost: which metrics (None: all), closed forms beside numbers, parts by what."""
 

@@ -19,14 +19,14 @@ LONGEST = 160
 UNKNOWN = "not known"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Code:
     """A piece of a program or a command line; lines are kept apart."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Bar:
     """How much something is of the most there is, on a logarithmic scale."""
 
@@ -37,7 +37,7 @@ class Bar:
 Cell: TypeAlias = str | Code | Bar | Form | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Column:
     """A column: its key in data, its title for people, and what it holds."""
 
@@ -50,7 +50,7 @@ class Column:
     """Whether it is set in LaTeX, where a page is only so wide."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ReportTable:
     """A table, perhaps under a title, with what it is about and the command that makes its figures."""
 
@@ -67,7 +67,7 @@ class ReportTable:
         return tuple((n, column) for n, column in enumerate(self.columns) if column.shown)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Heading:
     """What a document is about, and the file it comes from."""
 
@@ -75,7 +75,7 @@ class Heading:
     remark: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Fact:
     """Something said under a label; one without a value is a heading for those a level further in."""
 
@@ -85,14 +85,14 @@ class Fact:
     level: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Facts:
     """Facts that stand together."""
 
     rows: tuple[Fact, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class FigureRow:
     """A figure: its closed form, and its value at the point; ``headed`` is False for a mere heading."""
 
@@ -107,7 +107,7 @@ class FigureRow:
     """Whether it is only about the closed form."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class FigureList:
     """Figures: in closed form if ``forms``, and at the point that ``at`` names, if there is one.
 
@@ -132,7 +132,7 @@ class FigureList:
         return [*([row.form] if self.forms else []), *([row.value] if self.at is not None else [])]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Lines:
     """Sentences, one a line."""
 

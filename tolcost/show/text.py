@@ -72,7 +72,7 @@ def _said(value: str | Code) -> str:
 # ---- labels and values ---------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Row:
     """One line: how far in, its label, its value, and a remark behind it."""
 

@@ -1,14 +1,12 @@
 """Reading ToLang: grammar, tree, parser, names, formatter."""
 
 from tolcost.syntax.declarations import Signature, operator_signature, signatures
-from tolcost.syntax.format import format_program
 from tolcost.syntax.parser import parse
 from tolcost.syntax.resolve import resolve
 from tolcost.syntax.source import read_source
 
 __all__ = [
     "Signature",
-    "format_program",
     "operator_signature",
     "parse",
     "read_source",

@@ -25,7 +25,7 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", '"': '"', "'": "'", "\\": "\\"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Paren:
     """``(e)``: an operand whose parentheses still matter to what may follow; None for ``()``."""
 
@@ -33,28 +33,28 @@ class _Paren:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Named:
     name: str
     value: tree.Expr
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _OperatorRow:
     """Operands and operators in the order in which they stand, not grouped yet."""
 
     items: list[tree.Expr | Sign]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Prefixed:
     """An operand and the prefix operators before it, from the inside out."""
 
     items: list[tree.Expr | Sign]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Links:
     """A composition that may still go on."""
 
@@ -62,7 +62,7 @@ class _Links:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Declared:
     """The name of an input, perhaps marked optional or variadic."""
 

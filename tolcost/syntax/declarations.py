@@ -160,7 +160,7 @@ def operator_signature(program: tree.Module) -> tuple[str, Signature] | None:
     return header.name, Signature(required, high, frozenset(s.name for s in inputs))
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Declarations:
     """The definitions of a program and the mistakes found so far."""
 

@@ -27,7 +27,7 @@ STORED = Path(__file__).with_name("parse_table.json")
 END = "$END"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Production:
     """What a rule does: take ``size`` values, make one of them by ``action``, go on as ``symbol``."""
 
@@ -36,7 +36,7 @@ class Production:
     symbol: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ParseTable:
     """An LALR(1) automaton.
 

@@ -35,7 +35,7 @@ class Sign:
 Misuse: TypeAlias = Callable[[Sign, Sign], None]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Open:
     """An operator still waiting for its right operand; ``first`` is None for a prefix."""
 

@@ -34,7 +34,7 @@ _FOREIGN = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Token:
     """A token, without its text.  The kind is empty where no token can be read."""
 
@@ -43,7 +43,7 @@ class Token:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Mistake:
     """Where the parser stopped."""
 
