@@ -210,13 +210,13 @@ class Library:
     def _list(self, folder: str) -> dict[str, list[_File]]:
         found: dict[str, list[_File]] = {}
         for root in self.roots:
-            place = root.joinpath(folder)
+            place, shipped = root.joinpath(folder), root == self.roots[-1]
+            shown = f"{_shown(root)}/{folder}"
             for path in sorted(place.iterdir(), key=lambda p: p.name) if place.is_dir() else ():
                 match = _FILE.fullmatch(path.name)
                 if match is not None:
                     since = int(match[2]) if match[2] else None
-                    shown = f"{_shown(root)}/{folder}/{path.name}"
-                    file = _File(shown, since, path, root == self.roots[-1])
+                    file = _File(f"{shown}/{path.name}", since, path, shipped)
                     found.setdefault(match[1], []).append(file)
         return found
 
