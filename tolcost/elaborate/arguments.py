@@ -25,7 +25,7 @@ from tolcost.elaborate.constant_folding import truth
 from tolcost.elaborate.context import Env, Lazy, fail
 from tolcost.elaborate.evaluate import evaluate
 from tolcost.elaborate.expressions import as_length, is_callable_name, mentioned
-from tolcost.elaborate.layout import check_rank, check_size
+from tolcost.elaborate.layout import check_rank, check_sequence, check_size
 from tolcost.elaborate.shapes import shape_text, unify
 from tolcost.elaborate.values import Cast, Data, Missing, Opaque, Seq, Spaces, Value, Vec, View
 from tolcost.spaces import SPACES, kind_of
@@ -238,6 +238,7 @@ class InputBinder:
 
     def _one(self, statement: tree.InputDecl, argument: Argument, name: str) -> Value:
         if isinstance(argument, Inputs):
+            check_sequence(len(argument.items), statement.span)
             items = enumerate(argument.items, start=1)
             return Seq(tuple(self._one(statement, item, f"{name}.{n}") for n, item in items))
         if not isinstance(argument, Tensor):

@@ -18,6 +18,7 @@ from tolcost.elaborate.context import (
 )
 from tolcost.elaborate.evaluate import FORMS, PRIMITIVES, evaluate, evaluates, form, results
 from tolcost.elaborate.expressions import delay, entries, global_name, is_callable_name
+from tolcost.elaborate.layout import check_sequence
 from tolcost.elaborate.shapes import label_operands
 from tolcost.elaborate.values import (
     Applicable,
@@ -243,4 +244,6 @@ def _outside_form(env: Env, expr: tree.Call) -> Value:
 
 @form("seq")
 def _sequence_form(env: Env, expr: tree.Call) -> Value:
-    return Seq(_values(env, expr))
+    values = _values(env, expr)
+    check_sequence(len(values), expr.span)
+    return Seq(values)

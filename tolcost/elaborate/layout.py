@@ -53,6 +53,9 @@ MOST_DIMENSIONS = 256
 LAY_OUT_LIMIT = 100_000
 """The largest static ToL that is taken entry by entry."""
 
+MOST_IN_SEQUENCE = 2048
+"""The longest sequence, and the most inputs under one name: each is elaborated on its own."""
+
 TABLE_LIMIT = 4096
 """The largest static ToL that becomes a table; a larger one is computed where it is used."""
 
@@ -164,6 +167,12 @@ def check_size(size: int, span: Span) -> None:
     """Refuse to lay out what would fill the memory."""
     if size > LAY_OUT_LIMIT:
         fail("T0502", f"a static ToL of {size:,} entries is too large to lay out while compiling", span)
+
+
+def check_sequence(size: int, span: Span) -> None:
+    """Refuse a sequence of more entries than are worth taking one by one."""
+    if size > MOST_IN_SEQUENCE:
+        fail("T0502", f"a sequence of {size:,} has more than {MOST_IN_SEQUENCE:,} entries", span)
 
 
 def lay_out(value: View, shape: tuple[int, ...], env: Env, span: Span) -> Vec:

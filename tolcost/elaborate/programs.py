@@ -23,7 +23,7 @@ from tolcost.elaborate.context import (
 )
 from tolcost.elaborate.expressions import define_all, delay, dimensions, mentioned, zeros
 from tolcost.elaborate.finish import finish
-from tolcost.elaborate.layout import materialise
+from tolcost.elaborate.layout import check_sequence, materialise
 from tolcost.elaborate.values import (
     Data,
     Missing,
@@ -278,6 +278,7 @@ def _arguments(
     rest = list(args)
     for statement in inputs:
         if statement.variadic:
+            check_sequence(len(rest), span)
             given[statement.name] = Seq(tuple(rest))
             rest = []
         elif rest:

@@ -36,6 +36,7 @@ from tolcost.elaborate.indexing import (
 )
 from tolcost.elaborate.layout import (
     check_rank,
+    check_sequence,
     check_size,
     in_spaces,
     index_node,
@@ -359,6 +360,7 @@ def _share(env: Env, whole: Poly, rest: Poly, span: Span) -> Poly:
 @primitive("join", tol, tol, integer, keeps_space=True)
 def _join(env: Env, span: Span, left: Value, right: Value, along: Poly | None = None) -> Value:
     if isinstance(left, Seq) and isinstance(right, Seq):
+        check_sequence(len(left.items) + len(right.items), span)
         return Seq(left.items + right.items)
     d = len(shape_of(env, left, span)) if along is None else along.constant
     if d is None:

@@ -1,0 +1,123 @@
+"""Nodes of many inputs, outputs or parts: work that grows with their number, and a limit (docs/limits.md)."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from tolcost.catalogue.reading import model_of
+from tolcost.catalogue.specs import open_library
+from tolcost.elaborate.layout import MOST_IN_SEQUENCE
+from tolcost.models.facts import MOST_STATIC
+from tolcost.models.walking import Session
+from tolcost.result.cost import Cost
+from tolcost.result.model import Wanted, model_cost
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTED = (ROOT / "docs" / "limits.md").read_text("utf-8")
+SECONDS, KILOBYTES = 2, 300_000
+Y = helper.make_tensor_value_info("y0", TensorProto.FLOAT, None)
+
+
+@pytest.fixture(name="session", scope="module")
+def _session() -> Session:
+    return Session(open_library())
+
+
+def model(node: onnx.NodeProto, lengths: dict[str, int], parts: list[int] | int | None) -> onnx.ModelProto:
+    inputs = [helper.make_tensor_value_info(x, TensorProto.FLOAT, [n, 3]) for x, n in lengths.items()]
+    given = [] if parts is None else [numpy_helper.from_array(np.array(parts, np.int64), "parts")]
+    graph = helper.make_graph([node], "g", inputs, [Y], given)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+
+
+def joined(op: str, n: int) -> onnx.ModelProto:
+    names = [f"x{k}" for k in range(n)]
+    axis = {"axis": 0} if op == "Concat" else {}
+    return model(helper.make_node(op, names, ["y0"], **axis), dict.fromkeys(names, 2), None)
+
+
+def split(n: int) -> onnx.ModelProto:
+    node = helper.make_node("Split", ["x", "parts"], [f"y{k}" for k in range(n)])
+    return model(node, {"x": 2 * n}, [1, 3] * (n // 2) + [2] * (n % 2))
+
+
+def equal_split(n: int, asked: int) -> onnx.ModelProto:
+    node = helper.make_node("Split", ["x"], [f"y{k}" for k in range(asked)], num_outputs=n)
+    return model(node, {"x": 2 * n}, None)
+
+
+def sequence(n: int, parts: list[int] | int | None) -> onnx.ModelProto:
+    inputs = ["x"] if parts is None else ["x", "parts"]
+    return model(helper.make_node("SplitToSequence", inputs, ["y0"]), {"x": n}, parts)
+
+
+BOTH_SIDES = {
+    "Concat": (lambda n: joined("Concat", n), MOST_IN_SEQUENCE),
+    "Sum": (lambda n: joined("Sum", n), MOST_IN_SEQUENCE),
+    "Split in equal parts": (lambda n: equal_split(n, n), MOST_IN_SEQUENCE),
+    "SplitToSequence in slices": (lambda n: sequence(n, None), MOST_IN_SEQUENCE),
+    "Split by lengths": (split, MOST_STATIC),
+    "SplitToSequence by lengths": (lambda n: sequence(n, [1] * n), MOST_STATIC),
+}
+REASONS = {MOST_IN_SEQUENCE: "more than 2,048 entries", MOST_STATIC: "must be known while compiling"}
+FAR_BEYOND = {
+    "Concat": lambda: joined("Concat", 20_000),
+    "Sum": lambda: joined("Sum", 5_000),
+    "Split by lengths": lambda: split(20_000),
+    "Split in 100,000": lambda: equal_split(100_000, 2),
+    "Split in 10^8": lambda: equal_split(10**8, 2),
+    "SplitToSequence by lengths": lambda: sequence(20_000, [1] * 20_000),
+    "SplitToSequence by one length": lambda: sequence(10**8, 1),
+    "SplitToSequence in slices": lambda: sequence(10**8, None),
+}
+
+
+def costed(proto: onnx.ModelProto, session: Session) -> Cost:
+    return model_cost(model_of(proto, "m"), "m.onnx", session, Wanted({}))
+
+
+@pytest.mark.parametrize("name", BOTH_SIDES)
+def test_at_the_limit_and_beyond(name: str, session: Session) -> None:
+    made, most = BOTH_SIDES[name]
+    assert f"{most:,}" in DOCUMENTED
+    assert costed(made(most), session).status == "exact"
+    beyond = costed(made(most + 1), session)
+    assert beyond.status == "lower bound"
+    assert REASONS[most] in beyond.to_text()
+
+
+@pytest.mark.parametrize("name", FAR_BEYOND)
+def test_far_beyond_is_refused_soon(name: str, session: Session) -> None:
+    proto = FAR_BEYOND[name]()
+    began = time.process_time()
+    assert costed(proto, session).status == "lower bound"
+    assert time.process_time() - began < SECONDS
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="tells how much memory was used")
+def test_far_beyond_takes_little_memory() -> None:
+    program = "from tests.models.test_many import *\nsession = Session(open_library())\n"
+    program += "for made in FAR_BEYOND.values(): costed(made(), session)\n"
+    program += "print(*(s.split()[1] for s in open('/proc/self/status') if s.startswith('VmHWM')))"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert int(done.stdout) < KILOBYTES
+
+
+def test_work_grows_with_the_number_of_parts(session: Session) -> None:
+    assert _seconds(split(1000), session) < 8 * _seconds(split(250), session)
+
+
+def _seconds(proto: onnx.ModelProto, session: Session) -> float:
+    began = time.process_time()
+    assert costed(proto, session).status == "exact"
+    return time.process_time() - began
