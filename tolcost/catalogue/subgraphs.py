@@ -24,7 +24,7 @@ from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, quoted
 from tolcost.elaborate.context import Env
 from tolcost.elaborate.programs import apply_program
 from tolcost.elaborate.shapes import shape_of, space_of
-from tolcost.elaborate.values import Cast, Missing, Native, Seq, Unknown, Value, Vec, plain
+from tolcost.elaborate.values import Cast, Missing, Native, Seq, Unknown, Value, Vec, is_static, plain
 
 MOST_NESTED = 60
 """How deeply functions that graphs call may call one another."""
@@ -176,24 +176,41 @@ def _unknown(
     values: dict[str, Value],
     around: Surroundings,
 ) -> Sequence[Value]:
-    """The outputs of a node of which an input is unknown.
-
-    Where all such inputs are truths, whatever they are the output holds only where it does for the best.
-    """
+    """The outputs of a node of which an input is unknown, as far as they can be told."""
     places = [n for n, value in enumerate(inputs) if isinstance(value, Unknown)]
-    declared = formals(spec, len(inputs))
-    truths_only = all(n < len(declared) and declared[n].space == "B" for n in places)
-    if node.graphs or node.asked != 1 or not truths_only or len(places) > _MOST_UNKNOWN:
+    if node.graphs or node.asked != 1 or len(places) > _MOST_UNKNOWN:
         return [Unknown() for _ in node.outputs]
-    found: set[Cond | None] = set()
-    for truths in product((TRUE, FALSE), repeat=len(places)):
-        put = dict(zip(places, truths, strict=True))
-        given = [Cast(put[n], "bool") if n in put else value for n, value in enumerate(inputs)]
-        (output,) = _applied(env, node, spec, given, values, around)
-        found.add(_truth(output))
-    hopeful = found - {FALSE}
+
+    def output(put: Mapping[int, Value]) -> Value:
+        given = [put.get(n, value) for n, value in enumerate(inputs)]
+        (found,) = _applied(env, node, spec, given, values, around)
+        return found
+
+    return [_of_truths(spec, inputs, places, output) or _of_known(inputs, places, output) or Unknown()]
+
+
+def _of_truths(
+    spec: Spec, inputs: list[Value | None], places: list[int], output: Callable[[Mapping[int, Value]], Value]
+) -> Unknown | None:
+    """Whichever truths the unknown inputs are, the output holds only where it does for the best of them."""
+    declared = formals(spec, len(inputs))
+    if not all(n < len(declared) and declared[n].space == "B" for n in places):
+        return None
+    choices = product((Cast(TRUE, "bool"), Cast(FALSE, "bool")), repeat=len(places))
+    hopeful = {_truth(output(dict(zip(places, truths, strict=True)))) for truths in choices} - {FALSE}
     needs = next(iter(hopeful)) if len(hopeful) == 1 else TRUE
-    return [Unknown(needs or TRUE)]
+    return None if needs is None or needs is TRUE else Unknown(needs, Cast(FALSE, "bool"))
+
+
+def _of_known(
+    inputs: list[Value | None], places: list[int], output: Callable[[Mapping[int, Value]], Value]
+) -> Unknown | None:
+    """Where what one input needs does not hold, the input is known, and so is the output."""
+    unknown = inputs[places[0]] if len(places) == 1 else None
+    if not isinstance(unknown, Unknown) or unknown.otherwise is None:
+        return None
+    found = output({places[0]: unknown.otherwise})
+    return Unknown(unknown.needs, found) if is_static(found) else None
 
 
 def _truth(value: Value) -> Cond | None:

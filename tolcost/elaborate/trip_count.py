@@ -145,7 +145,8 @@ def _held(env: Env, turn: _Turn, start: tuple[Value, ...], shape: tuple[Poly, ..
 def _necessary(value: Value) -> tuple[Cond, bool]:
     """A condition without which a value does not hold, and whether that is all of it."""
     if isinstance(value, Unknown):
-        return value.needs, False
+        ends = value.otherwise is not None and _truth(value.otherwise) is FALSE
+        return (value.needs if ends else TRUE), False
     known = _truth(value)
     return (TRUE, False) if known is None else (known, True)
 

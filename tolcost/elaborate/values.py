@@ -135,9 +135,10 @@ class Missing:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unknown:
-    """Something of which not even the shape is known; if it is a condition, it ``needs`` another to hold."""
+    """Something of which not even the shape is known where ``needs`` holds; else it is ``otherwise``."""
 
     needs: Cond = TRUE
+    otherwise: Value | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,7 +13,7 @@ from tolcost.result.claims import Certainty
 from tolcost.show.forms import Valuation
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Figures:
     """What some work costs together: a program, a node, or many of them."""
 
@@ -60,7 +60,7 @@ def figures_of(analysis: Analysis) -> Figures:
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Group:
     """Nodes that are counted together, and their figures."""
 
@@ -77,7 +77,7 @@ def size(form: Poly, known: Valuation) -> int:
         return 0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class MissingNode:
     """A node that is not costed, or not wholly: its name, its operator, and why."""
 
@@ -86,7 +86,7 @@ class MissingNode:
     why: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Coverage:
     """How many nodes there are, and which of them are not costed."""
 
@@ -113,7 +113,7 @@ class Coverage:
 # ---- growth ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class SweepRow:
     """Figures where the length has one value; None where another length is still open.
 
@@ -128,7 +128,7 @@ class SweepRow:
     outside: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Crossing:
     """From a length on, one part costs more than another; None: ``later`` is larger everywhere."""
 
@@ -137,7 +137,7 @@ class Crossing:
     at: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Growth:
     """A sweep, its rows, the parts compared, and where one overtakes another."""
 

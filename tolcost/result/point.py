@@ -92,7 +92,7 @@ def requirements(needed: Iterable[Condition], checked: Iterable[Condition]) -> t
     return tuple(found.values())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Point:
     """Lengths by name, what each symbol then stands for, which are still open, and what is wrong there."""
 
