@@ -295,6 +295,32 @@ def test_a_counter_bounds_a_loop_that_data_may_end(high: float, turns: int, sess
     assert expected[0] == turns
 
 
+@pytest.mark.parametrize("high, turns", [(9.0, 7), (-9.0, 1)])
+def test_counters_of_a_loop_that_data_may_end_decide_lengths(
+    high: float, turns: int, session: Session
+) -> None:
+    *before, _ = BY_BOTH
+    nodes = [
+        *before,
+        node("And", ["below", "still_low"], ["c0"]),
+        node("Cast", ["c0"], ["as_number"], to=7),
+        node("Cast", ["as_number"], ["c1"], to=9),
+        node("Constant", [], ["one"], value_int=1),
+        node("Range", ["i", "i1", "one"], ["steps"]),
+        node("Sub", ["i1", "i"], ["few"]),
+    ]
+    held = {"start": np.int64(0), "end": np.int64(7), "high": np.float32(high)}
+    proto = looping(nodes, CARRIED, most=100, **held)
+    study = studied(proto, session)
+    assert study.total.status == "upper bound"
+    assert study.total.eops.free == N.free
+    loop = lowered_loop(study)
+    execution = run_vectorised(loop.program, given_arrays(proto, loop, numbers(4)), {"n": 4})
+    expected = by_reference(proto, {"x": numbers(4)})
+    assert expected[0] == turns == execution.outputs[loop.titles[0]]
+    np.testing.assert_allclose(execution.outputs[loop.titles[1]], expected[1], rtol=1e-5)
+
+
 def test_a_number_that_data_decides_bounds_nothing(session: Session) -> None:
     nodes = [
         *SINE,
