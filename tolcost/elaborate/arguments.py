@@ -168,7 +168,7 @@ class Tensor:
     space: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Inputs:
     """Several inputs under one name: a variadic input or a sequence."""
 
