@@ -8,6 +8,7 @@ not plain words are quoted in text with backquotes.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from html import escape
 from typing import TypeAlias
@@ -174,7 +175,7 @@ def _digits(value: int) -> str:
     return str(value)
 
 
-class _Printer:
+class _Printer(ABC):
     """A walk over a tree; what differs between ways of writing is said by the classes below."""
 
     plus, minus, first_minus, times = " + ", " - ", "-", "*"
@@ -232,13 +233,13 @@ class _Printer:
         """Write a power."""
         return text if times == 1 else f"{text}**{times}"
 
+    @abstractmethod
     def over(self, text: str, den: int, terms: int) -> str:
         """Write so many terms over a number."""
-        raise NotImplementedError
 
+    @abstractmethod
     def operand(self, operand: ShownOperand) -> str:
         """Write a name or a call."""
-        raise NotImplementedError
 
 
 class _Text(_Printer):
