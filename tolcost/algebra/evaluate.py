@@ -71,7 +71,9 @@ def evaluate(p: Poly | int, values: Mapping[Symbol, int]) -> int:
     >>> evaluate((n * n) // 3, {the_symbol(n): 5})
     8
     """
-    return _value_at(as_poly(p), values, _Loops())
+    form = as_poly(p)
+    known = form.constant
+    return _value_at(form, values, _Loops()) if known is None else known
 
 
 def _value_at(p: Poly, values: Mapping[Symbol, int], loops: _Loops) -> int:
