@@ -18,7 +18,7 @@ from tolcost.cost import Analysis, analyze_program
 from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Diagnostic, Source
 from tolcost.elaborate import Argument, Elaborated, elaborate
-from tolcost.elaborate.loop_invariant import repeated_work
+from tolcost.elaborate.finish import repeated_work
 from tolcost.syntax import parse
 from tolcost.syntax.tree import Module, Use
 

@@ -12,7 +12,7 @@ from tolcost.algebra import UnboundSymbol, const, coordinate, evaluate, to_text
 from tolcost.atoms.nodes import Input, Node, Var
 from tolcost.cost import analyze_program, depths, traffic
 from tolcost.cost.derive import derive
-from tolcost.cost.traffic import bytes_of
+from tolcost.cost.record import bytes_of
 from tolcost.diagnostics import place
 
 N, M, K = programs.SYMBOLS

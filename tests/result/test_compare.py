@@ -8,7 +8,7 @@ import pytest
 import tolcost
 from tolcost.cli import run
 from tolcost.result.compare import NOTHING, Claim, compare, conclude
-from tolcost.result.figures import Certainty
+from tolcost.result.study import Certainty
 
 STATUSES: tuple[Certainty, ...] = ("exact", "upper bound", "lower bound", "depends on data")
 COSTS = tuple(product(range(3), repeat=2))

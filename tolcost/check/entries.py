@@ -34,7 +34,7 @@ from tolcost.atoms.nodes import Program
 from tolcost.check.costing import Contribution, Costed
 from tolcost.check.records import UNKNOWN, FigureStatus, LockedFigure, LockEntry
 from tolcost.cost import Counts, NamedType, Term, count, depths, shipped, traffic, weigh
-from tolcost.cost.depth import Depth
+from tolcost.cost.span import Depth
 from tolcost.cost.weights import weight_of
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Inputs, Tensor

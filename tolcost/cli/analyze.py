@@ -8,8 +8,8 @@ from typing import TypeVar
 import click
 
 from tolcost.cli import options
-from tolcost.cli.failures import as_rejected, colour_on_stdout, show
-from tolcost.cli.output import deliver
+from tolcost.cli.failures import as_rejected, show
+from tolcost.cli.output import colour_on_stdout, deliver
 from tolcost.cli.programs import Request, lowered, name_of, warn
 from tolcost.cost import Weights, load_weights
 from tolcost.diagnostics import Rejected, quoted

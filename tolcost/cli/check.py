@@ -25,8 +25,8 @@ from tolcost.check.text import gate_text
 from tolcost.check.updating import accepted, notes_on, updated, write_merged
 from tolcost.check.words import GATE_FORMATS
 from tolcost.cli import options
-from tolcost.cli.failures import as_rejected, colour_on_stdout, exit_code, show
-from tolcost.cli.output import ProgressLine, deliver, write_whole
+from tolcost.cli.failures import as_rejected, exit_code, show
+from tolcost.cli.output import ProgressLine, colour_on_stdout, deliver, write_whole
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, visible
 
 if TYPE_CHECKING:

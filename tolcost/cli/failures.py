@@ -11,6 +11,8 @@ import sys
 
 import click
 
+from tolcost.cli.output import colour_on_stderr
+
 USAGE, INTERRUPTED, BROKEN_PIPE, INTERNAL = 2, 130, 141, 70
 
 
@@ -80,16 +82,6 @@ def show(rejected: BaseException) -> None:
 
     if isinstance(rejected, Rejected):
         click.echo(render_all(rejected.diagnostics, colour=colour_on_stderr()), err=True)
-
-
-def colour_on_stderr() -> bool:
-    """Whether messages may have colours."""
-    return sys.stderr.isatty() and not os.environ.get("NO_COLOR")
-
-
-def colour_on_stdout() -> bool:
-    """Whether results may have colours."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
 def _internal(error: BaseException) -> int:

@@ -9,8 +9,7 @@ from pathlib import Path
 import click
 
 from tolcost.cli import options
-from tolcost.cli.failures import colour_on_stderr
-from tolcost.cli.output import write_whole
+from tolcost.cli.output import colour_on_stderr, write_whole
 from tolcost.diagnostics import Diagnostic, Rejected, Source, Span, render_all, visible
 from tolcost.syntax import parse, read_source
 from tolcost.syntax.format import format_program

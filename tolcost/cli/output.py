@@ -1,4 +1,4 @@
-"""Where results go: standard output, or a file that is there whole or not at all."""
+"""Where results go, and in which colours: standard output, or a file that is there whole or not at all."""
 
 from __future__ import annotations
 
@@ -24,6 +24,16 @@ def deliver(text: str, output: str | None) -> None:
     if path.suffix in _KEPT and path.is_file():
         raise click.UsageError(f"{output} is there already, and a result is not written over such a file")
     write_whole(path, text.encode("utf-8"))
+
+
+def colour_on_stderr() -> bool:
+    """Whether messages may have colours."""
+    return sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+
+
+def colour_on_stdout() -> bool:
+    """Whether results may have colours."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
 def refuse_over(outputs: Iterable[str | Path], inputs: Iterable[str | Path]) -> None:

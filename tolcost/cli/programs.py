@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 import click
 
 from tolcost.catalogue.specs import open_library
-from tolcost.cli.failures import colour_on_stderr
 from tolcost.cli.options import Literal, read_attrs, read_shapes
+from tolcost.cli.output import colour_on_stderr
 from tolcost.diagnostics import Source, render_all
 from tolcost.elaborate import Elaborated
 from tolcost.elaborate.arguments import PlainShape, arguments

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from tolcost.algebra import AlgebraBudget, substitute
 from tolcost.cost import depths
-from tolcost.cost.depth import ZERO_DEPTH, Depth, later, latest
+from tolcost.cost.span import ZERO_DEPTH, Depth, later, latest
 from tolcost.diagnostics import Rejected
 from tolcost.models.analysis import GraphCost
 from tolcost.models.lowering import Lowered

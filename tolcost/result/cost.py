@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tolcost.algebra import Poly, to_sympy
-from tolcost.cost.depth import Depth
 from tolcost.cost.record import FormRatio, NamedType
+from tolcost.cost.span import Depth
 from tolcost.cost.weights import Weighed
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.result.study import Located, locate_study

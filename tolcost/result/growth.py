@@ -26,9 +26,8 @@ from tolcost.algebra import (
 from tolcost.algebra.poly import poly
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.models.walking import Applied
-from tolcost.result.figures import Crossing, Group, Growth, SweepRow, size
 from tolcost.result.model import ModelStudy
-from tolcost.result.study import Located, locate_study
+from tolcost.result.study import Crossing, Group, Growth, Located, SweepRow, locate_study, size
 from tolcost.result.totals import parts_of, scope_of
 
 _MOST_POINTS = 200

@@ -15,8 +15,8 @@ from tolcost.catalogue.graph import Model
 from tolcost.catalogue.reading import load_model as read_model
 from tolcost.catalogue.specs import open_library
 from tolcost.cost import Counts
-from tolcost.cost.depth import Depth
 from tolcost.cost.record import NamedType
+from tolcost.cost.span import Depth
 from tolcost.cost.weights import Weighed, Weights, weigh
 from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, visible
@@ -28,10 +28,9 @@ from tolcost.models.input_shapes import Shape, check_names, with_lengths, with_s
 from tolcost.models.memory import Holdings, Peak, holdings, peak_memory
 from tolcost.models.walking import Applied, Session
 from tolcost.result.cost import Cost
-from tolcost.result.figures import Figures, Group
 from tolcost.result.point import Point, Requirement, locate
 from tolcost.result.records import Show, at_json, form_json, functions_json, symbol_json, value_json
-from tolcost.result.study import Located, Measure, Study, locate_study
+from tolcost.result.study import Figures, Group, Located, Measure, Study, locate_study
 from tolcost.result.totals import Adder, by_operator, by_scope, coverage, parts_of
 from tolcost.show.document import UNKNOWN, Fact
 from tolcost.show.forms import Form, text_of

@@ -14,10 +14,19 @@ from tolcost.diagnostics import Diagnostic, Rejected, Source, place, quoted, vis
 from tolcost.elaborate.arguments import PlainShape, PlainValue, arguments
 from tolcost.pipeline import analyze_lowered, lower, read_program, warnings_of
 from tolcost.result.cost import Cost
-from tolcost.result.figures import Coverage, Figures, Group, figures_of
 from tolcost.result.point import Point, locate, requirements
 from tolcost.result.records import Show, at_json, form_json, functions_json, symbol_json
-from tolcost.result.study import Located, Measure, Portion, Study, locate_study
+from tolcost.result.study import (
+    Coverage,
+    Figures,
+    Group,
+    Located,
+    Measure,
+    Portion,
+    Study,
+    figures_of,
+    locate_study,
+)
 from tolcost.show.document import Fact
 from tolcost.show.forms import Form, text_of
 from tolcost.show.json import Json

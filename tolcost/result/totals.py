@@ -21,7 +21,7 @@ from tolcost.models.analysis import GraphCost
 from tolcost.models.lowering import Lowered, counts_with, traffic_with
 from tolcost.models.walking import Applied
 from tolcost.result.claims import Certainty
-from tolcost.result.figures import Coverage, Figures, Group, MissingNode
+from tolcost.result.study import Coverage, Figures, Group, MissingNode
 
 _K = TypeVar("_K", bound=Hashable)
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from tolcost.algebra import LARGEST_LENGTH, Symbol
 from tolcost.diagnostics import visible
-from tolcost.result.figures import Growth
 from tolcost.result.point import Point
-from tolcost.result.study import Located, Measure
+from tolcost.result.study import Growth, Located, Measure
 from tolcost.show import write
 from tolcost.show.document import (
     UNKNOWN,

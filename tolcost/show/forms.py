@@ -33,8 +33,8 @@ from tolcost.algebra import (
 )
 from tolcost.algebra.display import Factored
 from tolcost.algebra.printers import mathml_fraction
-from tolcost.cost.depth import Depth
 from tolcost.cost.record import FormRatio
+from tolcost.cost.span import Depth
 from tolcost.cost.weights import Weighed
 
 Form: TypeAlias = Poly | Depth | FormRatio | Weighed | int | Fraction
