@@ -16,6 +16,7 @@ from tolcost.audit.catalogue import (
 )
 from tolcost.audit.charts import growth_chart, ratio_chart, scatter_chart
 from tolcost.audit.judge import Judged, judge
+from tolcost.audit.models_table import models_tables
 from tolcost.audit.paper_table import definition_command, paper_table
 from tolcost.audit.peers import (
     PEERS_MADE,
@@ -126,6 +127,9 @@ def _files(
         yield f"{table.name}.md", markdown((table,))
     for chart in charts:
         yield f"{chart.name}.svg", chart.svg
+    models, programs = models_tables()
+    yield f"{models.name}.csv", csv_text(programs)
+    yield f"{models.name}.md", markdown((models, programs))
     yield "summary.md", f"# Summary\n\n{summary}\nMade by `{_COMMAND}`.\n"
     yield "README.md", _index(tables, forms, charts)
     yield "report.html", html_page(page)
@@ -141,6 +145,7 @@ def _index(tables: Sequence[ReportTable], forms: ReportTable, charts: Sequence[C
         "",
         "- [report.html](report.html): everything on one page, with sorting, filtering and live closed forms",
         "- [summary.md](summary.md): the figures and the conclusion",
+        "- [models_of_computation.md](models_of_computation.md): the paper's Table 1 as programs that run",
         "",
         "| table | Markdown | CSV | LaTeX | made by |",
         "| --- | --- | --- | --- | --- |",

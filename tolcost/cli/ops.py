@@ -6,6 +6,7 @@ import json
 
 import click
 
+from tolcost.catalogue.libraries import library_names, read_library
 from tolcost.catalogue.listing import Entry, entries
 from tolcost.catalogue.specs import Library, open_library
 from tolcost.catalogue.suite import as_record
@@ -15,6 +16,14 @@ from tolcost.cli.verify import run_suite
 from tolcost.deep import with_deep_stack
 from tolcost.library import stored_conformance
 from tolcost.result.conformance import conformance_of
+from tolcost.result.library_page import (
+    costed,
+    libraries_document,
+    libraries_json,
+    library_document,
+    library_json,
+    program_document,
+)
 from tolcost.result.operator_page import (
     Listed,
     Record,
@@ -27,6 +36,8 @@ from tolcost.result.operator_page import (
     pages_markdown,
     pages_text,
 )
+from tolcost.show.tables import markdown
+from tolcost.show.text import text
 
 
 @click.command(
@@ -36,6 +47,8 @@ from tolcost.result.operator_page import (
         "tolcost ops Conv",
         "tolcost ops Conv Gemm --verify",
         "tolcost ops --format json",
+        "tolcost ops --library relational",
+        "tolcost ops --library relational HashJoin",
     ),
 )
 @click.argument("names", metavar="[NAME...]", nargs=-1)
@@ -44,6 +57,7 @@ from tolcost.result.operator_page import (
 )
 @click.option("--jobs", "-j", type=click.IntRange(1, 256), help="How many processes; all cores if not said.")
 @click.option("--specs", metavar="DIR", multiple=True, help="A folder of operators, searched first.")
+@click.option("--library", metavar="NAME", help="Programs of a library instead; all lists the libraries.")
 @click.option(
     "--format", "form", type=click.Choice(["text", "json", "md"]), default="text", help="How to write it."
 )
@@ -53,6 +67,7 @@ def command(
     is_verified: bool,
     jobs: int | None,
     specs: tuple[str, ...],
+    library: str | None,
     form: str,
     output: str | None,
 ) -> int:
@@ -61,16 +76,34 @@ def command(
     Closed forms are derived from the definitions on the spot. What ONNX's node tests say of them
     is what `make conformance` stored with tolcost; with --verify the tests are run again.
     """
-    library = open_library(specs)
-    found = entries(library, names)  # wrong names are told before the tests start
+    if library is not None:
+        deliver(with_deep_stack(lambda: _of_library(library, names, form)), output)
+        return 0
+    operators = open_library(specs)
+    found = entries(operators, names)  # wrong names are told before the tests start
     record = _fresh(found, names, jobs, specs) if is_verified else _stored()
-    deliver(with_deep_stack(lambda: _written(found, library, record, form, bool(names))), output)
+    deliver(with_deep_stack(lambda: _written(found, operators, record, form, bool(names))), output)
     return 0
 
 
+def _of_library(name: str, names: tuple[str, ...], form: str) -> str:
+    """The libraries, the programs of one, or some of its programs."""
+    write = {"md": markdown}.get(form, text)
+    if name == "all":
+        libraries = [read_library(known) for known in library_names()]
+        return libraries_json(libraries) if form == "json" else write(libraries_document(libraries))
+    library = read_library(name)
+    programs = [costed(one) for one in (map(library.find, names) if names else library.programs)]
+    if form == "json":
+        return library_json(library, programs)
+    if names:
+        return write(tuple(section for one in programs for section in program_document(one)))
+    return write(library_document(library, programs))
+
+
 def _stored() -> Record:
-    text = stored_conformance()
-    return Record(None if text is None else conformance_of(text))
+    stored = stored_conformance()
+    return Record(None if stored is None else conformance_of(stored))
 
 
 def _fresh(
