@@ -1,6 +1,7 @@
-"""Holding a program of `specs/` to a twin in Python, on random inputs, and its closed forms to what runs count.
+"""Holding a program of `specs/` to a twin in Python, on random inputs, and its closed forms to runs.
 
-Many inputs of the same lengths are run at once: the statements of a program become the body of a `map` over a batch.
+Many inputs of the same lengths are run at once: the statements of a program become the body of a `map`
+over a batch.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class Held:
 
 
 def batched(text: str) -> str:
-    """The same program for all entries of a first dimension `batch` that each input gets; its outputs as a list."""
+    """The same program for all entries of a first dimension that each input gets; its outputs as a list."""
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     heads = [line for line in lines if re.match(r"(tol \w+:|(attr|use|list|space)\b)", line)]
     body = "\n".join(f"  {line}" for line in lines if line not in heads)
@@ -116,7 +117,8 @@ def expected_of(twin: Twin, known: Inputs) -> tuple[Any, ...]:
     """What the twin gives for copies of what it has parameters for."""
     wanted = twin.__code__.co_varnames[: twin.__code__.co_argcount]
     given = {
-        key: np.array(known[key], copy=True) if isinstance(known[key], np.ndarray) else known[key] for key in wanted
+        key: np.array(known[key], copy=True) if isinstance(known[key], np.ndarray) else known[key]
+        for key in wanted
     }
     found = twin(**given)
     return found if isinstance(found, tuple) else (found,)
@@ -146,8 +148,8 @@ def hold(
 ) -> None:
     """A program and its twin give the same on a hundred inputs, and the closed forms what runs count.
 
-    The twin takes inputs by name, and those lengths and attributes that it has parameters for.  Lengths that only data
-    decides cannot be those of a batch: such programs run one by one.
+    The twin takes inputs by name, and those lengths and attributes that it has parameters for.  Lengths
+    that only data decides cannot be those of a batch: such programs run one by one.
     """
     held = Held(name, attrs or {})
     seed = zlib.crc32(name.encode())

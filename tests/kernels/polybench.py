@@ -1,5 +1,7 @@
 """The 30 kernels of PolyBench as loops and NumPy, written apart from the programs of `specs/polybench`."""
 
+# ruff: noqa: N803, N806  (arrays keep the names that PolyBench gives them)
+
 from __future__ import annotations
 
 import math

@@ -28,6 +28,7 @@ from tolcost.audit.peers import (
     read_peers,
     read_reasons,
 )
+from tolcost.audit.polybench import polybench_table
 from tolcost.audit.readings import errata_table, paper_rows
 from tolcost.audit.summary import conclusion, key_figures, paper_figures, summary_text
 from tolcost.catalogue.cases import load_cases
@@ -66,6 +67,7 @@ def build_reports(folder: Path, library: Library | None = None) -> Reports:
         catalogue_table(listed, conformance),
         primitives_table(listed, specs, conformance),
         beyond_table(listed, conformance),
+        polybench_table(folder, specs),
         errata_table(),
     )
     charts = (
@@ -140,8 +142,8 @@ def _index(tables: Sequence[ReportTable], forms: ReportTable, charts: Sequence[C
         "# Reports",
         "",
         "Written by `tolcost report` (`make report`); do not edit. `data/` holds what takes long to make or "
-        "needs other tools, and is read back: `conformance.json`, `peers.csv`, and `reasons.toml`, which is "
-        "written by hand.",
+        "needs other tools, and is read back: `conformance.json`, `peers.csv`, and `reasons.toml` and "
+        "`polybench.toml`, which are written by hand.",
         "",
         "- [report.html](report.html): everything on one page, with sorting, filtering and live closed forms",
         "- [summary.md](summary.md): the figures and the conclusion",
