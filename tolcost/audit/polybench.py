@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from tolcost.algebra import Poly, evaluate, length, substitute, total_of
 from tolcost.algebra.parse import parse_text
@@ -65,14 +66,14 @@ def read_record(reports: Path) -> Record:
         raise Rejected(Diagnostic("T0681", f"{RECORDED} cannot be used: {error}")) from None
 
 
-def _recorded(entry: Mapping[str, object]) -> Recorded:
-    work, read, written = entry["pinned"]  # type: ignore[misc]
+def _recorded(entry: Mapping[str, Any]) -> Recorded:
+    work, read, written = entry["pinned"]
     differs = entry.get("differs", {})
     return Recorded(
         parse_text(str(entry["work"])),
         parse_text(str(entry["read"])) + parse_text(str(entry["written"])),
         (work, read + written),
-        {kind: parse_text(form) for kind, form in differs.items()},  # type: ignore[attr-defined]
+        {kind: parse_text(form) for kind, form in differs.items()},
     )
 
 
