@@ -47,7 +47,7 @@ def live_operators(domain: str = "") -> tuple[str, ...]:
 
 
 def known_operators(library: Library) -> tuple[tuple[str, str], ...]:
-    """Domain and name of every operator that ONNX has or a folder defines."""
+    """Domain and name of every operator that ONNX has, a folder defines, or was recorded of a run-time."""
     return tuple(
         (domain, name)
         for domain in library.domains()
@@ -60,16 +60,18 @@ def entries(library: Library, names: Sequence[str] = ()) -> tuple[Entry, ...]:
     known = known_operators(library)
     if not names:
         return tuple(_entry(library, domain, name) for domain, name in known)
-    found = {asked: [pair for pair in known if _is_asked(asked, pair)] for asked in names}
+    found = {asked: _asked(asked, known) for asked in names}
     unknown = [asked for asked, pairs in found.items() if not pairs]
     if unknown:
         raise Rejected(*(_unknown(asked, known) for asked in unknown))
     return tuple(_entry(library, *pair) for pairs in found.values() for pair in pairs)
 
 
-def _is_asked(asked: str, known: tuple[str, str]) -> bool:
-    domain, name = known
-    return asked in (name, f"{domain or 'ai.onnx'}.{name}")
+def _asked(asked: str, known: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The operators that a name means: with its domain that one, else that of ai.onnx if it has one."""
+    if ("", asked) in known:
+        return [("", asked)]
+    return [(domain, name) for domain, name in known if asked in (name, f"{domain or 'ai.onnx'}.{name}")]
 
 
 def _unknown(asked: str, known: Sequence[tuple[str, str]]) -> Diagnostic:

@@ -1,15 +1,19 @@
 """What ONNX itself says of its operators: which inputs, outputs and attributes a node may have, and bodies.
 
+Of domains that onnx does not know, ``schemas.json`` in the folder of the domain says the same, as recorded
+from the run-time that has them.
+
 This is the one place besides the reader that speaks protobuf: onnx builds bodies that depend on a node.
 Nodes are held to the schema of their operator before onnx is asked.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import onnx
 from onnx import AttributeProto, FunctionProto, TensorProto, TypeProto, helper, numpy_helper
@@ -17,9 +21,11 @@ from onnx import AttributeProto, FunctionProto, TensorProto, TypeProto, helper, 
 from tolcost.algebra import Poly
 from tolcost.catalogue.graph import Attribute, GraphNode, ModelFunction, Reference, Weight
 from tolcost.catalogue.reading import function_of
+from tolcost.catalogue.specs import folder_of
 from tolcost.catalogue.types import CODE_OF_SPACE
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.elaborate.values import Vec
+from tolcost.library import specs_root
 
 _TYPE_OF_SPACE = {
     space: f"tensor({TensorProto.DataType.Name(code).lower()})" for space, code in CODE_OF_SPACE.items()
@@ -36,8 +42,8 @@ def onnx_version() -> str:
 
 
 def schema_of(node: GraphNode, opset: int | None) -> onnx.defs.OpSchema | None:
-    """The schema of a node's operator; None where ONNX has no such operator."""
-    return _schema(node.op, node.domain, opset)
+    """The schema of a node's operator, as ONNX has it or as it was recorded; None where neither is there."""
+    return _schema(node.op, node.domain, opset) or recorded_schema(node.domain, node.op)
 
 
 @cache
@@ -51,7 +57,7 @@ def _schema(op: str, domain: str, opset: int | None) -> onnx.defs.OpSchema | Non
 
 def is_operator(domain: str, name: str, opset: int | None) -> bool:
     """Whether ONNX itself defines an operator: no function of a model takes its place."""
-    return schema_of(GraphNode(name, domain, "", (), (), {}), opset) is not None
+    return _schema(name, domain, opset) is not None
 
 
 def check_node(node: GraphNode, opset: int | None, spaces: Sequence[str | None]) -> None:
@@ -132,6 +138,52 @@ def _is_of(value: Attribute, declared: onnx.defs.OpSchema.Attribute) -> bool:
             return isinstance(value, Weight) and value.nonzero is not None
         case _:
             return False
+
+
+# ---- schemas that are recorded ----------------------------------------------------------
+@cache
+def recorded_schemas(domain: str) -> dict[str, dict[str, Any]]:
+    """The operators of a domain by name, as recorded: inputs, outputs, attributes and element types."""
+    file = specs_root().joinpath(folder_of(domain), "schemas.json")
+    if not file.is_file():
+        return {}
+    found: dict[str, dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))["operators"]
+    return found
+
+
+@cache
+def recorded_schema(domain: str, op: str) -> onnx.defs.OpSchema | None:
+    """The recorded schema of an operator, as onnx gives those that it has; None where there is none."""
+    one = recorded_schemas(domain).get(op)
+    if one is None:
+        return None
+    return onnx.defs.OpSchema(
+        op,
+        domain,
+        one["since"],
+        inputs=[_parameter(*p) for p in one["inputs"]],
+        outputs=[_parameter(*p) for p in one["outputs"]],
+        type_constraints=[(name, [_type_text(t) for t in types], "") for name, types in one["types"].items()],
+        attributes=[_attribute(name, *a) for name, a in one["attributes"].items()],
+    )
+
+
+def _parameter(name: str, kind: str) -> onnx.defs.OpSchema.FormalParameter:
+    options = onnx.defs.OpSchema.FormalParameterOption
+    option = {"?": options.Optional, "*": options.Variadic}.get(name[-1], options.Single)
+    return onnx.defs.OpSchema.FormalParameter(name.rstrip("?*"), kind, param_option=option)
+
+
+def _type_text(name: str) -> str:
+    return name if "(" in name else f"tensor({name})"
+
+
+def _attribute(name: str, kind: str, default: object = None) -> onnx.defs.OpSchema.Attribute:
+    """An attribute; a kind that ends with ``!`` is required, and a default may be told."""
+    code = getattr(onnx.defs.OpSchema.AttrType, kind.rstrip("!").upper())
+    if default is not None:
+        return onnx.defs.OpSchema.Attribute(name, helper.make_attribute(name, default), "")
+    return onnx.defs.OpSchema.Attribute(name, code, "", required=kind.endswith("!"))
 
 
 # ---- bodies ------------------------------------------------------------------------------

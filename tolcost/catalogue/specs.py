@@ -157,7 +157,7 @@ class Library:
         """The operators of a domain that are no ToL computation, and why: its ``outside.toml``."""
         reasons: dict[str, str] = {}
         for root in reversed(self.roots):
-            file = root.joinpath(_folder(domain), "outside.toml")
+            file = root.joinpath(folder_of(domain), "outside.toml")
             if file.is_file():
                 table = tomllib.loads(file.read_text(encoding="utf-8")).get("outside", {})
                 reasons.update({str(name): str(reason) for name, reason in table.items()})
@@ -202,7 +202,7 @@ class Library:
         raise Rejected(Diagnostic("T0211", problem, asked.span) if asked else Diagnostic("T0211", problem))
 
     def _listing(self, domain: str) -> dict[str, list[_File]]:
-        folder = _folder(domain)
+        folder = folder_of(domain)
         if folder not in self._files:
             self._files[folder] = self._list(folder)
         return self._files[folder]
@@ -289,7 +289,8 @@ def open_library(folders: Iterable[str | Path] = ()) -> Library:
     return Library((*map(Path, folders), specs_root()))
 
 
-def _folder(domain: str) -> str:
+def folder_of(domain: str) -> str:
+    """Which folder holds the operators of a domain."""
     folder = FOLDER_OF_DOMAIN.get(domain, domain)
     if not _PLAIN.fullmatch(folder):
         raise Rejected(Diagnostic("T0653", f"{quoted(domain)} is not the name of a domain"))

@@ -1,4 +1,4 @@
-"""Running ONNX's node tests against the definitions, and what came of it.
+"""Running ONNX's node tests, and recorded cases of other domains, against the definitions; what came of it.
 
 The whole suite, or the cases of some operators, over all cores.  For whoever writes definitions there is a
 command: ``python -m tolcost.catalogue.suite Softmax -v``.
@@ -17,6 +17,7 @@ from pathlib import Path
 
 from tolcost.catalogue.cases import Case, load_cases
 from tolcost.catalogue.conformance import Result, check
+from tolcost.catalogue.recorded import recorded_cases
 from tolcost.catalogue.schemas import onnx_version
 from tolcost.catalogue.specs import Library, open_library
 from tolcost.catalogue.workers import spread
@@ -61,15 +62,17 @@ def verify(
     specs: Sequence[str | Path] = (),
     seconds: float = SECONDS_PER_CASE,
     thorough: bool = False,
+    domain: str | None = None,
 ) -> Report:
     """Hold definitions to ONNX's node tests: all, or those of some operators or case names.
 
-    Short runs are repeated by the reference interpreter; if ``thorough``, long ones too.
+    Operators of a domain that onnx does not know are held to cases recorded of it: if they are named, or all
+    of ``domain``.  Short runs are repeated by the reference interpreter; if ``thorough``, long ones too.
     """
     wanted = tuple(names)
     library = open_library(specs)
-    cases = load_cases(wanted)
-    _all_known(wanted, {case.name for case in cases} | {case.node.op for case in cases}, library)
+    cases = _cases(wanted, domain, library)
+    _all_known(wanted, {known for case in cases for known in _names(case)}, library)
 
     def lost(n: int, why: str) -> Result:
         return Result(cases[n].name, cases[n].node.op, "fail", cause=why)
@@ -88,6 +91,18 @@ def verify(
     return Report(onnx_version(), tuple(found[n] for n in sorted(found)))
 
 
+def _cases(wanted: tuple[str, ...], domain: str | None, library: Library) -> tuple[Case, ...]:
+    """ONNX's own cases, unless a domain is asked for, and those recorded, where something is."""
+    own = load_cases(wanted) if domain is None else ()
+    asked = wanted or domain is not None
+    return (*own, *recorded_cases(library, domain, wanted)) if asked else own
+
+
+def _names(case: Case) -> tuple[str, ...]:
+    """What a case may be asked for by."""
+    return case.name, case.node.op, f"{case.node.domain or 'ai.onnx'}.{case.node.op}"
+
+
 def _read_before(cases: Sequence[Case], library: Library) -> None:
     """Read definitions once, before the work is spread: processes share what was read by then."""
     for case in cases:
@@ -96,7 +111,8 @@ def _read_before(cases: Sequence[Case], library: Library) -> None:
 
 
 def _all_known(wanted: Sequence[str], found: set[str], library: Library) -> None:
-    defined = {name for domain in library.domains() for name in library.names(domain)}
+    every = [(domain, name) for domain in library.domains() for name in library.names(domain)]
+    defined = {known for domain, name in every for known in (name, f"{domain or 'ai.onnx'}.{name}")}
     unknown = [name for name in wanted if name not in found and name not in defined]
     if unknown:
         raise Rejected(*(Diagnostic("T0660", f"onnx has no test of {quoted(name)}") for name in unknown))
@@ -136,7 +152,9 @@ def main(arguments: list[str] | None = None) -> int:
     """Check some operators, say what failed and why, and give the exit code."""
     options = _options(arguments)
     try:
-        report = verify(options.names, options.jobs, _progress, options.specs, options.seconds)
+        report = verify(
+            options.names, options.jobs, _progress, options.specs, options.seconds, domain=options.domain
+        )
     except Rejected as error:
         print(render_all(error.diagnostics), file=sys.stderr)
         return 2
@@ -151,6 +169,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("-f", "--forms", action="store_true", help="the closed form of every case")
     parser.add_argument("-j", "--jobs", type=int, default=None)
     parser.add_argument("--seconds", type=float, default=60.0, help="time limit for a case")
+    parser.add_argument("--domain", help="a domain whose cases are recorded, such as com.microsoft")
     parser.add_argument("--specs", action="append", default=[], metavar="DIR")
     return parser.parse_args(arguments)
 
