@@ -92,8 +92,8 @@ def test_every_helper_file_is_listed() -> None:
             assert re.search(rf"^{helper}(\(|\s*=)", files[name], re.MULTILINE), f"{name} has no {helper}"
 
 
-NAMED = {"catalogue/graph.py": {"Constant"}, "audit/charts.py": None, "audit/paper_table.py": None}
-"""Where Python goes by an operator's name: docs/architecture.md says why.  None: any."""
+NAMED = {"catalogue/graph.py": {"Constant"}}
+"""Where Python goes by an operator's name: docs/architecture.md says why."""
 
 
 def test_no_other_python_knows_an_operator() -> None:
@@ -103,4 +103,4 @@ def test_no_other_python_knows_an_operator() -> None:
         texts = {n.value for n in ast.walk(ast.parse(file.read_bytes())) if isinstance(n, ast.Constant)}
         known = {text for text in texts if isinstance(text, str)} & operators
         if not where.startswith("algebra/"):  # Max, Min and Sum are words of formulas, too
-            assert known <= (operators if NAMED.get(where, set()) is None else NAMED.get(where, set())), where
+            assert known <= NAMED.get(where, set()), where

@@ -15,7 +15,7 @@ REPORTS = Path(__file__).parents[2] / "reports"
 BROKEN = {
     "name": "test_x",
     "op": "X",
-    "status": "fail",
+    "status": "crash",
     "cause": "internal error: NameError",
     "eops": None,
     "macs": None,

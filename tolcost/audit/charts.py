@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
@@ -9,17 +10,8 @@ from tolcost.algebra import Poly, Symbol, evaluate
 from tolcost.audit.instances import Instance, analyse_instance
 from tolcost.audit.peers import COMPILED, Measured, by_operator
 from tolcost.catalogue.specs import Library
+from tolcost.library import specs_root
 from tolcost.show.svg import Dot, Scale, curves, scatter, strip
-
-GROWTH = (
-    Instance("Relu", {"X": ("n",)}),
-    Instance("Softmax", {"input": (1, "n")}),
-    Instance("LayerNormalization", {"X": (1, "n"), "Scale": ("n",), "B": ("n",)}, {}, 1),
-    Instance("Attention", {"Q": (1, 1, "n", 64), "K": (1, 1, "n", 64), "V": (1, 1, "n", 64)}, {}, 1),
-    Instance("MatMul", {"A": ("n", "n"), "B": ("n", "n")}),
-    Instance("Conv", {"X": (1, 1, "n", "n"), "W": (1, 1, 3, 3)}),
-)
-"""Operators in one length n each; the names on the chart."""
 
 _SIZES = tuple(2**k for k in range(2, 13))
 
@@ -60,8 +52,10 @@ def _plain(value: Fraction) -> str:
 
 def growth_chart(library: Library) -> str:
     """How the costs of a few operators grow with one length n."""
+    listed = tomllib.loads(specs_root().joinpath("paper", "growth.toml").read_text(encoding="utf-8"))
     lines = []
-    for instance in GROWTH:
+    for op, at in listed.items():
+        instance = Instance(op, at["shapes"], {}, at.get("outputs"))
         form = analyse_instance(instance, library).eops
         lines.append((instance.op, [(float(n), float(_at(form, n))) for n in _SIZES]))
     top = max(y for _, points in lines for _, y in points)

@@ -77,9 +77,8 @@ def _row(found: Judged) -> tuple[Cell, ...]:
 
 
 def definition_command(found: Judged) -> str:
-    """The command that shows the verified form: ``ops`` where only some outputs are asked for."""
-    several = len(found.verified.outputs) > 1 or found.row.operator == "MaxPool"
-    return f"tolcost ops {found.row.operator}" if several else command_of(found.row.verified)
+    """The command that shows the verified form."""
+    return found.row.command or command_of(found.row.verified)
 
 
 def _verified(found: Judged) -> Cell:

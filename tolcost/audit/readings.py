@@ -48,6 +48,7 @@ class PaperRow:
     note: str
     definition: str
     verified: Instance
+    command: str
     names: Renamings
     verified_names: Renamings
     at: Mapping[str, int]
@@ -89,6 +90,7 @@ def _row(line: Mapping[str, str], reading: Toml) -> PaperRow:
         note=note_of(corrected or printed),
         definition=reading.get("definition", ""),
         verified=instance,
+        command=verified.get("command", ""),
         names=reading.get("names", {}),
         verified_names=verified.get("names", {}),
         at=reading.get("at", {}),

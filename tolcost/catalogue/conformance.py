@@ -11,7 +11,7 @@ import math
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, TypeVar
+from typing import Final, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -109,7 +109,9 @@ def _distributions(ours: Array, theirs: Array) -> str | None:
 
 K = TypeVar("K", bound=tuple[str, ...])
 T = TypeVar("T")
-Status = Literal["pass", "fail", "outside"]
+Status = Literal["pass", "fail", "crash", "outside"]
+FAILED: Final = ("fail", "crash")
+"""What did not pass: by what it gave, or by a defect of tolcost itself."""
 
 SHORT_RUN, LONG_RUN = 5_000, 2_000_000
 """Runs of at most so many elementary steps are repeated by the reference interpreter: as a rule, and where
@@ -158,7 +160,7 @@ def check(case: Case, library: Library, thorough: bool = False) -> Result:
         return Result(case.name, op, "fail", cause=_one_line(error), detail=render_all(error.diagnostics))
     except Exception as error:  # a defect of ours must not end the whole suite, and must not pass
         cause = f"internal error: {type(error).__name__}: {error}"[:300]
-        return Result(case.name, op, "fail", cause=cause, detail=traceback.format_exc(limit=-12))
+        return Result(case.name, op, "crash", cause=cause, detail=traceback.format_exc(limit=-12))
 
 
 def _held(case: Case, spec: Spec, library: Library, repeated: int) -> Result:

@@ -8,7 +8,6 @@ does not define are those of the graphs around it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count, product
@@ -234,22 +233,11 @@ def _applied(
         inputs[0] = around.choices.decided(inputs[0])
     within = replace(around, values=values, place=(*around.place, first_output(node.outputs)))
     given = bind(node, spec, inputs, graph_functions(node, within))
-    with _anew(env, node):
+    with env.context.at_node(node.label):
         results = apply_program(env, spec.program, given, spec.library, node.asked)
     if len(results) == 1 and isinstance(results[0], Seq) and spec.outputs[0].variadic:
         return results[0].items
     return results
-
-
-@contextmanager
-def _anew(env: Env, node: GraphNode) -> Iterator[None]:
-    """Forget which maps gave data: one node's operator may be applied to data, another's to shapes."""
-    before, env.context.gave_data = env.context.gave_data, set()
-    title, env.context.title = env.context.title, node.label
-    try:
-        yield
-    finally:
-        env.context.gave_data, env.context.title = before, title
 
 
 def _call(

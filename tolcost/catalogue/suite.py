@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tolcost.catalogue.cases import Case, load_cases
-from tolcost.catalogue.conformance import Result, check
+from tolcost.catalogue.conformance import FAILED, Result, check
 from tolcost.catalogue.recorded import recorded_cases
 from tolcost.catalogue.schemas import onnx_version
 from tolcost.catalogue.specs import Library, open_library
@@ -36,7 +36,7 @@ class Report:
     @property
     def failures(self) -> tuple[Result, ...]:
         """The cases that did not pass, other than those outside the model."""
-        return tuple(r for r in self.results if r.status == "fail")
+        return tuple(r for r in self.results if r.status in FAILED)
 
     def figures(self) -> dict[str, int]:
         """How many cases there are of each status, and how many had lengths that are numbers."""
@@ -45,7 +45,7 @@ class Report:
         return {
             "cases": len(self.results),
             "pass": found["pass"],
-            "fail": found["fail"],
+            "fail": sum(found[status] for status in FAILED),
             "outside": found["outside"],
             "concrete": concrete,
         }
@@ -182,7 +182,7 @@ def _progress(done: int, of: int, result: Result) -> None:
 
 def _tell(report: Report, verbose: bool, forms: bool) -> None:
     for result in report.results:
-        if result.status == "fail":
+        if result.status in FAILED:
             print(f"FAIL {result.name} [{result.op}]: {result.cause}")
             if verbose and result.detail:
                 print("    " + result.detail.replace("\n", "\n    "))

@@ -122,6 +122,19 @@ class Context:
             name += "_"
         return name
 
+    @contextmanager
+    def at_node(self, title: str) -> Iterator[None]:
+        """Elaborate the operator of another node of a graph, which symbols are called after.
+
+        Which maps gave data is found anew: the operator may be applied to data here, and to shapes there.
+        """
+        before = self.gave_data, self.title
+        self.gave_data, self.title = set(), title
+        try:
+            yield
+        finally:
+            self.gave_data, self.title = before
+
     def tick(self, span: Span) -> None:
         """Count one step of work; refuse the program when it has had too many."""
         self.steps += 1

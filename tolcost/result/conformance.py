@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from tolcost.catalogue.conformance import Result
+from tolcost.catalogue.conformance import FAILED, Result
 from tolcost.catalogue.suite import Report
 from tolcost.diagnostics import Diagnostic, Rejected, visible
 
@@ -58,7 +58,7 @@ def conformance_of(text: str) -> Conformance:
         if record["tolcost"] != 1 or record["kind"] != "verify":
             raise ValueError("it is of another kind or version")
         cases = tuple(map(_tested, record["cases"]))
-        broken = next((case for case in cases if case.cause.startswith("internal error")), None)
+        broken = next((case for case in cases if case.status == "crash"), None)
         if broken is not None:
             raise ValueError(f"in that run tolcost itself failed: {broken.cause}")
         return Conformance(str(record["onnx"]), cases)
@@ -97,7 +97,7 @@ def verify_text(report: Report, all_operators: bool) -> str:
     lines += [
         f"{name}: {_figure(found)}"
         for name, found in sorted(by_name.items())
-        if all_operators or any(r.status == "fail" for r in found)
+        if all_operators or any(r.status in FAILED for r in found)
     ]
     figures = report.figures()
     judged = figures["pass"] + figures["fail"]
