@@ -73,6 +73,7 @@ soak: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.check.adversary.campaign $(N) --start 1000000 --jobs $(JOBS)
 	TOLCOST_KILLS=200 $(BIN)/pytest -q tests/check/test_fails_closed.py -k killed
 	$(BIN)/python -m tests.generate.static_expressions $(N)
+	$(BIN)/python -m tests.editor.campaign $(N)
 	-$(BIN)/tolcost verify --thorough
 	TOLCOST_SOAK=$(N) $(BIN)/pytest -n auto -m hypothesis --hypothesis-profile=soak tests
 

@@ -46,8 +46,17 @@ class Label:
 
 
 @dataclass(frozen=True, slots=True)
+class Fix:
+    """A change to the text after which a diagnostic is no longer true: what to put in place of a span."""
+
+    title: str
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One thing to tell a user about a program."""
+    """One thing to tell a user about a program; ``fix`` where a change is certain to help."""
 
     code: str
     message: str
@@ -55,6 +64,7 @@ class Diagnostic:
     labels: tuple[Label, ...] = ()
     hint: str | None = None
     severity: Literal["error", "warning"] = "error"
+    fix: Fix | None = None
 
 
 class Rejected(Exception):

@@ -12,11 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
+from tolcost.algebra import AlgebraBudget
 from tolcost.atoms.verify import verify
 from tolcost.catalogue.specs import Library, open_library
 from tolcost.cost import Analysis, analyze_program
 from tolcost.deep import with_deep_stack
-from tolcost.diagnostics import Diagnostic, Source
+from tolcost.diagnostics import Diagnostic, Rejected, Source
 from tolcost.elaborate import Argument, Elaborated, elaborate
 from tolcost.elaborate.finish import repeated_work
 from tolcost.syntax import parse
@@ -75,3 +76,17 @@ def analyze_source(source: Source, given: Mapping[str, Argument] | None = None) 
 def analyze_lowered(lowered: Elaborated, file: str) -> Analysis:
     """The same for a program that is lowered already."""
     return with_deep_stack(lambda: analyze_program(lowered.program, file))
+
+
+def as_rejected(error: BaseException) -> BaseException:
+    """Give what is too large for us as a diagnostic, and any other failure as it is."""
+    match error:
+        case AlgebraBudget():
+            hint = "give more of it as numbers: --dim, --shape, --attr"
+            return Rejected(Diagnostic("T0504", f"this takes more algebra than allowed: {error}", hint=hint))
+        case RecursionError():
+            return Rejected(Diagnostic("T0505", "the program nests too deeply"))
+        case MemoryError():
+            return Rejected(Diagnostic("T0505", "the program needs more memory than there is"))
+        case _:
+            return error

@@ -29,6 +29,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "verify": ("verify", "Hold operators to ONNX's own tests."),
         "report": ("report", "The paper's tables derived again, charts and errata, as files."),
         "fmt": ("fmt", "Put programs into the canonical layout."),
+        "lsp": ("lsp", "The language server, for editors."),
     }
 )
 """For each command where it is (``module``, or ``module.name`` if not called ``command``); what it does."""

@@ -8,12 +8,12 @@ from typing import TypeVar
 import click
 
 from tolcost.cli import options
-from tolcost.cli.failures import as_rejected, show
+from tolcost.cli.failures import show
 from tolcost.cli.output import colour_on_stdout, deliver
 from tolcost.cli.programs import Request, lowered, name_of, warn
 from tolcost.cost import Weights, load_weights
 from tolcost.diagnostics import Rejected, quoted
-from tolcost.pipeline import analyze_lowered
+from tolcost.pipeline import analyze_lowered, as_rejected
 from tolcost.result.program import METRICS, program_study
 from tolcost.result.study import Located, locate_study
 from tolcost.result.view import FORMATS, CostView, written

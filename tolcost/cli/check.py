@@ -25,7 +25,7 @@ from tolcost.check.text import gate_text
 from tolcost.check.updating import accepted, notes_on, updated, write_merged
 from tolcost.check.words import GATE_FORMATS
 from tolcost.cli import options
-from tolcost.cli.failures import as_rejected, exit_code, show
+from tolcost.cli.failures import exit_code, show
 from tolcost.cli.output import ProgressLine, colour_on_stdout, deliver, write_whole
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, visible
 
@@ -213,6 +213,8 @@ def costing_for() -> Costing:
                 return _cost_model(config.root, target, session(folders), config.metrics)
             return _cost_program(config.root, target, library(folders), config.metrics)
         except Exception as error:
+            from tolcost.pipeline import as_rejected
+
             raise as_rejected(error) from error
 
     return cost

@@ -51,29 +51,13 @@ def _system(error: OSError) -> str:
 
 def _rejected(error: BaseException) -> int:
     from tolcost.diagnostics import Rejected
+    from tolcost.pipeline import as_rejected
 
     found = as_rejected(error)
     if isinstance(found, Rejected):
         show(found)
         return USAGE
     return _internal(found)
-
-
-def as_rejected(error: BaseException) -> BaseException:
-    """Give what is too large for us as a diagnostic, and any other failure as it is."""
-    from tolcost.algebra import AlgebraBudget
-    from tolcost.diagnostics import Diagnostic, Rejected
-
-    match error:
-        case AlgebraBudget():
-            hint = "give more of it as numbers: --dim, --shape, --attr"
-            return Rejected(Diagnostic("T0504", f"this takes more algebra than allowed: {error}", hint=hint))
-        case RecursionError():
-            return Rejected(Diagnostic("T0505", "the program nests too deeply"))
-        case MemoryError():
-            return Rejected(Diagnostic("T0505", "the program needs more memory than there is"))
-        case _:
-            return error
 
 
 def show(rejected: BaseException) -> None:

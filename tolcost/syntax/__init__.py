@@ -2,11 +2,13 @@
 
 from tolcost.syntax.declarations import Signature, operator_signature, signatures
 from tolcost.syntax.parser import parse
-from tolcost.syntax.resolve import resolve
+from tolcost.syntax.resolve import Occurrences, occurrences, resolve
 from tolcost.syntax.source import read_source
 
 __all__ = [
+    "Occurrences",
     "Signature",
+    "occurrences",
     "operator_signature",
     "parse",
     "read_source",

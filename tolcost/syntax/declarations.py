@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from tolcost.diagnostics import Diagnostic, Label, Span, quoted
+from tolcost.diagnostics import Diagnostic, Fix, Label, Span, quoted
 from tolcost.elementary import FUNCTIONS
 from tolcost.spaces import SPACES
 from tolcost.syntax import tree
@@ -168,13 +168,27 @@ class Declarations:
     found: list[Diagnostic] = field(default_factory=list)
     definitions: list[Definition] = field(default_factory=list)
     spaces: set[str] = field(default_factory=lambda: set(SPACES))
+    uses: dict[Definition, list[Span]] = field(default_factory=dict)
+    """Where each definition is mentioned."""
 
     def tell(
-        self, code: str, message: str, span: Span, hint: str | None = None, labels: tuple[Label, ...] = ()
+        self,
+        code: str,
+        message: str,
+        span: Span,
+        hint: str | None = None,
+        labels: tuple[Label, ...] = (),
+        fix: Fix | None = None,
     ) -> None:
         """Note a mistake, unless there are too many already."""
         if len(self.found) < MAX_NAME_ERRORS:
-            self.found.append(Diagnostic(code, message, span, labels, hint))
+            self.found.append(Diagnostic(code, message, span, labels, hint, fix=fix))
+
+    def tell_meant(self, code: str, message: str, span: Span, name: str, candidates: Iterable[str]) -> None:
+        """Note a name that nothing has, and the one that was perhaps meant."""
+        meant = self.similar(name, candidates)
+        hint = f"did you mean `{meant}`?" if meant else None
+        self.tell(code, message, span, hint, fix=Fix(f"Write `{meant}`", span, meant) if meant else None)
 
     # ---- declarations
 
@@ -220,6 +234,8 @@ class Declarations:
             self.tell("T0202", f"{quoted(definition.name)} is defined twice", definition.place, hint, label)
             first.fills = True  # so that the second one, if it builds on the first, is not told to be a cycle
             return
+        if first is not None:
+            self.uses.setdefault(definition, []).append(first.place)
         scope.names[definition.name] = definition
         self.definitions.append(definition)
 
@@ -252,7 +268,7 @@ class Declarations:
         """A space is one of the language's, or declared."""
         if space not in self.spaces:
             span = place_of(statement.span, space, -1)
-            self.tell("T0210", f"there is no space {quoted(space)}", span, self.similar(space, self.spaces))
+            self.tell_meant("T0210", f"there is no space {quoted(space)}", span, space, sorted(self.spaces))
 
     def unique(self, names: Iterable[str], span: Span) -> None:
         """No name stands twice among parameters or coordinates."""
@@ -263,7 +279,7 @@ class Declarations:
             seen.add(name)
 
     def similar(self, name: str, candidates: Iterable[str]) -> str | None:
-        """A hint that names what was perhaps meant."""
+        """The name that was perhaps meant."""
         from difflib import get_close_matches
 
         if len(self.found) > _MOST_HINTS or len(name) > 60:
@@ -271,7 +287,7 @@ class Declarations:
         apart = max(1, len(name) // 3)
         usable = [c for c in candidates if abs(len(c) - len(name)) <= apart][:_MOST_CANDIDATES]
         close = get_close_matches(name, usable, 1, 0.74) or [c for c in usable if c.lower() == name.lower()]
-        return f"did you mean `{close[0]}`?" if close else None
+        return close[0] if close else None
 
 
 def _lengths(statement: tree.InputDecl) -> list[tree.Name]:

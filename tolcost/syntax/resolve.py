@@ -7,9 +7,11 @@ walk keeps its own stack, and tells everything it finds.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 
-from tolcost.diagnostics import Diagnostic, Label, Span, quoted
+from tolcost.diagnostics import Diagnostic, Fix, Label, Span, quoted
 from tolcost.syntax import tree
 from tolcost.syntax.declarations import (
     BINDERS,
@@ -20,6 +22,7 @@ from tolcost.syntax.declarations import (
     KnownNames,
     NameScope,
     Signature,
+    Sort,
     cycles,
     is_global,
     place_of,
@@ -39,16 +42,54 @@ def resolve(
     >>> [d.message for d in resolve(parse(Source("demo", "tol x: R [n]\ny := map(x, exq(*))")))]
     ['there is no function `exq`']
     """
-    resolver = _Resolver(known or {})
-    top = resolver.declare_all(program)
+    resolver = _resolved(program, known)
     if not library:
         resolver.check_output(program)
-    for statement in program.statements:
-        resolver.check(statement, top)
-    resolver.walk()
     resolver.tell_unknown()
     found = [*resolver.found, *cycles(resolver.definitions)]
     return tuple(sorted(found, key=lambda d: d.span.start))
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrences:
+    """A name of a program: where it is defined, and where it is mentioned."""
+
+    name: str
+    sort: Sort
+    place: Span
+    uses: tuple[Span, ...]
+    statement: Span
+    """What defines it."""
+
+
+def occurrences(program: tree.Module, known: KnownNames | None = None) -> tuple[Occurrences, ...]:
+    r"""All that a program defines, in the order of its text; one name may be defined in several scopes.
+
+    >>> from tolcost.diagnostics import Source
+    >>> from tolcost.syntax.parser import parse
+    >>> found = occurrences(parse(Source("demo", "tol x: R [n]\ny := map(x, f(*))\nf(x) = x + 1")))
+    >>> [(one.name, one.sort, len(one.uses)) for one in found][2:]
+    [('y', 'value', 0), ('f', 'function', 1), ('x', 'parameter', 1)]
+    """
+    uses = _resolved(program, known).uses
+    filled = {place for one, places in uses.items() if one.fills for place in places}
+    found = [
+        Occurrences(one.name, one.sort, one.place, tuple(places), one.span)
+        for one, places in uses.items()
+        if one.place not in filled or one.fills
+    ]
+    return tuple(sorted(found, key=lambda one: one.place.start))
+
+
+def _resolved(program: tree.Module, known: KnownNames | None) -> _Resolver:
+    resolver = _Resolver(known or {})
+    top = resolver.declare_all(program)
+    for definition in top.names.values():
+        resolver.uses.setdefault(definition, [])
+    for statement in program.statements:
+        resolver.check(statement, top)
+    resolver.walk()
+    return resolver
 
 
 class _Resolver(Declarations):
@@ -87,7 +128,7 @@ class _Resolver(Declarations):
         for name in others:
             if owner is not None and name in scope.names:
                 scope.names[name].needs[owner] = statement.span
-        inner = NameScope(scope, scope.star, owner, _parameters(params, statement.span))
+        inner = NameScope(scope, scope.star, owner, self._parameters(params, statement.span))
         self.waiting.append((statement.value, inner))
 
     # ---- expressions
@@ -114,7 +155,7 @@ class _Resolver(Declarations):
                 self._composed(functions, scope)
             case tree.Arrow(params=params, body=body):
                 self.unique(params, expr.span)
-                self._later((body,), NameScope(scope, scope.star, None, _parameters(params, expr.span)))
+                self._later((body,), NameScope(scope, scope.star, None, self._parameters(params, expr.span)))
             case tree.BlockExpr():
                 self._block(expr, NameScope(scope, scope.star))
             case tree.ListSubscript(item=tree.Splice(span=span)):
@@ -125,13 +166,15 @@ class _Resolver(Declarations):
     def _block(self, block: tree.BlockExpr, inner: NameScope) -> None:
         for statement in block.statements:
             self.declare(statement, inner)
+        for definition in inner.names.values():
+            self.uses.setdefault(definition, [])
         for statement in block.statements:
             self._body(statement, inner)
         self._later((block.result,), inner)
 
     def _value(self, name: tree.Name, scope: NameScope) -> None:
         for definition, owner in scope.lookups(name.name):
-            _note(owner, definition, name.span)
+            self._note(owner, definition, name.span)
             return
         if not is_global(name.name, self.known) and name.name not in self.spaces:
             self._unknown("there is nothing named", name, scope)
@@ -162,7 +205,7 @@ class _Resolver(Declarations):
         coordinates = call.args[place] if len(call.args) > place else None
         names = self._coordinates(coordinates)
         self.unique((n.name for n in names), coordinates.span if coordinates else call.span)
-        bound = {n.name: Definition(n.name, "coordinate", n.span) for n in names}
+        bound = self._local(Definition(n.name, "coordinate", n.span) for n in names)
         for index, arg in enumerate(call.args[:place]):
             inner = NameScope(scope, True, None, bound) if index == 1 else scope
             if not isinstance(arg, tree.Star) or inner.star:
@@ -186,7 +229,7 @@ class _Resolver(Declarations):
         for definition, owner in scope.lookups(name.name):
             builtin = name.name in BUILTINS or name.name in self.known
             if definition.maybe_function and not (definition.sort == "value" and builtin):
-                _note(owner, definition, name.span)
+                self._note(owner, definition, name.span)
                 if definition.arity is not None:
                     self._count(name, Signature(definition.arity, definition.arity), call, definition)
                 return None
@@ -212,9 +255,10 @@ class _Resolver(Declarations):
         wrong = [n for n, _ in call.named if n not in signature.named]
         if wrong:
             message = f"{quoted(name.name)} has no argument named {quoted(wrong[0])}"
+            meant = self.similar(wrong[0], sorted(signature.named))
             none = None if signature.named else "only operators have named arguments"
-            hint = self.similar(wrong[0], signature.named) or none
-            self.tell("T0208", message, call.span, hint, label)
+            hint = f"did you mean `{meant}`?" if meant else none
+            self.tell("T0208", message, call.span, hint, label, _renamed(call, wrong[0], meant))
         count = len(call.args)
         if any(isinstance(a, tree.Splice) for a in call.args):
             return
@@ -231,17 +275,33 @@ class _Resolver(Declarations):
     def tell_unknown(self) -> None:
         """Tell of the unknown names, of each once."""
         for message, name, scope in self.unknown.values():
-            hint = self.similar(name.name, (*scope.visible(), *BUILTINS, *CONSTANTS, *self.known))
+            told = f"{message} {quoted(name.name)}"
             if name.name == "iter":
-                hint = "name the coordinates after the body: `map(t, f(i), i)`"
-            self.tell("T0201", f"{message} {quoted(name.name)}", name.span, hint)
+                self.tell("T0201", told, name.span, "name the coordinates after the body: `map(t, f(i), i)`")
+                continue
+            candidates = (*scope.visible(), *BUILTINS, *CONSTANTS, *self.known)
+            self.tell_meant("T0201", told, name.span, name.name, candidates)
+
+    def _parameters(self, names: Iterable[str], span: Span) -> dict[str, Definition]:
+        return self._local(Definition(name, "parameter", span) for name in names)
+
+    def _local(self, definitions: Iterable[Definition]) -> dict[str, Definition]:
+        """The names of a scope of their own."""
+        found = {definition.name: definition for definition in definitions}
+        self.uses.update((definition, []) for definition in found.values())
+        return found
+
+    def _note(self, owner: Definition | None, needed: Definition, span: Span) -> None:
+        """Remember where a definition is mentioned, and which other needs it: not the ToL that it fills."""
+        self.uses.setdefault(needed, []).append(span)
+        if owner is not None and not (owner is needed and owner.fills):
+            owner.needs.setdefault(needed, span)
 
 
-def _note(owner: Definition | None, needed: Definition, span: Span) -> None:
-    """Remember that a definition needs another, unless it is the ToL that it fills."""
-    if owner is not None and not (owner is needed and owner.fills):
-        owner.needs.setdefault(needed, span)
-
-
-def _parameters(names: Iterable[str], span: Span) -> dict[str, Definition]:
-    return {name: Definition(name, "parameter", span) for name in names}
+def _renamed(call: tree.Call, wrong: str, meant: str | None) -> Fix | None:
+    """A named argument under the name that was meant."""
+    span = call.span
+    place = re.compile(rf"(?<!\w){re.escape(wrong)}(?=\s*:)").search(span.source.text, span.start, span.end)
+    if meant is None or place is None:
+        return None
+    return Fix(f"Write `{meant}`", Span(span.source, *place.span()), meant)

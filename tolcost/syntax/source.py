@@ -10,7 +10,7 @@ import re
 import unicodedata
 from pathlib import Path
 
-from tolcost.diagnostics import Diagnostic, Rejected, Source, Span
+from tolcost.diagnostics import Diagnostic, Fix, Rejected, Source, Span
 
 MAX_BYTES = 4 * 1024 * 1024
 """The largest file that is read."""
@@ -62,7 +62,9 @@ def check_text(source: Source) -> None:
         raise Rejected(Diagnostic("T0003", "a NUL character: this is not a text", span))
     named = f"U+{ord(match[0]):04X} {unicodedata.name(match[0])}"
     hint = "remove it; in a text, write what should be shown"
-    raise Rejected(Diagnostic("T0005", f"a character that hides what is written: {named}", span, hint=hint))
+    fix = Fix("Remove the character", span, "")
+    message = f"a character that hides what is written: {named}"
+    raise Rejected(Diagnostic("T0005", message, span, hint=hint, fix=fix))
 
 
 def _read(path: Path, name: str) -> bytes:

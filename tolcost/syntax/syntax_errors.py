@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tolcost.diagnostics import Diagnostic, Label, Source, Span
+from tolcost.diagnostics import Diagnostic, Fix, Label, Source, Span
 from tolcost.syntax.parse_table import END
 from tolcost.syntax.precedence import BINARY_LEVELS
 
@@ -32,6 +32,11 @@ _FOREIGN = {
     "≤": "`<=`", "≥": "`>=`", "≠": "`!=`", "×": "`*`", "÷": "`/`", "−": "`-`", "–": "`-`",
     "“": 'a plain quote, `"`', "”": 'a plain quote, `"`', "‘": "a plain quote, `'`", "’": "a plain `'`",
 }  # fmt: skip
+_MEANT = {
+    "&&": "and", "&": "and", "!": "not", "**": "^", "~": "not", "¬": "not", "≤": "<=", "≥": ">=", "≠": "!=",
+    "×": "*", "÷": "/", "−": "-", "–": "-", "“": '"', "”": '"', "‘": "'", "’": "'",
+}  # fmt: skip
+"""What to write for what other languages write."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,6 +95,23 @@ class Unexpected(Exception):
         self.mistake = mistake
 
 
+def _put(text: str, span: Span) -> Fix:
+    """A fix that writes something: in place of what is there, or where nothing is."""
+    title = f"Insert `{text}`" if span.start == span.end else f"Write `{text.strip()}`"
+    return Fix(title, span, text)
+
+
+def _remove(span: Span) -> Fix:
+    return Fix(f"Remove `{span.source.text[span.start : span.end].strip()}`", span, "")
+
+
+def _word(text: str, span: Span) -> Fix:
+    """A fix that writes something where it must not run into the words beside it."""
+    before, after = span.source.text[span.start - 1 : span.start], span.source.text[span.end : span.end + 1]
+    left, right = (" " if text.isalpha() and beside.isalnum() else "" for beside in (before, after))
+    return _put(f"{left}{text}{right}", span)
+
+
 def resume(mistake: Mistake) -> int:
     """Where the next statement seems to start."""
     line = _interrupting(mistake)
@@ -123,7 +145,9 @@ def _unclosed(m: Mistake) -> Diagnostic | None:
     character = _OPENING[opening.kind]
     end = m.found.start if line is None else line
     label = Label(Span(m.source, end, end), f"`{_CLOSERS[character]}` was expected before this")
-    return Diagnostic("T0102", f"`{character}` is never closed", m.at(opening), (label,))
+    last = Span(m.source, m.previous.end, m.previous.end)
+    fix = _put(_CLOSERS[character], last) if line is None or m.previous.end <= line else None
+    return Diagnostic("T0102", f"`{character}` is never closed", m.at(opening), (label,), fix=fix)
 
 
 def _cut_short(m: Mistake) -> Diagnostic | None:
@@ -141,15 +165,16 @@ def _bracket(m: Mistake) -> Diagnostic | None:
     if m.text not in (")", "]", "}"):
         return None
     if not m.brackets:
-        return Diagnostic("T0103", f"`{m.text}` closes nothing", m.here)
+        return Diagnostic("T0103", f"`{m.text}` closes nothing", m.here, fix=_remove(m.here))
     opening = _OPENING[m.brackets[-1].kind]
     if _CLOSERS[opening] != m.text:
         label = Label(m.at(m.brackets[-1]), f"this is still open; `{_CLOSERS[opening]}` closes it")
-        return Diagnostic("T0103", f"`{m.text}` does not close `{opening}`", m.here, (label,))
+        fix = _put(_CLOSERS[opening], m.here)
+        return Diagnostic("T0103", f"`{m.text}` does not close `{opening}`", m.here, (label,), fix=fix)
     if m.previous.kind == "COMMA":
         hint = "remove the comma, or write what is missing"
         message = f"nothing follows the comma before `{m.text}`"
-        return Diagnostic("T0129", message, m.at(m.previous), hint=hint)
+        return Diagnostic("T0129", message, m.at(m.previous), hint=hint, fix=_remove(m.at(m.previous)))
     if m.text == "}" and m.previous.kind == "LBRACE":
         hint = "end the block with the expression that is its value"
         return Diagnostic("T0119", "a block ends with its value", m.at(m.previous), hint=hint)
@@ -173,31 +198,38 @@ def _quote(m: Mistake) -> Diagnostic | None:
         return None
     end = m.source.text.find("\n", m.found.start)
     span = Span(m.source, m.found.start, end if end >= 0 else len(m.source.text))
-    return Diagnostic("T0120", "the text does not end on this line", span, hint=f"close it with {m.text}")
+    hint, fix = f"close it with {m.text}", _put(m.text, Span(m.source, span.end, span.end))
+    return Diagnostic("T0120", "the text does not end on this line", span, hint=hint, fix=fix)
 
 
 def _number(m: Mistake) -> Diagnostic | None:
     if not m.text[:1].isdecimal() or "NUMBER" not in m.expected:
         return None
     hint = "a name cannot start with a digit; a product is written with `*`: `2*n`"
-    return Diagnostic("T0133", "this is neither a number nor a name", m.here, hint=hint)
+    digits = re.match(r"[0-9]+(?=[^\W\d])", m.text)
+    at = m.here.start + (digits.end() if digits else 0)
+    fix = _put("*", Span(m.source, at, at)) if digits else None
+    return Diagnostic("T0133", "this is neither a number nor a name", m.here, hint=hint, fix=fix)
 
 
 def _foreign(m: Mistake) -> Diagnostic | None:
     text = m.text
     if m.previous.kind == "STAR" and m.source.text.endswith("*", 0, m.previous.start):
         span = Span(m.source, m.previous.start - 1, m.previous.end)
-        return Diagnostic("T0128", "`**` is not part of the language", span, hint=f"use {_FOREIGN['**']}")
+        return _not_ours("**", span)
     if text in _FOREIGN:
-        return Diagnostic(
-            "T0128", f"`{text}` is not part of the language", m.here, hint=f"use {_FOREIGN[text]}"
-        )
+        return _not_ours(text, m.here)
     if text in ("$", "@", "`", "\\", "?"):
         return Diagnostic("T0121", f"a character that cannot stand here: `{text}`", m.here)
     if text and not text[0].isalnum() and not (text.isascii() and text.isprintable()):
         named = f"U+{ord(text[0]):04X} {unicodedata.name(text[0], '')}".strip()
         return Diagnostic("T0121", f"a character that cannot stand here: {named}", m.here)
     return None
+
+
+def _not_ours(text: str, span: Span) -> Diagnostic:
+    hint, fix = f"use {_FOREIGN[text]}", _word(_MEANT[text], span)
+    return Diagnostic("T0128", f"`{text}` is not part of the language", span, hint=hint, fix=fix)
 
 
 def _equals(m: Mistake) -> Diagnostic | None:
@@ -237,7 +269,11 @@ def _juxtaposed(m: Mistake) -> Diagnostic | None:
     between = m.source.text[m.previous.end : m.found.start]
     if "\n" in between and not m.brackets:
         hint = "an indented line continues the statement above; start a new one in the first column"
-        return Diagnostic("T0131", f"`{m.text}` cannot continue the statement above", m.here, hint=hint)
+        line = Span(m.source, m.source.text.rfind("\n", 0, m.found.start) + 1, m.found.start)
+        fix = Fix("Start the line in the first column", line, "")
+        return Diagnostic(
+            "T0131", f"`{m.text}` cannot continue the statement above", m.here, hint=hint, fix=fix
+        )
     label = (Label(m.at(m.previous), "after this"),)
     return Diagnostic("T0101", f"an operator or a comma is missing before `{m.text}`", m.here, label)
 
@@ -261,16 +297,22 @@ def _bare(m: Mistake) -> Diagnostic | None:
         hint = "an input is declared as `tol x: R [n]`, zeros as `tol x = [n]`"
         return Diagnostic("T0104", "the declaration is not complete", span, hint=hint)
     hint = "name it: `result = …`, or `result := …` for an output"
-    if re.match(r"\w+\s*==", m.source.text[m.statement : m.statement + 80]):
-        hint = "`=` defines, `==` compares"
-    return Diagnostic("T0123", "a value without a name", span, hint=hint)
+    fix = None
+    if compared := re.match(r"\w+\s*==", m.source.text[m.statement : m.statement + 80]):
+        hint, end = "`=` defines, `==` compares", m.statement + compared.end()
+        fix = _put("=", Span(m.source, end - 2, end))
+    return Diagnostic("T0123", "a value without a name", span, hint=hint, fix=fix)
 
 
 def _separator(m: Mistake) -> Diagnostic | None:
     if m.text != ";":
         return None
     hint = "statements end with their line; `;` separates them inside of `{ }` only"
-    return Diagnostic("T0132", "`;` cannot stand here", m.here, hint=hint)
+    after = re.compile(r";[ \t]*").match(m.source.text, m.found.start)
+    span = Span(m.source, m.found.start, after.end()) if after else m.here
+    ends = m.source.text[span.end : span.end + 1] in ("", "\n", "\r")
+    fix = None if m.brackets else Fix("End the line", span, "") if ends else Fix("Break the line", span, "\n")
+    return Diagnostic("T0132", "`;` cannot stand here", m.here, hint=hint, fix=fix)
 
 
 def _generic(m: Mistake) -> Diagnostic:

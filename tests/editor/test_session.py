@@ -1,0 +1,192 @@
+"""A session with the language server, as an editor has one: every feature, over the protocol."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.editor.campaign import campaign
+from tests.editor.client import Editor, RequestRefused, after, editor
+
+ROOT = Path(__file__).parents[2]
+MATMUL = """\
+tol a: R [n, k]
+tol b: R [k, m]
+vec(i, j) = map(a[i], mul(*, b[*, j]))
+y := map(tol[n, m], reduce(vec(i, j), add, 0), [i, j])
+"""
+SOFTMAX = (ROOT / "specs" / "onnx" / "Softmax.tol").read_text("utf-8")
+EVERYWHERE = {"start": {"line": 0, "character": 0}, "end": {"line": 1000, "character": 0}}
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
+    with editor(tmp_path_factory.mktemp("texts")) as found:
+        yield found
+
+
+def opened(session: Editor, text: str, name: str) -> tuple[str, list[dict[str, Any]]]:
+    """A text that is open under a name of its own, and its diagnostics."""
+    uri = f"file:///somewhere/{name}.tol"
+    session.open(uri, text)
+    return uri, session.diagnostics(uri)
+
+
+def at(text: str, words: str, plus: int = 0) -> dict[str, int]:
+    """The place of some words in a text."""
+    offset = text.index(words) + plus
+    return {"line": text.count("\n", 0, offset), "character": offset - text.rfind("\n", 0, offset) - 1}
+
+
+def test_diagnostics_come_and_go_while_typing(session: Editor) -> None:
+    uri, found = opened(session, MATMUL, "typing")
+    assert found == []
+    session.change(uri, MATMUL.replace("reduce", "reduse"))
+    (told,) = session.diagnostics(uri)
+    assert (told["code"], told["severity"], told["source"]) == ("T0201", 1, "tolcost")
+    assert told["range"]["start"] == at(MATMUL, "reduce")
+    assert told["message"] == "there is no function `reduse`\nhint: did you mean `reduce`?"
+    session.change(uri, MATMUL)
+    assert session.diagnostics(uri) == []
+
+
+def test_of_many_changes_the_last_one_is_told(session: Editor) -> None:
+    uri, _ = opened(session, MATMUL, "fast")
+    for length in range(len(MATMUL)):
+        session.change(uri, MATMUL[:length])
+    session.change(uri, MATMUL + "z := y +")
+    (told,) = session.diagnostics(uri)
+    assert told["code"] == "T0122"
+
+
+@pytest.mark.parametrize(
+    "words, plus, shown",
+    [
+        ("y :=", 0, "**2*k*m*n** EOPs"),
+        ("y :=", 0, "`R [n, m]`"),
+        ("a: R", 0, "input `a`: `R [n, k]`"),
+        ("vec(i, j) =", 0, "**k*m*n** EOPs, wherever it is applied"),
+        ("reduce(", 0, "from the left"),
+        ("mul(", 0, "costs 1 EOP"),
+        ("n, k", 0, "length"),
+        ("j) =", 0, "parameter `j`"),
+    ],
+)
+def test_a_hover_says_what_it_is_and_costs(session: Editor, words: str, plus: int, shown: str) -> None:
+    uri, _ = opened(session, MATMUL, "hover")
+    found = session.ask("hover", uri, position=at(MATMUL, words, plus))
+    assert shown in found["contents"]["value"]
+
+
+def test_a_hover_over_an_operator_of_any_rank_supposes_one(session: Editor) -> None:
+    uri, found = opened(session, SOFTMAX, "rank")
+    assert [told["code"] for told in found] == ["T0408"]
+    shown = session.ask("hover", uri, position=at(SOFTMAX, "output :="))["contents"]["value"]
+    assert "input_1*input_2" in shown
+    assert "of rank 2: input [input_1, input_2]" in shown
+
+
+def test_every_line_says_what_it_costs(session: Editor) -> None:
+    uri, _ = opened(session, MATMUL, "hints")
+    hints = session.ask("inlayHint", uri, range=EVERYWHERE)
+    assert [(h["position"]["line"], h["label"]) for h in hints] == [(2, "k*m*n EOPs"), (3, "k*m*n EOPs")]
+
+
+def test_definitions_are_found_here_and_in_the_library(session: Editor) -> None:
+    text = SOFTMAX + "z := Relu(output)\n"
+    uri, _ = opened(session, text, "definition")
+
+    def leads_to(words: str) -> tuple[str, int]:
+        found = session.ask("definition", uri, position=at(text, words))
+        return Path(found["uri"]).name, found["range"]["start"]["line"]
+
+    assert leads_to("e, a, add") == ("definition.tol", 7)
+    assert leads_to("axes\n") == ("axes.tol", 0)
+    assert leads_to("Relu(")[0] == "Relu.tol"
+    name, line = leads_to("onto(")
+    assert (ROOT / "specs/lib" / name).read_text("utf-8").splitlines()[line].startswith("onto(")
+
+
+def test_references_are_all_places_of_one_thing(session: Editor) -> None:
+    uri, _ = opened(session, MATMUL, "references")
+    found = session.ask("references", uri, position=at(MATMUL, "vec"), context={"includeDeclaration": True})
+    assert [one["range"]["start"]["line"] for one in found] == [2, 3]
+
+
+@pytest.mark.parametrize(
+    "before, wanted, unwanted",
+    [
+        ("z = ve", {"vec", "vol", "Softmax", "map", "pi"}, {"use"}),
+        ("t", {"tol", "tanh"}, set()),
+        ("tol c: ", {"R", "float16", "N*"}, {"map", "vec"}),
+        ("use ", {"axes", "windows"}, {"map"}),
+    ],
+)
+def test_completion_knows_the_place(
+    session: Editor, before: str, wanted: set[str], unwanted: set[str]
+) -> None:
+    uri, _ = opened(session, MATMUL, "completion")
+    session.change(uri, MATMUL + before)
+    session.diagnostics(uri)
+    found = session.ask("completion", uri, position={"line": 4, "character": len(before)})
+    labels = {item["label"] for item in found["items"]}
+    assert wanted <= labels
+    assert not unwanted & labels
+
+
+def test_renaming_keeps_the_meaning(session: Editor) -> None:
+    uri, _ = opened(session, MATMUL, "rename")
+    place = at(MATMUL, "vec")
+    assert session.ask("prepareRename", uri, position=place)["start"] == place
+    edits = session.ask("rename", uri, position=place, newName="row")["changes"][uri]
+    assert after(MATMUL, edits) == MATMUL.replace("vec", "row")
+    edits = session.ask("rename", uri, position=at(MATMUL, "i, j) ="), newName="r")["changes"][uri]
+    assert after(MATMUL, edits).splitlines()[2] == "vec(r, j) = map(a[r], mul(*, b[*, j]))"
+    for name in ("a", "map", "2x", "R"):
+        with pytest.raises(RequestRefused):
+            session.ask("rename", uri, position=place, newName=name)
+    with pytest.raises(RequestRefused):
+        session.ask("prepareRename", uri, position=at(MATMUL, "reduce"))
+
+
+def test_formatting_is_that_of_fmt(session: Editor) -> None:
+    text = MATMUL.replace(", ", ",").replace(" = ", "=")
+    uri, _ = opened(session, text, "format")
+    options = {"tabSize": 2, "insertSpaces": True}
+    assert after(text, session.ask("formatting", uri, options=options)) == MATMUL
+    session.change(uri, MATMUL)
+    assert session.ask("formatting", uri, options=options) == []
+
+
+def test_a_quick_fix_removes_the_mistake(session: Editor) -> None:
+    text = MATMUL.replace("reduce", "reduse")
+    uri, (told,) = opened(session, text, "fix")
+    (action,) = session.ask("codeAction", uri, range=told["range"], context={"diagnostics": [told]})
+    assert (action["title"], action["kind"]) == ("Write `reduce`", "quickfix")
+    session.change(uri, after(text, action["edit"]["changes"][uri]))
+    assert session.diagnostics(uri) == []
+
+
+def test_a_lens_explains(session: Editor) -> None:
+    uri, _ = opened(session, MATMUL, "lens")
+    (lens,) = session.ask("codeLens", uri)
+    assert lens["command"]["title"] == "2*k*m*n EOPs: explain"
+    command = {"command": lens["command"]["command"], "arguments": lens["command"]["arguments"]}
+    shown = session.request("workspace/executeCommand", command)
+    assert re.search(r"= 2\*k\*m\*n +line 4 +in closed form", shown)
+
+
+def test_a_text_that_is_closed_has_no_diagnostics(session: Editor) -> None:
+    uri, _ = opened(session, "y := ", "closed")
+    session.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+    opened(session, MATMUL, "another")
+    told = [m["params"] for m in session.messages if m.get("params", {}).get("uri") == uri]
+    assert told[-1]["diagnostics"] == []
+
+
+def test_random_edits_end_with_what_the_command_says(session: Editor, tmp_path: Path) -> None:
+    """A slice of ``python -m tests.editor.campaign``, which ``make soak`` runs at length."""
+    found = campaign(session, tmp_path, edits=40, seed=7)
+    assert (found.differing, found.failures) == ([], [])
