@@ -17,7 +17,7 @@ def _all(*kinds: Kind) -> Any:
     return words(plain, prefix=r"\b", suffix=r"\b(?!\s*:)")
 
 
-class ToLangLexer(RegexLexer):
+class ToLangLexer(RegexLexer):  # type: ignore[misc]  # Pygments has no types
     """Colours ToLang."""
 
     name = "ToLang"
