@@ -31,15 +31,9 @@ def peak(type_: str) -> float:
     return MACS[type_] * MULTIPROCESSORS * CLOCK
 
 
-def touched(work: Work) -> float:
-    """Bytes that are certainly read: not more elements than functions take and results hold."""
-    elements = 3 * work.eops + work.written / work.width
-    return min(work.read, elements * work.width)
-
-
 def bound(work: Work) -> float:
     """Microseconds that no implementation in this arithmetic goes below, with caches empty at the start."""
-    memory = (touched(work) + max(0, work.written - L2)) / PEAK_BANDWIDTH
+    memory = (work.read + max(0, work.written - L2)) / PEAK_BANDWIDTH
     return max(memory, work.macs / peak(work.type))
 
 
@@ -50,11 +44,11 @@ def quantity(work: Work) -> float:
         return products(work)
     if pattern in BYTES:
         between = max(work.largest * work.width, work.written)
-        moved = touched(work) + work.written + (work.passes - 1) * 2 * between
+        moved = work.read + work.written + (work.passes - 1) * 2 * between
         return moved * (max(1.0, MULTIPROCESSORS / work.rows) if work.rows else 1.0)
     if pattern == "recurrence":
         return work.macs
-    return work.passes * max(touched(work), work.written) / work.width
+    return work.passes * max(work.read, work.written) / work.width
 
 
 BYTES = ("stream", "reduce", "normalise")
@@ -132,7 +126,7 @@ class Device:
     def predict(self, work: Work) -> float:
         """Microseconds of a call."""
         own = self.own(work)
-        memory = (touched(work) + work.written) / self.bandwidth
+        memory = (work.read + work.written) / self.bandwidth
         return own.start + self.gap * (work.kernels - 1) + max(memory, quantity(work) / own.rate)
 
 
@@ -151,7 +145,7 @@ def fit(points: Iterable[Measured]) -> Device:
 
 def _moves(point: Measured, stream: Parameters) -> bool:
     """Whether moving its bytes explains most of a time, which then says nothing about a slower unit."""
-    bytes_ = touched(point.work) + point.work.written
+    bytes_ = point.work.read + point.work.written
     other = point.work.case.pattern not in BYTES
     return other and point.index > 0 and bytes_ / stream.rate > 0.6 * (point.us - stream.start)
 

@@ -195,8 +195,7 @@ def traffic(study: Study) -> list[str]:
         "",
         f"Read more than once: {', '.join(f'{n} ({s:.1f})' for s, n in reversed(more))}.",
         "",
-        "Not read in full, so that our bytes are no lower bound there: "
-        f"{', '.join(f'{n} ({s:.2g})' for s, n in less)}.",
+        f"Read less than is compulsory: {', '.join(f'{n} ({s:.2g})' for s, n in less) or 'nothing'}.",
         "",
     ]
 
@@ -211,9 +210,7 @@ def limits(study: Study) -> list[str]:
     return [
         "## Speed of light",
         "",
-        "`max((read + max(0, written - L2)) / 4.8 TB/s, MACs / peak)`, where no more elements "
-        "count as read than three "
-        "for each function and one for each result. Measured over bound, from 10 µs on:",
+        "`max((read + max(0, written - L2)) / 4.8 TB/s, MACs / peak)`. Measured over bound, from 10 µs on:",
         "",
         *table(
             ("class", "points", "smallest", "median"),
@@ -223,11 +220,8 @@ def limits(study: Study) -> list[str]:
         "",
         *(f"- {p.name}, {p.size}: {p.us:.1f} µs, bound {predict.bound(p.work):.1f} µs" for p in above),
         "",
-        "EyeLike uses the shape of its input and not its values, yet our bytes count them: a "
-        "defect of our count, "
-        "not noise. Attention in float32 runs on tensor cores, whose peak the bound does not use; "
-        "no recorded time "
-        "is below it all the same.",
+        "Attention in float32 runs on tensor cores, whose peak the bound does not use; no recorded time is "
+        "below it all the same.",
         "",
     ]
 

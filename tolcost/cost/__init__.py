@@ -5,12 +5,11 @@ from tolcost.cost.record import (
     Analysis,
     FormRatio,
     NamedType,
-    Traffic,
     analyze_program,
     shipped,
-    traffic,
 )
 from tolcost.cost.span import Depths, depths
+from tolcost.cost.traffic import Traffic, traffic
 from tolcost.cost.weights import Weighed, Weights, load_weights, parse_weights, weigh
 
 __all__ = [

@@ -95,7 +95,9 @@ def _default_space(value: Value) -> str:
 @primitive("convert", tol, space_names)
 def _convert(env: Env, span: Span, value: Value, spaces: tuple[str, ...]) -> Value:
     if is_static(value) and len(spaces) == 1 and not isinstance(value, (Pieces, Opaque)):
-        static = value if isinstance(value, View) else _convert_static(value, spaces[0])
+        if isinstance(value, View):  # its entries stay as they are, so the space has to be told
+            return Cast(value, spaces[0]) if spaces[0] != space_of(value) else value
+        static = _convert_static(value, spaces[0])
         return Cast(static, spaces[0]) if SPACES[spaces[0]].finite else static
     node = materialise(env, value, span)
     if len(spaces) not in (1, len(node.type)):

@@ -120,7 +120,7 @@ class Results:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cast:
-    """A static value in a finite space: it computes as the value, and comes out in the space."""
+    """A static value in a space it is told: it computes as the value, and comes out in the space."""
 
     value: Value
     space: str

@@ -21,7 +21,7 @@ from tolcost.algebra import (
     symbols_of,
     symbols_of_cond,
 )
-from tolcost.cost.record import bits_of, bytes_of
+from tolcost.cost.traffic import bits_of, bytes_of
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.arguments import shape_given

@@ -32,8 +32,8 @@ from tolcost.algebra import (
 from tolcost.algebra.poly import UNIT, Terms, poly
 from tolcost.catalogue.binding import formals
 from tolcost.catalogue.graph import GraphNode
-from tolcost.cost.record import bits_of, bytes_of
 from tolcost.cost.span import Depth
+from tolcost.cost.traffic import bits_of, bytes_of
 from tolcost.elaborate import Tensor
 from tolcost.models.analysis import GraphCost
 from tolcost.models.facts import Known, as_tensor, is_value, shape_of

@@ -1,0 +1,112 @@
+"""Elements read: the closed form against walking every coordinate, backwards from the outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+
+import pytest
+
+from tests.cost.programs import SYMBOLS
+from tests.cost.random_programs import random_program
+from tolcost.algebra import Poly, Symbol, evaluate, evaluate_cond, to_text
+from tolcost.atoms.kit import children
+from tolcost.atoms.nodes import Block, Build, Fold, Input, Member, Node, Program, Ref, Select, Var
+from tolcost.cost.traffic import elements_read
+from tolcost.elaborate.arguments import arguments
+from tolcost.library import read_spec
+from tolcost.pipeline import lower, read_program
+
+N, M, K = SYMBOLS
+POINTS = [{N: a, M: b, K: c} for a, b, c in ((1, 1, 1), (2, 3, 1), (3, 2, 2))]
+Values = Mapping[Symbol, int]
+Names = dict[Var, tuple[Node, Values]]
+Element = tuple[str, tuple[int, ...]]
+
+
+def walked(program: Program, values: Values) -> set[Element]:
+    """The elements that outputs need, one by one; no index may come from data."""
+    names: Names = {var: (node, values) for var, node in program.bindings}
+    return {element for out in program.outputs for element in _needed(out.node, values, names)}
+
+
+def _needed(node: Node, values: Values, names: Names) -> Iterator[Element]:
+    match node:
+        case Input(name=name, type=(part,)):
+            yield from (
+                (name, at) for at in product(*(range(1, n + 1) for n in _numbers(part.shape, values)))
+            )
+        case Ref(var=var) if var in names:
+            yield from _needed(*names[var], names)
+        case Member(tol=Input(name=name), at=at):
+            yield name, tuple(_numbers(at, values))
+        case Build() | Fold():
+            for child in children(node):
+                yield from _needed(child, values, names)
+            for at in product(*(range(1, n + 1) for n in _numbers(node.extents, values))):
+                inner = {**values, **dict(zip(node.coords, at, strict=True))}
+                yield from _inside(node.body, inner, names)
+        case Select(condition=condition, then=then, other=other):
+            yield from _inside(then if evaluate_cond(condition, values) else other, values, names)
+        case _:
+            for child in children(node):
+                yield from _needed(child, values, names)
+
+
+def _inside(block: Block, values: Values, names: Names) -> Iterator[Element]:
+    bound = {var: (node, values) for var, node in block.bindings}
+    yield from _needed(block.result, values, {**names, **bound})
+
+
+def _numbers(forms: tuple[Poly, ...], values: Values) -> list[int]:
+    return [evaluate(form, values) for form in forms]
+
+
+@pytest.mark.parametrize("seed", range(0, 160, 3))
+def test_no_element_is_forgotten_and_what_is_told_apart_is_exact(seed):
+    made = random_program(seed)
+    found = elements_read(made)
+    for values in POINTS:
+        needed = walked(made, values)
+        for given in made.inputs:
+            there = sum(name == given.name for name, _ in needed)
+            volume = [len(list(product(*map(range, _numbers(part.shape, values))))) for part in given.type]
+            counted = [evaluate(form, values) for _, form in found.get(given.name, ())]
+            assert there <= sum(counted) <= sum(volume)
+            if there and sum(counted) < sum(volume):  # a loop may turn out to be empty
+                assert sum(counted) == there
+
+
+@pytest.mark.parametrize(
+    "name, shapes, attrs, read",
+    [
+        ("EyeLike", {"input": ["n", "m"]}, {}, {}),
+        ("Slice", {"data": [100, "m"]}, {"starts": [10], "ends": [40]}, {"data": "30*m"}),
+        ("Slice", {"data": [100, "m"]}, {"starts": [10], "ends": [40], "steps": [3]}, {"data": "10*m"}),
+        ("Trilu", {"input": ["n", "n"]}, {}, {"input": "n*(n + 1)/2"}),
+        ("CenterCropPad", {"input_data": [100, 80]}, {"shape": [50, 60]}, {"input_data": "3000"}),
+        ("Conv", {"X": ["n", 3, 9, 9], "W": [8, 3, 1, 1]}, {"strides": [2, 2]}, {"X": "75*n", "W": "24"}),
+        ("Conv", {"X": ["n", 3, 9, 9], "W": [8, 3, 3, 3]}, {"strides": [2, 2]}, {"X": "243*n", "W": "216"}),
+        ("MaxPool", {"X": ["n", 1, 9, 9]}, {"kernel_shape": [2, 2], "strides": [2, 2]}, {"X": "64*n"}),
+        ("Gather", {"data": [9, "m"], "indices": [4]}, {}, {"data": "4*m", "indices": "4"}),
+        ("Gather", {"data": [9, "m"], "indices": [40]}, {}, {"data": "9*m", "indices": "40"}),
+        (
+            "NegativeLogLikelihoodLoss",
+            {"input": ["n", "c"], "target": ["n"]},
+            {},
+            {"input": "n", "target": "n"},
+        ),
+        (
+            "ScatterND",
+            {"data": [9, "m"], "indices": [4, 1], "updates": [4, "m"]},
+            {},
+            {"data": "5*m", "indices": "4", "updates": "4*m"},
+        ),
+        ("Concat", {"inputs": [["n", 2], ["n", 3]]}, {"axis": 1}, {"inputs.1": "2*n", "inputs.2": "3*n"}),
+    ],
+)
+def test_elements_that_operators_read(name, shapes, attrs, read):
+    parsed = read_program(read_spec("onnx", name))
+    program = lower(parsed, arguments(parsed.program, shapes, attrs)).program
+    found = {given: to_text(form) for given, ((_, form),) in elements_read(program).items()}
+    assert found == read
