@@ -311,7 +311,7 @@ def _image(read: _Read) -> tuple[object, Poly] | None:
     assert read.at is not None
     at = tuple(index for index in read.at if isinstance(index, Poly))
     ranges = _used(read)
-    axes = [[(s, e) for s, e in ranges if s in index.free] for index in at]
+    axes = [tuple((s, e) for s, e in ranges if s in index.free) for index in at]
     if sum(map(len, axes)) != len(ranges):
         return None  # a coordinate in two places: a diagonal, say
     plain = not read.place.guards and not any(s.kind == "coord" for _, e in ranges for s in e.free)
