@@ -248,7 +248,7 @@ class Put:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Filter:
-    """The entries along the first dimension where a vector mask holds.
+    """The entries along the first dimension where a vector mask holds, or each as often as it says.
 
     ``length`` is the symbol that stands for how many there are; evaluating defines it.
     """
@@ -258,6 +258,7 @@ class Filter:
     length: Symbol
     type: Type
     span: Span = field(default=NOWHERE, repr=False)
+    repeats: bool = False
 
 
 Node: TypeAlias = (

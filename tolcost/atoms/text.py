@@ -187,7 +187,9 @@ _FORMS: Mapping[type, Callable[[_ProgramWriter, Any, list[str]], str]] = {
     ir.Reshape: lambda w, node, args: f"reshape({args[0]}; {w.type(node.type)})",
     ir.Convert: lambda w, node, args: f"convert({args[0]}; {w.type(node.type)})",
     ir.Put: lambda w, node, args: f"put({args[0]}; {w.index(node.at, args[1:-1])}; {args[-1]})",
-    ir.Filter: lambda w, node, args: f"filter({args[0]}; {args[1]}; {quoted(w.names[node.length])})",
+    ir.Filter: lambda w, node, args: (
+        f"{'repeat' if node.repeats else 'filter'}({args[0]}; {args[1]}; {quoted(w.names[node.length])})"
+    ),
 }
 """How a node of each kind is written, given the texts of its operands."""
 

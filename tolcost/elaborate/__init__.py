@@ -4,6 +4,7 @@ from tolcost.elaborate import (
     calls,
     choose,
     expressions,
+    filter_primitives,
     maps,
     reduce,
     shape_primitives,
@@ -13,7 +14,17 @@ from tolcost.elaborate import (
 from tolcost.elaborate.arguments import Argument, Inputs, Tensor
 from tolcost.elaborate.programs import Elaborated, elaborate
 
-RULE_MODULES = (calls, choose, expressions, maps, reduce, shape_primitives, tol_primitives, trip_count)
+RULE_MODULES = (
+    calls,
+    choose,
+    expressions,
+    filter_primitives,
+    maps,
+    reduce,
+    shape_primitives,
+    tol_primitives,
+    trip_count,
+)
 """Imported for the rules they register with ``evaluate``."""
 
 __all__ = ["RULE_MODULES", "Argument", "Elaborated", "Inputs", "Tensor", "elaborate"]

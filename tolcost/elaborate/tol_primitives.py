@@ -1,29 +1,22 @@
-"""Primitives that rearrange ToLs: part, swap, tile, filter, reshape, join, embed, put."""
+"""Primitives that rearrange ToLs: part, swap, tile, reshape, join, embed, put."""
 
 from __future__ import annotations
 
 from typing import NoReturn
 
 from tolcost.algebra import (
-    FALSE,
-    TRUE,
     Poly,
-    atom,
     const,
-    coordinate,
-    data_symbol,
     eq,
     exact_div,
     floordiv,
     ge,
     mod,
-    the_symbol,
     to_text,
 )
-from tolcost.atoms.nodes import Embed, Filter, Part, Put, Reshape
+from tolcost.atoms.nodes import Embed, Part, Put, Reshape
 from tolcost.diagnostics import Span
 from tolcost.elaborate.apply import static_node
-from tolcost.elaborate.constant_folding import truth
 from tolcost.elaborate.context import Env, Misfit, OutOfRange, bind_data, fail
 from tolcost.elaborate.indexing import (
     as_integers,
@@ -32,7 +25,6 @@ from tolcost.elaborate.indexing import (
     element,
     integers,
     pick_component,
-    spread,
 )
 from tolcost.elaborate.layout import (
     check_rank,
@@ -48,7 +40,6 @@ from tolcost.elaborate.layout import (
 )
 from tolcost.elaborate.shapes import (
     Shape,
-    decide,
     known,
     require,
     shape_of,
@@ -249,82 +240,6 @@ def _tile(env: Env, span: Span, given: Value) -> Value:
 
 def _components(env: Env, value: Value, span: Span) -> tuple[Value, ...]:
     return tuple(pick_component(env, value, j, span) for j in range(1, capacity_of(env, value, span) + 1))
-
-
-@primitive("filter", tol, tol, keeps_space=True)
-def _filter(env: Env, span: Span, value: Value, mask: Value) -> Value:
-    shape, marked = shape_of(env, value, span), shape_of(env, mask, span)
-    size = shape[0] if shape else const(1)
-    if len(marked) == 1:
-        unify(env, size, marked[0], "a filter needs one mark per entry", span)
-    if is_static(mask):
-        return _filter_static(env, value, mask, span)
-    if len(marked) != 1 or not shape:
-        fail("T0320", f"a filter needs one mark per entry: a vector, not shape {shape_text(marked)}", span)
-    node, marks = materialise(env, value, span), materialise(env, mask, span)
-    env.context.names += 1
-    name = f"z{env.context.names}"
-    symbol = the_symbol(data_symbol(name, 0, size, "kept", name))
-    parts = tuple(Part((atom(symbol), *p.shape[1:]), p.space) for p in node.type)
-    return Data(env.scope.bind(Filter(node, env.scope.bind(marks), symbol, parts, span)))
-
-
-def _filter_static(env: Env, value: Value, mask: Value, span: Span) -> Value:
-    everywhere = _same_everywhere(env, mask, span)
-    if everywhere is not None and not isinstance(value, (Vec, Seq)):
-        return value if everywhere else _nothing_of(env, value, span)
-    if known(shape_of(env, mask, span)) is None or len(shape_of(env, mask, span)) != 1:
-        fail("T0320", "which entries stay must be known while compiling, or depend on data", span)
-    if shape_of(env, mask, span)[0].constant == 0:
-        return value
-    marks = [_decided(env, mark, span) for mark in spread(env, mask, span)]
-    if not isinstance(value, (Vec, Seq)) and len(shape_of(env, value, span)) > 1:
-        return _rows(env, value, [const(n) for n, mark in enumerate(marks, start=1) if mark], span)
-    kept = tuple(item for item, mark in zip(spread(env, value, span), marks, strict=True) if mark)
-    return Seq(kept) if isinstance(value, Seq) else Vec((len(kept),), kept)
-
-
-def _decided(env: Env, mark: Value, span: Span) -> bool:
-    holds = truth(mark)
-    decided = None if holds is None else decide(env, holds)
-    if decided is not TRUE and decided is not FALSE:
-        fail("T0320", "which entries stay must be known while compiling, or depend on data", span)
-    return decided is TRUE
-
-
-def _rows(env: Env, value: Value, kept: list[Poly], span: Span) -> Value:
-    """Some of the rows of a ToL, by number."""
-    if isinstance(value, Pieces):
-        return Pieces(tuple(_rows(env, item, kept, span) for item in value.items))
-    order, bound = Vec((len(kept),), tuple(kept)), bind_data(env, value)
-
-    def get(here: Env, at: tuple[Value, ...]) -> Value:
-        row = element(here, order, at[:1], span, checked=True)
-        return element(here, bound, (row, *at[1:]), span, checked=True)
-
-    shape = (const(len(kept)), *shape_of(env, value, span)[1:])
-    return View(shape, get, is_static(value), space_of(value))
-
-
-def _same_everywhere(env: Env, mask: Value, span: Span) -> bool | None:
-    """Whether a mask of any length keeps everything (or nothing), whatever the place."""
-    if not isinstance(mask, View) or len(mask.shape) != 1:
-        return None
-    inner = env.child(scope=env.scope.inner())
-    holds = truth(mask.get(inner, (coordinate("i", mask.shape[0]),)))
-    decided = None if holds is None else decide(env, holds)
-    return decided is TRUE if decided is TRUE or decided is FALSE else None
-
-
-def _nothing_of(env: Env, value: Value, span: Span) -> Value:
-    """A ToL of the same rank without entries."""
-    rest = shape_of(env, value, span)[1:]
-    return View(
-        (const(0), *rest),
-        lambda here, at: element(here, value, at, span, checked=True),
-        is_static(value),
-        space_of(value),
-    )
 
 
 @primitive("reshape", tol, integers, keeps_space=True)

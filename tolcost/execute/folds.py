@@ -31,6 +31,7 @@ from tolcost.execute.reductions import (
     reduce_axes,
     through_build,
 )
+from tolcost.execute.scatters import scattered
 from tolcost.execute.values import Piece, first_fault, tidy
 
 MAX_ELEMENTS = 2**23
@@ -51,6 +52,9 @@ def fold(machine: Machine, node: Fold, start: Batch, grid: Grid, times: int) -> 
         if found is not None:
             return found
         machine.reductions[node] = None
+    found = scattered(machine, node, first, grid, times)
+    if found is not None:
+        return found
     with nested(machine, node.coords):
         return _stepped(machine, node, first, grid, times)
 

@@ -33,6 +33,7 @@ from tolcost.execute.values import (
     first_fault,
     in_spaces,
     joined,
+    kept_rows,
     replaced,
     reshaped,
     selected,
@@ -271,8 +272,8 @@ class _Reference(State):
 
     def filter(self, node: ir.Filter, args: list[RunValue], times: int) -> RunValue:
         self.faults.check(args[1])
-        chosen = args[1][0].data != 0
-        self.env[node.length] = int(chosen.sum())
+        chosen = kept_rows(self.faults, node, args[1][0].data, self.env)
+        self.env[node.length] = chosen.size
         self.tally.atoms["norm"] += times
         kept = tuple(selected(piece, chosen) for piece in args[0])
         for piece in kept:

@@ -10,14 +10,14 @@ compared with a run entry by entry.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from tolcost.algebra import Symbol
-from tolcost.atoms.nodes import ATOMS, Charge, Part, Type
+from tolcost.algebra import Symbol, prepared
+from tolcost.atoms.nodes import ATOMS, Charge, Filter, Part, Type
 from tolcost.diagnostics import Diagnostic, Rejected, Span
 from tolcost.execute.dtypes import DTYPES, Array, convert
 
@@ -143,6 +143,18 @@ def replaced(piece: Piece, at: tuple[int, ...], new: Piece) -> Piece:
 def selected(piece: Piece, chosen: Array) -> Piece:
     """Keep the entries along the first dimension that are chosen."""
     return Piece(piece.data[chosen], None if piece.fault is None else tidy(piece.fault[chosen]))
+
+
+def kept_rows(faults: Faults, node: Filter, marks: Array, env: Mapping[Symbol, int]) -> Array:
+    """Give the places of the entries that a mask keeps, or each as often as a count says."""
+    if not node.repeats:
+        return np.flatnonzero(marks)
+    most = None if node.length.hi is None else prepared(node.length.hi)(env)
+    if marks.min(initial=0) < 0 or (most is not None and marks.sum() > most):
+        wrong = faults.number(node.span, "entries are repeated a negative number of times, or too often")
+        raise Rejected(faults.diagnostic(wrong))
+    check_size([int(marks.sum())])
+    return np.repeat(np.arange(marks.size), convert(marks, "Z"))
 
 
 def reshaped(piece: Piece, shape: tuple[int, ...]) -> Piece:

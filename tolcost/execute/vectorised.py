@@ -50,7 +50,7 @@ from tolcost.execute.grid import (
 )
 from tolcost.execute.inputs import DEFAULT_STEPS, InputArrays, execute, length_of
 from tolcost.execute.machine import GridRules, Machine
-from tolcost.execute.values import Execution, Piece, first_fault
+from tolcost.execute.values import Execution, Piece, first_fault, kept_rows
 
 
 def run_vectorised(
@@ -236,9 +236,10 @@ def filtered(machine: Machine, node: ir.Filter, args: list[Batch], grid: Grid, t
     moving = frozenset().union(*(varying(shape[: grid.depth], grid) for shape in shapes))
     if moving:
         raise NeedsLoop(moving)
-    machine.demand_fixed([length for part in node.tol.type for length in part.shape[:1]], grid)
+    bounds = [node.length.hi] if node.repeats and node.length.hi is not None else []
+    machine.demand_fixed([*bounds, *(part.shape[0] for part in node.tol.type)], grid)
     machine.faults.check(mask.pieces)
-    chosen = np.flatnonzero(mask.pieces[0].data.reshape(-1) != 0)
+    chosen = kept_rows(machine.faults, node, mask.pieces[0].data.reshape(-1), machine.env)
     machine.env[node.length] = chosen.size
     machine.tally.atoms["norm"] += times * grid.points
     kept = each(tol, lambda array: np.take(array, chosen, axis=grid.depth))

@@ -1,0 +1,114 @@
+"""Primitives that keep some rows of a ToL: filter, and repeat, which keeps them several times."""
+
+from __future__ import annotations
+
+from tolcost.algebra import FALSE, TRUE, Poly, atom, const, coordinate, data_symbol, the_symbol
+from tolcost.atoms.nodes import Filter, Part
+from tolcost.diagnostics import Span
+from tolcost.elaborate.constant_folding import truth
+from tolcost.elaborate.context import Env, bind_data, fail
+from tolcost.elaborate.indexing import element, integers, spread
+from tolcost.elaborate.layout import check_size, materialise
+from tolcost.elaborate.shapes import decide, known, shape_of, shape_text, space_of, unify
+from tolcost.elaborate.signatures import integer, primitive, tol
+from tolcost.elaborate.values import Data, Pieces, Seq, Value, Vec, View, is_static
+
+
+@primitive("filter", tol, tol, keeps_space=True)
+def _filter(env: Env, span: Span, value: Value, mask: Value) -> Value:
+    size = _length(env, value, mask, "a filter needs one mark per entry", span)
+    if is_static(mask):
+        return _filter_static(env, value, mask, span)
+    return _kept(env, value, mask, size, False, span)
+
+
+@primitive("repeat", tol, tol, integer, keeps_space=True)
+def _repeat(env: Env, span: Span, value: Value, counts: Value, most: Poly) -> Value:
+    size = _length(env, value, counts, "`repeat` needs one count per entry", span)
+    if not is_static(counts):
+        return _kept(env, value, counts, size * most, True, span)
+    times = [form.constant for form in integers(env, counts, span)]
+    if any(count is None or count < 0 for count in times):
+        fail("T0320", "how often entries stay must be known while compiling, or depend on data", span)
+    check_size(sum(count or 0 for count in times), span)
+    rows = [const(n) for n, count in enumerate(times, start=1) for _ in range(count or 0)]
+    return _rows(env, value, rows, span)
+
+
+def _length(env: Env, value: Value, marks: Value, problem: str, span: Span) -> Poly:
+    """How many entries there are to keep or not; as many as there are marks."""
+    shape, marked = shape_of(env, value, span), shape_of(env, marks, span)
+    size = shape[0] if shape else const(1)
+    if len(marked) == 1:
+        unify(env, size, marked[0], problem, span)
+    if not is_static(marks) and (len(marked) != 1 or not shape):
+        fail("T0320", f"{problem}: a vector, not shape {shape_text(marked)}", span)
+    return size
+
+
+def _kept(env: Env, value: Value, marks: Value, most: Poly, repeats: bool, span: Span) -> Value:
+    """The entries that data keeps: a length of its own, of which only the most is known."""
+    node, marked = materialise(env, value, span), materialise(env, marks, span)
+    env.context.names += 1
+    name = f"z{env.context.names}"
+    symbol = the_symbol(data_symbol(name, 0, most, "kept", name))
+    parts = tuple(Part((atom(symbol), *p.shape[1:]), p.space) for p in node.type)
+    return Data(env.scope.bind(Filter(node, env.scope.bind(marked), symbol, parts, span, repeats)))
+
+
+def _filter_static(env: Env, value: Value, mask: Value, span: Span) -> Value:
+    everywhere = _same_everywhere(env, mask, span)
+    if everywhere is not None and not isinstance(value, (Vec, Seq)):
+        return value if everywhere else _nothing_of(env, value, span)
+    if known(shape_of(env, mask, span)) is None or len(shape_of(env, mask, span)) != 1:
+        fail("T0320", "which entries stay must be known while compiling, or depend on data", span)
+    if shape_of(env, mask, span)[0].constant == 0:
+        return value
+    marks = [_decided(env, mark, span) for mark in spread(env, mask, span)]
+    if not isinstance(value, (Vec, Seq)) and len(shape_of(env, value, span)) > 1:
+        return _rows(env, value, [const(n) for n, mark in enumerate(marks, start=1) if mark], span)
+    kept = tuple(item for item, mark in zip(spread(env, value, span), marks, strict=True) if mark)
+    return Seq(kept) if isinstance(value, Seq) else Vec((len(kept),), kept)
+
+
+def _decided(env: Env, mark: Value, span: Span) -> bool:
+    holds = truth(mark)
+    decided = None if holds is None else decide(env, holds)
+    if decided is not TRUE and decided is not FALSE:
+        fail("T0320", "which entries stay must be known while compiling, or depend on data", span)
+    return decided is TRUE
+
+
+def _rows(env: Env, value: Value, kept: list[Poly], span: Span) -> Value:
+    """Some of the rows of a ToL, by number."""
+    if isinstance(value, Pieces):
+        return Pieces(tuple(_rows(env, item, kept, span) for item in value.items))
+    order, bound = Vec((len(kept),), tuple(kept)), bind_data(env, value)
+
+    def get(here: Env, at: tuple[Value, ...]) -> Value:
+        row = element(here, order, at[:1], span, checked=True)
+        return element(here, bound, (row, *at[1:]), span, checked=True)
+
+    shape = (const(len(kept)), *shape_of(env, value, span)[1:])
+    return View(shape, get, is_static(value), space_of(value))
+
+
+def _same_everywhere(env: Env, mask: Value, span: Span) -> bool | None:
+    """Whether a mask of any length keeps everything (or nothing), whatever the place."""
+    if not isinstance(mask, View) or len(mask.shape) != 1:
+        return None
+    inner = env.child(scope=env.scope.inner())
+    holds = truth(mask.get(inner, (coordinate("i", mask.shape[0]),)))
+    decided = None if holds is None else decide(env, holds)
+    return decided is TRUE if decided is TRUE or decided is FALSE else None
+
+
+def _nothing_of(env: Env, value: Value, span: Span) -> Value:
+    """A ToL of the same rank without entries."""
+    rest = shape_of(env, value, span)[1:]
+    return View(
+        (const(0), *rest),
+        lambda here, at: element(here, value, at, span, checked=True),
+        is_static(value),
+        space_of(value),
+    )
