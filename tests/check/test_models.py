@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import onnx
+import pytest
 from onnx import TensorProto, helper
 
 from tests.check.support import Project
 from tests.check.texts import SUM
+from tests.result.test_point import EXPORTED
 
 
 def model(
@@ -92,3 +94,14 @@ def test_a_renamed_model_is_followed(project: Project) -> None:
     (project.root / "net.onnx").rename(project.root / "model.onnx")
     said = project.check("--base HEAD")
     assert (said.code, "  renamed from net.onnx\n" in said.out) == (0, True)
+
+
+@pytest.mark.parametrize("where", ["batch=4, seq=3", "batch=1, seq=65", "seq=65"])
+def test_a_budget_at_lengths_that_the_model_does_not_allow(where: str, project: Project) -> None:
+    (project.root / "net.onnx").write_bytes(EXPORTED.read_bytes())
+    project.locked()
+    project.file("tolcost.toml", '[budgets]\n"net.onnx" = ["seq=64: 1 TFLOP"]\n')
+    assert project.check().code == 0
+    project.file("tolcost.toml", f'[budgets]\n"net.onnx" = ["{where}: 1 TFLOP"]\n')
+    said = project.check()
+    assert said.code != 0, said.out

@@ -17,6 +17,7 @@ from tolcost.cli import run
 from tolcost.diagnostics import Rejected
 from tolcost.models.walking import Session
 from tolcost.result.growth import Sweep, growth
+from tolcost.result.model import load_model
 from tolcost.result.page import _data
 from tolcost.result.program import analyze
 
@@ -97,3 +98,38 @@ def test_the_page_knows_the_conditions() -> None:
         ["node", "-e", f"{stub}\n{engine}\n{loop}"], capture_output=True, text=True, check=True, timeout=60
     )
     assert done.stdout.splitlines() == ["", "seq <= 16", "seq <= 16", "batch >= 1"]
+
+
+EXPORTED = Path(__file__).parents[1] / "models" / "exported" / "bounded.onnx"
+"""By torch's exporter of traces: a buffer of one row and 64 columns is cut to ``batch`` and ``seq``."""
+
+OUTSIDE = ({"batch": 4, "seq": 3}, {"batch": 1, "seq": 65}, {"batch": 4}, {"seq": 65})
+
+
+@pytest.mark.parametrize("dims", OUTSIDE, ids=str)
+def test_an_exported_model_has_no_numbers_where_it_cannot_run(dims: dict[str, int], tmp_path: Path) -> None:
+    given = [part for name, number in dims.items() for part in ("--dim", f"{name}={number}")]
+    for form in ("text", "json", "html"):
+        assert run(["model", str(EXPORTED), *given, "--format", form]) == 2
+    with pytest.raises(Rejected):
+        load_model(EXPORTED, dims)
+    with pytest.raises(Rejected):
+        load_model(EXPORTED)(dims)
+    if len(dims) == 2:
+        with pytest.raises(Rejected):
+            load_model(EXPORTED, shapes={"patches": (dims["batch"], dims["seq"], 6)})
+    assert load_model(EXPORTED)(batch=1, seq=64) == load_model(EXPORTED, {"batch": 1, "seq": 64})(seq=64)
+
+
+def test_a_sweep_of_an_exported_model_stops_at_its_conditions() -> None:
+    cost = load_model(EXPORTED)
+    assert [bool(row.outside) for row in growth(cost, Sweep("seq", (1, 64, 65, 128))).rows] == [
+        False,
+        False,
+        True,
+        True,
+    ]
+    with pytest.raises(Rejected):
+        growth(cost, Sweep("batch", (1, 2, 4)))
+    data = _data(cost, "op")
+    assert [symbol["name"] for symbol in data["symbols"]] == ["seq"]

@@ -90,8 +90,6 @@ def fold_value(env: Env, step: WrittenStep, start: Value, shape: tuple[Poly, ...
         return _entry_by_entry(env, step, start, [(n + 1,) for n in range(len(step.over.items))])
     numbers = known(shape)
     few = numbers is not None and math.prod(numbers) <= UNROLL_LIMIT
-    if numbers is not None and math.prod(numbers) == 0:
-        return start
     over = plain(step.over)
     if few and isinstance(over, Vec):
         return _entry_by_entry(env, _carried(env, step, over), start, grid(numbers or ()))

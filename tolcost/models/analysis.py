@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tolcost.algebra import TRUE, Cond, Ge, Poly, Symbol, simplify, substitute, substitute_cond
+from tolcost.algebra import TRUE, Cond, Ge, Poly, Symbol, const, simplify, substitute, substitute_cond
 from tolcost.atoms.nodes import Condition
 from tolcost.catalogue.graph import Model, first_output
 from tolcost.models.facts import Known, Names, bytes_known
@@ -84,6 +84,13 @@ def analyze_graph(model: Model, session: Session, dims: Mapping[str, int] | None
             break
         cost = other
     return cost
+
+
+def with_numbers(cost: GraphCost, told: Mapping[Symbol, int]) -> GraphCost:
+    """The same walk with numbers in place of lengths."""
+    names = cost.names.copy()
+    names.adopt({symbol: const(number) for symbol, number in told.items()})
+    return replace(cost, names=names, equal=names.equal)
 
 
 def _walked(model: Model, session: Session, dims: Mapping[str, int], assumed: frozenset[Cond]) -> GraphCost:

@@ -197,6 +197,14 @@ class Names:
     _mentions: dict[Symbol, set[int]] = field(default_factory=dict)
     _met: set[int] = field(default_factory=set)
 
+    def copy(self) -> Names:
+        """The same names; what is said of one of the two does not touch the other."""
+        mentions = {symbol: set(numbers) for symbol, numbers in self._mentions.items()}
+        return Names(
+            self.table, dict(self.numbers), set(self.unknown), dict(self.equal), dict(self.moved),
+            mentions, set(self._met),
+        )  # fmt: skip
+
     def meet(self, name: str, number: int) -> None:
         """Say what is known of a name; each name only once."""
         if not name:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tolcost.algebra import LARGEST_LENGTH
@@ -12,34 +12,66 @@ from tolcost.diagnostics import Diagnostic, Rejected, quoted
 Shape = Sequence[int | str]
 
 
-def with_shapes(model: Model, shapes: Mapping[str, Shape]) -> Model:
-    """The model with other shapes for some of its inputs."""
+def with_shapes(model: Model, shapes: Mapping[str, Shape]) -> tuple[Model, dict[str, int]]:
+    """The model with other shapes for some of its inputs, and the numbers said for lengths it leaves open.
+
+    Such a length stays what it is in the model: a number that is told is a point, however it is told.
+    """
     known = {given.name for given in model.graph.inputs}
     for name in shapes:
         if name not in known:
             raise Rejected(
                 Diagnostic("T0693", f"the model has no input {quoted(name)}", hint=_listed(sorted(known)))
             )
-    inputs = tuple(_reshaped(given, shapes.get(given.name)) for given in model.graph.inputs)
-    return replace(model, graph=replace(model.graph, inputs=inputs))
+    told: dict[str, int] = {}
+    unlike: set[str] = set()
+    for given in model.graph.inputs:
+        for title, number in _told(given, shapes.get(given.name, ())):
+            if told.setdefault(title, number) != number:
+                unlike.add(title)
+    kept = {title: number for title, number in told.items() if title not in unlike}
+    inputs = tuple(_reshaped(given, shapes.get(given.name), kept) for given in model.graph.inputs)
+    return replace(model, graph=replace(model.graph, inputs=inputs)), kept
 
 
-def _reshaped(given: Declared, shape: Shape | None) -> Declared:
+def _told(given: Declared, shape: Shape) -> Iterator[tuple[str, int]]:
+    """The lengths that the model leaves open and a shape has numbers for, by title."""
+    declared = given.shape or (None,) * len(shape)
+    for axis, (before, now) in enumerate(zip(declared, shape, strict=False)):
+        if isinstance(now, int) and not isinstance(before, int):
+            yield before or place_of(given.name, axis), now
+
+
+def _reshaped(given: Declared, shape: Shape | None, told: Collection[str]) -> Declared:
     if shape is None:
         return given
-    if given.shape is not None and len(given.shape) != len(shape):
-        message = f"{quoted(given.name)} has {len(given.shape)} dimensions, not {len(shape)}"
+    declared = given.shape if given.shape is not None else (None,) * len(shape)
+    if len(declared) != len(shape):
+        message = f"{quoted(given.name)} has {len(declared)} dimensions, not {len(shape)}"
         raise Rejected(Diagnostic("T0693", message))
-    return replace(given, shape=tuple(shape), space=given.space or "float32")
+    titles = {title for title, _ in _told(given, shape)} & set(told)
+    lengths = (
+        before if (before or place_of(given.name, axis)) in titles and isinstance(now, int) else now
+        for axis, (before, now) in enumerate(zip(declared, shape, strict=True))
+    )
+    return replace(given, shape=tuple(lengths), space=given.space or "float32")
 
 
-def with_lengths(model: Model, dims: Mapping[str, int]) -> tuple[Model, dict[str, int]]:
+def place_of(name: str, axis: int) -> str:
+    """What a length without a name is called: after its input and axis."""
+    return f"{name}[{axis}]"
+
+
+def with_lengths(
+    model: Model, dims: Mapping[str, int], told: Mapping[str, int] | None = None
+) -> tuple[Model, dict[str, int]]:
     """The model with numbers in place of lengths it fixes, and the other lengths by name.
 
-    ``x[0]`` is the first length of the input ``x``, whatever it is called there.
+    ``x[0]`` is the first length of the input ``x``, whatever it is called there.  What was ``told`` of a
+    length before has to be the same.
     """
     places = {
-        f"{given.name}[{n}]": (given, n)
+        place_of(given.name, n): (given, n)
         for given in model.graph.inputs
         for n in range(len(given.shape or ()))
     }
@@ -56,6 +88,8 @@ def with_lengths(model: Model, dims: Mapping[str, int]) -> tuple[Model, dict[str
             fixed.setdefault(given.name, list(given.shape))[axis] = value
         else:
             _put(open_, str(given.shape[axis] or name), value)
+    for name, value in (told or {}).items():
+        _put(dict(open_), name, value)
     changed = tuple(
         replace(g, shape=tuple(fixed[g.name])) if g.name in fixed else g for g in model.graph.inputs
     )
@@ -72,7 +106,7 @@ def check_names(model: Model, dims: Iterable[str], known: Collection[str]) -> No
     for name in dims:
         if name not in known:
             places = (
-                f"{given.name}[{n}]" for given in model.graph.inputs for n in range(len(given.shape or ()))
+                place_of(given.name, n) for given in model.graph.inputs for n in range(len(given.shape or ()))
             )
             hint = _listed(sorted(known) or sorted(places))
             raise Rejected(Diagnostic("T0412", f"the model has no length {quoted(name)}", hint=hint))

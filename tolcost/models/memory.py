@@ -234,6 +234,7 @@ def _moments(cost: GraphCost, sizes: Mapping[str, Terms]) -> Moments:
     moments: Moments = {}
     for given in cost.model.graph.inputs:
         _change(live, sizes.get(given.name), 1)
+    before = dict(live)
     for n, step in enumerate(cost.model.graph.steps):
         grown = False
         for name in step.outputs:
@@ -244,8 +245,7 @@ def _moments(cost: GraphCost, sizes: Mapping[str, Terms]) -> Moments:
         ending |= {name for name in step.outputs if name not in last}
         for name in ending:
             _change(live, sizes.get(name), -1)
-    if not moments:
-        _note(moments, live, 0)
+    _note(moments, before, 0)  # what nodes give may be nothing
     return moments
 
 

@@ -21,7 +21,7 @@ from tolcost.cost.weights import Weighed, Weights, weigh
 from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, visible
 from tolcost.elaborate import Inputs, Tensor
-from tolcost.models.analysis import GraphCost, analyze_graph, conditions_of, settling
+from tolcost.models.analysis import GraphCost, analyze_graph, conditions_of, settling, with_numbers
 from tolcost.models.depth import depth_of
 from tolcost.models.facts import Known, as_tensor
 from tolcost.models.input_shapes import Shape, check_names, with_lengths, with_shapes
@@ -56,12 +56,13 @@ class Wanted:
 class ModelStudy(Study):
     """A model that was walked; figures that take long are worked out once, when first asked for.
 
-    ``walked`` are the lengths that were numbers from the start.
+    ``walked`` are the lengths that were numbers from the start, ``told`` those that shapes have numbers for.
     """
 
     cost: GraphCost
     adder: Adder
     walked: Mapping[str, int]
+    told: Mapping[str, int] = field(default_factory=dict)
     kind = "model"
 
     @property
@@ -100,7 +101,7 @@ class ModelStudy(Study):
         return tuple(
             (name, to_text(substitute(form, self.cost.equal)))
             for name, form in self.cost.dimensions.items()
-            if not form.free.isdisjoint(self.cost.equal)
+            if name not in self.told and not form.free.isdisjoint(self.cost.equal)
         )
 
     def types(self, put: Callable[[Form], Form | None]) -> Iterator[tuple[str, str, str]]:
@@ -235,25 +236,49 @@ class ModelStudy(Study):
 
     def at(self, dims: Mapping[str, int]) -> tuple[Study, Point]:
         """Put the model at lengths; where its general form does not hold there, it is walked at them."""
-        shaped, named = with_lengths(self.model, dims)
+        shaped, asked = with_lengths(self.model, dims)
+        named = {**self.told, **asked}
         changed = shaped.graph.inputs != self.model.graph.inputs
-        general = walked(self.file, shaped, self.cost.session) if self.walked or changed else self
+        if self.told and not asked and not changed:
+            return self, self.locate(named)
+        fresh = self.walked or changed or not asked.keys().isdisjoint(self.told)
+        general = walked(self.file, shaped, self.cost.session) if fresh else self
         check_names(self.model, named, general.cost.dimensions)
         point = general.locate(named)
         if not named or not (point.problems or general.coverage.missing):
             return general, point
         solved = {name: point.dims[name] for name in general.cost.dimensions if name in point.dims}
-        for numbers in (named, {**solved, **named}):
+        for numbers in _numbers_tried(named, {**solved, **named}):
             again = walked(self.file, shaped, self.cost.session, numbers)
-            there = again.locate(numbers)
+            there = again.locate({**named, **numbers})
             if _better(again, there, general, point):
                 return again, replace(there, given=named)
         return general, point.checked()
+
+    def with_numbers(self, told: Mapping[str, int]) -> ModelStudy:
+        """This study with numbers in place of lengths: the same figures as at the point they make."""
+        there, point = self.at(told)
+        assert isinstance(there, ModelStudy)
+        point.checked()
+        own = {symbol for form in there.cost.dimensions.values() for symbol in form.free}
+        numbers = {symbol: value for symbol, value in point.values.items() if symbol in own}
+        return replace(_study(self.file, with_numbers(there.cost, numbers), there.walked), told=told)
 
     def locate(self, dims: Mapping[str, int]) -> Point:
         """Where the general form of the model is, at lengths given by name."""
         own = {s.name: s for form in self.cost.dimensions.values() for s in form.free}
         return locate(self.symbols, self.requirements, dims, own, self.cost.equal)
+
+
+def _numbers_tried(named: Mapping[str, int], solved: Mapping[str, int]) -> Iterator[Mapping[str, int]]:
+    """Lengths to walk with as numbers where no general form holds: those that broadcast, then all.
+
+    What stays a symbol costs what it costs everywhere: numbers make more of a model's values known.
+    """
+    few = {name: number for name, number in named.items() if number <= 1}
+    yield from ([few] if 0 < len(few) < len(named) else [])
+    yield named
+    yield solved
 
 
 def _better(again: ModelStudy, there: Point, general: ModelStudy, point: Point) -> bool:
@@ -269,13 +294,16 @@ def _better(again: ModelStudy, there: Point, general: ModelStudy, point: Point) 
 
 def walked(file: str, model: Model, session: Session, numbers: Mapping[str, int] | None = None) -> ModelStudy:
     """Walk a model, with some lengths as numbers from the start."""
-    cost = analyze_graph(model, session, numbers)
+    return _study(file, analyze_graph(model, session, numbers), numbers or {})
+
+
+def _study(file: str, cost: GraphCost, numbers: Mapping[str, int]) -> ModelStudy:
     relied = conditions_of(cost)
     adder = Adder(settling(cost.equal, relied))
     covered = coverage(cost)
     total = adder.add(parts_of(cost.nodes), bool(covered.missing))
     return ModelStudy(
-        name=model.name,
+        name=cost.model.name,
         file=file,
         inputs=tuple(_inputs(cost)),
         symbols=_symbols(cost, total),
@@ -284,7 +312,7 @@ def walked(file: str, model: Model, session: Session, numbers: Mapping[str, int]
         coverage=covered,
         cost=cost,
         adder=adder,
-        walked=numbers or {},
+        walked=numbers,
     )
 
 
@@ -374,8 +402,11 @@ def node_notes(cost: Located) -> tuple[list[dict[str, str]], dict[str, str]]:
 
 def model_cost(model: Model, file: str, session: Session, wanted: Wanted) -> Cost:
     """What a model costs, as it is wanted."""
-    shaped, dims = with_lengths(with_shapes(model, wanted.shapes), wanted.dims)
+    opened, told = with_shapes(model, wanted.shapes)
+    shaped, dims = with_lengths(opened, wanted.dims, told)
     study = walked(file, shaped, session)
+    if told:
+        study = study.with_numbers(told)
     if wanted.lenient:
         dims = {name: value for name, value in dims.items() if name in study.cost.dimensions}
     return locate_study(Cost, study, dims)

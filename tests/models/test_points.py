@@ -1,0 +1,128 @@
+"""One point, one number: however a length is told, a model costs the same there."""
+
+from __future__ import annotations
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from tests.models import graphs
+from tests.models.test_models import FLOAT, value
+from tolcost.catalogue.reading import model_of
+from tolcost.catalogue.specs import open_library
+from tolcost.diagnostics import Rejected
+from tolcost.models.walking import Session
+from tolcost.result.cost import Cost
+from tolcost.result.model import Wanted, model_cost
+
+INT = TensorProto.INT64
+
+
+@pytest.fixture(name="session", scope="module")
+def _session() -> Session:
+    return Session(open_library())
+
+
+def cost(proto: onnx.ModelProto, session: Session, wanted: Wanted) -> Cost:
+    return model_cost(model_of(proto, "m"), "m.onnx", session, wanted)
+
+
+def figures(found: Cost) -> dict[str, object]:
+    numbers = {measure.key: found.value(measure.form) for measure in found.measures}
+    return {"status": found.status, "missing": len(found.coverage.missing), **numbers}
+
+
+def ranged() -> onnx.ModelProto:
+    """Positions, as masks are made of them: a vector as long as a sequence, computed from its length."""
+    b = graphs.Builder(17)
+    x = b.input("x", FLOAT, ["batch", "seq"])
+    places = b("Range", b.constant(0), b("Squeeze", b.length(x, 1), b.constant([0])), b.constant(1))
+    late = b("Add", places, b.constant(1))
+    y = b("Mul", x, b("Cast", late, to=FLOAT))
+    return b.model([(y, FLOAT, ["batch", "seq"])])
+
+
+def spread() -> onnx.ModelProto:
+    """Two lengths that are one, unless one of them is 1; and positions."""
+    b = graphs.Builder(17)
+    x, z = b.input("x", FLOAT, ["n", "seq"]), b.input("z", FLOAT, ["m", "seq"])
+    places = b("Range", b.constant(0), b("Squeeze", b.length(x, 1), b.constant([0])), b.constant(1))
+    late = b("Cast", b("Mul", places, places), to=FLOAT)
+    return b.model([(b("Mul", b("Add", x, z), late), FLOAT, ["n", "seq"])])
+
+
+def emptied() -> onnx.ModelProto:
+    """A mean over what is left after striding, which may be nothing."""
+    nodes = [
+        helper.make_node("MaxPool", ["x"], ["p"], kernel_shape=[4], strides=[4]),
+        helper.make_node("GlobalAveragePool", ["p"], ["y"]),
+    ]
+    graph = helper.make_graph(nodes, "g", [value("x", FLOAT, ["n", 3, "w"])], [value("y", FLOAT, None)])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
+
+
+MODELS = {
+    "bert": (graphs.bert(17, graphs.SMALL), {"input_ids": (2, 3), "attention_mask": (2, 3)}),
+    "gpt2": (graphs.gpt2(18, graphs.SMALL, dynamo=True), {"input_ids": (2, 3)}),
+    "llama": (graphs.llama(17, graphs.SMALL), {"input_ids": (2, 5)}),
+    "positions": (ranged(), {"x": (2, 3)}),
+    "one of them 1": (spread(), {"x": (1, 4), "z": (5, 4)}),
+    "nothing left": (emptied(), {"x": (2, 3, 2)}),
+    "something left": (emptied(), {"x": (2, 3, 9)}),
+}
+
+
+def by_name(proto: onnx.ModelProto, shapes: dict[str, tuple[int, ...]]) -> dict[str, int]:
+    declared = {given.name: given.shape for given in model_of(proto, "m").graph.inputs}
+    return {
+        name: number
+        for title, shape in shapes.items()
+        for name, number in zip(declared[title] or (), shape, strict=True)
+        if isinstance(name, str)
+    }
+
+
+@pytest.mark.parametrize("title", MODELS)
+def test_a_length_by_name_and_by_shape(title: str, session: Session) -> None:
+    proto, shapes = MODELS[title]
+    dims = by_name(proto, shapes)
+    told = cost(proto, session, Wanted({}, shapes))
+    assert figures(cost(proto, session, Wanted(dims))) == figures(told)
+    assert not told.study.symbols
+
+
+@pytest.mark.parametrize("title", ["bert", "positions"])
+def test_one_by_name_and_the_others_by_shape(title: str, session: Session) -> None:
+    proto, shapes = MODELS[title]
+    dims = by_name(proto, shapes)
+    mixed = {name: ("batch", *shape[1:]) for name, shape in shapes.items()}
+    expected = figures(cost(proto, session, Wanted(dims)))
+    assert figures(cost(proto, session, Wanted({"batch": dims["batch"]}, mixed))) == expected
+    assert figures(cost(proto, session, Wanted({}, mixed)).subs(batch=dims["batch"])) == expected
+
+
+def test_a_shape_is_a_point_to_move_from(session: Session) -> None:
+    proto, shapes = MODELS["positions"]
+    moved = cost(proto, session, Wanted({}, shapes)).subs(seq=7)
+    assert figures(moved) == figures(cost(proto, session, Wanted({"batch": 2, "seq": 7})))
+
+
+def test_a_value_costs_the_same_however_short(session: Session) -> None:
+    """What is computed from a length is not free where the length is small and told by a shape."""
+    for n in (1, 2, 3, 64, 65, 1100):
+        found = cost(ranged(), session, Wanted({}, {"x": (1, n)}))
+        assert found.number(found.total.eops) == 2 * n
+
+
+def test_one_name_with_two_numbers_is_two_lengths(session: Session) -> None:
+    nodes = [helper.make_node("Concat", ["x", "z"], ["c"], axis=0), helper.make_node("Relu", ["c"], ["y"])]
+    inputs = [value("x", FLOAT, ["n", 4]), value("z", FLOAT, ["n", 4])]
+    graph = helper.make_graph(nodes, "g", inputs, [value("y", FLOAT, None)])
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
+    found = cost(proto, session, Wanted({}, {"x": (2, 4), "z": (3, 4)}))
+    assert found.number(found.total.eops) == 20
+
+
+def test_a_length_told_twice_must_be_one(session: Session) -> None:
+    with pytest.raises(Rejected):
+        cost(ranged(), session, Wanted({"seq": 4}, {"x": (2, 3)}))
