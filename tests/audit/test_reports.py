@@ -7,12 +7,14 @@ import shutil
 import subprocess
 from collections import Counter
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from tolcost.audit.judge import VERDICTS
+from tolcost.audit.judge import FormVerdict, ValueVerdict
 from tolcost.audit.readings import errata_table, paper_rows
 from tolcost.audit.summary import END, START, with_figures
+from tolcost.catalogue.cases import load_cases
 from tolcost.cli import run
 from tolcost.show.document import Code
 
@@ -35,7 +37,8 @@ def test_the_committed_reports_are_what_the_command_writes(
 def test_every_row_has_a_verdict_and_words() -> None:
     found = rows("paper")
     assert [row["operator"] for row in found] == [row.operator for row in paper_rows()]
-    assert {row["verdict"].removesuffix(", in part") for row in found} <= set(VERDICTS)
+    assert {row["form"] for row in found} == set(get_args(FormVerdict))
+    assert {re.split("[:;]", row["value"])[0] for row in found} <= set(get_args(ValueVerdict))
     assert all(row["explanation"].endswith(".") for row in found)
 
 
@@ -45,22 +48,53 @@ def test_the_figures_in_the_readme_are_those_of_the_table() -> None:
     summary = (REPORTS / "summary.md").read_text("utf-8")
     assert marked.strip()
     assert marked.strip() in summary
-    count = Counter(row["verdict"].removesuffix(", in part") for row in rows("paper"))
-    assert f"**{count['same']} of the 60 rows**" in marked
-    assert f"{count['computes something else']} compute something else" in marked
-    assert f"{count['ill-formed']} are ill-formed" in marked
+    forms = Counter(row["form"] for row in rows("paper"))
+    assert f"{forms['as printed']} programs are accepted as printed" in marked
+    assert f"{forms['refused']} are refused" in marked
+    values = Counter(re.split("[:;]", row["value"])[0] for row in rows("paper"))
+    assert f"{values['right on all']} rows are right on all, {values['right on some']} on some" in marked
+
+
+def test_a_row_is_tried_on_every_node_test_or_it_is_said_why_not() -> None:
+    """None is chosen by hand: what is run and what is not make up all tests of the operator."""
+    cases: dict[str, set[str]] = {row["operator"]: set() for row in rows("paper")}
+    for case in load_cases(cases):
+        if not case.node.domain:
+            cases[case.node.op].add(case.name)
+    for row in rows("paper"):
+        if row["form"] in ("as printed", "under a reading"):
+            told = set(re.findall(r"(?:^|; )(test_\w+): (?:same|differs|stops|not run)", row["tests"]))
+            assert told == cases[row["operator"]], row["operator"]
 
 
 def test_a_verdict_follows_from_what_is_shown() -> None:
     for row in rows("paper"):
-        accepted = row["program"].startswith("accepted")
-        assert (row["verdict"] == "ill-formed") is not accepted, row["operator"]
-        if row["verdict"].startswith("same"):
-            assert row["by_print"] == "same"
-            assert ": same" in row["program"]
-        if row["verdict"] == "computes something else":
-            assert ": same" not in row["program"]
-            assert ": differs" in row["program"] or ": stops" in row["program"]
+        accepted = row["form"] in ("as printed", "under a reading")
+        assert bool(row["eops_of_print"]) is accepted, row["operator"]
+        assert row["value"].startswith("not run") is not accepted, row["operator"]
+        on_tests = re.findall(r"(?:^|; )test_\w+: (same|differs|stops)", row["tests"])
+        right = on_tests.count("same")
+        assert row["value"].startswith("right on all") is bool(on_tests and right == len(on_tests))
+        assert row["value"].startswith("right on some") is (0 < right < len(on_tests))
+        assert row["value"].startswith("stops") is bool(on_tests and on_tests.count("stops") == len(on_tests))
+        if on_tests:
+            assert f": {right} of {len(on_tests)}" in row["value"]
+
+
+def test_no_row_computes_something_else_that_computes_nothing() -> None:
+    """What stops is told apart from what is wrong, with the reason."""
+    stopped = [row for row in rows("paper") if row["value"].startswith("stops")]
+    assert stopped
+    assert all("stops on" in row["explanation"] for row in stopped)
+
+
+def test_points_that_cannot_differ_are_counted_apart() -> None:
+    found = {row["class"]: row for row in rows("answer")}
+    whole, telling, trivial = (found[name] for name in ("all", "all but trivial points", "trivial points"))
+    for column in ("points", "equal", "within_5"):
+        assert int(whole[column]) == int(telling[column]) + int(trivial[column])
+    text = (REPORTS / "summary.md").read_text("utf-8")
+    assert f"Of the other {telling['points']}, {telling['equal']} are equal" in text
 
 
 def test_where_the_definition_costs_something_else_it_is_said_why() -> None:

@@ -31,7 +31,7 @@ from tolcost.audit.peers import (
 from tolcost.audit.polybench import polybench_table
 from tolcost.audit.readings import errata_table, paper_rows
 from tolcost.audit.summary import conclusion, key_figures, paper_figures, summary_text
-from tolcost.catalogue.cases import load_cases
+from tolcost.catalogue.cases import Case, load_cases
 from tolcost.catalogue.listing import Entry, entries
 from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, Library, open_library
 from tolcost.result.conformance import Conformance
@@ -97,9 +97,11 @@ def build_reports(folder: Path, library: Library | None = None) -> Reports:
 def judge_all(library: Library) -> tuple[Judged, ...]:
     """Judge the paper's 60 rows."""
     rows = paper_rows()
-    wanted = {trial.node for row in rows for trial in row.trials if trial.node is not None}
-    cases = {case.name: case for case in load_cases(wanted)}
-    return tuple(judge(row, cases, library) for row in rows)
+    cases: dict[str, list[Case]] = {row.operator: [] for row in rows}
+    for case in load_cases(cases):
+        if not case.node.domain:
+            cases[case.node.op].append(case)
+    return tuple(judge(row, cases[row.operator], library) for row in rows)
 
 
 def _tests(conformance: Conformance) -> tuple[int, int]:

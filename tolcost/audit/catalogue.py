@@ -15,7 +15,7 @@ from tolcost.catalogue.specs import Library, Spec
 from tolcost.diagnostics import Span
 from tolcost.elementary import FUNCTIONS
 from tolcost.result.conformance import Conformance, Tested
-from tolcost.show.document import LONGEST, Cell, Code, Column, ReportTable
+from tolcost.show.document import LONGEST, Cell, Code, Column, ReportTable, Verdict
 from tolcost.syntax import tree
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -56,15 +56,15 @@ class Shown:
     macs: Poly
 
 
-def status_of(entry: Entry, cases: Sequence[Tested]) -> str:
+def status_of(entry: Entry, cases: Sequence[Tested]) -> Verdict:
     """How an operator stands: verified, failing, untested, outside the model, or missing."""
     if entry.standing != "defined":
-        return "outside the model" if entry.standing == "outside" else "missing"
+        return Verdict("outside the model" if entry.standing == "outside" else "missing")
     judged = [case for case in cases if case.status != "outside"]
     if not judged:
-        return "outside the model" if cases else "defined, without a test in onnx"
+        return Verdict("outside the model" if cases else "defined, without a test in onnx")
     failed = sum(case.status == "fail" for case in judged)
-    return "verified" if not failed else "failing"
+    return Verdict("failing", False) if failed else Verdict("verified", True)
 
 
 def representative(cases: Iterable[Tested]) -> Shown | None:

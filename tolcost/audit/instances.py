@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from shlex import quote
+from types import MappingProxyType
 
 from tolcost.catalogue.specs import Library
 from tolcost.cost import Analysis, analyze_program
@@ -17,6 +18,7 @@ from tolcost.diagnostics import Diagnostic, Rejected, Source
 from tolcost.elaborate import Argument, Elaborated, elaborate
 from tolcost.elaborate.arguments import PlainShape, PlainValue, arguments
 from tolcost.pipeline import lower, read_program
+from tolcost.syntax import parse
 
 Shapes = Mapping[str, "PlainShape | Sequence[PlainShape]"]
 
@@ -36,9 +38,10 @@ def lower_source(source: Source, library: Library, given: Mapping[str, Argument]
     return lower(read_program(source, library), given, source.name)
 
 
-def analyse_source(source: Source, library: Library) -> Analysis:
-    """What a program costs, as it stands."""
-    return analyze_program(lower_source(source, library).program, source.name)
+def analyse_source(source: Source, library: Library, shapes: Shapes = MappingProxyType({})) -> Analysis:
+    """What a program costs, as it stands; ``shapes`` are those of inputs that leave theirs open."""
+    given = arguments(parse(source), shapes, {}) if shapes else None
+    return analyze_program(lower_source(source, library, given).program, source.name)
 
 
 def lower_instance(instance: Instance, library: Library) -> Elaborated:

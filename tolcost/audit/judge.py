@@ -1,43 +1,32 @@
-"""A row of the paper judged: what is printed, what follows from it, and what is right.
+"""A row of the paper judged in three parts: its form, its value and its count.
 
-The verdict says whether the printed program can be read, whether it computes the operator (by
-running it), and whether the printed count is what the rules give for it.
+Form: whether the printed program is accepted to the letter, under a reading that the paper's own words
+allow, or not.  Value: what it gives on ONNX's node tests.  Count: whether the printed EOPs are what the
+rules give for the printed program, for its correction, and for the definition that passes ONNX's tests.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 from tolcost.algebra import Poly, compare, const, length, to_text
-from tolcost.atoms import nodes
-from tolcost.audit.instances import (
-    Instance,
-    analyse_instance,
-    analyse_source,
-    literal,
-    lower_instance,
-    lower_source,
-)
+from tolcost.audit.instances import Shapes, analyse_instance, analyse_source
 from tolcost.audit.printed import FormulaNames, IllFormed, Lengths, Reading, read
-from tolcost.audit.readings import PaperRow, PaperTrial, Renamings
-from tolcost.catalogue.binding import attribute_values
+from tolcost.audit.readings import PaperRow, Renamings
+from tolcost.audit.trials import TrialOutcome, Trials, hold_to_tests
 from tolcost.catalogue.cases import Case
-from tolcost.catalogue.conformance import value_difference
 from tolcost.catalogue.specs import Library
-from tolcost.catalogue.types import Array
 from tolcost.cost import Analysis, FormRatio
 from tolcost.diagnostics import Diagnostic, Rejected, Source
-from tolcost.elaborate import Argument
-from tolcost.elaborate.arguments import PlainValue, arguments
-from tolcost.execute import run_reference
-from tolcost.execute.inputs import nested_array
-from tolcost.syntax import parse
 
-RowVerdict: TypeAlias = Literal["same", "differs", "computes something else", "ill-formed"]
-VERDICTS: tuple[RowVerdict, ...] = ("same", "differs", "computes something else", "ill-formed")
+FormVerdict: TypeAlias = Literal["as printed", "under a reading", "refused", "not ToLang"]
+
+ValueVerdict: TypeAlias = Literal[
+    "right on all", "right on some", "wrong", "stops", "no test fits", "not run"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +53,15 @@ class CountCheck:
 
 @dataclass(frozen=True, slots=True)
 class PrintedProgram:
-    """What became of the printed program: analysed, or refused with diagnostics, or not ToLang at all."""
+    """What became of the printed program: ``source`` is what was accepted; ``problems`` refused the letter.
+
+    ``under_reading`` are the problems that are left under the reading, where there is one and it is refused.
+    """
 
     analysis: Analysis | None
-    lenient: bool = False
+    source: Source | None = None
     problems: tuple[Diagnostic, ...] = ()
-    readable: bool = True
+    under_reading: tuple[Diagnostic, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,35 +76,49 @@ class Judged:
     own: CountCheck | None
     corrected: CountCheck
     by_definition: CountCheck | None
-    outcomes: tuple[TrialOutcome, ...]
+    trials: Trials
 
     @property
-    def verdict(self) -> RowVerdict:
-        """One word for the row."""
-        if self.program.analysis is None:
-            return "ill-formed"
-        if not any(outcome.status == "same" for outcome in self.outcomes):
-            return "computes something else"
-        return "same" if self.own is not None and self.own.equal else "differs"
+    def form(self) -> FormVerdict:
+        """Whether the printed program is one."""
+        if self.program.source is not None:
+            return "as printed" if self.program.source is self.row.printed else "under a reading"
+        return "not ToLang" if self.row.printed is None and self.row.reading is None else "refused"
 
     @property
-    def in_part(self) -> bool:
-        """Whether the printed program is right for some inputs of its operator and wrong for others."""
-        return len({outcome.status == "same" for outcome in self.outcomes}) > 1
+    def value(self) -> ValueVerdict:
+        """What the printed program gives on the node tests that its signature admits."""
+        if self.program.source is None:
+            return "not run"
+        return _value(self.trials.on_tests)
+
+    @property
+    def holds_up(self) -> bool:
+        """Accepted, right on every test, and at the printed cost."""
+        return self.value == "right on all" and self.own is not None and self.own.equal
 
 
-def judge(row: PaperRow, cases: Mapping[str, Case], library: Library) -> Judged:
-    """Find out everything about a row."""
-    program = derive_printed(row.printed, library)
+def _value(outcomes: Sequence[TrialOutcome]) -> ValueVerdict:
+    found = {outcome.status for outcome in outcomes}
+    if not found:
+        return "no test fits"
+    if found == {"same"}:
+        return "right on all"
+    if "same" in found:
+        return "right on some"
+    return "stops" if found == {"stops"} else "wrong"
+
+
+def judge(row: PaperRow, cases: Sequence[Case], library: Library) -> Judged:
+    """Find out everything about a row; ``cases`` are all node tests of its operator."""
+    program = derive_printed(row, library)
     right = analyse_source(row.right, library)
     verified = analyse_instance(row.verified, library)
     reading = read(row.eops, meaning_of(right, row.names))
-    own = None
-    if program.analysis is not None:
-        own = hold(program.analysis.eops, read(row.eops, meaning_of(program.analysis, row.names)).form)
-    source = row.printed if not program.lenient or row.printed is None else lenient(row.printed)
-    runs = row.trials if program.analysis is not None and source is not None else ()
-    outcomes = tuple(attempt(source, row.operator, trial, cases, library) for trial in runs if source)
+    own, trials = None, Trials((), {}, ())
+    if program.analysis is not None and program.source is not None:
+        own = hold(program.analysis.eops, _in_print(row, program.analysis).form)
+        trials = hold_to_tests(row, program.source, cases, library)
     return Judged(
         row=row,
         program=program,
@@ -122,8 +128,13 @@ def judge(row: PaperRow, cases: Mapping[str, Case], library: Library) -> Judged:
         own=own,
         corrected=hold(right.eops, reading.form),
         by_definition=_held_to_definition(row, verified),
-        outcomes=outcomes,
+        trials=trials,
     )
+
+
+def _in_print(row: PaperRow, analysis: Analysis) -> Reading:
+    """The printed formula with the names of the print itself."""
+    return read(row.eops, meaning_of(analysis, row.names, row.at))
 
 
 def hold(derived: Poly, printed: Poly) -> CountCheck:
@@ -142,43 +153,43 @@ def _held_to_definition(row: PaperRow, verified: Analysis) -> CountCheck | None:
 # ---- reading the printed program ---------------------------------------------------------
 
 
-def derive_printed(source: Source | None, library: Library) -> PrintedProgram:
-    """Analyse a printed program to the letter, or else with ``:=`` where ``=`` fills a declared ToL."""
+def derive_printed(row: PaperRow, library: Library) -> PrintedProgram:
+    """Analyse a printed program to the letter, or else under the reading that the paper allows."""
+    analysis, problems = _analysed(row.printed, row.shapes, library)
+    if analysis is not None:
+        return PrintedProgram(analysis, row.printed)
+    analysis, left = _analysed(row.reading, row.shapes, library)
+    if analysis is not None:
+        return PrintedProgram(analysis, row.reading, problems)
+    return PrintedProgram(None, None, problems, left)
+
+
+def _analysed(
+    source: Source | None, shapes: Shapes, library: Library
+) -> tuple[Analysis | None, tuple[Diagnostic, ...]]:
     if source is None:
-        return PrintedProgram(None, readable=False)
+        return None, ()
     try:
-        return PrintedProgram(analyse_source(source, library))
+        return analyse_source(source, library, shapes), ()
     except Rejected as rejected:
-        problems = rejected.diagnostics
-    relaxed = lenient(source)
-    if relaxed.text == source.text:
-        return PrintedProgram(None, problems=problems)
-    try:
-        return PrintedProgram(analyse_source(relaxed, library), lenient=True, problems=problems)
-    except Rejected as rejected:
-        seen = {d.message for d in problems}
-        more = tuple(d for d in rejected.diagnostics if d.message not in seen)
-        return PrintedProgram(None, problems=(*problems, *more))
-
-
-def lenient(source: Source) -> Source:
-    """A program in which ``tol x = ...`` may be filled by ``x = ...``, as the tables write it."""
-    declared = re.findall(r"^tol (\w+) = ", source.text, re.M)
-    text = source.text
-    for name in declared:
-        text = re.sub(rf"^{name} = ", f"{name} := ", text, flags=re.M)
-    return Source(source.name, text)
+        return None, rejected.diagnostics
 
 
 # ---- what the names in a formula mean ----------------------------------------------------
 
 
-def meaning_of(analysis: Analysis, names: Renamings) -> FormulaNames:
-    """The inputs and symbols of a program under the names of the paper's signature."""
+def meaning_of(
+    analysis: Analysis, names: Renamings, at: Mapping[str, int] = MappingProxyType({})
+) -> FormulaNames:
+    """The inputs and symbols of a program under the names of the paper's signature.
+
+    ``at`` gives numbers to names that the program has no symbol for.
+    """
     shapes: dict[str, Lengths] = {t.name: t.type[0].shape for t in analysis.inputs}
     outputs = [t.type[0].shape for t in analysis.outputs]
     shapes.setdefault("t", shapes.get("in", outputs[0] if outputs else ()))
-    return _named(shapes, analysis, names)
+    meaning = _named(shapes, analysis, names)
+    return FormulaNames(meaning.shapes, {**{name: const(n) for name, n in at.items()}, **meaning.numbers})
 
 
 def _meaning_for_definition(row: PaperRow, verified: Analysis) -> FormulaNames:
@@ -210,101 +221,3 @@ def _named(shapes: dict[str, Lengths], analysis: Analysis, names: Renamings) -> 
             )
     numbers |= {name: Poly({(symbol,): 1}) for name, symbol in by_symbol.items()}
     return FormulaNames(shapes, numbers)
-
-
-_RTOL, _ATOL = 1e-5, 1e-7
-
-
-@dataclass(frozen=True, slots=True)
-class TrialOutcome:
-    """What came of a trial: whether the print gave what ONNX says, and how it did not."""
-
-    on: str
-    status: Literal["same", "differs", "stops"]
-    detail: str = ""
-
-
-def attempt(
-    source: Source, op: str, trial: PaperTrial, cases: Mapping[str, Case], library: Library
-) -> TrialOutcome:
-    """Run a printed program, and hold what it gives to what it should give."""
-    on = trial.node or _values_text(trial)
-    expected, rtol, atol = _expected(op, trial, cases, library)
-    try:
-        found = _run(source, trial, cases, library)
-    except Rejected as rejected:
-        first = rejected.diagnostics[0]
-        return TrialOutcome(on, "stops", f"{first.code} {first.message}")
-    problem = _difference(found, expected, trial.exact_shape, rtol, atol)
-    return TrialOutcome(on, "same") if problem is None else TrialOutcome(on, "differs", problem)
-
-
-def _values_text(trial: PaperTrial) -> str:
-    pairs = {**trial.inputs, **trial.attrs}
-    return ", ".join(f"{name} = {literal(value)}" for name, value in pairs.items())
-
-
-def _expected(
-    op: str, trial: PaperTrial, cases: Mapping[str, Case], library: Library
-) -> tuple[Array, float, float]:
-    if trial.node is not None:
-        case = cases[trial.node]
-        return _array(case.outputs[0], trial.node), case.rtol, case.atol
-    arrays = {name: nested_array(_nested(value), name) for name, value in trial.operator_inputs.items()}
-    shapes = {name: list(array.shape) for name, array in arrays.items()}
-    lowered = lower_instance(Instance(op, shapes, trial.operator_attrs, 1), library)
-    return _only_output(lowered.program, arrays), _RTOL, _ATOL
-
-
-def _nested(value: PlainValue) -> PlainValue:
-    return tuple(map(_nested, value)) if isinstance(value, list | tuple) else value
-
-
-def _run(source: Source, trial: PaperTrial, cases: Mapping[str, Case], library: Library) -> Array:
-    lowered = lower_source(source, library, _given(source, trial, cases))
-    ranks = {needed.name: len(needed.type[0].shape) for needed in lowered.program.inputs}
-    arrays = {name: _laid_out(trial, cases, name, ranks.get(name)) for name in trial.inputs}
-    return _only_output(lowered.program, arrays)
-
-
-def _given(source: Source, trial: PaperTrial, cases: Mapping[str, Case]) -> dict[str, Argument]:
-    """Give the values known while compiling: written in the trial, or attributes of the node."""
-    written = {name: value for name, value in trial.attrs.items() if not isinstance(value, str)}
-    given = arguments(parse(source), {}, written)
-    for name, attribute in trial.attrs.items():
-        if isinstance(attribute, str) and trial.node is not None:
-            given[name] = attribute_values(cases[trial.node].node)[attribute]
-    return given
-
-
-def _laid_out(trial: PaperTrial, cases: Mapping[str, Case], name: str, rank: int | None) -> Array:
-    """Give an input in the rank that the print has for it; a vector may be any ToL laid flat."""
-    value = trial.inputs[name]
-    if trial.node is not None and isinstance(value, int):
-        array = _array(cases[trial.node].inputs[value], trial.node)
-    else:
-        array = nested_array(_nested(value), name)
-    if name in trial.shapes:
-        return array.reshape(tuple(trial.shapes[name]))
-    return array.reshape(-1) if rank == 1 else array
-
-
-def _array(item: object, name: str) -> Array:
-    if item is None or isinstance(item, tuple):
-        raise Rejected(Diagnostic("T0341", f"{name} has no single tensor there"))
-    return item  # type: ignore[return-value]  # an item that is neither is an array
-
-
-def _only_output(program: nodes.Program, arrays: Mapping[str, Array]) -> Array:
-    used = {needed.name: arrays[needed.name] for needed in program.inputs if needed.name in arrays}
-    value = next(iter(run_reference(program, used).outputs.values()))
-    return value[0] if isinstance(value, tuple) else value
-
-
-def _difference(found: Array, expected: Array, exact_shape: bool, rtol: float, atol: float) -> str | None:
-    if found.size != expected.size:
-        return f"{found.size} elements, not {expected.size}"
-    if exact_shape and found.shape != expected.shape:
-        return f"shape {list(found.shape)}, not {list(expected.shape)}"
-    alike = found.reshape(expected.shape).astype(expected.dtype)
-    return value_difference(alike, expected, rtol, atol)

@@ -1,48 +1,73 @@
-"""The paper's two ONNX tables again: what it prints, what follows from it, and the verdict on each row."""
+"""The paper's two ONNX tables again: what it prints, what follows from it, and the verdict on each row.
+
+A verdict has three parts, side by side: form, value and count.  All that is said of a row is made from them.
+"""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from tolcost.algebra import compare
 from tolcost.audit.instances import command_of
-from tolcost.audit.judge import VERDICTS, CountCheck, Judged
+from tolcost.audit.judge import CountCheck, FormVerdict, Judged, ValueVerdict
+from tolcost.audit.trials import TrialOutcome
 from tolcost.diagnostics import Diagnostic
-from tolcost.show.document import Cell, Code, Column, ReportTable
+from tolcost.show.document import Cell, Code, Column, ReportTable, Verdict
 from tolcost.show.forms import text_of
 
 COLUMNS = (
     Column("part", "part", "number"),
     Column("operator", "operator"),
-    Column("verdict", "verdict"),
+    Column("form", "form"),
+    Column("value", "value, on ONNX's node tests"),
+    Column("count", "printed count"),
     Column("signature", "signature", "code", shown=False),
     Column("representation", "representation, as printed", "code"),
     Column("flops_printed", "FLOPs, printed", "code"),
     Column("eops_printed", "EOPs, printed", "code"),
-    Column("eops_formula", "the formula", printed=False),
-    Column("program", "the printed program", printed=False),
+    Column("eops_formula", "the formula", printed=False, shown=False),
+    Column("program", "the printed program", printed=False, shown=False),
+    Column("tests", "test by test", printed=False, shown=False),
     Column("eops_of_print", "EOPs of the print", "form"),
     Column("eops_corrected", "EOPs, corrected", "form"),
     Column("eops_verified", "EOPs, verified", "form"),
     Column("macs_verified", "MACs, verified", "form", shown=False),
-    Column("by_print", "differs from its own program by", "code", printed=False),
-    Column("by_corrected", "printed EOPs against the corrected program", "code"),
+    Column("by_print", "differs from its own program by", "code", printed=False, shown=False),
+    Column("by_corrected", "printed EOPs against the corrected program", "code", printed=False, shown=False),
     Column("by_verified", "printed EOPs against the verified definition", "code", shown=False),
     Column("explanation", "in words", printed=False),
-    Column("command_print", "the print is shown by", "code", printed=False),
-    Column("command_verified", "the verified form by", "code", printed=False),
+    Column("command_print", "the print is shown by", "code", printed=False, shown=False),
+    Column("command_verified", "the verified form by", "code", printed=False, shown=False),
 )
+
+
+_GOOD_FORM: Mapping[FormVerdict, bool | None] = {
+    "as printed": True,
+    "under a reading": None,
+    "refused": False,
+    "not ToLang": False,
+}
+_GOOD_VALUE: Mapping[ValueVerdict, bool | None] = {
+    "right on all": True,
+    "right on some": None,
+    "wrong": False,
+    "stops": False,
+    "no test fits": None,
+    "not run": None,
+}
 
 
 def paper_table(judged: Sequence[Judged]) -> ReportTable:
     """The 60 rows, each with its verdict."""
     about = (
-        "Every row of the paper's two ONNX tables. The printed EOPs are read as formulas and compared with "
-        "the counts that follow from the printed program, from its correction (both in `specs/paper/onnx`) "
-        "and from the definition that passes ONNX's own tests (`specs/onnx`), for all lengths at once. "
-        "A printed program that can be read is run on ONNX's test vectors."
+        "Every row of the paper's two ONNX tables, judged in three parts. *Form*: whether the printed "
+        "program is accepted to the letter, under a reading that the paper's own words allow "
+        "(`*.reading.tol`), or not. *Value*: what it gives on every node test of ONNX that its signature "
+        "admits; a test that gives the operator something the signature has no place for is not run, and "
+        "counted. *Count*: the printed EOPs are read as formulas and compared with the counts that follow "
+        "from the printed program, from its correction (both in `specs/paper/onnx`) and from the definition "
+        "that passes ONNX's own tests (`specs/onnx`), for all lengths at once."
     )
     rows = tuple(map(_row, judged))
     return ReportTable(
@@ -56,13 +81,16 @@ def _row(found: Judged) -> tuple[Cell, ...]:
     return (
         row.part,
         row.operator,
-        verdict(found),
+        Verdict(found.form, _GOOD_FORM[found.form]),
+        Verdict(value_text(found), _GOOD_VALUE[found.value]),
+        count_text(found),
         Code(row.signature),
         Code(row.representation),
         Code(row.flops),
         Code(row.eops),
         _formula(found),
         standing(found),
+        "; ".join(_each_test(found)),
         None if print_ is None else print_.eops,
         found.right.eops,
         _verified(found),
@@ -97,21 +125,56 @@ def _formula(found: Judged) -> str:
 def standing(found: Judged) -> str:
     """What became of the printed program, in words."""
     program = found.program
-    if not program.readable:
-        return "cannot be read as ToLang"
-    if program.analysis is None:
-        return "refused: " + "; ".join(map(_problem, program.problems))
-    runs = "; ".join(f"{o.on}: {o.status}" + (f" ({o.detail})" if o.detail else "") for o in found.outcomes)
-    return ("accepted with := for its second =; " if program.lenient else "accepted; ") + runs
+    refused = "; ".join(map(_problem, program.problems)) or "the dots are no expression"
+    match found.form:
+        case "as printed":
+            return "accepted as printed"
+        case "under a reading":
+            return f"to the letter refused ({refused}); accepted where {_joined(found.row.readings)}"
+        case "refused" if program.under_reading:
+            left = "; ".join(map(_problem, program.under_reading))
+            return f"refused: {refused}; and where {_joined(found.row.readings)}: {left}"
+        case _:
+            return f"refused: {refused}"
+
+
+def _joined(sentences: Iterable[str]) -> str:
+    return ", and ".join(sentence[:1].lower() + sentence[1:].rstrip(".") for sentence in sentences)
 
 
 def _problem(diagnostic: Diagnostic) -> str:
     return f"{diagnostic.code} {diagnostic.message}"
 
 
-def verdict(found: Judged) -> str:
-    """The verdict, and whether it holds for part of the operator only."""
-    return found.verdict + (", in part" if found.in_part else "")
+# ---- the three parts of a verdict -------------------------------------------------------------
+
+
+def value_text(found: Judged) -> str:
+    """What the print gives on the tests: right on how many of those that its signature admits."""
+    tests, left = found.trials.on_tests, len(found.trials.not_admitted)
+    outside = f"; {left} more need what the signature lacks" if left else ""
+    if found.value in ("not run", "no test fits"):
+        return found.value + outside.replace(" more", "")
+    right = sum(outcome.status == "same" for outcome in tests)
+    return f"{found.value}: {right} of {len(tests)}{outside}"
+
+
+def count_text(found: Judged) -> str:
+    """Whether the printed count follows from the print, and whether it is that of the verified definition."""
+    if found.by_definition is None:
+        true = "not comparable with the definition's"
+    else:
+        true = "the definition's" if found.by_definition.equal else "not the definition's"
+    if found.own is None:
+        return f"no program to follow from; {true}"
+    return ("follows from the print; " if found.own.equal else "does not follow from the print; ") + true
+
+
+def _each_test(found: Judged) -> Iterable[str]:
+    for outcome in (*found.trials.on_tests, *found.trials.beyond):
+        yield f"{outcome.on}: {outcome.status}" + (f" ({outcome.detail})" if outcome.detail else "")
+    for name, reason in found.trials.not_admitted.items():
+        yield f"{name}: not run ({reason})"
 
 
 def _difference(held: CountCheck) -> str:
@@ -122,10 +185,16 @@ def _difference(held: CountCheck) -> str:
     return f"derived − printed = {held.by}{quotient}"
 
 
-def verdict_counts(judged: Sequence[Judged]) -> dict[str, int]:
-    """How many rows have each verdict."""
-    found = Counter(j.verdict for j in judged)
-    return {verdict: found[verdict] for verdict in VERDICTS}
+def form_counts(judged: Sequence[Judged]) -> Mapping[str, int]:
+    """How many rows have each form."""
+    found = Counter(j.form for j in judged)
+    return {form: found[form] for form in _GOOD_FORM}
+
+
+def value_counts(judged: Sequence[Judged]) -> Mapping[str, int]:
+    """How many rows have each verdict on their values."""
+    found = Counter(j.value for j in judged)
+    return {value: found[value] for value in _GOOD_VALUE}
 
 
 # ---- in words ----------------------------------------------------------------------------
@@ -133,32 +202,73 @@ def verdict_counts(judged: Sequence[Judged]) -> dict[str, int]:
 
 def explanation(found: Judged) -> str:
     """The paragraph: the program, its flaws, its count, and the counts of what is right."""
-    parts = [_program(found), _note(found.row.note), _own(found), _corrected(found), found.row.definition]
+    parts = [
+        _program(found),
+        found.row.why,
+        *map(_beyond, found.trials.beyond),
+        _own(found),
+        _corrected(found),
+        found.row.definition,
+    ]
     return " ".join(part for part in parts if part)
 
 
-def _note(note: str) -> str:
-    """The remark on the print as a sentence, without the word that the verdict says already.
-
-    >>> _note("wrong: has no epsilon"), _note("unreadable; the cost of 0 is right")
-    ('Has no epsilon.', 'The cost of 0 is right.')
-    """
-    text = re.sub(r"^(right|wrong|ill-formed|unreadable)[:;] (and )?", "", note)
-    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
-
-
 def _program(found: Judged) -> str:
-    match found.verdict:
-        case "ill-formed" if not found.program.readable:
-            return "The print cannot be read as ToLang."
-        case "ill-formed":
-            return "The compiler refuses the print."
-        case "computes something else":
-            return "The print is accepted, but does not give what ONNX expects."
-        case _ if found.in_part:
-            return "The print is accepted, and gives what ONNX expects for some inputs but not for others."
+    if found.program.source is None:
+        if found.row.only_ours:
+            return f"Our compiler alone refuses the print: {found.row.only_ours}."
+        return "The print is no program: " + _first(found) + "."
+    reading = (
+        f"Read so that {_joined(found.row.readings)}, the print"
+        if found.form != "as printed"
+        else "The print"
+    )
+    tests = found.trials.on_tests
+    right = [outcome for outcome in tests if outcome.status == "same"]
+    match found.value:
+        case "no test fits":
+            return f"{reading} is accepted, but {_reasons(found)}."
+        case "right on all":
+            return f"{reading} gives what ONNX expects on {_tests(len(tests), 'all')}."
+        case "right on some":
+            wrong = [outcome for outcome in tests if outcome.status != "same"]
+            return (
+                f"{reading} gives what ONNX expects on {len(right)} of {len(tests)} node tests, "
+                f"not on {_named(wrong)}."
+            )
+        case "stops":
+            return f"{reading} is accepted, and stops on {_tests(len(tests), 'all')}: {_why_stopped(tests)}."
         case _:
-            return "The print is accepted, and gives what ONNX expects."
+            return f"{reading} is accepted, and gives something else on {_tests(len(tests), 'all')}."
+
+
+def _first(found: Judged) -> str:
+    problems = found.program.under_reading or found.program.problems
+    return "; ".join(problem.message for problem in problems[:2]) or "the dots are no expression"
+
+
+def _reasons(found: Judged) -> str:
+    reasons = Counter(found.trials.not_admitted.values())
+    return "no node test fits its signature: " + "; ".join(sorted(reasons))
+
+
+def _why_stopped(tests: Sequence[TrialOutcome]) -> str:
+    return tests[0].detail.partition(" ")[2]
+
+
+def _tests(count: int, word: str) -> str:
+    return "the one node test" if count == 1 else f"{word} {count} node tests"
+
+
+def _named(outcomes: Sequence[TrialOutcome]) -> str:
+    names = [outcome.on.removeprefix("test_") for outcome in outcomes]
+    shown = ", ".join(names[:4])
+    return shown + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+
+
+def _beyond(outcome: TrialOutcome) -> str:
+    verdict = {"same": "it is right", "differs": "it is wrong", "stops": "it stops"}[outcome.status]
+    return f"At {outcome.on}, {verdict}" + (f" ({outcome.detail})." if outcome.detail else ".")
 
 
 def _own(found: Judged) -> str:

@@ -12,8 +12,10 @@ from fractions import Fraction
 from pathlib import Path
 from statistics import median
 
+from tolcost.algebra import product_of
 from tolcost.audit.instances import Instance, analyse_instance, command_of
 from tolcost.catalogue.specs import Library
+from tolcost.cost import Analysis
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.result.conformance import CONFORMANCE, CONFORMANCE_COMMAND, Conformance, conformance_of
 from tolcost.show.document import Cell, Code, Column, ReportTable
@@ -59,6 +61,8 @@ class Measured:
     eops: int
     macs: int
     counts: Mapping[str, Peer]
+    trivial: bool
+    """Whether it applies no function at all, or one and the same at most once to each element."""
 
     def total(self, tool: str) -> Fraction | None:
         """XLA's flops and transcendentals together, one for one."""
@@ -101,7 +105,13 @@ def _point(op: str, shapes: str, attrs: str, counts: Mapping[str, Peer], library
     if eops is None or macs is None:
         raise Rejected(Diagnostic("T0681", f"the count of {op} at {shapes} is not a number"))
     kind = next(iter(counts.values())).kind
-    return Measured(op, kind, instance, eops, macs, counts)
+    return Measured(op, kind, instance, eops, macs, counts, _is_trivial(analysis, eops))
+
+
+def _is_trivial(analysis: Analysis, eops: int) -> bool:
+    shapes = [part.shape for tensor in (*analysis.inputs, *analysis.outputs) for part in tensor.type]
+    largest = max((product_of(shape).constant or 0 for shape in shapes), default=0)
+    return eops == 0 or (len(analysis.histogram) == 1 and eops <= largest)
 
 
 def peers_table(found: Sequence[Measured]) -> ReportTable:
@@ -245,15 +255,27 @@ def spread(found: Sequence[Measured], tool: str = COMPILED) -> Spread:
     )
 
 
+def several_functions(found: Sequence[Measured]) -> list[Measured]:
+    """The points at which two counts could differ: all that are not trivial."""
+    return [point for point in found if not point.trivial]
+
+
 def answer_table(found: Sequence[Measured]) -> ReportTable:
     """One line for each class, and one for all."""
     about = (
-        "The ratio of EOPs to XLA's compiled count (flops and transcendentals), by class of operators. "
-        "A point is an operator at one shape; the relative error is the ratio less 1."
+        "The ratio of EOPs to XLA's compiled count (flops and transcendentals), by class of operators. A "
+        "point is an operator at one shape; the relative error is the ratio less 1. A point is trivial "
+        "where the operator applies no function, or one and the same at most once to each element: two "
+        "counts can hardly differ there."
     )
     kinds = sorted({point.kind for point in found})
-    groups = [(kind, [p for p in found if p.kind == kind]) for kind in kinds]
-    rows = tuple(_answer_row(kind, group) for kind, group in [*groups, ("all", list(found))])
+    groups = [
+        *((kind, [p for p in found if p.kind == kind]) for kind in kinds),
+        ("all", list(found)),
+        ("all but trivial points", several_functions(found)),
+        ("trivial points", [p for p in found if p.trivial]),
+    ]
+    rows = tuple(_answer_row(kind, group) for kind, group in groups)
     return ReportTable(ANSWER_COLUMNS, rows, "answer", "The relative error by class", about, PEERS_MADE)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from tolcost.audit.instances import Instance
+from tolcost.audit.instances import Instance, Shapes
 from tolcost.diagnostics import Source
 from tolcost.elaborate.arguments import PlainValue
 from tolcost.library import read_spec, spec_names, specs_root
@@ -21,21 +21,51 @@ Toml: TypeAlias = Mapping[str, Any]  # what a TOML file holds
 
 
 @dataclass(frozen=True, slots=True)
-class PaperTrial:
-    """A run of the printed program: on a node test of ONNX, or on values that ``operator`` gets too."""
+class Given:
+    """Which of a row's names stands for which input or attribute of its operator.
 
-    node: str | None
+    ``lengths`` are numbers of the signature that ONNX leaves to shapes, as formulas; ``folds`` is the input
+    or attribute that says which axes the row lays behind its length ``axes``; ``ignored`` are attributes that
+    settle the shape or the type of the result alone; ``fixed`` are inputs that the row has no place for, with
+    the value at which they change nothing.
+    """
+
+    names: Mapping[str, str] = field(default_factory=dict)
+    lengths: Mapping[str, str] = field(default_factory=dict)
+    folds: str | None = None
+    ignored: tuple[str, ...] = ()
+    fixed: Mapping[str, float] = field(default_factory=dict)
+    admits_none: str | None = None
+
+    @property
+    def needed(self) -> set[str]:
+        """The inputs and attributes without which the row has nothing to run on."""
+        return set(self.names.values())
+
+    @property
+    def formals(self) -> set[str]:
+        """Everything of the operator that the row has a place for."""
+        formulas = {name for text in self.lengths.values() for name in re.findall(r"[A-Za-z]\w*", text)}
+        return self.needed | formulas | ({self.folds} if self.folds else set())
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenTrial:
+    """A run of the printed program beyond ONNX's tests: on values that the operator's definition gets too."""
+
     inputs: Mapping[str, PlainValue]
     attrs: Mapping[str, PlainValue]
-    shapes: Mapping[str, Sequence[int]]
-    exact_shape: bool
-    operator_inputs: Mapping[str, PlainValue] = field(default_factory=dict)
-    operator_attrs: Mapping[str, PlainValue] = field(default_factory=dict)
+    operator_inputs: Mapping[str, PlainValue]
+    operator_attrs: Mapping[str, PlainValue]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PaperRow:
-    """A row of the paper.  ``printed`` is None where the print is not even ToLang."""
+    """A row of the paper.  ``printed`` is None where the print is not even ToLang.
+
+    ``reading`` is the print under readings that the paper's own words allow, ``only_ours`` why our compiler
+    refuses what the paper's rules would not, and ``shapes`` are those of inputs whose number is left open.
+    """
 
     part: int
     operator: str
@@ -44,15 +74,24 @@ class PaperRow:
     flops: str
     eops: str
     printed: Source | None
+    reading: Source | None
     corrected: Source | None
-    note: str
+    why: str
     definition: str
     verified: Instance
     command: str
     names: Renamings
     verified_names: Renamings
     at: Mapping[str, int]
-    trials: tuple[PaperTrial, ...]
+    only_ours: str
+    shapes: Shapes
+    given: Given
+    beyond: tuple[WrittenTrial, ...]
+
+    @property
+    def readings(self) -> tuple[str, ...]:
+        """What the reading reads, each as a sentence."""
+        return tuple(remarks(self.reading.text, "reading")) if self.reading else ()
 
     @property
     def right(self) -> Source:
@@ -87,27 +126,30 @@ def _row(line: Mapping[str, str], reading: Toml) -> PaperRow:
         eops=line["eops"],
         printed=printed,
         corrected=corrected,
-        note=note_of(corrected or printed),
+        reading=_program(name, "reading"),
+        why=why_of(corrected or printed),
         definition=reading.get("definition", ""),
         verified=instance,
         command=verified.get("command", ""),
         names=reading.get("names", {}),
         verified_names=verified.get("names", {}),
         at=reading.get("at", {}),
-        trials=tuple(map(_trial, reading.get("trial", ()))),
+        only_ours=reading.get("only_ours", ""),
+        shapes=reading.get("shapes", {}),
+        given=_given(reading.get("given", {})),
+        beyond=tuple(map(_written, reading.get("beyond", ()))),
     )
 
 
-def _trial(entry: Toml) -> PaperTrial:
-    operator = entry.get("operator", {})
-    return PaperTrial(
-        entry.get("node"),
-        entry.get("inputs", {}),
-        entry.get("attrs", {}),
-        entry.get("shape", {}),
-        entry.get("exact_shape", False),
-        operator.get("inputs", {}),
-        operator.get("attrs", {}),
+def _given(entry: Toml) -> Given:
+    options = {**entry, "ignored": tuple(entry.get("ignored", ()))}
+    return Given(**options)
+
+
+def _written(entry: Toml) -> WrittenTrial:
+    operator = entry["operator"]
+    return WrittenTrial(
+        entry.get("inputs", {}), entry.get("attrs", {}), operator.get("inputs", {}), operator.get("attrs", {})
     )
 
 
@@ -118,10 +160,20 @@ def _program(name: str, kind: str) -> Source | None:
     return Source(f"specs/paper/onnx/{name}.{kind}.tol", file.read_text(encoding="utf-8"))
 
 
-def note_of(source: Source | None) -> str:
-    """The remark in the head of a program on what is right and wrong in the print."""
-    found = re.search(r"^# verdict-note: (.*(?:\n#   .*)*)", source.text if source else "", re.M)
-    return re.sub(r"\n#\s+", " ", found[1]) if found else ""
+def why_of(source: Source | None) -> str:
+    """The remark in the head of a program on what the print does otherwise than its operator."""
+    return " ".join(remarks(source.text, "why")) if source else ""
+
+
+def remarks(text: str, key: str) -> list[str]:
+    r"""What the head of a program says under a key, each as a sentence.
+
+    >>> remarks("# changed: a is b\n#   or c\n# changed: d is e\nx = 1", "changed")
+    ['A is b or c.', 'D is e.']
+    """
+    found = re.findall(rf"^# {key}: (.*(?:\n#   .*)*)", text, re.M)
+    plain = (re.sub(r"\n#\s+", " ", remark) for remark in found)
+    return [remark[:1].upper() + remark[1:] + ("" if remark.endswith(".") else ".") for remark in plain]
 
 
 # ---- every slip found: its place, its words, the reading adopted, a command that shows it ------
@@ -162,8 +214,8 @@ def _section_5() -> Iterator[tuple[Cell, ...]]:
         yield (
             place[1] if place else name,
             Code(_as_printed(printed.text)),
-            note_of(corrected),
-            " ".join(changes(corrected.text)),
+            why_of(corrected),
+            " ".join(remarks(corrected.text, "changed")),
             Code(f"tolcost analyze {printed.name} --symbolic"),
         )
 
@@ -176,8 +228,8 @@ def _onnx_rows() -> Iterator[tuple[Cell, ...]]:
         yield (
             f"ONNX table, part {row.part} of 2, row {row.operator}",
             Code(row.representation),
-            row.note,
-            " ".join(changes(row.corrected.text)),
+            row.why,
+            " ".join(remarks(row.corrected.text, "changed")),
             Code(f"tolcost analyze {shown.name} --symbolic"),
         )
 
@@ -186,14 +238,3 @@ def _as_printed(text: str) -> str:
     """A program without comments and without what was declared for it."""
     lines = [line for line in text.splitlines() if line and not line.startswith(("#", "attr "))]
     return "\n".join(line for line in lines if not re.match(r"tol \w+: ", line))
-
-
-def changes(text: str) -> list[str]:
-    r"""What the head of a corrected program says was changed, each as a sentence.
-
-    >>> changes("# changed: a is b\n#   or c\n# changed: d is e\nx = 1")
-    ['A is b or c.', 'D is e.']
-    """
-    found = re.findall(r"^# changed: (.*(?:\n#   .*)*)", text, re.M)
-    plain = (re.sub(r"\n#\s+", " ", change) for change in found)
-    return [change[:1].upper() + change[1:] + ("" if change.endswith(".") else ".") for change in plain]

@@ -20,11 +20,11 @@ from onnx import AttributeProto, FunctionProto, TensorProto, TypeProto, helper, 
 
 from tolcost.algebra import Poly
 from tolcost.catalogue.graph import Attribute, GraphNode, ModelFunction, Reference, Weight
-from tolcost.catalogue.reading import function_of
+from tolcost.catalogue.reading import attribute_value, function_of
 from tolcost.catalogue.specs import folder_of
 from tolcost.catalogue.types import CODE_OF_SPACE
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
-from tolcost.elaborate.values import Vec
+from tolcost.elaborate.values import Value, Vec
 from tolcost.library import specs_root
 
 _TYPE_OF_SPACE = {
@@ -95,6 +95,31 @@ def _formals(schema: onnx.defs.OpSchema, count: int) -> list[onnx.defs.OpSchema.
     listed = list(schema.inputs)
     variadic = listed and listed[-1].option == onnx.defs.OpSchema.FormalParameterOption.Variadic
     return listed + listed[-1:] * (count - len(listed)) if variadic else listed
+
+
+def input_names(node: GraphNode, opset: int | None) -> list[tuple[str, bool]]:
+    """The schema's name for each of a node's inputs, and whether that name takes several."""
+    schema = schema_of(node, opset)
+    variadic = onnx.defs.OpSchema.FormalParameterOption.Variadic
+    formals = _formals(schema, len(node.inputs)) if schema else []
+    return [(formal.name, formal.option == variadic) for formal in formals]
+
+
+def attribute_defaults(node: GraphNode, opset: int | None) -> dict[str, Value]:
+    """What the attributes of a node's operator are where it does not say."""
+    schema = schema_of(node, opset)
+    found = {
+        name: attribute_value(attribute.default_value)
+        for name, attribute in (schema.attributes.items() if schema else ())
+        if attribute.default_value.name
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def required_attributes(node: GraphNode, opset: int | None) -> set[str]:
+    """The attributes that no node of the operator can leave out."""
+    schema = schema_of(node, opset)
+    return {name for name, attribute in schema.attributes.items() if attribute.required} if schema else set()
 
 
 def _refuse(message: str) -> NoReturn:

@@ -102,7 +102,8 @@ def _rounded(data: Array, target: np.dtype[Any]) -> Array:
     finite = np.isfinite(whole)
     rest = np.fmod(np.where(finite, whole, 0.0), 2.0**64)
     magnitude = np.abs(rest).astype(np.uint64)
-    wrapped = np.where(rest < 0, np.uint64(0) - magnitude, magnitude)
+    with np.errstate(over="ignore"):  # a negative number wraps, as it should
+        wrapped = np.where(rest < 0, np.uint64(0) - magnitude, magnitude)
     return np.asarray(wrapped.astype(np.int64).astype(target))
 
 

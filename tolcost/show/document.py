@@ -34,6 +34,18 @@ class Bar:
     most: int | None
 
 
+class Verdict(str):
+    """A word that is good news, bad news, or (None) neither; formats that have colours show it."""
+
+    good: bool | None
+
+    def __new__(cls, text: str, good: bool | None = None) -> Verdict:
+        """A verdict is its text; what kind of news it is comes along."""
+        made = super().__new__(cls, text)
+        made.good = good
+        return made
+
+
 Cell: TypeAlias = str | Code | Bar | Form | None
 
 

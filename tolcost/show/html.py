@@ -16,7 +16,7 @@ from markupsafe import Markup
 from tolcost.algebra import Poly, display_names, to_browser
 from tolcost.cost import FormRatio
 from tolcost.diagnostics import visible
-from tolcost.show.document import LONGEST, Bar, Cell, Code, Column, ReportTable, cut, plain, rounded
+from tolcost.show.document import LONGEST, Bar, Cell, Code, Column, ReportTable, Verdict, cut, plain, rounded
 from tolcost.show.forms import mathml_of, text_of
 from tolcost.show.json import Json
 
@@ -134,15 +134,9 @@ def _about(text: str) -> str:
 
 def _cell(cell: Cell, column: Column) -> Mapping[str, object]:
     kind, html, sort = _shown(cell)
-    if column.key in ("verdict", "status") and isinstance(cell, str):
-        kind += _mood(cell)
+    if isinstance(cell, Verdict) and cell.good is not None:
+        kind += " good" if cell.good else " bad"
     return {"kind": kind, "html": Markup(html), "sort": sort, "held": column.key == "operator"}
-
-
-def _mood(word: str) -> str:
-    """The class of a verdict: whether it is good news."""
-    good = word.startswith(("same", "verified"))
-    return " good" if good else " bad" if word in ("ill-formed", "computes something else", "failing") else ""
 
 
 def _shown(cell: Cell) -> tuple[str, str, str | None]:
