@@ -6,9 +6,10 @@ over a batch.
 
 from __future__ import annotations
 
+import inspect
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -69,7 +70,7 @@ class Held:
 def batched(text: str) -> str:
     """The same program for all entries of a first dimension that each input gets; its outputs as a list."""
     lines = [line for line in text.splitlines() if not line.startswith("#")]
-    heads = [line for line in lines if re.match(r"(tol \w+:|(attr|use|list|space)\b)", line)]
+    heads = [line for line in lines if re.match(r"(tol \w+:|(attr|static|use|list|space)\b)", line)]
     body = "\n".join(f"  {line}" for line in lines if line not in heads)
     inputs = [line for line in heads if line.startswith("tol")]
     names = [re.match(r"tol (\w+)", line)[1] for line in inputs]  # type: ignore[index]
@@ -115,7 +116,8 @@ def points(program: Program, longest: int, fixed: Mapping[str, int], seed: int) 
 
 def expected_of(twin: Twin, known: Inputs) -> tuple[Any, ...]:
     """What the twin gives for copies of what it has parameters for."""
-    wanted = twin.__code__.co_varnames[: twin.__code__.co_argcount]
+    code = twin.__code__
+    wanted = known if code.co_flags & inspect.CO_VARKEYWORDS else code.co_varnames[: code.co_argcount]
     given = {
         key: np.array(known[key], copy=True) if isinstance(known[key], np.ndarray) else known[key]
         for key in wanted
@@ -130,9 +132,13 @@ def outputs_of(run: Execution) -> list[np.ndarray[Any, Any]]:
 
 
 def same_values(found: Any, expected: Any, where: str, rtol: float) -> None:
-    np.testing.assert_allclose(
-        np.asarray(found, np.float64), np.asarray(expected, np.float64), rtol, 1e-9, err_msg=where
-    )
+    np.testing.assert_allclose(real(found), real(expected), rtol, 1e-9, err_msg=where)
+
+
+def real(value: Any) -> np.ndarray[Any, Any]:
+    """Numbers as reals; complex ones as two."""
+    array = np.asarray(value)
+    return np.stack([array.real, array.imag]) if array.dtype.kind == "c" else array.astype(np.float64)
 
 
 def hold(
@@ -145,17 +151,20 @@ def hold(
     fixed: Mapping[str, int] | None = None,
     rtol: float = 1e-8,
     one_by_one: bool = False,
+    at: Sequence[Mapping[str, int]] | None = None,
+    batch: int = BATCH,
 ) -> None:
     """A program and its twin give the same on a hundred inputs, and the closed forms what runs count.
 
     The twin takes inputs by name, and those lengths and attributes that it has parameters for.  Lengths
-    that only data decides cannot be those of a batch: such programs run one by one.
+    that only data decides cannot be those of a batch: such programs run one by one.  ``at`` gives lengths
+    where they may not be any.
     """
     held = Held(name, attrs or {})
     seed = zlib.crc32(name.encode())
     rng = np.random.default_rng(seed)
-    for dims in points(held.program, longest, fixed or {}, seed):
-        given = [change(drawn(held.program, dims, rng), rng) for _ in range(BATCH)]
+    for dims in at or points(held.program, longest, fixed or {}, seed):
+        given = [change(drawn(held.program, dims, rng), rng) for _ in range(batch)]
         wanted = [expected_of(twin, {**dims, **(attrs or {}), **one}) for one in given]
         singles = given if one_by_one else given[:1]
         for one, expected in zip(singles, wanted, strict=False):
@@ -168,11 +177,18 @@ def hold(
             hold_batch(held, given, wanted, dims, rtol)
 
 
+def stacked(values: list[Any]) -> Any:
+    """Values of one shape as one array, or each of their components."""
+    if isinstance(values[0], tuple):
+        return tuple(map(np.array, zip(*values, strict=True)))
+    return np.array(values)
+
+
 def hold_batch(
     held: Held, given: list[Inputs], wanted: list[tuple[Any, ...]], dims: Mapping[str, int], rtol: float
 ) -> None:
     """All inputs of the same lengths at once: their values, and as many functions as for each of them."""
-    whole = {f"{key}_all": np.array([one[key] for one in given]) for key in given[0]}
+    whole = {f"{key}_all": stacked([one[key] for one in given]) for key in given[0]}
     run = run_vectorised(held.batched, whole, {**dims, "batch": len(given)})
     for a, b in zip(outputs_of(run), zip(*wanted, strict=True), strict=True):
         same_values(a, b, f"{held.name} at {dims}", rtol)

@@ -119,7 +119,15 @@ def _convert_static(value: Value, space: str) -> Value:
         return Fraction(value.constant) if value.constant is not None else Quotient(value, const(1))
     if isinstance(value, Fraction) and kind == "Z":
         return const(int(value))
+    if kind == "C":
+        return _complex(value)
     return value
+
+
+def _complex(value: Value) -> Value:
+    """A number as a complex one, where it is a number already: the root of -1 is no real."""
+    number = value.constant if isinstance(value, Poly) else value
+    return complex(number) if isinstance(number, (int, float, Fraction)) else value
 
 
 @primitive("bitcast", tol, space_name)
