@@ -7,6 +7,8 @@
 #   make soak     random programs and property tests, as many as asked: make soak N=100000
 #   make mutants  definitions broken on purpose: which changes does no test notice?
 #   make bench    the measurements of benchmarks/
+#   make site     the playground and the documentation, into build/site (needs node and npm)
+#   make site-test  the built site in a browser (needs chromium and chromedriver)
 #   make conformance  ONNX's node tests again, into reports/data (minutes)
 #   make peers    what XLA and onnx-tool count, into reports/data; they get an environment of their own
 #   make sympy    the closed forms derived by sympy too, over specs/ and random programs: reports/sympy.md (long)
@@ -22,7 +24,7 @@ INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --quiet --co
 
 PEERS := .venv-peers
 
-.PHONY: report conformance peers sympy hardware test lint types imports gate lock unit fmt soak mutants bench clean
+.PHONY: site site-test report conformance peers sympy hardware test lint types imports gate lock unit fmt soak mutants bench clean
 
 report: $(VENV)/run.stamp
 	$(BIN)/tolcost report
@@ -84,6 +86,12 @@ mutants: $(VENV)/dev.stamp
 bench: $(VENV)/run.stamp
 	late=0; for file in $(wildcard benchmarks/bench_*.py); do $(BIN)/python $$file || late=1; done; exit $$late
 
+site: $(VENV)/site.stamp
+	$(BIN)/python site/build.py
+
+site-test: site
+	TOLCOST_BROWSER=required $(BIN)/pytest -q -p no:cacheprovider site/test_site.py
+
 clean:
 	rm -rf $(VENV) $(PEERS) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find tolcost tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -100,6 +108,10 @@ $(VENV)/run.stamp: pyproject.toml constraints.txt | $(BIN)/python
 $(VENV)/dev.stamp: pyproject.toml constraints.txt | $(BIN)/python
 	$(INSTALL) --editable '.[dev]'
 	touch $@ $(VENV)/run.stamp
+
+$(VENV)/site.stamp: pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) --editable '.[dev,site]'
+	touch $@ $(VENV)/dev.stamp $(VENV)/run.stamp
 
 $(PEERS)/stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(PEERS)

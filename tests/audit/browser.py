@@ -1,5 +1,6 @@
 """A browser to test a page in: Chromium, driven through the WebDriver protocol with the standard library."""
 
+import base64
 import json
 import os
 import shutil
@@ -21,10 +22,16 @@ PATIENCE = 60.0
 class Browser:
     """One session with a headless Chromium."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, arguments: tuple[str, ...] = ()) -> None:
         self.base = f"http://127.0.0.1:{port}"
         options = {
-            "args": ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
+            "args": [
+                "--headless=new",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--disable-dev-shm-usage",
+                *arguments,
+            ],
             "binary": shutil.which("chromium"),
         }
         wanted = {
@@ -58,6 +65,14 @@ class Browser:
         self._send("POST", f"{place}/clear", {})
         self._send("POST", f"{place}/value", {"text": text})
 
+    def keys(self, selector: str, text: str) -> None:
+        """Type after what is there."""
+        found = self._send("POST", f"{self.session}/element", {"using": "css selector", "value": selector})
+        self._send("POST", f"{self.session}/element/{found[ELEMENT]}/value", {"text": text})
+
+    def screenshot(self) -> bytes:
+        return base64.b64decode(self._send("GET", f"{self.session}/screenshot"))
+
     def devtools(self, command: str, **params: Any) -> None:
         self._send("POST", f"{self.session}/goog/cdp/execute", {"cmd": command, "params": params})
 
@@ -71,7 +86,7 @@ class Browser:
 
 
 @contextmanager
-def chromium() -> Iterator[Browser]:
+def chromium(*arguments: str) -> Iterator[Browser]:
     """A browser, or a test that is skipped where there is none (and fails where one is required)."""
     if not (shutil.which("chromium") and shutil.which("chromedriver")):
         if os.environ.get("TOLCOST_BROWSER") == "required":
@@ -84,7 +99,7 @@ def chromium() -> Iterator[Browser]:
         ["chromedriver", f"--port={port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        browser = _connected(port)
+        browser = _connected(port, arguments)
         try:
             yield browser
         finally:
@@ -94,11 +109,11 @@ def chromium() -> Iterator[Browser]:
         driver.wait(timeout=PATIENCE)
 
 
-def _connected(port: int) -> Browser:
+def _connected(port: int, arguments: tuple[str, ...]) -> Browser:
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
-            return Browser(port)
+            return Browser(port, arguments)
         except URLError:
             if time.monotonic() > deadline:
                 raise

@@ -1,0 +1,144 @@
+"""Builds the site into build/site: the playground, and the documentation beside it.
+
+    python site/build.py [--no-docs]
+
+Python runs in the page by Pyodide, from its npm package; versions are pinned by package-lock.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+
+from tolcost.editor.words import words
+from tolcost.library import read_spec, spec_names
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+OUT = ROOT / "build" / "site"
+PYODIDE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
+SHIPPED = ("atoms", "algebra", "catalogue", "cost", "editor", "elaborate", "result", "show", "syntax")
+SINGLE = ("__init__", "codes", "deep", "diagnostics", "elementary", "library", "pipeline", "spaces")
+"""What the page needs of the package: neither the command line nor what needs NumPy or onnx."""
+NOT_SHIPPED = ("server.py", "lexer.py")
+
+
+def main() -> None:
+    """Build it all."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--no-docs", action="store_true", help="only the playground")
+    asked = parser.parse_args()
+    modules = install()
+    OUT.mkdir(parents=True, exist_ok=True)
+    bundle(modules)
+    (OUT / "pyodide").mkdir(exist_ok=True)
+    for name in PYODIDE:
+        shutil.copyfile(modules / "pyodide" / name, OUT / "pyodide" / name)
+    for name in ("index.html", "playground.css"):
+        shutil.copyfile(HERE / name, OUT / name)
+    package(HERE / "node_modules" / "tolcost.zip")
+    compiled = [
+        "node",
+        "precompile.mjs",
+        str(HERE / "node_modules" / "tolcost.zip"),
+        str(OUT / "tolcost.zip"),
+    ]
+    subprocess.run(compiled, cwd=HERE, check=True)
+    (OUT / "examples.json").write_text(json.dumps(examples(), ensure_ascii=False), "utf-8")
+    (OUT / "licences.txt").write_text(licences(modules), "utf-8")
+    if not asked.no_docs:
+        from docs import build_docs
+
+        build_docs(OUT / "docs")
+
+
+def install() -> Path:
+    """The packages that package-lock.json pins."""
+    modules, stamp = HERE / "node_modules", HERE / "node_modules" / ".stamp"
+    wanted = (HERE / "package-lock.json").read_text("utf-8")
+    if not stamp.is_file() or stamp.read_text("utf-8") != wanted:
+        subprocess.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=HERE, check=True)
+        stamp.write_text(wanted, "utf-8")
+    return modules
+
+
+def bundle(modules: Path) -> None:
+    """The scripts of the page; Pyodide stays a file of its own."""
+    kinds: dict[str, list[str]] = {}
+    for entry in words().values():
+        kinds.setdefault(entry.kind, []).append(entry.word)
+    generated = HERE / "src" / "words.json"
+    generated.write_text(json.dumps(kinds), "utf-8")
+    options = [
+        "--bundle",
+        "--format=esm",
+        "--minify",
+        "--target=es2022",
+        "--log-level=warning",
+        "--legal-comments=none",
+    ]
+    esbuild = ["node", str(modules / "esbuild" / "bin" / "esbuild"), *options]
+    subprocess.run([*esbuild, "src/main.js", f"--outfile={OUT / 'playground.js'}"], cwd=HERE, check=True)
+    worker = ["src/worker.js", "--external:./pyodide/*", f"--outfile={OUT / 'worker.js'}"]
+    subprocess.run([*esbuild, *worker], cwd=HERE, check=True)
+
+
+def package(target: Path) -> None:
+    """The part of tolcost that analyses programs, and the programs that come with it."""
+    files = [(ROOT / "tolcost" / f"{name}.py", f"tolcost/{name}.py") for name in SINGLE]
+    files.append((ROOT / "tolcost" / "codes.md", "tolcost/codes.md"))
+    for part in SHIPPED:
+        for path in sorted((ROOT / "tolcost" / part).rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts and path.name not in NOT_SHIPPED:
+                files.append((path, path.relative_to(ROOT).as_posix()))
+    for folder in ("lib", "onnx"):
+        for path in sorted((ROOT / "specs" / folder).glob("*.tol")):
+            files.append((path, f"tolcost/_specs/{folder}/{path.name}"))
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path, name in files:
+            archive.writestr(
+                zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), path.read_bytes(), zipfile.ZIP_DEFLATED
+            )
+
+
+def examples() -> list[dict[str, object]]:
+    """The programs to choose from: small ones, the paper's, and ONNX's operators."""
+    groups = [
+        ("Examples", "examples", spec_names("examples")),
+        ("The paper's programs, corrected", "paper/section5", _corrected("paper/section5")),
+        ("ONNX operators", "onnx", [name for name in spec_names("onnx") if "@" not in name]),
+    ]
+    first = ("matmul", "softmax", "attention", "causal_attention")
+    return [
+        {
+            "title": title,
+            "programs": [
+                {"name": f"{kind}/{name}", "title": name.removesuffix(".corrected").replace("_", " "),
+                 "text": read_spec(kind, name).text}
+                for name in sorted(names, key=lambda name: (first.index(name) if name in first else 9, name))
+            ],
+        }
+        for title, kind, names in groups
+    ]  # fmt: skip
+
+
+def _corrected(kind: str) -> list[str]:
+    return [name for name in spec_names(kind) if name.endswith(".corrected")]
+
+
+def licences(modules: Path) -> str:
+    """Whose work the page is made of, and under which licence."""
+    found = []
+    for manifest in sorted(modules.glob("*/package.json")) + sorted(modules.glob("@*/*/package.json")):
+        data = json.loads(manifest.read_text("utf-8"))
+        if "esbuild" not in data["name"]:
+            found.append(f"{data['name']} {data['version']}: {data.get('license', 'see its package')}")
+    return "\n".join(("This page is made with:", *sorted(found), "CPython, in Pyodide: PSF-2.0")) + "\n"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+// How EOPs and bytes grow with one length: both axes by powers of two, drawn as SVG.
+
+const NS = "http://www.w3.org/2000/svg";
+const WIDE = 560, HIGH = 260, LEFT = 56, RIGHT = 64, TOP = 14, BOTTOM = 34;
+
+function node(name, attributes, ...children) {
+  const made = document.createElementNS(NS, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children);
+  return made;
+}
+
+export function short(value) {
+  const n = Number(value);
+  if (!Number.isFinite(n)) return String(value);
+  if (n < 10_000) return n.toLocaleString("en");
+  const power = Math.floor(Math.log10(n) / 3);
+  const unit = ["", "k", "M", "G", "T", "P", "E"][power];
+  return unit === undefined ? n.toExponential(1) : `${(n / 10 ** (3 * power)).toPrecision(3).replace(/\.?0+$/, "")} ${unit}`;
+}
+
+export function chart(rows, name) {
+  const series = [["EOPs", "eops"], ["bytes", "bytes"]]
+    .map(([title, key]) => [title, key, rows.filter((row) => Number(row[key]) > 0).map((row) => [row.at, Number(row[key])])])
+    .filter(([, , points]) => points.length);
+  const all = series.flatMap(([, , points]) => points);
+  const svg = node("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, class: "chart", role: "img", "aria-label": `growth with ${name}` });
+  if (!all.length) return svg;
+  const xs = rows.map((row) => Math.log2(row.at));
+  const ys = all.map(([, y]) => Math.log2(y));
+  const [x0, x1] = [Math.min(...xs), Math.max(...xs, 1)];
+  const [y0, y1] = [Math.floor(Math.min(...ys)), Math.ceil(Math.max(...ys)) || 1];
+  const x = (v) => LEFT + ((Math.log2(v) - x0) / (x1 - x0)) * (WIDE - LEFT - RIGHT);
+  const y = (v) => HIGH - BOTTOM - ((Math.log2(v) - y0) / (y1 - y0 || 1)) * (HIGH - TOP - BOTTOM);
+  const step = Math.max(1, Math.ceil((y1 - y0) / 5));
+  for (let k = y0; k <= y1; k += step) {
+    svg.append(node("line", { x1: LEFT, x2: WIDE - RIGHT, y1: y(2 ** k), y2: y(2 ** k), class: "grid" }));
+    svg.append(node("text", { x: LEFT - 8, y: y(2 ** k) + 4, class: "tick", "text-anchor": "end" }, short(2 ** k)));
+  }
+  for (const { at } of rows.filter((_, k) => k % 2 === 0)) {
+    svg.append(node("text", { x: x(at), y: HIGH - BOTTOM + 18, class: "tick", "text-anchor": "middle" }, String(at)));
+  }
+  svg.append(node("text", { x: (LEFT + WIDE - RIGHT) / 2, y: HIGH - 2, class: "axis", "text-anchor": "middle" }, name));
+  let last = -Infinity;
+  for (const [title, key, points] of series) {
+    svg.append(node("polyline", { points: points.map(([a, b]) => `${x(a)},${y(b)}`).join(" "), class: `series ${key}` }));
+    for (const [a, b] of points) {
+      svg.append(node("circle", { cx: x(a), cy: y(b), r: 2.6, class: `series ${key}` }, node("title", {}, `${name} = ${a}: ${b.toLocaleString("en")} ${title}`)));
+    }
+    const [a, b] = points.at(-1);
+    const at = Math.abs(y(b) - last) < 14 ? last + 14 : y(b);
+    last = at;
+    svg.append(node("text", { x: x(a) + 8, y: at + 4, class: `label ${key}` }, title));
+  }
+  return svg;
+}

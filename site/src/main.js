@@ -1,0 +1,421 @@
+// The page: what is written on the left, what it costs on the right, live.
+import { Engine } from "./engine.js";
+import { chart, short } from "./chart.js";
+import { applyFix, makeEditor, showCosts, showDiagnostics } from "./language.js";
+
+const $ = (id) => document.getElementById(id);
+const START = 16;
+const NAMES = { eops: "EOPs", flops: "FLOPs", macs: "MACs" };
+const state = { compare: false, dims: {}, sweep: null, tab: "derivation", views: {}, answers: {}, examples: [] };
+
+function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else if (value !== null && value !== false) made.setAttribute(key, value === true ? "" : value);
+  }
+  made.append(...children.filter((child) => child !== null));
+  return made;
+}
+
+function math(form) {
+  if (!form) return element("span", { class: "quiet" }, "not known");
+  if (!form.math) return element("code", {}, form.text);
+  const box = element("span", { title: form.text });
+  box.innerHTML = form.math; // MathML that tolcost wrote; names in it are escaped there
+  for (const sign of box.querySelectorAll("mo")) {
+    if (!sign.parentElement.querySelector("mfrac, munderover")) sign.setAttribute("stretchy", "false");
+  }
+  return box;
+}
+
+const grouped = (value) => {
+  if (value === null || value === undefined) return null;
+  const text = String(value);
+  return /^-?\d+$/.test(text) ? text.replace(/\B(?=(\d{3})+(?!\d))/g, ",") : text;
+};
+
+// ---- the engine
+
+const engine = new Engine((what, detail) => {
+  if (what === "ready") {
+    $("loading").hidden = true;
+    document.documentElement.dataset.ready = String(detail.toFixed(2));
+    refresh();
+  } else if (what === "stopped") {
+    $("stopped").textContent = `That took longer than ${detail} seconds and was stopped. Try smaller lengths, or change the program.`;
+    $("stopped").hidden = false;
+    $("loading").hidden = false;
+  } else {
+    toast(`Python could not be loaded: ${detail}`);
+  }
+});
+globalThis.playground = { engine, state };
+const ask = (request, lane) => engine.ask(request, lane);
+const text = (which) => state.views[which].state.doc.toString();
+
+// ---- analysis
+
+async function refresh(which) {
+  const began = performance.now();
+  await Promise.all((which ? [which] : state.compare ? ["a", "b"] : ["a"]).map(analyse));
+  if (state.compare) await compare();
+  document.documentElement.dataset.took = String(Math.round(performance.now() - began));
+}
+
+async function analyse(which) {
+  const written = text(which);
+  let found;
+  try {
+    found = await ask({ do: "analyse", text: written }, `analyse-${which}`);
+  } catch (error) {
+    return toast(error.message);
+  }
+  if (!found || written !== text(which)) return;
+  $("stopped").hidden = true;
+  state.answers[which] = found;
+  const view = state.views[which];
+  showDiagnostics(view, found.diagnostics ?? []);
+  showCosts(view, (found.lines ?? []).map(({ line, eops }) => ({ line, text: eops })));
+  problems();
+  if (which === "a") {
+    show(found);
+    if (found.eops) await numbers();
+  }
+}
+
+function problems() {
+  const rows = [];
+  for (const which of state.compare ? ["a", "b"] : ["a"]) {
+    for (const one of state.answers[which]?.diagnostics ?? []) rows.push(problem(which, one));
+  }
+  $("problems").replaceChildren(...rows);
+}
+
+function problem(which, one) {
+  const fix = one.fix && element("button", {
+    type: "button", class: "fix", onclick: () => applyFix(state.views[which], one.fix),
+  }, one.fix.title);
+  const where = one.line ? `${state.compare ? which.toUpperCase() + " " : ""}line ${one.line}` : "";
+  const go = () => {
+    state.views[which].dispatch({ selection: { anchor: one.from }, scrollIntoView: true });
+    state.views[which].focus();
+  };
+  return element("div", { class: `problem ${one.severity}` },
+    element("button", { type: "button", class: "where", onclick: go }, where || one.code),
+    element("p", {}, one.message, one.hint ? element("span", { class: "quiet" }, ` ${one.hint}`) : null),
+    fix || element("a", { class: "quiet code", href: `docs/diagnostics/${one.code}/`, target: "_blank" }, one.code));
+}
+
+// ---- what is shown
+
+function show(found) {
+  $("result").hidden = !found.eops && !state.shown;
+  $("result").classList.toggle("stale", !found.eops);
+  if (!found.eops) return;
+  state.shown = found;
+  $("eops").replaceChildren(math(found.eops));
+  $("eops").dataset.text = found.eops.text;
+  $("status").textContent = found.status;
+  $("status").dataset.status = found.status;
+  types(found);
+  sliders(found);
+  derivation(found);
+  functions(found);
+  atoms(found);
+  runner(found);
+}
+
+function types(found) {
+  const row = (word, list) => list.flatMap((one) => [element("span", { class: "quiet" }, `${word} `), element("code", {}, `${one.name}: ${one.type.replaceAll("`", "")}`)]);
+  const notes = [...found.guessed.map((one) => `taken to be ${one}`), ...found.conditions.map((one) => `where ${one}`)];
+  $("types").replaceChildren(...row("in", found.inputs), ...row("out", found.outputs), ...notes.map((one) => element("span", { class: "note" }, one)));
+}
+
+const toSlider = (value) => Math.round(10 * Math.log2(Math.max(1, value)));
+const fromSlider = (place) => Math.round(2 ** (place / 10));
+
+function sliders(found) {
+  for (const name of found.symbols) state.dims[name] ??= START;
+  if (!found.symbols.includes(state.sweep)) state.sweep = found.symbols[0] ?? null;
+  if ($("dims").dataset.names === found.symbols.join()) return;
+  $("dims").dataset.names = found.symbols.join();
+  $("dims").replaceChildren(...found.symbols.map((name) => {
+    const number = element("input", { type: "number", min: 1, max: 2147483646, value: state.dims[name], "data-name": name, "aria-label": `length ${name}` });
+    const range = element("input", { type: "range", min: 0, max: 140, value: toSlider(state.dims[name]), "data-name": name, "aria-label": `length ${name}` });
+    const set = (value) => {
+      state.dims[name] = Math.max(1, Math.trunc(Number(value)) || 1);
+      numbers();
+    };
+    range.addEventListener("input", () => { number.value = fromSlider(Number(range.value)); set(number.value); });
+    number.addEventListener("input", () => { range.value = toSlider(Number(number.value)); set(number.value); });
+    return element("label", { class: "dim" }, element("var", {}, name), range, number);
+  }));
+}
+
+async function numbers() {
+  const found = state.shown;
+  if (!found) return;
+  const dims = Object.fromEntries(found.symbols.map((name) => [name, state.dims[name]]));
+  const request = { do: "numbers", text: text("a"), dims, sweep: state.sweep };
+  const answer = await ask(request, "numbers");
+  if (!answer || found !== state.shown) return;
+  const point = found.symbols.map((name) => `${name} = ${grouped(dims[name])}`).join(", ");
+  if (answer.failed) {
+    $("eops-value").replaceChildren(element("span", { class: "bad" }, answer.failed[0].message));
+    return;
+  }
+  const value = grouped(answer.figures.eops);
+  $("eops-value").dataset.value = answer.figures.eops ?? "";
+  $("eops-value").replaceChildren(...(value ? [element("b", {}, value), element("span", { class: "quiet" }, point ? ` at ${point}` : "")] : [element("span", { class: "quiet" }, "data decides the number")]));
+  figures(found, answer.figures);
+  growth(answer.growth);
+}
+
+function figures(found, values) {
+  const shown = found.measures.filter((one) => one.headed && one.key !== "eops" && one.form);
+  $("figures").replaceChildren(...shown.map((one) => element("div", { class: "figure" },
+    element("span", { class: "quiet" }, one.name), element("div", { class: "form" }, math(one.form)),
+    element("b", {}, values[one.key] === null ? "" : /^\d+$/.test(String(values[one.key])) ? short(values[one.key]) : decimal(values[one.key])))));
+}
+
+function decimal(value) {
+  const [over, under] = String(value).split("/").map(Number);
+  return under ? (over / under).toPrecision(3) : String(value);
+}
+
+function derivation(found) {
+  const chains = found.derivation.filter((chain) => chain.steps.length);
+  $("tab-derivation").replaceChildren(...chains.map((chain) => element("section", { class: "chain" },
+    element("h3", {}, chain.name ? `EOPs(${chain.name})` : "EOPs"),
+    element("ol", {}, ...chain.steps.map((step) => element("li", {},
+      element("code", {}, `= ${step.text}`),
+      element("span", { class: "reason" }, step.line ? element("button", { type: "button", class: "line", onclick: () => jump(step) }, step.file === "program.tol" ? `line ${step.line}` : `${step.file.split("/").at(-1)}:${step.line}`) : null, step.reason)))))));
+  if (!chains.length) $("tab-derivation").replaceChildren(element("p", { class: "quiet" }, "This program applies no function to data."));
+}
+
+function jump(step) {
+  if (step.file !== "program.tol") return;
+  const view = state.views.a;
+  const line = view.state.doc.line(Math.min(step.line, view.state.doc.lines));
+  view.dispatch({ selection: { anchor: line.from, head: line.to }, scrollIntoView: true });
+  view.focus();
+}
+
+function functions(found) {
+  const rows = found.measures.filter((one) => one.parts.length && one.key !== "atoms").flatMap((one) =>
+    [element("tr", { class: "head" }, element("th", { colspan: 2 }, one.name)),
+      ...one.parts.map((part) => element("tr", {}, element("td", {}, element("code", {}, part.name)), element("td", {}, math(part.form))))]);
+  $("tab-functions").replaceChildren(element("table", {}, element("tbody", {}, ...rows)));
+}
+
+function atoms(found) {
+  const counts = found.measures.find((one) => one.key === "atoms");
+  const rows = counts.parts.map((part) => element("tr", {}, element("td", {}, part.name), element("td", {}, math(part.form))));
+  const listing = element("pre", { class: "listing" }, found.atoms);
+  const unroll = element("button", { type: "button", onclick: async () => {
+    const dims = Object.fromEntries(found.symbols.map((name) => [name, Math.min(state.dims[name], 3)]));
+    const answer = await ask({ do: "unroll", text: text("a"), dims }, "unroll");
+    if (answer) listing.textContent = answer.failed ? answer.failed[0].message : answer.text;
+  } }, "Write out at lengths up to 3");
+  $("tab-atoms").replaceChildren(element("table", {}, element("tbody", {}, ...rows)), unroll, listing);
+}
+
+function growth(rows) {
+  const names = state.shown.symbols;
+  const chips = names.map((name) => element("button", { type: "button", class: "pill", "aria-pressed": String(name === state.sweep), onclick: () => { state.sweep = name; numbers(); } }, name));
+  $("tab-growth").replaceChildren(
+    names.length ? element("div", { class: "pills" }, element("span", { class: "quiet" }, "with "), ...chips) : element("p", { class: "quiet" }, "No length is open."),
+    chart(rows, state.sweep ?? ""));
+}
+
+// ---- runs
+
+function sample(found) {
+  const given = {};
+  for (const { name, type } of found.inputs) {
+    const lengths = (type.match(/\[(.*?)\]/)?.[1] ?? "").split(", ").filter(Boolean);
+    const sizes = lengths.map((one) => (/^\d+$/.test(one) ? Number(one) : Math.min(state.dims[one] ?? 2, 3)));
+    let next = 1;
+    const fill = ([size, ...rest]) => (size === undefined ? next++ : Array.from({ length: size }, () => fill(rest)));
+    given[name] = fill(sizes);
+  }
+  return given;
+}
+
+function runner(found) {
+  const box = element("textarea", { rows: 6, "aria-label": "Inputs as JSON", spellcheck: "false" });
+  box.value = Object.entries(sample(found)).map(([name, value]) => `${name} = ${JSON.stringify(value)}`).join("\n");
+  const out = element("div", { class: "output" });
+  const go = element("button", { type: "button", class: "primary", id: "run", onclick: () => run(found, box.value, out) }, "Run");
+  $("tab-run").replaceChildren(element("p", { class: "quiet" }, "Small inputs, atom by atom; what it counts is held to the closed form."), box, go, out);
+}
+
+async function run(found, written, out) {
+  let inputs;
+  try {
+    inputs = Object.fromEntries(written.split("\n").filter((line) => line.trim()).map((line) => {
+      const at = line.indexOf("=");
+      return [line.slice(0, at).trim(), JSON.parse(line.slice(at + 1))];
+    }));
+  } catch {
+    return out.replaceChildren(element("p", { class: "bad" }, "An input is a line such as a = [[1, 2], [3, 4]]."));
+  }
+  const dims = { ...lengths(found, inputs) };
+  const answer = await ask({ do: "run", text: text("a"), dims, inputs }, "run");
+  if (!answer) return;
+  if (answer.failed) return out.replaceChildren(element("p", { class: "bad" }, `${answer.failed[0].message}${answer.failed[0].hint ? `: ${answer.failed[0].hint}` : ""}`));
+  const agrees = String(answer.executed) === String(answer.closed);
+  out.replaceChildren(
+    ...Object.entries(answer.outputs).map(([name, parts]) => element("pre", { class: "listing" }, `${name} = ${parts.map((part) => rows(part)).join(", ")}`)),
+    element("p", {}, element("b", {}, `${grouped(answer.executed)} EOPs executed`), agrees ? ", as the closed form says" : `; the closed form says ${grouped(answer.closed) ?? "that data decides"}`));
+}
+
+const rows = (value) => JSON.stringify(value, (_, v) => (typeof v === "number" && !Number.isInteger(v) ? Number(v.toPrecision(6)) : v)).replaceAll("],[", "],\n [");
+
+function lengths(found, inputs) {
+  const dims = Object.fromEntries(found.symbols.map((name) => [name, state.dims[name]]));
+  for (const { name, type } of found.inputs) {
+    let value = inputs[name];
+    for (const length of (type.match(/\[(.*?)\]/)?.[1] ?? "").split(", ").filter(Boolean)) {
+      if (Array.isArray(value) && found.symbols.includes(length)) dims[length] = value.length;
+      value = Array.isArray(value) ? value[0] : undefined;
+    }
+  }
+  return dims;
+}
+
+// ---- two programs
+
+async function compare() {
+  const box = $("verdict");
+  box.hidden = !state.compare;
+  if (!state.compare) return;
+  const found = await ask({ do: "compare", old: text("a"), new: text("b") }, "compare");
+  if (!found) return;
+  if (found.failed) return box.replaceChildren(element("p", { class: "quiet" }, "Both programs have to be free of errors to be compared."));
+  const word = { same: "A and B cost the same", cheaper: "B is cheaper", costlier: "A is cheaper", crosses: "It depends on the lengths" }[found.verdict] ?? "Not decided";
+  const differing = found.rows.filter((row) => row.verdict !== "same");
+  box.dataset.verdict = found.verdict;
+  box.replaceChildren(
+    element("h2", {}, word),
+    element("p", {}, `From A to B: ${found.said}.`, element("span", { class: "quiet" }, found.verdict === "undecided" ? "" : " Proved for all lengths.")),
+    ...(differing.length ? [element("table", {},
+      element("thead", {}, element("tr", {}, ...["", "A", "B", "B is"].map((title) => element("th", {}, title)))),
+      element("tbody", {}, ...differing.map((row) => element("tr", {},
+        element("td", {}, row.part ? row.metric.replace(":", " ") : NAMES[row.metric] ?? row.metric), element("td", {}, element("code", {}, row.old)), element("td", {}, element("code", {}, row.new)),
+        element("td", { title: [row.less, row.more].filter(Boolean).join("; ") }, row.verdict)))))] : []),
+    ...found.notes.map((note) => element("p", { class: "quiet" }, note)));
+}
+
+function setCompare(on) {
+  state.compare = on;
+  $("compare").setAttribute("aria-pressed", String(on));
+  document.body.classList.toggle("comparing", on);
+  document.querySelector('[data-which="b"]').hidden = !on;
+  $("verdict").hidden = !on;
+  if (on && !state.views.b) state.views.b = editor("b", text("a"));
+  problems();
+  refresh();
+}
+
+// ---- links, examples, theme
+
+const encode = (written) => btoa(String.fromCharCode(...new TextEncoder().encode(written))).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+const decode = (packed) => new TextDecoder().decode(Uint8Array.from(atob(packed.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0)));
+
+function linked() {
+  const given = new URLSearchParams(location.hash.slice(1));
+  try {
+    return {
+      a: given.has("p") ? decode(given.get("p")) : null,
+      b: given.has("q") ? decode(given.get("q")) : null,
+      example: given.get("example"),
+    };
+  } catch {
+    return {};
+  }
+}
+
+function link() {
+  const given = new URLSearchParams({ p: encode(text("a")), ...(state.compare ? { q: encode(text("b")) } : {}) });
+  return `${location.origin}${location.pathname}#${given}`;
+}
+
+async function share() {
+  const url = link();
+  history.replaceState(null, "", url);
+  try {
+    await navigator.clipboard.writeText(url);
+    toast("The link is on the clipboard.");
+  } catch {
+    toast("The link is in the address bar.");
+  }
+}
+
+function toast(words) {
+  $("toast").textContent = words;
+  $("toast").hidden = false;
+  clearTimeout(toast.timer);
+  toast.timer = setTimeout(() => { $("toast").hidden = true; }, 3500);
+}
+
+function editor(which, written) {
+  return makeEditor($(`editor-${which}`), written, { ask, changed: () => { if (engine.ready) refresh(which === "b" ? "b" : undefined); } });
+}
+
+function put(which, written) {
+  const view = state.views[which];
+  view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: written } });
+}
+
+async function start() {
+  const theme = localStorage.getItem("theme");
+  if (theme) document.documentElement.dataset.theme = theme;
+  state.examples = await (await fetch("examples.json")).json();
+  $("examples").append(...state.examples.map((group) => element("optgroup", { label: group.title }, ...group.programs.map((one) => element("option", { value: one.name }, one.title)))));
+  const all = state.examples.flatMap((group) => group.programs);
+  const given = linked();
+  const first = all.find((one) => one.name === given.example) ?? all[0];
+  $("examples").value = given.a ? "" : first.name;
+  state.views.a = editor("a", given.a ?? first.text);
+  if (given.b) {
+    state.views.b = editor("b", given.b);
+    setCompare(true);
+  }
+  $("examples").addEventListener("change", () => {
+    put("a", all.find((one) => one.name === $("examples").value).text);
+    state.dims = {};
+    history.replaceState(null, "", `#example=${encodeURIComponent($("examples").value)}`);
+  });
+  addEventListener("hashchange", () => {
+    const now = linked();
+    if (now.a !== null && now.a !== undefined) put("a", now.a);
+    if (now.b) {
+      if (state.views.b) put("b", now.b);
+      else state.views.b = editor("b", now.b);
+      setCompare(true);
+    }
+  });
+  $("compare").addEventListener("click", () => setCompare(!state.compare));
+  $("share").addEventListener("click", share);
+  $("format").addEventListener("click", async () => {
+    const found = await ask({ do: "format", text: text("a") }, "format");
+    if (found?.text) put("a", found.text);
+    else toast("A program with a syntax error cannot be formatted.");
+  });
+  $("theme").addEventListener("click", () => {
+    const dark = getComputedStyle(document.documentElement).colorScheme === "dark";
+    document.documentElement.dataset.theme = dark ? "light" : "dark";
+    localStorage.setItem("theme", document.documentElement.dataset.theme);
+  });
+  $("tabs").addEventListener("click", ({ target }) => {
+    if (!target.dataset.tab) return;
+    for (const tab of $("tabs").children) {
+      tab.setAttribute("aria-selected", String(tab === target));
+      $(`tab-${tab.dataset.tab}`).hidden = tab !== target;
+    }
+  });
+}
+
+start();

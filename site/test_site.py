@@ -1,0 +1,197 @@
+"""The built site in a browser: written, fixed, measured, compared and shared, with nothing from elsewhere.
+
+``make site-test`` builds the site and runs this; ``TOLCOST_PICTURES=folder`` keeps pictures of it.
+"""
+
+import functools
+import http.server
+import os
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.audit.browser import Browser, chromium
+
+ROOT = Path(__file__).parent.parent
+BUILT = ROOT / "build" / "site"
+PATIENCE = 120.0
+MATMUL = """tol a: R [n, k]
+tol b: R [k, m]
+y := map(tol[n, m], reduse(map(a[i], mul(*, b[*, j])), add, 0), [i, j])
+"""
+OTHER = MATMUL.replace("reduse", "reduce").replace("mul(*, b[*, j])", "* * b[*, j] + 0 * *")
+EOPS = "return document.getElementById('eops').dataset.text"
+VALUE = "return document.getElementById('eops-value').dataset.value"
+FRESH = """return !document.getElementById('result').classList.contains('stale')
+  && !document.querySelector('.problem')"""
+PUT = """const v = playground.state.views[arguments[0]];
+  v.dispatch({changes: {from: 0, to: v.state.doc.length, insert: arguments[1]}})"""
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    """A file server as any other, which says nothing."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[str]:
+    if not (BUILT / "index.html").is_file():
+        pytest.fail("build the site first: make site")
+    serve = functools.partial(_Quiet, directory=str(BUILT))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), serve) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def page(site: str) -> Iterator[Browser]:
+    """The playground, ready; no other machine can be reached from it."""
+    with chromium("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1") as browser:
+        browser.devtools(
+            "Emulation.setDeviceMetricsOverride", width=1360, height=860, deviceScaleFactor=1, mobile=False
+        )
+        browser.open(site)
+        until(browser, "return document.documentElement.dataset.took")
+        yield browser
+        assert browser.complaints() == []
+
+
+def until(page: Browser, script: str, wanted: object = None) -> object:
+    """Wait for a script to give something, or just what is wanted."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        found = page.run(script)
+        if found == wanted if wanted is not None else found:
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"{script} gave {page.run(script)!r}, not {wanted!r}; {page.complaints()}")
+
+
+def picture(page: Browser, name: str) -> None:
+    if folder := os.environ.get("TOLCOST_PICTURES"):
+        time.sleep(0.4)
+        (Path(folder) / f"{name}.png").write_bytes(page.screenshot())
+
+
+def choose(page: Browser, name: str) -> None:
+    page.run(
+        """const s = document.getElementById('examples');
+        s.value = arguments[0]; s.dispatchEvent(new Event('change'))""",
+        name,
+    )
+
+
+def test_a_mistake_is_typed_and_its_fix_taken(page: Browser) -> None:
+    page.run(PUT, "a", "")
+    page.keys("#editor-a .cm-content", MATMUL)
+    until(
+        page,
+        "return document.querySelector('.problem.error p')?.textContent",
+        "there is no function `reduse` did you mean `reduce`?",
+    )
+    until(page, "return !!document.querySelector('#editor-a .cm-lintRange-error')")
+    picture(page, "mistake")
+    page.click(".problem .fix")
+    until(page, FRESH)
+    until(page, EOPS, "2*k*m*n")
+    costs = "return [...document.querySelectorAll('#editor-a .line-cost')].map(n => n.textContent)"
+    assert until(page, costs) == ["2*k*m*n"]
+
+
+def test_a_slider_moves_the_number(page: Browser) -> None:
+    page.run(PUT, "a", MATMUL.replace("reduse", "reduce"))
+    until(page, VALUE, str(2 * 16**3))
+    page.run(
+        """const r = document.querySelector('#dims input[type=range][data-name=n]');
+        r.value = 100; r.dispatchEvent(new Event('input'))"""
+    )
+    until(page, VALUE, str(2 * 1024 * 16 * 16))
+
+
+def test_every_tab_shows_something(page: Browser) -> None:
+    for name, shown in (
+        ("functions", "add R"),
+        ("atoms", "lambda"),
+        ("derivation", "map: its volume times its body"),
+    ):
+        page.click(f"[data-tab={name}]")
+        until(page, f"return document.getElementById('tab-{name}').textContent.includes('{shown}')", True)
+    page.click("[data-tab=growth]")
+    until(page, "return document.querySelectorAll('#tab-growth polyline').length", 2)
+    picture(page, "growth")
+    page.click("[data-tab=run]")
+    page.click("#run")
+    said = until(page, "return document.querySelector('#tab-run .output').textContent")
+    assert "EOPs executed, as the closed form says" in str(said)
+    page.click("[data-tab=derivation]")
+
+
+def test_two_programs_are_compared_and_shared(page: Browser, site: str) -> None:
+    page.click("#compare")
+    until(page, "return document.getElementById('verdict').dataset.verdict", "same")
+    page.run(PUT, "b", OTHER)
+    until(page, "return document.getElementById('verdict').dataset.verdict", "costlier")
+    assert "A is cheaper" in str(page.run("return document.getElementById('verdict').textContent"))
+    picture(page, "compare")
+    page.click("#share")
+    link = str(until(page, "return location.hash.startsWith('#p=') && location.href"))
+    page.open("about:blank")
+    page.open(link)
+    until(page, "return document.getElementById('verdict').dataset.verdict", "costlier")
+    assert page.run("return playground.state.views.b.state.doc.toString()") == OTHER
+    page.click("#compare")
+
+
+def test_what_takes_too_long_is_stopped_and_said(page: Browser) -> None:
+    page.run("playground.engine.patience = 1")
+    page.run(PUT, "a", MATMUL.replace("reduse", "reduce") + "\n")
+    until(page, "return !document.getElementById('stopped').hidden")
+    assert "was stopped" in str(page.run("return document.getElementById('stopped').textContent"))
+    page.run("playground.engine.patience = undefined")
+    until(page, "return playground.engine.ready")
+    page.run(PUT, "a", MATMUL.replace("reduse", "reduce"))
+    until(page, EOPS, "2*k*m*n")
+    until(page, "return document.getElementById('stopped').hidden")
+
+
+def test_examples_answer_quickly(page: Browser) -> None:
+    """While the machine is busy with other things, too: what is held is that it stays in that order."""
+    choose(page, "paper/section5/kmeans.corrected")
+    until(page, FRESH)
+    for name in ("examples/attention", "onnx/Softmax", "examples/matmul"):
+        choose(page, name)
+        until(page, "return document.getElementById('result') && !document.querySelector('.stale')")
+    until(page, EOPS, "2*k*m*n")
+
+
+def test_it_fits_a_phone_and_the_dark(page: Browser) -> None:
+    choose(page, "examples/attention")
+    until(page, EOPS, "2*s*t*(d + w + 3)")
+    page.click("[data-tab=growth]")
+    dark = [{"name": "prefers-color-scheme", "value": "dark"}]
+    page.devtools("Emulation.setEmulatedMedia", features=dark)
+    assert str(page.run("return getComputedStyle(document.body).backgroundColor")) == "rgb(19, 21, 24)"
+    picture(page, "dark")
+    page.devtools(
+        "Emulation.setDeviceMetricsOverride", width=390, height=844, deviceScaleFactor=2, mobile=True
+    )
+    assert int(str(page.run("return document.documentElement.scrollWidth"))) <= 390
+    picture(page, "phone")
+    page.devtools(
+        "Emulation.setDeviceMetricsOverride", width=1360, height=860, deviceScaleFactor=1, mobile=False
+    )
+    page.devtools("Emulation.setEmulatedMedia", features=[])
+    page.click("[data-tab=derivation]")
+    picture(page, "light")
+
+
+def test_nothing_comes_from_elsewhere(page: Browser, site: str) -> None:
+    fetched = page.run("return performance.getEntriesByType('resource').map(entry => entry.name)")
+    assert fetched
+    assert all(str(name).startswith(site) for name in fetched)
