@@ -24,6 +24,9 @@ INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --quiet --co
 
 PEERS := .venv-peers
 
+# Tests start tolcost many times: what Python compiles of it is kept, whatever the environment says.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: site site-test report conformance peers sympy hardware test lint types imports gate lock unit fmt soak mutants bench clean
 
 report: $(VENV)/run.stamp
@@ -62,7 +65,7 @@ lock: $(VENV)/run.stamp
 	$(BIN)/tolcost check --update --prune
 
 unit: $(VENV)/dev.stamp
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist loadgroup
 
 fmt: $(VENV)/dev.stamp
 	$(BIN)/ruff check --fix .

@@ -29,8 +29,9 @@ from tolcost.algebra.symbols import AlgebraBudget, Generator, Sum, Symbol, symbo
 
 _STANDARD = "#"
 _MANY_TERMS = 3
-_Solved = list[tuple[Problem, Poly]]
-"""Problems and what they came to."""
+_Form = tuple[tuple[int, tuple[tuple[int, int], ...]], ...]
+_Solved = dict[_Form, list[tuple[Problem, Poly]]]
+"""Problems and what they came to, by their form."""
 
 
 def total(
@@ -120,7 +121,7 @@ def _standard(
 def _by_components(problem: Problem) -> Poly:
     """Remove one group of connected coordinates after another."""
     body, left, constraints = problem.body, problem.ranges, problem.constraints
-    solved: _Solved = []
+    solved: _Solved = {}
     while left:
         group = _connected(left, constraints, body)
         mine = tuple(a for a in constraints if a.p.free & group)
@@ -157,7 +158,7 @@ def _removed(problem: Problem, solved: _Solved) -> Poly:
         return result
     try:
         result = eliminate(problem, Work(_CLOSED))
-        solved.append((problem, result))
+        solved.setdefault(_form(problem), []).append((problem, result))
         return result
     except (NoClosedForm, AlgebraBudget, ZeroDivisionError):  # a divisor may vanish at an end of a range
         pass
@@ -208,11 +209,11 @@ def _known_result(problem: Problem, solved: _Solved) -> Poly | None:
     >>> n, m = length("n"), length("m")
     >>> ranges = [SummedRange(the_symbol(coordinate("i", d)), ONE, d) for d in (n, m)]
     >>> first, second = (Problem(ONE, (r,), (), ()) for r in ranges)
-    >>> _known_result(second, [(first, n)]), _known_result(second, [])
+    >>> _known_result(second, {_form(first): [(first, n)]}), _known_result(second, {})
     (m, None)
     """
     about = frozenset[Symbol]().union(*(symbols_of_cond(fact) for fact in problem.facts))
-    for before, result in solved:
+    for before, result in solved.get(_form(problem), ()):
         pairs = _Pairs()
         if not pairs.problems(before, problem):
             continue
@@ -222,6 +223,13 @@ def _known_result(problem: Problem, solved: _Solved) -> Poly | None:
             renamed = {a: atom(b) for a, b in other.items()}
             return rebuild(result, renamed, QUICK)  # the form it would have had
     return None
+
+
+def _form(problem: Problem) -> _Form:
+    """What problems have in common that differ in names only: the numbers in them, in order."""
+    ends = (end for r in problem.ranges for end in (r.lo, r.hi))
+    polys = (problem.body, *(a.p for a in problem.constraints), *ends)
+    return tuple((p.den, tuple((coef, len(mono)) for mono, coef in p.terms.items())) for p in polys)
 
 
 def _like(a: Symbol, b: Symbol) -> bool:

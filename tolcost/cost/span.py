@@ -182,8 +182,11 @@ class Depths:
 def depths(program: Program, found: Schedules | None = None) -> Depths:
     """Give the depth of the deepest output of a program."""
     inside = found or schedules(program)
+    chains = _DepthPass(program, inside, trees=False)
     try:
-        return Depths(_DepthPass(program, inside, False).depth(), _DepthPass(program, inside, True).depth())
+        chain = chains.depth()
+        tree = _DepthPass(program, inside, trees=True).depth() if chains.any_tree() else chain
+        return Depths(chain, tree)
     except AlgebraBudget as error:
         raise Rejected(
             Diagnostic("T0601", f"the depth of {program.name} is too large to compute: {error}")
@@ -207,6 +210,10 @@ class _DepthPass:
             self._visit(out.node)
         deepest = latest(ZERO_DEPTH, *(self._known[out.node] for out in self._program.outputs))
         return deepest
+
+    def any_tree(self) -> bool:
+        """Whether any fold that was met can be read as a tree."""
+        return any(isinstance(n, Fold) and tree_element(n, self._bound) is not None for n in self._known)
 
     def _visit(self, root: Node) -> None:
         stack: list[tuple[Node, bool]] = [(root, False)]
@@ -248,7 +255,10 @@ class _DepthPass:
         return Depth((atom(self._accumulators[var]),))
 
     def _after(self, nodes: tuple[Node, ...]) -> Depth:
-        return self._latest(ZERO_DEPTH, *(self._known[node] for node in nodes))
+        found = [depth for node in nodes if (depth := self._known[node]) is not ZERO_DEPTH]
+        if len(found) > 1:
+            return self._latest(*found)
+        return found[0] if found else ZERO_DEPTH
 
     def _of(self, block: Block) -> Depth:
         return self._known[block.result]
