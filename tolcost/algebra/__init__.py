@@ -25,7 +25,9 @@ from tolcost.algebra.conditions import (
     ge,
     le,
     lt,
+    map_cond,
     negate,
+    polys_of,
     symbols_of_cond,
 )
 from tolcost.algebra.display import display_names, factored
@@ -34,6 +36,7 @@ from tolcost.algebra.evaluate import (
     PointFunction,
     evaluate,
     evaluate_cond,
+    evaluate_each,
     evaluate_many,
     prepared,
     prepared_cond,
@@ -81,6 +84,7 @@ from tolcost.algebra.symbols import (
     Sum,
     Symbol,
     UnboundSymbol,
+    reach,
 )
 
 if TYPE_CHECKING:
@@ -141,6 +145,7 @@ __all__ = [
     "equations_in",
     "evaluate",
     "evaluate_cond",
+    "evaluate_each",
     "evaluate_many",
     "exact_div",
     "factor_text",
@@ -154,16 +159,19 @@ __all__ = [
     "leading_terms",
     "length",
     "lt",
+    "map_cond",
     "maximum",
     "minimum",
     "mod",
     "negate",
+    "polys_of",
     "prepared",
     "prepared_cond",
     "product_of",
     "prove",
     "quoted",
     "range_of",
+    "reach",
     "relu",
     "replace",
     "sign",

@@ -6,7 +6,7 @@ floor sum, or a loop.  The loop is bounded; a sum that would need more raises ``
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import TYPE_CHECKING, TypeAlias
@@ -74,6 +74,12 @@ def evaluate(p: Poly | int, values: Mapping[Symbol, int]) -> int:
     form = as_poly(p)
     known = form.constant
     return _value_at(form, values, _Loops()) if known is None else known
+
+
+def evaluate_each(polys: Iterable[Poly], values: Mapping[Symbol, int]) -> list[int]:
+    """Give the values of several at one point; what they have in common is worked out once."""
+    point = _Point(values, _Loops())
+    return [_value(p, point) for p in polys]
 
 
 def _value_at(p: Poly, values: Mapping[Symbol, int], loops: _Loops) -> int:

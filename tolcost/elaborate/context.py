@@ -107,6 +107,8 @@ class Context:
     gave_data: set[int] = field(default_factory=set)
     left_open: tuple[Cond, tuple[Cond, ...]] = (TRUE, ())
     """The last condition that could not be decided, and what was known then."""
+    open: dict[Cond, None] = field(default_factory=dict)
+    """The conditions on lengths alone that could not be decided."""
     title: str = ""
     """What symbols are called after whose values only running tells."""
     lengths: set[str] = field(default_factory=set)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from tolcost.algebra import AlgebraBudget, Poly, Symbol, const, symbols_of
+from tolcost.algebra import AlgebraBudget, Cond, Poly, Symbol, const, symbols_of
 from tolcost.atoms.nodes import Input as InputNode
 from tolcost.atoms.nodes import Output, Part, Program
 from tolcost.diagnostics import Diagnostic, Span
@@ -45,6 +45,8 @@ class Elaborated:
     values: tuple[tuple[str, Value], ...]
     warnings: tuple[Diagnostic, ...] = ()
     equal: Mapping[Symbol, Poly] = field(default_factory=dict)
+    open: tuple[Cond, ...] = ()
+    """Conditions on lengths alone that were asked for and could not be decided."""
 
 
 def elaborate(
@@ -112,7 +114,7 @@ def _elaborate(
         tuple(context.notes.unproved.values()),
     )
     done = finish(context, lowered)
-    return Elaborated(done, values, tuple(context.warnings), context.notes.equal)
+    return Elaborated(done, values, tuple(context.warnings), context.notes.equal, tuple(context.open))
 
 
 def _symbols(env: Env, inputs: Iterable[InputNode]) -> tuple[Symbol, ...]:

@@ -88,6 +88,8 @@ def decide(env: Env, condition: Cond) -> Cond:
     verdict = proved(condition, facts)
     if verdict is None:
         env.context.left_open = (condition, facts)
+        if all(symbol.kind == "length" for symbol in symbols_of_cond(condition)):
+            env.context.open[condition] = None
         return condition
     return TRUE if verdict else FALSE
 

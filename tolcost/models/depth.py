@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tolcost.algebra import AlgebraBudget, substitute
+from tolcost.atoms.nodes import Program
 from tolcost.cost import depths
 from tolcost.cost.span import ZERO_DEPTH, Depth, later, latest
 from tolcost.diagnostics import Rejected
@@ -55,6 +56,7 @@ class _Depths:
     cost: GraphCost
     _cases: dict[int, Depth | None] = field(default_factory=dict)
     _nodes: dict[int, Depth | None] = field(default_factory=dict)
+    _programs: dict[int, Depth | None] = field(default_factory=dict)
 
     def node(self, applied: Applied) -> Depth | None:
         """The depth of a node."""
@@ -78,10 +80,19 @@ class _Depths:
         return self._cases[id(lowered)]
 
     def _of(self, lowered: Lowered) -> Depth | None:
-        try:
-            found = depths(lowered.program).chain
-        except (Rejected, AlgebraBudget, RecursionError):
+        program = lowered.program
+        if id(program) not in self._programs:
+            self._programs[id(program)] = _depth_of(program)
+        found = self._programs[id(program)]
+        if found is None or lowered.data:
             return None
-        if lowered.data:
-            return None
+        if lowered.lengths:
+            found = latest(*(Depth((substitute(c, lowered.lengths),)) for c in found.candidates))
         return Depth(tuple(substitute(c, self.cost.equal) for c in found.candidates))
+
+
+def _depth_of(program: Program) -> Depth | None:
+    try:
+        return depths(program).chain
+    except (Rejected, AlgebraBudget, RecursionError):
+        return None

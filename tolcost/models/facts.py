@@ -6,7 +6,7 @@ small integers.  The numbers last as long as the table, across models.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
 
@@ -16,8 +16,9 @@ from tolcost.algebra import (
     Symbol,
     atom,
     const,
+    map_cond,
+    polys_of,
     substitute,
-    substitute_cond,
     symbols_of,
     symbols_of_cond,
 )
@@ -99,33 +100,61 @@ def symbols_in(value: object) -> frozenset[Symbol]:
             return frozenset()
 
 
+Change = Callable[[Poly], Poly]
+
+
 def replaced(value: Known, by: Mapping[Symbol, Poly]) -> Known:
     """Something known, with lengths put in place of others."""
+    return changed(value, lambda form: substitute(form, by))
+
+
+def changed(value: Known, change: Change) -> Known:
+    """Something known, with every form in it changed."""
     match value:
         case Tensor(shape=shape, space=space):
-            return Tensor(tuple(substitute(d, by) for d in shape), space)
+            return Tensor(tuple(map(change, shape)), space)
         case Inputs(items=items):
-            return Inputs(tuple(replaced(item, by) for item in items))
+            return Inputs(tuple(changed(item, change) for item in items))
         case Seq(items=items):
-            return Seq(tuple(_value(item, by) for item in items))
+            return Seq(tuple(_value(item, change) for item in items))
         case _:
-            return _value(value, by)
+            return _value(value, change)
 
 
-def _value(value: Value, by: Mapping[Symbol, Poly]) -> Value:
+def _value(value: Value, change: Change) -> Value:
     match value:
         case Cast(value=inner, space=space):
-            return Cast(_value(inner, by), space)
+            return Cast(_value(inner, change), space)
         case Vec(shape=shape, items=items, loose=loose):
-            return Vec(shape, tuple(_value(item, by) for item in items), loose)
+            return Vec(shape, tuple(_value(item, change) for item in items), loose)
         case Quotient(over=over, under=under):
-            return Quotient(substitute(over, by), substitute(under, by))
+            return Quotient(change(over), change(under))
         case Poly():
-            return substitute(value, by)
+            return change(value)
         case _ if isinstance(value, Cond):
-            return substitute_cond(value, by)
+            return map_cond(value, change)
         case _:
             return value
+
+
+def forms_in(value: object) -> Iterator[Poly]:
+    """The forms in something known, as ``changed`` comes by them."""
+    match value:
+        case Tensor(shape=shape):
+            yield from shape
+        case Inputs(items=items) | Seq(items=items) | Vec(items=items):
+            for item in items:
+                yield from forms_in(item)
+        case Cast(value=inner):
+            yield from forms_in(inner)
+        case Quotient(over=over, under=under):
+            yield from (over, under)
+        case Poly():
+            yield value
+        case _ if isinstance(value, Cond):
+            yield from polys_of(value)
+        case _:
+            return
 
 
 def is_value(known: Known | None) -> bool:

@@ -47,7 +47,7 @@ from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.elaborate import Elaborated, Inputs, Tensor, elaborate
 from tolcost.elaborate.context import Misfit
 from tolcost.elaborate.values import Cast, Data, Missing, Opaque, Seq, Value, Vec, View, is_static
-from tolcost.models.facts import MOST_STATIC, Known, as_tensor, elements, is_value, replaced
+from tolcost.models.facts import MOST_STATIC, Change, Known, as_tensor, elements, is_value, replaced
 from tolcost.spaces import kind_of
 from tolcost.syntax import tree
 
@@ -81,6 +81,12 @@ class Lowered:
     """Equations between lengths that decide a branch and were not taken to hold, in order."""
     inside: Inside = field(default_factory=dict)
     """The shapes of the values in graphs inside."""
+    forgets: bool = False
+    """Whether an output that is static is known by its shape only."""
+    open: tuple[Cond, ...] = ()
+    """Conditions on lengths that were asked for and could not be decided."""
+    lengths: Mapping[Symbol, Poly] = field(default_factory=dict)
+    """What stands for lengths in the program, where that is a general one: see ``schemes``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +201,8 @@ def _lower(setting: Setting, choices: Choices, node: GraphNode, spec: Spec, give
         tuple(_titles(lowered, spec)),
         tuple(choices.met),
         around.inside,
+        any(map(_forgotten, (value for _, value in lowered.values), outputs)),
+        lowered.open,
     )
 
 
@@ -305,6 +313,13 @@ def _known(name: str, value: Value, nodes: Mapping[str, Node]) -> Known:
     return Tensor(part.shape, part.space)
 
 
+def _forgotten(value: Value, known: Known) -> bool:
+    """Whether a static value is known by its shape only."""
+    if isinstance(value, Seq) and isinstance(known, Inputs):
+        return any(map(_forgotten, value.items, known.items))
+    return isinstance(known, Tensor) and is_static(value)
+
+
 def _plain(value: Value, whole: bool) -> Value:
     """A static value as any definition may take it: a vector is a vector, an integer no fraction."""
     match value:
@@ -355,9 +370,6 @@ def renamed(lowered: Lowered, by: Mapping[Symbol, Poly]) -> Lowered:
         data=frozenset(the_symbol(by[s]) for s in lowered.data),
         inside={at: tuple(substitute(d, by) for d in shape) for at, shape in lowered.inside.items()},
     )
-
-
-Change = Callable[[Poly], Poly]
 
 
 def counts_with(counts: Counts, change: Change) -> Counts:

@@ -22,6 +22,7 @@ from tolcost.elaborate import Inputs, Tensor
 from tolcost.models.facts import NOTHING, UNKNOWN, Known, Names, Table, shape_of, space_of
 from tolcost.models.functions import Functions
 from tolcost.models.lowering import Given, Lowered, Setting, lower, renamed
+from tolcost.models.schemes import Schemes
 
 HELD = Lowered(
     op=HOLDS_A_TENSOR[1],
@@ -103,6 +104,8 @@ class Session:
 
     library: Library
     table: Table = field(default_factory=Table)
+    schemes: Schemes | None = field(default_factory=Schemes)
+    """None: every distinct node is lowered by itself."""
     done: dict[Key, dict[Key, Applied]] = field(default_factory=dict)
 
     def seen(
@@ -255,7 +258,8 @@ class Walk:
         except Rejected as rejected:
             return not_costed(node, rejected.diagnostics[0])
         setting = Setting(self.session.library, self.opsets, self.functions.body_of, self.assumed)
-        lowered = lower(setting, node, spec, given)
+        by = lower if self.session.schemes is None else self.session.schemes.lower
+        lowered = by(setting, node, spec, given)
         if isinstance(lowered, Rejected):
             return not_costed(node, lowered.diagnostics[0])
         if len(lowered.outputs) < node.asked:

@@ -1,0 +1,129 @@
+"""Schemes: what they give is what lowering every node by itself gives, to the last form."""
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx import ModelProto, helper
+
+from tests.models import graphs
+from tolcost.algebra import substitute
+from tolcost.catalogue.graph import GraphNode
+from tolcost.catalogue.reading import load_model, model_of
+from tolcost.catalogue.specs import Library, Spec, open_library
+from tolcost.cost import depths
+from tolcost.cost.depth import Depth, latest
+from tolcost.diagnostics import Rejected
+from tolcost.models.analysis import analyze_graph
+from tolcost.models.lowering import Given, Lowered, Setting, lower
+from tolcost.models.schemes import Schemes, same
+from tolcost.models.walking import Session
+
+LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
+
+
+class Held(Schemes):
+    """Schemes of which every instance is compared with the node lowered by itself."""
+
+    instances: Counter[str]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.instances = Counter()
+
+    def lower(self, setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowered | Rejected:
+        found = super().lower(setting, node, spec, given)
+        if isinstance(found, Lowered) and found.lengths:
+            by_itself = lower(setting, node, spec, given)
+            assert same(found, by_itself), node
+            assert isinstance(by_itself, Lowered)
+            assert depth(found) == depth(by_itself), node
+            self.instances[node.op] += 1
+        return found
+
+
+def depth(lowered: Lowered) -> tuple[object, ...]:
+    found = depths(lowered.program).chain.candidates
+    return latest(*(Depth((substitute(c, lowered.lengths),)) for c in found)).candidates
+
+
+@pytest.fixture(name="library", scope="module")
+def _library() -> Library:
+    return open_library()
+
+
+def test_every_node_of_a_light_model(library: Library) -> None:
+    held = Held()
+    analyze_graph(load_model(LIGHT / "light_shufflenet.onnx"), Session(library, schemes=held))
+    assert held.instances.total() > 20
+
+
+def test_every_node_of_a_transformer(library: Library) -> None:
+    held = Held()
+    session = Session(library, schemes=held)
+    for dims in ({}, {"batch": 2}, {"batch": 3, "seq": 5}):
+        analyze_graph(model_of(graphs.llama(18, dynamo=True), "model"), session, dims)
+    assert held.instances["MatMul"] > 2
+
+
+def one(op: str, *shapes: tuple[int, ...], **attributes: object) -> ModelProto:
+    inputs = [helper.make_tensor_value_info(f"x{n}", 1, shape) for n, shape in enumerate(shapes)]
+    node = helper.make_node(op, [f"x{n}" for n in range(len(shapes))], ["y"], **attributes)
+    graph = helper.make_graph([node], "one", inputs, [helper.make_tensor_value_info("y", 1, None)])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def drawn(rng: random.Random) -> ModelProto:
+    """A node of random lengths, some of them wrong."""
+    n, c, h, w, k = (rng.choice([1, 2, 3, 5, 8, 30, 64, 65, 66]) for _ in range(5))
+    image = (n, c, h + 2, w + 2)
+    match rng.randrange(10):
+        case 0:
+            return one(
+                "Conv", image, (k, c, 3, 3), pads=[1, 1, 1, 1], kernel_shape=[3, rng.choice([3, 3, 2])]
+            )
+        case 1:
+            return one("Conv", image, (2 * k, c, 3, 2), strides=[2, 2], pads=[1, 0, 1, 2])
+        case 2:
+            return one("Conv", (n, 2 * c, h + 5, w), (2 * k, c, 3, 1), group=2, dilations=[2, 1])
+        case 3:
+            return one("MaxPool", image, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 0, 0], ceil_mode=1)
+        case 4:
+            return one("MatMul", (n, h, k), (rng.choice([k, k, c]), w))
+        case 5:
+            return one(rng.choice(["Add", "Mul", "Div"]), (n, c, h), (rng.choice([1, c, n]), h))
+        case 6:
+            return one(rng.choice(["Softmax", "LogSoftmax"]), (n, c, h), axis=rng.choice([1, -1]))
+        case 7:
+            return one("Gemm", (h, k), (w, k), (w,), transB=1)
+        case 8:
+            return one("Det", (n, *[rng.choice([2, 3, 4])] * 2))
+        case _:
+            return one("Concat", (n, c, h), (n, k, h), (n, w, h), axis=1)
+
+
+def test_random_nodes(library: Library) -> None:
+    held = Held()
+    session = Session(library, schemes=held)
+    rng = random.Random(21)
+    for _ in range(150):
+        analyze_graph(model_of(drawn(rng), "one"), session)
+    assert len(held.instances) > 6
+
+
+def test_a_node_is_elaborated_once_for_its_pattern(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work counted, not timed: many nodes of all different lengths take few elaborations."""
+    calls: Counter[str] = Counter()
+
+    def counted(setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowered | Rejected:
+        calls[node.op] += 1
+        return lower(setting, node, spec, given)
+
+    monkeypatch.setattr("tolcost.models.schemes.lower", counted)
+    session = Session(library)
+    for n in range(100):
+        analyze_graph(model_of(one("Conv", (1, 30 + n, 90, 90 + n), (50 + n, 30 + n, 3, 3)), "one"), session)
+        analyze_graph(model_of(one("Add", (7, 70 + n), (70 + n,)), "one"), session)
+    assert calls == {"Conv": 2, "Add": 2}
