@@ -14,7 +14,7 @@ from tolcost.catalogue.graph import GraphNode
 from tolcost.catalogue.reading import load_model, model_of
 from tolcost.catalogue.specs import Library, Spec, open_library
 from tolcost.cost import depths
-from tolcost.cost.depth import Depth, latest
+from tolcost.cost.span import Depth, latest
 from tolcost.diagnostics import Rejected
 from tolcost.models.analysis import analyze_graph
 from tolcost.models.lowering import Given, Lowered, Setting, lower
