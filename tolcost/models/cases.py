@@ -110,13 +110,16 @@ def _asked(node: Node) -> Iterator[Cond]:
                 yield conj(*(eq(a - b) for a, b in zip(before, part.shape, strict=True)))
         case Select():
             condition = static_condition(node)
-            for part in _parts(condition) if condition is not None else ():
-                for side in (part, negate(part)):
-                    worst = worst_case(side)
-                    if worst is not None:
-                        yield worst
+            if condition is not None:
+                yield from _at_worst(condition)
         case _:
             return
+
+
+def _at_worst(condition: Cond) -> Iterator[Cond]:
+    """Whether parts of a condition hold at all coordinates, or at none."""
+    for single in _parts(condition):
+        yield from (worst for side in (single, negate(single)) if (worst := worst_case(side)) is not None)
 
 
 def _parts(condition: Cond) -> Iterator[Cond]:

@@ -203,9 +203,9 @@ def same(one: Lowered, other: Lowered | Rejected) -> bool:
 
 def _told(lowered: Lowered) -> tuple[object, ...]:
     counts, traffic = lowered.counts, lowered.traffic
-    forms = (counts.histogram, counts.index, counts.atoms, traffic.read, traffic.written)
-    known = tuple(map(frozen, lowered.outputs))
-    return (*map(dict, forms), counts.macs, counts.status, traffic.unsized, known)
+    functions = (dict(counts.histogram), dict(counts.index), dict(counts.atoms), counts.macs, counts.status)
+    moved = (dict(traffic.read), dict(traffic.written), traffic.unsized)
+    return (*functions, *moved, *map(frozen, lowered.outputs))
 
 
 def scheme_of(general: Lowered | Rejected, symbols: Iterable[Symbol]) -> Scheme | None:
