@@ -12,6 +12,7 @@
 #   make conformance  ONNX's node tests again, into reports/data (minutes)
 #   make peers    what XLA and onnx-tool count, into reports/data; they get an environment of their own
 #   make sympy    the closed forms derived by sympy too, over specs/ and random programs: reports/sympy.md (long)
+#   make tpch     the queries of TPC-H beside DuckDB, on generated tables of three scales: reports/tpch.md
 #   make hardware what a GPU executes beside EOPs, from what was recorded: reports/hardware.md, devices/, weights
 #   make clean    remove .venv and caches
 
@@ -28,6 +29,7 @@ PEERS := .venv-peers
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: site site-test report conformance peers sympy hardware test lint types imports gate lock unit fmt soak mutants bench clean
+.PHONY: report conformance peers sympy tpch hardware test lint types imports gate lock unit fmt soak mutants bench clean
 
 report: $(VENV)/run.stamp
 	$(BIN)/tolcost report
@@ -41,6 +43,10 @@ peers: $(PEERS)/stamp
 
 sympy: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.cost.opinions 10000 --jobs $(JOBS)
+
+tpch: $(VENV)/dev.stamp
+	$(INSTALL) tpchgen-cli
+	$(BIN)/python -m tests.specs.tpch.campaign
 
 hardware: $(VENV)/run.stamp
 	PYTHONPATH=benchmarks $(BIN)/python -m hardware.report

@@ -57,11 +57,14 @@ def recognise_scatter(fold: Fold) -> Scatter | None:
     value = _named(put.value, bound)
     step = _step(value, put, fold, bound)
     read: tuple[Node, ...] = ()
+    done: tuple[Node, ...] = ()
     element = put.value
     if step is not None:
-        member, element = step.args if _reads(step.args[0], accumulator) else reversed(step.args)
+        first, second = (_named(node, bound) for node in step.args)
+        member, element = (first, step.args[1]) if _reads(first, accumulator) else (second, step.args[0])
         read = index_nodes(member.at) if isinstance(member, Member) else ()
-    kept = tuple((var, node) for var, node in fold.body.bindings if step is None or node is not step)
+        done = (step, member)
+    kept = tuple((var, node) for var, node in fold.body.bindings if node not in done)
     roots = (*index_nodes(put.at), *read, element)
     needed = (*(node for _, node in kept), *roots)
     if any(is_ref(node, accumulator) for node in inner_nodes(needed, bound)):
@@ -85,7 +88,7 @@ def _step(value: Node, put: Put, fold: Fold, bound: Mapping[Var, Node]) -> Lambd
     plain = space == value.space == value.type[0].space == fold.type[0].space
     if not plain or working_dtype(space) != dtype_of(space):
         return None
-    for node in value.args:
+    for node in (_named(argument, bound) for argument in value.args):
         if _reads(node, fold.accumulator) and isinstance(node, Member):
             return value if _same_place(node.at, put.at, bound) else None
     return None
