@@ -88,6 +88,19 @@ def stored_conformance(package: Traversable | None = None) -> str | None:
     return beside.read_text(encoding="utf-8") if beside is not None and beside.is_file() else None
 
 
+def schema_text(kind: str) -> str:
+    """The JSON schema of a kind of document, as text: one of ``docs/schemas``, or the copy of a wheel.
+
+    >>> "tolcost analyze" in schema_text("analysis")
+    True
+    """
+    package = files("tolcost")
+    packed = package.joinpath("_schemas", f"{kind}.json")
+    if packed.is_file() or not isinstance(package, Path):
+        return packed.read_text(encoding="utf-8")
+    return (package.parent / "docs" / "schemas" / f"{kind}.json").read_text(encoding="utf-8")
+
+
 def _folder(kind: str) -> Traversable | None:
     parts = kind.split("/")
     return specs_root().joinpath(*parts) if all(map(_PART.fullmatch, parts)) else None

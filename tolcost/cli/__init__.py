@@ -30,6 +30,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "report": ("report", "The paper's tables derived again, charts and errata, as files."),
         "fmt": ("fmt", "Put programs into the canonical layout."),
         "lsp": ("lsp", "The language server, for editors."),
+        "mcp": ("mcp", "The commands as tools, for programs that speak MCP."),
     }
 )
 """For each command where it is (``module``, or ``module.name`` if not called ``command``); what it does."""

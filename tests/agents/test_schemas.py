@@ -1,0 +1,90 @@
+"""Everything that is written for machines keeps to its schema under docs/schemas."""
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+from onnx import TensorProto, helper, save
+
+from tolcost.cli import run
+
+ROOT = Path(__file__).parents[2]
+SCHEMAS = {path.stem: json.loads(path.read_text("utf-8")) for path in (ROOT / "docs/schemas").glob("*.json")}
+MATMUL, SOFTMAX = (str(ROOT / "specs" / "examples" / f"{name}.tol") for name in ("matmul", "softmax"))
+COMMANDS = [
+    ("analysis", ["analyze", MATMUL, SOFTMAX]),
+    (
+        "analysis",
+        ["analyze", MATMUL, "--dim", "n=4", "--dim", "k=2", "--dim", "m=3", "--weights", "energy-45nm"],
+    ),
+    ("analysis", ["analyze", MATMUL, "--dim", "n=99999999", "--metric", "eops"]),
+    ("analysis", ["analyze", str(ROOT / "specs" / "examples" / "positive.tol")]),
+    ("diff", ["diff", MATMUL, SOFTMAX]),
+    ("diff", ["diff", MATMUL, MATMUL]),
+    ("model", ["model", "small.onnx"]),
+    ("model", ["model", "small.onnx", "--dim", "batch=8", "--sweep", "batch=1..8"]),
+    ("models", ["model", ".", "--jobs", "1"]),
+    ("ops", ["ops", "Softmax", "If", "StringConcat"]),
+    ("libraries", ["ops", "--library", "all"]),
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder with a model, one of whose operators nobody knows, and a file that is none."""
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", 4]) for name in "xy")
+    nodes = [helper.make_node("Exp", ["x"], ["e"], name="a/exp"), helper.make_node("Relu", ["e"], ["y"])]
+    nodes.append(helper.make_node("Foo", ["e"], ["f"], domain="my"))
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("my", 1)]
+    save(
+        helper.make_model(helper.make_graph(nodes, "small", [x], [y]), opset_imports=opsets),
+        tmp_path / "small.onnx",
+    )
+    (tmp_path / "broken.onnx").write_bytes(b"nothing")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    "kind, command",
+    COMMANDS,
+    ids=str,
+)
+def test_documents_keep_to_their_schemas(
+    kind: str, command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    run([*command, "--format", "json"])
+    written = json.loads(capsys.readouterr().out)
+    assert written["kind"] == kind
+    jsonschema.Draft202012Validator(SCHEMAS[kind]).validate(written)
+
+
+def test_the_gate_keeps_to_its_schema(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    program = tmp_path / "p.tol"
+    (tmp_path / "tolcost.toml").write_text('paths = ["p.tol"]\n', "utf-8")
+    program.write_text("tol x: R [n]\ny := map(x, exp(*))\n", "utf-8")
+    run(["check", "--update"])
+    program.write_text("tol x: R [n]\ny := map(x, exp(*) + 1)\n", "utf-8")
+    capsys.readouterr()
+    run(["check", "--format", "json"])
+    written = json.loads(capsys.readouterr().out)
+    jsonschema.Draft202012Validator(SCHEMAS["check"]).validate(written)
+    assert written["exit"] == 1
+
+
+def test_stored_documents_keep_to_their_schemas() -> None:
+    stored = json.loads((ROOT / "reports" / "data" / "conformance.json").read_text("utf-8"))
+    jsonschema.Draft202012Validator(SCHEMAS["verify"]).validate(stored)
+
+
+@pytest.mark.parametrize("kind", sorted(SCHEMAS))
+def test_a_schema_is_one_and_refuses_what_is_not_in_it(kind: str) -> None:
+    schema = SCHEMAS[kind]
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert schema["properties"]["kind"] == {"const": kind}
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"tolcost": 1, "kind": kind, "surprise": 1}, schema)

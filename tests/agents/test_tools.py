@@ -1,0 +1,60 @@
+"""The tools, called by the official client over the standard streams of a server."""
+
+import sys
+from typing import Any
+
+import anyio
+import jsonschema
+from mcp import ClientSession, StdioServerParameters, types
+from mcp.client.stdio import stdio_client
+
+from tolcost.agents.tools import TOOLS
+
+PROGRAM = "tol x: R [n]\ny := map(x, exp(*) + 1)\n"
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("analyze", {"program": PROGRAM, "dims": {"n": 1000}}),
+    ("diff", {"old": PROGRAM, "new": PROGRAM.replace(" + 1", "")}),
+    ("explain", {"program": PROGRAM}),
+    ("analyze", {"program": PROGRAM.replace("exp", "exq")}),
+    ("analyze", {"program": PROGRAM, "path": "both.tol"}),
+    ("analyze", {"nonsense": 1}),
+    ("nothing", {}),
+]
+
+
+async def _session(found: list[types.CallToolResult], listed: list[types.Tool]) -> None:
+    server = StdioServerParameters(command=sys.executable, args=["-m", "tolcost", "mcp", "--timeout", "30"])
+    async with stdio_client(server) as (read, write), ClientSession(read, write) as session:
+        await session.initialize()
+        listed += (await session.list_tools()).tools
+        for name, given in CALLS:
+            found.append(await session.call_tool(name, given))
+
+
+def test_a_client_calls_the_tools() -> None:
+    found: list[types.CallToolResult] = []
+    listed: list[types.Tool] = []
+    anyio.run(_session, found, listed)
+    assert [tool.name for tool in listed] == [tool.name for tool in TOOLS]
+    analysed, compared, explained, mistaken, both, unknown, nothing = found
+    program = analysed.structured_content["programs"][0]
+    assert (program["eops"], program["at"]["eops"], program["file"]) == ("2*n", 2000, "program.tol")
+    assert compared.structured_content["verdict"] == "cheaper"
+    assert "2*n" in _text(explained)
+    assert explained.structured_content is None
+    assert mistaken.is_error
+    assert _text(mistaken).startswith("error[T0201]: there is no function `exq`\n  --> program.tol:2:13")
+    assert [one.is_error for one in (both, unknown, nothing)] == [True, True, True]
+    for tool, given, answer in zip((listed[0], listed[1]), CALLS, (analysed, compared), strict=False):
+        jsonschema.validate(given[1], tool.input_schema)
+        jsonschema.validate(answer.structured_content, tool.output_schema or {})
+
+
+def _text(answer: types.CallToolResult) -> str:
+    return "".join(block.text for block in answer.content if isinstance(block, types.TextContent))
+
+
+def test_what_a_tool_takes_is_a_schema() -> None:
+    for tool in TOOLS:
+        jsonschema.Draft202012Validator.check_schema(tool.input_schema)
+        assert tool.output_schema is None or tool.output_schema["type"] == "object"

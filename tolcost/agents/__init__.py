@@ -1,0 +1,1 @@
+"""The commands as tools for programs that speak MCP, the model context protocol."""

@@ -1,0 +1,23 @@
+"""``tolcost mcp``: the commands as tools over the model context protocol."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command()
+@click.option("--timeout", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True,
+              metavar="SECONDS", help="How long a call may take.")  # fmt: skip
+@click.option("--max-memory", default="4G", show_default=True, metavar="SIZE",
+              help="How much memory a call may take.")  # fmt: skip
+def command(timeout: float, max_memory: str) -> int:
+    """Serve analyze, diff, explain, model and operator as tools, over standard input and output.
+
+    Needs the extra `mcp`: pip install 'tolcost[mcp]'.
+    """
+    try:
+        from tolcost.agents.server import CallLimits, serve
+    except ModuleNotFoundError as error:
+        raise click.UsageError(f"{error.name} is not installed: pip install 'tolcost[mcp]'") from error
+    serve(CallLimits(timeout, max_memory))
+    return 0
