@@ -13,6 +13,7 @@
 #   make peers    what XLA and onnx-tool count, into reports/data; they get an environment of their own
 #   make sympy    the closed forms derived by sympy too, over specs/ and random programs: reports/sympy.md (long)
 #   make tpch     the queries of TPC-H beside DuckDB, on generated tables of three scales: reports/tpch.md
+#   make referee  published cost formulas held to the definitions: reports/referee.md and .csv
 #   make hardware what a GPU executes beside EOPs, from what was recorded: reports/hardware.md, devices/, weights
 #   make clean    remove .venv and caches
 
@@ -28,8 +29,8 @@ PEERS := .venv-peers
 # Tests start tolcost many times: what Python compiles of it is kept, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: site site-test report conformance peers sympy hardware test lint types imports gate lock unit fmt soak mutants bench clean
-.PHONY: report conformance peers sympy tpch hardware test lint types imports gate lock unit fmt soak mutants bench clean
+.PHONY: site site-test report conformance peers sympy tpch hardware referee
+.PHONY: test lint types imports gate lock unit fmt soak mutants bench clean
 
 report: $(VENV)/run.stamp
 	$(BIN)/tolcost report
@@ -50,6 +51,10 @@ tpch: $(VENV)/dev.stamp
 
 hardware: $(VENV)/run.stamp
 	PYTHONPATH=benchmarks $(BIN)/python -m hardware.report
+
+referee: $(VENV)/run.stamp
+	$(BIN)/tolcost referee --format md --output reports/referee.md
+	$(BIN)/tolcost referee --format csv --output reports/referee.csv
 
 test: lint types imports gate unit
 

@@ -24,6 +24,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "ops": ("ops", "The catalogue of ONNX operators."),
         "model": ("model", "What a whole ONNX model costs, in its free dimensions."),
         "diff": ("diff", "How two programs or models differ in cost, for all lengths."),
+        "referee": ("referee", "Hold cost formulas typed by hand to the operators' definitions."),
         "check": ("check", "The gate: hold programs to the lock file and to budgets."),
         "accept": ("check.accept", "Agree to a costlier program, and say why."),
         "verify": ("verify", "Hold operators to ONNX's own tests."),

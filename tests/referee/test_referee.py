@@ -1,0 +1,148 @@
+"""The referee: verdicts that are proved, sizes that show them, and a second look by brute force."""
+
+import csv
+import io
+import random
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tolcost.algebra import evaluate
+from tolcost.audit.instances import Instance
+from tolcost.catalogue.specs import open_library
+from tolcost.cli import run
+from tolcost.diagnostics import Rejected
+from tolcost.referee.formulas import PublishedFormula, parse_formulas, shipped_files
+from tolcost.referee.judge import Judgement, judge_formula
+from tolcost.referee.table import verdict_table
+from tolcost.show.tables import csv_text, markdown
+
+REPORTS = Path(__file__).parents[2] / "reports"
+LIBRARY = open_library()
+SHIPPED = [formula for file in shipped_files() for formula in file.formulas]
+
+
+@pytest.fixture(scope="module")
+def judged() -> list[Judgement]:
+    return [judge_formula(formula, LIBRARY) for formula in SHIPPED]
+
+
+def matmul(text: str, counts: str = "flops") -> Judgement:
+    given = Instance("MatMul", {"A": ["m", "k"], "B": ["k", "n"]})
+    return judge_formula(PublishedFormula("mine", "", given, counts, text), LIBRARY)  # type: ignore[arg-type]
+
+
+def test_the_committed_verdicts_are_those_of_the_referee(judged: list[Judgement]) -> None:
+    table = verdict_table(judged)
+    assert (REPORTS / "referee.csv").read_text("utf-8") == csv_text(table), "run `make referee`"
+    assert (REPORTS / "referee.md").read_text("utf-8") == markdown((table,)), "run `make referee`"
+
+
+def test_what_was_executed_is_what_was_counted(judged: list[Judgement]) -> None:
+    """The interpreter knows nothing of closed forms; it must side with ours at every size shown."""
+    shown = [one.witness for one in judged if one.witness is not None and one.witness.executed is not None]
+    assert len(shown) > 30
+    for witness in shown:
+        assert witness.executed == witness.ours != witness.theirs
+
+
+def test_no_verdict_is_contradicted_at_random_sizes(judged: list[Judgement]) -> None:
+    rng = random.Random(7)
+    for one in judged:
+        symbols = sorted(one.ours.free | one.theirs.free, key=lambda symbol: symbol.name)
+        for _ in range(20):
+            point = {
+                s: rng.randint(6, 40) if not s.name.startswith("k") else rng.randint(1, 6) for s in symbols
+            }
+            theirs, ours = evaluate(one.theirs, point), evaluate(one.ours, point)
+            allowed = {
+                "equal": theirs == ours,
+                "too low": theirs <= ours,
+                "too high": theirs >= ours,
+            }.get(one.verdict, True)
+            assert allowed, (one.formula.name, point, theirs, ours)
+
+
+def test_every_formula_that_is_wrong_has_a_size_that_shows_it(judged: list[Judgement]) -> None:
+    for one in judged:
+        assert (one.witness is None) is (one.verdict == "equal"), one.formula.name
+
+
+@pytest.mark.parametrize(
+    "text, verdict, leading",
+    [
+        ("2*m*n*k", "equal", True),
+        ("2*k*n*m", "equal", True),
+        ("m*n*k", "too low", False),
+        ("2*m*n*k + m*n", "too high", True),
+        ("2*m*n*(k - 1) + 3*m*n", "too high", True),
+        ("2*m*n*k + m - n", "too low and too high", True),
+    ],
+)
+def test_a_verdict(text: str, verdict: str, leading: bool) -> None:
+    found = matmul(text)
+    assert (found.verdict, found.leading) == (verdict, leading)
+
+
+def test_what_a_formula_forgets_is_named_by_line() -> None:
+    given = Instance("AveragePool", {"X": ["n", "c", "w"]}, {"kernel_shape": ["k"]}, 1)
+    found = judge_formula(PublishedFormula("a", "", given, "eops", "n*c*(w - k + 1)*k"), LIBRARY)
+    assert found.verdict == "too low"
+    assert ["/ count" in line.text for line in found.forgets] == [True]
+
+
+def test_a_formula_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["referee", "--op", "MatMul", "--shape", "A=m,k", "--shape", "B=k,n", "--formula"]
+    assert run([*command, "2*m*n*k"]) == 0
+    assert run([*command, "m*n*k"]) == 1
+    assert "shown at    k = 1, m = 1, n = 1: 1, not 2" in capsys.readouterr().out
+    assert run([*command, "2*m*n*z"]) == 2
+    message = capsys.readouterr().err
+    assert "T0732" in message
+    assert "k, m, n" in message
+
+
+def test_a_file_in_ci(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = '[[formula]]\nname = "a"\noperator = "Relu"\nshapes.X = ["n"]\nformula = "{}"\n'
+    file = tmp_path / "mine.toml"
+    for formula, code in (("n", 0), ("2*n", 1)):
+        file.write_text(text.format(formula), "utf-8")
+        assert run(["referee", str(file)]) == code
+    file.write_text(text.format("2*n") + 'expect = "too high"\n', "utf-8")
+    assert run(["referee", str(file)]) == 0
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    "text, code",
+    [
+        ("[[formula]", "T0730"),
+        ("colour = 1", "T0731"),
+        ("formula = 3", "T0731"),
+        ('[[formula]]\nname = "a"', "T0731"),
+        ('[[formula]]\nname = "a"\noperator = "Relu"\nformula = "n"\ncounts = "joules"', "T0731"),
+    ],
+)
+def test_a_broken_file_is_a_diagnostic(text: str, code: str) -> None:
+    with pytest.raises(Rejected) as caught:
+        parse_formulas(text, "mine")
+    assert caught.value.diagnostics[0].code == code
+
+
+def test_names_that_match_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["referee", "nobody/nothing"]) == 2
+    assert "T0733" in capsys.readouterr().err
+
+
+def test_the_csv_has_every_formula() -> None:
+    rows = list(csv.DictReader(io.StringIO((REPORTS / "referee.csv").read_text("utf-8"))))
+    assert [row["formula"] for row in rows] == [formula.name for formula in SHIPPED]
+    assert all(row["source"] for row in rows)
+
+
+def test_the_example_of_the_documentation(capsys: pytest.CaptureFixture[str]) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "referee.md").read_text("utf-8")
+    command, _, shown = text.split("```\n$ tolcost ")[1].partition("```")[0].partition("\n")
+    assert run(shlex.split(command)) == 1
+    assert capsys.readouterr().out == shown

@@ -1,0 +1,121 @@
+"""``tolcost referee``: cost formulas typed by hand, held to the operators' definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from tolcost.audit.instances import Instance
+from tolcost.catalogue.specs import open_library
+from tolcost.cli import options
+from tolcost.cli.output import ProgressLine, deliver
+from tolcost.deep import with_deep_stack
+from tolcost.diagnostics import Diagnostic, Rejected
+from tolcost.referee.formulas import METRICS, Counts, PublishedFormula, read_file, shipped_files
+from tolcost.referee.judge import Judgement, judge_formula
+from tolcost.referee.table import in_full, summary_line, verdict_table
+from tolcost.show import write
+from tolcost.show.tables import csv_text, markdown
+
+NEWS, UNDECIDED = 1, 3
+
+
+@click.command(
+    cls=options.Command,
+    examples=(
+        "tolcost referee",
+        "tolcost referee torch/mm",
+        "tolcost referee mine.toml",
+        "tolcost referee --op LayerNormalization --formula '5*m*n' --shape X=m,n --shape Scale=n --shape B=n",
+        "tolcost referee --format csv -o referee.csv",
+    ),
+)
+@click.argument("names", metavar="[NAME|FILE...]", nargs=-1)
+@click.option("--op", "operator", metavar="OPERATOR", help="The operator that --formula is about.")
+@click.option("--formula", metavar="FORMULA", help="A formula of your own, in the lengths of --shape.")
+@click.option(
+    "--counts", type=click.Choice(METRICS), default="flops", show_default=True, help="What --formula counts."
+)
+@click.option("--shape", "shapes", metavar="NAME=LENGTHS", multiple=True, help="The shape of an input.")
+@click.option("--attr", "attrs", metavar="NAME=VALUE", multiple=True, help="The value of an attribute.")
+@click.option("--specs", metavar="DIR", multiple=True, help="A folder of operators, searched first.")
+@click.option(
+    "--format", "form", type=click.Choice(["text", "md", "csv"]), default="text", help="How to write it."
+)
+@options.output_option
+def command(
+    names: tuple[str, ...],
+    operator: str | None,
+    formula: str | None,
+    counts: Counts,
+    shapes: tuple[str, ...],
+    attrs: tuple[str, ...],
+    specs: tuple[str, ...],
+    form: str,
+    output: str | None,
+) -> int:
+    """Judge cost formulas: equal to the verified form, too high or too low, where, and why.
+
+    Without a name, all formulas that come with tolcost; a name or its beginning chooses among them; a
+    file has formulas of your own.  Exits with 1 where a verdict on one of yours is not the one expected
+    (equal, if nothing else is said), and with 3 where one is not decided.
+    """
+    if (operator is None) != (formula is None):
+        raise click.UsageError("--op and --formula go together")
+    if operator is not None and formula is not None:
+        several = options.read_shapes(shapes)
+        single = {name: lists[0] if len(lists) == 1 else lists for name, lists in several.items()}
+        given = Instance(operator, single, options.read_attrs(attrs), 1)
+        chosen: Sequence[PublishedFormula] = (PublishedFormula("--formula", "", given, counts, formula),)
+    else:
+        chosen = _chosen(names)
+    found = with_deep_stack(lambda: _judged(chosen, specs))
+    deliver(_written(found, form), output)
+    return _exit_code(found)
+
+
+def _judged(chosen: Sequence[PublishedFormula], specs: Sequence[str]) -> list[Judgement]:
+    library = open_library(specs)
+    found: list[Judgement] = []
+    progress = ProgressLine()
+    for number, formula in enumerate(chosen, 1):
+        found.append(judge_formula(formula, library))
+        progress.tell(number, len(chosen), formula.name)
+    progress.close()
+    return found
+
+
+def _chosen(names: Sequence[str]) -> tuple[PublishedFormula, ...]:
+    shipped = [formula for file in shipped_files() for formula in file.formulas]
+    if not names:
+        return tuple(shipped)
+    found: list[PublishedFormula] = []
+    for name in names:
+        if name.endswith(".toml"):
+            found += read_file(Path(name)).formulas
+            continue
+        matching = [formula for formula in shipped if formula.name == name or formula.name.startswith(name)]
+        if not matching:
+            files = ", ".join(sorted({formula.name.partition("/")[0] for formula in shipped}))
+            raise Rejected(Diagnostic("T0733", f"there is no formula {name!r}", hint=f"there are: {files}"))
+        found += matching
+    return tuple(found)
+
+
+def _written(found: Sequence[Judgement], form: str) -> str:
+    if form == "csv":
+        return csv_text(verdict_table(found))
+    if form == "md":
+        return markdown((verdict_table(found),))
+    sections = [section for one in found if len(found) <= 12 for section in in_full(one)]
+    if len(found) > 12:
+        sections.append(verdict_table(found))
+    return write((*sections, summary_line(found)), "text")
+
+
+def _exit_code(found: Sequence[Judgement]) -> int:
+    if any(not one.expected and one.verdict != "undecided" for one in found):
+        return NEWS
+    return UNDECIDED if any(one.verdict == "undecided" for one in found) else 0

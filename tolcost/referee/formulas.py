@@ -1,0 +1,139 @@
+"""Published cost formulas as data: what each counts, of which operator, at which shapes, and who says so.
+
+    source = "torch 2.13, torch/utils/flop_counter.py"
+
+    [[formula]]
+    name = "mm"
+    operator = "MatMul"
+    shapes = { A = ["m", "k"], B = ["k", "n"] }
+    counts = "flops"
+    formula = "2*m*k*n"
+
+A file is read whole or refused with every mistake in it.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, cast, get_args
+
+from tolcost.audit.instances import Instance
+from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.library import specs_root
+
+Counts: TypeAlias = Literal["eops", "flops", "macs", "bytes"]
+METRICS: tuple[Counts, ...] = get_args(Counts)
+
+_KEYS = {"name", "operator", "domain", "shapes", "attrs", "outputs", "counts", "formula", "about", "expect"}
+_MOST_BYTES = 1 << 20
+_MOST_FORMULAS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedFormula:
+    """A formula, what it claims to count, and where it was published.
+
+    ``expect`` is the verdict that its users rely on, and anything else is news; None for those that come with
+    tolcost, which are judged as they were published.
+    """
+
+    name: str
+    source: str
+    instance: Instance
+    counts: Counts
+    text: str
+    about: str = ""
+    expect: str | None = "equal"
+
+
+@dataclass(frozen=True, slots=True)
+class FormulaFile:
+    """The formulas of one source."""
+
+    name: str
+    formulas: tuple[PublishedFormula, ...]
+
+
+def shipped_files() -> tuple[FormulaFile, ...]:
+    """The formulas that come with tolcost, file by file."""
+    folder = specs_root().joinpath("formulas")
+    files = sorted((file for file in folder.iterdir() if file.name.endswith(".toml")), key=lambda f: f.name)
+    return tuple(
+        parse_formulas(file.read_text(encoding="utf-8"), file.name.removesuffix(".toml"), expect=None)
+        for file in files
+    )
+
+
+def read_file(path: Path) -> FormulaFile:
+    """Read a file of formulas; what is wrong with it raises ``Rejected``."""
+    try:
+        raw = path.read_bytes()[: _MOST_BYTES + 1]
+        text = raw.decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise Rejected(Diagnostic("T0730", f"cannot read {quoted(str(path))}: {error}")) from None
+    if len(raw) > _MOST_BYTES:
+        raise Rejected(Diagnostic("T0730", f"{quoted(str(path))} is larger than {_MOST_BYTES} bytes"))
+    return parse_formulas(text, path.stem)
+
+
+def parse_formulas(text: str, name: str, expect: str | None = "equal") -> FormulaFile:
+    r"""Read the text of a file of formulas.
+
+    >>> file = parse_formulas('[[formula]]\nname = "a"\noperator = "Relu"\nformula = "1"', "mine")
+    >>> file.formulas[0].counts, file.formulas[0].source
+    ('flops', 'mine')
+    """
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise Rejected(Diagnostic("T0730", f"{name} is not TOML: {error}")) from None
+    entries = table.get("formula", [])
+    problems = list(_problems(table, entries, name))
+    if problems:
+        raise Rejected(*problems[:20])
+    source = str(table.get("source", name))
+    return FormulaFile(name, tuple(_formula(entry, source, name, expect) for entry in entries))
+
+
+def _problems(table: Mapping[str, Any], entries: object, name: str) -> Iterator[Diagnostic]:
+    for key in sorted(set(table) - {"source", "formula"}):
+        yield Diagnostic("T0731", f"{name}: there is no key {quoted(key)}")
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        yield Diagnostic("T0731", f"{name}: formulas are written as [[formula]]")
+        return
+    if len(entries) > _MOST_FORMULAS:
+        yield Diagnostic("T0731", f"{name}: there are more than {_MOST_FORMULAS} formulas")
+    for number, entry in enumerate(entries, 1):
+        for problem in _entry_problems(entry):
+            yield Diagnostic("T0731", f"{name}: formula {entry.get('name', number)}: {problem}")
+
+
+def _entry_problems(entry: Mapping[str, Any]) -> Iterator[str]:
+    for key in sorted(set(entry) - _KEYS):
+        yield f"there is no key {quoted(key)}"
+    for key in ("name", "operator", "formula"):
+        if not isinstance(entry.get(key), str):
+            yield f"needs {key}, a text"
+    if entry.get("counts", "flops") not in METRICS:
+        yield f"counts is one of {', '.join(METRICS)}"
+    if not isinstance(entry.get("expect", ""), str):
+        yield "expect is a verdict, a text"
+    for key in ("shapes", "attrs"):
+        if not isinstance(entry.get(key, {}), dict):
+            yield f"{key} is a table"
+
+
+def _formula(entry: Mapping[str, Any], source: str, file: str, expect: str | None) -> PublishedFormula:
+    operator = entry["operator"]
+    return PublishedFormula(
+        name=f"{file}/{entry['name']}",
+        source=source,
+        instance=Instance(operator, entry.get("shapes", {}), entry.get("attrs", {}), entry.get("outputs", 1)),
+        counts=cast(Counts, entry.get("counts", "flops")),
+        text=entry["formula"],
+        about=str(entry.get("about", "")),
+        expect=entry.get("expect", expect),
+    )

@@ -1,0 +1,132 @@
+"""What the referee found, as a document: the verdicts together, or one formula in full."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from tolcost.audit.instances import command_of
+from tolcost.referee.judge import FormulaWitness, Judgement
+from tolcost.show.document import (
+    Cell,
+    Code,
+    Column,
+    Fact,
+    Facts,
+    Heading,
+    Lines,
+    ReportTable,
+    Section,
+    Verdict,
+)
+from tolcost.show.forms import text_of
+
+COLUMNS = (
+    Column("formula", "formula"),
+    Column("operator", "operator"),
+    Column("counts", "counts"),
+    Column("published", "published", "code"),
+    Column("verified", "verified", "form"),
+    Column("verdict", "verdict"),
+    Column("leading", "leading term"),
+    Column("where", "where", "code"),
+    Column("witness", "smallest size that shows it"),
+    Column("executed", "executed there", "number"),
+    Column("forgets", "what it forgets"),
+    Column("source", "source", shown=False),
+    Column("about", "about", shown=False),
+    Column("command", "the verified form by", "code", shown=False),
+)
+MADE_BY = "make referee"
+
+
+def verdict_table(found: Sequence[Judgement]) -> ReportTable:
+    """All verdicts, one row for each formula."""
+    told = Counter(one.verdict for one in found)
+    counted = ", ".join(f"{number} {verdict}" for verdict, number in told.most_common())
+    leading = sum(one.leading and one.verdict != "equal" for one in found)
+    about = (
+        f"{len(found)} published cost formulas held to definitions that pass ONNX's tests: {counted}; "
+        f"{leading} of those that are not equal have the leading term right. *Published* is the formula in "
+        "our notation, at the shapes of the row; *verified* is derived from the definition, which is one "
+        "algorithm of several: a formula made for another one differs too. Equal, too low and too high are "
+        "proved for all lengths. A size that shows a difference is run by the reference interpreter, which "
+        "counts as it goes."
+    )
+    rows = tuple(map(_row, found))
+    return ReportTable(COLUMNS, rows, "referee", "Published cost formulas, judged", about, MADE_BY)
+
+
+def _row(one: Judgement) -> tuple[Cell, ...]:
+    formula, witness = one.formula, one.witness
+    return (
+        formula.name,
+        formula.instance.op,
+        formula.counts,
+        Code(formula.text),
+        one.ours,
+        Verdict(one.verdict, {"equal": True, "undecided": None}.get(one.verdict, False)),
+        "right" if one.leading else "wrong",
+        Code(where_text(one)),
+        witness_text(witness) if witness else "",
+        witness.executed if witness else None,
+        forgets_text(one),
+        formula.source,
+        formula.about,
+        Code(command_of(formula.instance)),
+    )
+
+
+def where_text(one: Judgement) -> str:
+    """Where a formula is too low, and where too high."""
+    parts = (("low", one.low_where), ("high", one.high_where))
+    several = bool(one.low_where and one.high_where)
+    return "; ".join((f"too {word} where {text}" if several else text) for word, text in parts if text)
+
+
+def witness_text(witness: FormulaWitness) -> str:
+    """A size, and what both say there."""
+    point = ", ".join(f"{name} = {value:,}" for name, value in witness.point) or "every size"
+    return f"{point}: {witness.theirs:,}, not {witness.ours:,}"
+
+
+def forgets_text(one: Judgement) -> str:
+    """What is missing, by line of the definition."""
+    return "; ".join(f"{line.text} ({text_of(line.form)})" for line in one.forgets)
+
+
+def in_full(one: Judgement) -> tuple[Section, ...]:
+    """One formula with all that was found out about it."""
+    return (Heading(one.formula.name, one.formula.source), Facts(tuple(_facts(one))))
+
+
+def _facts(one: Judgement) -> Iterator[Fact]:
+    yield Fact("operator", Code(one.formula.instance.op), one.formula.counts)
+    if one.formula.about:
+        yield Fact("about", one.formula.about)
+    yield Fact("published", Code(text_of(one.theirs)))
+    yield Fact("verified", Code(text_of(one.ours)))
+    yield Fact("verdict", one.verdict + (", in the leading term right" if _mostly_right(one) else ""))
+    if one.verdict != "equal":
+        yield Fact("difference", Code(text_of(one.ours - one.theirs)), "verified less published")
+    for label, where in (("too low where", one.low_where), ("too high where", one.high_where)):
+        if where:
+            yield Fact(label, Code(where))
+    if one.witness is not None:
+        yield Fact("shown at", witness_text(one.witness))
+        if one.witness.executed is not None:
+            yield Fact("executed", f"{one.witness.executed:,}", "by the reference interpreter")
+    for line in one.forgets:
+        yield Fact("forgets", Code(line.text), f"{text_of(line.form)}, {line.file}:{line.line}")
+
+
+def _mostly_right(one: Judgement) -> bool:
+    return one.leading and one.verdict != "equal"
+
+
+def summary_line(found: Sequence[Judgement]) -> Lines:
+    """How many formulas there are of each verdict."""
+    told = Counter(one.verdict for one in found)
+    return Lines(
+        (f"{len(found)} formulas: " + ", ".join(f"{n} {verdict}" for verdict, n in told.most_common()),)
+    )
