@@ -127,6 +127,6 @@ def _mostly_right(one: Judgement) -> bool:
 def summary_line(found: Sequence[Judgement]) -> Lines:
     """How many formulas there are of each verdict."""
     told = Counter(one.verdict for one in found)
-    return Lines(
-        (f"{len(found)} formulas: " + ", ".join(f"{n} {verdict}" for verdict, n in told.most_common()),)
-    )
+    counted = ", ".join(f"{number} {verdict}" for verdict, number in told.most_common())
+    formulas = "formula" if len(found) == 1 else "formulas"
+    return Lines((f"{len(found)} {formulas}: {counted}",))
