@@ -13,6 +13,7 @@ from typing import Literal
 
 from onnx import defs
 
+from tolcost.catalogue.schemas import recorded_schemas
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.syntax import tree
@@ -51,7 +52,7 @@ def known_operators(library: Library) -> tuple[tuple[str, str], ...]:
     return tuple(
         (domain, name)
         for domain in library.domains()
-        for name in sorted({*live_operators(domain), *library.names(domain)})
+        for name in sorted({*live_operators(domain), *recorded_schemas(domain), *library.names(domain)})
     )
 
 

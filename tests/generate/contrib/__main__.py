@@ -10,7 +10,17 @@ import traceback
 from tests.generate.contrib.draw import GENERATORS
 from tests.generate.contrib.record import write, write_schemas
 
-FAMILIES = ("elementwise", "products", "recurrent", "stated")
+FAMILIES = (
+    "attention",
+    "elementwise",
+    "norms",
+    "others",
+    "products",
+    "quantised",
+    "recurrent",
+    "stated",
+    "stated_layers",
+)
 
 
 def main() -> int:

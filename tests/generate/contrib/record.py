@@ -15,7 +15,8 @@ from onnxruntime.capi import onnxruntime_pybind11_state as inner
 
 from tests.generate.contrib.draw import DOMAIN, Array, Trial, trials
 
-FOLDER = Path(__file__).parents[3] / "specs" / DOMAIN
+SPECS = Path(__file__).parents[3] / "specs"
+FOLDER = SPECS / DOMAIN
 NUMPY_KINDS = "biufcOUS"
 
 
@@ -27,7 +28,8 @@ def model_of(op: str, trial: Trial) -> ModelProto:
     """A model of one node; tensors of types that NumPy lacks are constants of it."""
     names = _input_names(trial)
     results = [f"o{n}" if asked else "" for n, asked in enumerate(trial.asked)]
-    node = helper.make_node(op, names, results, domain=trial.domain, **trial.attrs)
+    used = names[: max(n for n, name in enumerate(names, start=1) if name)]
+    node = helper.make_node(op, used, results, domain=trial.domain, **trial.attrs)
     inputs, constants = [], []
     for n, (name, array) in enumerate(zip(names, trial.inputs, strict=True)):
         if array is None:
@@ -84,8 +86,9 @@ def write(op: str) -> int:
         lines.append(one)
     text = "\n".join(json.dumps(line, separators=(",", ":")) for line in lines) + "\n"
     raw = gzip.compress(text.encode(), 9, mtime=0)
-    (FOLDER / "recorded").mkdir(exist_ok=True)
-    (FOLDER / "recorded" / f"{op}.json.gz").write_bytes(raw)
+    folder = SPECS / (drawn[0].domain or "onnx") / "recorded"
+    folder.mkdir(exist_ok=True)
+    (folder / f"{op}.json.gz").write_bytes(raw)
     return len(raw)
 
 
