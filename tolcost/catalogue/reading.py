@@ -226,7 +226,8 @@ class Reader:
         nodes = tuple(map(self.node, proto.node))
         declared = (*map(_words, inputs), *map(_words, between.values()))
         check_text(chain((proto.name,), weights, between, outputs, *declared, _node_words(nodes)))
-        return Graph(proto.name, inputs, weights, nodes, outputs, between if outermost else {})
+        kept = between if outermost else {name: between[name] for name in outputs}
+        return Graph(proto.name, inputs, weights, nodes, outputs, kept)
 
     def _inner_graph(self, proto: GraphProto) -> Graph:
         if self._depth >= MOST_NESTED_GRAPHS:

@@ -32,6 +32,8 @@ _TYPE_OF_SPACE = {
 }
 """What schemas call tensors of a space."""
 
+_SPACE_OF_TYPE = {kind: space for space, kind in _TYPE_OF_SPACE.items()}
+
 TensorType = tuple[str, tuple[int | None, ...]]
 """The space of a tensor, and its lengths where they are numbers."""
 
@@ -75,9 +77,33 @@ def check_node(node: GraphNode, opset: int | None, spaces: Sequence[str | None])
             kind = str(declared.type).rpartition(".")[2].lower()
             _refuse(f"the attribute {quoted(name)} of {node.shown} must be of type {kind}")
     bound: dict[str, str] = {}
-    for formal, space in zip(_formals(schema, len(spaces)), spaces, strict=False):
+    for formal, space in zip(_formals(schema.inputs, len(spaces)), spaces, strict=False):
         if space in _TYPE_OF_SPACE:
             _check_input(node, formal, space, bound)
+
+
+def output_spaces(node: GraphNode, opset: int | None, spaces: Sequence[str | None]) -> list[str | None]:
+    """The spaces of a node's outputs as its schema tells them from those of its inputs; None: it does not.
+
+    What a definition makes of numbers that are known may be in no space of ONNX, or empty.
+    """
+    for graph in node.graphs.values():  # the outputs of a node are the last of those of its graphs
+        told = [graph.declared[name].space or None for name in graph.outputs]
+        return told[-len(node.outputs) :]
+    schema = schema_of(node, opset)
+    if schema is None:
+        return [None] * len(node.outputs)
+    met = zip(_formals(schema.inputs, len(spaces)), spaces, strict=False)
+    bound = {f.type_str: s for f, s in met if f.is_homogeneous and s in _TYPE_OF_SPACE}
+    given = _formals(schema.outputs, len(node.outputs))
+    return [
+        bound.get(f.type_str) or _only_space(f) if f.is_homogeneous else None
+        for f in given[: len(node.outputs)]
+    ]
+
+
+def _only_space(formal: onnx.defs.OpSchema.FormalParameter) -> str | None:
+    return _SPACE_OF_TYPE.get(next(iter(formal.types))) if len(formal.types) == 1 else None
 
 
 def _check_input(
@@ -90,9 +116,11 @@ def _check_input(
         _refuse(f"{node.shown} takes inputs of one type, not {other} and {space} ({quoted(formal.name)})")
 
 
-def _formals(schema: onnx.defs.OpSchema, count: int) -> list[onnx.defs.OpSchema.FormalParameter]:
-    """The parameter that each of a node's inputs meets; a variadic one takes all that are left."""
-    listed = list(schema.inputs)
+def _formals(
+    declared: Sequence[onnx.defs.OpSchema.FormalParameter], count: int
+) -> list[onnx.defs.OpSchema.FormalParameter]:
+    """The parameter that each of a node's inputs or outputs meets; a variadic one takes all that are left."""
+    listed = list(declared)
     variadic = listed and listed[-1].option == onnx.defs.OpSchema.FormalParameterOption.Variadic
     return listed + listed[-1:] * (count - len(listed)) if variadic else listed
 
@@ -101,7 +129,7 @@ def input_names(node: GraphNode, opset: int | None) -> list[tuple[str, bool]]:
     """The schema's name for each of a node's inputs, and whether that name takes several."""
     schema = schema_of(node, opset)
     variadic = onnx.defs.OpSchema.FormalParameterOption.Variadic
-    formals = _formals(schema, len(node.inputs)) if schema else []
+    formals = _formals(schema.inputs, len(node.inputs)) if schema else []
     return [(formal.name, formal.option == variadic) for formal in formals]
 
 

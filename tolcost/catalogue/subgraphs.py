@@ -10,20 +10,31 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import count, product
+from itertools import count, product, zip_longest
 from typing import NamedTuple
 
 from tolcost.algebra import FALSE, TRUE, Cond, Eq, Ge, Not, Poly, bounds, negate
 from tolcost.catalogue.binding import bind, formals
 from tolcost.catalogue.graph import Graph, GraphNode, Weight, first_output
-from tolcost.catalogue.schemas import check_node
+from tolcost.catalogue.schemas import check_node, output_spaces
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.catalogue.types import constant
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, quoted
 from tolcost.elaborate.context import Env
 from tolcost.elaborate.programs import apply_program
 from tolcost.elaborate.shapes import shape_of, space_of
-from tolcost.elaborate.values import Cast, Missing, Native, Seq, Unknown, Value, Vec, is_static, plain
+from tolcost.elaborate.values import (
+    Cast,
+    Missing,
+    Native,
+    Seq,
+    Unknown,
+    Value,
+    Vec,
+    is_static,
+    plain,
+    recast,
+)
 
 MOST_NESTED = 60
 """How deeply functions that graphs call may call one another."""
@@ -237,7 +248,15 @@ def _applied(
         results = apply_program(env, spec.program, given, spec.library, node.asked)
     if len(results) == 1 and isinstance(results[0], Seq) and spec.outputs[0].variadic:
         return results[0].items
-    return results
+    told = output_spaces(node, around.opsets.get(node.domain), spaces)
+    return [_told(value, space) for value, space in zip_longest(results, told[: len(results)])]
+
+
+def _told(value: Value, space: str | None) -> Value:
+    """A value known while compiling in the space that its operator says, where it is in none of ONNX's."""
+    if space is None or isinstance(value, Cast | Seq | str) or not is_static(value):
+        return value
+    return recast(value, space)
 
 
 def _call(

@@ -350,6 +350,19 @@ def _rounding(whole: Callable[[Fraction], int]) -> Callable[[Env, Span, Real], V
     return rule
 
 
+def _truncated(env: Env, span: Span, x: Real) -> Value | None:
+    """Towards 0: down above it, and up below."""
+    if isinstance(x, Quotient) and x.under != const(1):
+        if not _positive(env, x.under):
+            return None
+        down, up, facts = floordiv(x.over, x.under), ceildiv(x.over, x.under), facts_here(env)
+        return maximum(down, const(0), facts) + minimum(up, const(0), facts)
+    return _TOWARDS_ZERO(env, span, x)
+
+
+_TOWARDS_ZERO = _rounding(math.trunc)
+
+
 def _negative(env: Env, span: Span, x: Real) -> Value | None:
     match x:
         case Quotient(over=over, under=under):
@@ -411,7 +424,7 @@ _RULES: dict[str, Callable[..., Value | None]] = {
     "floor": _floor,
     "ceil": _ceil,
     "round": _rounding(round),
-    "trunc": _rounding(math.trunc),
+    "trunc": _truncated,
     "neg": _negative,
     "abs": _absolute,
     "sgn": _sign,

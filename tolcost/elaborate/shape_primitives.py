@@ -12,6 +12,7 @@ from tolcost.algebra import (
     Poly,
     atom,
     const,
+    disj,
     eq,
     exact_div,
     floordiv,
@@ -195,13 +196,20 @@ def _same(env: Env, span: Span, left: Shape, right: Shape) -> Value:
 
 @primitive("agree", integers, integers)
 def _agree(env: Env, span: Span, left: Shape, right: Shape) -> Value:
-    """The first of two shapes that say one thing twice; unlike with ``same``, what is open stays open."""
+    """The first of two shapes that say one thing twice.
+
+    Unlike with ``same``, neither takes the other's place: what is open is a condition of the result.
+    """
     if len(left) != len(right):
         fail("T0301", f"{len(left)} lengths against {len(right)}", span, kind=Misfit, definite=True)
     for a, b in zip(left, right, strict=True):
-        if decide(env, eq(a - b)) is FALSE:
+        equal = decide(env, eq(a - b))
+        if equal is FALSE:
             message = f"lengths {to_text(a)} and {to_text(b)} differ, but must agree"
             fail("T0301", message, span, kind=Misfit, definite=True)
+        if equal is not TRUE:
+            here = [negate(fact) for fact in env.scope.facts]
+            env.context.record(disj(equal, *here), "equal", "lengths that are said twice agree", span)
     return left[0] if len(left) == 1 else Vec((len(left),), left)
 
 

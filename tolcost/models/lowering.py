@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import starmap, zip_longest
 from math import prod
 from types import MappingProxyType
 from typing import TypeVar
@@ -33,6 +34,7 @@ from tolcost.algebra import (
 from tolcost.atoms.nodes import Condition, Node, Program
 from tolcost.catalogue.binding import bind, formals
 from tolcost.catalogue.graph import GraphNode
+from tolcost.catalogue.schemas import output_spaces
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.catalogue.subgraphs import (
     Body,
@@ -42,12 +44,22 @@ from tolcost.catalogue.subgraphs import (
     graph_functions,
     no_function,
 )
+from tolcost.catalogue.types import CODE_OF_SPACE
 from tolcost.cost import Counts, Traffic, count, traffic
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.elaborate import Elaborated, Inputs, Tensor, elaborate
 from tolcost.elaborate.context import Misfit
-from tolcost.elaborate.values import Cast, Data, Missing, Opaque, Seq, Value, Vec, View, is_static
-from tolcost.models.facts import MOST_STATIC, Change, Known, as_tensor, elements, is_value, replaced
+from tolcost.elaborate.values import Cast, Data, Missing, Opaque, Quotient, Seq, Value, Vec, View, is_static
+from tolcost.models.facts import (
+    MOST_STATIC,
+    Change,
+    Known,
+    as_tensor,
+    elements,
+    is_value,
+    replaced,
+    space_of,
+)
 from tolcost.spaces import kind_of
 from tolcost.syntax import tree
 
@@ -187,7 +199,10 @@ def _lower(setting: Setting, choices: Choices, node: GraphNode, spec: Spec, give
         title=node.label,
     )
     counts = count(lowered.program)
-    outputs = _outputs(lowered, spec)
+    spaces = [space_of(known) for known in given.inputs]
+    told = output_spaces(node, setting.opsets.get(node.domain), spaces)
+    found = _outputs(lowered, spec)
+    outputs = tuple(starmap(_told, zip_longest(found, told[: len(found)])))
     return Lowered(
         node.op,
         node.domain,
@@ -289,6 +304,15 @@ def _outputs(lowered: Elaborated, spec: Spec) -> tuple[Known, ...]:
     return tuple(found)
 
 
+def _told(known: Known, space: str | None) -> Known:
+    """What is known, in the space that the operator says where the definition found none of ONNX's."""
+    if isinstance(known, Inputs):
+        return Inputs(tuple(_told(item, space) for item in known.items))
+    if space is None or not isinstance(known, Tensor | Cast) or known.space in CODE_OF_SPACE:
+        return known
+    return replace(known, space=space)
+
+
 def _titles(lowered: Elaborated, spec: Spec) -> Iterator[str]:
     variadic = {s.name for s in spec.outputs if s.variadic}
     for name, value in lowered.values:
@@ -309,7 +333,7 @@ def _known(name: str, value: Value, nodes: Mapping[str, Node]) -> Known:
     part = nodes[name].type[0]
     if is_static(value) and _portable(value) and elements(value) <= MOST_STATIC:
         inner, space = (value.value, value.space) if isinstance(value, Cast) else (value, part.space)
-        return Cast(_plain(inner, kind_of(space) == "Z"), space)
+        return Cast(_plain(inner, kind_of(space)), space)
     return Tensor(part.shape, part.space)
 
 
@@ -320,15 +344,20 @@ def _forgotten(value: Value, known: Known) -> bool:
     return isinstance(known, Tensor) and is_static(value)
 
 
-def _plain(value: Value, whole: bool) -> Value:
-    """A static value as any definition may take it: a vector is a vector, an integer no fraction."""
+def _plain(value: Value, kind: str) -> Value:
+    """A static value as any definition may take it: an integer is no fraction, and a real no integer.
+
+    Integers divide otherwise than reals do, even where a real happens to be whole.
+    """
     match value:
         case Vec(shape=shape, items=items):
-            return Vec(shape, tuple(_plain(item, whole) for item in items))
+            return Vec(shape, tuple(_plain(item, kind) for item in items))
         case Cast(value=inner):
-            return _plain(inner, whole)
-        case Fraction(denominator=1, numerator=number) if whole:
+            return _plain(inner, kind)
+        case Fraction(denominator=1, numerator=number) if kind == "Z":
             return const(number)
+        case Poly(constant=number) if kind == "R":
+            return Quotient(value, const(1)) if number is None else Fraction(number)
         case _:
             return value
 
