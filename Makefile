@@ -31,6 +31,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: site site-test report conformance peers sympy tpch hardware referee
 .PHONY: test lint types imports gate lock unit fmt soak mutants bench clean
+.PHONY: site site-test report conformance peers sympy tpch hardware test lint types imports gate lock unit fmt soak mutants bench clean
 
 report: $(VENV)/run.stamp
 	$(BIN)/tolcost report
