@@ -179,7 +179,7 @@ def _by_clip(problem: Problem, r: SummedRange, work: Work) -> Poly | None:
 
 
 def _innermost_clip(p: Poly, x: Symbol) -> Relu | None:
-    clips = {c for mono in p.terms for g in mono for c in _nested_clips(g) if x in c.free}
+    clips = {c for c in generators_in(p) if isinstance(c, Relu) and x in c.free} if p.height else ()
     usable = [c for c in clips if all(d is c or x not in d.free for d in _nested_clips(c))]
     return min(usable, key=lambda c: (c.height, c.key), default=None)
 
