@@ -57,7 +57,10 @@ referee: $(VENV)/run.stamp
 	$(BIN)/tolcost referee --format md --output reports/referee.md
 	$(BIN)/tolcost referee --format csv --output reports/referee.csv
 
-test: lint types imports gate unit
+# Those that use one core go side by side.
+test:
+	$(MAKE) --jobs=2 --output-sync=target lint types imports gate
+	$(MAKE) unit
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
