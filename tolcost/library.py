@@ -2,8 +2,8 @@
 
 In a checkout (and in an editable install of one) they are the ``specs/`` folder beside the
 package; in an installed wheel they are the copy inside it.  The same holds for what ONNX's tests
-said of them when they were last run.  This module only finds and reads text: it does not parse,
-and it keeps nothing.
+said of them when they were last run, and for devices.  This module only finds and reads text: it does
+not parse, and it keeps nothing.
 """
 
 from __future__ import annotations
@@ -99,6 +99,31 @@ def schema_text(kind: str) -> str:
     if packed.is_file() or not isinstance(package, Path):
         return packed.read_text(encoding="utf-8")
     return (package.parent / "docs" / "schemas" / f"{kind}.json").read_text(encoding="utf-8")
+
+
+def device_names(package: Traversable | None = None) -> tuple[str, ...]:
+    """The names of the devices that come with tolcost, sorted.
+
+    >>> device_names()
+    ('h200',)
+    """
+    folder = locate_devices(package or files("tolcost"))
+    return tuple(sorted(f.name.removesuffix(".toml") for f in folder.iterdir() if f.name.endswith(".toml")))
+
+
+def read_device(name: str) -> str | None:
+    """The text of a device that comes with tolcost; None where there is none of that name."""
+    if name not in device_names():
+        return None
+    return locate_devices(files("tolcost")).joinpath(f"{name}.toml").read_text(encoding="utf-8")
+
+
+def locate_devices(package: Traversable) -> Traversable:
+    """The devices that belong to a package folder: its own copy, or else the folder beside it."""
+    packed = package.joinpath("_devices")
+    if packed.is_dir() or not isinstance(package, Path):
+        return packed
+    return package.parent / "devices"
 
 
 def _folder(kind: str) -> Traversable | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from statistics import median
 from typing import Any
 
 from . import predict
-from .study import Study
+from .recorded import Work
+from .study import HALVES, Study
 
 
 def weight_file(study: Study) -> str:
@@ -45,29 +47,68 @@ def weight_file(study: Study) -> str:
     return "\n".join([*parts, ""])
 
 
+VIEWS = ("Dropout", "Flatten", "Identity", "Reshape", "Shape", "Size", "Squeeze", "Unsqueeze")
+"""Operators that launch nothing in PyTorch: what they give is a view of what they take."""
+SPACES = {"float32": ("R", "float32"), "bfloat16": ("float16", "bfloat16")}
+"""The spaces that go by what was recorded for a type."""
+
+
 def device_file(study: Study, facts: Mapping[str, Any]) -> str:
     """``devices/h200.toml``: peaks, what is fitted, and where both come from."""
     device, card = study.device, facts["idle"]
-    tried = [times for times, _, _ in study.other_halves]
+    whole = median(models.median for _, models, _ in study.other_halves)
     parts = [
         'name = "h200"',
         f'description = "{card["name"]}, driver {card["driver_version"]}; PyTorch {facts["torch"]}, eager"',
         f'recorded = "{facts["date"]}"',
         "",
         "[peak]  # per microsecond; by the data sheet, or lanes times the highest clock",
-        f"bytes = {predict.PEAK_BANDWIDTH:.4g}",
-        f"macs_float32 = {predict.peak('float32'):.5g}",
-        f"macs_bfloat16 = {predict.peak('bfloat16'):.5g}",
-        f"l2_bytes = {predict.L2}",
-        f"multiprocessors = {predict.MULTIPROCESSORS}",
+        f"bytes = {predict.PEAK_BANDWIDTH:.0f}",
+        f"cache = {predict.L2}",
         "",
-        "[fitted]  # on half of the operators; microseconds, and bytes per microsecond",
+        "[peak.macs]",
+        *(f"{space} = {predict.peak(type_):.0f}" for type_, spaces in SPACES.items() for space in spaces),
+        "",
+        "[fitted]  # on half of the operators; microseconds, and amounts per microsecond",
+        f"bandwidth = {device.bandwidth:.0f}",
         f"gap = {device.gap:.3g}",
-        f"bandwidth = {device.bandwidth:.4g}",
-        "# on the other half, times of at least 10 microseconds; medians over 50 ways of splitting",
-        f"error_median = {median(e.median for e in tried):.3f}",
-        f"share_within_half = {median(e.within_50 for e in tried):.3f}",
+        f"prologue = {predict.PROLOGUE}",
+        f"error_models = {whole:.3f}",
+        *_groups(study),
+        "",
+        "[fitted.operators]  # how PyTorch computes them, as recorded",
+        *_operators(study),
     ]
-    for name, group in device.groups.items():
-        parts += ["", f'[fitted.group."{name}"]', f"start = {group.start:g}", f"rate = {group.rate:.4g}"]
     return "\n".join([*parts, ""])
+
+
+def _groups(study: Study) -> Iterator[str]:
+    """Groups with the error on operators they were not fitted on, over 50 halves, from 10 µs on."""
+    for name, group in study.device.groups.items():
+        type_ = next((type_ for type_ in SPACES if name.endswith(f" {type_}")), "")
+        pattern = name.removesuffix(f" {type_}")
+        if pattern.endswith("unaligned"):
+            continue
+        yield from ("", "[[fitted.group]]", f'pattern = "{pattern}"')
+        if type_:
+            yield f"spaces = {json.dumps(SPACES[type_])}"
+        kinds = {"bytes": predict.BYTES, "macs": predict.PRODUCTS}
+        quantity = next((kind for kind, patterns in kinds.items() if pattern in patterns), "elements")
+        yield from (f'quantity = "{quantity}"', f"start = {group.start:g}", f"rate = {group.rate:.0f}")
+        if name in study.by_group:
+            found = study.by_group[name]
+            yield f"error = {found.median:.3f}"
+            yield f"within_half = {found.within_50:.3f}"
+            yield f"points = {found.count // HALVES or 1}"
+
+
+def _operators(study: Study) -> Iterator[str]:
+    """Of each operator its first recorded variant, in float32 where there is one."""
+    first: dict[str, Work] = {}
+    for point in study.points:
+        first.setdefault(point.work.case.op, point.work)
+    for op, work in sorted(first.items()):
+        if op not in VIEWS:
+            habit = f'pattern = "{work.case.pattern}", kernels = {work.kernels}, passes = {work.passes}'
+            yield f"{op} = {{ {habit} }}"
+    yield from (f"{op} = {{ kernels = 0 }}" for op in VIEWS)

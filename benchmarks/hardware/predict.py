@@ -2,15 +2,15 @@
 
 The bound is the speed of light: what must be computed over the peak of the units that compute it, and what
 must be read over the peak of the memory; what is written may still be in the L2 cache when a call ends.  The
-prediction replaces peaks by what a pattern of access was seen to reach, and adds the start of a kernel.
+prediction replaces peaks by what a pattern of access was seen to reach, and adds the start of a kernel;
+``plain`` is the prediction as ``tolcost.cost.device`` has it in closed form.
 """
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from math import ceil
+from dataclasses import dataclass, replace
 
 from .recorded import Measured, Model, Work
 
@@ -46,51 +46,31 @@ def quantity(work: Work) -> float:
         between = max(work.largest * work.width, work.written)
         moved = work.read + work.written + (work.passes - 1) * 2 * between
         return moved * (max(1.0, MULTIPROCESSORS / work.rows) if work.rows else 1.0)
-    if pattern == "recurrence":
-        return work.macs
     return work.passes * max(work.read, work.written) / work.width
 
 
 BYTES = ("stream", "reduce", "normalise")
-PRODUCTS = ("product", "convolution", "attention", "attention in parts")
-PROLOGUE = 50.0
-"""Steps of the inner dimension that starting and ending a tile takes."""
-LATENCY = {"float32": 32.0, "bfloat16": 1.5}
-"""Cycles that a step takes beyond its arithmetic where a multiprocessor has no second tile to work on."""
-TILES = ((256, 128), (128, 128), (128, 64), (64, 64), (32, 32))
+PRODUCTS = ("product", "convolution", "attention", "attention in parts", "recurrence")
+PROLOGUE = 50
+"""Steps of the inner dimension that starting and ending a tile of results takes."""
 
 
 def products(work: Work) -> float:
-    """Multiply-accumulates, with what tiles and waves waste, of the best of some tilings."""
-    outputs = max(1, work.written // work.width)
-    depth = work.macs / outputs
-    rows = max(1, outputs // (work.batch * work.columns))
-    return min(
-        _tiled(work, rows, depth / parts, high, wide, parts)
-        for high, wide in TILES
-        for parts in (1, 2, 4, 8, 16, 32)
-        if parts == 1 or depth / parts >= LEAST_DEPTH
-    )
-
-
-LEAST_DEPTH = 256
-
-
-def _tiled(work: Work, rows: int, depth: float, high: int, wide: int, parts: int) -> float:
-    tiles = work.batch * ceil(rows / high) * ceil(work.columns / wide) * parts
-    waves = ceil(tiles / MULTIPROCESSORS)
-    step = high * wide + (LATENCY[work.type] * MACS[work.type] if waves == 1 else 0.0)
-    return waves * MULTIPROCESSORS * step * (depth + PROLOGUE)
+    """Multiply-accumulates, with what each result takes besides."""
+    return work.macs + PROLOGUE * (work.written // work.width)
 
 
 def group(work: Work) -> str:
     """The parameters that a call goes by: its pattern, for products with the type and the alignment."""
+    outputs = max(1, work.written // work.width)
+    ragged = work.type == "bfloat16" and (work.columns % ALIGNED or (work.macs // outputs) % ALIGNED)
+    return aligned(work) + (" unaligned" if ragged and work.case.pattern == "product" else "")
+
+
+def aligned(work: Work) -> str:
+    """The parameters that a call goes by, lengths being multiples of what fast kernels need."""
     pattern = work.case.pattern
-    if pattern in PRODUCTS:
-        outputs = max(1, work.written // work.width)
-        ragged = work.type == "bfloat16" and (work.columns % ALIGNED or (work.macs // outputs) % ALIGNED)
-        return f"{pattern} {work.type}" + (" unaligned" if ragged and pattern == "product" else "")
-    return pattern
+    return f"{pattern} {work.type}" if pattern in PRODUCTS else pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +101,15 @@ class Device:
 
     def whole(self, model: Model) -> float:
         """Microseconds of a model: its nodes one after the other."""
-        return self.groups["stream"].start + sum(n * self.inside(work) for n, work in model.nodes)
+        first = self.groups["stream"].start - self.gap
+        return first + sum(n * self.inside(work) for n, work in model.nodes)
+
+    def plain(self, work: Work) -> float:
+        """Microseconds of a call as ``tolcost --device`` says, which knows neither rows nor alignment."""
+        own = self.groups.get(aligned(work), self.groups["stream"])
+        memory = (work.read + work.written) / self.bandwidth
+        amount = quantity(replace(work, rows=0)) / own.rate
+        return own.start + self.gap * (work.kernels - 1) + max(memory, amount)
 
     def predict(self, work: Work) -> float:
         """Microseconds of a call."""

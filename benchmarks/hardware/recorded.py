@@ -36,7 +36,6 @@ class Work:
     read: int
     written: int
     columns: int
-    batch: int
     rows: int
     largest: int
     kernels: int
@@ -113,7 +112,6 @@ def work(case: Case, row: Row, shapes: Mapping[str, Any], kernels: tuple[int, in
         read=int(row["read"]),
         written=int(row["written"]),
         columns=formula(case.columns, shapes),
-        batch=formula(case.batch, shapes),
         rows=formula(case.rows, shapes),
         largest=max((prod(shape) for shape in _each(shapes)), default=0),
         kernels=kernels[0],

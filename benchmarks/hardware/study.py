@@ -118,6 +118,19 @@ class Study:
         """The same forms fitted and tested on other halves: times from 10 µs on, models, weighted EOPs."""
         return [self._tried(str(salt)) for salt in range(1, HALVES + 1)]
 
+    @cached_property
+    def by_group(self) -> dict[str, Errors]:
+        """Errors of the plain prediction, by group, over all other halves together; times from 10 µs on."""
+        pairs: dict[str, list[tuple[float, float]]] = {}
+        for salt in range(1, HALVES + 1):
+            fit, test = halves(self.points, str(salt))
+            device = predict.fit(p for p in self.points if p.work.case.op in fit)
+            for p in self.points:
+                name = predict.aligned(p.work)
+                if p.work.case.op in test and p.us >= predict.SHORT and name in device.groups:
+                    pairs.setdefault(name, []).append((device.plain(p.work), p.us))
+        return {name: errors(found) for name, found in pairs.items()}
+
     def _tried(self, salt: str) -> tuple[Errors, Errors, Errors]:
         fit, test = halves(self.points, salt)
         fitted = [p for p in self.points if p.work.case.op in fit]

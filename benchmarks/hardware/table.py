@@ -31,7 +31,6 @@ class Case:
     prepare: str = ""
     pattern: str = "stream"
     columns: str = "1"
-    batch: str = "1"
     rows: str = "0"
     counters: bool = True
 
@@ -88,5 +87,5 @@ def _cases(raw: Mapping[str, Any], lengths: Mapping[str, tuple[Lengths, ...]]) -
             both = given.pop("bf16", group.get("bf16", False))
             floats = given.pop("only", ["float32", "bfloat16"] if both else ["float32"])
             at = lengths[given.pop("lengths", group["lengths"])]
-            common = {key: group[key] for key in ("pattern", "columns", "batch") if key in group}
+            common = {key: group[key] for key in ("pattern", "columns") if key in group}
             yield Case(name, kind, lengths=at, floats=tuple(floats), **{**common, **given})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 
@@ -30,6 +31,8 @@ def budget(project: Project, *texts: str, name: str = "sum.tol") -> None:
         ("0.1 kEOP", "eops", 100),
         ("3 KiB", "bytes", 3072),
         ("bytes <= 1.5 MiB", "bytes", 1_572_864),
+        ("time_h200 <= 5 ms at batch=1, seq=512", "time_h200", 5 * 10**15),
+        ("seq=512: bound_h200 <= 2.5 us", "bound_h200", 2_500_000_000_000),
         ("1.0000000000000000000001 TFLOP", "flops", 10**12),
     ],
 )
@@ -257,3 +260,19 @@ def test_a_library_folder(project: Project) -> None:
         said = project.check(against)
         assert said.code == 1
         assert "  eops    costlier (never cheaper)  n    2*n  n\n" in said.out
+
+
+def test_a_budget_can_be_a_time(project: Project) -> None:
+    matmul = Path(__file__).parents[1] / "cli" / "programs" / "matmul.tol"
+    project.file("matmul.tol", matmul.read_text(encoding="utf-8"))
+    sizes = "n=1024, k=1024, m=1024"
+    project.file(
+        "tolcost.toml",
+        'metrics = ["eops", "time_h200", "bound_h200"]\n[budgets]\n"matmul.tol" = ['
+        f'"time_h200 <= 0.06 ms at {sizes}", "{sizes}: bound_h200 <= 33 us"]\n',
+    )
+    assert project.run("check", "--update").code == 0
+    assert project.run("check").code == 0
+    settings = (project.root / "tolcost.toml").read_text(encoding="utf-8")
+    project.file("tolcost.toml", settings.replace("33 us", "32 us"))
+    assert project.run("check").code == 1

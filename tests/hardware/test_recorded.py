@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from benchmarks.hardware import predict
+from benchmarks.hardware.command import given_attributes, given_shapes, spec, tolcost
 from benchmarks.hardware.counting import counted
 from benchmarks.hardware.counts import row
 from benchmarks.hardware.recorded import DATA, halves, rows
@@ -98,6 +99,22 @@ def test_the_bound_is_above_no_measured_time(study):
 def test_the_prediction_is_never_below_the_bound_by_much(study):
     below = [p for p in study.points if study.device.predict(p.work) < 0.95 * predict.bound(p.work)]
     assert not below
+
+
+@pytest.mark.parametrize("name", ["Exp", "MatMul", "Conv", "Softmax", "CumSum", "Sum", "Transpose", "LSTM"])
+def test_the_command_says_what_the_analysis_says(study, name):
+    point = next(p for p in study.points if p.work.case.op == name and p.index == 2)
+    at = {length: int(n) for length, n in (part.split("=") for part in point.size.split())}
+    given = [*given_shapes(point.work.case.shapes(at)), *given_attributes(point.work.case.attributes(at))]
+    said = json.loads(
+        tolcost("analyze", spec(point.work.case.op), *given, "--device", "h200", "--format", "json")
+    )
+    found = {
+        key: float(value) for key, value in said["programs"][0]["time"]["at"].items() if value is not None
+    }
+    assert found["bound"] == pytest.approx(predict.bound(point.work), rel=1e-3)
+    assert found["predicted"] == pytest.approx(study.device.plain(point.work), rel=1e-3)
+    assert found["bound"] < point.low
 
 
 def test_every_reason_is_needed_and_none_is_missing(study):

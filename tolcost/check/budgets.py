@@ -3,6 +3,7 @@
 eops <= 6*vol(x)              for every shape; vol(x) is the number of entries of the input x
 seq=4096: flops <= 2*10**9    with a length given; those not given stay open
 seq=4096: 2.5 GFLOP           the unit says the metric: FLOP, MAC, EOP, B; k M G T P, and Ki Mi Gi Ti
+time_h200 <= 5 ms at seq=4096 as predicted for a device; bound_h200: what it takes at least; ns, us, ms, s
 """
 
 from __future__ import annotations
@@ -31,15 +32,19 @@ from tolcost.algebra import substitute as put
 from tolcost.algebra.parse import parse_text
 from tolcost.check.config import Config
 from tolcost.check.matching import alone, shapes
-from tolcost.check.records import METRICS, UNKNOWN, BudgetKind, Example, HeldBudget, LockEntry
+from tolcost.check.records import METRICS, UNKNOWN, BudgetKind, Example, HeldBudget, LockEntry, timed
 from tolcost.check.regions import try_shapes
 from tolcost.check.verdicts import concluded, outcome_of
 from tolcost.diagnostics import Diagnostic, Rejected, Span, quoted
 
 _LONGEST = 2_000
 _AT = re.compile(r"\s*(?P<dims>[^:<]*?)\s*:\s*(?P<rest>.*)", re.DOTALL)
+_AFTER = re.compile(r"\s*(?P<rest>[^:]*?)\s+at\s+(?P<dims>[^:<]*)", re.DOTALL)
 _DIM = re.compile(r"(?P<name>[A-Za-z_]\w*|`(?:[^`\\]|\\.)*`)\s*=\s*(?P<value>[0-9][0-9_]{0,30})")
-_LIMIT = re.compile(r"(?P<metric>[a-z]+)\s*<=\s*(?P<limit>.+)", re.DOTALL)
+_LIMIT = re.compile(r"(?P<metric>[a-z][a-z0-9_]*)\s*<=\s*(?P<limit>.+)", re.DOTALL)
+_SPAN = re.compile(r"(?P<number>[0-9][0-9_]{0,30}(?:\.[0-9]{1,30})?)\s*(?P<unit>[mnuµ]?s)")
+_SECONDS = {"s": 10**18, "ms": 10**15, "us": 10**12, "µs": 10**12, "ns": 10**9}
+"""Units of time, in attoseconds."""
 _AMOUNT = re.compile(
     r"(?P<number>[0-9][0-9_]{0,30}(?:\.[0-9]{1,30})?)\s*(?P<prefix>[kMGTP]|[KMGT]i)?(?P<unit>FLOPs?|MACs?|EOPs?|B)"
 )
@@ -89,11 +94,13 @@ def read_budget(pattern: str, text: str) -> Budget:
     >>> read_budget("*", "seq=4096: 2.5 GFLOP")
     Budget(pattern='*', text='seq=4096: 2.5 GFLOP', metric='flops', limit='2500000000', dims=(('seq', 4096),))
     """
-    at = _AT.fullmatch(text) if len(text) <= _LONGEST else None
+    at = _AT.fullmatch(text) or _AFTER.fullmatch(text) if len(text) <= _LONGEST else None
     dims, rest = (_dims(at["dims"], text), at["rest"]) if at else ((), text.strip()[:_LONGEST])
     limit, amount = _LIMIT.fullmatch(rest), _AMOUNT.fullmatch(rest)
     if amount is not None:
         metric, bound = _amount(amount, text)
+    elif limit is not None and timed(limit["metric"]) is not None:
+        metric, bound = limit["metric"], _attoseconds(limit["limit"].strip(), text)
     elif limit is not None and limit["metric"] in METRICS:
         metric, inner = limit["metric"], _AMOUNT.fullmatch(limit["limit"].strip())
         unit, bound = (metric, limit["limit"].strip()) if inner is None else _amount(inner, text)
@@ -117,6 +124,14 @@ def _dims(text: str, budget: str) -> tuple[tuple[str, int], ...]:
             raise _wrong(budget, "before the colon stand lengths, each once, such as `seq=4096, batch=1`")
         found[match["name"].strip("`")] = int(match["value"])
     return tuple(found.items())
+
+
+def _attoseconds(limit: str, budget: str) -> str:
+    """A limit in a unit of time, exactly; what is less than an attosecond does not count."""
+    match = _SPAN.fullmatch(limit)
+    if match is None:
+        raise _wrong(budget, "a time is a number and a unit: ns, us, ms or s")
+    return str(int(Fraction(match["number"].replace("_", "")) * _SECONDS[match["unit"]]))
 
 
 def _amount(match: re.Match[str], budget: str) -> tuple[str, str]:

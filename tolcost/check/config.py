@@ -27,8 +27,9 @@ from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
 from typing import TypeAlias, cast
 
-from tolcost.check.records import GATED, METRICS
+from tolcost.check.records import GATED, METRICS, TIMED, is_metric
 from tolcost.diagnostics import Diagnostic, Rejected, Source, Span, quoted
+from tolcost.library import device_names
 
 FILE, PYPROJECT = "tolcost.toml", "pyproject.toml"
 MAX_BYTES = 1 << 20
@@ -230,8 +231,9 @@ def _inside(mistakes: _Mistakes, table: Mapping[str, object], key: str, default:
 def _metrics(mistakes: _Mistakes, table: Mapping[str, object]) -> Texts:
     asked = _texts(mistakes, table, "metrics", GATED)
     for name in asked:
-        if name not in METRICS:
-            mistakes.add(name, f"there is no metric {quoted(name)}", f"known are {', '.join(METRICS)}")
+        if not is_metric(name):
+            known = (*METRICS, *(f"{kind}_{device}" for device in device_names() for kind in TIMED))
+            mistakes.add(name, f"there is no metric {quoted(name)}", f"known are {', '.join(known)}")
     if not asked:
         mistakes.add("metrics", "`metrics` names no metric: the gate would compare nothing")
     return tuple(dict.fromkeys(asked))

@@ -32,16 +32,19 @@ from tolcost.algebra import (
 from tolcost.atoms.nodes import Part as TypePart
 from tolcost.atoms.nodes import Program
 from tolcost.check.costing import Contribution, Costed
-from tolcost.check.records import UNKNOWN, FigureStatus, LockedFigure, LockEntry
-from tolcost.cost import Counts, NamedType, Term, count, depths, shipped, traffic, weigh
+from tolcost.check.records import UNKNOWN, FigureStatus, LockedFigure, LockEntry, timed
+from tolcost.cost import Counts, NamedType, Term, analyze_program, count, depths, shipped, traffic, weigh
+from tolcost.cost.device import load_device
 from tolcost.cost.span import Depth
 from tolcost.cost.weights import weight_of
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Inputs, Tensor
+from tolcost.result.program import program_study
 
 if TYPE_CHECKING:  # a check of programs alone does without what reads models
     from tolcost.models.facts import Known
     from tolcost.result.model import ModelStudy
+    from tolcost.result.study import Study
 
 _MOST_FACTS = 12
 _STATUS: Mapping[str, FigureStatus] = {
@@ -74,8 +77,10 @@ def _form(program: Program, counts: Counts, metric: str) -> Poly | Depth | None:
             return counts.macs
         case "bytes":
             return traffic(program).total
-        case _:
+        case "span":
             return _depth(program)
+        case _:
+            return _duration(program_study(analyze_program(program)), metric)
 
 
 def _depth(program: Program) -> Depth | None:
@@ -119,8 +124,21 @@ def _total(study: ModelStudy, metric: str) -> Poly | Depth | None:
             return total.bytes
         case "params":
             return study.holdings.parameters
-        case _:
+        case "span":
             return study.depth
+        case _:
+            return _duration(study, metric)
+
+
+def _duration(study: Study, metric: str) -> Poly | None:
+    """A time on a device, in attoseconds; None where it is not known."""
+    named = timed(metric)
+    if named is None:
+        return None
+    kind, device = named
+    times = study.times(load_device(device))
+    found = times.bound if kind == "bound" else times.predicted
+    return None if found is None else found.attoseconds
 
 
 def _inputs(study: ModelStudy) -> Iterator[NamedType]:

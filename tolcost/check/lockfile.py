@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tolcost.algebra import quoted as quoted_name
-from tolcost.check.records import METRICS, STATUSES, Accepted, FigureStatus, LockedFigure, LockEntry
+from tolcost.check.records import STATUSES, Accepted, FigureStatus, LockedFigure, LockEntry, is_metric
 from tolcost.diagnostics import Diagnostic, Rejected, Source, Span
 
 LOCK_NAME = "tolcost.lock"
@@ -35,7 +35,7 @@ MAX_BYTES = 32 << 20
 MAX_LINES = 500_000
 _HEAD = "# what the programs of this project cost; written by `tolcost check --update`"
 _CONFLICT = re.compile(r"<{7}( |$)|={7}$|>{7}( |$)|\|{7}( |$)")
-_LINE = re.compile(r"(?P<name>[^\s`\"]+|`(?:[^`\\]|\\.)*`) (?P<word>[a-z]+) (?P<rest>\S.*)")
+_LINE = re.compile(r"(?P<name>[^\s`\"]+|`(?:[^`\\]|\\.)*`) (?P<word>[a-z][a-z0-9_]*) (?P<rest>\S.*)")
 _FIGURE = re.compile(rf"({'|'.join(STATUSES)}) (\S.*)")
 _TEXT = r'("(?:[^"\\]|\\.)*")'
 _ACCEPTED = re.compile(rf"accepted {_TEXT}(?: for {_TEXT} {_TEXT} {_TEXT})? ({'|'.join(STATUSES)}) (\S.*)")
@@ -203,7 +203,7 @@ class _LockReader:
                 return again
             setattr(building, word, rest)
             return None
-        if word not in METRICS:
+        if not is_metric(word):
             return "T0703", f"`{word[:40]}` is neither a metric nor `inputs`, `where`, `source` or `sealed`"
         figure, accepted = _FIGURE.fullmatch(rest), _ACCEPTED.fullmatch(rest)
         if figure is not None:

@@ -10,9 +10,29 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+from tolcost.library import device_names
+
 METRICS = ("eops", "flops", "macs", "bytes", "span", "params")
+TIMED = ("time", "bound")
+"""Of a device: what is predicted and what is taken at least, as in ``time_h200``; attoseconds."""
 GATED = ("eops", "flops", "macs", "bytes")
 """The metrics that are locked where a project does not say which."""
+
+
+def is_metric(name: str) -> bool:
+    """Whether a figure has this name.
+
+    >>> is_metric("eops"), is_metric("time_h200"), is_metric("time_abacus")
+    (True, True, False)
+    """
+    return name in METRICS or timed(name) is not None
+
+
+def timed(metric: str) -> tuple[str, str] | None:
+    """Whether a metric is a time or a bound, and on which of the devices that come with tolcost."""
+    kind, _, device = metric.partition("_")
+    return (kind, device) if kind in TIMED and device in device_names() else None
+
 
 FigureStatus = Literal["exact", "at-most", "data", "incomplete", "unknown"]
 STATUSES: tuple[FigureStatus, ...] = ("exact", "at-most", "data", "incomplete", "unknown")

@@ -24,7 +24,7 @@ from tolcost.check.config import Config
 from tolcost.check.lockfile import Lock, entry_lines
 from tolcost.check.records import LockEntry
 from tolcost.check.targets import Target, files_below, outside
-from tolcost.library import locate_specs
+from tolcost.library import locate_devices, locate_specs
 
 _CODE = (".py", ".toml", ".json", ".tol", ".lark")
 _TABLES = ("weights/flops.toml", "widths.toml")
@@ -122,11 +122,10 @@ def _digest(*parts: str) -> str:
 
 @cache
 def own_folders() -> tuple[Path, ...]:
-    """The folders of this tolcost: its package, and the programs that come with it."""
+    """The folders of this tolcost: its package, and the programs and devices that come with it."""
     package = Path(__file__).resolve().parents[1]
-    specs = locate_specs(package)
-    beside = [specs.resolve()] if isinstance(specs, Path) and package not in specs.parents else []
-    return (package, *beside)
+    others = [path for path in (locate_specs(package), locate_devices(package)) if isinstance(path, Path)]
+    return (package, *(path.resolve() for path in others if package not in path.parents))
 
 
 @cache

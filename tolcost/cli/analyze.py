@@ -12,6 +12,7 @@ from tolcost.cli.failures import show
 from tolcost.cli.output import colour_on_stdout, deliver
 from tolcost.cli.programs import Request, lowered, name_of, warn
 from tolcost.cost import Weights, load_weights
+from tolcost.cost.device import Device
 from tolcost.diagnostics import Rejected, quoted
 from tolcost.pipeline import analyze_lowered, as_rejected
 from tolcost.result.program import METRICS, program_study
@@ -38,6 +39,7 @@ def _metrics(context: click.Context, parameter: click.Parameter, value: str | No
         "tolcost analyze matmul.tol --dim n=64 --dim k=32 --dim m=16",
         "tolcost analyze softmax.tol --shape x=batch,1000 --attr axis=2 --format json",
         "tolcost analyze matmul.tol --weights energy-45nm --metric eops,bytes",
+        "tolcost analyze matmul.tol --dim n=4096 --dim k=64 --device h200",
         "tolcost analyze matmul.tol --symbolic --engine sympy",
     ),
 )
@@ -49,6 +51,7 @@ def _metrics(context: click.Context, parameter: click.Parameter, value: str | No
               help=f"Only these, separated by commas: {', '.join(METRICS)}.")  # fmt: skip
 @click.option("--weights", "models", metavar="FILE|NAME", multiple=True,
               help="A cost model: a weight file, or the name of a shipped one; repeatable.")  # fmt: skip
+@options.device_option
 @click.option("--engine", type=click.Choice(["tolcost", "sympy"]), default="tolcost",
               help="Who takes the sums: sympy gives a second opinion on closed forms.")  # fmt: skip
 @click.option("--format", "form", type=click.Choice(list(FORMATS)), default="text", help="How to write it.")
@@ -62,6 +65,7 @@ def command(
     specs: tuple[str, ...],
     metrics: frozenset[str],
     models: tuple[str, ...],
+    device: str | None,
     engine: str,
     form: str,
     output: str | None,
@@ -73,11 +77,14 @@ def command(
     """
     request = Request.read(shapes, attrs, specs)
     if engine == "sympy":
-        if not symbolic or dims or models:
-            raise click.UsageError("--engine sympy derives closed forms: --symbolic, no --dim or --weights")
+        if not symbolic or dims or models or device:
+            raise click.UsageError(
+                "--engine sympy derives closed forms: --symbolic, no --dim, --weights, --device"
+            )
         return _second_opinion(files, request, form, output)
     lengths, weights = options.read_dims(dims), tuple(load_weights(model) for model in models)
-    costs, failed = _all(files, lambda file: _cost(file, request, lengths, weights))
+    on = options.read_device(device)
+    costs, failed = _all(files, lambda file: _cost(file, request, lengths, weights, on))
     if not failed:
         _check_names(costs, lengths)
     if costs:
@@ -115,11 +122,17 @@ def _second_opinion(files: Sequence[str], request: Request, form: str, output: s
     return 2 if failed else int(wrong)
 
 
-def _cost(file: str, request: Request, dims: Mapping[str, int], weights: tuple[Weights, ...]) -> Located:
+def _cost(
+    file: str,
+    request: Request,
+    dims: Mapping[str, int],
+    weights: tuple[Weights, ...],
+    device: Device | None,
+) -> Located:
     program = lowered(file, request)
     warn(program)
     study = program_study(analyze_lowered(program, name_of(file)))
-    return locate_study(Located, study, dims, weights)
+    return locate_study(Located, study, dims, weights, device=device)
 
 
 def _check_names(costs: Iterable[Located], dims: Mapping[str, int]) -> None:

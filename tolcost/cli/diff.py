@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from tolcost.cli import options
 from tolcost.cli.output import deliver
+from tolcost.cost.device import Device
 from tolcost.deep import with_deep_stack
 from tolcost.result.compare import CostComparison, compare
 
@@ -20,6 +22,7 @@ COSTLIER, UNDECIDED = 1, 3
         "tolcost diff old.tol new.tol",
         "tolcost diff old.onnx new.onnx",
         "tolcost diff old.onnx new.onnx --format json",
+        "tolcost diff old.onnx new.onnx --device h200",
     ),
 )
 @click.argument("old", metavar="OLD")
@@ -34,6 +37,7 @@ COSTLIER, UNDECIDED = 1, 3
 @click.option(
     "--format", "form", type=click.Choice(["text", "json", "md"]), default="text", help="How to write it."
 )
+@options.device_option
 @options.output_option
 def command(
     old: str,
@@ -42,6 +46,7 @@ def command(
     attrs: tuple[str, ...],
     specs: tuple[str, ...],
     form: str,
+    device: str | None,
     output: str | None,
 ) -> int:
     """Compare what two programs or models cost, for all lengths: a proof, or a point that shows it.
@@ -52,7 +57,11 @@ def command(
     kinds = {Path(file).suffix == ".onnx" for file in (old, new)}
     if len(kinds) > 1:
         raise click.UsageError("a program cannot be compared with a model")
-    found = _models(old, new, shapes, specs) if kinds == {True} else _programs(old, new, shapes, attrs, specs)
+    on = options.read_device(device)
+    if kinds == {True}:
+        found = _models(old, new, shapes, specs, on)
+    else:
+        found = _programs(old, new, shapes, attrs, specs, on)
     deliver(found.written(form), output)
     if found.whole.claim.more:
         return COSTLIER
@@ -62,7 +71,9 @@ def command(
     return 0 if found.whole.claim.more is False else UNDECIDED
 
 
-def _models(old: str, new: str, shapes: tuple[str, ...], specs: tuple[str, ...]) -> CostComparison:
+def _models(
+    old: str, new: str, shapes: tuple[str, ...], specs: tuple[str, ...], device: Device | None
+) -> CostComparison:
     from tolcost.catalogue.specs import open_library
     from tolcost.cli.model import read_shapes
     from tolcost.models.walking import Session
@@ -71,14 +82,20 @@ def _models(old: str, new: str, shapes: tuple[str, ...], specs: tuple[str, ...])
     session, wanted = Session(open_library(specs)), Wanted(shapes=read_shapes(shapes))
 
     def found() -> CostComparison:
-        before, after = (file_cost(Path(file), session, wanted) for file in (old, new))
+        costs = (file_cost(Path(file), session, wanted) for file in (old, new))
+        before, after = (replace(cost, device=device) for cost in costs)
         return compare(before, after, _identical(old, new))
 
     return with_deep_stack(found)
 
 
 def _programs(
-    old: str, new: str, shapes: tuple[str, ...], attrs: tuple[str, ...], specs: tuple[str, ...]
+    old: str,
+    new: str,
+    shapes: tuple[str, ...],
+    attrs: tuple[str, ...],
+    specs: tuple[str, ...],
+    device: Device | None,
 ) -> CostComparison:
     from tolcost.cli.programs import Request, lowered
     from tolcost.pipeline import analyze_lowered
@@ -87,7 +104,7 @@ def _programs(
 
     request = Request.read(shapes, attrs, specs)
     studies = (program_study(analyze_lowered(lowered(file, request), file)) for file in (old, new))
-    before, after = (locate_study(Located, study) for study in studies)
+    before, after = (locate_study(Located, study, device=device) for study in studies)
     return compare(before, after, _identical(old, new))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -32,6 +33,7 @@ _LENGTH = re.compile(r"[0-9]{1,10}")
         "tolcost model bert.onnx --dim batch=8 --dim seq=512 --by scope",
         "tolcost model resnet.onnx --dim 'input[0]=8' --format json",
         "tolcost model gpt2.onnx --dim batch=1 --sweep seq=128..131072",
+        "tolcost model bert.onnx --dim batch=8 --device h200",
         "tolcost model models/ --format csv --output costs.csv",
     ),
 )
@@ -48,6 +50,7 @@ _LENGTH = re.compile(r"[0-9]{1,10}")
 @click.option(
     "--sweep", metavar="NAME=FROM..TO", help="Figures for a length that doubles from one value to another."
 )
+@options.device_option
 @click.option("--annotate", metavar="OUT.onnx", type=click.Path(dir_okay=False),
               help="Also write the model with the cost of each node in its metadata.")  # fmt: skip
 @click.option("--jobs", "-j", type=click.IntRange(1, 256), help="How many processes, for several models.")
@@ -61,6 +64,7 @@ def command(
     allow_uncosted: bool,
     by: str,
     sweep: str | None,
+    device: str | None,
     annotate: str | None,
     jobs: int | None,
     form: str,
@@ -75,11 +79,11 @@ def command(
     wanted = Wanted(read_dims(dims), read_shapes(shapes))
     found = model_files(files)
     if len(found) > 1 or Path(files[0]).is_dir():
-        if sweep or annotate or form == "html":
-            raise click.UsageError("--sweep, --annotate and --format html are for a single model")
+        if sweep or annotate or device or form == "html":
+            raise click.UsageError("--sweep, --device, --annotate and --format html are for a single model")
         return _many(found, specs, wanted, jobs, allow_uncosted, form, output)
-    session = Session(open_library(specs))
-    cost = with_deep_stack(lambda: file_cost(found[0], session, wanted))
+    session, on = Session(open_library(specs)), options.read_device(device)
+    cost = replace(with_deep_stack(lambda: file_cost(found[0], session, wanted)), device=on)
     grown = growth(cost, read_sweep(sweep)) if sweep else None
     deliver(with_deep_stack(lambda: _written(cost, CostView(by=by, growth=grown), form)), output)
     if annotate is not None:

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias, TypeVar
 import click
 
 from tolcost.cli.output import refuse_over
+from tolcost.cost.device import Device, load_device
 
 F = TypeVar("F", bound=Callable[..., Any])  # click passes options by name, of any type
 
@@ -93,6 +94,17 @@ def input_options(function: F) -> F:
     function = click.option("--specs", metavar="DIR", multiple=True, help=specs)(function)
     function = click.option("--attr", "attrs", metavar="NAME=VALUE", multiple=True, help=attr)(function)
     return click.option("--shape", "shapes", metavar="NAME=LENGTHS", multiple=True, help=shape)(function)
+
+
+def device_option(function: F) -> F:
+    """Add ``--device``."""
+    text = "How long it takes there, too: a device that comes with tolcost, by its name, or a file."
+    return click.option("--device", metavar="NAME|FILE", help=text)(function)
+
+
+def read_device(given: str | None) -> Device | None:
+    """Read ``--device``."""
+    return None if given is None else load_device(given)
 
 
 def output_option(function: F) -> F:

@@ -91,7 +91,7 @@ class _WeightReader:
 def parse_weight_file(text: str, name: str) -> WeightFile:
     """Check the form of a weight file, or reject it with everything that is wrong."""
     reader = _WeightReader(name)
-    raw = _toml(text, name)
+    raw = read_toml(text, name, "T0611")
     _check_keys(reader, raw, _TOP_KEYS, "")
     rules = _rules(reader, raw.get("rule", []))
     file = WeightFile(
@@ -107,11 +107,12 @@ def parse_weight_file(text: str, name: str) -> WeightFile:
     return file
 
 
-def _toml(text: str, name: str) -> Mapping[str, object]:
+def read_toml(text: str, name: str, code: str) -> Mapping[str, object]:
+    """Read TOML whose numbers are the decimals they are written as; ``code`` tells of what is none."""
     try:
         return tomllib.loads(text, parse_float=_decimal)
     except (ValueError, RecursionError) as error:
-        raise Rejected(Diagnostic("T0611", f"{name}: not a TOML file tolcost reads: {error}")) from error
+        raise Rejected(Diagnostic(code, f"{name}: not a TOML file tolcost reads: {error}")) from error
 
 
 def _decimal(text: str) -> Fraction:

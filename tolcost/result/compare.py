@@ -215,8 +215,8 @@ def compare(old: Located, new: Located, identical: bool = False) -> CostComparis
     """
     matching = match(old, new)
     put = {symbol: form for symbol, form in matching.symbols.items() if form != atom(symbol)}
-    before = {(part, metric): substitute(form, put) for part, metric, form in old.study.compared()}
-    after = {(part, metric): form for part, metric, form in new.study.compared()}
+    before = {(part, metric): substitute(form, put) for part, metric, form in old.compared()}
+    after = {(part, metric): form for part, metric, form in new.compared()}
     relied = [substitute_cond(one.condition, put) for one in old.study.requirements]
     simple = facts_of((*relied, *(one.condition for one in new.study.requirements)))
     facts = (*matching.facts, *simple)
@@ -233,12 +233,13 @@ def compare(old: Located, new: Located, identical: bool = False) -> CostComparis
     ]
     complete = not old.coverage.missing and not new.coverage.missing
     names = (old.study.file, new.study.file)
-    return CostComparison(*names, tuple(rows), matching.notes, complete)
+    unit = (f"{' and '.join(new.durations)} are in attoseconds",) if new.durations else ()
+    return CostComparison(*names, tuple(rows), (*matching.notes, *unit), complete)
 
 
 def _certainty(cost: Located, metric: str) -> Certainty:
-    """How sure a figure is: bytes and parameters are sure wherever every node is costed."""
-    sized = metric in ("bytes", "params") and cost.status != "lower bound"
+    """How sure a figure is: bytes, parameters and times are sure wherever every node is costed."""
+    sized = (metric in ("bytes", "params") or metric in cost.durations) and cost.status != "lower bound"
     return "exact" if sized else cost.status
 
 

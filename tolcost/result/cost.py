@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tolcost.algebra import Poly, to_sympy
+from tolcost.cost.device import Device, Duration, load_device
 from tolcost.cost.record import FormRatio, NamedType
 from tolcost.cost.span import Depth
 from tolcost.cost.weights import Weighed
@@ -48,6 +50,20 @@ class ExactNumbers:
             return self.figures[name]
         except KeyError:
             raise AttributeError(f"there is no figure {name!r}") from None
+
+
+@dataclass(frozen=True)
+class CostTime:
+    """Microseconds on a device: at least, at least with all of a model fused, as predicted; None: not known.
+
+    ``limits`` says how many nodes are bound by bytes, operations and launches, where lengths are known.
+    """
+
+    device: Device
+    bound: SympyExpr | None
+    fused: SympyExpr | None
+    predicted: SympyExpr | None
+    limits: Mapping[str, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,6 +170,20 @@ class Cost(Located):
         """EOPs by operator, the costliest first."""
         return {group.title: self._sympy(group.figures.eops) for group in self.groups("op")}
 
+    def time(self, device: str | Path | Device) -> CostTime:
+        r"""Give how long it takes on a device: the name of one that comes with tolcost, or a file.
+
+        >>> import tolcost
+        >>> cost = tolcost.analyze("tol x: R [n]\ny := map(x, exp(*))")
+        >>> cost.time("h200").bound
+        Max(n/1200000, n/600000 - 32768/2500)
+        """
+        known = device if isinstance(device, Device) else load_device(device)
+        found = self.study.times(known)
+        forms = (found.bound, found.whole, found.predicted)
+        bound, fused, predicted = (None if form is None else self._sympy(form) for form in forms)
+        return CostTime(known, bound, fused, predicted, found.limits(self.point.values))
+
     def __getitem__(self, key: str) -> SympyExpr | None:
         """Give a figure by its key, as in ``cost["bytes"]``; None where it is not known."""
         form = self._forms.get(key)
@@ -225,7 +255,8 @@ class Cost(Located):
 
     def _moved(self, dims: Mapping[str, int]) -> Cost:
         self.study.check_names(dims)
-        return locate_study(Cost, self.study, {**self.point.given, **dims}, self.weights, self.warnings)
+        given = {**self.point.given, **dims}
+        return locate_study(Cost, self.study, given, self.weights, self.warnings, self.device)
 
     def _sympy(self, form: Form) -> SympyExpr:
         found = self.value(form)
@@ -239,6 +270,11 @@ class Cost(Located):
                 return self._sympy(shown.numerator) / self._sympy(shown.denominator)
             case Weighed():
                 return to_sympy(shown.poly)
+            case Duration():
+                from tolcost.algebra.sympy_form import largest_to_sympy
+
+                largest = (n * largest_to_sympy([one.poly for one in c]) for n, c in shown.terms)
+                return sum(largest, self._sympy(shown.constant))
             case Fraction():
                 return to_sympy(shown.numerator) / to_sympy(shown.denominator)
             case _:

@@ -15,6 +15,7 @@ from tolcost.catalogue.graph import Model
 from tolcost.catalogue.reading import load_model as read_model
 from tolcost.catalogue.specs import open_library
 from tolcost.cost import Counts
+from tolcost.cost.device import Work
 from tolcost.cost.record import NamedType
 from tolcost.cost.span import Depth
 from tolcost.cost.weights import Weighed, Weights, weigh
@@ -31,7 +32,8 @@ from tolcost.result.cost import Cost
 from tolcost.result.point import Point, Requirement, locate
 from tolcost.result.records import Show, at_json, form_json, functions_json, symbol_json, value_json
 from tolcost.result.study import Figures, Group, Located, Measure, Study, locate_study
-from tolcost.result.totals import Adder, by_operator, by_scope, coverage, parts_of
+from tolcost.result.time import Step
+from tolcost.result.totals import Adder, by_operator, by_scope, coverage, fused_work, parts_of, steps_of
 from tolcost.show.document import UNKNOWN, Fact
 from tolcost.show.forms import Form, text_of
 from tolcost.show.json import Json
@@ -171,7 +173,9 @@ class ModelStudy(Study):
             types[way].append({"name": name, "type": kind})
 
         def totals(show: Show) -> dict[str, Json]:
-            found: dict[str, Json] = {m.key: show(m.form) for m in cost.measures if m.key != "weights"}
+            found: dict[str, Json] = {
+                m.key: show(m.form) for m in cost.measures if m.key not in ("weights", "time")
+            }
             atoms: dict[str, Json] = {name: show(form) for name, form in self.total.atoms.items()}
             return {**found, "histogram": functions_json(self.total.histogram, show), "atoms": atoms}
 
@@ -230,6 +234,14 @@ class ModelStudy(Study):
         """All nodes by a cost model."""
         total = self.total
         return weigh(Counts(total.histogram, total.index, total.atoms, total.macs, (), "exact"), weights)
+
+    def steps(self, by: str) -> tuple[Step, ...]:
+        """The work of nodes: every one by itself, or equal ones together under their operator."""
+        return steps_of(self.cost, self.adder, by)
+
+    def fused(self) -> Work | None:
+        """All products, and of parameters and inputs what nodes read of them at all."""
+        return fused_work(self.cost, self.adder, self.total)
 
     def check_names(self, dims: Iterable[str]) -> None:
         """Any name will do here: what it means is found out where the model is put at lengths."""

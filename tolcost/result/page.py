@@ -9,8 +9,10 @@ from collections.abc import Mapping, Sequence
 
 from tolcost.algebra import And, Cond, Eq, Ge, Not, Or, Poly, Symbol, to_text
 from tolcost.result.study import Located
+from tolcost.result.time_view import time_blocks
 from tolcost.result.view import CostView, growth_blocks
 from tolcost.show import write
+from tolcost.show.document import Document
 from tolcost.show.html import embedded, render
 from tolcost.show.json import Json
 
@@ -28,9 +30,13 @@ def model_page(cost: Located, view: CostView) -> str:
         types=list(study.types(cost.value)),
         remarks=[f"{fact.label}: {fact.value}" for fact in study.remarks()],
         conditions=[(one.text, one.reason, one.node) for one in study.requirements],
-        growth="" if view.growth is None else write(growth_blocks(view.growth), "text"),
+        growth=write((*time_blocks(cost, view.by), *_grown(view)), "text"),
         data=embedded(_data(cost, view.by)),
     )
+
+
+def _grown(view: CostView) -> Document:
+    return () if view.growth is None else growth_blocks(view.growth)
 
 
 def _data(cost: Located, by: str) -> dict[str, Json]:

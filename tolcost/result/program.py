@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tolcost.algebra import Poly, to_text, total_of
 from tolcost.cost.count import CountKey, Term
+from tolcost.cost.device import Work
 from tolcost.cost.record import Analysis, NamedType
 from tolcost.cost.weights import Weighed, Weights, weigh
 from tolcost.diagnostics import Diagnostic, Rejected, Source, place, quoted, visible
@@ -27,6 +28,7 @@ from tolcost.result.study import (
     figures_of,
     locate_study,
 )
+from tolcost.result.time import Step, largest_of, work_of
 from tolcost.show.document import Fact
 from tolcost.show.forms import Form, text_of
 from tolcost.show.json import Json
@@ -126,6 +128,16 @@ class ProgramStudy(Study):
     def weighed(self, weights: Weights) -> Weighed:
         """The program by a cost model."""
         return weigh(self.analysis.counts, weights)
+
+    def steps(self, by: str) -> tuple[Step, ...]:
+        """The program is one step."""
+        total, largest = self.total, largest_of(self.inputs)
+        work = work_of(self.name, total.traffic, total.histogram, total.macs, largest)
+        return () if work is None else (Step(self.name, 1, work),)
+
+    def fused(self) -> Work | None:
+        """A program writes nothing between: it is its only step."""
+        return None
 
     def at(self, dims: Mapping[str, int]) -> tuple[Study, Point]:
         """The program is the same at every point; conditions decide whether there is one."""

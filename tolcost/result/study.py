@@ -18,11 +18,13 @@ from typing import ClassVar, Literal, TypeVar
 from tolcost.algebra import AlgebraBudget, NotInteger, Poly, Symbol, evaluate, total_of
 from tolcost.cost import Analysis, FormRatio, Traffic
 from tolcost.cost.count import CountKey
+from tolcost.cost.device import UNIT, Device, Work
 from tolcost.cost.record import NamedType
 from tolcost.cost.weights import Weighed, Weights
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.result.claims import Certainty
 from tolcost.result.point import Point, Requirement
+from tolcost.result.time import Step, Times, error_of, percent
 from tolcost.show.document import Fact
 from tolcost.show.forms import Form, Valuation, form_at
 from tolcost.show.json import Json
@@ -165,6 +167,7 @@ class Growth:
 
 
 L = TypeVar("L", bound="Located")
+_EACH = f"{UNIT}, node by node with empty caches"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -241,6 +244,18 @@ class Study(ABC):
     def weighed(self, weights: Weights) -> Weighed:
         """The total by a cost model."""
 
+    @abstractmethod
+    def steps(self, by: str) -> tuple[Step, ...]:
+        """The work of its nodes, equal ones together, under the title of their operator or of each node."""
+
+    @abstractmethod
+    def fused(self) -> Work | None:
+        """The work of all of it with nothing written or read between nodes; None where that is not known."""
+
+    def times(self, device: Device, by: str = "op") -> Times:
+        """How long it takes on a device."""
+        return Times(device, self.steps(by), self.fused(), views=self.kind == "model")
+
     def check_names(self, dims: Iterable[str]) -> None:
         """Refuse lengths that it does not have."""
         unknown = set(dims) - {symbol.name for symbol in self.symbols}
@@ -260,11 +275,55 @@ class Located:
     point: Point
     weights: tuple[Weights, ...] = ()
     warnings: tuple[Diagnostic, ...] = ()
+    device: Device | None = None
 
     @cached_property
     def measures(self) -> tuple[Measure, ...]:
-        """Every figure, in the order of a report."""
-        return self.study.measures([(model.name, self.study.weighed(model)) for model in self.weights])
+        """Every figure, in the order of a report; times last."""
+        weighed = [(model.name, self.study.weighed(model)) for model in self.weights]
+        return (*self.study.measures(weighed), *self._durations())
+
+    @cached_property
+    def times(self) -> Times | None:
+        """How long it takes on the device, if there is one."""
+        return None if self.device is None else self.study.times(self.device)
+
+    @cached_property
+    def durations(self) -> Mapping[str, Poly]:
+        """Times on the device as a comparison takes them: by name, in attoseconds."""
+        if self.times is None:
+            return {}
+        found = {"time": self.times.predicted, "bound": self.times.bound}
+        name = self.times.device.name
+        return {f"{kind}_{name}": form.attoseconds for kind, form in found.items() if form is not None}
+
+    def compared(self) -> Iterator[tuple[str, str, Poly]]:
+        """What a comparison is about: a part (or nothing, for the whole), a metric, its form."""
+        yield from self.study.compared()
+        yield from (("", metric, form) for metric, form in self.durations.items())
+
+    def _durations(self) -> Iterator[Measure]:
+        if self.times is None:
+            return
+        device = self.times.device
+        many = self.study.kind == "model"
+        yield Measure("time", f"{device.name} at least", self.times.bound, _EACH if many else UNIT)
+        if many and self.times.whole is not None:
+            yield Measure("time", f"{device.name} fused, at least", self.times.whole, UNIT)
+        if self.times.predicted is not None:
+            yield Measure("time", f"{device.name} predicted", self.times.predicted, self.error)
+
+    @property
+    def error(self) -> str:
+        """How far a prediction like this one was off where it was tested."""
+        assert self.times is not None
+        fitted = self.times.device.fitted
+        if self.study.kind == "model":
+            error = None if fitted is None else fitted.error_models
+            return (
+                UNIT if error is None else f"{UNIT}, whole models were off by {percent(error)} at the median"
+            )
+        return f"{UNIT}, {error_of(self.times, self.times.steps)}"
 
     @property
     def total(self) -> Figures:
@@ -317,7 +376,8 @@ def locate_study(
     dims: Mapping[str, int] | None = None,
     weights: tuple[Weights, ...] = (),
     warnings: tuple[Diagnostic, ...] = (),
+    device: Device | None = None,
 ) -> L:
     """Look at a study at lengths given by name; ``Rejected`` where a condition does not hold there."""
     there, point = study.at(dims or {})
-    return made(there, point.checked(), weights, warnings)
+    return made(there, point.checked(), weights, warnings, device)

@@ -7,21 +7,24 @@ occurs: the work is in the number of distinct cases, not of nodes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TypeVar
 
-from tolcost.algebra import ZERO, Poly, total_of
+from tolcost.algebra import ZERO, Poly, minimum, total_of
 from tolcost.algebra.poly import Terms, poly
 from tolcost.atoms.nodes import ATOMS
 from tolcost.catalogue.graph import GraphNode
 from tolcost.cost import Counts, Traffic, shipped, weigh
+from tolcost.cost.device import Work
+from tolcost.cost.record import NamedType
 from tolcost.models.analysis import GraphCost
 from tolcost.models.lowering import Lowered, counts_with, traffic_with
 from tolcost.models.walking import Applied
 from tolcost.result.claims import Certainty
 from tolcost.result.study import Coverage, Figures, Group, MissingNode
+from tolcost.result.time import Step, largest_of, work_of
 
 _K = TypeVar("_K", bound=Hashable)
 
@@ -126,7 +129,7 @@ def by_operator(cost: GraphCost, adder: Adder) -> tuple[Group, ...]:
     parts: dict[str, dict[Lowered, int]] = {}
     missing: Counter[str] = Counter()
     for lowered, times in parts_of(cost.nodes).items():
-        parts.setdefault(_title(lowered), {})[lowered] = times
+        parts.setdefault(title_of(lowered), {})[lowered] = times
     for applied in cost.nodes:
         for item in applied.uncosted:
             missing[item.op] += item.times
@@ -137,7 +140,8 @@ def by_operator(cost: GraphCost, adder: Adder) -> tuple[Group, ...]:
     )
 
 
-def _title(lowered: Lowered) -> str:
+def title_of(lowered: Lowered) -> str:
+    """An operator, with its domain unless that is ONNX's own."""
     return f"{lowered.domain}.{lowered.op}" if lowered.domain else lowered.op
 
 
@@ -175,3 +179,47 @@ def coverage(cost: GraphCost) -> Coverage:
         for item in applied.uncosted[:1]
     )
     return Coverage(len(cost.nodes), missing)
+
+
+# ---- work that takes time --------------------------------------------------------------------
+
+
+def steps_of(cost: GraphCost, adder: Adder, by: str) -> tuple[Step, ...]:
+    """The work of nodes: every one by itself, or equal ones together under their operator."""
+    if by == "node":
+        pairs = zip(cost.model.graph.steps, cost.nodes, strict=True)
+        listed = [(s.name or s.title, low, n) for s, applied in pairs for low, n in applied.parts]
+    else:
+        listed = [(title_of(low), low, n) for low, n in parts_of(cost.nodes).items()]
+    works = {low: _work(adder, low) for _, low, _ in listed}
+    return tuple(Step(title, n, work) for title, low, n in listed if n and (work := works[low]))
+
+
+def _work(adder: Adder, lowered: Lowered) -> Work | None:
+    inputs = (NamedType(given.name, given.type) for given in lowered.program.inputs)
+    found = adder.settled(lowered)
+    largest = adder.settle(largest_of(inputs))
+    return work_of(title_of(lowered), found.traffic, found.counts.histogram, found.counts.macs, largest)
+
+
+def fused_work(cost: GraphCost, adder: Adder, total: Figures) -> Work | None:
+    """All products of a model, its outputs, and of parameters and inputs what nodes read of them at all."""
+    whole = work_of("", total.traffic, total.histogram, total.macs, ZERO)
+    sizes = [size for name in cost.model.graph.outputs if (size := cost.bytes(name)) is not None]
+    if whole is None or len(sizes) < len(cost.model.graph.outputs):
+        return None
+    written = adder.settle(total_of(sizes))
+    return replace(whole, read=total_of(_sources_read(cost, adder)), written=written)
+
+
+def _sources_read(cost: GraphCost, adder: Adder) -> Iterator[Poly]:
+    graph = cost.model.graph
+    readers: dict[str, list[Poly]] = {}
+    for step, applied in zip(graph.steps, cost.nodes, strict=True):
+        moved = total_of(adder.node(applied).traffic.read.values())
+        for name in dict.fromkeys(step.inputs):
+            readers.setdefault(name, []).append(moved)
+    for name in dict.fromkeys((*graph.weights, *(given.name for given in graph.inputs))):
+        size = cost.bytes(name)
+        if size is not None:
+            yield minimum(adder.settle(size), total_of(readers.get(name, ())))

@@ -10,6 +10,7 @@ from tolcost.algebra import LARGEST_LENGTH, Symbol
 from tolcost.diagnostics import visible
 from tolcost.result.point import Point
 from tolcost.result.study import Growth, Located, Measure
+from tolcost.result.time_view import time_blocks, time_cells, time_record
 from tolcost.show import write
 from tolcost.show.document import (
     UNKNOWN,
@@ -68,7 +69,7 @@ def written(costs: Sequence[Located], form: str, view: CostView | None = None, c
 
 
 def _json(costs: Sequence[Located], view: CostView) -> str:
-    records = [cost.study.record(cost, view.metrics) for cost in costs]
+    records = [{**cost.study.record(cost, view.metrics), **time_record(cost)} for cost in costs]
     if costs and costs[0].study.kind == "model":
         grown: dict[str, Json] = {} if view.growth is None else {"sweep": growth_record(view.growth)}
         return json_document("model", {**records[0], **grown})
@@ -87,6 +88,7 @@ def _document(cost: Located, view: CostView, form: str) -> Iterator[Section]:
     yield _figures(cost, view)
     if study.kind == "model":
         yield group_table(cost, view.by)
+    yield from time_blocks(cost, view.by)
     yield Facts(tuple(_standing(cost, view, form)))
     if view.growth is not None:
         yield from growth_blocks(view.growth)
@@ -119,7 +121,7 @@ def measures_shown(cost: Located, view: CostView) -> Iterator[Measure]:
     """The figures that are asked for."""
     for measure in cost.measures:
         wanted = _BELONGS.get(measure.key, measure.key)
-        if view.metrics is None or wanted in view.metrics or wanted == "weights":
+        if view.metrics is None or wanted in view.metrics or wanted in ("weights", "time"):
             yield measure
 
 
@@ -281,7 +283,7 @@ def csv_table(costs: Sequence[Located], view: CostView) -> ReportTable:
 def figure_data(cost: Located, view: CostView) -> Iterator[tuple[str, str, str, Form | None, Form | None]]:
     """Every figure and part: metric, item, space, closed form, and value where there is a point."""
     for measure in measures_shown(cost, view):
-        metric = measure.label if measure.key == "weights" else measure.key
+        metric = measure.label if measure.key in ("weights", "time") else measure.key
         if measure.headed:
             yield metric, "", "", measure.form, cost.value(measure.form) if cost.located else None
         for part in measure.parts:
@@ -296,8 +298,10 @@ def _group_data(cost: Located, by: str) -> ReportTable:
         found = group.figures
         forms = (found.eops, found.flops, found.macs, found.bytes)
         values = map(cost.value, forms) if known else ()
-        rows.append((cost.study.name, group.title, group.nodes, *forms, *values, found.status))
-    return ReportTable(tuple(Column(key, key) for key in keys), rows)
+        times = time_cells(cost, group.title, by)
+        rows.append((cost.study.name, group.title, group.nodes, *forms, *values, found.status, *times))
+    timed = ("bound_us", "predicted_us") if cost.device is not None else ()
+    return ReportTable(tuple(Column(key, key) for key in (*keys, *timed)), rows)
 
 
 def frame_of(cost: Located, by: str | None) -> pandas.DataFrame:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -33,11 +33,12 @@ from tolcost.algebra import (
 )
 from tolcost.algebra.display import Factored
 from tolcost.algebra.printers import mathml_fraction
+from tolcost.cost.device import Duration, added
 from tolcost.cost.record import FormRatio
 from tolcost.cost.span import Depth
 from tolcost.cost.weights import Weighed
 
-Form: TypeAlias = Poly | Depth | FormRatio | Weighed | int | Fraction
+Form: TypeAlias = Poly | Depth | FormRatio | Weighed | Duration | int | Fraction
 Valuation: TypeAlias = Mapping[Symbol, int]
 
 _MOST_BITS = 12_000
@@ -62,7 +63,7 @@ def form_at(form: Form, values: Valuation) -> Form | None:
         return _partly(form, values)
 
 
-def _partly(form: Poly | Depth | FormRatio | Weighed, values: Valuation) -> Form:
+def _partly(form: Poly | Depth | FormRatio | Weighed | Duration, values: Valuation) -> Form:
     """Put numbers in place of the symbols that have one."""
     match form:
         case Poly():
@@ -72,8 +73,15 @@ def _partly(form: Poly | Depth | FormRatio | Weighed, values: Valuation) -> Form
         case FormRatio(numerator=top, denominator=bottom):
             below = _depth(bottom, values) if isinstance(bottom, Depth) else _put(bottom, values)
             return FormRatio(_put(top, values), below)
-        case Weighed(numerator=top, denominator=divisor, unit=unit):
-            return Weighed(_put(top, values), divisor, unit)
+        case Weighed():
+            return _weighed(form, values)
+        case Duration(constant=constant, terms=terms):
+            put = [(n, [_weighed(one, values) for one in candidates]) for n, candidates in terms]
+            return added(constant, put)
+
+
+def _weighed(form: Weighed, values: Valuation) -> Weighed:
+    return Weighed(_put(form.numerator, values), form.denominator, form.unit)
 
 
 def _put(form: Poly, values: Valuation) -> Poly:
@@ -102,7 +110,7 @@ def text_of(form: Form, grouped: bool = False) -> str:
         case Poly():
             known = form.constant
             return to_text(form) if known is None else _digits(known, grouped)
-        case Depth():
+        case Depth() | Duration():
             return str(form)
         case Weighed():
             return to_text(form.poly)
@@ -208,7 +216,10 @@ def latex_of(form: Form) -> str:
         case Weighed():
             return to_latex(form.poly)
         case Depth():
-            return _depth_latex(form)
+            return _largest_latex(form.candidates)
+        case Duration(constant=constant, terms=terms):
+            parts = [rf"{n} \, {_largest_latex([one.poly for one in c])}" for n, c in terms]
+            return " + ".join((latex_of(constant), *parts))
         case FormRatio():
             top_poly, below = lowest(form)
             if isinstance(below, Poly) and below == 1:
@@ -216,8 +227,8 @@ def latex_of(form: Form) -> str:
             return rf"\frac{{{to_latex(top_poly)}}}{{{latex_of(below)}}}"
 
 
-def _depth_latex(depth: Depth) -> str:
-    texts = [to_latex(candidate) for candidate in depth.candidates]
+def _largest_latex(candidates: Sequence[Poly]) -> str:
+    texts = [to_latex(candidate) for candidate in candidates]
     return texts[0] if len(texts) == 1 else rf"\max\left({', '.join(texts)}\right)"
 
 

@@ -7,7 +7,7 @@ const whole = (x) => { const q = x.n / x.d; return x.n < 0n && q * x.d !== x.n ?
 const less = (a, b) => a.n * b.d < b.n * a.d;
 
 function tokens(text) {
-  const found = text.match(/`[^`]*`|[A-Za-z_][A-Za-z0-9_]*|[0-9]+|\*\*|<=|>=|==|!=|[-+*/(),<>]/g);
+  const found = text.match(/`[^`]*`|[A-Za-z_][A-Za-z0-9_]*|[0-9]+(?:\.[0-9]+)?|\*\*|<=|>=|==|!=|[-+*/(),<>]/g);
   return found || [];
 }
 
@@ -55,7 +55,10 @@ function evaluate(text, names) {
   function single() {
     const word = take();
     if (word === "(") { const inside = sum(); take(")"); return inside; }
-    if (/^[0-9]/.test(word)) return make(BigInt(word), 1n);
+    if (/^[0-9]/.test(word)) {
+      const [units, places = ""] = word.split(".");
+      return make(BigInt(units + places), 10n ** BigInt(places.length));
+    }
     if (word === "floor") return make(whole(several()[0]), 1n);
     if (word === "ceiling") {
       if (peek() === "(" && list[at + 1] === "log") return logarithm();

@@ -1,0 +1,136 @@
+"""Time on a device: the same in every format, in a comparison, in a budget, and from Python."""
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import onnx
+import pytest
+
+import tolcost
+from tests.models import graphs
+from tolcost.algebra import evaluate
+from tolcost.cli import run
+from tolcost.cost.device import load_device, parse_device
+from tolcost.diagnostics import Rejected
+from tolcost.library import device_names
+
+MATMUL = Path(__file__).parents[1] / "cli" / "programs" / "matmul.tol"
+PEAKS = 'name = "mine"\n[peak]\nbytes = 100\ncache = 1_000\n[peak.macs]\nR = 1_000\n'
+
+
+@pytest.fixture(name="bert", scope="module")
+def _bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("models") / "bert.onnx"
+    onnx.save(graphs.bert(17, graphs.SMALL), path)
+    return path
+
+
+def output(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert run(list(arguments)) == 0
+    return capsys.readouterr().out
+
+
+def test_a_device_of_one_s_own_gives_a_bound(tmp_path, capsys):
+    (tmp_path / "mine.toml").write_text(PEAKS, encoding="utf-8")
+    text = output(capsys, "analyze", str(MATMUL), "--symbolic", "--device", str(tmp_path / "mine.toml"))
+    assert "mine at least  Max(k*(m + n)/25, (k*m + k*n + m*n - 250)/25, k*m*n/1000)  µs" in text
+    assert "predicted" not in text
+
+
+def test_what_binds_and_where_that_changes_is_exact(tmp_path, capsys):
+    (tmp_path / "mine.toml").write_text(PEAKS, encoding="utf-8")
+    there = ("--dim", "n=640", "--dim", "k=640", "--device", str(tmp_path / "mine.toml"))
+    assert "matmul is bound by bytes below m = 46, by operations from there on" in output(
+        capsys, "analyze", str(MATMUL), *there
+    )
+    for m, limit in ((45, "bytes"), (46, "operations")):
+        assert f"bound by {limit} there" in output(capsys, "analyze", str(MATMUL), *there, "--dim", f"m={m}")
+
+
+def test_formats_agree_on_a_program(capsys):
+    there = ("analyze", str(MATMUL), "--dim", "n=512", "--dim", "k=512", "--dim", "m=512", "--device", "h200")
+    found = json.loads(output(capsys, *there, "--format", "json"))["programs"][0]["time"]
+    bound, predicted = found["at"]["bound"], found["at"]["predicted"]
+    assert 0 < Fraction(str(bound)) < Fraction(str(predicted))
+    assert found["groups"][0]["bound_by"] == {"launches": 1}
+    for form in ("text", "md", "csv"):
+        assert str(predicted) in output(capsys, *there, "--format", form)
+    latex = output(capsys, "analyze", str(MATMUL), "--symbolic", "--device", "h200", "--format", "latex")
+    assert r"\max\left(" in latex
+
+
+def test_a_model_s_time_is_that_of_its_nodes(bert, capsys):
+    there = ("model", str(bert), "--dim", "batch=2", "--dim", "seq=5", "--device", "h200")
+    found = json.loads(output(capsys, *there, "--format", "json"))["time"]
+    assert found["fused"] is not None
+    parts = sum(Fraction(str(group["at"]["bound"])) for group in found["groups"])
+    assert abs(parts - Fraction(str(found["at"]["bound"]))) < Fraction(len(found["groups"]), 10**6)
+    assert Fraction(str(found["at"]["fused"])) <= Fraction(str(found["at"]["bound"]))
+    assert next(group for group in found["groups"] if group["op"] == "Reshape")["tested"] == "no kernel"
+    assert "predicted_us" in output(capsys, *there, "--format", "csv").splitlines()[0]
+    assert "on h200" in output(capsys, *there, "--format", "html")
+    assert "on h200" in output(capsys, *there, "--by", "node")
+    open_ = output(capsys, *there[:2], "--dim", "batch=2", "--device", "h200", "--format", "json")
+    assert json.loads(open_)["time"]["bound"].count("seq")
+
+
+def test_python_has_it_as_sympy_expressions():
+    cost = tolcost.analyze(MATMUL, dims={"n": 4096, "k": 4096, "m": 4096})
+    time = cost.time("h200")
+    assert float(time.bound) == pytest.approx(4096**3 / 33_454_080, rel=1e-6)
+    assert float(time.predicted) > float(time.bound)
+    assert time.limits == {"operations": 1}
+    assert str(tolcost.analyze(MATMUL).time("h200").bound).startswith("Max(")
+
+
+def test_attoseconds_are_the_form_never_above_it():
+    device = load_device("h200")
+    study = tolcost.analyze(MATMUL).study
+    for form in (study.times(device).bound, study.times(device).predicted):
+        for n in (1, 77, 4096):
+            values = dict.fromkeys(study.symbols, n)
+            rough, exact = Fraction(evaluate(form.attoseconds, values), 10**12), form.at(values)
+            assert rough <= exact + Fraction(1, 10**6)
+            assert rough >= exact * Fraction(999, 1000)
+
+
+def test_a_comparison_can_be_about_time(tmp_path, capsys):
+    twice = tmp_path / "twice.tol"
+    twice.write_text("tol x: R [n]\ny := map(x, exp(*))\nz := map(x, log(*))", encoding="utf-8")
+    once = tmp_path / "once.tol"
+    once.write_text("tol x: R [n]\ny := map(x, exp(*))", encoding="utf-8")
+    assert run(["diff", str(once), str(twice), "--device", "h200", "--format", "json"]) == 1
+    changes = {row["metric"]: row["verdict"] for row in json.loads(capsys.readouterr().out)["changes"]}
+    assert changes["time_h200"] == "costlier"
+
+
+@pytest.mark.parametrize(
+    "text, told",
+    [
+        ("name = 3 = 4", "not a TOML file"),
+        ('name = "x"', "[peak] is missing"),
+        (PEAKS.replace("100", "-1"), "peak.bytes is a number, not below 0"),
+        (PEAKS.replace("R =", "reals ="), "is no space"),
+        (PEAKS + "[fitted]\nbandwidth = 1\nsped = 2", "unknown key `fitted.sped`"),
+        (PEAKS + "[fitted]\nbandwidth = 1", "there is none with the pattern stream"),
+    ],
+)
+def test_mistakes_in_a_device_are_told(text, told):
+    with pytest.raises(Rejected) as caught:
+        parse_device(text)
+    assert any(told in diagnostic.message for diagnostic in caught.value.diagnostics)
+
+
+def test_no_such_device(capsys):
+    assert run(["analyze", str(MATMUL), "--device", "abacus"]) == 2
+    assert "known by name: h200" in capsys.readouterr().err
+
+
+def test_devices_ship_with_the_package(tmp_path):
+    inside = tmp_path / "tolcost" / "_devices"
+    inside.mkdir(parents=True)
+    (inside / "mine.toml").write_text(PEAKS, encoding="utf-8")
+    assert device_names(tmp_path / "tolcost") == ("mine",)
+    project = (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
+    assert 'devices = "tolcost/_devices"' in project

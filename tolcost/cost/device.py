@@ -1,0 +1,385 @@
+"""Devices: how long work takes on a machine, as closed forms in the lengths.
+
+A device is a TOML file.  Peaks give a lower bound; what was fitted to a recording gives a prediction, with
+the error that it had where it was tested.  All rates are per microsecond.
+
+    name = "mine"
+    description = "where the figures are from"
+
+    [peak]
+    bytes = 900_000                    # of memory
+    cache = 6_000_000                  # bytes written that may not have left the cache at the end
+    [peak.macs]                        # multiply-accumulates, by the space they are in
+    float32 = 7_000_000
+    float16 = 56_000_000
+
+    [fitted]                           # may be missing: then there is a bound and no prediction
+    bandwidth = 800_000                # that plain streams reach
+    gap = 2.0                          # from one kernel to the next
+    prologue = 50                      # multiply-accumulates that each result of a product takes besides
+    error_models = 0.12                # of whole models, at the median
+    [[fitted.group]]                   # calls of one pattern: microseconds to start, and how fast they go
+    pattern = "stream"
+    quantity = "bytes"                 # or "macs", or "elements"
+    start = 4.0
+    rate = 800_000
+    error = 0.05                       # median, on operators that it was not fitted on; may be missing
+    [fitted.operators]                 # what an operator is; others are products or streams
+    Softmax = { pattern = "normalise", kernels = 1, passes = 1 }
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, cast, get_args
+
+from tolcost.algebra import Poly, Symbol, const, is_nonnegative, maximum, to_text
+from tolcost.cost.weights import Weighed, read_toml
+from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.library import device_names, read_device
+from tolcost.spaces import SPACES
+
+Quantity = Literal["bytes", "macs", "elements"]
+Limit = Literal["bytes", "operations", "launches"]
+Candidates: TypeAlias = tuple[tuple[Limit, Weighed], ...]
+PRODUCT, STREAM = "product", "stream"
+"""What work is taken to be that the device says nothing of: with products, or without."""
+UNIT = "µs"
+_PICOSECOND = 10**6
+_ATTOSECOND = 10**12
+_MAX_FILE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Calls of one pattern: what their time is proportional to, how fast they go, how far off that was."""
+
+    pattern: str
+    quantity: Quantity
+    start: Fraction
+    rate: Fraction
+    spaces: tuple[str, ...] = ()
+    error: Fraction | None = None
+    within_half: Fraction | None = None
+    points: int = 0
+
+    @property
+    def title(self) -> str:
+        """The pattern, with the first space it is for."""
+        return f"{self.pattern} {self.spaces[-1]}" if self.spaces else self.pattern
+
+
+@dataclass(frozen=True, slots=True)
+class Habit:
+    """What an operator is on a device: its pattern, its kernels, and how many of them go over everything."""
+
+    pattern: str
+    kernels: int = 1
+    passes: int = 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fitted:
+    """What was fitted to a recording."""
+
+    bandwidth: Fraction
+    gap: Fraction
+    prologue: int
+    groups: tuple[Group, ...]
+    operators: Mapping[str, Habit] = field(default_factory=dict)
+    error_models: Fraction | None = None
+
+    def habit(self, work: Work) -> Habit:
+        """What some work is taken to be."""
+        plain = Habit(STREAM if work.macs == 0 else PRODUCT)
+        return self.operators.get(work.op, plain)
+
+    def group(self, work: Work) -> Group | None:
+        """The group of some work; None where it takes no kernel."""
+        habit = self.habit(work)
+        if not habit.kernels:
+            return None
+        own = [group for group in self.groups if group.pattern == habit.pattern]
+        fitting = [group for group in own if not group.spaces or work.spaces & set(group.spaces)]
+        return next(iter((*fitting, *own)), self.stream)
+
+    @property
+    def stream(self) -> Group:
+        """The group of work that only streams."""
+        return next(group for group in self.groups if group.pattern == STREAM)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Device:
+    """A machine: its peaks, and what was fitted to a recording of it, if anything was."""
+
+    name: str
+    description: str
+    bytes: Fraction
+    cache: int
+    macs: Mapping[str, Fraction]
+    fitted: Fitted | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Work:
+    """What takes time in a call: bytes in and out, the largest input, products and the spaces they are in."""
+
+    op: str
+    read: Poly
+    written: Poly
+    largest: Poly
+    macs: Poly
+    spaces: frozenset[str]
+    width: int
+    computes: bool = True
+    """Whether it applies any function: if not, it may be a mere view of its input."""
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """Microseconds: a constant, and the largest of some forms each, so many times."""
+
+    constant: Fraction
+    terms: tuple[tuple[int, tuple[Weighed, ...]], ...]
+
+    def __str__(self) -> str:
+        """The text form."""
+        return " + ".join(self._texts()) or "0"
+
+    def _texts(self) -> Iterator[str]:
+        if self.constant:
+            yield f"{float(self.constant):.12g}"
+        for times, candidates in self.terms:
+            texts = [to_text(one.poly) for one in candidates]
+            largest = f"Max({', '.join(texts)})" if len(texts) > 1 else texts[0]
+            yield (
+                largest if times == 1 else f"{times}*{largest}" if len(texts) > 1 else f"{times}*({largest})"
+            )
+
+    def at(self, values: Mapping[Symbol, int]) -> Fraction:
+        """Evaluate at a point, to a picosecond, rounded down."""
+        parts = (times * max(one.at(values) for one in candidates) for times, candidates in self.terms)
+        exact = self.constant + sum(parts, Fraction(0))
+        return Fraction(int(exact * _PICOSECOND), _PICOSECOND)
+
+    @property
+    def attoseconds(self) -> Poly:
+        """One polynomial with clips, in attoseconds, rates rounded so that it is not more than the form."""
+        whole = const(int(self.constant * _ATTOSECOND))
+        for times, candidates in self.terms:
+            first, *others = (
+                one.numerator * int(Fraction(_ATTOSECOND, one.denominator)) for one in candidates
+            )
+            for other in others:
+                first = maximum(first, other)
+            whole = whole + first * times
+        return whole
+
+
+# ---- how long work takes ------------------------------------------------------------------------
+
+
+def _over(amount: Poly, rate: Fraction) -> Weighed:
+    """An amount at a rate, in microseconds."""
+    return Weighed(amount * rate.denominator, rate.numerator, UNIT)
+
+
+def bound(device: Device, work: Work) -> Candidates:
+    """What no implementation in this arithmetic goes below; the largest counts.
+
+    With caches empty at the start, what is read comes from memory; what is written may still be in the cache.
+    """
+    moved: Candidates = (("bytes", _over(work.read, device.bytes)),)
+    left = work.read + work.written - device.cache
+    if not is_nonnegative(work.read - left):
+        moved += (("bytes", _over(left, device.bytes)),)
+    peaks = [device.macs[space] for space in work.spaces if space in device.macs]
+    if work.macs == 0 or not peaks or len(peaks) < len(work.spaces):
+        return moved
+    return (*moved, ("operations", _over(work.macs, max(peaks))))
+
+
+def predicted(fitted: Fitted, work: Work) -> tuple[Fraction, Candidates]:
+    """Microseconds that starting takes, and what takes the rest; the largest counts."""
+    group, habit = fitted.group(work), fitted.habit(work)
+    if group is None:
+        return Fraction(0), ()
+    start = group.start + fitted.gap * (habit.kernels - 1)
+    moved = work.read + work.written
+    streamed: Candidates = (("bytes", _over(moved, fitted.bandwidth)),)
+    match group.quantity:
+        case "macs":
+            results = work.written * fitted.prologue
+            amount = work.macs * work.width + results
+            return start, (*streamed, ("operations", _over(amount, group.rate * work.width)))
+        case "bytes":
+            between = maximum(work.largest, work.written) if habit.passes > 1 else work.written
+            return start, (
+                *streamed,
+                ("bytes", _over(moved + between * (2 * (habit.passes - 1)), group.rate)),
+            )
+        case "elements":
+            visits = maximum(work.read, work.written) * habit.passes
+            return start, (*streamed, ("operations", _over(visits, group.rate * work.width)))
+
+
+def tidy(candidates: Sequence[Weighed]) -> tuple[Weighed, ...]:
+    """Candidates without those that another is never below."""
+    kept: list[Weighed] = []
+    for one in candidates:
+        if not any(_never_below(other, one) for other in kept):
+            kept = [other for other in kept if not _never_below(one, other)] + [one]
+    return tuple(kept)
+
+
+def _never_below(a: Weighed, b: Weighed) -> bool:
+    return is_nonnegative(a.numerator * b.denominator - b.numerator * a.denominator)
+
+
+def added(constant: Fraction, terms: Sequence[tuple[int, Sequence[Weighed]]]) -> Duration:
+    """One duration: what is the larger of two stays apart, the rest is added up."""
+    single: dict[int, Poly] = {}
+    several: dict[tuple[Weighed, ...], int] = {}
+    for times, given in terms:
+        candidates = tidy(given)
+        if len(candidates) == 1:
+            one = candidates[0]
+            single[one.denominator] = single.get(one.denominator, const(0)) + one.numerator * times
+        elif candidates:
+            several[candidates] = several.get(candidates, 0) + times
+    plain = [(1, (Weighed(form, below, UNIT),)) for below, form in single.items() if form != 0]
+    return Duration(constant, (*plain, *((times, candidates) for candidates, times in several.items())))
+
+
+# ---- files --------------------------------------------------------------------------------------
+
+
+def load_device(given: str | Path) -> Device:
+    """Read a device by the name of one that comes with tolcost, or from a file."""
+    return parse_device(_text(given), str(given))
+
+
+def _text(given: str | Path) -> str:
+    shipped = read_device(str(given))
+    if shipped is not None:
+        return shipped
+    try:
+        if Path(given).stat().st_size > _MAX_FILE:
+            raise Rejected(Diagnostic("T0616", f"{given}: a device has at most {_MAX_FILE} bytes"))
+        return Path(given).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        hint = f"known by name: {', '.join(device_names())}"
+        raise Rejected(Diagnostic("T0616", f"cannot read the device {given}: {error}", hint=hint)) from error
+
+
+def parse_device(text: str, name: str = "<device>") -> Device:
+    r"""Read a device from TOML text; everything that is wrong with it is told.
+
+    >>> device = parse_device('name = "d"\n[peak]\nbytes = 100\n[peak.macs]\nfloat32 = 1000')
+    >>> device.bytes, device.fitted
+    (Fraction(100, 1), None)
+    """
+    reader = _Reader(name)
+    device = reader.device(read_toml(text, name, "T0616"))
+    if reader.mistakes:
+        raise Rejected(*reader.mistakes)
+    return device
+
+
+@dataclass(slots=True)
+class _Reader:
+    """The mistakes found so far in one file."""
+
+    file: str
+    mistakes: list[Diagnostic] = field(default_factory=list)
+
+    def complain(self, message: str) -> None:
+        self.mistakes.append(Diagnostic("T0617", f"{self.file}: {message}"))
+
+    def device(self, raw: Mapping[str, Any]) -> Device:
+        self.known(raw, ("name", "description", "recorded", "peak", "fitted"), "")
+        peak = self.table(raw, "peak")
+        self.known(peak, ("bytes", "cache", "macs"), "peak.")
+        macs = self.table(peak, "macs") if "macs" in peak else {}
+        for space in macs:
+            if space not in SPACES:
+                self.complain(f"peak.macs: {quoted(space)} is no space")
+        return Device(
+            str(raw.get("name", self.file)),
+            str(raw.get("description", "")),
+            self.number(peak, "bytes", "peak."),
+            int(self.number(peak, "cache", "peak.", Fraction(0))),
+            {space: self.number(macs, space, "peak.macs.") for space in macs},
+            self.fitted(self.table(raw, "fitted")) if "fitted" in raw else None,
+        )
+
+    def fitted(self, raw: Mapping[str, Any]) -> Fitted:
+        keys = ("bandwidth", "gap", "prologue", "error_models", "group", "operators")
+        self.known(raw, keys, "fitted.")
+        listed = raw.get("group", [])
+        groups = tuple(self.group(one) for one in listed if isinstance(one, Mapping))
+        if not any(group.pattern == STREAM for group in groups):
+            self.complain("fitted.group: there is none with the pattern stream")
+        operators = self.table(raw, "operators") if "operators" in raw else {}
+        return Fitted(
+            self.number(raw, "bandwidth", "fitted."),
+            self.number(raw, "gap", "fitted.", Fraction(0)),
+            int(self.number(raw, "prologue", "fitted.", Fraction(0))),
+            groups,
+            {op: self.habit(op, operators) for op in operators},
+            self.optional(raw, "error_models", "fitted."),
+        )
+
+    def group(self, raw: Mapping[str, Any]) -> Group:
+        where = f"fitted.group {raw.get('pattern', '')}: "
+        keys = ("pattern", "spaces", "quantity", "start", "rate", "error", "within_half", "points")
+        self.known(raw, keys, where)
+        if raw.get("quantity") not in get_args(Quantity):
+            self.complain(f"{where}quantity is one of {', '.join(get_args(Quantity))}")
+        return Group(
+            str(raw.get("pattern", "")),
+            cast(Quantity, raw.get("quantity")),
+            self.number(raw, "start", where),
+            self.number(raw, "rate", where),
+            tuple(map(str, raw.get("spaces", ()))),
+            self.optional(raw, "error", where),
+            self.optional(raw, "within_half", where),
+            int(self.number(raw, "points", where, Fraction(0))),
+        )
+
+    def habit(self, op: str, operators: Mapping[str, Any]) -> Habit:
+        raw, where = self.table(operators, op), f"fitted.operators.{op}."
+        self.known(raw, ("pattern", "kernels", "passes"), where)
+        counts = (int(self.number(raw, key, where, Fraction(1))) for key in ("kernels", "passes"))
+        return Habit(str(raw.get("pattern", STREAM)), *counts)
+
+    def table(self, raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+        found = raw.get(key)
+        if isinstance(found, Mapping):
+            return found
+        self.complain(f"[{key}] is missing")
+        return {}
+
+    def known(self, raw: Mapping[str, Any], keys: Sequence[str], where: str) -> None:
+        for key in raw:
+            if key not in keys:
+                self.complain(f"unknown key {quoted(where + key)}")
+
+    def optional(self, raw: Mapping[str, Any], key: str, where: str) -> Fraction | None:
+        return self.number(raw, key, where) if key in raw else None
+
+    def number(
+        self, raw: Mapping[str, Any], key: str, where: str, default: Fraction | None = None
+    ) -> Fraction:
+        value = raw.get(key, default)
+        if isinstance(value, bool) or not isinstance(value, int | Fraction) or value < 0:
+            self.complain(f"{where}{key} is a number, not below 0")
+            return Fraction(1)
+        if default is None and value == 0:
+            self.complain(f"{where}{key} is more than 0")
+            return Fraction(1)
+        return Fraction(value)

@@ -1,0 +1,184 @@
+"""Time on a device: a bound and a prediction, what nodes are bound by, and where that changes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+from tolcost.algebra import ZERO, AlgebraBudget, NotInteger, Poly, Symbol, UnboundSymbol, maximum, total_of
+from tolcost.cost.device import Candidates, Device, Duration, Group, Limit, Work, added, bound, predicted
+from tolcost.cost.record import NamedType
+from tolcost.cost.traffic import Traffic, bits_of, bytes_of
+from tolcost.cost.weights import Weighed
+from tolcost.show.forms import Valuation
+
+_FURTHEST = 1 << 20
+_MOST_CHANGES = 20
+
+
+def work_of(
+    op: str, moved: Traffic, histogram: Mapping[tuple[str, str], Poly], macs: Poly, largest: Poly
+) -> Work | None:
+    """The work behind some figures; None where something that moves has no size."""
+    if moved.unsized:
+        return None
+    spaces = frozenset(space for function, space in histogram if function == "mul")
+    widths = [bits // 8 for space in (*moved.written, *moved.read) if (bits := bits_of(space))]
+    read, written = (total_of(way.values()) for way in (moved.read, moved.written))
+    return Work(op, read, written, largest, macs, spaces, max(widths, default=4) or 1, bool(histogram))
+
+
+def largest_of(inputs: Iterable[NamedType]) -> Poly:
+    """The bytes of the largest input."""
+    sizes = [bytes_of(p.shape, bits) for given in inputs for p in given.type if (bits := bits_of(p.space))]
+    largest = ZERO
+    for one in sizes:
+        largest = maximum(largest, one)
+    return largest
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Equal nodes: what they are called, how many, and the work of one."""
+
+    title: str
+    nodes: int
+    work: Work
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """From a length on, nodes are bound by something else."""
+
+    title: str
+    name: str
+    at: int
+    before: Limit
+    after: Limit
+
+
+@dataclass(frozen=True, eq=False)
+class Times:
+    """How long some work takes on a device: nodes one after the other, or everything fused into one."""
+
+    device: Device
+    steps: tuple[Step, ...]
+    fused: Work | None = None
+    views: bool = True
+    """Whether a node that computes nothing may be a mere view of its input, as among others it may."""
+
+    @cached_property
+    def bound(self) -> Duration:
+        """What nodes take at least, one after the other."""
+        counted = [step for step in self.steps if step.work.computes or not self.views]
+        return added(Fraction(0), [(s.nodes, _forms(bound(self.device, s.work))) for s in counted])
+
+    @cached_property
+    def whole(self) -> Duration | None:
+        """What is taken at least if nothing between nodes is written or read."""
+        return (
+            None if self.fused is None else added(Fraction(0), [(1, _forms(bound(self.device, self.fused)))])
+        )
+
+    @cached_property
+    def predicted(self) -> Duration | None:
+        """What nodes are predicted to take, one after the other; None where nothing was fitted."""
+        return self.prediction(self.steps)
+
+    def prediction(self, steps: Sequence[Step]) -> Duration | None:
+        """What some nodes are predicted to take: only the first waits for its start, others for a gap."""
+        fitted = self.device.fitted
+        if fitted is None:
+            return None
+        parts = [(step.nodes, *predicted(fitted, step.work)) for step in steps]
+        busy = [(nodes, start, candidates) for nodes, start, candidates in parts if candidates]
+        wait = fitted.stream.start - fitted.gap
+        starts = sum((nodes * (start - wait) for nodes, start, _ in busy), Fraction(0))
+        constant = starts + wait if busy else Fraction(0)
+        return added(constant, [(nodes, _forms(candidates)) for nodes, _, candidates in busy])
+
+    def limit(self, work: Work, values: Valuation) -> Limit | None:
+        """What some work is bound by at a point; None where lengths are open."""
+        start, candidates = self._parts(work)
+        try:
+            found: list[tuple[Fraction, Limit]] = [(form.at(values), name) for name, form in candidates]
+        except (UnboundSymbol, NotInteger, AlgebraBudget):
+            return None
+        largest = max(found, default=(Fraction(0), "launches"), key=lambda one: one[0])
+        return "launches" if start >= largest[0] else largest[1]
+
+    def limits(self, values: Valuation) -> Counter[str]:
+        """How many nodes are bound by what, at a point; those without a kernel by nothing."""
+        found: Counter[str] = Counter()
+        for step in self.steps:
+            limit = self.limit(step.work, values) if self._parts(step.work)[1] else None
+            if limit is not None:
+                found[limit] += step.nodes
+        return found
+
+    def _parts(self, work: Work) -> tuple[Fraction, Candidates]:
+        fitted = self.device.fitted
+        return (Fraction(0), bound(self.device, work)) if fitted is None else predicted(fitted, work)
+
+    def changes(self, values: Valuation, open_: Sequence[Symbol]) -> tuple[Change, ...]:
+        """Where nodes come to be bound by something else, exactly, while the one open length grows."""
+        if len(open_) != 1:
+            return ()
+        found = dict.fromkeys(c for step in self.steps for c in self._changes(step, values, open_[0]))
+        return tuple(found)[:_MOST_CHANGES]
+
+    def _changes(self, step: Step, values: Valuation, symbol: Symbol) -> Iterator[Change]:
+        low = 1 if symbol.lo is None else symbol.lo.constant or 1
+        high = symbol.hi.constant if symbol.hi is not None else None
+        last = min(_FURTHEST, high or _FURTHEST)
+
+        def there(n: int) -> Limit | None:
+            return self.limit(step.work, {**values, symbol: n})
+
+        while low < last:
+            end = min(2 * low, last)
+            before, after = there(low), there(end)
+            if before is None or after is None:
+                return
+            if after != before:
+                at = _first(there, low, end)
+                yield Change(step.title, symbol.name, at, before, there(at) or after)
+            low = end
+
+
+def _first(there: Callable[[int], Limit | None], low: int, high: int) -> int:
+    """The least length at which what is there is not what is at ``low``; at ``high`` it is not."""
+    before = there(low)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if there(middle) != before else (middle, high)
+    return high
+
+
+def _forms(candidates: Candidates) -> tuple[Weighed, ...]:
+    return tuple(form for _, form in candidates)
+
+
+def percent(share: Fraction) -> str:
+    """A share in words.
+
+    >>> percent(Fraction(113, 1000))
+    '11 %'
+    """
+    return f"{float(share) * 100:.0f} %"
+
+
+def error_of(times: Times, steps: Sequence[Step]) -> str:
+    """How far predictions of these patterns were off on operators that they were not fitted on."""
+    fitted = times.device.fitted
+    groups = dict.fromkeys(fitted.group(step.work) for step in steps) if fitted is not None else {}
+    return ", ".join(_error(group) for group in groups if group is not None) or "no kernel"
+
+
+def _error(group: Group) -> str:
+    if group.error is None:
+        return f"as {group.title}, not tested on others"
+    return f"as {group.title}, off by {percent(group.error)} at the median"
