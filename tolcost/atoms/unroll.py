@@ -18,7 +18,15 @@ from itertools import product
 from math import prod
 from typing import Any, Literal, TypeAlias
 
-from tolcost.algebra import Poly, Symbol, UnboundSymbol, evaluate, evaluate_cond
+from tolcost.algebra import (
+    Poly,
+    Symbol,
+    UnboundSymbol,
+    equations_in,
+    evaluate,
+    evaluate_cond,
+    solve,
+)
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import Indices, Schedule, schedule_block, schedule_program
 from tolcost.atoms.nodes import Block, Charge, Constant, Node, Part, Program, Type, Var
@@ -118,7 +126,7 @@ class _Value:
 
 def unroll(program: Program, dims: Mapping[str, int], max_atoms: int = MAX_ATOMS) -> Unrolled:
     """Write a program out as atoms, with every length given by name in ``dims``."""
-    machine = _Unroller(_lengths(program, dims), max_atoms)
+    machine = _Unroller(given_lengths(program, dims), max_atoms)
     values = machine.follow(schedule_program(program))[len(program.bindings) :]
     outputs = (
         (output.name, value.operand, tuple(shape for shape, _ in value.parts))
@@ -127,10 +135,13 @@ def unroll(program: Program, dims: Mapping[str, int], max_atoms: int = MAX_ATOMS
     return Unrolled(tuple(machine.atoms), tuple(outputs))
 
 
-def _lengths(program: Program, dims: Mapping[str, int]) -> dict[Symbol, int]:
+def given_lengths(program: Program, dims: Mapping[str, int]) -> dict[Symbol, int]:
+    """Find what the lengths given by name are, and those that follow from them."""
     declared = (length for needed in program.inputs for part in needed.type for length in part.shape)
-    symbols = {symbol for length in declared for symbol in length.free}.union(program.symbols)
-    return {symbol: dims[symbol.name] for symbol in symbols if symbol.name in dims}
+    equations = equations_in(each.condition for each in program.conditions)
+    mentioned = {symbol for length in (*declared, *equations) for symbol in length.free}
+    given = {s: dims[s.name] for s in mentioned.union(program.symbols) if s.name in dims}
+    return solve(equations, given)[0]
 
 
 def _refused(message: str, span: Span = NOWHERE) -> Rejected:

@@ -21,11 +21,14 @@ from tolcost.syntax.tree import Comment, Module
         "tolcost lower matmul.tol",
         "tolcost lower matmul.tol --stage ast",
         "tolcost lower matmul.tol --unroll --dim n=2 --dim k=2 --dim m=2",
+        "tolcost lower matmul.tol --circuit dot --dim n=2 --dim k=2 --dim m=2",
     ),
 )
 @click.argument("file", metavar="FILE.tol")
 @click.option("--stage", type=click.Choice(["ast", "atoms"]), default="atoms", help="How far to go.")
 @click.option("--unroll", is_flag=True, help="Nothing but the five atoms, at lengths given by --dim.")
+@click.option("--circuit", "form", type=click.Choice(["json", "dot"]),
+              help="A graph of functions, at lengths given by --dim: JSON, or for Graphviz.")  # fmt: skip
 @options.dim_option
 @options.input_options
 @options.output_option
@@ -33,19 +36,25 @@ def command(
     file: str,
     stage: str,
     unroll: bool,
+    form: str | None,
     dims: tuple[str, ...],
     shapes: tuple[str, ...],
     attrs: tuple[str, ...],
     specs: tuple[str, ...],
     output: str | None,
 ) -> int:
-    """Show what a program becomes: its syntax tree, its atoms, or its atoms unrolled."""
+    """Show what a program becomes: its syntax tree, its atoms, its atoms unrolled, or a circuit."""
     lengths = options.read_dims(dims)
-    if lengths and not unroll:
-        raise click.UsageError("--dim needs --unroll: the other stages are the same for all lengths")
+    if lengths and not (unroll or form):
+        raise click.UsageError("--dim needs --unroll or --circuit: other stages are the same for all lengths")
     if unroll and stage == "ast":
         raise click.UsageError("--unroll is about atoms, not about --stage ast")
+    if form and (unroll or stage == "ast"):
+        raise click.UsageError("--circuit is a stage of its own: leave out --unroll and --stage")
     request = Request.read(shapes, attrs, specs)
+    if form:
+        deliver(_circuit(file, request, lengths, form), output)
+        return 0
     deliver(_tree(file) if stage == "ast" else _atoms(file, request, lengths if unroll else None), output)
     return 0
 
@@ -65,6 +74,16 @@ def _atoms(file: str, request: Request, dims: dict[str, int] | None) -> str:
     from tolcost.atoms.text import program_text
 
     return with_deep_stack(lambda: program_text(program.program))
+
+
+def _circuit(file: str, request: Request, dims: dict[str, int], form: str) -> str:
+    from tolcost.execute.circuit import circuit_of
+    from tolcost.result.circuit_files import circuit_dot, circuit_json
+
+    program = lowered(file, request)
+    warn(program)
+    circuit = with_deep_stack(lambda: circuit_of(program.program, dims))
+    return circuit_json(circuit) if form == "json" else circuit_dot(circuit)
 
 
 def _unrolled(program: Program, dims: dict[str, int]) -> str:

@@ -1,0 +1,171 @@
+"""Circuits: as large and as deep as the closed forms say, the same after a file, compared as polynomials."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from random import Random
+
+import numpy as np
+import pytest
+
+from tests.kernels.holding import SPECS, Held, drawn, hold, outputs_of, same_values
+from tests.programs.road import lengths_of
+from tolcost.algebra import evaluate, symbols_of_cond
+from tolcost.atoms.kit import inner_nodes, roots
+from tolcost.atoms.nodes import Fold, Program
+from tolcost.atoms.unroll import given_lengths
+from tolcost.cost import analyze_program
+from tolcost.diagnostics import Rejected, Source
+from tolcost.execute import run_vectorised
+from tolcost.execute.circuit import Circuit, circuit_of
+from tolcost.pipeline import lower, read_program
+from tolcost.result.circuit_files import circuit_dot, circuit_json, circuit_program, read_circuit
+from tolcost.result.circuit_identity import same_polynomials
+
+SIZES = {"n": 4, "m": 3, "w": 3, "steps": 3}
+# what data decides (where to write, how long a result is) is no wire
+NO_CIRCUIT = {
+    *(f"motifs/graph/{name}" for name in ("bellman_ford", "dijkstra", "max_flow")),
+    *(f"motifs/sampling/{name}" for name in ("reservoir", "shuffle")),
+    *(f"motifs/set/{name}" for name in ("difference", "distinct", "intersection", "union", "union_find")),
+    *(f"motifs/sort/{name}" for name in ("counting", "merge")),
+    *(f"motifs/statistics/{name}" for name in ("histogram", "kmeans")),
+    *("turing/machine", "turing/busy_beaver", "lambda/ski"),
+}
+PROGRAMS = sorted(
+    str(path.relative_to(SPECS)).removesuffix(".tol")
+    for folder in ("circuits", "lambda", "motifs", "polybench", "turing")
+    for path in (SPECS / folder).rglob("*.tol")
+)
+BACK = (
+    "circuits/determinant", "circuits/powers", "motifs/transform/fft", "motifs/logic/adder",
+    "motifs/logic/edit_distance", "motifs/graph/pagerank", "motifs/statistics/moments", "polybench/nussinov",
+    "polybench/durbin",
+)  # fmt: skip
+
+
+def held(name: str) -> Held:
+    one = Held(name, {})
+    return Held(name, {"source": 1}) if "static source" in one.text else one
+
+
+def sizes(program: Program) -> dict[str, int]:
+    names = {symbol.name for symbol in lengths_of(program) if symbol.kind != "data"}
+    names |= {symbol.name for each in program.conditions for symbol in symbols_of_cond(each.condition)}
+    return {name: SIZES.get(name, 2) for name in names if not name.endswith("_share")}
+
+
+def carries_numbers(program: Program) -> bool:
+    """Whether every fold carries a number: for one that carries more, the closed form waits for all of it."""
+    folds = [node for node in inner_nodes(roots(program)) if isinstance(node, Fold)]
+    return all(len(fold.type) == 1 and not fold.type[0].shape for fold in folds)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_size_and_depth_are_those_of_the_closed_forms(name: str) -> None:
+    program = held(name).program
+    dims = {**sizes(program), **({"b": 1} if name == "motifs/logic/sha256" else {})}
+    if name in NO_CIRCUIT:
+        with pytest.raises(Rejected):
+            circuit_of(program, dims)
+        return
+    circuit, analysis, at = circuit_of(program, dims), analyze_program(program), given_lengths(program, dims)
+    assert circuit.size == evaluate(analysis.eops, at)
+    assert analysis.span is not None
+    depth = analysis.span.chain.at(at)
+    if analysis.span.chain.exact and carries_numbers(program):
+        assert circuit.depth == depth
+    else:
+        assert circuit.depth <= depth
+    assert read_circuit(circuit_json(circuit)) == circuit
+
+
+@pytest.mark.parametrize("name", BACK)
+def test_a_circuit_read_back_is_a_program_that_computes_and_costs_the_same(name: str) -> None:
+    program = held(name).program
+    dims = sizes(program)
+    circuit = read_circuit(circuit_json(circuit_of(program, dims)))
+    again = lower(read_program(Source("again.tol", circuit_program(circuit)))).program
+    at = given_lengths(program, dims)
+    found, expected = analyze_program(again), analyze_program(program)
+    counts = {key: times for key, form in expected.histogram.items() if (times := evaluate(form, at))}
+    assert {key: form.constant for key, form in found.histogram.items()} == counts
+    assert found.span is not None
+    assert found.span.chain.at({}) == circuit.depth
+    given = drawn(program, {symbol.name: value for symbol, value in at.items()}, np.random.default_rng(0))
+    runs = [run_vectorised(each, given, sizes_) for each, sizes_ in ((program, dims), (again, {}))]
+    for a, b in zip(*map(outputs_of, runs), strict=False):
+        same_values(a, b, name, 1e-12)
+
+
+def test_a_graph_for_graphviz() -> None:
+    circuit = circuit_of(held("circuits/horner").program, {"n": 2})
+    text = circuit_dot(circuit)
+    assert text.startswith("digraph circuit {")
+    assert text.count("[label=") == circuit.size
+    assert '[shape=plaintext, label="c[2]"]' in text
+
+
+def polynomial(name: str, **dims: int) -> Circuit:
+    return circuit_of(held(name).program, dims)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_two_ways_to_one_polynomial(n: int) -> None:
+    horner, powers = polynomial("circuits/horner", n=n), polynomial("circuits/powers", n=n)
+    assert same_polynomials(horner, powers).differs is None
+    bird, elimination = polynomial("circuits/determinant", n=n), polynomial("circuits/elimination", n=n)
+    found = same_polynomials(bird, elimination)
+    assert found.differs is None
+    assert found.error < 1e-100
+
+
+def test_seven_products_instead_of_eight() -> None:
+    strassen, plain = polynomial("motifs/matrix/strassen", n=4), polynomial("examples/matmul", n=4, k=4, m=4)
+    assert [sum(gate.function == "mul" for gate in each.gates) for each in (strassen, plain)] == [56, 64]
+    assert same_polynomials(strassen, plain).differs is None
+
+
+def test_a_difference_is_found_and_what_is_no_polynomial_refused() -> None:
+    wrong = circuit_of(
+        lower(read_program(Source("w.tol", "tol c: R [n]\ntol x: R\ny := c[1] + x\n"))).program, {"n": 2}
+    )
+    assert same_polynomials(polynomial("circuits/horner", n=2), wrong).differs == "y, element 1"
+    other = polynomial("motifs/sort/odd_even", n=2)
+    with pytest.raises(Rejected, match="no arithmetic gate"):
+        same_polynomials(other, other)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_broken_file_is_a_diagnostic(seed: int) -> None:
+    text = circuit_json(polynomial("motifs/logic/adder", n=2))
+    random = Random(seed)
+    data = json.loads(text)
+    here = random.choice([data, *data["gates"], *data["outputs"], *data["inputs"]])
+    key = random.choice(list(here))
+    here[key] = random.choice(
+        [None, -1, 10**9, "x", [], {}, [[]], True, [{"gate": 0, "output": 7}], [{"at": [1]}]]
+    )
+    with suppress(Rejected):
+        read_circuit(json.dumps(data))
+
+
+def determinant(A):  # noqa: N803
+    return np.linalg.det(A)
+
+
+def evaluated(c, x):
+    return np.polyval(c[::-1], x)
+
+
+def symmetric(x):
+    return np.poly(-x)
+
+
+TWINS = {"determinant": determinant, "elimination": determinant, "horner": evaluated, "powers": evaluated}
+
+
+@pytest.mark.parametrize("name", ["determinant", "elimination", "horner", "powers", "symmetric"])
+def test_values(name: str) -> None:
+    hold(f"circuits/{name}", TWINS.get(name, symmetric), rtol=1e-6)

@@ -1,0 +1,292 @@
+"""A program at given lengths as a circuit: a graph of functions, from elements of inputs to those of outputs.
+
+Of the five atoms only lambda computes; members, joins and embeds say where a value goes, which in a circuit
+is a wire.  What is known without any input is a constant.  So the gates of a circuit are the functions that
+count, and its size and depth are the program's EOPs and depth at these lengths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from tolcost.algebra import evaluate
+from tolcost.atoms.nodes import Program
+from tolcost.atoms.unroll import (
+    Atom,
+    AtomResult,
+    CastOperand,
+    Constants,
+    InputOperand,
+    Operand,
+    Unrolled,
+    given_lengths,
+    unroll,
+)
+from tolcost.diagnostics import Diagnostic, Rejected
+from tolcost.execute.dtypes import Array, convert, number
+from tolcost.execute.functions import apply_function
+
+
+@dataclass(frozen=True, slots=True)
+class InputWire:
+    """An element of an input: its coordinates, and its component if the input is of lists."""
+
+    name: str
+    at: tuple[int, ...]
+    component: int
+    space: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantWire:
+    """A number that no input decides."""
+
+    value: int | float | complex | str
+    space: str
+
+
+@dataclass(frozen=True, slots=True)
+class GateWire:
+    """What a gate gives, by the gate's place; a choice between lists or ToLs gives several values."""
+
+    gate: int
+    output: int
+    space: str
+
+
+@dataclass(frozen=True, slots=True)
+class CastWire:
+    """The same value in another space, which is no computation."""
+
+    wire: Wire
+    space: str
+
+
+Wire: TypeAlias = InputWire | ConstantWire | GateWire | CastWire
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """An elementary function that counts: the space it computes in, and those of what it gives."""
+
+    function: str
+    space: str
+    spaces: tuple[str, ...]
+    args: tuple[Wire, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A component of an input or an output: its name, space and shape."""
+
+    name: str
+    space: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Circuit:
+    """Gates in an order in which each comes after its arguments; outputs with a wire for every element."""
+
+    name: str
+    inputs: tuple[Port, ...]
+    gates: tuple[Gate, ...]
+    outputs: tuple[tuple[Port, tuple[Wire, ...]], ...]
+
+    @property
+    def size(self) -> int:
+        """How many gates there are."""
+        return len(self.gates)
+
+    @cached_property
+    def depth(self) -> int:
+        """The most gates on a way from an input to an output."""
+        depths: list[int] = []
+        for gate in self.gates:
+            depths.append(1 + max((depths[k] for k in map(gate_of, gate.args) if k is not None), default=0))
+        ends = (gate_of(wire) for _, wires in self.outputs for wire in wires)
+        return max((depths[k] for k in ends if k is not None), default=0)
+
+
+def gate_of(wire: Wire) -> int | None:
+    """The gate that a wire comes from, if any."""
+    while isinstance(wire, CastWire):
+        wire = wire.wire
+    return wire.gate if isinstance(wire, GateWire) else None
+
+
+def circuit_of(program: Program, dims: Mapping[str, int]) -> Circuit:
+    """Write a program out as a circuit, with every length given by name."""
+    unrolled = unroll(program, dims)
+    inputs = tuple(_ports(program, dims))
+    builder = _Builder(inputs)
+    for atom in unrolled.atoms:
+        builder.results.append(builder.value(atom))
+    return Circuit(program.name, inputs, tuple(builder.gates), tuple(_outputs(builder, unrolled)))
+
+
+def _ports(program: Program, dims: Mapping[str, int]) -> Iterator[Port]:
+    known = given_lengths(program, dims)
+    for given in program.inputs:
+        for part in given.type:
+            yield Port(given.name, part.space, tuple(evaluate(length, known) for length in part.shape))
+
+
+def _outputs(builder: _Builder, unrolled: Unrolled) -> Iterator[tuple[Port, tuple[Wire, ...]]]:
+    for name, operand, shapes in unrolled.outputs:
+        for part, shape in zip(builder.fetch(operand), shapes, strict=True):
+            wires = tuple(part.wires.reshape(-1).tolist())
+            yield Port(name, part.space, shape), wires
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A component of a value: an array of wires, and the space they are of."""
+
+    wires: Array
+    space: str
+
+
+def _wires(wires: Sequence[Wire], shape: tuple[int, ...]) -> Array:
+    made = np.empty(len(wires), np.object_)
+    made[:] = wires
+    return made.reshape(shape)
+
+
+class _Builder:
+    """Gates so far, and what every atom gave."""
+
+    def __init__(self, inputs: Sequence[Port]) -> None:
+        self.inputs = inputs
+        self.gates: list[Gate] = []
+        self.results: list[tuple[_Part, ...]] = []
+
+    # ---- operands --------------------------------------------------------------------------
+
+    def fetch(self, operand: Operand) -> tuple[_Part, ...]:
+        match operand:
+            case AtomResult(place=place):
+                return self.results[place]
+            case InputOperand(name=name):
+                ports = [port for port in self.inputs if port.name == name]
+                return tuple(_of_port(port, k) for k, port in enumerate(ports, start=1))
+            case CastOperand(value=value, spaces=spaces):
+                parts = self.fetch(value)
+                return tuple(_cast(part, space) for part, space in zip(parts, spaces, strict=True))
+            case Constants(values=values, shape=shape, space=space):
+                wires = [_constant(number(value, space), space) for value in values]
+                return (_Part(_wires(wires, shape), space),)
+
+    # ---- atoms -----------------------------------------------------------------------------
+
+    def value(self, atom: Atom) -> tuple[_Part, ...]:
+        args = [self.fetch(arg) for arg in atom.args]
+        match atom.operation:
+            case "lambda":
+                return self.applied(atom, args)
+            case "norm":
+                return (_Part(_wires([ConstantWire(n, "N") for n in args[0][0].wires.shape], (-1,)), "N"),)
+            case "member" if atom.component:
+                return (args[0][atom.component - 1],)
+            case "member":
+                at = [i if isinstance(i, int) else self.place(i) for i in atom.index]
+                return tuple(_element(part, at) for part in args[0])
+            case "join" if atom.d:
+                pairs = zip(args[0], args[1], atom.spaces, strict=True)
+                return tuple(_joined(left, right, atom.d, space) for left, right, space in pairs)
+            case "join":
+                return (*args[0], *args[1])
+            case "embed":
+                return tuple(_Part(part.wires.reshape(atom.shape), part.space) for part in args[0])
+
+    def place(self, operand: Operand) -> int:
+        wire = self.fetch(operand)[0].wires.reshape(-1)[0]
+        if not isinstance(wire, ConstantWire):
+            raise _refused("a member at a place that data decides is no wire of a circuit")
+        return int(number(wire.value, "Z"))
+
+    def applied(self, atom: Atom, args: list[tuple[_Part, ...]]) -> tuple[_Part, ...]:
+        """The wires of a function: those of a gate if it counts, else constants."""
+        if atom.charge != "data":
+            return _folded(atom, args)
+        inputs = tuple(wire for parts in args for part in parts for wire in part.wires.reshape(-1).tolist())
+        gate = len(self.gates)
+        shapes = [part.wires.shape for part in args[1]] if atom.function == "where" else [()]
+        self.gates.append(Gate(atom.function, atom.space, _spread(atom.spaces, shapes), inputs))
+        made, first = [], 0
+        for shape, space in zip(shapes, atom.spaces, strict=True):
+            count = int(np.prod(shape, dtype=np.int64))
+            outputs = [GateWire(gate, first + k, space) for k in range(count)]
+            made.append(_Part(_wires(outputs, shape), space))
+            first += count
+        return tuple(made)
+
+
+def _spread(spaces: tuple[str, ...], shapes: Sequence[tuple[int, ...]]) -> tuple[str, ...]:
+    """The space of every value that a gate gives."""
+    pairs = zip(spaces, shapes, strict=True)
+    return tuple(space for space, shape in pairs for _ in range(int(np.prod(shape, dtype=np.int64))))
+
+
+def _of_port(port: Port, component: int) -> _Part:
+    wires: list[Wire] = [
+        InputWire(port.name, tuple(k + 1 for k in at), component, port.space) for at in np.ndindex(port.shape)
+    ]
+    return _Part(_wires(wires, port.shape), port.space)
+
+
+def _constant(value: Array, space: str) -> Wire:
+    plain = value.item()
+    return ConstantWire(plain if isinstance(plain, (bool, int, float, complex, str)) else float(plain), space)
+
+
+def _cast(part: _Part, space: str) -> _Part:
+    if part.space == space:
+        return part
+    wires = [_cast_wire(wire, space) for wire in part.wires.reshape(-1).tolist()]
+    return _Part(_wires(wires, part.wires.shape), space)
+
+
+def _cast_wire(wire: Wire, space: str) -> Wire:
+    if isinstance(wire, ConstantWire):
+        return _constant(convert(number(wire.value, wire.space), space), space)
+    return CastWire(wire, space)
+
+
+def _element(part: _Part, at: list[int]) -> _Part:
+    wires = part.wires if part.wires.shape else part.wires.reshape((1,) * len(at))
+    return _Part(_wires([wires[tuple(k - 1 for k in at)]], ()), part.space)
+
+
+def _joined(left: _Part, right: _Part, d: int, space: str) -> _Part:
+    """Two parts one after the other; a numeric stands for a vector of one entry."""
+    both = [_cast(part, space).wires for part in (left, right)]
+    return _Part(np.concatenate([wires if wires.ndim else wires.reshape(1) for wires in both], d - 1), space)
+
+
+def _folded(atom: Atom, args: list[tuple[_Part, ...]]) -> tuple[_Part, ...]:
+    """A function that does not count, of constants; one of data could only say where to look."""
+    if atom.function == "where":
+        chosen = args[1] if _number(args[0][0]) != 0 else args[2]
+        return tuple(_cast(part, space) for part, space in zip(chosen, atom.spaces, strict=True))
+    with np.errstate(all="ignore"):
+        found = apply_function(
+            atom.function, atom.space, atom.spaces[0], [_number(parts[0]) for parts in args]
+        )
+    return (_Part(_wires([_constant(found, atom.spaces[0])], ()), atom.spaces[0]),)
+
+
+def _number(part: _Part) -> Any:
+    wire = part.wires.reshape(-1)[0]
+    if not isinstance(wire, ConstantWire):
+        raise _refused("a place that is computed from data is no wire of a circuit")
+    return number(wire.value, wire.space)
+
+
+def _refused(message: str) -> Rejected:
+    return Rejected(Diagnostic("T0510", message))
