@@ -295,7 +295,7 @@ def _names(circuit: Circuit) -> _Names:
     capacities: dict[str, int] = {}
     for port in circuit.inputs:
         capacities[port.name] = capacities.get(port.name, 0) + 1
-    late = {}
+    late: dict[ConstantWire, str] = {}
     for gate in filter(_only_constants, circuit.gates):
         for wire in filter(None, map(_constant_in, gate.args)):
             late.setdefault(wire, f"{prefix}_data_{len(late) + 1}[2]")
