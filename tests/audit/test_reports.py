@@ -89,6 +89,15 @@ def test_no_row_computes_something_else_that_computes_nothing() -> None:
     assert all("stops on" in row["explanation"] for row in stopped)
 
 
+def test_the_papers_tables_in_its_own_four_columns() -> None:
+    """Rows in the paper's order; each count is that of the program shown, whose verdicts are told elsewhere."""
+    shown = [*rows("table3"), *rows("table4")]
+    assert list(shown[0]) == ["operator", "representation", "flops", "eops"]
+    assert [row["operator"] for row in shown] == [row.signature for row in paper_rows()]
+    for row, verdict in zip(shown, rows("paper"), strict=True):
+        assert row["eops"] in (verdict["eops_of_print"], verdict["eops_corrected"])
+
+
 def test_points_that_cannot_differ_are_counted_apart() -> None:
     found = {row["class"]: row for row in rows("answer")}
     whole, telling, trivial = (found[name] for name in ("all", "all but trivial points", "trivial points"))

@@ -15,6 +15,7 @@ from tolcost.audit.catalogue import (
     standing_counts,
 )
 from tolcost.audit.charts import growth_chart, ratio_chart, scatter_chart
+from tolcost.audit.four_columns import four_column_tables
 from tolcost.audit.judge import Judged, judge
 from tolcost.audit.models_table import models_tables
 from tolcost.audit.paper_table import definition_command, paper_table
@@ -60,6 +61,7 @@ def build_reports(folder: Path, library: Library | None = None) -> Reports:
     judged = judge_all(specs)
     found = points(peers, specs)
     tables = (
+        *four_column_tables(judged),
         paper_table(judged),
         answer_table(found),
         operators_table(found, reasons),
