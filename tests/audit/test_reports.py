@@ -90,7 +90,7 @@ def test_no_row_computes_something_else_that_computes_nothing() -> None:
 
 
 def test_the_papers_tables_in_its_own_four_columns() -> None:
-    """Rows in the paper's order; each count is that of the program shown, whose verdicts are told elsewhere."""
+    """Rows in the paper's order; each count is that of a program whose verdicts are told elsewhere."""
     shown = [*rows("table3"), *rows("table4")]
     assert list(shown[0]) == ["operator", "representation", "flops", "eops"]
     assert [row["operator"] for row in shown] == [row.signature for row in paper_rows()]

@@ -35,8 +35,7 @@ def _table(part: int, judged: Sequence[Judged]) -> ReportTable:
         f"The rows of the paper's Table {number}, with programs that compute their operators: as printed "
         "where that is right on all of ONNX's node tests that the signature admits, corrected elsewhere. "
         "FLOPs weigh arithmetic and elementary functions with 1, comparisons and choices with 0; EOPs count "
-        "every function. What is wrong with a print, and what was run, is in [the table of "
-        "verdicts](paper.md)."
+        "every function. What is wrong with a print, and what was run, is in the table of verdicts."
     )
     title = f"Table {number}: ONNX operators in ToLang, part {part} of 2"
     rows = tuple(map(_row, judged))
