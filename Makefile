@@ -8,6 +8,8 @@
 #   make mutants  definitions broken on purpose: which changes does no test notice?
 #   make bench    the measurements of benchmarks/
 #   make site     the playground and the documentation, into build/site (needs node and npm)
+#   make vsix     the extension for VS Code, into build/tolang.vsix (needs node and npm)
+#   make fresh    the wheel and the sdist in empty environments, of every Python that is there
 #   make site-test  the built site in a browser (needs chromium and chromedriver)
 #   make conformance  ONNX's node tests again, into reports/data (minutes)
 #   make peers    what XLA and onnx-tool count, into reports/data; they get an environment of their own
@@ -29,9 +31,9 @@ PEERS := .venv-peers
 # Tests start tolcost many times: what Python compiles of it is kept, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: site site-test report conformance peers sympy tpch hardware referee
+.PHONY: report conformance peers sympy tpch hardware referee
 .PHONY: test lint types imports gate lock unit fmt soak mutants bench clean
-.PHONY: site site-test report conformance peers sympy tpch hardware test lint types imports gate lock unit fmt soak mutants bench clean
+.PHONY: site site-test vsix fresh
 
 report: $(VENV)/run.stamp
 	$(BIN)/tolcost report
@@ -107,6 +109,13 @@ bench: $(VENV)/run.stamp
 
 site: $(VENV)/site.stamp
 	$(BIN)/python site/build.py
+
+vsix: $(VENV)/dev.stamp
+	$(BIN)/python editors/build.py grammar
+	$(BIN)/python editors/build.py vsix
+
+fresh: $(VENV)/dev.stamp
+	$(BIN)/python -m tests.fresh
 
 site-test: site
 	TOLCOST_BROWSER=required $(BIN)/pytest -q -p no:cacheprovider site/test_site.py

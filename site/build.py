@@ -51,7 +51,7 @@ def main() -> None:
     (OUT / "examples.json").write_text(json.dumps(examples(), ensure_ascii=False), "utf-8")
     (OUT / "licences.txt").write_text(licences(modules), "utf-8")
     if not asked.no_docs:
-        from docs import build_docs
+        from documentation import build_docs
 
         build_docs(OUT / "docs")
 

@@ -195,3 +195,21 @@ def test_nothing_comes_from_elsewhere(page: Browser, site: str) -> None:
     fetched = page.run("return performance.getEntriesByType('resource').map(entry => entry.name)")
     assert fetched
     assert all(str(name).startswith(site) for name in fetched)
+
+
+def test_the_documentation_is_there_and_searchable(page: Browser, site: str) -> None:
+    page.open(f"{site}docs/operators/Softmax.html")
+    assert "Conformance" in str(page.run("return document.querySelector('article').textContent"))
+    picture(page, "operator")
+    page.run("document.querySelector('details.try').open = true")
+    until(
+        page,
+        """return document.querySelector('details.try iframe')
+        ?.contentDocument?.documentElement?.dataset?.took""",
+    )
+    page.open(f"{site}docs/diagnostics/T0201.html")
+    page.run("document.querySelector('input.md-search__input').focus()")
+    page.keys("input.md-search__input", "softmax")
+    until(page, "return document.querySelector('.md-search-result__item a')?.textContent")
+    fetched = page.run("return performance.getEntriesByType('resource').map(entry => entry.name)")
+    assert all(str(name).startswith(site) for name in fetched)

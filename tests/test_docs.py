@@ -7,15 +7,22 @@ import doctest
 import os
 import re
 import shlex
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 
+import numpy as np
+import onnx
 import onnx.defs
 import pytest
+from onnx import TensorProto
+from onnx import helper as onnx_helper
 
 from tolcost.cli import run
 
 ROOT = Path(__file__).parent.parent
-TOUR = ROOT / "docs" / "tour.md"
+TOUR, TUTORIAL = ROOT / "docs" / "tour.md", ROOT / "docs" / "tutorial.md"
 PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")))
 TYPO = "tol x: R [n]\ny := map(x, exq(*)) + z\n"
 
@@ -49,14 +56,29 @@ def answered(block: str, capsys: pytest.CaptureFixture[str]) -> str:
     return "".join(said)
 
 
-def test_the_tour_shows_what_the_commands_say(tour: str, capsys: pytest.CaptureFixture[str]) -> None:
-    written = tour
-    for block in blocks(tour, "console"):
+def said_again(text: str, page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Hold a page to what its commands say now."""
+    written = text
+    for block in blocks(text, "console"):
         written = written.replace(f"```console\n{block}```", f"```console\n{answered(block, capsys)}```")
     if os.environ.get("TOLCOST_ACCEPT"):
-        TOUR.write_text(written, "utf-8")
+        page.write_text(written, "utf-8")
     else:
-        assert tour == written
+        assert text == written
+
+
+def test_the_tour_shows_what_the_commands_say(tour: str, capsys: pytest.CaptureFixture[str]) -> None:
+    said_again(tour, TOUR, capsys)
+
+
+def test_the_tutorial_shows_what_the_commands_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = TUTORIAL.read_text("utf-8")
+    for name, program in re.findall(r'^```tol title="(.*?)"\n(.*?)^```$', text, re.MULTILINE | re.DOTALL):
+        (tmp_path / name).write_text(program, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    said_again(text, TUTORIAL, capsys)
 
 
 def test_the_tour_shows_what_python_says(tour: str) -> None:
@@ -104,3 +126,78 @@ def test_no_other_python_knows_an_operator() -> None:
         known = {text for text in texts if isinstance(text, str)} & operators
         if not where.startswith("algebra/"):  # Max, Min and Sum are words of formulas, too
             assert known <= NAMED.get(where, set()), where
+
+
+# ---- the commands of the README ------------------------------------------------------------------
+
+README = (ROOT / "README.md").read_text("utf-8")
+SHOWN = re.findall(r"^\| `tolcost ([^`]*)` \|", README, re.MULTILINE)
+SLOW = {"verify", "check", "report"}
+"""Commands that other tests run at length; here it is enough that they know their options."""
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the files that the README speaks of."""
+    matmul = re.search(r"\$ cat matmul.tol\n(.*?)\n\n", README, re.DOTALL)
+    assert matmul is not None
+    (tmp_path / "matmul.tol").write_text(matmul[1] + "\n", "utf-8")
+    (tmp_path / "op.tol").write_text("tol a: R [n]\ny := map(a, exp(*))\n", "utf-8")
+    for name in ("old", "new"):
+        (tmp_path / name).write_text("tol a: R [n]\ny := map(a, exp(*))\n", "utf-8")
+    np.save(tmp_path / "a.npy", np.ones(3))
+    x, y = (onnx_helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", 4]) for name in "xy")
+    graph = onnx_helper.make_graph([onnx_helper.make_node("Relu", ["x"], ["y"])], "small", [x], [y])
+    onnx.save(
+        onnx_helper.make_model(graph, opset_imports=[onnx_helper.make_opsetid("", 18)]), tmp_path / "m.onnx"
+    )
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("bench")
+@pytest.mark.parametrize("command", SHOWN)
+def test_the_commands_of_the_readme_run(command: str) -> None:
+    name, *options = shlex.split(command)
+    assert run([name, "--help"] if name in SLOW else [name, *(options or ["--help"])]) == 0
+
+
+@pytest.mark.usefixtures("bench")
+def test_the_first_example_of_the_readme_gives_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    command = re.search(r"^\$ tolcost (analyze matmul.*)$", README, re.MULTILINE)
+    assert command is not None
+    assert run(shlex.split(command[1])) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"EOPs +2\*k\*m\*n\n", said)
+    assert re.search(r"MACs +k\*m\*n\n", said)
+    assert "exact" in said
+
+
+def test_the_targets_that_pages_name_are_there() -> None:
+    there = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    for page in PAGES:
+        for target in re.findall(r"(?:^|`)make ([a-z-]+)", page.read_text("utf-8"), re.MULTILINE):
+            assert target in there, f"{page.name} says make {target}"
+
+
+def test_editors_are_set_up_as_the_pages_say(tmp_path: Path) -> None:
+    """The lines that copy settings, in a home of their own; what comes of them can be read."""
+    text = (ROOT / "docs" / "editors.md").read_text("utf-8")
+    (tmp_path / ".config" / "helix").mkdir(parents=True)
+    lines = [line for line in "".join(blocks(text, "")).splitlines() if "~" in line]
+    assert len(lines) == 3
+    for line in lines:
+        subprocess.run(
+            ["bash", "-euc", line], cwd=ROOT, env={**os.environ, "HOME": str(tmp_path)}, check=True
+        )
+    helix = tomllib.loads((tmp_path / ".config/helix/languages.toml").read_text("utf-8"))
+    assert helix["language-server"]["tolcost"] == {"command": "tolcost", "args": ["lsp"]}
+    assert 'cmd = { "tolcost", "lsp" }' in (tmp_path / ".config/nvim/lsp/tolang.lua").read_text("utf-8")
+
+
+def test_the_extension_s_grammar_knows_the_words_of_today() -> None:
+    code = "import runpy, sys; sys.stdout.write(runpy.run_path('editors/build.py')['grammar']())"
+    made = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout
+    assert made == (ROOT / "editors/vscode/syntaxes/tolang.tmLanguage.json").read_text("utf-8")

@@ -104,7 +104,7 @@ function problem(which, one) {
   return element("div", { class: `problem ${one.severity}` },
     element("button", { type: "button", class: "where", onclick: go }, where || one.code),
     element("p", {}, one.message, one.hint ? element("span", { class: "quiet" }, ` ${one.hint}`) : null),
-    fix || element("a", { class: "quiet code", href: `docs/diagnostics/${one.code}/`, target: "_blank" }, one.code));
+    fix || element("a", { class: "quiet code", href: `docs/diagnostics/${one.code}.html`, target: "_blank" }, one.code));
 }
 
 // ---- what is shown

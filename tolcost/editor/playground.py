@@ -21,7 +21,7 @@ from tolcost.editor.actions import formatted
 from tolcost.editor.completion import completions_at
 from tolcost.editor.costs import derivation_of, line_costs
 from tolcost.editor.hover import hover_at, type_text
-from tolcost.editor.reading import Reading, read
+from tolcost.editor.reading import Reading, read_supposing
 from tolcost.editor.small_run import run_small
 from tolcost.pipeline import as_rejected
 from tolcost.result.compare import compare, said_of
@@ -50,7 +50,7 @@ def answer(request: str) -> str:
 
 
 def _reading(text: str, name: str = "program.tol") -> Reading:
-    return read(Source(name, text))
+    return read_supposing(Source(name, text))
 
 
 def _located(reading: Reading, dims: Mapping[str, int] | None = None) -> Located:

@@ -59,13 +59,20 @@ def read(source: Source, specs: Library | None = None) -> Reading:
         if not isinstance(failure, Rejected):
             raise
         warned = () if lowered is None else warnings_of(lowered)
-        found = Reading(source, (*warned, *failure.diagnostics), program, parsed, lowered)
-        return found if parsed is None or lowered is not None else _supposed(found, parsed)
+        return Reading(source, (*warned, *failure.diagnostics), program, parsed, lowered)
     return Reading(source, warnings, program, parsed, lowered, analysis)
 
 
-def _supposed(found: Reading, parsed: Parsed) -> Reading:
-    """The same with a rank for inputs of any rank, if that is all that was missing."""
+@lru_cache(maxsize=32)
+def read_supposing(source: Source, specs: Library | None = None) -> Reading:
+    """The same with a rank for inputs of any rank, if that is all that was missing: more can be shown.
+
+    Diagnostics are those of the text as it is.
+    """
+    found = read(source, specs)
+    parsed = found.parsed
+    if parsed is None or found.lowered is not None:
+        return found
     shapes = {
         s.name: _shape(s) for s in parsed.program.statements if isinstance(s, tree.InputDecl) and _is_open(s)
     }

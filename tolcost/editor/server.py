@@ -22,7 +22,7 @@ from tolcost.algebra import to_text
 from tolcost.diagnostics import Diagnostic, Source, Span
 from tolcost.editor import actions, completion, costs, hover, names
 from tolcost.editor.positions import Encoding, Place, line_end, offset_at, place_at
-from tolcost.editor.reading import Reading, read
+from tolcost.editor.reading import Reading, read, read_supposing
 
 _T = TypeVar("_T")
 EXPLAIN = "tolcost.explain"
@@ -66,7 +66,7 @@ class Server(LanguageServer):
     async def reading(self, uri: str) -> Reading:
         """What is known of a text as it is now."""
         source = self.source(uri)
-        found = await self.work(lambda: read(source))
+        found = await self.work(lambda: read_supposing(source))
         if found.program is not None:
             self.last_good[uri] = found
         return found

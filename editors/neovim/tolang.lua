@@ -1,0 +1,6 @@
+-- ToLang by its language server: `vim.lsp.enable("tolang")`.
+return {
+  cmd = { "tolcost", "lsp" },
+  filetypes = { "tolang" },
+  root_markers = { "tolcost.toml", ".git" },
+}
