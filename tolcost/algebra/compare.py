@@ -13,7 +13,7 @@ from math import gcd, lcm
 from typing import Literal, TypeAlias
 
 from tolcost.algebra.conditions import Cond
-from tolcost.algebra.evaluate import evaluate, evaluate_cond
+from tolcost.algebra.evaluate import evaluate, evaluate_cond, prepared
 from tolcost.algebra.piecewise import floordiv, tidied
 from tolcost.algebra.poly import Poly, affine_parts, as_poly, coordinate, data_symbol
 from tolcost.algebra.prove import is_nonnegative
@@ -127,9 +127,10 @@ def _steps(p: Poly) -> dict[Symbol, int]:
 
 def _evaluated(left: Poly, right: Poly, facts: tuple[Cond, ...]) -> Iterator[Witness]:
     """Both expressions at admissible points."""
+    at_left, at_right = prepared(left), prepared(right)
     for point in _points(left.free | right.free, facts):
         try:
-            yield Witness(tuple(point.items()), evaluate(left, point), evaluate(right, point))
+            yield Witness(tuple(point.items()), at_left(point), at_right(point))
         except (AlgebraBudget, NotInteger):
             continue
 

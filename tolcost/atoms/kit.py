@@ -106,20 +106,21 @@ class Region(NamedTuple):
 
 def regions(node: Node) -> tuple[Region, ...]:
     """Give the blocks inside a node, each with what it binds."""
-    match node:
-        case ir.Build():
-            return (Region(node.body, node.coords),)
-        case ir.Fold():
-            return (Region(node.body, node.coords, node.accumulator),)
-        case ir.Select():
-            return (Region(node.then), Region(node.other))
-        case _:
-            return ()
+    found = _REGIONS.get(type(node))
+    return () if found is None else found(node)
 
 
 def blocks(node: Node) -> tuple[Block, ...]:
     """Give the blocks inside a node."""
-    return tuple(region.block for region in regions(node))
+    found = _REGIONS.get(type(node))  # most have none, and this is asked of every node by every pass
+    return () if found is None else tuple(region.block for region in found(node))
+
+
+_REGIONS: Mapping[type, Callable[[Any], tuple[Region, ...]]] = {
+    ir.Build: lambda node: (Region(node.body, node.coords),),
+    ir.Fold: lambda node: (Region(node.body, node.coords, node.accumulator),),
+    ir.Select: lambda node: (Region(node.then), Region(node.other)),
+}
 
 
 def roots(block: Block | Program) -> tuple[Node, ...]:

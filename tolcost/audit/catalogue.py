@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 
@@ -307,11 +306,3 @@ def beyond_table(entries: Sequence[Entry], conformance: Conformance) -> ReportTa
         Column("which", "which"),
     )
     return ReportTable(columns, rows, "beyond", "Functions beyond Table 2", about, _COMMAND)
-
-
-def primitive_counts(entries: Sequence[Entry], library: Library) -> dict[str, int]:
-    """How many operators use each primitive."""
-    found = Counter(
-        name for entry in entries if entry.spec is not None for name in primitives_of(entry.spec, library)
-    )
-    return {name: found[name] for name in (*THIRTEEN, *BESIDE)}

@@ -29,8 +29,6 @@ MOST_ENTRIES = 16
 
 Items = tuple[Value, ...]
 
-_NUMERICS = (Poly, Cond, Fraction, float, str)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Induction:
