@@ -48,7 +48,7 @@ def judge(made: Made, session: Session) -> str:
     except Rejected as rejected:
         return f"refused: {rejected.diagnostics[0].code} {rejected.diagnostics[0].message[:90]}"
     study = of_model(cost)
-    steps = zip(study.model.graph.steps, study.cost.nodes, strict=True)
+    steps = zip(study.model.graph.nodes, study.cost.nodes, strict=True)
     ran = [_node(step, applied, made, study, session) for step, applied in steps if not applied.uncosted]
     total, executed = cost.number(cost.total.eops), sum(number or 0 for number in ran)
     if total is not None and cost.status == "exact" and None not in ran and total != executed:

@@ -113,7 +113,7 @@ class GraphNode(NamedTuple):
         """The weights that graphs inside of the node hold: what is too large to decide a shape."""
         for graph in self.graphs.values():
             yield from (weight for weight in graph.weights.values() if weight.value is None)
-            for node in graph.steps:
+            for node in graph.nodes:
                 yield from node.held_weights()
 
     def held_weights(self) -> Iterator[Weight]:
@@ -156,7 +156,7 @@ class Graph:
     name: str
     inputs: tuple[Declared, ...]
     weights: Mapping[str, Weight]
-    steps: tuple[GraphNode, ...]
+    nodes: tuple[GraphNode, ...]
     outputs: tuple[str, ...]
     declared: Mapping[str, Declared] = field(default_factory=dict)
 
@@ -165,7 +165,7 @@ class Graph:
         """The names that the graph uses and does not define: they belong to the graphs around it."""
         defined = {given.name for given in self.inputs} | set(self.weights)
         free: dict[str, None] = {}
-        for node in self.steps:
+        for node in self.nodes:
             used = (*node.inputs, *node.free)
             free.update(dict.fromkeys(name for name in used if name and name not in defined))
             defined.update(node.outputs)

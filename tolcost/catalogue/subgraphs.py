@@ -137,7 +137,7 @@ def graph_function(name: str, graph: Graph, around: Surroundings) -> Native:
         values: dict[str, Value] = dict(around.values)
         values.update((weight.name, _weight(env, weight)) for weight in graph.weights.values())
         values.update((given.name, value) for given, value in zip(graph.inputs, args, strict=True))
-        _apply_all(env, graph.steps, values, replace(around, place=(*around.place, name)))
+        _apply_all(env, graph.nodes, values, replace(around, place=(*around.place, name)))
         return Seq(tuple(_value(env, values, output) for output in graph.outputs))
 
     return Native(name, len(graph.inputs), run)

@@ -53,7 +53,7 @@ class GraphCost:
         """
         return {
             (first_output(step.outputs), *place): tuple(substitute(d, self.equal) for d in shape)
-            for step, applied in zip(self.model.graph.steps, self.nodes, strict=True)
+            for step, applied in zip(self.model.graph.nodes, self.nodes, strict=True)
             for lowered, _ in applied.parts
             for place, shape in lowered.inside.items()
         }
@@ -97,7 +97,7 @@ def _walked(model: Model, session: Session, dims: Mapping[str, int], assumed: fr
     walk = walk_of(session, model.opsets, Functions(model.functions, model.opsets))
     walk.dims, walk.assumed = dims, assumed
     walk.enter(model.graph)
-    nodes = tuple(walk.run(model.graph.steps))
+    nodes = tuple(walk.run(model.graph.nodes))
     return GraphCost(
         model, nodes, walk.names.equal, walk.dimensions, tuple(walk.assumed_shapes), walk.names, session
     )
@@ -116,7 +116,7 @@ def conditions_of(cost: GraphCost) -> tuple[Relied, ...]:
     """What the forms of a model rely on, each once, in terms of the lengths that remain."""
     found: dict[Cond, Relied] = {}
     seen: set[int] = set()
-    for applied, step in zip(cost.nodes, cost.model.graph.steps, strict=True):
+    for applied, step in zip(cost.nodes, cost.model.graph.nodes, strict=True):
         for lowered, _ in applied.parts:
             if id(lowered) in seen:
                 continue

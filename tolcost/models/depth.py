@@ -28,7 +28,7 @@ def depth_of(cost: GraphCost) -> Depth | None:
     depths_by_case = _Depths(cost)
     at: dict[str, Depth] = {}
     deepest = ZERO_DEPTH
-    for step, applied in zip(cost.model.graph.steps, cost.nodes, strict=True):
+    for step, applied in zip(cost.model.graph.nodes, cost.nodes, strict=True):
         own = depths_by_case.node(applied)
         before = [at[name] for name in dict.fromkeys((*step.inputs, *step.free)) if name in at]
         here = _after(before, own) if own is not None else None

@@ -84,6 +84,6 @@ def _resolved(node: GraphNode, given: Mapping[str, object], key: bytes) -> Graph
 
 
 def _resolved_graph(graph: Graph, given: Mapping[str, object], key: bytes) -> Graph:
-    nodes = tuple(_resolved(node, given, key) for node in graph.steps)
-    same = all(a is b for a, b in zip(nodes, graph.steps, strict=True))
-    return graph if same else replace(graph, steps=nodes)
+    nodes = tuple(_resolved(node, given, key) for node in graph.nodes)
+    same = all(a is b for a, b in zip(nodes, graph.nodes, strict=True))
+    return graph if same else replace(graph, nodes=nodes)

@@ -115,7 +115,7 @@ def _sources(cost: GraphCost) -> Iterator[str]:
 def constant_names(cost: GraphCost) -> set[str]:
     """The values that do not depend on the inputs of the model."""
     found = {"", *cost.model.graph.weights}
-    for step in cost.model.graph.steps:
+    for step in cost.model.graph.nodes:
         if found.issuperset(step.inputs) and found.issuperset(step.free):
             found.update(step.outputs)
     return found
@@ -123,7 +123,7 @@ def constant_names(cost: GraphCost) -> set[str]:
 
 def _inside(cost: GraphCost) -> Iterator[Known]:
     """What graphs inside of nodes hold."""
-    for step in cost.model.graph.steps:
+    for step in cost.model.graph.nodes:
         if step.graphs:
             yield from (Tensor(tuple(map(const, w.shape)), w.space) for w in step.weights())
 
@@ -131,7 +131,7 @@ def _inside(cost: GraphCost) -> Iterator[Known]:
 def _made(cost: GraphCost) -> Iterator[str]:
     """Outputs of nodes that hold a tensor themselves, or make one from nothing but known values."""
     constant = constant_names(cost)
-    for step in cost.model.graph.steps:
+    for step in cost.model.graph.nodes:
         names = [name for name in (*step.inputs, *step.free) if name]
         if constant.issuperset(names) and all(is_value(cost.known(name)) for name in names):
             known = ((name, cost.known(name)) for name in step.outputs if name)
@@ -147,7 +147,7 @@ def _used_as_data(cost: GraphCost, names: set[str]) -> set[str]:
     """Those of some values that meet data somewhere: the others only decide shapes."""
     demanded: dict[tuple[str, str, int], tuple[bool, ...]] = {}
     used: set[str] = set()
-    for step in cost.model.graph.steps:
+    for step in cost.model.graph.nodes:
         if names.isdisjoint(step.inputs) or all(is_value(cost.known(o)) for o in step.outputs if o):
             continue
         key = (step.op, step.domain, len(step.inputs))
@@ -189,13 +189,13 @@ def peak_memory(cost: GraphCost) -> Peak | None:
     forms = {poly({**dict(shape), UNIT: most}, whole): at for shape, (most, at) in moments.items()}
     kept, exact = dominating(tuple(forms))
     complete = all(not applied.uncosted for applied in cost.nodes)
-    step = cost.model.graph.steps[forms[kept[0]]] if cost.model.graph.steps else None
+    step = cost.model.graph.nodes[forms[kept[0]]] if cost.model.graph.nodes else None
     return Peak(Depth(kept, exact), "" if step is None else step.name or step.op, exact and complete)
 
 
 def _sizes(cost: GraphCost) -> dict[str, Poly]:
     constant = constant_names(cost)
-    names = (n for step in cost.model.graph.steps for n in step.outputs if n not in constant)
+    names = (n for step in cost.model.graph.nodes for n in step.outputs if n not in constant)
     found: dict[str, Poly] = {}
     cache: dict[int, Poly | None] = {}
     for name in (*(given.name for given in cost.model.graph.inputs), *names):
@@ -214,7 +214,7 @@ def _scaled(form: Poly, whole: int) -> Terms:
 
 
 def _last_uses(cost: GraphCost) -> dict[str, int]:
-    steps = cost.model.graph.steps
+    steps = cost.model.graph.nodes
     last: dict[str, int] = {}
     for n, step in enumerate(steps):
         last.update(dict.fromkeys(step.inputs, n))
@@ -235,7 +235,7 @@ def _moments(cost: GraphCost, sizes: Mapping[str, Terms]) -> Moments:
     for given in cost.model.graph.inputs:
         _change(live, sizes.get(given.name), 1)
     before = dict(live)
-    for n, step in enumerate(cost.model.graph.steps):
+    for n, step in enumerate(cost.model.graph.nodes):
         grown = False
         for name in step.outputs:
             grown |= _change(live, sizes.get(name), 1)

@@ -118,6 +118,6 @@ def run_model(
     runner = Runner(library, model.opsets, Functions(model.functions, model.opsets), seen)
     values: Values = {name: weight.array() for name, weight in model.graph.weights.items()}
     values.update(inputs)
-    runner.run(model.graph.steps, values)
+    runner.run(model.graph.nodes, values)
     found = {name: values[name] for name in model.graph.outputs}
     return {name: array for name, array in found.items() if array is not None}, runner.eops

@@ -120,7 +120,7 @@ def parts_compared(study: ModelStudy) -> dict[str, Poly]:
 def kinds_of_scopes(study: ModelStudy) -> tuple[Group, ...]:
     """Figures by scope, layers of one kind taken together: numbers in names read ``*``."""
     groups: dict[str, list[Applied]] = {}
-    for step, applied in zip(study.model.graph.steps, study.cost.nodes, strict=True):
+    for step, applied in zip(study.model.graph.nodes, study.cost.nodes, strict=True):
         title = re.sub(r"[0-9]+", "*", scope_of(step, 99))
         groups.setdefault(title, []).append(applied)
     return tuple(

@@ -163,7 +163,7 @@ class ModelStudy(Study):
         return self.operators if by == "op" else by_scope(self.cost, self.adder, 2)
 
     def _nodes(self) -> Iterator[Group]:
-        for step, applied in zip(self.model.graph.steps, self.cost.nodes, strict=True):
+        for step, applied in zip(self.model.graph.nodes, self.cost.nodes, strict=True):
             yield Group(step.name or step.title, 1, self.adder.node(applied))
 
     def record(self, cost: Located, metrics: frozenset[str] | None) -> dict[str, Json]:
@@ -217,7 +217,7 @@ class ModelStudy(Study):
         """Every node; nodes of one kind share their figures, which are written out once."""
         cache: dict[Applied, dict[str, Json]] = {}
         found: list[Json] = []
-        for step, applied in zip(self.model.graph.steps, self.cost.nodes, strict=True):
+        for step, applied in zip(self.model.graph.nodes, self.cost.nodes, strict=True):
             if applied not in cache:
                 figures = self.adder.node(applied)
                 record: dict[str, Json] = {**_figures_json(figures, form_json), "status": figures.status}

@@ -152,7 +152,7 @@ def by_scope(cost: GraphCost, adder: Adder, depth: int) -> tuple[Group, ...]:
 
 def _by(cost: GraphCost, adder: Adder, title: Callable[[GraphNode], str]) -> tuple[Group, ...]:
     groups: dict[str, list[Applied]] = {}
-    for step, applied in zip(cost.model.graph.steps, cost.nodes, strict=True):
+    for step, applied in zip(cost.model.graph.nodes, cost.nodes, strict=True):
         groups.setdefault(title(step), []).append(applied)
     return tuple(
         Group(name, len(nodes), adder.add(parts_of(nodes), any(n.uncosted for n in nodes)))
@@ -175,7 +175,7 @@ def coverage(cost: GraphCost) -> Coverage:
     """Which nodes are costed."""
     missing = tuple(
         MissingNode(step.name or next((o for o in step.outputs if o), step.title), item.op, item.why.message)
-        for step, applied in zip(cost.model.graph.steps, cost.nodes, strict=True)
+        for step, applied in zip(cost.model.graph.nodes, cost.nodes, strict=True)
         for item in applied.uncosted[:1]
     )
     return Coverage(len(cost.nodes), missing)
@@ -187,7 +187,7 @@ def coverage(cost: GraphCost) -> Coverage:
 def steps_of(cost: GraphCost, adder: Adder, by: str) -> tuple[Step, ...]:
     """The work of nodes: every one by itself, or equal ones together under their operator."""
     if by == "node":
-        pairs = zip(cost.model.graph.steps, cost.nodes, strict=True)
+        pairs = zip(cost.model.graph.nodes, cost.nodes, strict=True)
         listed = [(s.name or s.title, low, n) for s, applied in pairs for low, n in applied.parts]
     else:
         listed = [(title_of(low), low, n) for low, n in parts_of(cost.nodes).items()]
@@ -215,7 +215,7 @@ def fused_work(cost: GraphCost, adder: Adder, total: Figures) -> Work | None:
 def _sources_read(cost: GraphCost, adder: Adder) -> Iterator[Poly]:
     graph = cost.model.graph
     readers: dict[str, list[Poly]] = {}
-    for step, applied in zip(graph.steps, cost.nodes, strict=True):
+    for step, applied in zip(graph.nodes, cost.nodes, strict=True):
         moved = total_of(adder.node(applied).traffic.read.values())
         for name in dict.fromkeys(step.inputs):
             readers.setdefault(name, []).append(moved)
