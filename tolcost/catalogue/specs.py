@@ -29,7 +29,7 @@ FOLDER_OF_DOMAIN = {
 }
 """Which folder holds the operators of a domain of ONNX; any other domain has a folder of its own name."""
 
-FURTHER_DOMAINS = ("com.microsoft",)
+FURTHER_DOMAINS = ("com.microsoft", "com.microsoft.nchwc", "com.ms.internal.nhwc")
 """Domains beyond those of ONNX that definitions come with; onnx has neither schemas nor tests of them."""
 
 _FILE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:@([0-9]{1,4}))?\.tol")

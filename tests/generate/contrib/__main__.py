@@ -12,6 +12,7 @@ from tests.generate.contrib.record import write, write_schemas
 
 FAMILIES = (
     "attention",
+    "blocked",
     "elementwise",
     "norms",
     "others",
