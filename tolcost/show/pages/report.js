@@ -150,6 +150,8 @@
     const found = [...chosen.options].find((option) => option.textContent.toLowerCase().includes(wanted));
     if (wanted && found) { chosen.value = found.value; choose(); }
   });
+  // The page opens on a form with something to move.
+  chosen.selectedIndex = Math.max(0, forms.findIndex((form) => form.symbols.length >= 3));
   choose();
   window.tolcost = { evaluate, forms };
 })();
