@@ -193,6 +193,11 @@ def depths(program: Program, found: Schedules | None = None) -> Depths:
         ) from error
 
 
+def _is_number(node: Fold) -> bool:
+    """Whether a fold carries a single number."""
+    return len(node.type) == 1 and not node.type[0].shape
+
+
 class _DepthPass:
     """One reading of one program: the depth of every node, operands first."""
 
@@ -299,6 +304,7 @@ class _DepthPass:
         for other in waiting[1:]:
             each = maximum(each, other)
         steps, but_one, exact = self._steps(node, each)
+        exact = exact and _is_number(node)  # of more, a step may need only what was ready before
         chained = Depth(later(start, steps).candidates, step.exact and start.exact and exact)
         if not ready:
             return chained
