@@ -11,8 +11,9 @@ from benchmarks.hardware import predict
 from benchmarks.hardware.command import given_attributes, given_shapes, spec, tolcost
 from benchmarks.hardware.counting import counted
 from benchmarks.hardware.counts import row
+from benchmarks.hardware.operations import reasons
 from benchmarks.hardware.recorded import DATA, halves, rows
-from benchmarks.hardware.report import outputs, reasons
+from benchmarks.hardware.report import digest, outputs
 from benchmarks.hardware.study import Study
 from benchmarks.hardware.table import ROOT, read_table
 from benchmarks.hardware.weights import fit, predicted
@@ -151,3 +152,8 @@ def test_the_weights_are_shipped(capsys):
 def test_a_recording_goes_on_where_it_stopped(tmp_path):
     assert counted(tmp_path / "none.csv") == []
     assert len(counted(DATA / "counters.csv")) > 1000
+
+
+def test_the_report_was_made_from_the_stored_data():
+    report = (ROOT / "reports" / "hardware.md").read_text(encoding="utf-8")
+    assert f"Made from data with the digest `{digest()}`." in report

@@ -16,6 +16,7 @@ from tolcost.audit.catalogue import (
 )
 from tolcost.audit.charts import growth_chart, ratio_chart, scatter_chart
 from tolcost.audit.four_columns import four_column_tables
+from tolcost.audit.hardware import gpu_charts, gpu_table
 from tolcost.audit.judge import Judged, judge
 from tolcost.audit.models_table import models_tables
 from tolcost.audit.paper_table import definition_command, paper_table
@@ -70,6 +71,7 @@ def build_reports(folder: Path, library: Library | None = None) -> Reports:
         primitives_table(listed, specs, conformance),
         beyond_table(listed, conformance),
         polybench_table(folder, specs),
+        *gpu_table(folder),
         errata_table(),
     )
     charts = (
@@ -90,7 +92,7 @@ def build_reports(folder: Path, library: Library | None = None) -> Reports:
         command=_COMMAND,
         figures=key_figures(figures),
         tables=tables,
-        charts=charts,
+        charts=(*charts, *gpu_charts(folder)),
         forms=tuple(_forms(judged, listed, conformance)),
     )
     return Reports(dict(_files(tables, forms_table(conformance), charts, page, summary)), summary)
@@ -151,6 +153,7 @@ def _index(tables: Sequence[ReportTable], forms: ReportTable, charts: Sequence[C
         "",
         "- [report.html](report.html): everything on one page, with sorting, filtering and live closed forms",
         "- [summary.md](summary.md): the figures and the conclusion",
+        "- [hardware.md](hardware.md): EOPs against a GPU, written by `make hardware`",
         "- [models_of_computation.md](models_of_computation.md): the paper's Table 1 as programs that run",
         "",
         "| table | Markdown | CSV | LaTeX | made by |",
