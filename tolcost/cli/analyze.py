@@ -32,6 +32,16 @@ def _metrics(context: click.Context, parameter: click.Parameter, value: str | No
     return frozenset(asked)
 
 
+metric_option = click.option(
+    "--metric",
+    "metrics",
+    metavar="NAMES",
+    callback=_metrics,
+    help=f"Only these, separated by commas: {', '.join(METRICS)}.",
+)
+"""Which figures are asked for: all of them if not said."""
+
+
 @click.command(
     cls=options.Command,
     examples=(
@@ -47,8 +57,7 @@ def _metrics(context: click.Context, parameter: click.Parameter, value: str | No
 @click.option("--symbolic", is_flag=True, help="Closed forms, beside numbers where lengths are given.")
 @options.dim_option
 @options.input_options
-@click.option("--metric", "metrics", metavar="NAMES", callback=_metrics,
-              help=f"Only these, separated by commas: {', '.join(METRICS)}.")  # fmt: skip
+@metric_option
 @click.option("--weights", "models", metavar="FILE|NAME", multiple=True,
               help="A cost model: a weight file, or the name of a shipped one; repeatable.")  # fmt: skip
 @options.device_option

@@ -1,0 +1,98 @@
+"""``tolcost sql``: a query in SQL as a program in ToLang, and what it costs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from tolcost.cli import options
+from tolcost.cli.analyze import metric_option
+from tolcost.cli.output import colour_on_stdout, deliver
+from tolcost.cli.programs import warn
+from tolcost.deep import with_deep_stack
+from tolcost.elaborate import Elaborated
+from tolcost.execute import run_vectorised
+from tolcost.execute.inputs import nested_array, show_output
+from tolcost.pipeline import analyze_lowered, lower, read_program
+from tolcost.result.derivation import compare_counts
+from tolcost.result.program import program_study
+from tolcost.result.study import Located, locate_study
+from tolcost.result.view import FORMATS, CostView, written
+
+if TYPE_CHECKING:
+    from tolcost.sql import Translated
+
+
+@click.command(
+    cls=options.Command,
+    examples=(
+        'tolcost sql "select a, sum(b) from t where a > 3 group by a" --tables schema.toml',
+        'tolcost sql "select * from t join u on t.k = u.k" --tables t.csv --tables u.csv --program',
+        'tolcost sql "select count(*) from t where a > 3" --tables t.csv --run',
+    ),
+)
+@click.argument("query")
+@click.option("--tables", "files", metavar="FILE", multiple=True, required=True,
+              help="What the tables are: a .toml file of columns, or a .csv file for each.")  # fmt: skip
+@click.option("--program", "is_shown", is_flag=True, help="Print the program instead of what it costs.")
+@click.option("--run", "is_run", is_flag=True,
+              help="Run it on the rows of the .csv files, and count.")  # fmt: skip
+@options.dim_option
+@metric_option
+@click.option("--format", "form", type=click.Choice(list(FORMATS)), default="text", help="How to write it.")
+@options.output_option
+def command(
+    query: str,
+    files: tuple[str, ...],
+    is_shown: bool,
+    is_run: bool,
+    dims: tuple[str, ...],
+    metrics: frozenset[str],
+    form: str,
+    output: str | None,
+) -> int:
+    """Translate a query into a program, and count what it costs.
+
+    A length is the number of rows of a table, and bears its name; z1, z2, ... are the numbers of rows that
+    conditions keep, in the order in which they stand in the program (--program). Text is a number: its place
+    among the texts of its column, sorted.
+
+    Needs the extra `sql`: pip install 'tolcost[sql]'.
+    """
+    found = _translated(query, files)
+    if is_shown:
+        deliver(found.source.text, output)
+        return 0
+    program = lower(read_program(found.source), name="query")
+    warn(program)
+    if is_run:
+        return _run(program, found)
+    study = program_study(analyze_lowered(program, "<sql>"))
+    cost = locate_study(Located, study, options.read_dims(dims))
+    colour = form == "text" and output is None and colour_on_stdout()
+    deliver(written([cost], form, CostView(metrics, not dims), colour), output)
+    return 0
+
+
+def _translated(query: str, files: tuple[str, ...]) -> Translated:
+    try:
+        from tolcost.sql import read_query, read_tables, translated  # an extra
+    except ModuleNotFoundError as error:
+        raise click.UsageError(f"{error.name} is not installed: pip install 'tolcost[sql]'") from error
+    return translated(read_query(query, read_tables(files)))
+
+
+def _run(program: Elaborated, found: Translated) -> int:
+    """Run the program on what the files hold, and show the result beside the counts."""
+    missing = [name for name, column in found.inputs.items() if column.values is None]
+    if missing:
+        raise click.UsageError(f"--run needs rows: {missing[0]} is not from a .csv file")
+    arrays = {name: nested_array(column.values or (), name) for name, column in found.inputs.items()}
+    execution = with_deep_stack(lambda: run_vectorised(program.program, arrays))
+    types = {out.name: out.node.type for out in program.program.outputs}
+    for name, value in execution.outputs.items():
+        click.echo(show_output(name, value, tuple(part.space for part in types[name])))
+    text, agree = compare_counts(execution.counts, execution.bindings, analyze_lowered(program, "<sql>"))
+    click.echo(f"\n{text}", nl=False)
+    return 0 if agree else 1

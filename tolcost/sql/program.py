@@ -1,0 +1,324 @@
+"""Writing the program of a query: row numbers are filtered, joined, grouped and sorted; values are read last.
+
+Conditions on one table filter its rows; others filter the pairs of the join at which all their tables are
+there, which looks at all pairs.  Groups and duplicates are found by holding each row against those before it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from tolcost.diagnostics import Source
+from tolcost.library import read_spec
+from tolcost.sql.expressions import Scope, written
+from tolcost.sql.query import SqlQuery, refused
+from tolcost.sql.tables import SqlColumn
+from tolcost.syntax import parse, signatures
+from tolcost.syntax.declarations import BUILTINS, CONSTANTS
+from tolcost.syntax.format import format_program
+
+_LIBRARIES = ("relations", "vectors")
+_OURS = re.compile(r"(rows|pairs|key|argument|aggregate|column|sorting)\d+")
+_FIXED = frozenset(("alike", "groups", "kept", "single", "before", "order", "picks", *"azijqrg"))
+Rows = Callable[[int, str], str]
+"""The number of the row of a table, given its place among the uses and a place in the rows so far."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Translated:
+    """The program of a query, and the column that each of its inputs holds."""
+
+    source: Source
+    inputs: Mapping[str, SqlColumn]
+
+
+def translated(query: SqlQuery) -> Translated:
+    """Write the program of a query."""
+    writer = _Writer(query)
+    text = format_program(parse(Source("<sql>", writer.text())))
+    columns = {use.table.name: use.table.columns for use in query.uses}
+    inputs = {name: columns[table][column.lower()] for (table, column), name in writer.inputs.items()}
+    return Translated(Source("<sql>", text), inputs)
+
+
+def _taken() -> set[str]:
+    defined = {name for file in _LIBRARIES for name in signatures(parse(read_spec("lib", file)))}
+    return defined | BUILTINS.keys() | CONSTANTS | _FIXED
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Final:
+    """The rows of the result before they are sorted: how many, and how to read an expression at one."""
+
+    count: str
+    scope: Callable[[str], Scope]
+
+
+@dataclass(slots=True, eq=False)
+class _Writer:
+    query: SqlQuery
+    lines: list[str] = field(default_factory=list)
+    inputs: dict[tuple[str, str], str] = field(default_factory=dict)
+    lengths: dict[str, str] = field(default_factory=dict)
+    folds: dict[str, str] = field(default_factory=dict)
+    taken: set[str] = field(default_factory=_taken)
+
+    def text(self) -> str:
+        """The whole program."""
+        for use in self.query.uses:
+            if use.table.name not in self.lengths:
+                self.lengths[use.table.name] = self.name(use.table.name)
+        count, rows = self.joined()
+        if self.query.aggregates and not self.query.group:
+            self.single(count, rows)
+        else:
+            self.outputs(self.grouped(count, rows) if self.query.aggregates else self.plain(count, rows))
+        sql = " ".join(self.query.source.text.split())
+        return "\n".join((f"# {sql}", *self.declared(), "use relations", *self.lines)) + "\n"
+
+    # ---- names -------------------------------------------------------------------------------
+
+    def name(self, wanted: str) -> str:
+        """A name that nothing else has."""
+        plain = re.sub(r"\W", "_", wanted.lower(), flags=re.ASCII) or "value"
+        name = plain if plain[0].isalpha() else f"_{plain}"
+        while name in self.taken or _OURS.fullmatch(name):
+            name += "_"
+        self.taken.add(name)
+        return name
+
+    def input(self, table: str, column: SqlColumn) -> str:
+        """The input that holds a column."""
+        key = (table, column.name)
+        if key not in self.inputs:
+            self.inputs[key] = self.name(f"{table}_{column.name}")
+        return self.inputs[key]
+
+    def declared(self) -> Iterator[str]:
+        """The inputs: the columns that are used, and one at least of every table."""
+        for use in self.query.uses:
+            if not any(table == use.table.name for table, _ in self.inputs):
+                self.input(use.table.name, next(iter(use.table.columns.values())))
+        spaces = {
+            (use.table.name, column.name): column.space
+            for use in self.query.uses
+            for column in use.table.columns.values()
+        }
+        for (table, column), name in self.inputs.items():
+            yield f"tol {name}: {spaces[table, column]} [{self.lengths[table]}]"
+
+    def define(self, name: str, value: str) -> None:
+        self.lines.append(f"{name} = {value}")
+
+    def vector(self, name: str, count: str, value: str) -> str:
+        """A value for each of so many rows."""
+        self.define(name, f"map(tol[{count}], {value}, [q])")
+        return name
+
+    # ---- rows --------------------------------------------------------------------------------
+
+    def scope(
+        self, place: Callable[[int], str], aggregate: Callable[[exp.Expression], str] | None = None
+    ) -> Scope:
+        """Read columns at the rows that ``place`` gives."""
+
+        def column(node: exp.Expression) -> str:
+            n, found = self.query.column(node)
+            return f"{self.input(self.query.uses[n].table.name, found)}[{place(n)}]"
+
+        return Scope(self.query, column, aggregate)
+
+    def joined(self) -> tuple[str, Rows]:
+        """Filter every table, and join one after the other."""
+        needed = [(self.tables_of(node), node) for node in self.query.conditions]
+        count, rows = self.base(0, [node for tables, node in needed if max(tables, default=0) == 0])
+        for n in range(1, len(self.query.uses)):
+            alone = [node for tables, node in needed if tables == {n}]
+            together = [node for tables, node in needed if len(tables) > 1 and max(tables) == n]
+            count, rows = self.join(n, count, rows, self.base(n, alone), together)
+        return count, rows
+
+    def tables_of(self, node: exp.Expression) -> set[int]:
+        return {self.query.column(column)[0] for column in node.find_all(exp.Column)}
+
+    def base(self, n: int, conditions: Sequence[exp.Expression]) -> tuple[str, Rows]:
+        """The rows of one table."""
+        length = self.lengths[self.query.uses[n].table.name]
+        if not conditions:
+            return length, lambda table, at: at
+        test = _all(written(node, self.scope(lambda table: "i")) for node in conditions)
+        self.define(f"rows{n + 1}", f"where_true(map(tol[{length}], {test}, [i]))")
+        return f"len(rows{n + 1})", lambda table, at: f"rows{n + 1}[{at}]"
+
+    def join(
+        self, n: int, count: str, rows: Rows, added: tuple[str, Rows], conditions: Sequence[exp.Expression]
+    ) -> tuple[str, Rows]:
+        """The pairs of the rows so far with those of one more table."""
+        more, own = added
+        name = f"pairs{n + 1}"
+        pairs = f"reshape(map(tol[{count}, {more}], [i, j], [i, j]), [{count} * {more}, 2])"
+        if conditions:
+            scope = self.scope(lambda table: own(table, "j") if table == n else rows(table, "i"))
+            test = _all(written(node, scope) for node in conditions)
+            mask = f"reshape(map(tol[{count}, {more}], {test}, [i, j]), [{count} * {more}])"
+            pairs = f"filter({pairs}, {mask})"
+        self.define(name, pairs)
+
+        def at(table: int, place: str) -> str:
+            return own(table, f"{name}[{place}, 2]") if table == n else rows(table, f"{name}[{place}, 1]")
+
+        return f"len({name})", at
+
+    # ---- what becomes of them ----------------------------------------------------------------
+
+    def plain(self, count: str, rows: Rows) -> _Final:
+        """No groups: a row of the result for each."""
+        if self.query.having is not None:
+            raise refused(self.query.source, self.query.having, "HAVING needs groups", "WHERE filters rows")
+        return _Final(count, lambda at: self.scope(lambda n: rows(n, at)))
+
+    def single(self, count: str, rows: Rows) -> None:
+        """Aggregates over all rows: one row of the result, a number for each item."""
+        query = self.query
+        if query.having is not None or query.order:
+            raise refused(query.source, query.items[0].value, "one row needs no HAVING and no ORDER BY")
+
+        def aggregate(node: exp.Expression) -> str:
+            return self.folded(node, count, rows, None)
+
+        def column(node: exp.Expression) -> str:
+            raise refused(query.source, node, "a column stands beside aggregates of all rows", "group by it")
+
+        for item in query.items:
+            value = written(item.value, Scope(query, column, aggregate))
+            self.lines.append(f"{self.name(item.name)} := {value}")
+
+    def grouped(self, count: str, rows: Rows) -> _Final:
+        """Groups: the number of the first row of each, and aggregates of all of its rows."""
+        query = self.query
+        plain = self.scope(lambda n: rows(n, "q"))
+        keys = [
+            self.vector(f"key{n}", count, written(node, plain)) for n, node in enumerate(query.group, start=1)
+        ]
+        self.define("alike(q, r)", _all(f"{key}[q] == {key}[r]" for key in keys))
+        self.define("groups", _firsts(count, "alike(q, r)"))
+
+        def scope(at: str) -> Scope:
+            inner = self.scope(lambda n: rows(n, f"groups[{at}]"), lambda node: f"{aggregate(node)}[{at}]")
+            return Scope(query, lambda node: self.key_of(node, inner), inner.aggregate)
+
+        def aggregate(node: exp.Expression) -> str:
+            return self.folded(node, count, rows, "groups")
+
+        if query.having is None:
+            return _Final("len(groups)", scope)
+        self.define("kept", f"where_true(map(tol[len(groups)], {written(query.having, scope('q'))}, [q]))")
+        return _Final("len(kept)", lambda at: scope(f"kept[{at}]"))
+
+    def key_of(self, node: exp.Expression, scope: Scope) -> str:
+        """A column beside aggregates has to be one of what is grouped by, or part of it."""
+        grouped = [column for key in self.query.group for column in key.find_all(exp.Column)]
+        found = self.query.column(node)
+        if not any(self.query.column(column) == found for column in grouped):
+            raise refused(
+                self.query.source, node, "this column is not grouped by", "aggregate it, or group by it"
+            )
+        return scope.column(node)
+
+    def folded(self, node: exp.Expression, count: str, rows: Rows, groups: str | None) -> str:
+        """The name of an aggregate, for all rows or for each group."""
+        text = node.sql()
+        if text in self.folds:
+            return self.folds[text]
+        if isinstance(node, exp.Avg):
+            total = self.folded(exp.Sum(this=node.this), count, rows, groups)
+            number = self.folded(exp.Count(this=exp.Star()), count, rows, groups)
+            value = f"div({total}[q], {number}[q])" if groups else f"div({total}, {number})"
+        else:
+            value = self.fold(node, count, rows, groups)
+        name = f"aggregate{len(self.folds) + 1}"
+        if isinstance(node, exp.Avg) and groups:
+            self.vector(name, f"len({groups})", value)
+        else:
+            self.define(name, value)
+        self.folds[text] = name
+        return name
+
+    def fold(self, node: exp.Expression, count: str, rows: Rows, groups: str | None) -> str:
+        """A fold over the rows, those of a group if there are groups; how many there are needs none."""
+        if isinstance(node, exp.Count):
+            if isinstance(node.this, exp.Distinct):
+                raise refused(self.query.source, node, "COUNT(DISTINCT ...) is outside of what is translated")
+            if not groups:
+                return count
+            return f"map({groups}, (g) => reduce(tol[{count}], (a, z) => a + alike(g, r), 0, [r]))"
+        argument = f"argument{len(self.folds) + 1}"
+        self.vector(argument, count, written(node.this, self.scope(lambda n: rows(n, "q"))))
+        is_sum = isinstance(node, exp.Sum)
+        step = f"a + {argument}[r]" if is_sum else f"{node.key}(a, {argument}[r])"
+        start = "0" if is_sum else f"{argument}[{'g' if groups else '1'}]"
+        if not groups:
+            return f"reduce(tol[{count}], (a, z) => {step}, {start}, [r])"
+        step = f"where(alike(g, r), {step}, a)"
+        return f"map({groups}, (g) => reduce(tol[{count}], (a, z) => {step}, {start}, [r]))"
+
+    # ---- the result --------------------------------------------------------------------------
+
+    def outputs(self, final: _Final) -> None:
+        """Compute the items; drop duplicates, sort and cut where that is asked for."""
+        query = self.query
+        if not query.distinct and not query.order and query.limit is None:
+            for item in query.items:
+                value = written(item.value, final.scope("q"))
+                self.lines.append(f"{self.name(item.name)} := map(tol[{final.count}], {value}, [q])")
+            return
+        columns = [
+            self.vector(f"column{n}", final.count, written(item.value, final.scope("q")))
+            for n, item in enumerate(query.items, start=1)
+        ]
+        count, place = final.count, "{}"
+        if query.distinct:
+            self.define("single", _firsts(count, _all(f"{column}[q] == {column}[r]" for column in columns)))
+            count, place = "len(single)", "single[{}]"
+        picks = f"1..{count}"
+        if query.order:
+            self.define("before(i, j)", self.before(columns, final, place))
+            self.define("order", f"ordered_by({count}, before)")
+            picks = "order"
+        if query.limit is not None:
+            picks = f"limit({picks}, {query.limit})"
+        self.define("picks", picks)
+        for item, column in zip(query.items, columns, strict=True):
+            self.lines.append(f"{self.name(item.name)} := map(picks, (q) => {column}[{place.format('q')}])")
+
+    def before(self, columns: Sequence[str], final: _Final, place: str) -> str:
+        """Whether one row comes before another: by the first key in which they differ."""
+        text = ""
+        for n, key in reversed(list(enumerate(self.query.order, start=1))):
+            same = [c for c, item in zip(columns, self.query.items, strict=True) if item.value == key.value]
+            if not same and self.query.distinct:
+                raise refused(
+                    self.query.source, key.value, "with DISTINCT, rows are sorted by what is selected"
+                )
+            name = (
+                same[0]
+                if same
+                else self.vector(f"sorting{n}", final.count, written(key.value, final.scope("q")))
+            )
+            one, other = (f"{name}[{place.format(at)}]" for at in ("i", "j"))
+            first = f"{one} {'>' if key.descending else '<'} {other}"
+            text = f"{first} or {one} == {other} and ({text})" if text else first
+        return text
+
+
+def _all(tests: Iterator[str]) -> str:
+    return " and ".join(tests)
+
+
+def _firsts(count: str, alike: str) -> str:
+    """The numbers of the rows that no row before is like."""
+    return f"where_true(map(tol[{count}], not(reduce(tol[q - 1], (a, z) => a or {alike}, false, [r])), [q]))"

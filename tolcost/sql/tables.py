@@ -1,0 +1,109 @@
+"""The tables that a query is about: their columns and spaces, from a TOML file or from CSV files.
+
+    [orders]                       # a table
+    id = "Z"                       # a column and its space
+    price = "R"
+    status = ["F", "O", "P"]       # a column of text: all that may stand there
+
+A CSV file is a table of the name of the file; its first line has the names of the columns, and what stands
+below decides whether a column holds whole numbers, numbers or text.  Text is a number to a program: its place
+among the texts of its column, sorted.
+"""
+
+from __future__ import annotations
+
+import csv
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.spaces import SPACES
+
+Values: TypeAlias = tuple[int | float, ...]
+_LONGEST_FILE = 1 << 28
+
+
+@dataclass(frozen=True, slots=True)
+class SqlColumn:
+    """A column; ``texts`` are those that its numbers stand for, from 1, if it is one of text."""
+
+    name: str
+    space: str
+    texts: tuple[str, ...] = ()
+    values: Values | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SqlTable:
+    """A table, by the lower-case names of its columns."""
+
+    name: str
+    columns: Mapping[str, SqlColumn]
+
+
+def read_tables(files: Iterable[str]) -> dict[str, SqlTable]:
+    """All tables of some files, by their lower-case names."""
+    found: dict[str, SqlTable] = {}
+    for file in files:
+        path = Path(file)
+        try:
+            if path.stat().st_size > _LONGEST_FILE:
+                raise _wrong(file, "it is too large")
+            text = path.read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            raise _wrong(file, str(error)) from None
+        tables = _from_toml(file, text) if path.suffix == ".toml" else (_from_csv(path, text),)
+        found.update({table.name.lower(): table for table in tables})
+    return found
+
+
+def _wrong(file: str, why: str) -> Rejected:
+    return Rejected(Diagnostic("T0801", f"the tables of {quoted(file)} cannot be read: {why}"))
+
+
+def _from_toml(file: str, text: str) -> tuple[SqlTable, ...]:
+    try:
+        stated = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise _wrong(file, str(error)) from None
+    tables = []
+    for name, columns in stated.items():
+        if not isinstance(columns, dict) or not columns:
+            raise _wrong(file, f"{quoted(name)} is not a table with columns")
+        tables.append(
+            SqlTable(name, {key.lower(): _column(file, key, said) for key, said in columns.items()})
+        )
+    return tuple(tables)
+
+
+def _column(file: str, name: str, said: Any) -> SqlColumn:
+    if isinstance(said, str) and said in SPACES:
+        return SqlColumn(name, said)
+    if isinstance(said, list) and said and all(isinstance(text, str) for text in said):
+        return SqlColumn(name, "N*", tuple(sorted(set(said))))
+    raise _wrong(file, f"the column {quoted(name)} needs a space, such as Z or R, or a list of texts")
+
+
+def _from_csv(path: Path, text: str) -> SqlTable:
+    head, *rows = list(csv.reader(text.splitlines())) or [[]]
+    if not head or not rows or any(len(row) != len(head) for row in rows):
+        raise _wrong(str(path), "it needs a line of names, and lines of as many entries below")
+    columns = (_observed(name, [row[n] for row in rows]) for n, name in enumerate(head))
+    return SqlTable(path.stem, {column.name.lower(): column for column in columns})
+
+
+def _observed(name: str, entries: list[str]) -> SqlColumn:
+    """A column by what stands in it."""
+    try:
+        return SqlColumn(name, "Z", values=tuple(map(int, entries)))
+    except ValueError:
+        pass
+    try:
+        return SqlColumn(name, "R", values=tuple(map(float, entries)))
+    except ValueError:
+        texts = tuple(sorted(set(entries)))
+        place = {text: n for n, text in enumerate(texts, start=1)}
+        return SqlColumn(name, "N*", texts, tuple(place[entry] for entry in entries))
