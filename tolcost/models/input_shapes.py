@@ -15,14 +15,19 @@ Shape = Sequence[int | str]
 def with_shapes(model: Model, shapes: Mapping[str, Shape]) -> tuple[Model, dict[str, int]]:
     """The model with other shapes for some of its inputs, and the numbers said for lengths it leaves open.
 
-    Such a length stays what it is in the model: a number that is told is a point, however it is told.
+    Such a length stays what it is in the model: a number that is told is a point, however it is told.  The
+    shape of a value in between is taken where nothing is known of it, in place of what the file declares.
     """
     known = {given.name for given in model.graph.inputs}
+    inner = {name for node in model.graph.nodes for name in node.outputs} & shapes.keys() - known
     for name in shapes:
-        if name not in known:
-            raise Rejected(
-                Diagnostic("T0693", f"the model has no input {quoted(name)}", hint=_listed(sorted(known)))
-            )
+        if name not in known and name not in inner:
+            message = f"the model has no input or value {quoted(name)}"
+            raise Rejected(Diagnostic("T0693", message, hint=_listed(sorted(known))))
+    declared = dict(model.graph.declared)
+    for name in inner:
+        space = declared[name].space if name in declared else "float32"
+        declared[name] = Declared(name, space, tuple(shapes[name]))
     told: dict[str, int] = {}
     unlike: set[str] = set()
     for given in model.graph.inputs:
@@ -31,7 +36,7 @@ def with_shapes(model: Model, shapes: Mapping[str, Shape]) -> tuple[Model, dict[
                 unlike.add(title)
     kept = {title: number for title, number in told.items() if title not in unlike}
     inputs = tuple(_reshaped(given, shapes.get(given.name), kept) for given in model.graph.inputs)
-    return replace(model, graph=replace(model.graph, inputs=inputs)), kept
+    return replace(model, graph=replace(model.graph, inputs=inputs, declared=declared)), kept
 
 
 def _told(given: Declared, shape: Shape) -> Iterator[tuple[str, int]]:

@@ -15,6 +15,7 @@ from tolcost.algebra import ZERO, Cond, Poly, Symbol, atom, const, data_symbol, 
 from tolcost.atoms.nodes import ATOMS, Program
 from tolcost.catalogue.graph import HOLDS_A_TENSOR, Declared, Graph, GraphNode, ModelFunction, Weight
 from tolcost.catalogue.schemas import TensorType, body_of, check_node
+from tolcost.catalogue.skeleton import skeleton
 from tolcost.catalogue.specs import Library
 from tolcost.cost import Counts, Traffic
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
@@ -40,12 +41,16 @@ HELD = Lowered(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Uncosted:
-    """An operator that could not be costed, how often it is applied, why, and whether it has a definition."""
+    """An operator that could not be costed, how often it is applied, why, and whether it has a definition.
+
+    ``waits`` is its input of which nothing is known, where that is the reason.
+    """
 
     op: str
     times: int
     why: Diagnostic
     defined: bool = True
+    waits: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -219,7 +224,7 @@ class Walk:
         why = Diagnostic("T0679", f"nothing is known of its input {quoted(name)}")
         for output in node.outputs:
             self.names.meet(output, self._as_declared(output))
-        return Applied((), (), (Uncosted(node.title, 1, why),))
+        return Applied((), (), (Uncosted(node.title, 1, why, waits=name),))
 
     def _refuse_unknown(self, node: GraphNode, name: str) -> None:
         if any(name in other.outputs for other in self._graph):
@@ -275,15 +280,13 @@ class Walk:
         function = body_of(node, self.opsets.get(node.domain), _types(known))
         if function is not None:
             return self._function(node, function, places)
-        reason = self._outside(node)
-        why = Diagnostic("T0678", f"{node.title} is not costed: {reason}")
-        return not_costed(node, why, defined=False)
-
-    def _outside(self, node: GraphNode) -> str:
         try:
-            return self.session.library.outside(node.domain).get(node.op, "it has no definition")
+            reason = self.session.library.outside(node.domain).get(node.op)
         except Rejected as rejected:  # the domain is no name of a folder
-            return rejected.diagnostics[0].message
+            reason = rejected.diagnostics[0].message
+        start = skeleton(node, list(map(_rank, known))) if reason is None else None
+        message = f"{node.title} is not costed: {reason or 'it has no definition'}"
+        return not_costed(node, Diagnostic("T0678", message, hint=start), defined=False)
 
     def _again(self, node: GraphNode, applied: Applied) -> Applied:
         """The same operator somewhere else: what data decides is decided anew."""
@@ -317,6 +320,11 @@ def walk_of(
 ) -> Walk:
     """A walk that has not started."""
     return Walk(session, opsets, functions, Names(session.table), callers=callers)
+
+
+def _rank(known: Known | None) -> int | None:
+    shape = shape_of(known)
+    return None if shape is None else len(shape)
 
 
 def _types(known: Sequence[Known | None]) -> list[TensorType | None] | None:

@@ -209,7 +209,9 @@ class ModelStudy(Study):
             "costed": found.costed,
             "uncosted": [item.name for item in found.missing],
             "operators": dict(found.operators),
-            "reasons": [{"node": m.name, "op": m.op, "reason": m.why} for m in found.missing],
+            "reasons": [
+                {"node": m.name, "op": m.op, "reason": m.why, "behind": m.behind} for m in found.missing
+            ],
             "declared": list(self.cost.assumed),
         }
 

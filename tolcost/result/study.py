@@ -96,11 +96,18 @@ def size(form: Poly, known: Valuation) -> int:
 
 @dataclass(frozen=True, slots=True)
 class MissingNode:
-    """A node that is not costed, or not wholly: its name, its operator, and why."""
+    """A node that is not costed, or not wholly: its name, its operator, and why.
+
+    ``behind`` is how many nodes are not costed because nothing is known of what it gives; ``start`` is the
+    beginning of a definition of its operator, where there is none; ``gives`` are its outputs.
+    """
 
     name: str
     op: str
     why: str
+    behind: int = 0
+    start: str = ""
+    gives: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from tolcost.cost.device import Work
 from tolcost.cost.record import NamedType
 from tolcost.models.analysis import GraphCost
 from tolcost.models.lowering import Lowered, counts_with, traffic_with
-from tolcost.models.walking import Applied
+from tolcost.models.walking import Applied, Uncosted
 from tolcost.result.claims import Certainty
 from tolcost.result.study import Coverage, Figures, Group, MissingNode
 from tolcost.result.time import Step, largest_of, work_of
@@ -172,13 +172,26 @@ def scope_of(step: GraphNode, depth: int) -> str:
 
 
 def coverage(cost: GraphCost) -> Coverage:
-    """Which nodes are costed."""
-    missing = tuple(
-        MissingNode(step.name or next((o for o in step.outputs if o), step.title), item.op, item.why.message)
+    """Which nodes are costed, and which of the others wait for one of them."""
+    found = [
+        (step, item)
         for step, applied in zip(cost.model.graph.nodes, cost.nodes, strict=True)
         for item in applied.uncosted[:1]
-    )
+    ]
+    first: dict[str, int] = {}
+    behind: Counter[int] = Counter()
+    for n, (step, item) in enumerate(found):
+        root = first.get(item.waits, n)
+        behind[root] += root != n
+        first.update(dict.fromkeys(step.outputs, root))
+    missing = tuple(_missing_node(step, item, behind[n]) for n, (step, item) in enumerate(found))
     return Coverage(len(cost.nodes), missing)
+
+
+def _missing_node(step: GraphNode, item: Uncosted, behind: int) -> MissingNode:
+    name = step.name or next((o for o in step.outputs if o), step.title)
+    start = "" if item.defined else item.why.hint or ""
+    return MissingNode(name, item.op, item.why.message, behind, start, tuple(filter(None, step.outputs)))
 
 
 # ---- work that takes time --------------------------------------------------------------------

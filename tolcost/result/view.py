@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tolcost.algebra import LARGEST_LENGTH, Symbol
 from tolcost.diagnostics import visible
 from tolcost.result.point import Point
-from tolcost.result.study import Growth, Located, Measure
+from tolcost.result.study import Growth, Located, Measure, MissingNode
 from tolcost.result.time_view import time_blocks, time_cells, time_record
 from tolcost.show import write
 from tolcost.show.document import (
@@ -42,7 +42,7 @@ FORMATS = ("text", "json", "md", "csv", "latex")
 _GROUPS = {"op": "operator", "scope": "scope", "node": "node", "line": "line"}
 _BELONGS = {"intensity": "bytes", "parallelism": "span", "weights": "weights"}
 """Measures that are asked for by the name of another."""
-_MOST_MISSING, _MOST_CONDITIONS = 20, 12
+_MOST_MISSING, _MOST_CONDITIONS, _MOST_GIVEN = 20, 12, 4
 _LONG = 96
 
 
@@ -203,9 +203,24 @@ def _missing(cost: Located, most: int | None) -> Iterator[Fact]:
     if found:
         yield Fact("not costed")
     for item in found[:most]:
-        yield Fact(f"{item.op} {item.name}", remark=visible(item.why), level=1)
+        behind = f"; {item.behind:,} more nodes wait for what it gives" if item.behind else ""
+        yield Fact(f"{item.op} {item.name}", remark=visible(item.why) + behind, level=1)
     if most is not None and len(found) > most:
         yield Fact(f"and {len(found) - most:,} more nodes", level=1)
+    yield from _start(next((item for item in found if item.start), None))
+
+
+def _start(item: MissingNode | None) -> Iterator[Fact]:
+    """How to go on where an operator has no definition: what one begins with, or the shapes behind it."""
+    if item is None:
+        return
+    domain, _, name = visible(item.op).rpartition(".")
+    place = f"DIR/{domain or 'onnx'}/{name}.tol"
+    yield Fact(f"a definition of {visible(item.op)} begins like this, in {place} for --specs DIR")
+    yield from (Fact(visible(line), level=1) for line in item.start.splitlines())
+    if item.behind:
+        shapes = " ".join(f"--shape {visible(name)}=..." for name in item.gives[:_MOST_GIVEN])
+        yield Fact(f"or say the shapes of what it gives: {shapes}")
 
 
 def _least(symbol: Symbol) -> int | None:
