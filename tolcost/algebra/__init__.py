@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tolcost.algebra.compare import Comparison, Witness, compare
+from tolcost.algebra.compare import Comparison, Witness, compare, degree, leading_terms
 from tolcost.algebra.conditions import (
     FALSE,
     TRUE,
@@ -31,15 +31,16 @@ from tolcost.algebra.conditions import (
     symbols_of_cond,
 )
 from tolcost.algebra.display import display_names, factored
-from tolcost.algebra.equations import degree, equations_in, leading_terms, solve
 from tolcost.algebra.evaluate import (
     PointFunction,
+    equations_in,
     evaluate,
     evaluate_cond,
     evaluate_each,
     evaluate_many,
     prepared,
     prepared_cond,
+    solve,
 )
 from tolcost.algebra.floors import ceil_log2, exact_div
 from tolcost.algebra.intervals import range_of

@@ -15,11 +15,11 @@ from typing import Literal, TypeAlias
 from tolcost.algebra.conditions import Cond
 from tolcost.algebra.evaluate import evaluate, evaluate_cond, prepared
 from tolcost.algebra.piecewise import floordiv, tidied
-from tolcost.algebra.poly import Poly, affine_parts, as_poly, coordinate, data_symbol
+from tolcost.algebra.poly import Monomial, Poly, affine_parts, as_poly, coordinate, data_symbol, poly
 from tolcost.algebra.prove import is_nonnegative
 from tolcost.algebra.substitute import generators_in
 from tolcost.algebra.sums import substitute, substitute_cond
-from tolcost.algebra.symbols import AlgebraBudget, Floor, NotInteger, Symbol
+from tolcost.algebra.symbols import AlgebraBudget, Floor, Generator, Log2, NotInteger, Relu, Sum, Symbol
 
 ComparisonVerdict: TypeAlias = Literal["equal", "less_or_equal", "greater_or_equal", "crosses", "unknown"]
 _MAX_RESIDUES = 400
@@ -202,3 +202,48 @@ def _admissible(symbols: list[Symbol], offsets: tuple[int, ...]) -> dict[Symbol,
             return None
         point[symbol] = low + offset if high is None else min(low + offset, high)
     return point
+
+
+# ---- how fast an expression grows --------------------------------------------------------------
+
+
+def degree(p: Poly | int) -> int:
+    """Give the total degree in the symbols; a floor by a number counts like its argument.
+
+    >>> from tolcost.algebra.poly import length
+    >>> n, m = length("n"), length("m")
+    >>> degree(n * m // 2 + n)
+    2
+    """
+    return max((_monomial_degree(mono) for mono in as_poly(p).terms), default=0)
+
+
+def leading_terms(p: Poly | int) -> Poly:
+    """Give the terms of the highest degree.
+
+    >>> from tolcost.algebra.poly import length
+    >>> n = length("n")
+    >>> leading_terms(n * n * 3 + n)
+    3*n**2
+    """
+    value = as_poly(p)
+    top = degree(value)
+    return poly({m: c for m, c in value.terms.items() if _monomial_degree(m) == top}, value.den)
+
+
+def _monomial_degree(mono: Monomial) -> int:
+    return sum(map(_degree, mono))
+
+
+def _degree(generator: Generator) -> int:
+    match generator:
+        case Symbol():
+            return 1
+        case Floor(p=p, q=q):
+            return max(degree(p) - degree(q), 0)
+        case Relu(p=p):
+            return degree(p)
+        case Log2():
+            return 0
+        case Sum(body=body, lo=lo, hi=hi):
+            return degree(body) + max(degree(lo), degree(hi))

@@ -2,6 +2,9 @@
 
 A sum without a closed form is one again once everything in it is a number: a closed form then, Euclid's
 floor sum, or a loop.  The loop is bounded; a sum that would need more raises ``AlgebraBudget``.
+
+What is known of a point may follow from equations.  Only those that are linear in the unknown that is
+left are used; any other stays as it is, for whoever checks conditions later.
 """
 
 from __future__ import annotations
@@ -361,3 +364,52 @@ def _every(parts: tuple[PointCondition, ...]) -> PointCondition:
         return True
 
     return value
+
+
+# ---- solving ---------------------------------------------------------------------------------
+
+
+def solve(
+    equations: Sequence[Poly], values: Mapping[Symbol, int]
+) -> tuple[dict[Symbol, int], tuple[Poly, ...]]:
+    """Find the symbols that ``p == 0`` for every equation leaves no choice for.
+
+    Gives all values, and the equations that no integer fulfils.
+
+    >>> from tolcost.algebra.poly import length, the_symbol
+    >>> share, n = length("share"), length("n")
+    >>> solve([3 * share - n], {the_symbol(n): 12})
+    ({n: 12, share: 4}, ())
+    >>> solve([3 * share - n], {the_symbol(n): 10})[1]
+    (3*share - n,)
+    """
+    known = dict(values)
+    impossible: dict[Poly, None] = {}
+    left, open_before = list(equations), len(equations) + 1
+    while len(left) < open_before:
+        open_before, todo, left = len(left), left, []
+        for equation in todo:
+            unknown = equation.free.difference(known)
+            found = _unknown(substitute(equation, dict(known))) if len(unknown) == 1 else None
+            if found is None:
+                left += [equation] if unknown else []
+                continue
+            symbol, slope, offset = found
+            if offset % slope:
+                impossible[equation] = None
+            else:
+                known[symbol] = -offset // slope
+    return known, tuple(impossible)
+
+
+def equations_in(conditions: Iterable[Cond]) -> list[Poly]:
+    """What must be 0 for the conditions that are equations to hold."""
+    return [condition.p for condition in conditions if isinstance(condition, Eq)]
+
+
+def _unknown(p: Poly) -> tuple[Symbol, int, int] | None:
+    """Give the one unknown of a linear expression, its factor and what is added to it."""
+    if len(p.free) != 1 or p.height or max(map(len, p.terms)) != 1:
+        return None
+    (symbol,) = p.free
+    return symbol, p.terms[symbol,], p.terms.get(UNIT, 0)
