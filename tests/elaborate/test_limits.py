@@ -18,6 +18,21 @@ SECONDS = 5
 """Of processor time, on a machine that is not the fastest: two on one that is."""
 
 LISTED = ", ".join
+
+
+def product_of_sums(n: int) -> str:
+    """A formula of so many terms, or of up to 199 more."""
+    sums = [[f"{side}{i}" for i in range(many)] for side, many in (("a", 200), ("b", -(-n // 200)))]
+    given = "".join(f"tol x_{name}: R [{name}]\n" for side in sums for name in side)
+    return f"{given}y := x_a0[1] + ({' + '.join(sums[0])}) * ({' + '.join(sums[1])})\n"
+
+
+def calls(n: int) -> str:
+    """So many functions, each of which calls the next."""
+    functions = "".join(f"f{i}(a) = f{i + 1}(a)\n" for i in range(n - 1))
+    return f"tol x: R\n{functions}f{n - 1}(a) = a + 1\ny := f0(x)\n"
+
+
 BOTH_SIDES = {
     "statements": (lambda n: "use axes\n" * (n - 2) + "tol x: R\ny := x + 1\n", 50_000, "T0512"),
     "rank of an input": (lambda n: f"tol x: R [{LISTED(['1'] * n)}]\ny := map(x, * + 1)\n", 256, "T0502"),
@@ -32,9 +47,35 @@ BOTH_SIDES = {
         48_000,
         "T0502",
     ),
+    "brackets": (lambda n: f"tol x: R\ny := {'(' * n}x + 1{')' * n}\n", 200, "T0511"),
+    "digits": (lambda n: f"tol x: R\ny := x + {'1' * n}\n", 1_000, "T0513"),
+    "bits of a number": (
+        lambda n: f"tol x: R\ny := x + reduce(1..{(n - 1) // 60}, (a, e) => a * 2^60, 2^{(n - 1) % 60})\n",
+        14_000,
+        "T0507",
+    ),
+    "choices that stay open": (
+        lambda n: (
+            "tol x: R [n]\ny := "
+            + "".join(f"where(n > {i + 2}, " for i in range(n))
+            + "x[1]"
+            + ", x[1])" * n
+            + "\n"
+        ),
+        40,
+        "T0508",
+    ),
+    "functions that call one another": (calls, 400, "T0503"),
+    "terms of a formula": (product_of_sums, 20_000, "T0504"),
     "components": (lambda n: f"tol x: R\ny := ({LISTED(['x'] * n)})[1]'\n", 1_024, "T0502"),
 }
 FAR_BEYOND = {
+    "16 million steps": (
+        "tol x: R\n"
+        "y := x + reduce(1..4000, (a, e) => reduce(1..4000, (b, f) => (b * 3 + f * e) % 101, a), 0)\n",
+        "T0501",
+    ),
+    "a formula of 10^6 terms": (product_of_sums(1_000_000), "T0504"),
     "a splice of 10^8": ("y := [*(1..100000000)][1]\n", "T0502"),
     "a static of 10^9": ("static v: Z [1000000000]\ny := v[1]\n", "T0502"),
     "a rank of 10^5": ("y := tol[*tol[100000]]\n", "T0502"),

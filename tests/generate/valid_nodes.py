@@ -39,6 +39,8 @@ def _binary(m: Maker) -> bool:
     b = m.beside(a)
     if op == "PRelu":  # only the slope is spread
         b = m.weight(m.array(a).dtype.name, m.array(a).shape[-1:])
+    if op in ("Div", "Mod") and m.array(a).dtype.kind == "i" and not m.array(b).all():
+        return False  # nobody says what that is
     if op == "Mod" and m.array(a).dtype.kind == "f":
         return m.add(op, a, b, fmod=1)
     if op in ("Max", "Min", "Mean", "Sum") and m.draw.chance(0.4):
@@ -291,7 +293,7 @@ def _pool(m: Maker) -> bool:
     if op.startswith("Global"):  # onnx's evaluator knows the maximum of two dimensions only
         return m.add(op if spatial == 2 else "GlobalAveragePool", a)
     window = {**_window(m, spatial), "kernel_shape": [2] * spatial}
-    if spatial == 1 and op == "MaxPool":  # onnx's evaluator is wrong about these
+    if op == "MaxPool":  # onnx's evaluator is wrong about these
         window.pop("pads", None)
     if op == "AveragePool":
         window["count_include_pad"] = m.draw.number(0, 1)

@@ -97,7 +97,7 @@ def _static_choice(env: Env, condition: Cond, expr: tree.Call) -> Value | Result
         return results(env, then)
     if condition is FALSE:
         return results(env, other)
-    if len(env.scope.facts) > MOST_CASES:
+    if len(env.scope.facts) >= MOST_CASES:
         fail("T0508", f"choices nest more than {MOST_CASES} deep on conditions that stay open", expr.span)
     sides = []
     for side, fact in ((then, condition), (other, negate(condition))):

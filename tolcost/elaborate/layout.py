@@ -202,7 +202,10 @@ def _vec_node(env: Env, value: Vec, span: Span, space: str | None) -> Node:
     if all(_constant(item) and not _has_coordinates(item) for item in value.items):
         return Table(value.items, (Part(shape, space or space_of(value)),))  # type: ignore[arg-type]
     joined_space = space or space_of(value)
-    pieces = [one_entry(materialise(env, item, span, joined_space)) for item in value.items]
+    nodes = [materialise(env, item, span, joined_space) for item in value.items]
+    if space is not None:  # an opaque number comes in a space of its own
+        nodes = [in_spaces(node, (space,) * len(node.type)) for node in nodes]
+    pieces = [one_entry(node) for node in nodes]
     flat = join_all(pieces)
     return flat if len(shape) == 1 else Reshape(flat, tuple(Part(shape, p.space) for p in flat.type))
 
