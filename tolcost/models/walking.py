@@ -18,8 +18,9 @@ from tolcost.catalogue.schemas import TensorType, body_of, check_node
 from tolcost.catalogue.skeleton import skeleton
 from tolcost.catalogue.specs import Library
 from tolcost.cost import Counts, Traffic
-from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, quoted
 from tolcost.elaborate import Inputs, Tensor
+from tolcost.elaborate.layout import check_sequence
 from tolcost.models.facts import NOTHING, UNKNOWN, Known, Names, Table, shape_of, space_of
 from tolcost.models.functions import Functions
 from tolcost.models.lowering import Given, Lowered, Setting, lower, renamed
@@ -259,6 +260,7 @@ class Walk:
             outside.update((weight.key, known_weight(weight)) for weight in weights)
         given = Given(tuple(inputs), node.inputs, outside)
         try:
+            check_sequence(len(node.inputs), NOWHERE)  # before anything is made of each
             check_node(node, self.opsets.get(node.domain), [space_of(known) for known in inputs])
         except Rejected as rejected:
             return not_costed(node, rejected.diagnostics[0])
