@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal, TypeAlias, cast
 
-from tolcost.algebra import Cond, Poly, atom, compare, total_of
+from tolcost.algebra import Cond, Poly, atom, compare, evaluate, total_of
+from tolcost.algebra.compare import hold_at
 from tolcost.algebra.parse import parse_text
 from tolcost.atoms.nodes import Node, Program
 from tolcost.audit.instances import Instance, Shapes, lower_instance
 from tolcost.catalogue.specs import Library
-from tolcost.check.regions import region, sign_of, try_shapes
+from tolcost.check.regions import Assignment, region, sign_of, try_shapes
 from tolcost.cost import Analysis, analyze_program, shipped
 from tolcost.cost.count import ProgramCounter
 from tolcost.cost.weights import weight_of
@@ -176,9 +177,23 @@ def _witness(
     tried = [found for found in try_shapes(theirs, ours, facts) if found.old != found.new]
     if not tried:
         return None
-    least = min(tried, key=lambda found: (sum(found.point.values()), found.new))
-    point = tuple(sorted((symbol.name, value) for symbol, value in least.point.items()))
-    return FormulaWitness(point, least.old, least.new, _executed(formula, dict(point), least.new, library))
+    start = min(tried, key=lambda found: (sum(found.point.values()), found.new))
+    least = _shrunk(start.point, theirs, ours, facts)
+    point = tuple(sorted((symbol.name, value) for symbol, value in least.items()))
+    said, counted = evaluate(theirs, least), evaluate(ours, least)
+    return FormulaWitness(point, said, counted, _executed(formula, dict(point), counted, library))
+
+
+def _shrunk(point: Assignment, theirs: Poly, ours: Poly, facts: Sequence[Cond]) -> Assignment:
+    """A size no length of which can be made smaller alone without the difference going away."""
+    least = dict(point)
+    for symbol in sorted(least, key=lambda symbol: symbol.name):
+        for value in range(1, least[symbol]):
+            smaller = {**least, symbol: value}
+            if hold_at(facts, smaller) and evaluate(theirs, smaller) != evaluate(ours, smaller):
+                least = smaller
+                break
+    return least
 
 
 def _executed(
