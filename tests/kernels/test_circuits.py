@@ -6,6 +6,7 @@ import json
 from contextlib import suppress
 from random import Random
 
+import jsonschema
 import numpy as np
 import pytest
 
@@ -88,6 +89,14 @@ def test_a_circuit_read_back_is_a_program_that_computes_and_costs_the_same(name:
     runs = [run_vectorised(each, given, sizes_) for each, sizes_ in ((program, dims), (again, {}))]
     for a, b in zip(*map(outputs_of, runs), strict=False):
         same_values(a, b, name, 1e-12)
+
+
+@pytest.mark.parametrize("name", ["motifs/transform/fft", "polybench/nussinov", "motifs/logic/adder"])
+def test_a_file_keeps_to_its_schema(name: str) -> None:
+    schema = json.loads((SPECS.parent / "docs" / "schemas" / "circuit.json").read_text("utf-8"))
+    program = held(name).program
+    written = json.loads(circuit_json(circuit_of(program, sizes(program))))
+    jsonschema.Draft202012Validator(schema).validate(written)
 
 
 def test_a_graph_for_graphviz() -> None:

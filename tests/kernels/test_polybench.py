@@ -1,12 +1,17 @@
-"""PolyBench: every kernel against its twin, and its closed form against what DaCe counts."""
+"""PolyBench: every kernel against its twin, and what is recorded of DaCe against the closed forms."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.kernels import polybench
 from tests.kernels.holding import SPECS, Inputs, hold, unchanged
+from tolcost.audit.polybench import RECORDED, polybench_table
+from tolcost.catalogue.specs import open_library
+from tolcost.diagnostics import Rejected
 
 KERNELS = sorted(path.stem for path in (SPECS / "polybench").glob("*.tol"))
 
@@ -57,3 +62,17 @@ def test_all_kernels_are_there() -> None:
 def test_values_and_counts(name: str) -> None:
     twin = getattr(polybench, ("k" + name if name[0].isdigit() else name).replace("-", "_"))
     hold(f"polybench/{name}", twin, CHANGES.get(name, unchanged), fixed=FIXED.get(name))
+
+
+def test_a_difference_without_a_reason_is_refused(tmp_path: Path) -> None:
+    """The record of DaCe's counts with one reason taken away, and with one pinned figure changed."""
+    text = (SPECS.parent / "reports" / RECORDED).read_text("utf-8")
+    (tmp_path / "data").mkdir()
+    for old, new, said in (
+        ('differs = { start = "-m*n" }', "", "trmm differs for no reason"),
+        ("pinned = [1716, 15760, 2288]", "pinned = [1717, 15760, 2288]", "not as pinned"),
+    ):
+        assert old in text
+        (tmp_path / RECORDED).write_text(text.replace(old, new), "utf-8")
+        with pytest.raises(Rejected, match=said):
+            polybench_table(tmp_path, open_library())

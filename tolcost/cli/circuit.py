@@ -13,6 +13,8 @@ from tolcost.execute.circuit import Circuit
 from tolcost.result.circuit_files import circuit_program, read_circuit
 from tolcost.result.circuit_identity import Identity, same_polynomials
 
+MOST_BYTES = 256 * 2**20
+
 
 @click.command(
     cls=options.Command,
@@ -40,6 +42,8 @@ def command(file: str, other: str | None, trials: int, seed: int, output: str | 
 
 def _read(file: str) -> Circuit:
     try:
+        if Path(file).stat().st_size > MOST_BYTES:
+            raise Rejected(Diagnostic("T0685", f"{file} is larger than any circuit that is read"))
         return read_circuit(Path(file).read_text(encoding="utf-8"))
     except OSError as error:
         raise Rejected(Diagnostic("T0685", f"{file} cannot be read: {error.strerror}")) from None
