@@ -116,25 +116,32 @@ class Study:
     @cached_property
     def other_halves(self) -> list[tuple[Errors, Errors, Errors]]:
         """The same forms fitted and tested on other halves: times from 10 µs on, models, weighted EOPs."""
-        return [self._tried(str(salt)) for salt in range(1, HALVES + 1)]
+        return [self._tried(*fitted) for fitted in self._fits]
+
+    @cached_property
+    def _fits(self) -> list[tuple[frozenset[str], frozenset[str], predict.Device]]:
+        """Other halves: the operators fitted on, those held out, and the device that comes of it."""
+        found = []
+        for salt in range(1, HALVES + 1):
+            fit, test = halves(self.points, str(salt))
+            found.append((fit, test, predict.fit(p for p in self.points if p.work.case.op in fit)))
+        return found
 
     @cached_property
     def by_group(self) -> dict[str, Errors]:
         """Errors of the plain prediction, by group, over all other halves together; times from 10 µs on."""
         pairs: dict[str, list[tuple[float, float]]] = {}
-        for salt in range(1, HALVES + 1):
-            fit, test = halves(self.points, str(salt))
-            device = predict.fit(p for p in self.points if p.work.case.op in fit)
+        for _, test, device in self._fits:
             for p in self.points:
                 name = predict.aligned(p.work)
                 if p.work.case.op in test and p.us >= predict.SHORT and name in device.groups:
                     pairs.setdefault(name, []).append((device.plain(p.work), p.us))
         return {name: errors(found) for name, found in pairs.items()}
 
-    def _tried(self, salt: str) -> tuple[Errors, Errors, Errors]:
-        fit, test = halves(self.points, salt)
+    def _tried(
+        self, fit: frozenset[str], test: frozenset[str], device: predict.Device
+    ) -> tuple[Errors, Errors, Errors]:
         fitted = [p for p in self.points if p.work.case.op in fit]
-        device = predict.fit(fitted)
         values = {function: w.value for function, w in weights.fit(fitted).items()}
         held = [p for p in self.points if p.work.case.op in test and p.us >= predict.SHORT]
         return (
