@@ -28,6 +28,7 @@ from random import Random
 
 from tolcost.catalogue.cases import Case, load_cases
 from tolcost.catalogue.conformance import check
+from tolcost.catalogue.recorded import recorded_cases
 from tolcost.catalogue.specs import open_library
 from tolcost.diagnostics import Rejected, Source
 from tolcost.syntax import parse, read_source
@@ -179,9 +180,11 @@ def main() -> int:
     asked = parser.parse_args()
     every = [file for folder in FOLDERS for file in sorted((SPECS / folder).glob("*.tol"))]
     files = [file.resolve() for file in asked.files] or every
-    cases = cases_by_file(load_cases())
+    recorded = recorded_cases(open_library())
+    cases = cases_by_file((*load_cases(), *recorded))
     stored = json.loads((ROOT / "reports" / "data" / "conformance.json").read_text("utf-8"))["cases"]
     passed = frozenset(case["name"] for case in stored if case["status"] == "pass")
+    passed |= {case.name for case in recorded}
     survivors, caught, none = [], 0, []
     for file in files:
         mutant = next(mutants(file, Random(f"{asked.seed} {file.relative_to(SPECS)}")), None)

@@ -134,6 +134,35 @@ def hashes(d: Draw) -> Trial:
     return Trial(inputs, attrs, (True, True))
 
 
+@cases("VarlenNGramHashMapping")
+def packed_hashes(d: Draw) -> Trial:
+    """The same in sequences one after another."""
+    b, n, h = d.int(1, 3), d.int(2, 4), d.int(1, 2)
+    ends = np.concatenate([[0], np.cumsum(d.whole(b, low=1, high=4))]).astype(np.int32)
+    t, heads = int(ends[-1]), (n - 1) * h
+    eos = d.perhaps(np.array(3, np.int64))
+    segments = d.perhaps(np.sort(d.whole(t, low=0, high=2, dtype=np.int32)), 0.4)
+    inputs = [d.whole(t, low=0, high=5), d.whole(n, low=1, high=999), d.whole(heads, low=5, high=97), ends]
+    inputs += [d.perhaps(d.whole(b, n - 1, low=0, high=5)), d.perhaps(d.whole(heads, low=0, high=999))]
+    attrs = {"max_ngram_size": n, "n_head_per_ngram": h, "pad_id": 1}
+    attrs |= {"reset_on_eos": 1} if eos is not None and d.flip() else {}
+    past = None if segments is None else d.perhaps(d.whole(b, n - 1, low=0, high=1, dtype=np.int32))
+    asked = (True, True) if past is None else (True, True, True)
+    return Trial([*inputs, eos, segments, past], attrs, asked)
+
+
+@cases("BifurcationDetector")
+def bifurcation(d: Draw) -> Trial:
+    """Predictions that agree for a while."""
+    n, m = d.int(3, 8), d.int(3, 5)
+    source, start = d.whole(n, low=0, high=3), d.int(0, n - 1)
+    predicted = np.append(source[start:], d.whole(1, low=0, high=3))
+    if d.flip():
+        predicted[d.int(0, len(predicted) - 1)] = 7
+    inputs = [source, d.whole(m, low=0, high=3), np.array([start], np.int64), d.perhaps(predicted, 0.7)]
+    return Trial(inputs, d.attrs(min_ngram_size=1, max_ngram_size=d.int(1, 3)), (True, True))
+
+
 @cases("DynamicTimeWarping")
 def warping(d: Draw) -> Trial:
     """Matrices of costs that differ."""
