@@ -12,6 +12,7 @@ from tolcost.diagnostics import Rejected, Source
 from tolcost.pipeline import analyze_source
 
 MEMORY = 3 * 1024**3
+_STATM = Path("/proc/self/statm")
 SECONDS = 60
 """Of processor time; on a busy machine that can take longer."""
 
@@ -37,9 +38,10 @@ def outcome(text: str) -> str:
 
 
 def _bound() -> None:
-    """Limit what this process may take from here on."""
-    taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (taken + MEMORY, taken + MEMORY))
+    """Limit what this process may take from here on; memory where the system says how much it has taken."""
+    if _STATM.exists():
+        taken = int(_STATM.read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (taken + MEMORY, taken + MEMORY))
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
 
 
