@@ -35,7 +35,7 @@ class Held(Schemes):
 
     def lower(self, setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowered | Rejected:
         found = super().lower(setting, node, spec, given)
-        if isinstance(found, Lowered) and found.lengths:
+        if isinstance(found, Lowered) and (found.lengths or found.point):
             by_itself = lower(setting, node, spec, given)
             assert same(found, by_itself), node
             assert isinstance(by_itself, Lowered)
@@ -46,7 +46,7 @@ class Held(Schemes):
 
 def depth(lowered: Lowered) -> tuple[object, ...]:
     found = depths(lowered.program).chain.candidates
-    return latest(*(Depth((substitute(c, lowered.lengths),)) for c in found)).candidates
+    return latest(*(Depth((substitute(c, {**lowered.lengths, **lowered.point}),)) for c in found)).candidates
 
 
 @pytest.fixture(name="library", scope="module")
@@ -126,4 +126,4 @@ def test_a_node_is_elaborated_once_for_its_pattern(library: Library, monkeypatch
     for n in range(100):
         analyze_graph(model_of(one("Conv", (1, 30 + n, 90, 90 + n), (50 + n, 30 + n, 3, 3)), "one"), session)
         analyze_graph(model_of(one("Add", (7, 70 + n), (70 + n,)), "one"), session)
-    assert calls == {"Conv": 2, "Add": 2}
+    assert calls == {"Conv": 4, "Add": 2}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tolcost.algebra.compare import Comparison, Witness, compare, degree, leading_terms
+from tolcost.algebra.compiled import Compiled, compiled
 from tolcost.algebra.conditions import (
     FALSE,
     TRUE,
@@ -110,6 +111,7 @@ __all__ = [
     "AlgebraBudget",
     "And",
     "Comparison",
+    "Compiled",
     "Cond",
     "Eq",
     "Floor",
@@ -134,6 +136,7 @@ __all__ = [
     "ceil_log2",
     "ceildiv",
     "compare",
+    "compiled",
     "cond_text",
     "conj",
     "const",

@@ -79,10 +79,10 @@ def evaluate(p: Poly | int, values: Mapping[Symbol, int]) -> int:
     return _value_at(form, values, _Loops()) if known is None else known
 
 
-def evaluate_each(polys: Iterable[Poly], values: Mapping[Symbol, int]) -> list[int]:
-    """Give the values of several at one point; what they have in common is worked out once."""
+def evaluate_each(asked: Iterable[Poly | Cond], values: Mapping[Symbol, int]) -> list[int]:
+    """Give the values of several at one point, 1 or 0 for conditions; what they share is worked out once."""
     point = _Point(values, _Loops())
-    return [_value(p, point) for p in polys]
+    return [_value(one, point) if isinstance(one, Poly) else evaluate_cond(one, values) for one in asked]
 
 
 def _value_at(p: Poly, values: Mapping[Symbol, int], loops: _Loops) -> int:

@@ -318,8 +318,15 @@ def multiply(a: Poly, b: Poly) -> Poly:
 
 def product_of(factors: Iterable[Poly]) -> Poly:
     """Product of many polynomials."""
-    result = ONE
+    number, rest = 1, []
     for factor in factors:
+        value = factor.constant
+        if value is None:
+            rest.append(factor)
+        else:
+            number *= value
+    result = const(number)
+    for factor in rest:
         result = multiply(result, factor)
     return result
 

@@ -28,6 +28,7 @@ from tolcost.algebra import (
     Symbol,
     atom,
     ceil_log2,
+    const,
     data_symbol,
     evaluate,
     generators_in,
@@ -97,6 +98,9 @@ def latest(*depths: Depth, markers: frozenset[Symbol] = frozenset()) -> Depth:
     exact = all(depth.exact for depth in depths)
     kept: list[Poly] = []
     given = [candidate for depth in depths for candidate in depth.candidates]
+    numbers = [number for candidate in given if (number := candidate.constant) is not None]
+    if len(numbers) == len(given):
+        return Depth((const(max(numbers)),), exact)
     for candidate in [c for c in given if c != ZERO] or given[:1]:  # no depth is less than 0
         if not any(_never_less(other, candidate) for other in kept):
             kept = [other for other in kept if not _never_less(candidate, other)]

@@ -59,6 +59,8 @@ class Traffic:
     read: Mapping[str, Poly]
     written: Mapping[str, Poly]
     unsized: tuple[str, ...] = ()
+    open: bool = False
+    """Whether more might be told of what is read if lengths were numbers."""
 
     @property
     def total(self) -> Poly | None:
@@ -68,11 +70,12 @@ class Traffic:
 
 def traffic(program: Program) -> Traffic:
     """Count the bytes that a program reads of its inputs, and those of its outputs."""
-    elements = elements_read(program)
+    doubts = _Doubts()
+    elements = elements_read(program, doubts)
     read = [moved for given in program.inputs for moved in elements.get(given.name, ())]
     written = [(part.space, product_of(part.shape)) for out in program.outputs for part in out.node.type]
     unsized = sorted({space for space, _ in (*read, *written) if bits_of(space) is None})
-    return Traffic(_by_space(read), _by_space(written), tuple(unsized))
+    return Traffic(_by_space(read), _by_space(written), tuple(unsized), doubts.met)
 
 
 def _by_space(moved: Iterable[tuple[str, Poly]]) -> Mapping[str, Poly]:
@@ -226,8 +229,22 @@ def _puts(fold: ir.Fold) -> Poly:
 # ---- counting --------------------------------------------------------------------------------
 
 
-def elements_read(program: Program) -> dict[str, tuple[tuple[str, Poly], ...]]:
+@dataclass(slots=True)
+class _Doubts:
+    """Whether it was met that a question about lengths could not be decided."""
+
+    met: bool = False
+
+    def proved(self, p: Poly) -> bool:
+        """Whether an expression is never negative, as far as can be told."""
+        found = is_nonnegative(p)
+        self.met |= not found and p.constant is None
+        return found
+
+
+def elements_read(program: Program, doubts: _Doubts | None = None) -> dict[str, tuple[tuple[str, Poly], ...]]:
     """Elements read of each input, by name, with their spaces; an input that is not read is not there."""
+    doubts = doubts or _Doubts()
     walk = _Walk()
     complete = walk.run(program)
     used = {node.name for node in inner_nodes(roots(program)) if isinstance(node, Input)}
@@ -235,42 +252,44 @@ def elements_read(program: Program) -> dict[str, tuple[tuple[str, Poly], ...]]:
     for given in program.inputs:
         whole = tuple((part.space, product_of(part.shape)) for part in given.type)
         if complete and len(whole) == 1 and given.name in walk.found:
-            found[given.name] = ((whole[0][0], _elements(whole[0][1], walk.found[given.name])),)
+            found[given.name] = ((whole[0][0], _elements(whole[0][1], walk.found[given.name], doubts)),)
         elif given.name in (walk.found if complete else used):
             found[given.name] = whole
     return found
 
 
-def _elements(volume: Poly, reads: list[_Read]) -> Poly:
+def _elements(volume: Poly, reads: list[_Read], doubts: _Doubts) -> Poly:
     """How many different elements some reads of one input take."""
     if any(read.at is None and read.replaced is None for read in reads):
         return volume
     try:
-        return _different(volume, reads)
+        return _different(volume, reads, doubts)
     except AlgebraBudget:
+        doubts.met = True
         return volume
 
 
-def _different(volume: Poly, reads: list[_Read]) -> Poly:
+def _different(volume: Poly, reads: list[_Read], doubts: _Doubts) -> Poly:
     known: dict[object, Poly] = {}
     by_data: list[Poly] = []
     for read in _distinct(reads):
         if read.replaced is not None:
             by_data.append(relu(volume - read.replaced))
         elif read.at is not None and index_nodes(read.at):
-            visits = _visits(read.place.ranges, read.place.guards)
+            visits = _visits(read.place.ranges, read.place.guards, doubts)
             by_data.append(volume if visits is None else visits)
         else:
-            key, count = _image(read) or (None, volume)
+            key, count = _image(read, doubts) or (None, volume)
             if count == volume:
                 return volume
             known[key] = count
     every = total_of((*known.values(), *by_data))
+    doubts.met |= len(known) > 1 and every.constant is None  # numbers might show two of them to be one
     if len(known) == 1 and not by_data:
         return every
     if by_data and len(every.terms) <= _FEW_TERMS:
         return minimum(volume, every)
-    return every if is_nonnegative(volume - every) else volume
+    return every if doubts.proved(volume - every) else volume
 
 
 def _distinct(reads: list[_Read]) -> list[_Read]:
@@ -293,7 +312,7 @@ def _used(read: _Read) -> Ranges:
     return tuple((symbol, extent) for symbol, extent in read.place.ranges if symbol in mentioned)
 
 
-def _visits(ranges: Ranges, guards: tuple[Cond, ...]) -> Poly | None:
+def _visits(ranges: Ranges, guards: tuple[Cond, ...], doubts: _Doubts) -> Poly | None:
     """How many points some coordinates run over where conditions hold; None where that is involved."""
     names = {symbol for symbol, _ in ranges}
     mentioned = {s for guard in guards for s in symbols_of_cond(guard)} | {
@@ -303,10 +322,11 @@ def _visits(ranges: Ranges, guards: tuple[Cond, ...]) -> Poly | None:
         return None
     found = total(ONE, [(symbol, ONE, extent) for symbol, extent in ranges], guards)
     involved = found.height > 1 or any(isinstance(generator, Sum) for generator in generators_in(found))
+    doubts.met |= involved
     return None if involved else found
 
 
-def _image(read: _Read) -> tuple[object, Poly] | None:
+def _image(read: _Read, doubts: _Doubts) -> tuple[object, Poly] | None:
     """What elements a read takes, by coordinates alone: something to tell them apart by, and how many."""
     assert read.at is not None
     at = tuple(index for index in read.at if isinstance(index, Poly))
@@ -316,14 +336,14 @@ def _image(read: _Read) -> tuple[object, Poly] | None:
         return None  # a coordinate in two places: a diagonal, say
     plain = not read.place.guards and not any(s.kind == "coord" for _, e in ranges for s in e.free)
     if plain:
-        box = [_axis(index, own) for index, own in zip(at, axes, strict=True)]
+        box = [_axis(index, own, doubts) for index, own in zip(at, axes, strict=True)]
         known = [side for side in box if side is not None]
         return (tuple(known), product_of(count for _, count in known)) if len(known) == len(box) else None
     if any(
         len(own) > 1 or (own and _step(index, own[0][0]) is None) for index, own in zip(at, axes, strict=True)
     ):
         return None
-    count = _visits(ranges, read.place.guards)
+    count = _visits(ranges, read.place.guards, doubts)
     return None if count is None else ((at, read.place), count)
 
 
@@ -333,7 +353,7 @@ def _step(index: Poly, symbol: Symbol) -> int | None:
     return None if parts is None else parts[0].constant or None
 
 
-def _axis(index: Poly, given: Ranges) -> tuple[Poly, Poly] | None:
+def _axis(index: Poly, given: Ranges, doubts: _Doubts) -> tuple[Poly, Poly] | None:
     """The first of the values that an index takes, and how many there are, where they are evenly spaced."""
     own = tuple((symbol, extent) for symbol, extent in given if extent != ONE)
     steps = {symbol: step for symbol, _ in own if (step := _step(index, symbol)) is not None}
@@ -347,7 +367,7 @@ def _axis(index: Poly, given: Ranges) -> tuple[Poly, Poly] | None:
     reach, unit = ONE, sizes[0][0]
     for size, extent in sizes:
         gap, rest = divmod(size, unit)
-        if rest or not is_nonnegative(reach - gap) or not is_nonnegative(extent - 1):
+        if rest or not doubts.proved(reach - gap) or not doubts.proved(extent - 1):
             return None
         reach = reach + gap * (extent - 1)
     return first, reach

@@ -370,6 +370,11 @@ def _define_components(env: Env, names: tuple[str, ...], value: tree.Expr) -> No
         env.names[name] = Lazy(name, env, part(j))
 
 
+def has_star(expr: tree.Expr) -> bool:
+    """Whether ``*`` is an operand somewhere in an expression."""
+    return isinstance(expr, tree.Star) or any(has_star(child) for child in children(expr))
+
+
 def mentioned(expr: tree.Expr) -> list[str]:
     """The names an expression mentions, wherever in it."""
     names: dict[str, None] = {}

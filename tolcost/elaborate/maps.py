@@ -15,7 +15,7 @@ from tolcost.diagnostics import Rejected, Span
 from tolcost.elaborate.calls import call_values, function_of, is_functional, signature
 from tolcost.elaborate.context import Element, Env, Lazy, NeedsUnrolling, bind_data, fail
 from tolcost.elaborate.evaluate import evaluate, form
-from tolcost.elaborate.expressions import mentioned
+from tolcost.elaborate.expressions import has_star, mentioned
 from tolcost.elaborate.indexing import element
 from tolcost.elaborate.layout import (
     At,
@@ -135,6 +135,11 @@ class MapBody:
             return entry(call_values(inner, function, args, self.span))
         return entry(evaluate(inner, self.expr))
 
+    def is_one_value(self, env: Env) -> bool:
+        """Whether the body is written without the element and its coordinates."""
+        named = self.pattern.names or self.pattern.rest is not None
+        return not named and not has_star(self.expr) and not is_functional(env, self.expr)
+
 
 @form("map")
 def map_form(env: Env, expr: tree.Call) -> Value:
@@ -192,12 +197,16 @@ def _entry_by_entry(env: Env, body: MapBody, shape: tuple[int, ...]) -> Value | 
         fail("T0502", f"maps take more than {MOST_UNROLLED:,} entries one by one while compiling", body.span)
     items: list[Value] = []
     outer = env.child(scope=env.scope.inner())
+    alike = body.is_one_value(outer)
     with env.context.attempt(outer.scope) as trial:
         for at in grid(shape, body.span):
             value = body.at(outer, tuple(const(a) for a in at))
             if not is_static(value):
                 return None
             items.append(value)
+            if alike:
+                items *= size
+                break
         trial.keep()
     env.scope.absorb(outer.scope)
     return _together(shape, items) if shape else items[0]

@@ -7,22 +7,18 @@ alike, but for their lengths.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tolcost.algebra import (
     And,
     Cond,
-    NotInteger,
     Or,
     Poly,
     Symbol,
     Truth,
-    UnboundSymbol,
     conj,
     eq,
-    evaluate_cond,
-    evaluate_each,
     negate,
     product_of,
     prove,
@@ -47,18 +43,16 @@ class Cases:
     conditions: tuple[Cond, ...]
     sizes: tuple[Poly, ...]
 
-    def of(self, lengths: Mapping[Symbol, Poly]) -> Case | None:
-        """The case of some lengths; None where it cannot be told."""
-        point = numbers(lengths)
-        if point is None:
-            conditions = (substitute_cond(c, lengths) for c in self.conditions)
-            sizes = (substitute(size, lengths).constant for size in self.sizes)
-            return (*map(prove, conditions), *map(_range, sizes))
-        try:
-            answers = [evaluate_cond(c, point) for c in self.conditions]
-            return (*answers, *map(_range, evaluate_each(self.sizes, point)))
-        except (NotInteger, UnboundSymbol):
-            return None
+    def of(self, lengths: Mapping[Symbol, Poly]) -> Case:
+        """The case of some lengths, of which not all are numbers."""
+        conditions = (substitute_cond(c, lengths) for c in self.conditions)
+        sizes = (substitute(size, lengths).constant for size in self.sizes)
+        return (*map(prove, conditions), *map(_range, sizes))
+
+    def told(self, answers: Sequence[int]) -> Case:
+        """The case that values of the conditions and sizes at a point belong to."""
+        many = len(self.conditions)
+        return (*answers[:many], *map(_range, answers[many:]))
 
 
 def numbers(lengths: Mapping[Symbol, Poly]) -> dict[Symbol, int] | None:

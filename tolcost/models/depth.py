@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tolcost.algebra import AlgebraBudget, substitute
+from tolcost.algebra import AlgebraBudget, const, substitute
 from tolcost.atoms.nodes import Program
 from tolcost.cost import depths
 from tolcost.cost.span import ZERO_DEPTH, Depth, later, latest
@@ -86,6 +86,8 @@ class _Depths:
         found = self._programs[id(program)]
         if found is None or lowered.data:
             return None
+        if lowered.point:
+            return Depth((const(found.at(lowered.point)),))
         if lowered.lengths:
             found = latest(*(Depth((substitute(c, lowered.lengths),)) for c in found.candidates))
         return Depth(tuple(substitute(c, self.cost.equal) for c in found.candidates))

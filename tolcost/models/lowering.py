@@ -99,6 +99,8 @@ class Lowered:
     """Conditions on lengths that were asked for and could not be decided."""
     lengths: Mapping[Symbol, Poly] = field(default_factory=dict)
     """What stands for lengths in the program, where that is a general one: see ``schemes``."""
+    point: Mapping[Symbol, int] = field(default_factory=dict)
+    """The same where all of them are numbers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ place or reorders nodes may need less.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import lcm
@@ -19,10 +19,12 @@ from math import lcm
 from tolcost.algebra import (
     ZERO,
     AlgebraBudget,
+    Compiled,
     Monomial,
     NotInteger,
     Poly,
     Symbol,
+    compiled,
     const,
     evaluate,
     is_nonnegative,
@@ -277,27 +279,32 @@ def dominating(forms: tuple[Poly, ...]) -> tuple[tuple[Poly, ...], bool]:
     """
     if len(forms) == 1:
         return forms, True
-    kept = list(dict.fromkeys(_largest_somewhere(forms)))[:_MOST_KEPT] or [forms[0]]
+    samples = _Samples(forms)
+    kept = list(dict.fromkeys(samples.largest()))[:_MOST_KEPT] or [forms[0]]
     exact = True
     for form in forms:
-        if not any(_covers(other, form) for other in kept):
-            if len(kept) < _MOST_KEPT:
-                kept.append(form)
-            else:
-                exact = False
-    return tuple(_without_covered(kept)), exact
+        if any(_covers(other, form, samples) for other in kept):
+            continue
+        if len(kept) == _MOST_KEPT:
+            exact = False
+            break
+        kept.append(form)
+    return tuple(_without_covered(kept, samples)), exact
 
 
-def _without_covered(kept: list[Poly]) -> Iterator[Poly]:
+def _without_covered(kept: list[Poly], samples: _Samples) -> Iterator[Poly]:
     for n, form in enumerate(kept):
         if not any(
-            k != n and _covers(other, form) and not (_covers(form, other) and k > n)
+            k != n and _covers(other, form, samples) and not (_covers(form, other, samples) and k > n)
             for k, other in enumerate(kept)
         ):
             yield form
 
 
-def _covers(larger: Poly, smaller: Poly) -> bool:
+def _covers(larger: Poly, smaller: Poly, samples: _Samples) -> bool:
+    """Whether a form is proved to be nowhere less than another: not tried where samples show that it is."""
+    if samples.somewhere_less(larger, smaller):
+        return False
     gap = larger - smaller
     if all(coef >= 0 for coef in gap.terms.values()) and gap.height == 0:
         return True
@@ -307,12 +314,39 @@ def _covers(larger: Poly, smaller: Poly) -> bool:
         return False
 
 
-def _largest_somewhere(forms: Iterable[Poly]) -> Iterator[Poly]:
-    listed = list(forms)
-    for point in _points(frozenset().union(*(form.free for form in listed))):
-        found = [(value, n) for n, form in enumerate(listed) if (value := _value(form, point)) is not None]
-        if found:
-            yield listed[max(found)[1]]
+class _Samples:
+    """The values of forms at some points: plain arithmetic, which spares most proofs."""
+
+    def __init__(self, forms: Sequence[Poly]) -> None:
+        self._forms = forms
+        points = list(_points(frozenset().union(*(form.free for form in forms))))
+        function = compiled(forms, tuple(points[0]))
+        self._rows = [_values(forms, point, function) for point in points]
+        admitted = [row for row, point in zip(self._rows, points, strict=True) if _is_admitted(point)]
+        self._columns = {form: [row[n] for row in admitted] for n, form in enumerate(forms)}
+
+    def largest(self) -> Iterator[Poly]:
+        """The largest form at each point."""
+        for row in self._rows:
+            found = [(value, n) for n, value in enumerate(row) if value is not None]
+            if found:
+                yield self._forms[max(found)[1]]
+
+    def somewhere_less(self, one: Poly, other: Poly) -> bool:
+        """Whether a form is less than another at some point."""
+        pairs = zip(self._columns[one], self._columns[other], strict=True)
+        return any(a is not None and b is not None and a < b for a, b in pairs)
+
+
+def _values(
+    forms: Sequence[Poly], point: Mapping[Symbol, int], function: Compiled | None
+) -> Sequence[int | None]:
+    try:
+        if function is not None:
+            return function(*point.values())
+    except NotInteger:  # of some of them
+        pass
+    return [_value(form, point) for form in forms]
 
 
 def _value(form: Poly, point: Mapping[Symbol, int]) -> int | None:
@@ -320,6 +354,15 @@ def _value(form: Poly, point: Mapping[Symbol, int]) -> int | None:
         return evaluate(form, point)
     except (KeyError, NotInteger, AlgebraBudget):
         return None
+
+
+def _is_admitted(point: Mapping[Symbol, int]) -> bool:
+    """Whether a point lies in the bounds of its symbols, and these are numbers: elsewhere no proof holds."""
+    return all(
+        (symbol.lo is None or ((low := symbol.lo.constant) is not None and low <= value))
+        and (symbol.hi is None or ((high := symbol.hi.constant) is not None and value <= high))
+        for symbol, value in point.items()
+    )
 
 
 def _points(symbols: frozenset[Symbol]) -> Iterator[dict[Symbol, int]]:

@@ -12,21 +12,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
 from tolcost.algebra import (
     LARGEST_LENGTH,
     AlgebraBudget,
+    Compiled,
     Cond,
     NotInteger,
     Poly,
     Symbol,
     UnboundSymbol,
     atom,
+    compiled,
     const,
     coordinate,
-    evaluate_cond,
     evaluate_each,
     exact_div,
     length,
@@ -49,6 +51,12 @@ from tolcost.models.lowering import Given, Lowered, Setting, arguments, counts_w
 
 Key = tuple[object, ...]
 
+_LEAST = (2, 8)
+"""Numbers from which on lengths are symbols: where a pattern has no scheme, one that says more may have."""
+
+_OFTEN = 8
+"""A scheme that is used so often is compiled: to a function of numbers."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pattern:
@@ -59,8 +67,11 @@ class Pattern:
     lengths: Mapping[Symbol, Poly]
 
 
-def pattern_of(given: Sequence[Known | None]) -> Pattern | None:
-    """The pattern of some inputs; None where more is open than the lengths of tensors."""
+def pattern_of(given: Sequence[Known | None], least: int = 2) -> Pattern | None:
+    """The pattern of some inputs; None where more is open than the lengths of tensors.
+
+    Lengths that are numbers below ``least`` are part of it; others are symbols of at least that.
+    """
     keys: list[object] = []
     inputs: list[Known | None] = []
     lengths: dict[Symbol, Poly] = {}
@@ -70,7 +81,7 @@ def pattern_of(given: Sequence[Known | None]) -> Pattern | None:
                 keys.append(None)
                 inputs.append(None)
             case Tensor(shape=shape, space=space):
-                general = tuple(_general(d, lengths) for d in shape)
+                general = tuple([_general(d, lengths, least) for d in shape])
                 if None in general:
                     return None
                 tensor = Tensor(tuple(d for d in general if d is not None), space)
@@ -84,18 +95,29 @@ def pattern_of(given: Sequence[Known | None]) -> Pattern | None:
     return Pattern(tuple(keys), tuple(inputs), lengths)
 
 
-def _general(known: Poly, lengths: dict[Symbol, Poly]) -> Poly | None:
+def _general(known: Poly, lengths: dict[Symbol, Poly], small: int) -> Poly | None:
     """A length as far as a pattern knows it; None where data decides it, or it is not proved to be one."""
     value = known.constant
-    if value is not None and 0 <= value < 2:
+    if value is not None and 0 <= value < small:
         return known
     least, most = (value, value) if value is not None else range_of(known)
-    if least is None or least < min(known.height, 1) or any(symbol.kind == "data" for symbol in known.free):
+    if least is None or least < 0 or (value is None and not _is_length(known, least)):
         return None
-    high = LARGEST_LENGTH if most is not None and most <= LARGEST_LENGTH else None
-    symbol = length(f"#{len(lengths)}", min(least, 2), high)
-    lengths[the_symbol(symbol)] = known
-    return symbol
+    form, symbol = _length(len(lengths), min(least, small), most is not None and most <= LARGEST_LENGTH)
+    lengths[symbol] = known
+    return form
+
+
+def _is_length(known: Poly, least: int) -> bool:
+    """Whether a formula is a length that data has no part in; one with floors has to be at least 1."""
+    return least >= min(known.height, 1) and all(symbol.kind != "data" for symbol in known.free)
+
+
+@lru_cache(maxsize=1 << 10)
+def _length(place: int, low: int, bounded: bool) -> tuple[Poly, Symbol]:
+    """The symbol for a length, with the bounds that are known of it."""
+    form = length(f"#{place}", low, LARGEST_LENGTH if bounded else None)
+    return form, the_symbol(form)
 
 
 class Share(NamedTuple):
@@ -106,7 +128,7 @@ class Share(NamedTuple):
     symbol: Symbol
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Scheme:
     """An operator lowered for a pattern; every form in it once, and whether it holds, case by case."""
 
@@ -115,23 +137,29 @@ class Scheme:
     cases: Cases
     shares: tuple[Share, ...]
     held: dict[Case, bool] = field(default_factory=dict)
+    uses: int = 0
+    function: Compiled | None = None
 
     def lower(
         self, lengths: Mapping[Symbol, Poly], itself: Callable[[], Lowered | Rejected]
     ) -> Lowered | Rejected:
         """The operator at some lengths; ``itself`` lowers it by itself, as the first of each case is."""
-        lengths = self.complete(lengths)
-        case = self.cases.of(lengths)
-        holds = False if case is None else self.held.get(case)
-        instance = None if holds is False else self.at(lengths)
+        lengths = self._complete(lengths)
+        try:
+            point = numbers(lengths)
+            case, values = self._formulas(lengths) if point is None else self._numbers(point)
+        except (AlgebraBudget, NotInteger, UnboundSymbol, ZeroDivisionError):
+            return itself()
+        holds = self.held.get(case)
+        instance = None if holds is False or values is None else self._at(lengths, point, values)
         if instance is not None and holds:
             return instance
         found = itself()
-        if case is not None:
-            self.hold(case, instance, found)
+        if holds is None:  # the rest of a case is like its first
+            self.held[case] = instance is not None and same(instance, found)
         return found
 
-    def complete(self, lengths: Mapping[Symbol, Poly]) -> Mapping[Symbol, Poly]:
+    def _complete(self, lengths: Mapping[Symbol, Poly]) -> Mapping[Symbol, Poly]:
         """These lengths and the shares that divide them, as far as there are."""
         if not self.shares:
             return lengths
@@ -142,45 +170,55 @@ class Scheme:
                 found[share.symbol] = value
         return found
 
-    def hold(self, case: Case, instance: Lowered | None, found: Lowered | Rejected) -> None:
-        """Compare an instance with the same operator lowered by itself: the rest of its case is like it."""
-        self.held.setdefault(case, instance is not None and same(instance, found))
-
-    def at(self, lengths: Mapping[Symbol, Poly]) -> Lowered | None:
-        """The operator at some lengths; None where it is not proved to be this one."""
-        values = self._values(lengths)
-        if values is None or not all(
-            _everywhere(c.condition, lengths) for c in self.general.program.unproved
-        ):
-            return None
-        change, general = dict(zip(self.forms, values, strict=True)).__getitem__, self.general
-        return replace(
-            general,
-            counts=counts_with(general.counts, change),
-            traffic=traffic_with(general.traffic, change),
-            outputs=tuple(changed(known, change) for known in general.outputs),
-            conditions=(),
-            equal=_NOTHING,
-            lengths=lengths,
+    def _numbers(self, point: Mapping[Symbol, int]) -> tuple[Case, Sequence[Poly] | None]:
+        """The case of a point, and what the forms come to where all conditions hold."""
+        conditions = [c.condition for c in self.general.conditions]
+        asked = (*conditions, *self.cases.conditions, *self.cases.sizes, *self.forms)
+        self.uses += 1
+        if self.uses == _OFTEN:
+            self.function = compiled(asked, tuple(point))
+        found = evaluate_each(asked, point) if self.function is None else self.function(*point.values())
+        first, rest = len(conditions), len(found) - len(self.forms)
+        return self.cases.told(found[first:rest]), (
+            [const(value) for value in found[rest:]] if all(found[:first]) else None
         )
 
-    def _values(self, lengths: Mapping[Symbol, Poly]) -> list[Poly] | None:
-        """What the forms come to where all conditions hold."""
-        point = numbers(lengths)
-        try:
-            if point is not None:
-                holds = all(evaluate_cond(c.condition, point) for c in self.general.conditions)
-                return [const(value) for value in evaluate_each(self.forms, point)] if holds else None
-            if any(form.height for form in self.forms):  # polynomials have one normal form, others do not
-                return None
-            conditions = (substitute_cond(c.condition, lengths) for c in self.general.conditions)
-            holds = all(prove(condition) is True for condition in conditions)
-            return [substitute(form, lengths) for form in self.forms] if holds else None
-        except (AlgebraBudget, NotInteger, UnboundSymbol, ZeroDivisionError):
+    def _formulas(self, lengths: Mapping[Symbol, Poly]) -> tuple[Case, Sequence[Poly] | None]:
+        """The same where some lengths are formulas."""
+        case = self.cases.of(lengths)
+        if any(form.height for form in self.forms):  # polynomials have one normal form, others do not
+            return case, None
+        conditions = (substitute_cond(c.condition, lengths) for c in self.general.conditions)
+        holds = all(prove(condition) is True for condition in conditions)
+        return case, [substitute(form, lengths) for form in self.forms] if holds else None
+
+    def _at(
+        self, lengths: Mapping[Symbol, Poly], point: Mapping[Symbol, int] | None, values: Sequence[Poly]
+    ) -> Lowered | None:
+        """The operator where the forms have these values; None where something is not proved."""
+        general = self.general
+        if not all(_everywhere(c.condition, lengths) for c in general.program.unproved):
             return None
+        change = dict(zip(self.forms, values, strict=True)).__getitem__
+        return Lowered(
+            general.op,
+            general.domain,
+            counts_with(general.counts, change),
+            traffic_with(general.traffic, change),
+            tuple([changed(known, change) for known in general.outputs]),
+            (),
+            _NOTHING,
+            general.data,
+            general.program,
+            general.titles,
+            inside=general.inside,
+            lengths=lengths if point is None else _NOTHING,
+            point=point or _NOWHERE,
+        )
 
 
 _NOTHING: Mapping[Symbol, Poly] = MappingProxyType({})
+_NOWHERE: Mapping[Symbol, int] = MappingProxyType({})
 
 
 def _everywhere(condition: Cond, lengths: Mapping[Symbol, Poly]) -> bool:
@@ -212,7 +250,7 @@ def scheme_of(general: Lowered | Rejected, symbols: Iterable[Symbol]) -> Scheme 
     """The scheme that an operator lowered for a pattern is; None where it does not tell its instances."""
     if isinstance(general, Rejected) or general.forgets or general.data or general.counts.status != "exact":
         return None
-    if general.counts.index or not all(map(_plain, general.outputs)):
+    if general.counts.index or general.traffic.open or not all(map(_plain, general.outputs)):
         return None  # whether a function computes an index is a matter of what needs it first
     forms = tuple(dict.fromkeys(_forms(general)))
     mentioned = frozenset().union(
@@ -271,22 +309,28 @@ class Schemes:
 
     def lower(self, setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowered | Rejected:
         """An operator by its scheme where there is one, and by itself elsewhere."""
-        general = not node.graphs and not spec.branches
-        pattern = pattern_of(arguments(spec, given, graphs=False)) if general else None
-        if pattern is None:
+
+        def itself() -> Lowered | Rejected:
             return lower(setting, node, spec, given)
-        key = (spec, node.asked, node.key, *pattern.key)
-        if key not in self.found:
-            found = lower(setting, node, spec, given)
-            self.found[key] = First(pattern.lengths, found)
-            return found
-        scheme = self.found[key]
-        if isinstance(scheme, First):
-            general_given = replace(given, inputs=pattern.inputs)
-            scheme = self.found[key] = _second(scheme, pattern, lower(setting, node, spec, general_given))
-        if scheme is None:
-            return lower(setting, node, spec, given)
-        return scheme.lower(pattern.lengths, lambda: lower(setting, node, spec, given))
+
+        if node.graphs or spec.branches:
+            return itself()
+        inputs = arguments(spec, given, graphs=False)
+        for least in _LEAST:
+            pattern = pattern_of(inputs, least)
+            if pattern is None:
+                break
+            key = (spec, node.asked, node.key, *pattern.key)
+            if key not in self.found:
+                self.found[key] = first = First(pattern.lengths, itself())
+                return first.found
+            scheme = self.found[key]
+            if isinstance(scheme, First):
+                general = lower(setting, node, spec, replace(given, inputs=pattern.inputs))
+                scheme = self.found[key] = _second(scheme, pattern, general)
+            if scheme is not None:
+                return scheme.lower(pattern.lengths, itself)
+        return itself()
 
 
 def _second(first: First, pattern: Pattern, general: Lowered | Rejected) -> Scheme | None:

@@ -113,6 +113,7 @@ class Session:
     schemes: Schemes | None = field(default_factory=Schemes)
     """None: every distinct node is lowered by itself."""
     done: dict[Key, dict[Key, Applied]] = field(default_factory=dict)
+    checked: set[Key] = field(default_factory=set)
 
     def seen(
         self, opsets: Mapping[str, int], functions: object, assumed: frozenset[Cond]
@@ -261,7 +262,7 @@ class Walk:
         given = Given(tuple(inputs), node.inputs, outside)
         try:
             check_sequence(len(node.inputs), NOWHERE)  # before anything is made of each
-            check_node(node, self.opsets.get(node.domain), [space_of(known) for known in inputs])
+            self._check(node, tuple([space_of(known) for known in inputs]))
         except Rejected as rejected:
             return not_costed(node, rejected.diagnostics[0])
         setting = Setting(self.session.library, self.opsets, self.functions.body_of, self.assumed)
@@ -275,6 +276,14 @@ class Walk:
         lowered = _titled(node, lowered)
         numbers = tuple(map(table.number, lowered.outputs))
         return Applied(numbers, ((lowered, 1),), (), lowered.equal, bool(lowered.data))
+
+    def _check(self, node: GraphNode, spaces: tuple[str | None, ...]) -> None:
+        """Refuse types that an operator does not take; those that were fine before are."""
+        opset = self.opsets.get(node.domain)
+        key = (node.op, node.domain, opset, node.key, spaces)
+        if key not in self.session.checked:
+            check_node(node, opset, spaces)
+            self.session.checked.add(key)
 
     def _fallback(self, node: GraphNode, places: Sequence[int]) -> Applied:
         """An operator without a definition: by the body that ONNX has for it, or not at all."""

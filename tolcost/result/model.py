@@ -38,7 +38,7 @@ from tolcost.show.document import UNKNOWN, Fact
 from tolcost.show.forms import Form, text_of
 from tolcost.show.json import Json
 
-_LARGE = 2_000_000
+_LARGE = 250_000
 """A file of more bytes has many nodes, or weights that take long anyway."""
 
 

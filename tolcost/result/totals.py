@@ -71,6 +71,8 @@ class Adder:
 
     def settled(self, lowered: Lowered) -> Lowered:
         """An operator in terms of the lengths that remain."""
+        if lowered.point:
+            return lowered
         if id(lowered) not in self._settled:
             self._settled[id(lowered)] = replace(
                 lowered,
