@@ -12,8 +12,10 @@ import json
 import shutil
 import subprocess
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
+from tolcost.catalogue.libraries import library_names, read_library
 from tolcost.editor.words import words
 from tolcost.library import read_spec, spec_names
 
@@ -25,6 +27,8 @@ SHIPPED = ("atoms", "algebra", "catalogue", "cost", "editor", "elaborate", "resu
 SINGLE = ("__init__", "codes", "deep", "diagnostics", "elementary", "library", "pipeline", "spaces")
 """What the page needs of the package: neither the command line nor what needs NumPy or onnx."""
 NOT_SHIPPED = ("server.py", "lexer.py")
+FIRST = ("matmul", "softmax", "attention", "causal_attention")
+"""The examples that come first."""
 
 
 def main() -> None:
@@ -106,24 +110,30 @@ def package(target: Path) -> None:
 
 
 def examples() -> list[dict[str, object]]:
-    """The programs to choose from: small ones, the paper's, and ONNX's operators."""
-    groups = [
-        ("Examples", "examples", spec_names("examples")),
-        ("The paper's programs, corrected", "paper/section5", _corrected("paper/section5")),
-        ("ONNX operators", "onnx", [name for name in spec_names("onnx") if "@" not in name]),
-    ]
-    first = ("matmul", "softmax", "attention", "causal_attention")
+    """The programs to choose from: small ones, the paper's, those of the libraries, and ONNX's operators."""
+    operators = [name for name in spec_names("onnx") if "@" not in name]
     return [
-        {
-            "title": title,
-            "programs": [
-                {"name": f"{kind}/{name}", "title": name.removesuffix(".corrected").replace("_", " "),
-                 "text": read_spec(kind, name).text}
-                for name in sorted(names, key=lambda name: (first.index(name) if name in first else 9, name))
-            ],
-        }
-        for title, kind, names in groups
-    ]  # fmt: skip
+        _group("Examples", "examples", spec_names("examples")),
+        _group("The paper's programs, corrected", "paper/section5", _corrected("paper/section5")),
+        *(_library(name) for name in library_names() if name != "examples"),
+        _group("ONNX operators", "onnx", operators),
+    ]
+
+
+def _group(title: str, kind: str, names: Sequence[str]) -> dict[str, object]:
+    order = sorted(names, key=lambda name: (FIRST.index(name) if name in FIRST else len(FIRST), name))
+    return {"title": title, "programs": [_example(kind, name, read_spec(kind, name).text) for name in order]}
+
+
+def _library(name: str) -> dict[str, object]:
+    library = read_library(name)
+    programs = [_example(name, one.name, one.source.text) for one in library.programs if not one.attrs]
+    return {"title": library.title, "programs": programs}
+
+
+def _example(kind: str, name: str, text: str) -> dict[str, str]:
+    title = name.removesuffix(".corrected").replace("_", " ")
+    return {"name": f"{kind}/{name}", "title": title, "text": text}
 
 
 def _corrected(kind: str) -> list[str]:

@@ -31,6 +31,8 @@ COMMANDS = [
     ("model", ["model", "small.onnx", "--dim", "batch=8", "--sweep", "batch=1..8"]),
     ("models", ["model", ".", "--jobs", "1"]),
     ("ops", ["ops", "Softmax", "If", "StringConcat"]),
+    ("circuit", ["lower", MATMUL, "--circuit", "json", "--dim", "n=2", "--dim", "k=2", "--dim", "m=2"]),
+    ("library", ["ops", "--library", "matlang"]),
     ("libraries", ["ops", "--library", "all"]),
 ]
 
@@ -59,7 +61,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_documents_keep_to_their_schemas(
     kind: str, command: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run([*command, "--format", "json"])
+    run(command if "json" in command else [*command, "--format", "json"])
     written = json.loads(capsys.readouterr().out)
     assert written["kind"] == kind
     jsonschema.Draft202012Validator(SCHEMAS[kind]).validate(written)

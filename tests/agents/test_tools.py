@@ -15,6 +15,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("analyze", {"program": PROGRAM, "dims": {"n": 1000}}),
     ("diff", {"old": PROGRAM, "new": PROGRAM.replace(" + 1", "")}),
     ("explain", {"program": PROGRAM}),
+    ("referee", {"operator": "Relu", "formula": "m*n", "shapes": {"X": ["m", "n"]}}),
     ("analyze", {"program": PROGRAM.replace("exp", "exq")}),
     ("analyze", {"program": PROGRAM, "path": "both.tol"}),
     ("analyze", {"nonsense": 1}),
@@ -36,12 +37,13 @@ def test_a_client_calls_the_tools() -> None:
     listed: list[types.Tool] = []
     anyio.run(_session, found, listed)
     assert [tool.name for tool in listed] == [tool.name for tool in TOOLS]
-    analysed, compared, explained, mistaken, both, unknown, nothing = found
+    analysed, compared, explained, judged, mistaken, both, unknown, nothing = found
     program = analysed.structured_content["programs"][0]
     assert (program["eops"], program["at"]["eops"], program["file"]) == ("2*n", 2000, "program.tol")
     assert compared.structured_content["verdict"] == "cheaper"
     assert "2*n" in _text(explained)
     assert explained.structured_content is None
+    assert "equal" in _text(judged)
     assert mistaken.is_error
     assert _text(mistaken).startswith("error[T0201]: there is no function `exq`\n  --> program.tol:2:13")
     assert [one.is_error for one in (both, unknown, nothing)] == [True, True, True]

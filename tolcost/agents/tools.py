@@ -112,6 +112,11 @@ def _model(given: Arguments, folder: Path) -> list[str]:
     return ["model", str(Path(given["path"]).resolve()), "--format=json", *_inputs(given)]
 
 
+def _referee(given: Arguments, folder: Path) -> list[str]:
+    subject = [f"--op={given['operator']}", f"--formula={given['formula']}"]
+    return ["referee", *subject, f"--counts={given.get('counts', 'flops')}", *_inputs(given)]
+
+
 def _operator(given: Arguments, folder: Path) -> list[str]:
     return ["ops", str(given["name"]), "--format=json"]
 
@@ -163,6 +168,20 @@ TOOLS = (
         ("path",),
         _model,
         "model",
+    ),
+    Tool(
+        "referee",
+        "Whether a cost formula typed by hand for an ONNX operator is right: equal to the form of its "
+        "verified definition, too high or too low, where, and why.",
+        {
+            "operator": {**_TEXT, "description": "The operator: LayerNormalization."},
+            "formula": {**_TEXT, "description": "The formula, in the lengths of `shapes`: 5*m*n."},
+            "counts": {"enum": ["eops", "flops", "macs", "bytes"], "description": "What it counts: flops."},
+            "shapes": _SHAPES,
+            "attrs": _ATTRS,
+        },
+        ("operator", "formula"),
+        _referee,
     ),
     Tool(
         "operator",

@@ -11,7 +11,7 @@ import click
 @click.option("--max-memory", default="4G", show_default=True, metavar="SIZE",
               help="How much memory a call may take.")  # fmt: skip
 def command(timeout: float, max_memory: str) -> int:
-    """Serve analyze, diff, explain, model and operator as tools, over standard input and output.
+    """Serve analyze, diff, explain, model, referee and operator as tools, over standard input and output.
 
     Needs the extra `mcp`: pip install 'tolcost[mcp]'.
     """

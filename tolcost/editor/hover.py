@@ -19,8 +19,7 @@ from tolcost.editor.reading import Reading
 from tolcost.editor.words import words
 from tolcost.syntax import Occurrences, tree
 
-_SORTS = {"value": "value", "function": "function", "input": "input", "zeros": "zeros, to be filled",
-          "length": "length, at least 1", "parameter": "parameter", "coordinate": "coordinate"}  # fmt: skip
+_REMARKS = {"length": ", at least 1", "zeros": ", to be filled"}
 _LONGEST = 240
 
 
@@ -55,7 +54,7 @@ def _named(reading: Reading, word: Word, offset: int) -> str | None:
 
 def _own(reading: Reading, found: Occurrences) -> str:
     text = reading.source.text[found.statement.start : found.statement.end]
-    lines = [f"```tolang\n{_short(text)}\n```", f"{_SORTS[found.sort]} `{found.name}`"]
+    lines = [f"```tolang\n{_short(text)}\n```", f"{found.sort} `{found.name}`{_REMARKS.get(found.sort, '')}"]
     shape = types_of(reading).get(found.name) if found.sort in ("value", "input", "zeros") else None
     if shape is not None:
         lines[1] += f": {type_text(shape)}"
