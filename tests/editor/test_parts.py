@@ -47,7 +47,20 @@ def test_a_fix_removes_its_diagnostic(case: cases.Case) -> None:
 def test_many_of_the_mistakes_have_a_fix() -> None:
     found = [d for case in BROKEN for d in told(Source("case.tol", case.program))]
     codes = {d.code for d in found if d.fix is not None}
-    assert codes >= {"T0102", "T0103", "T0120", "T0123", "T0128", "T0129", "T0131", "T0132", "T0133", "T0201"}
+    assert codes >= {
+        "T0102",
+        "T0103",
+        "T0120",
+        "T0123",
+        "T0128",
+        "T0129",
+        "T0131",
+        "T0132",
+        "T0133",
+        "T0201",
+        "T0202",
+        "T0205",
+    }
 
 
 @pytest.mark.parametrize("name", spec_names("examples"))

@@ -231,7 +231,9 @@ class Declarations:
         if first is not None and not definition.fills:
             label = (Label(first.place, "the first one is here"),)
             hint = "a ToL declared by `tol` is filled with `:=`" if first.sort == "zeros" else None
-            self.tell("T0202", f"{quoted(definition.name)} is defined twice", definition.place, hint, label)
+            fix = _filled(definition.place) if first.sort == "zeros" and definition.sort == "value" else None
+            told = f"{quoted(definition.name)} is defined twice"
+            self.tell("T0202", told, definition.place, hint, label, fix)
             first.fills = True  # so that the second one, if it builds on the first, is not told to be a cycle
             return
         if first is not None:
@@ -288,6 +290,12 @@ class Declarations:
         usable = [c for c in candidates if abs(len(c) - len(name)) <= apart][:_MOST_CANDIDATES]
         close = get_close_matches(name, usable, 1, 0.74) or [c for c in usable if c.lower() == name.lower()]
         return close[0] if close else None
+
+
+def _filled(place: Span) -> Fix | None:
+    """``y := ...`` for ``y = ...``."""
+    sign = re.compile(r"\s*(=)(?!=)").match(place.source.text, place.end)
+    return Fix("Write `:=`", Span(place.source, *sign.span(1)), ":=") if sign else None
 
 
 def _lengths(statement: tree.InputDecl) -> list[tree.Name]:

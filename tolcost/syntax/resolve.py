@@ -241,7 +241,8 @@ class _Resolver(Declarations):
             label = (Label(hidden.place, f"this {hidden.sort}"),) if hidden else ()
             indexed = hidden is not None and hidden.sort in ("input", "zeros") and len(name.name) < 40
             hint = f"an element is selected with `{name.name}[i]`" if indexed else None
-            self.tell("T0205", f"{quoted(name.name)} is not a function", name.span, hint, label)
+            fix = _indexed(name, call) if indexed and call is not None else None
+            self.tell("T0205", f"{quoted(name.name)} is not a function", name.span, hint, label, fix)
         elif name.name not in self.known:
             self._unknown("there is no function", name, scope)
         return signature
@@ -296,6 +297,15 @@ class _Resolver(Declarations):
         self.uses.setdefault(needed, []).append(span)
         if owner is not None and not (owner is needed and owner.fills):
             owner.needs.setdefault(needed, span)
+
+
+def _indexed(name: tree.Name, call: tree.Call) -> Fix | None:
+    """A call of what is no function as the selection of an element."""
+    span = Span(call.span.source, name.span.end, call.span.end)
+    inside = span.source.text[span.start : span.end].strip()
+    if call.named or not call.args or inside[:1] != "(":
+        return None
+    return Fix("Write `[ ]`", span, f"[{inside[1:-1]}]")
 
 
 def _renamed(call: tree.Call, wrong: str, meant: str | None) -> Fix | None:
