@@ -27,6 +27,13 @@ FENCE = re.compile(r"^```tol(?: title=\"[^\"]*\")?\n(.*?)^```$", re.MULTILINE | 
 FEATURES = ["navigation.tabs", "navigation.indexes", "navigation.top", "content.code.copy", "search.suggest"]
 EXTENSIONS = ["tables", "toc", "attr_list", "pymdownx.highlight", "pymdownx.superfences", "md_in_html"]
 LINKS = {"not_found": "warn", "anchors": "warn", "unrecognized_links": "warn"}
+MKDOCS = """
+from mkdocs.__main__ import cli
+from pygments.lexers import LEXERS
+LEXERS["ToLangLexer"] = ("tolcost.editor.lexer", "ToLang", ("tolang", "tol"), ("*.tol",), ())
+cli()
+"""
+"""MkDocs with colours for ToLang, also where tolcost is not installed but lies beside."""
 SHIM = "https://unpkg.com/iframe-worker/shim"
 """What the theme loads so that search works without a server: here from beside the pages."""
 GROUPS = {
@@ -51,8 +58,8 @@ def build_docs(target: Path) -> None:
         sys.executable,
         "-W",
         "ignore",
-        "-m",
-        "mkdocs",
+        "-c",
+        MKDOCS,
         "build",
         "--strict",
         "--config-file",
@@ -178,7 +185,7 @@ def _operator(one: dict[str, object], counted: list[dict[str, str]]) -> Iterator
     tests = one["tests"]
     assert isinstance(tests, dict)
     judged = tests["cases"] - tests["outside"]
-    yield f"Domain `{one['domain']}`, from version {', '.join(map(str, one['since']))}. **{one['status']}**: "
+    yield f"Domain `{one['domain']}`, versions {', '.join(map(str, one['since']))}. **{one['status']}**: "
     yield f"{tests['pass']} of {judged} of ONNX's node tests pass in value, shape and count.\n"
     yield from (f"    {one['signature']}", "", "## Closed forms", "")
     yield from ("| rank | inputs | EOPs | MACs | remark |", "|---|---|---|---|---|")

@@ -181,7 +181,8 @@ function figures(found, values) {
 
 function decimal(value) {
   const [over, under] = String(value).split("/").map(Number);
-  return under ? (over / under).toPrecision(3) : String(value);
+  const found = under ? over / under : Number(value);
+  return found < 1000 ? String(Number(found.toPrecision(3))) : short(Math.round(found));
 }
 
 function derivation(found) {

@@ -11,6 +11,8 @@ from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation
 from tolcost.editor.words import Kind
 from tolcost.editor.words import words as entries
 
+__all__ = ["ToLangLexer"]
+
 
 def _all(*kinds: Kind) -> Any:
     plain = sorted(name for name, entry in entries().items() if entry.kind in kinds and name.isidentifier())
