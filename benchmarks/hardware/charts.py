@@ -6,7 +6,7 @@ from . import predict, weights
 from .figures import scatter
 from .study import Study, compulsory
 
-OUTSIDE = ("DFT", "NegativeLogLikelihoodLoss")
+OUTSIDE = ("DFT",)
 """Cases far outside of the roofline's picture, which says so."""
 
 

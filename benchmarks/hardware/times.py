@@ -81,9 +81,8 @@ def prediction(study: Study) -> list[str]:
         "",
         "![roofline](hardware-roofline.svg)",
         "",
-        "Two cases are left out of the roofline: DFT, which a fast transform computes with a 500th of its "
-        "EOPs, so that it would lie far above the roof, and NegativeLogLikelihoodLoss, with hardly an EOP "
-        "per byte.",
+        "Left out of the roofline is DFT, which a fast transform computes with a 500th of its EOPs, so that "
+        "it would lie far above the roof.",
         "",
     ]
 
