@@ -19,7 +19,7 @@ from tests.specs.library_programs import Array, ready
 from tolcost.catalogue.libraries import read_library
 
 TRIALS = 100
-COUNTED = 8
+COUNTED = 6
 """So many trials are held to the closed forms, too."""
 SORTED = ("MergeJoin",)
 ORDERED = ("OrderBy", "RadixOrderBy", "Limit")
@@ -28,7 +28,7 @@ ORDERED = ("OrderBy", "RadixOrderBy", "Limit")
 def tables(seed: int, ordered: bool = False) -> list[Array]:
     """Tables of three columns, and of few different numbers; the first trials have one row."""
     draw = np.random.default_rng(seed)
-    sizes = [1 if trial < 6 else int(draw.integers(1, 7)) for trial in range(TRIALS)]
+    sizes = [1 if trial < 6 else int(draw.integers(1, 6)) for trial in range(TRIALS)]
     found = [draw.integers(1, 5 if n % 3 else 9, (size, 3)) for n, size in enumerate(sizes)]
     return [table[np.argsort(table[:, 0], kind="stable")] for table in found] if ordered else found
 

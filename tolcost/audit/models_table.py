@@ -78,7 +78,7 @@ def _model(row: dict[str, Any], shown: Sequence[ProgramLibrary]) -> tuple[Cell, 
         here,
         len(programs) or None,
         sum(program.lines for program in programs) or None,
-        ", ".join(dict.fromkeys(program.agreed for program in programs if program.agreed)),
+        ", ".join(dict.fromkeys(name for one in programs for name in one.agreed.split(", ") if name)),
     )
 
 
