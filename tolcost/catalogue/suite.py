@@ -28,10 +28,11 @@ SECONDS_PER_CASE = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The results of a run, in the order of the suite."""
+    """The results of a run, in the order of the suite; ``domain`` where its recorded cases were asked for."""
 
     onnx: str
     results: tuple[Result, ...]
+    domain: str | None = None
 
     @property
     def failures(self) -> tuple[Result, ...]:
@@ -88,7 +89,7 @@ def verify(
         found[n] = result
         if progress is not None:
             progress(len(found), len(cases), result)
-    return Report(onnx_version(), tuple(found[n] for n in sorted(found)))
+    return Report(onnx_version(), tuple(found[n] for n in sorted(found)), domain)
 
 
 def _cases(wanted: tuple[str, ...], domain: str | None, library: Library) -> tuple[Case, ...]:

@@ -101,8 +101,9 @@ def verify_text(report: Report, all_operators: bool) -> str:
     ]
     figures = report.figures()
     judged = figures["pass"] + figures["fail"]
+    tests = f"node tests of onnx {report.onnx}" if report.domain is None else f"cases of {report.domain}"
     lines.append(
-        f"{figures['pass']:,} of {judged:,} node tests of onnx {report.onnx} pass in value, shape and count; "
+        f"{figures['pass']:,} of {judged:,} {tests} pass in value, shape and count; "
         f"{figures['outside']:,} more are outside the model"
     )
     return "\n".join(lines) + "\n"
