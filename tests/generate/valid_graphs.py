@@ -178,6 +178,8 @@ def run_node(node: NodeProto, values: dict[str, Item], opset: int) -> list[Item]
             found = ReferenceEvaluator(model).run(None, {name: values[name] for name in names})
     except Exception:  # whatever it is, the node is not taken
         return None
+    if node.op_type == "PRelu" and found[0].shape != values[node.input[0]].shape:
+        return None  # the evaluator spreads the input to the slope, which the operator does not
     return [item if isinstance(item, list) else np.asarray(item) for item in found]
 
 

@@ -294,7 +294,7 @@ def _pool(m: Maker) -> bool:
         return m.add(op if spatial == 2 else "GlobalAveragePool", a)
     window = {**_window(m, spatial), "kernel_shape": [2] * spatial}
     if op == "MaxPool":  # onnx's evaluator is wrong about these
-        window.pop("pads", None)
+        window = {name: value for name, value in window.items() if name not in ("pads", "auto_pad")}
     if op == "AveragePool":
         window["count_include_pad"] = m.draw.number(0, 1)
     return m.add(op, a, **window)
@@ -378,7 +378,8 @@ def _if(m: Maker) -> bool:
     if not isinstance(then.values[result], np.ndarray):
         return False
     other = m.inner()
-    given = other.pick(lambda a: a.dtype == then.array(result).dtype)
+    wanted = then.array(result)
+    given = other.pick(lambda a: a.dtype == wanted.dtype and a.ndim == wanted.ndim)
     if not (other.add("Identity", given) and _maybe(other)):
         return False
     branches = {"then_branch": then.graph([result]), "else_branch": other.graph([other.nodes[0].output[0]])}

@@ -10,7 +10,7 @@ from onnx import helper, numpy_helper
 from tests.generate.valid_graphs import run_node
 from tests.generate.valid_models import Made
 from tests.models.random_models import judge, judged
-from tests.models.test_models import FLOAT, value
+from tests.models.test_models import FLOAT, ints, value
 from tolcost.catalogue.specs import open_library
 from tolcost.models.walking import Session
 
@@ -101,3 +101,22 @@ def test_a_slope_that_cannot_be_spread_is_refused(session: Session) -> None:
         )
         found = judge(given, session)
         assert found == "costed, exact" if k == 3 else found.startswith("refused: T0344")
+
+
+def test_a_vector_is_quantised_along_its_only_axis(session: Session) -> None:
+    """The axis is 1 unless it is said, and a vector has none of that number."""
+    flat = helper.make_node("Reshape", ["x", "shape"], ["v"])
+    quantised = helper.make_node("QuantizeLinear", ["v", "scale"], ["q"])
+    back = helper.make_node("DequantizeLinear", ["q", "scale"], ["y"])
+    given = made(flat, shape=[-1])
+    wanted = given.values["v"]
+    graph = helper.make_graph(
+        [flat, quantised, back],
+        "g",
+        [value("x", FLOAT, ["n", 2])],
+        [value("y", FLOAT, None)],
+        [ints("shape", -1), numpy_helper.from_array(np.float32(0.5), "scale")],
+    )
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    values = {**given.values, "scale": np.float32(0.5), "q": (wanted * 2).astype(np.uint8), "y": wanted}
+    assert judge(Made(proto, {"n": 5}, values), session) == "costed, exact"

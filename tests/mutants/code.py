@@ -1,10 +1,11 @@
 """Lines of our own code broken on purpose: would the tests notice?
 
-    python -m tests.mutants.code [--seed N] [--count N] [PART ...]
+    python -m tests.mutants.code [--seed N] [--count N] [--own] [PART ...]
 
 Random places of ``algebra``, ``cost`` and ``check`` are changed one at a time (a comparison, an operation, a
 number, a condition) in a copy of the project, and the tests of that part run until one fails; then, if none
-did, the tests that hold whole programs.  What does not end has failed, too.
+did, the tests that hold whole programs, unless only the part's own are asked for.  What does not end has
+failed, too.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -100,13 +101,13 @@ def _change(node: ast.AST, field: str, value: object) -> Change:
     return Change(node.lineno, ast.unparse(node).splitlines()[0][:70], lambda: setattr(node, field, value))
 
 
-def caught(project: Path, module: Path, part: str, text: str) -> str:
+def caught(project: Path, module: Path, suites: Sequence[tuple[str, ...]], text: str) -> str:
     """The test that fails, or nothing."""
     file = project / module
     kept = file.read_text("utf-8")
     file.write_text(text, "utf-8")
     try:
-        for tests in (TESTS[part], WHOLE):
+        for tests in suites:
             ran = subprocess.run(
                 [sys.executable, "-m", "pytest", "-q", "-x", "-n", "2", "-p", "no:cacheprovider", *tests],
                 cwd=project, capture_output=True, text=True, check=False, timeout=MOST_SECONDS,
@@ -126,6 +127,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=20, help="how many of each part")
+    parser.add_argument("--own", action="store_true", help="only the tests in the part's own folder")
     parser.add_argument("parts", nargs="*", default=list(TESTS))
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -133,14 +135,16 @@ def main() -> int:
         leave = shutil.ignore_patterns(".*", "build", "__pycache__")
         shutil.copytree(ROOT, project, ignore=leave, symlinks=True)
         for part in asked.parts:
-            survivors = sum(
-                not by for by in _tried(project, part, asked.count, Random(f"{asked.seed} {part}"))
-            )
+            suites = (TESTS[part][:1],) if asked.own else (TESTS[part], WHOLE)
+            random = Random(f"{asked.seed} {part}")
+            survivors = sum(not by for by in _tried(project, part, asked.count, random, suites))
             print(f"{part}: {asked.count - survivors} of {asked.count} caught, seed {asked.seed}", flush=True)
     return 0
 
 
-def _tried(project: Path, part: str, count: int, random: Random) -> Iterator[str]:
+def _tried(
+    project: Path, part: str, count: int, random: Random, suites: Sequence[tuple[str, ...]]
+) -> Iterator[str]:
     files = sorted((ROOT / "tolcost" / part).glob("*.py"))
     places = [(file, n) for file in files for n, _ in enumerate(changes(ast.parse(file.read_text("utf-8"))))]
     for file, number in random.sample(places, count):
@@ -148,7 +152,7 @@ def _tried(project: Path, part: str, count: int, random: Random) -> Iterator[str
         change = list(changes(module))[number]
         change.make()
         start = time.monotonic()
-        by = caught(project, file.relative_to(ROOT), part, ast.unparse(ast.fix_missing_locations(module)))
+        by = caught(project, file.relative_to(ROOT), suites, ast.unparse(ast.fix_missing_locations(module)))
         where = f"{file.relative_to(ROOT)}:{change.line}: `{change.before}`"
         print(f"{where}: {by or 'SURVIVES'} ({time.monotonic() - start:.0f} s)", flush=True)
         yield by
