@@ -115,8 +115,13 @@ def test_a_vector_is_quantised_along_its_only_axis(session: Session) -> None:
         "g",
         [value("x", FLOAT, ["n", 2])],
         [value("y", FLOAT, None)],
-        [ints("shape", -1), numpy_helper.from_array(np.float32(0.5), "scale")],
+        [ints("shape", -1), numpy_helper.from_array(np.full(1, 0.5, np.float32), "scale")],
     )
     proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
-    values = {**given.values, "scale": np.float32(0.5), "q": (wanted * 2).astype(np.uint8), "y": wanted}
+    values = {
+        **given.values,
+        "scale": np.full(1, 0.5, np.float32),
+        "q": (wanted * 2).astype(np.uint8),
+        "y": wanted,
+    }
     assert judge(Made(proto, {"n": 5}, values), session) == "costed, exact"
