@@ -146,6 +146,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("old", "new"):
         (tmp_path / name).write_text("tol a: R [n]\ny := map(a, exp(*))\n", "utf-8")
     np.save(tmp_path / "a.npy", np.ones(3))
+    (tmp_path / "t.csv").write_text("x\n1\n2\n", "utf-8")
     x, y = (onnx_helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", 4]) for name in "xy")
     graph = onnx_helper.make_graph([onnx_helper.make_node("Relu", ["x"], ["y"])], "small", [x], [y])
     onnx.save(
