@@ -82,7 +82,7 @@ lock: $(VENV)/run.stamp
 	$(BIN)/tolcost check --update --prune
 
 unit: $(VENV)/dev.stamp
-	$(BIN)/pytest -n auto --dist loadgroup
+	$(BIN)/pytest -n auto
 
 fmt: $(VENV)/dev.stamp
 	$(BIN)/ruff check --fix .

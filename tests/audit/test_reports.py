@@ -26,7 +26,6 @@ def rows(name: str) -> list[dict[str, str]]:
     return list(csv.DictReader((REPORTS / f"{name}.csv").read_text("utf-8").splitlines()))
 
 
-@pytest.mark.xdist_group("node tests of onnx")
 def test_the_committed_reports_are_what_the_command_writes(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,6 @@ from tolcost.catalogue.specs import Library, open_library
 from tolcost.catalogue.suite import as_record, verify
 
 SOFTMAX = (Path(__file__).parents[2] / "specs" / "onnx" / "Softmax.tol").read_text()
-pytestmark = pytest.mark.xdist_group("node tests of onnx")  # making them takes onnx 10 s in each process
 
 
 @pytest.fixture(name="cases", scope="module")

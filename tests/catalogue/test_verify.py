@@ -15,7 +15,6 @@ from tolcost.catalogue.suite import as_record, verify
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "reports" / "data"
-pytestmark = pytest.mark.xdist_group("node tests of onnx")  # making them takes onnx 10 s in each process
 ROUNDING = {"test_dft_inverse", "test_dft_inverse_opset19"}
 """They expect the rounding noise of an FFT where the exact value is 0; ours depends on the processor."""
 

@@ -128,12 +128,10 @@ def test_check(shell: Shell) -> None:
     assert "costlier" in shell("check", code=1)
 
 
-@pytest.mark.xdist_group("node tests of onnx")
 def test_verify(shell: Shell) -> None:
     assert "no test of Stretch" in shell("verify", "Stretch", code=3)
 
 
-@pytest.mark.xdist_group("node tests of onnx")
 def test_a_definition_that_replaces_one_is_held_to_its_tests(shell: Shell) -> None:
     folder = shell.root / "own" / "onnx"
     folder.mkdir()

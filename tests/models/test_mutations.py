@@ -10,7 +10,6 @@ from tolcost.catalogue.specs import open_library
 from tolcost.models.walking import Session
 
 CASES = Path(__file__).parent.parent / "cases" / "models"
-pytestmark = pytest.mark.xdist_group("node tests of onnx")  # making them takes onnx 10 s in each process
 
 
 def test_changed_models_are_costed_or_told() -> None:
