@@ -139,8 +139,8 @@ def _record(rows: list[tuple[str, str]]) -> None:
     lines = [
         "# Fresh machines",
         "",
-        "The wheel and the sdist, each in an empty environment, as `make fresh` found it: the smoke test",
-        "imports the package, analyses a program and a model, and runs eight commands.",
+        "The wheel and the sdist, each in an empty environment: the smoke test imports the package, analyses",
+        "a program and a model, and runs eight commands. Made by `make fresh`.",
         "",
     ]
     lines += ["| Python and what was installed | |", "|---|---|"]

@@ -53,10 +53,15 @@ def test_figures_are_of_the_tests(listed: Operators) -> None:
 
 
 def test_nearly_every_definition_has_a_form(listed: Operators) -> None:
-    """Those without need a graph or a table that only a model has, and no test of ONNX gives one."""
+    """Those without need a graph or a table that only a model has, and no test of ONNX gives one.
+
+    Operators of other domains have a form where the shapes that they declare are enough for one.
+    """
     defined = [one for one in listed.values() if one["standing"] == "defined"]
-    without = [one["name"] for one in defined if one["form"] is None]
-    assert len(without) < 15, without
+    without = [one for one in defined if one["form"] is None]
+    own = [one["name"] for one in without if one["domain"].startswith("ai.onnx")]
+    assert len(own) < 15, own
+    assert len(without) < 40
     for one in defined:
         if one["form"] is not None:
             parse_text(one["form"]["eops"])

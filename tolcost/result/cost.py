@@ -176,7 +176,7 @@ class Cost(Located):
         >>> import tolcost
         >>> cost = tolcost.analyze("tol x: R [n]\ny := map(x, exp(*))")
         >>> cost.time("h200").bound
-        Max(n/1200000, n/600000 - 32768/2500)
+        Max(n/1200000, n/600000 - 8192/625)
         """
         known = device if isinstance(device, Device) else load_device(device)
         found = self.study.times(known)
