@@ -282,4 +282,6 @@ def _difference(found: Array, trial: _Trial) -> str | None:
     if trial.exact_shape and found.shape != expected.shape:
         return f"shape {list(found.shape)}, not {list(expected.shape)}"
     alike = found.reshape(expected.shape).astype(expected.dtype)
-    return value_difference(alike, expected, trial.rtol, trial.atol)
+    problem = value_difference(alike, expected, trial.rtol, trial.atol)
+    # the last digits of a value depend on the processor, and how many values differ does not
+    return None if problem is None else problem.partition(", first")[0]
