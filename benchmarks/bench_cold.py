@@ -78,7 +78,7 @@ def node_of(n: int) -> tuple[str, list[tuple[int, ...]], dict[str, object]]:
         ("Add", [(a, b, c), (c,)], {}),
         ("MatMul", [(a, b), (b, c)], {}),
         ("Softmax", [(a, b, c)], {"axis": -1}),
-        ("Conv", [image, (c, a, 3, 3)], {"pads": [1, 1, 1, 1], "kernel_shape": [3, 3]}),
+        ("Conv", [image, (c, a, 3, 3)], {"pads": [1, 1, 1, 1]}),
         ("Transpose", [(a, b, c)], {"perm": [0, 2, 1]}),
         ("MaxPool", [image], {"kernel_shape": [2, 2], "strides": [2, 2]}),
         ("LayerNormalization", [(a, b, c), (c,), (c,)], {"axis": -1}),

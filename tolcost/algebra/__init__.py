@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tolcost.algebra.compare import Comparison, Witness, compare, degree, leading_terms
-from tolcost.algebra.compiled import Compiled, compiled
 from tolcost.algebra.conditions import (
     FALSE,
     TRUE,
@@ -111,7 +110,6 @@ __all__ = [
     "AlgebraBudget",
     "And",
     "Comparison",
-    "Compiled",
     "Cond",
     "Eq",
     "Floor",
@@ -136,7 +134,6 @@ __all__ = [
     "ceil_log2",
     "ceildiv",
     "compare",
-    "compiled",
     "cond_text",
     "conj",
     "const",

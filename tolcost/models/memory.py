@@ -11,7 +11,7 @@ place or reorders nodes may need less.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import lcm
@@ -19,15 +19,13 @@ from math import lcm
 from tolcost.algebra import (
     ZERO,
     AlgebraBudget,
-    Compiled,
     Monomial,
     NotInteger,
     Poly,
     Symbol,
-    compiled,
     const,
-    evaluate,
     is_nonnegative,
+    prepared,
     product_of,
     total_of,
 )
@@ -320,8 +318,8 @@ class _Samples:
     def __init__(self, forms: Sequence[Poly]) -> None:
         self._forms = forms
         points = list(_points(frozenset().union(*(form.free for form in forms))))
-        function = compiled(forms, tuple(points[0]))
-        self._rows = [_values(forms, point, function) for point in points]
+        functions = [prepared(form) for form in forms]
+        self._rows = [[_value(function, point) for function in functions] for point in points]
         admitted = [row for row, point in zip(self._rows, points, strict=True) if _is_admitted(point)]
         self._columns = {form: [row[n] for row in admitted] for n, form in enumerate(forms)}
 
@@ -338,20 +336,9 @@ class _Samples:
         return any(a is not None and b is not None and a < b for a, b in pairs)
 
 
-def _values(
-    forms: Sequence[Poly], point: Mapping[Symbol, int], function: Compiled | None
-) -> Sequence[int | None]:
+def _value(form: Callable[[Mapping[Symbol, int]], int], point: Mapping[Symbol, int]) -> int | None:
     try:
-        if function is not None:
-            return function(*point.values())
-    except NotInteger:  # of some of them
-        pass
-    return [_value(form, point) for form in forms]
-
-
-def _value(form: Poly, point: Mapping[Symbol, int]) -> int | None:
-    try:
-        return evaluate(form, point)
+        return form(point)
     except (KeyError, NotInteger, AlgebraBudget):
         return None
 

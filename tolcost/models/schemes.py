@@ -19,19 +19,19 @@ from typing import NamedTuple
 from tolcost.algebra import (
     LARGEST_LENGTH,
     AlgebraBudget,
-    Compiled,
     Cond,
     NotInteger,
     Poly,
     Symbol,
     UnboundSymbol,
     atom,
-    compiled,
     const,
     coordinate,
     evaluate_each,
     exact_div,
     length,
+    prepared,
+    prepared_cond,
     prove,
     range_of,
     reach,
@@ -55,7 +55,7 @@ _LEAST = (2, 8)
 """Numbers from which on lengths are symbols: where a pattern has no scheme, one that says more may have."""
 
 _OFTEN = 8
-"""A scheme that is used so often is compiled: to a function of numbers."""
+"""What a scheme that is used so often asks for is prepared: a function of numbers each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,7 +138,7 @@ class Scheme:
     shares: tuple[Share, ...]
     held: dict[Case, bool] = field(default_factory=dict)
     uses: int = 0
-    function: Compiled | None = None
+    prepared: Sequence[Callable[[Mapping[Symbol, int]], int]] | None = None
 
     def lower(
         self, lengths: Mapping[Symbol, Poly], itself: Callable[[], Lowered | Rejected]
@@ -176,8 +176,11 @@ class Scheme:
         asked = (*conditions, *self.cases.conditions, *self.cases.sizes, *self.forms)
         self.uses += 1
         if self.uses == _OFTEN:
-            self.function = compiled(asked, tuple(point))
-        found = evaluate_each(asked, point) if self.function is None else self.function(*point.values())
+            self.prepared = [prepared(one) if isinstance(one, Poly) else prepared_cond(one) for one in asked]
+        if self.prepared is None:
+            found = evaluate_each(asked, point)
+        else:
+            found = [int(function(point)) for function in self.prepared]
         first, rest = len(conditions), len(found) - len(self.forms)
         return self.cases.told(found[first:rest]), (
             [const(value) for value in found[rest:]] if all(found[:first]) else None

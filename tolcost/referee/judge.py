@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal, TypeAlias, cast
 
-from tolcost.algebra import Cond, Poly, atom, compare, evaluate, total_of
+from tolcost.algebra import Cond, Poly, atom, compare, cond_text, evaluate, total_of
 from tolcost.algebra.compare import hold_at
 from tolcost.algebra.parse import parse_text
 from tolcost.atoms.nodes import Node, Program
@@ -69,6 +69,8 @@ class Judgement:
     """Whether the terms of highest degree are the same."""
     low_where: str = ""
     high_where: str = ""
+    holds_where: tuple[str, ...] = ()
+    """What the verified form relies on."""
     witness: FormulaWitness | None = None
     forgets: tuple[DefinitionLine, ...] = ()
 
@@ -85,9 +87,13 @@ def judge_formula(formula: PublishedFormula, library: Library) -> Judgement:
     ours = _figure(analysis, formula)
     theirs = _read(formula, analysis)
     facts = tuple(condition.condition for condition in analysis.conditions)
-    verdict = _verdict(theirs, ours, facts)
-    if verdict == "equal":
-        return Judgement(formula, verdict, theirs, ours, leading=True)
+    relied_on = tuple(cond_text(fact) for fact in facts)
+    # a bound or a form in what data decides is no count to hold anyone to; bytes have a status of their own
+    settled = formula.counts == "bytes" or analysis.status == "exact"
+    verdict = _verdict(theirs, ours, facts) if settled else "undecided"
+    leading = verdict == "equal" or _same_leading(theirs, ours)
+    if verdict == "equal" or not settled:
+        return Judgement(formula, verdict, theirs, ours, leading, holds_where=relied_on)
     gap = ours - theirs
     low, high = region(gap, facts), region(-gap, facts)
     return Judgement(
@@ -95,7 +101,8 @@ def judge_formula(formula: PublishedFormula, library: Library) -> Judgement:
         verdict,
         theirs,
         ours,
-        leading=_same_leading(theirs, ours),
+        leading=leading,
+        holds_where=relied_on,
         low_where=low.text if low and "low" in verdict else "",
         high_where=high.text if high and "high" in verdict else "",
         witness=_witness(formula, theirs, ours, facts, library),

@@ -30,6 +30,7 @@ COLUMNS = (
     Column("verdict", "verdict"),
     Column("leading", "leading term"),
     Column("where", "where", "code"),
+    Column("holds_where", "verified where", "code"),
     Column("witness", "smallest size that shows it"),
     Column("executed", "executed there", "number"),
     Column("forgets", "what it forgets"),
@@ -68,6 +69,7 @@ def _row(one: Judgement) -> tuple[Cell, ...]:
         Verdict(one.verdict, {"equal": True, "undecided": None}.get(one.verdict, False)),
         "right" if one.leading else "wrong",
         Code(where_text(one)),
+        Code("; ".join(one.holds_where)),
         witness_text(witness) if witness else "",
         witness.executed if witness else None,
         forgets_text(one),
@@ -112,6 +114,8 @@ def _facts(one: Judgement) -> Iterator[Fact]:
     for label, where in (("too low where", one.low_where), ("too high where", one.high_where)):
         if where:
             yield Fact(label, Code(where))
+    for condition in one.holds_where:
+        yield Fact("holds where", Code(condition))
     if one.witness is not None:
         yield Fact("shown at", witness_text(one.witness))
         if one.witness.executed is not None:
