@@ -9,8 +9,8 @@
 #   make bench    the measurements of benchmarks/
 #   make site     the playground and the documentation, into build/site (needs node and npm)
 #   make vsix     the extension for VS Code, into build/tolang.vsix (needs node and npm)
-#   make fresh    the wheel and the sdist in empty environments, of every Python that is there
-#   make site-test  the built site in a browser (needs chromium and chromedriver)
+#   make fresh    the wheel and the sdist in empty environments, of every Python that is there; README's installation
+#   make site-test  the built site in a browser, timed (needs chromium and chromedriver); TOLCOST_RECORD=1: reports/site.md
 #   make conformance  ONNX's node tests again, into reports/data (minutes)
 #   make peers    what XLA and onnx-tool count, into reports/data; they get an environment of their own
 #   make sympy    the closed forms derived by sympy too, over specs/ and random programs: reports/sympy.md (long)
@@ -119,7 +119,7 @@ vsix: $(VENV)/dev.stamp
 fresh: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.fresh
 
-site-test: site
+site-test: site vsix
 	TOLCOST_BROWSER=required $(BIN)/pytest -q -p no:cacheprovider site/test_site.py
 
 clean:

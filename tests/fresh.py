@@ -3,6 +3,7 @@
     python -m tests.fresh [--record]
 
 For every Python from 3.11 on that is found, and once with the lowest versions that pyproject.toml allows.
+README's commands that install something run as they stand there, in a copy of what is under version control.
 ``--record`` writes what was found to reports/fresh.md.
 """
 
@@ -15,6 +16,8 @@ import tempfile
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests import readme
 
 ROOT = Path(__file__).parents[1]
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
@@ -111,6 +114,28 @@ def tried(machine: Machine, folder: Path) -> str:
     return ""
 
 
+def followed(command: str, python: Path, folder: Path) -> str:
+    """Do what README says on a machine that has only Python and make; what goes wrong, or nothing."""
+    where = folder / "followed"
+    copy = where / "tolcost"
+    copy.mkdir(parents=True)
+    steps = (
+        f"git -C {ROOT} ls-files -z | (cd {ROOT} && xargs -0 cp --parents --target-directory {copy})",
+        f"{python} -m venv {where}/venv",
+        f"export PATH={where}/venv/bin:$PATH && cd {copy} && {command}",
+        f"export PATH={copy}/.venv/bin:{where}/venv/bin:$PATH && tolcost --version && tolcost ops Relu",
+        f"diff -r {ROOT}/reports {copy}/reports",
+    )
+    try:
+        for step in steps:
+            done = subprocess.run(["bash", "-euc", step], check=False, capture_output=True, text=True)
+            if done.returncode:
+                return f"{step[:60]}: {(done.stderr or done.stdout).strip().splitlines()[-1][:200]}"
+    finally:
+        shutil.rmtree(where, ignore_errors=True)
+    return ""
+
+
 def main() -> int:
     """Try every machine."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -130,6 +155,9 @@ def main() -> int:
         for machine in machines:
             rows.append((machine.name, tried(machine, folder)))
             print(f"{machine.name}: {rows[-1][1] or 'passes'}", flush=True)
+        for command in readme.run_by(readme.FRESH):
+            rows.append((f"`{command}`", followed(command, found[first], folder)))
+            print(f"{command}: {rows[-1][1] or 'passes'}", flush=True)
     if asked.record:
         _record(rows)
     return int(any(problem for _, problem in rows))
@@ -140,10 +168,11 @@ def _record(rows: list[tuple[str, str]]) -> None:
         "# Fresh machines",
         "",
         "The wheel and the sdist, each in an empty environment: the smoke test imports the package, analyses",
-        "a program and a model, and runs eight commands. Made by `make fresh`.",
+        "a program and a model, and runs eight commands. README's commands run as they stand there;",
+        "`make report` leaves the reports as they are. Made by `make fresh`.",
         "",
     ]
-    lines += ["| Python and what was installed | |", "|---|---|"]
+    lines += ["| Python and what was installed, or the command | |", "|---|---|"]
     lines += [f"| {name} | {problem or 'passes'} |" for name, problem in rows]
     lines += ["", f"Lowest versions: {', '.join(f'`{pin}`' for pin in lowest())}."]
     (ROOT / "reports" / "fresh.md").write_text("\n".join(lines) + "\n", "utf-8")

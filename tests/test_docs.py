@@ -19,6 +19,7 @@ import pytest
 from onnx import TensorProto
 from onnx import helper as onnx_helper
 
+from tests import readme
 from tolcost.cli import run
 
 ROOT = Path(__file__).parent.parent
@@ -131,9 +132,6 @@ def test_no_other_python_knows_an_operator() -> None:
 # ---- the commands of the README ------------------------------------------------------------------
 
 README = (ROOT / "README.md").read_text("utf-8")
-SHOWN = re.findall(r"^\| `tolcost ([^`]*)` \|", README, re.MULTILINE)
-SLOW = {"verify", "check", "report"}
-"""Commands that other tests run at length; here it is enough that they know their options."""
 
 
 @pytest.fixture
@@ -152,15 +150,35 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     onnx.save(
         onnx_helper.make_model(graph, opset_imports=[onnx_helper.make_opsetid("", 18)]), tmp_path / "m.onnx"
     )
+    for editor in ("nvim/lsp", "helix"):
+        (tmp_path / ".config" / editor).mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-@pytest.mark.usefixtures("bench")
-@pytest.mark.parametrize("command", SHOWN)
-def test_the_commands_of_the_readme_run(command: str) -> None:
-    name, *options = shlex.split(command)
-    assert run([name, "--help"] if name in SLOW else [name, *(options or ["--help"])]) == 0
+def test_every_command_of_the_readme_is_run_by_something() -> None:
+    """What runs which is said in ``tests/readme.py``; the other targets take their commands from there."""
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    for command in readme.commands(README):
+        assert readme.runner(command), f"nothing runs `{command}`"
+    for file, words in readme.ELSEWHERE.values():
+        assert words in (ROOT / file).read_text("utf-8"), file
+    assert "make test" in (ROOT / ".ci" / "run").read_text("utf-8")
+    for command in readme.run_by(readme.SITE):
+        if command.startswith("make "):
+            assert re.search(rf"^site-test:.*\b{command[5:]}\b", makefile, re.MULTILINE), command
+
+
+@pytest.mark.parametrize("command", [c for c in readme.run_by(readme.TEST) if c not in readme.ELSEWHERE])
+def test_the_commands_of_the_readme_run(command: str, bench: Path) -> None:
+    program, *options = shlex.split(command)
+    if program == "tolcost":
+        assert run(options if len(options) > 1 else [*options, "--help"]) == 0
+    else:
+        folder = ROOT if "editors/" in command else bench
+        subprocess.run(
+            ["bash", "-euc", command], cwd=folder, env={**os.environ, "HOME": str(bench)}, check=True
+        )
 
 
 @pytest.mark.usefixtures("bench")

@@ -61,6 +61,7 @@ async function refresh(which) {
   await Promise.all((which ? [which] : state.compare ? ["a", "b"] : ["a"]).map(analyse));
   if (state.compare) await compare();
   document.documentElement.dataset.took = String(Math.round(performance.now() - began));
+  performance.mark("answered");
 }
 
 async function analyse(which) {
