@@ -95,7 +95,8 @@ soak: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.models.random_models $(N) --start 1000000
 	$(BIN)/python -m tests.check.adversary.campaign $(N) --start 1000000 --jobs $(JOBS)
 	TOLCOST_KILLS=200 $(BIN)/pytest -q tests/check/test_fails_closed.py -k killed
-	$(BIN)/python -m tests.generate.static_expressions $(N)
+	$(BIN)/python -m tests.generate.answered static $(N) --jobs $(JOBS)
+	$(BIN)/python -m tests.generate.answered programs $(N) --jobs $(JOBS)
 	$(BIN)/python -m tests.editor.campaign $(N)
 	-$(BIN)/tolcost verify --thorough
 	$(BIN)/tolcost verify --domain com.microsoft

@@ -1,27 +1,16 @@
 """Random static expressions: any function of anything, much of it nonsense.
 
-What is wrong with an expression must be said in a diagnostic; nothing may break.
-``python -m tests.generate.static_expressions 100000`` tries as many as asked, and prints those that do.
+What is wrong with an expression must be said in a diagnostic; nothing may break
+(``tests.generate.answered``).
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
-import time
-import traceback
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from os import cpu_count
 
 from tests.generate.draw import Draw
-from tolcost.diagnostics import Rejected, Source
 from tolcost.elementary import INFIX
-from tolcost.pipeline import analyze_source
 from tolcost.syntax.declarations import BUILTINS
-
-SLOW = 10.0
-"""Seconds; nothing may take longer."""
 
 HEADER = "tol x: R [n, m]\ntol w: float32 [3]\ntol b: B [n]\nstatic v: Z [3]\nattr p: Z\nattr q: R\n"
 """What every program declares: data of three spaces, a static vector, two attributes."""
@@ -114,42 +103,3 @@ _SHAPES: tuple[Callable[[Draw, list[str]], str], ...] = (
     lambda d, e: f"{{t = {e[0]}\nt + {e[1]}}}",
     lambda d, e: f"((t) => {e[0]})({e[1]})",
 )
-
-
-def broken(text: str) -> str | None:
-    """What went wrong with a program that was neither analysed nor refused."""
-    try:
-        analyze_source(Source("static.tol", text))
-    except Rejected:
-        return None
-    except Exception:  # what we look for, whatever it is
-        return f"{text}{traceback.format_exc(limit=-2)}"
-    return None
-
-
-def broken_at(seed: int) -> str | None:
-    """The same of the program of a seed; one that takes long is broken too."""
-    start = time.process_time()
-    found = broken(static_program(seed))
-    taken = time.process_time() - start
-    return found or (f"{static_program(seed)}took {taken:.0f} s" if taken > SLOW else None)
-
-
-def main(arguments: list[str]) -> int:
-    """Try many; the exit code tells whether all were answered."""
-    parser = argparse.ArgumentParser(prog="python -m tests.generate.static_expressions", description=__doc__)
-    parser.add_argument("many", type=int, help="how many expressions")
-    parser.add_argument("--start", type=int, default=0, help="the first seed")
-    parser.add_argument("--jobs", type=int, default=cpu_count(), help="processes")
-    asked = parser.parse_args(arguments)
-    seeds = range(asked.start, asked.start + asked.many)
-    with ProcessPoolExecutor(asked.jobs) as pool:
-        found = [text for text in pool.map(broken_at, seeds, chunksize=200) if text]
-    print(
-        *found[:20], f"{asked.many} static expressions from seed {asked.start}: {len(found)} broke", sep="\n"
-    )
-    return 1 if found else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -8,7 +8,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tests.models.test_hostile import FLOAT, INT, function, model, studied
 from tests.models.test_models import graph, ints, value
-from tolcost.algebra import evaluate, length, to_text
+from tolcost.algebra import const, evaluate, length, to_text
 from tolcost.catalogue.specs import open_library
 from tolcost.models.facts import shape_of
 from tolcost.models.walking import Session
@@ -331,3 +331,18 @@ def test_what_a_function_computes_is_not_told_as_part_of_the_graph(session: Sess
     other = graph([helper.make_node("Identity", ["x"], ["e"])], outputs=["e"])
     found = shapes_inside(gated(session, then, other, [twice]))
     assert found == {("y", "then_branch", "v"): ["n"], ("y", "else_branch", "e"): ["n"]}
+
+
+def test_what_a_node_inside_gives_keeps_its_shape(session: Session) -> None:
+    """The first part of a shape is a vector of one entry for the next node, too, not that entry."""
+    parts = [
+        helper.make_node("Shape", ["x"], ["s"]),
+        helper.make_node("Split", ["s", "sizes"], ["a", "b"], axis=0),
+    ]
+    then = graph(parts, [], ["a"], [held("sizes", [1, 1], "int64")])
+    other = graph([helper.make_node("Shape", ["x"], ["c"])], [], ["c"])
+    node = helper.make_node("If", ["go"], ["y"], then_branch=then, else_branch=other)
+    study = studied(model([node], [value("x", FLOAT, [3, "k"])], initial=[held("go", True, "bool")]), session)
+    known = study.cost.known("y")
+    assert known is not None
+    assert shape_of(known) == (const(1),)

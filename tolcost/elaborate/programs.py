@@ -32,6 +32,7 @@ from tolcost.elaborate.values import (
     Spaces,
     Value,
     Vec,
+    as_output,
     is_function,
 )
 from tolcost.syntax import tree
@@ -232,7 +233,7 @@ def _result(env: Env, statement: tree.Define) -> Value:
     value = force(env.names[statement.name], statement.span)
     if is_function(value):
         fail("T0402", f"the output `{statement.name}` is a function", statement.span)
-    return value
+    return as_output(value)
 
 
 def _outputs(env: Env, values: tuple[tuple[str, Value], ...]) -> Iterable[Output]:

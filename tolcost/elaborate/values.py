@@ -255,6 +255,19 @@ def recast(value: Value, space: str | None) -> Value:
     return Cast(value, space) if is_static(value) else value
 
 
+def as_output(value: Value) -> Value:
+    """What leaves a program is a ToL of its shape: one entry no longer stands for the entry."""
+    match value:
+        case Cast(value=inner, space=space):
+            return recast(as_output(inner), space)
+        case Seq(items=items):
+            return Seq(tuple(map(as_output, items)))
+        case Vec(loose=True):
+            return Vec(value.shape, value.items)
+        case _:
+            return value
+
+
 def entry(value: Value) -> Value:
     """A coordinate vector of one entry stands for the entry where a number is wanted."""
     if isinstance(value, Cast):
