@@ -16,6 +16,7 @@
 #   make sympy    the closed forms derived by sympy too, over specs/ and random programs: reports/sympy.md (long)
 #   make tpch     the queries of TPC-H beside DuckDB, on generated tables of three scales: reports/tpch.md
 #   make referee  published cost formulas held to the definitions: reports/referee.md and .csv
+#   make alternatives  other algorithms for operators, and where they cross: reports/alternatives.md and .csv
 #   make hardware what a GPU executes beside EOPs, from what was recorded: reports/hardware.md, devices/, weights
 #   make clean    remove .venv and caches
 
@@ -31,7 +32,7 @@ PEERS := .venv-peers
 # Tests start tolcost many times: what Python compiles of it is kept, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: report conformance peers sympy tpch hardware referee
+.PHONY: report conformance peers sympy tpch hardware referee alternatives
 .PHONY: test lint types imports gate lock unit fmt soak mutants bench clean
 .PHONY: site site-test vsix fresh
 
@@ -58,6 +59,10 @@ hardware: $(VENV)/run.stamp
 referee: $(VENV)/run.stamp
 	$(BIN)/tolcost referee --format md --output reports/referee.md
 	$(BIN)/tolcost referee --format csv --output reports/referee.csv
+
+alternatives: $(VENV)/run.stamp
+	$(BIN)/tolcost ops --alternatives --verify --format md --output reports/alternatives.md
+	$(BIN)/tolcost ops --alternatives --verify --format csv --output reports/alternatives.csv
 
 # Those that use one core go side by side.
 test:

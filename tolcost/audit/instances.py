@@ -12,7 +12,7 @@ from fractions import Fraction
 from shlex import quote
 from types import MappingProxyType
 
-from tolcost.catalogue.specs import Library
+from tolcost.catalogue.specs import Library, Spec
 from tolcost.cost import Analysis, analyze_program
 from tolcost.diagnostics import Diagnostic, Rejected, Source
 from tolcost.elaborate import Argument, Elaborated, elaborate
@@ -44,9 +44,9 @@ def analyse_source(source: Source, library: Library, shapes: Shapes = MappingPro
     return analyze_program(lower_source(source, library, given).program, source.name)
 
 
-def lower_instance(instance: Instance, library: Library) -> Elaborated:
-    """Lower an operator at the shapes and values of an instance."""
-    spec = library.find("", instance.op)
+def lower_instance(instance: Instance, library: Library, other: Spec | None = None) -> Elaborated:
+    """Lower an operator, or another definition of it, at the shapes and values of an instance."""
+    spec = other or library.find("", instance.op)
     if spec is None:
         raise Rejected(Diagnostic("T0663", f"there is no operator {instance.op!r}"))
     given = arguments(spec.program, instance.shapes, instance.attrs)
@@ -65,13 +65,13 @@ def analyse_instance(instance: Instance, library: Library) -> Analysis:
     return analyze_program(lower_instance(instance, library).program, f"specs/onnx/{instance.op}.tol")
 
 
-def command_of(instance: Instance) -> str:
-    """The command line that analyses an instance.
+def command_of(instance: Instance, file: str = "") -> str:
+    """The command line that analyses an instance, of the operator's definition or of another.
 
     >>> print(command_of(Instance("Softmax", {"input": ("n", 10)}, {"axis": 1})))
     tolcost analyze specs/onnx/Softmax.tol --symbolic --shape input=n,10 --attr axis=1
     """
-    parts = ["tolcost", "analyze", f"specs/onnx/{instance.op}.tol", "--symbolic"]
+    parts = ["tolcost", "analyze", file or f"specs/onnx/{instance.op}.tol", "--symbolic"]
     for name, shape in instance.shapes.items():
         for one in _several(shape):
             parts += ["--shape", quote(f"{name}={','.join(map(str, one)) or '[]'}")]

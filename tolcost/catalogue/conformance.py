@@ -143,14 +143,14 @@ class Result:
     given: Settings | None = None
 
 
-def check(case: Case, library: Library, thorough: bool = False) -> Result:
-    """Hold the definition of a case's operator to the case."""
+def check(case: Case, library: Library, thorough: bool = False, other: Spec | None = None) -> Result:
+    """Hold the definition of a case's operator, or another one of it, to the case."""
     op = case.node.op
     reason = library.outside(case.node.domain).get(op)
     if reason is not None:
         return Result(case.name, op, "outside", cause=reason)
     try:
-        spec = library.find(case.node.domain, op, case.opset)
+        spec = other or library.find(case.node.domain, op, case.opset)
         if spec is None:
             return Result(case.name, op, "fail", cause=f"{op} has no definition for opset {case.opset}")
         return _held(case, spec, library, LONG_RUN if thorough else SHORT_RUN)
@@ -171,7 +171,7 @@ def _held(case: Case, spec: Spec, library: Library, repeated: int) -> Result:
     execution = run_vectorised(program, used)
     shape = _shape_problem(case, derived, execution)
     value = _value_problem(case, derived, execution)
-    counted = _count_problem(derived.counts, execution)
+    counted = count_difference(derived.counts, execution)
     if counted is None and value is None and _steps(execution.counts) <= repeated:
         counted = _reference_problem(execution, run_reference(program, used))
     problems = [problem for problem in (shape, value, counted) if problem is not None]
@@ -263,7 +263,7 @@ def _value_problem(case: Case, derived: Derived, execution: Execution) -> str | 
 # ---- counts ------------------------------------------------------------------------------
 
 
-def _count_problem(closed: Counts, execution: Execution) -> str | None:
+def count_difference(closed: Counts, execution: Execution) -> str | None:
     """A count of the run that is not what the closed form says (or more than a bound allows)."""
     executed = execution.counts
     bound = closed.status == "upper bound"

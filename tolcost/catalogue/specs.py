@@ -221,20 +221,24 @@ class Library:
         return found
 
     def _read(self, domain: str, name: str, file: _File) -> Spec:
-        source = _source(file.path, file.shown)
+        spec = self.definition(domain, name, _source(file.path, file.shown), file.shipped)
+        if file.since is not None and file.since != spec.since:
+            problem = f"the file is named for version {file.since}, but its header says {spec.since}"
+            header = next(s for s in spec.program.statements if isinstance(s, tree.Operator))
+            raise Rejected(Diagnostic("T0652", problem, header.span))
+        return spec
+
+    def definition(self, domain: str, name: str, source: Source, shipped: bool = True) -> Spec:
+        """A definition of an operator from its text; one that no node is given, unless a file holds it."""
         program = parse(source)
         header = next((s for s in program.statements if isinstance(s, tree.Operator)), None)
         if header is None or header.name != name:
             problem = f"{source.name} must start with `operator {name}`"
             raise Rejected(Diagnostic("T0652", problem, header.span if header else program.span))
-        since = header.since or 1
-        if file.since is not None and file.since != since:
-            problem = f"the file is named for version {file.since}, but its header says {since}"
-            raise Rejected(Diagnostic("T0652", problem, header.span))
         uses = [s for s in program.statements if isinstance(s, tree.Use)]
         library = tuple(self.used(n, s) for s in uses for n in s.names)
         self.check_names(program, library)
-        return Spec(domain, name, since, source, program, library, file.shipped)
+        return Spec(domain, name, header.since or 1, source, program, library, shipped)
 
     def check_names(self, program: tree.Module, library: Sequence[tree.Module]) -> None:
         """Refuse a program that mentions what neither it, its library files nor an operator defines."""

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import click
 
+from tolcost.catalogue.alternatives import (
+    NodeTests,
+    alternatives,
+    hold_to_tests,
+    operators_with_alternatives,
+)
+from tolcost.catalogue.cases import load_cases
 from tolcost.catalogue.libraries import library_names, read_library
 from tolcost.catalogue.listing import Entry, entries
 from tolcost.catalogue.specs import Library, open_library
@@ -14,7 +22,10 @@ from tolcost.cli import options
 from tolcost.cli.output import ProgressLine, deliver
 from tolcost.cli.verify import run_suite
 from tolcost.deep import with_deep_stack
+from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.library import stored_conformance
+from tolcost.referee.alternatives import compare_alternatives
+from tolcost.referee.alternatives_table import algorithms_table, alternatives_json, in_full, tables
 from tolcost.result.conformance import conformance_of
 from tolcost.result.library_page import (
     costed,
@@ -36,7 +47,8 @@ from tolcost.result.operator_page import (
     pages_markdown,
     pages_text,
 )
-from tolcost.show.tables import markdown
+from tolcost.show.json import document
+from tolcost.show.tables import csv_text, markdown
 from tolcost.show.text import text
 
 
@@ -47,6 +59,7 @@ from tolcost.show.text import text
         "tolcost ops Conv",
         "tolcost ops Conv Gemm --verify",
         "tolcost ops --format json",
+        "tolcost ops Softmax --alternatives",
         "tolcost ops --library relational",
         "tolcost ops --library relational HashJoin",
     ),
@@ -57,9 +70,16 @@ from tolcost.show.text import text
 )
 @click.option("--jobs", "-j", type=click.IntRange(1, 256), help="How many processes; all cores if not said.")
 @click.option("--specs", metavar="DIR", multiple=True, help="A folder of operators, searched first.")
+@click.option(
+    "--alternatives", "others", is_flag=True, help="Other algorithms for the operators, and where they cross."
+)
 @click.option("--library", metavar="NAME", help="Programs of a library instead; all lists the libraries.")
 @click.option(
-    "--format", "form", type=click.Choice(["text", "json", "md"]), default="text", help="How to write it."
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "md", "csv"]),
+    default="text",
+    help="How to write it; csv is for alternatives.",
 )
 @options.output_option
 def command(
@@ -67,6 +87,7 @@ def command(
     is_verified: bool,
     jobs: int | None,
     specs: tuple[str, ...],
+    others: bool,
     library: str | None,
     form: str,
     output: str | None,
@@ -76,6 +97,11 @@ def command(
     Closed forms are derived from the definitions on the spot. What ONNX's node tests say of them
     is what `make conformance` stored with tolcost; with --verify the tests are run again.
     """
+    if form == "csv" and not others:
+        raise click.UsageError("--format csv goes with --alternatives")
+    if others:
+        deliver(with_deep_stack(lambda: _alternatives(names, is_verified, specs, form)), output)
+        return 0
     if library is not None:
         deliver(with_deep_stack(lambda: _of_library(library, names, form)), output)
         return 0
@@ -99,6 +125,37 @@ def _of_library(name: str, names: tuple[str, ...], form: str) -> str:
     if names:
         return write(tuple(section for one in programs for section in program_document(one)))
     return write(library_document(library, programs))
+
+
+def _alternatives(names: tuple[str, ...], is_verified: bool, specs: tuple[str, ...], form: str) -> str:
+    """The algorithms of some operators, or of all that have several."""
+    library, known = open_library(specs), operators_with_alternatives()
+    unknown = [entry.name for entry in entries(library, names) if names and entry.name not in known]
+    if unknown:
+        hint = "`tolcost ops --alternatives` shows those there are"
+        raise Rejected(
+            Diagnostic("T0666", f"{quoted(unknown[0])} has no alternatives that come with tolcost", hint=hint)
+        )
+    wanted = names or known
+    found = [one for name in wanted for one in compare_alternatives(name, library)]
+    tests = _tested(wanted, library) if is_verified else {}
+    if form == "csv":
+        return csv_text(algorithms_table(found, tests))
+    if form == "json":
+        return document("alternatives", alternatives_json(found, tests))
+    return markdown(tables(found, tests)) if form == "md" else text(tuple(in_full(found, tests)))
+
+
+def _tested(operators: Sequence[str], library: Library) -> dict[tuple[str, str], NodeTests]:
+    """What the node tests say of every alternative."""
+    cases, progress = load_cases(operators), ProgressLine()
+    every = [one for operator in operators for one in alternatives(operator, library)]
+    found: dict[tuple[str, str], NodeTests] = {}
+    for n, one in enumerate(every, start=1):
+        found[one.operator, one.name] = hold_to_tests(one, cases, library)
+        progress.tell(n, len(every), one.operator)
+    progress.close()
+    return found
 
 
 def _stored() -> Record:

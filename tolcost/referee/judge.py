@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal, TypeAlias, cast
 
-from tolcost.algebra import Cond, Poly, atom, compare, cond_text, evaluate, total_of
-from tolcost.algebra.compare import hold_at
+from tolcost.algebra import Cond, Poly, atom, cond_text, evaluate, total_of
+from tolcost.algebra.compare import ComparisonVerdict, hold_at
 from tolcost.algebra.parse import parse_text
 from tolcost.atoms.nodes import Node, Program
 from tolcost.audit.instances import Instance, Shapes, lower_instance
 from tolcost.catalogue.specs import Library
-from tolcost.check.regions import Assignment, region, sign_of, try_shapes
+from tolcost.check.regions import Assignment, ordering, region, try_shapes
 from tolcost.cost import Analysis, analyze_program, shipped
 from tolcost.cost.count import ProgramCounter
 from tolcost.cost.weights import weight_of
@@ -90,7 +90,7 @@ def judge_formula(formula: PublishedFormula, library: Library) -> Judgement:
     relied_on = tuple(cond_text(fact) for fact in facts)
     # a bound or a form in what data decides is no count to hold anyone to; bytes have a status of their own
     settled = formula.counts == "bytes" or analysis.status == "exact"
-    verdict = _verdict(theirs, ours, facts) if settled else "undecided"
+    verdict = _VERDICTS[ordering(theirs, ours, facts)] if settled else "undecided"
     leading = verdict == "equal" or _same_leading(theirs, ours)
     if verdict == "equal" or not settled:
         return Judgement(formula, verdict, theirs, ours, leading, holds_where=relied_on)
@@ -136,28 +136,13 @@ def _read(formula: PublishedFormula, analysis: Analysis) -> Poly:
     return found
 
 
-def _verdict(theirs: Poly, ours: Poly, facts: tuple[Cond, ...]) -> RefereeVerdict:
-    found = compare(theirs, ours, facts)
-    match found.verdict:
-        case "equal":
-            return "equal"
-        case "less_or_equal":
-            return "too low"
-        case "greater_or_equal":
-            return "too high"
-        case "crosses":
-            return "too low and too high"
-        case _:
-            return _by_factors(theirs, ours, facts)
-
-
-def _by_factors(theirs: Poly, ours: Poly, facts: tuple[Cond, ...]) -> RefereeVerdict:
-    """A verdict from the signs of the difference's factors, which a proof of the whole may not see."""
-    sign = sign_of(ours - theirs, facts)
-    differs = any(found.old != found.new for found in try_shapes(theirs, ours, facts))
-    if sign is None or not differs:
-        return "undecided"
-    return "too low" if sign > 0 else "too high"
+_VERDICTS: Mapping[ComparisonVerdict, RefereeVerdict] = {
+    "equal": "equal",
+    "less_or_equal": "too low",
+    "greater_or_equal": "too high",
+    "crosses": "too low and too high",
+    "unknown": "undecided",
+}
 
 
 def _same_leading(theirs: Poly, ours: Poly) -> bool:

@@ -1,0 +1,200 @@
+"""How far a count depends on the definition: the closed forms of other algorithms, and where they cross.
+
+Nothing is tried: fewer, more and equal are proved for all lengths, and a region is exact.  Values and counts
+of every algorithm are held to the operator's own definition at random inputs of a few sizes as well.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
+from typing import Any
+
+from tolcost.algebra import Cond, Poly, cond_text, is_nonnegative
+from tolcost.algebra.compare import ComparisonVerdict
+from tolcost.audit.instances import Instance, lower_instance
+from tolcost.catalogue.alternatives import FOLDER, Alternative, alternatives
+from tolcost.catalogue.conformance import count_difference, value_difference
+from tolcost.catalogue.specs import Library
+from tolcost.check.regions import ordering, region
+from tolcost.cost import Analysis, analyze_program
+from tolcost.diagnostics import Rejected
+from tolcost.elaborate import Elaborated
+from tolcost.elaborate.context import Outside
+from tolcost.execute import run_vectorised
+from tolcost.execute.inputs import random_arrays
+from tolcost.library import specs_root
+
+DEFINITION = "definition"
+"""What the operator's own definition is called among its alternatives."""
+EVERYWHERE = "everywhere"
+_SIZES = (1, 2, 3, 5)
+_RTOL, _ATOL = 1e-3, 1e-5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Setting:
+    """What the alternatives of an operator are compared at, and sizes to run them at."""
+
+    instance: Instance
+    sizes: tuple[Mapping[str, int], ...]
+    about: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Costed:
+    """An algorithm with its cost; ``one`` is None for the definition itself."""
+
+    name: str
+    one: Alternative | None
+    lowered: Elaborated
+    analysis: Analysis
+
+    @property
+    def file(self) -> str:
+        """Where it is written."""
+        return self.analysis.file
+
+    @property
+    def eops(self) -> Poly:
+        """Its closed form."""
+        return self.analysis.eops
+
+    @property
+    def facts(self) -> tuple[Cond, ...]:
+        """What its closed form holds under."""
+        return tuple(condition.condition for condition in self.analysis.conditions)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Crossing:
+    """Two algorithms: how the first stands to the second, and where each takes fewer operations.
+
+    A region is ``everywhere``, an inequality, or nothing: there is none, or it takes too many words.
+    """
+
+    first: Costed
+    second: Costed
+    verdict: ComparisonVerdict
+    first_fewer: str = ""
+    second_fewer: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """The algorithms of an operator at one setting: the definition first; and all pairs of them."""
+
+    setting: Setting
+    rows: tuple[Costed, ...]
+    refused: tuple[tuple[str, str], ...]
+    crossings: tuple[Crossing, ...]
+
+    def against_definition(self, row: Costed) -> Crossing | None:
+        """How an alternative stands to the definition."""
+        pairs = (pair for pair in self.crossings if pair.first is row and pair.second is self.rows[0])
+        return next(pairs, None)
+
+
+@cache
+def settings(operator: str) -> tuple[Setting, ...]:
+    """What an operator's alternatives are compared at: ``specs/alternatives/instances.toml``."""
+    text = specs_root().joinpath(FOLDER, "instances.toml").read_text(encoding="utf-8")
+    entries = tomllib.loads(text)["instance"]
+    return tuple(_setting(entry) for entry in entries if entry["operator"] == operator)
+
+
+def _setting(entry: Mapping[str, Any]) -> Setting:
+    shapes, attrs = entry.get("shapes", {}), entry.get("attrs", {})
+    instance = Instance(entry["operator"], shapes, attrs, entry.get("outputs", 1))
+    return Setting(instance, tuple(entry.get("sizes", ())), entry.get("about", ""))
+
+
+def compare_alternatives(operator: str, library: Library) -> tuple[Comparison, ...]:
+    """Cost the algorithms of an operator at its settings, and compare all pairs."""
+    others = alternatives(operator, library)
+    return tuple(_compared(setting, others, library) for setting in settings(operator))
+
+
+def _compared(setting: Setting, others: Sequence[Alternative], library: Library) -> Comparison:
+    rows = [_costed(setting, None, library)]
+    refused: list[tuple[str, str]] = []
+    for one in others:
+        try:
+            rows.append(_costed(setting, one, library))
+        except Outside as outside:
+            refused.append((one.name, outside.diagnostics[0].message))
+    pairs = tuple(_crossing(b, a) for a, b in combinations(rows, 2))
+    return Comparison(setting, tuple(rows), tuple(refused), pairs)
+
+
+def _costed(setting: Setting, one: Alternative | None, library: Library) -> Costed:
+    spec = library.find("", setting.instance.op) if one is None else one.spec
+    assert spec is not None, "alternatives are to operators that have a definition"
+    lowered = lower_instance(setting.instance, library, spec)
+    name = DEFINITION if one is None else one.name
+    return Costed(name, one, lowered, analyze_program(lowered.program, spec.source.name))
+
+
+def _crossing(first: Costed, second: Costed) -> Crossing:
+    facts = (*first.facts, *second.facts)
+    if not first.analysis.status == second.analysis.status == "exact":
+        return Crossing(first, second, "unknown")
+    verdict = ordering(first.eops, second.eops, facts)
+    if verdict == "equal":
+        return Crossing(first, second, verdict)
+    gap = second.eops - first.eops
+    return Crossing(
+        first,
+        second,
+        verdict,
+        "" if verdict == "greater_or_equal" else _where_positive(gap, facts),
+        "" if verdict == "less_or_equal" else _where_positive(-gap, facts),
+    )
+
+
+def _where_positive(gap: Poly, facts: tuple[Cond, ...]) -> str:
+    if is_nonnegative(gap - 1, facts):
+        return EVERYWHERE
+    found = region(gap, facts)
+    return "" if found is None else found.text
+
+
+# ---- at random inputs ------------------------------------------------------------------------------
+
+
+def held_at_sizes(found: Comparison) -> Iterator[str]:
+    """What an algorithm gives or counts otherwise than it should, at random inputs of a few sizes."""
+    for number, dims in enumerate(found.setting.sizes or _default_sizes(found)):
+        programs = [row.lowered.program for row in found.rows]
+        arrays: dict[str, Any] = {}
+        for program in programs:
+            arrays.update(random_arrays(program, arrays, dims, seed=number))
+        runs = []
+        for row, program in zip(found.rows, programs, strict=True):
+            needed = {one.name: arrays[one.name] for one in program.inputs}
+            try:
+                runs.append(run_vectorised(program, needed, dims))
+            except Rejected as error:
+                yield f"{row.name} at {dict(dims)}: {error.diagnostics[0].message}"
+                return
+            problem = count_difference(row.analysis.counts, runs[-1])
+            if problem is not None:
+                yield f"{row.name} at {dict(dims)}: {problem}"
+        for row, run in zip(found.rows[1:], runs[1:], strict=True):
+            for (name, theirs), ours in zip(runs[0].outputs.items(), run.outputs.values(), strict=True):
+                problem = value_difference(ours, theirs, _RTOL, _ATOL)
+                if problem is not None:
+                    yield f"{row.name} at {dict(dims)}: {name}: {problem}"
+
+
+def _default_sizes(found: Comparison) -> tuple[Mapping[str, int], ...]:
+    names = sorted({symbol.name for row in found.rows for symbol in row.analysis.symbols})
+    return tuple({name: size + n % 2 for n, name in enumerate(names)} for size in _SIZES)
+
+
+def relied_on(row: Costed) -> tuple[str, ...]:
+    """What a closed form holds under, as text."""
+    return tuple(map(cond_text, row.facts))
