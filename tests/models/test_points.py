@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import onnx
 import pytest
 from onnx import TensorProto, helper
@@ -13,7 +15,7 @@ from tolcost.catalogue.specs import open_library
 from tolcost.diagnostics import Rejected
 from tolcost.models.walking import Session
 from tolcost.result.cost import Cost
-from tolcost.result.model import Wanted, model_cost
+from tolcost.result.model import Wanted, file_cost, model_cost
 
 INT = TensorProto.INT64
 
@@ -126,3 +128,12 @@ def test_one_name_with_two_numbers_is_two_lengths(session: Session) -> None:
 def test_a_length_told_twice_must_be_one(session: Session) -> None:
     with pytest.raises(Rejected):
         cost(ranged(), session, Wanted({"seq": 4}, {"x": (2, 3)}))
+
+
+def test_a_llama_as_torch_exports_it_runs_at_one_sequence_only(session: Session) -> None:
+    """onnxruntime refuses the same node at a batch of 2: its angles are those of one sequence."""
+    path = Path(__file__).parents[2] / "examples" / "llama.onnx"
+    assert file_cost(path, session, Wanted({"batch": 1, "seq": 8})).eops == 51048480
+    with pytest.raises(Rejected) as refused:
+        file_cost(path, session, Wanted({"batch": 2, "seq": 8}))
+    assert refused.value.diagnostics[0].hint == "it needs batch <= 1"

@@ -299,11 +299,18 @@ def _better(again: ModelStudy, there: Point, general: ModelStudy, point: Point) 
     """Whether numbers from the start say more than the general form does.
 
     Two lengths may be one in general and still differ where one of them is 1, and a rank may depend on one.
+    What is only checked when it runs says nothing against a condition that does not hold here.
     """
-    if there.problems:
+    if there.problems or not _unproved(again) <= _unproved(general):
         return False
     fewer = len(general.coverage.missing) - len(again.coverage.missing)
     return fewer >= 0 if point.problems else fewer > 0
+
+
+def _unproved(study: ModelStudy) -> set[int]:
+    """The nodes of which something must hold at every coordinate, and could not be proved."""
+    nodes = enumerate(study.cost.nodes)
+    return {n for n, applied in nodes if any(part.program.unproved for part, _ in applied.parts)}
 
 
 def walked(file: str, model: Model, session: Session, numbers: Mapping[str, int] | None = None) -> ModelStudy:
