@@ -306,7 +306,7 @@ def _settings(target: Path) -> str:
             "nav": [
                 {"Start": ["index.md", "tutorial.md", "guides.md", "changelog.md"]},
                 {"Language": ["language.md", "cost.md", "limits.md", "examples.md", "libraries.md"]},
-                {"Use": ["editors.md", "gate.md", "models.md", "tools.md", "schemas/index.md"]},
+                {"Use": ["editors.md", "gate.md", "models.md", "python.md", "tools.md", "schemas/index.md"]},
                 {"Operators": ["operators/index.md", "operators.md"]},
                 {"Diagnostics": ["diagnostics/index.md"]},
                 {"Reports": ["reports/index.md", "reports.md", *(f"reports/{name}" for name in reports)]},

@@ -82,11 +82,16 @@ def test_the_tutorial_shows_what_the_commands_say(
     said_again(text, TUTORIAL, capsys)
 
 
-def test_the_tour_shows_what_python_says(tour: str) -> None:
-    session = doctest.DocTestParser().get_doctest("\n".join(blocks(tour, "pycon")), {}, "tour", None, 0)
+@pytest.mark.usefixtures("tour")
+@pytest.mark.parametrize("page", [TOUR, ROOT / "docs" / "python.md"], ids=lambda page: page.stem)
+def test_pages_show_what_python_says(page: Path) -> None:
+    text = "\n".join(blocks(page.read_text("utf-8"), "pycon"))
+    session = doctest.DocTestParser().get_doctest(text, {}, page.stem, None, 0)
     assert session.examples
     told: list[str] = []
-    doctest.DocTestRunner(verbose=False).run(session, out=told.append)
+    doctest.DocTestRunner(verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE).run(
+        session, out=told.append
+    )
     assert not told, "".join(told)
 
 

@@ -56,7 +56,15 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One thing to tell a user about a program; ``fix`` where a change is certain to help."""
+    r"""One thing to tell a user about a program; ``fix`` where a change is certain to help.
+
+    >>> import tolcost
+    >>> try:
+    ...     tolcost.analyze("tol x: R [n]\ny := map(x, sqt(*)) + z")
+    ... except tolcost.Rejected as error:
+    ...     [one.message for one in error.diagnostics]
+    ['there is no function `sqt`', 'there is nothing named `z`']
+    """
 
     code: str
     message: str
@@ -68,12 +76,46 @@ class Diagnostic:
 
 
 class Rejected(Exception):
-    """The input cannot be used; the diagnostics say why."""
+    r"""The input cannot be used; the diagnostics say why, and the first of them is told by attributes.
+
+    >>> import tolcost
+    >>> try:
+    ...     tolcost.analyze("tol x: R [n]\ny := map(x, sqt(*))")
+    ... except tolcost.Rejected as error:
+    ...     error.code, error.place, error.hint
+    ('T0201', '<text>:2:13', 'did you mean `sqrt`?')
+    """
 
     def __init__(self, *diagnostics: Diagnostic) -> None:
         """Keep the diagnostics; there is at least one."""
-        super().__init__(diagnostics[0].message)
+        super().__init__(*diagnostics)
         self.diagnostics = diagnostics
+
+    @property
+    def code(self) -> str:
+        """What `tolcost explain` tells more about."""
+        return self.diagnostics[0].code
+
+    @property
+    def message(self) -> str:
+        """What is wrong, in one sentence."""
+        return self.diagnostics[0].message
+
+    @property
+    def place(self) -> str | None:
+        """Where it is, as ``file:line:column``; None where it is in no file."""
+        span = self.diagnostics[0].span
+        where = place(span)
+        return None if span.source is NOWHERE.source else f"{span.source.name}:{where.line}:{where.column}"
+
+    @property
+    def hint(self) -> str | None:
+        """What helps."""
+        return self.diagnostics[0].hint
+
+    def __str__(self) -> str:
+        """What the command line prints."""
+        return render_all(self.diagnostics)
 
     def label(self, *labels: Label) -> None:
         """Say more about the first of the diagnostics, on its way to whoever reports it."""

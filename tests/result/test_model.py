@@ -44,7 +44,7 @@ def test_documents_and_frames(result: Cost) -> None:
     assert json.loads(result.to_json())["kind"] == "model"
     assert str(result) == result.to_text()
     frame = result.to_frame("scope")
-    assert list(frame.columns) == ["scope", "nodes", "eops", "macs", "status"]
+    assert list(frame.columns) == ["scope", "nodes", "eops", "flops", "macs", "bytes", "status"]
     assert frame["nodes"].sum() == result.coverage.nodes
 
 

@@ -1,14 +1,18 @@
 """The Python API: sympy expressions and exact integers, the same as the command line's."""
 
+import doctest
 import json
 import math
+import pickle
 from pathlib import Path
 
+import numpy as np
 import pytest
 import sympy
 
 import tolcost
 from tolcost.cli import run
+from tolcost.testing import assert_cost
 
 PROGRAMS = Path(__file__).parents[1] / "cli" / "programs"
 MATMUL = PROGRAMS / "matmul.tol"
@@ -99,3 +103,140 @@ def test_what_follows_from_a_length_does_not_stay() -> None:
     """n_share is n over parts; it is another one where n is."""
     shares = tolcost.analyze(PROGRAMS / "shares.tol", dims={"n": 12, "parts": 3})
     assert shares.at(n=24).eops == tolcost.analyze(PROGRAMS / "shares.tol").at(n=24, parts=3).eops
+
+
+# ---- many points at once ---------------------------------------------------------------------
+
+
+def test_many_points_are_the_points_one_by_one() -> None:
+    cost = tolcost.analyze(PROGRAMS / "windows.tol")
+    sizes = np.arange(1, 40)
+    found = cost(n=sizes[:, None], k=[[1, 2]], s=3)
+    assert found.eops.shape == (39, 2)
+    for key in ("eops", "bytes", "depth", "intensity"):
+        one_by_one = [[cost(n=int(n), k=k, s=3)[key] for k in (1, 2)] for n in sizes]
+        assert found[key].tolist() == one_by_one
+    assert found.eops.dtype == np.int64
+
+
+def test_many_points_are_held_to_the_conditions() -> None:
+    cost = tolcost.analyze(PROGRAMS / "windows.tol", dims={"s": 1})
+    with pytest.raises(tolcost.Rejected) as caught:
+        cost(n=[9, 1], k=9)
+    assert (caught.value.code, caught.value.hint) == ("T0344", "it needs n + s >= k")
+    assert "at s = 1, n = 1, k = 9" in caught.value.message
+    with pytest.raises(tolcost.Rejected, match="no value is given for `k`"):
+        cost(n=[9, 1])
+    with pytest.raises(TypeError):
+        cost(n=[1.5], k=1)  # type: ignore[list-item]
+    with pytest.raises(AttributeError):
+        _ = cost(n=[9], k=9).nothing
+
+
+def test_what_follows_from_lengths_is_found_at_many_points_too() -> None:
+    shares = tolcost.analyze(PROGRAMS / "shares.tol")
+    assert shares(n=[12, 24], parts=3).eops.tolist() == [shares(n=n, parts=3).eops for n in (12, 24)]
+
+
+def test_large_numbers_stay_exact_in_columns() -> None:
+    found = tolcost.analyze(MATMUL)(n=[1, 2 * 10**9], k=2 * 10**9, m=2 * 10**9)
+    assert found.eops.tolist() == [8 * 10**18, 16 * 10**27]
+
+
+# ---- frames, notebooks, pictures -----------------------------------------------------------------
+
+
+def test_frames_have_types() -> None:
+    cost = tolcost.analyze(MATMUL)
+    assert sum(cost.by("line").eops) == cost.eops
+    there = cost.subs(n=2, k=3, m=4).by("op")
+    assert there.dtypes.astype(str).to_dict() == {
+        "op": "str",
+        "nodes": "int64",
+        **dict.fromkeys(("eops", "flops", "macs", "bytes"), "int64"),
+        "share": "float64",
+        "status": "category",
+    }
+    assert there.eops.tolist() == [48]
+    assert cost.subs(n=10**9, k=10**9, m=10**9).by("op").eops.tolist() == [2 * 10**27]
+
+
+def test_a_sweep_says_what_is_outside() -> None:
+    frame = tolcost.sweep(PROGRAMS / "windows.tol", {"k": [1, 9]}, n="1..4", s=1, metrics=("eops", "depth"))
+    assert frame.dtypes.astype(str)[["k", "eops", "outside"]].to_dict() == {
+        "k": "int64",
+        "eops": "Int64",
+        "outside": "str",
+    }
+    inside = frame[frame.outside == ""]
+    cost = tolcost.analyze(PROGRAMS / "windows.tol")
+    assert inside.eops.tolist() == [cost(n=n, k=k, s=1).eops for n, k in zip(inside.n, inside.k, strict=True)]
+    assert set(frame[frame.k == 9].outside) == {"it needs n + s >= k"}
+    for wrong in ({"metrics": ["speed"]}, {"n": "4..1"}, {"n": "many"}):
+        with pytest.raises(tolcost.Rejected):
+            tolcost.sweep(MATMUL, **{"n": 1, "k": 1, "m": 1, **wrong})  # type: ignore[arg-type]
+
+
+def test_notebooks_see_formulas_and_nothing_from_outside_becomes_markup(tmp_path: Path) -> None:
+    shown = tolcost.analyze(MATMUL)._repr_html_()
+    assert "<math>" in shown
+    assert "exact" in shown
+    evil = tmp_path / "<script>.tol"
+    evil.write_text(MATMUL.read_text("utf-8"), "utf-8")
+    assert "<script>" not in tolcost.analyze(evil)._repr_html_()
+
+
+def test_pictures_show_the_numbers() -> None:
+    cost = tolcost.analyze(PROGRAMS / "windows.tol", dims={"s": 1})
+    axes = cost.subs(k=9).plot(values=[1, 2, 8, 16])
+    assert axes.lines[-1].get_xdata().tolist() == [8, 16]
+    assert axes.lines[-1].get_ydata().tolist() == [cost(n=n, k=9).eops for n in (8, 16)]
+    bars = cost.subs(n=8, k=3).plot(metric="bytes")
+    assert [bar.get_width() for bar in bars.patches] == [cost(n=8, k=3).bytes]
+    for wrong in ({}, {"over": "n"}, {"over": "n", "metric": "speed"}):
+        with pytest.raises(tolcost.Rejected):
+            cost.plot(**wrong)  # type: ignore[arg-type]
+
+
+# ---- operators, models in memory, errors, the tests of others ------------------------------------
+
+
+def test_operators_cost_what_the_catalogue_says(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["ops", "Softmax", "--format", "json"]) == 0
+    for row in json.loads(capsys.readouterr().out)["operators"][0]["forms"]:
+        assert str(tolcost.operator("Softmax", row["rank"]).eops) == row["eops"]
+    strided = tolcost.operator(
+        "Conv", shapes={"X": ("n", 3, 32, 32), "W": (8, 3, 3, 3)}, attrs={"strides": [2, 2]}
+    )
+    assert strided(n=1).macs == 8 * 27 * 15 * 15
+    for wrong in ("Convolution", "ImageDecoder"):
+        with pytest.raises(tolcost.Rejected):
+            tolcost.operator(wrong)
+
+
+def test_errors_carry_code_place_and_hint() -> None:
+    with pytest.raises(tolcost.Rejected) as caught:
+        tolcost.analyze("tol x: R [n]\ny := map(x, sqt(*))")
+    error = caught.value
+    assert (error.code, error.place, error.hint) == ("T0201", "<text>:2:13", "did you mean `sqrt`?")
+    assert str(error).startswith("error[T0201]")
+    assert pickle.loads(pickle.dumps(error)).diagnostics == error.diagnostics  # noqa: S301  # our own bytes
+
+
+def test_formulas_are_held_to_costs() -> None:
+    assert_cost(MATMUL, eops="2*n*k*m", macs="m*n*k", depth="k + 1", bytes="<= 4*(n*k + k*m + m*n)")
+    assert_cost(tolcost.analyze(MATMUL), dims={"n": 2, "m": 3}, eops="12*k")
+    for wrong in ({"eops": "2*n*k*m + 1"}, {"eops": "<= n*k*m"}, {"eops": 7}, {"status": "upper bound"}):
+        with pytest.raises(AssertionError):
+            assert_cost(MATMUL, **wrong)  # type: ignore[arg-type]
+    for wrong in ({"eops": "q"}, {"speed": "n"}, {"intensity": "n"}):
+        with pytest.raises(tolcost.Rejected):
+            assert_cost(MATMUL, **wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", sorted({*tolcost.__all__} - {"__version__"}))
+def test_every_public_name_has_an_example(name: str) -> None:
+    """Examples are run where the names are defined, with all other doctests."""
+    subject = getattr(tolcost, name)
+    assert ">>>" in (subject.__doc__ or "")
+    assert doctest.DocTestParser().get_examples(subject.__doc__)

@@ -33,6 +33,7 @@ from tolcost.algebra.conditions import (
 from tolcost.algebra.display import display_names, factored
 from tolcost.algebra.evaluate import (
     PointFunction,
+    decide_many,
     equations_in,
     evaluate,
     evaluate_cond,
@@ -139,6 +140,7 @@ __all__ = [
     "const",
     "coordinate",
     "data_symbol",
+    "decide_many",
     "degree",
     "disj",
     "display_names",

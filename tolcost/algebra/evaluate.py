@@ -90,7 +90,7 @@ def _value_at(p: Poly, values: Mapping[Symbol, int], loops: _Loops) -> int:
     return _value(p, _Point(values, loops))
 
 
-def evaluate_many(p: Poly | int, values: Mapping[Symbol, Sequence[int]]) -> Ints:
+def evaluate_many(p: Poly | int, values: Mapping[Symbol, Sequence[int] | Ints]) -> Ints:
     """Give the values at many points: a NumPy array, of int64 where all fit, else of Python integers.
 
     >>> from tolcost.algebra.poly import length, the_symbol
@@ -101,6 +101,13 @@ def evaluate_many(p: Poly | int, values: Mapping[Symbol, Sequence[int]]) -> Ints
     from tolcost.algebra.vectorised import evaluate_columns  # NumPy is loaded only where it is needed
 
     return evaluate_columns(as_poly(p), values, _generator_at)
+
+
+def decide_many(cond: Cond, values: Mapping[Symbol, Sequence[int] | Ints]) -> Ints:
+    """Decide a condition at many points: an array of truths, or one for all of them."""
+    from tolcost.algebra.vectorised import decide_columns
+
+    return decide_columns(cond, values, _generator_at)
 
 
 def _generator_at(generator: Generator, values: Mapping[Symbol, int]) -> int:

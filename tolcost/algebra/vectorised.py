@@ -7,16 +7,20 @@ otherwise with Python integers.  Nothing ever overflows silently.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from functools import reduce
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth
 from tolcost.algebra.intervals import log2_of_number
 from tolcost.algebra.poly import Monomial, Poly
 from tolcost.algebra.symbols import Floor, Generator, Log2, NotInteger, Relu, Sum, Symbol, UnboundSymbol
+
+_K = TypeVar("_K")
 
 # int64, or Python integers in an object array: NumPy's types cannot say this in one place.
 Ints: TypeAlias = npt.NDArray[Any]
@@ -53,6 +57,49 @@ def evaluate_columns(p: Poly, values: Mapping[Symbol, Sequence[int] | Ints], at_
     if len({block.dtype for block in blocks}) > 1:
         blocks = [block.astype(object) for block in blocks]
     return np.concatenate(blocks)
+
+
+def decide_columns(cond: Cond, values: Mapping[Symbol, Sequence[int] | Ints], at_point: AtPoint) -> Ints:
+    """Decide a condition at all points: an array of truths, or one for all of them."""
+    match cond:
+        case Truth(value=value):
+            return np.array(value)
+        case Ge(p=p):
+            return np.array(evaluate_columns(p, values, at_point) >= 0)
+        case Eq(p=p):
+            return np.array(evaluate_columns(p, values, at_point) == 0)
+        case Not(part=part):
+            return np.logical_not(decide_columns(part, values, at_point))
+        case And(parts=parts):
+            return reduce(np.logical_and, (decide_columns(part, values, at_point) for part in parts))
+        case Or(parts=parts):
+            return reduce(np.logical_or, (decide_columns(part, values, at_point) for part in parts))
+
+
+def broadcast(values: Mapping[_K, int | Sequence[int] | Ints]) -> tuple[dict[_K, Ints], tuple[int, ...]]:
+    """Give columns of one length for numbers, sequences and arrays of any rank, and the shape they have.
+
+    >>> columns, shape = broadcast({"n": 8, "k": [1, 2, 3]})
+    >>> columns["n"].tolist(), shape
+    ([8, 8, 8], (3,))
+    """
+    arrays = [np.asarray(value) for value in values.values()]
+    if any(array.dtype.kind not in "iuO" for array in arrays):
+        raise TypeError("lengths are integers")
+    together = np.broadcast_arrays(*arrays)
+    columns = (_column(array.reshape(-1)) for array in together)
+    return dict(zip(values, columns, strict=True)), together[0].shape
+
+
+def largest(columns: Iterable[Ints]) -> Ints:
+    """Give the largest of several columns at each point."""
+    return reduce(np.maximum, columns)
+
+
+def shaped(column: Sequence[object] | Ints, shape: tuple[int, ...]) -> Ints:
+    """Give a column as an array of a shape: int64 where all fit, else Python objects."""
+    known = isinstance(column, np.ndarray) or all(isinstance(value, int) for value in column)
+    return (_column(column) if known else np.array(column, dtype=object)).reshape(shape)  # type: ignore[arg-type]
 
 
 def _column(column: Sequence[int] | Ints) -> Ints:

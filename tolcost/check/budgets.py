@@ -223,7 +223,9 @@ def _limit(budget: Budget, entry: LockEntry, names: dict[str, Poly]) -> Poly:
     text = _VOLUME.sub(lambda m: f"`vol({m[1]})`", budget.limit)
     try:
         limit = parse_text(text, {**names, **volumes})
-    except (Rejected, AlgebraBudget, RecursionError) as error:
+    except Rejected as rejected:
+        raise _wrong(budget.text, rejected.message) from None
+    except (AlgebraBudget, RecursionError) as error:
         raise _wrong(budget.text, str(error)) from None
     known = {symbol.name for symbol in _symbols(entry, names)}
     for symbol in sorted(limit.free, key=lambda s: s.key):

@@ -181,7 +181,13 @@ def _others(old: Sequence[Symbol], new: Sequence[Symbol]) -> Iterator[tuple[Symb
 
 @dataclass(frozen=True, slots=True)
 class CostComparison:
-    """Every figure of two costs beside each other, and what was believed to compare them."""
+    r"""Every figure of two costs beside each other, and what was believed to compare them.
+
+    >>> import tolcost
+    >>> found = tolcost.diff("tol x: R [n]\ny := map(x, exp(*))", "tol x: R [n]\ny := map(x, * * * + 1)")
+    >>> found.whole.verdict, found.whole.old, found.whole.new
+    ('costlier', n, 2*n)
+    """
 
     old: str
     new: str

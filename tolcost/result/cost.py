@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
+from operator import index
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from tolcost.algebra import Poly, to_sympy
 from tolcost.cost.device import Device, Duration, load_device
@@ -15,41 +16,19 @@ from tolcost.cost.record import FormRatio, NamedType
 from tolcost.cost.span import Depth
 from tolcost.cost.weights import Weighed
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.result.numbers import ExactNumbers, Lengths, NumberColumns, exact, many_points
+from tolcost.result.point import Requirement
 from tolcost.result.study import Located, locate_study
-from tolcost.result.view import frame_of, written
+from tolcost.result.view import written
 from tolcost.show.forms import Form, latex_of, text_of
 
 if TYPE_CHECKING:
     import pandas
+    from matplotlib.axes import Axes
 
     from tolcost.algebra.sympy_form import SympyExpr
 
 _K = TypeVar("_K")
-
-
-@dataclass(frozen=True)
-class ExactNumbers:
-    """Exact integers at a point: ``numbers.eops``, ``numbers["eops"]``.
-
-    A figure is None where data, or something unknown, decides it.
-    """
-
-    dims: Mapping[str, int]
-    figures: Mapping[str, int | Fraction | None]
-    histogram: Mapping[tuple[str, str], int | None]
-    index: Mapping[tuple[str, str], int | None]
-    atoms: Mapping[str, int | None]
-
-    def __getitem__(self, name: str) -> int | Fraction | None:
-        """A figure by its key."""
-        return self.figures[name]
-
-    def __getattr__(self, name: str) -> int | Fraction | None:
-        """A figure as an attribute."""
-        try:
-            return self.figures[name]
-        except KeyError:
-            raise AttributeError(f"there is no figure {name!r}") from None
 
 
 @dataclass(frozen=True)
@@ -88,7 +67,18 @@ class Cost(Located):
     @property
     def conditions(self) -> tuple[str, ...]:
         """What the closed forms rely on."""
-        return tuple(one.text for one in self.study.requirements if one.kind == "needed")
+        return tuple(one.text for one in self.where)
+
+    @property
+    def where(self) -> tuple[Requirement, ...]:
+        r"""What the closed forms rely on, with the reason and the place of each; numbers hold nowhere else.
+
+        >>> import tolcost
+        >>> cost = tolcost.analyze("tol x: R [n]\ny := map(tol[n - 2], x[i] + x[i + 2], [i])")
+        >>> [(one.text, one.line) for one in cost.where]
+        [('n >= 2', 2)]
+        """
+        return tuple(one for one in self.study.requirements if one.kind == "needed")
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -186,34 +176,108 @@ class Cost(Located):
 
     def __getitem__(self, key: str) -> SympyExpr | None:
         """Give a figure by its key, as in ``cost["bytes"]``; None where it is not known."""
-        form = self._forms.get(key)
+        form = self.forms.get(key)
         return None if form is None else self._sympy(form)
 
-    def __call__(self, lengths: Mapping[str, int] | None = None, /, **dims: int) -> ExactNumbers:
-        """Give exact integers at lengths by name; ``Rejected`` where one is missing or not allowed."""
-        there = self._moved({**(lengths or {}), **dims})
+    @overload
+    def __call__(self, lengths: Mapping[str, int] | None = None, /, **dims: int) -> ExactNumbers: ...  # type: ignore[overload-overlap]  # one array is enough for arrays
+
+    @overload
+    def __call__(self, lengths: Mapping[str, Lengths] | None = None, /, **dims: Lengths) -> NumberColumns: ...
+
+    def __call__(
+        self, lengths: Mapping[str, Lengths] | None = None, /, **dims: Lengths
+    ) -> ExactNumbers | NumberColumns:
+        r"""Give exact integers at lengths by name; ``Rejected`` where one is missing or not allowed.
+
+        A sequence or an array of lengths gives arrays of figures, for all points at once.
+
+        >>> import tolcost
+        >>> cost = tolcost.analyze("tol x: R [n, k]\ny := map(x, exp(*))")
+        >>> cost(n=3, k=4).eops, cost(n=[[1], [2]], k=[10, 20]).eops.tolist()
+        (12, [[10, 20], [20, 40]])
+        """
+        given = {**(lengths or {}), **dims}
+        if all(_is_single(value) for value in given.values()):
+            return self._numbers({name: index(value) for name, value in given.items()})  # type: ignore[arg-type]
+        self._moved({})
+        points = many_points(self, given, self._numbers).accepted()
+        from tolcost.algebra.vectorised import shaped
+
+        shown = {name: shaped(column, points.shape) for name, column in points.dims.items()}
+        return NumberColumns(shown, points, self.forms)
+
+    at = __call__
+
+    def _numbers(self, dims: Mapping[str, int]) -> ExactNumbers:
+        there = self._moved(dims)
         if not there.point.complete:
             missing = ", ".join(quoted(symbol.name) for symbol in there.point.missing)
             raise Rejected(Diagnostic("T0345", f"no value is given for {missing}"))
         total = there.total
-        found = {key: _exact(there.value(form)) for key, form in there._forms.items()}
         return ExactNumbers(
             there.point.dims,
-            found,
+            {key: exact(there.value(form)) for key, form in there.forms.items()},
             {key: there.number(form) for key, form in total.histogram.items()},
             {key: there.number(form) for key, form in total.index.items()},
             {key: there.number(form) for key, form in total.atoms.items()},
         )
 
-    at = __call__
-
     def subs(self, lengths: Mapping[str, int] | None = None, /, **dims: int) -> Cost:
-        """Give the cost with some lengths put in place."""
+        r"""Give the cost with some lengths put in place, by name.
+
+        >>> import tolcost
+        >>> tolcost.analyze("tol x: R [n, k]\ny := map(x, exp(*))").subs(k=10).eops
+        10*n
+        """
         return self._moved({**(lengths or {}), **dims})
+
+    def by(self, what: str) -> pandas.DataFrame:
+        r"""Give every operator, scope, node or line as a row of a pandas frame, the costliest first.
+
+        Where every length is known, figures are columns of exact integers, with the share of the EOPs;
+        otherwise they are closed forms.
+
+        >>> import tolcost
+        >>> cost = tolcost.analyze("tol x: R [n]\ny := map(map(x, exp(*)), * + 1)")
+        >>> cost.by("line").eops.tolist()
+        [2*n]
+        >>> cost.subs(n=8).by("line").dtypes.astype(str)[["line", "eops", "share"]].to_dict()
+        {'line': 'str', 'eops': 'int64', 'share': 'float64'}
+        """
+        from tolcost.result.frames import frame_by
+
+        return frame_by(self, what, cache(self._sympy))
 
     def to_frame(self, by: str | None = None) -> pandas.DataFrame:
         """Give every figure as a row of a pandas frame; or, with ``by``, every operator, scope or node."""
-        return frame_of(self, by)
+        from tolcost.result.frames import frame_of
+
+        return frame_of(self) if by is None else self.by(by)
+
+    def plot(
+        self,
+        over: str | None = None,
+        *,
+        metric: str = "eops",
+        by: str = "op",
+        values: Sequence[int] | None = None,
+        top: int = 6,
+        axes: Axes | None = None,
+    ) -> Axes:
+        r"""Draw how a figure grows with a length, or its parts where every length is known (matplotlib).
+
+        ``over`` is the length, ``values`` what it takes; those that the conditions do not allow are left
+        out.  The parts are operators, scopes, nodes or lines (``by``), the ``top`` largest of them.
+
+        >>> import tolcost
+        >>> axes = tolcost.analyze("tol x: R [n]\ny := map(x, exp(*))").plot(values=[1, 10, 100])
+        >>> axes.get_xlabel(), axes.lines[0].get_ydata().tolist()
+        ('n', [1.0, 10.0, 100.0])
+        """
+        from tolcost.result.plot import plotted
+
+        return plotted(self, over, metric, by, values, top, axes)
 
     def to_text(self) -> str:
         """Give what the command line prints."""
@@ -233,6 +297,10 @@ class Cost(Located):
         counted = f"{costed}/{nodes} nodes, " if nodes > 1 else ""
         return f"<Cost {self.name}: {text_of(self._eops)} EOPs, {counted}{self.status}>"
 
+    def _repr_html_(self) -> str:
+        """What the command line prints, for notebooks."""
+        return written([self], "fragment")
+
     def _repr_latex_(self) -> str:
         """The EOPs, for notebooks."""
         return f"${latex_of(self._eops)}$"
@@ -243,7 +311,7 @@ class Cost(Located):
         return self.total.eops if found is None else found
 
     @cached_property
-    def _forms(self) -> dict[str, Form | None]:
+    def forms(self) -> dict[str, Form | None]:
         """Every figure that has a form of its own, by key; those of a tree below a depth as well."""
         found: dict[str, Form | None] = {}
         for measure in self.measures:
@@ -284,5 +352,6 @@ class Cost(Located):
         return {key: self._sympy(form) for key, form in counts.items()}
 
 
-def _exact(found: Form | None) -> int | Fraction | None:
-    return found if isinstance(found, int | Fraction) else None
+def _is_single(value: Lengths) -> bool:
+    """Whether a length is one number, of Python or of NumPy."""
+    return hasattr(value, "__index__") and not getattr(value, "shape", ())

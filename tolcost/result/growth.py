@@ -49,16 +49,22 @@ def read_sweep(text: str) -> Sweep:
     >>> read_sweep("seq=100..500").values
     (100, 200, 400, 500)
     """
-    match = re.fullmatch(r"(.+)=([0-9]{1,10})\.\.([0-9]{1,10})", text)
-    if match is None:
-        raise Rejected(Diagnostic("T0694", f"a sweep is NAME=FROM..TO, not {quoted(text)}"))
-    low, high = int(match[2]), int(match[3])
+    name, _, values = text.rpartition("=")
+    return Sweep(name, read_values(values, name))
+
+
+def read_values(text: str, name: str) -> tuple[int, ...]:
+    """Read ``128..131072``, what a length is to be: doubling from the first to the last."""
+    match, whole = re.fullmatch(r"([0-9]{1,10})\.\.([0-9]{1,10})", text), f"{name}={text}" if name else text
+    if match is None or not name:
+        raise Rejected(Diagnostic("T0694", f"a sweep is NAME=FROM..TO, not {quoted(whole)}"))
+    low, high = int(match[1]), int(match[2])
     if not 1 <= low <= high:
-        raise Rejected(Diagnostic("T0694", f"a sweep goes from at least 1 upwards, not {quoted(text)}"))
+        raise Rejected(Diagnostic("T0694", f"a sweep goes from at least 1 upwards, not {quoted(whole)}"))
     values = [low]
     while values[-1] * 2 < high:
         values.append(values[-1] * 2)
-    return Sweep(match[1], tuple(dict.fromkeys((*values, high))))
+    return tuple(dict.fromkeys((*values, high)))
 
 
 def growth(cost: Located, sweep: Sweep) -> Growth:

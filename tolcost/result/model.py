@@ -245,6 +245,13 @@ class ModelStudy(Study):
         """All products, and of parameters and inputs what nodes read of them at all."""
         return fused_work(self.cost, self.adder, self.total)
 
+    @property
+    def general(self) -> Mapping[str, Symbol]:
+        """The lengths that stayed symbols; none where a point may need another walk."""
+        if self.walked or self.told or self.coverage.missing:
+            return {}
+        return {symbol.name: symbol for symbol in self.symbols if symbol.kind == "length"}
+
     def check_names(self, dims: Iterable[str]) -> None:
         """Any name will do here: what it means is found out where the model is put at lengths."""
 

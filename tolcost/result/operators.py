@@ -143,7 +143,7 @@ def _bracketed(shape: Iterable[Poly]) -> str:
 
 
 def _why(error: Rejected | AlgebraBudget) -> str:
-    return error.diagnostics[0].message if isinstance(error, Rejected) else str(error)
+    return error.message if isinstance(error, Rejected) else str(error)
 
 
 def _length(form: RankForm) -> int:

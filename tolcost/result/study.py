@@ -263,6 +263,11 @@ class Study(ABC):
         """How long it takes on a device."""
         return Times(device, self.steps(by), self.fused(), views=self.kind == "model")
 
+    @property
+    def general(self) -> Mapping[str, Symbol]:
+        """The lengths in which these very forms hold, by name: at any point where all conditions do."""
+        return {symbol.name: symbol for symbol in self.symbols}
+
     def check_names(self, dims: Iterable[str]) -> None:
         """Refuse lengths that it does not have."""
         unknown = set(dims) - {symbol.name for symbol in self.symbols}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from tolcost.algebra import LARGEST_LENGTH, Symbol
 from tolcost.diagnostics import visible
@@ -33,9 +32,6 @@ from tolcost.show.forms import Form, text_of
 from tolcost.show.json import Json, number
 from tolcost.show.json import document as json_document
 from tolcost.show.tables import csv_text
-
-if TYPE_CHECKING:
-    import pandas
 
 BY = ("node", "op", "scope")
 FORMATS = ("text", "json", "md", "csv", "latex")
@@ -317,27 +313,6 @@ def _group_data(cost: Located, by: str) -> ReportTable:
         rows.append((cost.study.name, group.title, group.nodes, *forms, *values, found.status, *times))
     timed = ("bound_us", "predicted_us") if cost.device is not None else ()
     return ReportTable(tuple(Column(key, key) for key in (*keys, *timed)), rows)
-
-
-def frame_of(cost: Located, by: str | None) -> pandas.DataFrame:
-    """Every figure and part as a row, or every group; numbers are Python's exact integers."""
-    import pandas
-
-    if by is not None:
-        groups = [
-            (g.title, g.nodes, text_of(g.figures.eops), text_of(g.figures.macs), g.figures.status)
-            for g in cost.groups(by)
-        ]
-        return pandas.DataFrame(groups, columns=[by, "nodes", "eops", "macs", "status"], dtype=object)
-    rows = [
-        (metric, item, space, None if form is None else text_of(form), _exact(value))
-        for metric, item, space, form, value in figure_data(cost, CostView())
-    ]
-    return pandas.DataFrame(rows, columns=["metric", "item", "space", "form", "value"], dtype=object)
-
-
-def _exact(value: Form | None) -> object:
-    return value if isinstance(value, int) or value is None else text_of(value)
 
 
 def growth_record(growth: Growth) -> dict[str, Json]:

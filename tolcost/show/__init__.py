@@ -7,6 +7,8 @@ from importlib import import_module
 
 from tolcost.show.document import Document
 
+_WRITERS = {"md": ("tables", "markdown"), "latex": ("latex", "latex"), "fragment": ("fragment", "fragment")}
+
 
 def write(document: Document, form: str, colour: bool = False) -> str:
     """Write a document in one of the formats; only the writer that is used gets loaded."""
@@ -14,6 +16,6 @@ def write(document: Document, form: str, colour: bool = False) -> str:
         from tolcost.show.text import text
 
         return text(document, colour)
-    module, name = {"md": ("tables", "markdown"), "latex": ("latex", "latex")}[form]
+    module, name = _WRITERS[form]
     writer: Callable[[Document], str] = getattr(import_module(f"tolcost.show.{module}"), name)
     return writer(document)

@@ -1,0 +1,178 @@
+"""What tolcost offers to Python, each with an example; ``import tolcost`` loads it when it is first used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tolcost.catalogue.reading import model_of, parse_model
+from tolcost.catalogue.specs import open_library
+from tolcost.deep import with_deep_stack
+from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.elaborate.arguments import PlainShape, PlainValue
+from tolcost.models.walking import Session
+from tolcost.result.compare import CostComparison, compare
+from tolcost.result.cost import Cost
+from tolcost.result.growth import read_values
+from tolcost.result.model import Wanted, file_cost, model_cost
+from tolcost.result.numbers import many_points
+from tolcost.result.operator_cost import operator_cost
+from tolcost.result.program import analyze as analyze_program
+
+if TYPE_CHECKING:
+    import pandas
+    from onnx import ModelProto
+
+
+def analyze(
+    program: str | Path,
+    dims: Mapping[str, int] | None = None,
+    shapes: Mapping[str, PlainShape | Sequence[PlainShape]] | None = None,
+    attrs: Mapping[str, PlainValue] | None = None,
+) -> Cost:
+    r"""Give what a program costs.
+
+    ``program`` is a path, or the text of a program; a string with a line break or ``=`` in it
+    is text.  ``dims`` gives lengths by name, ``shapes`` the shapes of inputs of any rank, and
+    ``attrs`` the values of attributes and static inputs.  A program that cannot be analysed
+    raises ``Rejected``, with diagnostics that say why.
+
+    >>> cost = analyze("tol a: R [n, k]\ny := map(a, exp(*) + 1)", dims={"k": 3})
+    >>> cost.eops, cost.status
+    (6*n, 'exact')
+    """
+    return analyze_program(program, dims, shapes, attrs)
+
+
+def load_model(
+    path: str | Path,
+    dims: Mapping[str, int] | None = None,
+    shapes: Mapping[str, Sequence[int | str]] | None = None,
+    specs: Sequence[str | Path] = (),
+) -> Cost:
+    """Give what an ONNX model costs, in its free dimensions.
+
+    ``dims`` gives lengths by name or as ``input[axis]``, ``shapes`` the shapes of inputs in names and
+    numbers, and ``specs`` folders of operators, searched first.  A model that cannot be read, or lengths
+    that it does not allow, raise ``Rejected``.
+
+    >>> from tempfile import mkdtemp
+    >>> from onnx import TensorProto, helper, save
+    >>> x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", 4]) for name in "xy")
+    >>> nodes = [helper.make_node("Exp", ["x"], ["e"]), helper.make_node("Relu", ["e"], ["y"])]
+    >>> graph = helper.make_graph(nodes, "small", [x], [y])
+    >>> path = mkdtemp() + "/small.onnx"
+    >>> save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]), path)
+    >>> cost = load_model(path)
+    >>> cost
+    <Cost small: 8*batch EOPs, 2/2 nodes, exact>
+    >>> cost(batch=8).eops, cost.by("op").eops.tolist()
+    (64, [4*batch, 4*batch])
+    """
+    session, wanted = Session(open_library(specs)), _wanted(dims, shapes)
+    return with_deep_stack(lambda: file_cost(Path(path), session, wanted))
+
+
+def from_onnx(
+    model: bytes | ModelProto,
+    dims: Mapping[str, int] | None = None,
+    shapes: Mapping[str, Sequence[int | str]] | None = None,
+    specs: Sequence[str | Path] = (),
+    name: str = "model",
+) -> Cost:
+    """Give what a model costs that is in memory: the bytes of a file, or onnx's own object.
+
+    >>> from onnx.parser import parse_model
+    >>> text = '<ir_version: 10, opset_import: [""]> g (float[n, 4] x) => (float[n, 4] y) { y = Exp(x) }'
+    >>> from_onnx(parse_model(text.replace('[""]', '["" : 18]'))).eops
+    4*n
+    """
+    raw = model if isinstance(model, bytes) else model.SerializeToString()
+    session, wanted = Session(open_library(specs)), _wanted(dims, shapes)
+    return with_deep_stack(lambda: model_cost(model_of(parse_model(raw, name), name), name, session, wanted))
+
+
+def _wanted(dims: Mapping[str, int] | None, shapes: Mapping[str, Sequence[int | str]] | None) -> Wanted:
+    return Wanted(dims or {}, {name: tuple(shape) for name, shape in (shapes or {}).items()})
+
+
+def operator(
+    name: str,
+    rank: int = 2,
+    shapes: Mapping[str, PlainShape | Sequence[PlainShape]] | None = None,
+    attrs: Mapping[str, PlainValue] | None = None,
+    specs: Sequence[str | Path] = (),
+) -> Cost:
+    """Give what an operator of ONNX costs, by its definition.
+
+    Without ``shapes``, every length is a symbol, and ``rank`` is how many there are where a definition is
+    for any number of them; ``attrs`` are attributes, and inputs that have to be known.  A name may say its
+    domain, as in ``com.microsoft.FusedMatMul``; ``specs`` are folders of definitions, searched first.
+
+    >>> operator("Softmax").eops
+    5*input_1*input_2
+    >>> operator("Gemm", shapes={"A": ("n", "k"), "B": ("k", "m")}).macs
+    k*m*n
+    """
+    return with_deep_stack(lambda: operator_cost(name, rank, shapes, attrs, specs))
+
+
+def diff(old: Cost | str | Path, new: Cost | str | Path) -> CostComparison:
+    r"""Compare what two programs or two models cost, for all lengths: a proof, or a point that shows it.
+
+    Either is a cost, a path, or the text of a program.
+
+    >>> found = diff("tol x: R [n]\ny := map(x, exp(*))", "tol a: R [m]\nb := map(a, exp(*) + 1)")
+    >>> found.verdict, found.notes
+    ('costlier', ('the length `n` is now `m`',))
+    """
+    return compare(_cost_of(old), _cost_of(new), identical=old == new)
+
+
+def sweep(
+    subject: Cost | str | Path,
+    lengths: Mapping[str, int | str | Sequence[int]] | None = None,
+    /,
+    metrics: Sequence[str] = ("eops", "flops", "macs", "bytes"),
+    **dims: int | str | Sequence[int],
+) -> pandas.DataFrame:
+    r"""Give figures for every combination of lengths as a pandas frame, a row for each.
+
+    A length is a number, several, or a text such as ``"128..4096"``, which doubles.  Where a condition
+    does not hold there are no figures, and a column ``outside`` says what would be needed.
+
+    >>> cost = analyze("tol x: R [n, k]\ny := map(x, exp(*))")
+    >>> print(sweep(cost, n="2..8", k=[1, 10], metrics=["eops"]).to_string(index=False))
+     n  k  eops
+     2  1     2
+     2 10    20
+     4  1     4
+     4 10    40
+     8  1     8
+     8 10    80
+    """
+    from tolcost.result.frames import frame_at
+
+    cost = _cost_of(subject)
+    given = {name: _listed(name, values) for name, values in {**(lengths or {}), **dims}.items()}
+    for metric in metrics:
+        if metric not in cost.forms:
+            hint = f"there are {', '.join(cost.forms)}"
+            raise Rejected(Diagnostic("T0412", f"there is no figure {quoted(metric)}", hint=hint))
+    rows = list(zip(*product(*given.values()), strict=True)) or [()] * len(given)
+    points = many_points(cost, dict(zip(given, rows, strict=True)), cost.at)
+    return frame_at(points, cost.forms, metrics)
+
+
+def _listed(name: str, values: int | str | Sequence[int]) -> Sequence[int]:
+    if isinstance(values, str):
+        return read_values(values, name)
+    return [values] if isinstance(values, int) else values
+
+
+def _cost_of(subject: Cost | str | Path) -> Cost:
+    if isinstance(subject, Cost):
+        return subject
+    return load_model(subject) if str(subject).endswith(".onnx") else analyze(subject)

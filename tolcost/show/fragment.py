@@ -1,0 +1,104 @@
+"""Documents as a piece of HTML without scripts or styles of a page: what a notebook shows of an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from html import escape
+
+from tolcost.algebra import Poly
+from tolcost.cost import FormRatio
+from tolcost.diagnostics import visible
+from tolcost.show.document import (
+    LONGEST,
+    UNKNOWN,
+    Bar,
+    Cell,
+    Code,
+    Document,
+    Fact,
+    FigureList,
+    Heading,
+    Lines,
+    ReportTable,
+    Section,
+    cut,
+    plain,
+    rounded,
+)
+from tolcost.show.document import Facts as FactList
+from tolcost.show.forms import mathml_of, text_of
+
+
+def fragment(document: Document) -> str:
+    """Give blocks one after another.
+
+    >>> fragment((Heading("a<b"), Lines(("one",))))
+    '<div class="tolcost"><h4>a&lt;b</h4><p>one</p></div>'
+    """
+    return f'<div class="tolcost">{"".join(map(_block, document))}</div>'
+
+
+def _block(block: Section) -> str:
+    match block:
+        case Heading(text=text, remark=remark):
+            return f"<h4>{_text(text)}{f' <small>{_text(remark)}</small>' if remark else ''}</h4>"
+        case FactList(rows=rows):
+            return "".join(map(_fact, rows))
+        case FigureList():
+            return _figures(block)
+        case Lines(rows=rows):
+            return "".join(f"<p>{_text(row)}</p>" for row in rows)
+        case ReportTable():
+            columns = block.shown
+            titles = (column.title for _, column in columns)
+            return _table(titles, ([_cell(row[n]) for n, _ in columns] for row in block.rows))
+
+
+def _fact(fact: Fact) -> str:
+    value = _cell(fact.value) if fact.value else ""
+    label = _code(fact.label) if fact.level else f"<b>{_text(fact.label)}</b>"
+    return f"<div>{'&emsp;' * fact.level}{' '.join((label, value, _text(fact.remark))).rstrip()}</div>"
+
+
+def _figures(found: FigureList) -> str:
+    rows = []
+    for row in (row for row in found.rows if not row.general):
+        nothing = UNKNOWN if row.headed else ""
+        cells = [nothing if cell is None else _cell(cell) for cell in found.cells(row)]
+        rows.append(["&emsp;" * row.level + _text(row.label), *cells, _text(row.unit)])
+    return _table(["", *found.titles, ""], rows)
+
+
+def _table(titles: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    head = "".join(f"<th>{_text(title)}</th>" for title in titles)
+    lines = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
+
+
+def _cell(cell: Cell) -> str:
+    match cell:
+        case None | Bar():
+            return ""
+        case str():
+            return _text(cell)
+        case Code(text=text):
+            return _code(text)
+        case int():
+            return text_of(cell, grouped=True)
+        case Fraction():
+            return rounded(cell)
+        case Poly() if len(plain(cell)) <= LONGEST:
+            return mathml_of(cell)
+        case FormRatio() if isinstance(cell.denominator, Poly) and len(plain(cell)) <= LONGEST:
+            return mathml_of(cell)
+        case _:
+            return _code(cut(plain(cell)))
+
+
+def _text(text: str) -> str:
+    return escape(visible(text))
+
+
+def _code(text: str) -> str:
+    return f"<code>{_text(text)}</code>"
