@@ -89,6 +89,8 @@ class GraphNode(NamedTuple):
     graphs: Mapping[str, Graph] = {}
     overload: str = ""
     held: Weight | None = None
+    scope: tuple[str, ...] = ()
+    """The modules that it comes from, where the exporter noted them."""
 
     @property
     def title(self) -> str:

@@ -33,6 +33,7 @@ from onnx import (
 )
 
 from tolcost.algebra import const
+from tolcost.catalogue.exported import scope_in
 from tolcost.catalogue.graph import (
     MOST_NESTED_GRAPHS,
     MOST_RANK,
@@ -261,6 +262,7 @@ class Reader:
             graphs,
             overload,
             held_in(domain, op, attributes) if raw else None,
+            scope_in(proto.metadata_props) if proto.metadata_props else (),
         )
 
     def _attributes(self, protos: Sequence[AttributeProto]) -> _Read:

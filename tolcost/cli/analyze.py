@@ -22,26 +22,6 @@ from tolcost.result.view import FORMATS, CostView, written
 _T = TypeVar("_T")
 
 
-def _metrics(context: click.Context, parameter: click.Parameter, value: str | None) -> frozenset[str]:
-    if value is None:
-        return frozenset(METRICS)
-    asked = [name.strip() for name in value.split(",")]
-    unknown = [name for name in asked if name not in METRICS]
-    if unknown:
-        raise click.BadParameter(f"{unknown[0][:40]!r} is none of {', '.join(METRICS)}")
-    return frozenset(asked)
-
-
-metric_option = click.option(
-    "--metric",
-    "metrics",
-    metavar="NAMES",
-    callback=_metrics,
-    help=f"Only these, separated by commas: {', '.join(METRICS)}.",
-)
-"""Which figures are asked for: all of them if not said."""
-
-
 @click.command(
     cls=options.Command,
     examples=(
@@ -57,9 +37,8 @@ metric_option = click.option(
 @click.option("--symbolic", is_flag=True, help="Closed forms, beside numbers where lengths are given.")
 @options.dim_option
 @options.input_options
-@metric_option
-@click.option("--weights", "models", metavar="FILE|NAME", multiple=True,
-              help="A cost model: a weight file, or the name of a shipped one; repeatable.")  # fmt: skip
+@options.metric_option(METRICS)
+@options.weights_option
 @options.device_option
 @click.option("--engine", type=click.Choice(["tolcost", "sympy"]), default="tolcost",
               help="Who takes the sums: sympy gives a second opinion on closed forms.")  # fmt: skip
@@ -72,7 +51,7 @@ def command(
     shapes: tuple[str, ...],
     attrs: tuple[str, ...],
     specs: tuple[str, ...],
-    metrics: frozenset[str],
+    metrics: tuple[str, ...] | None,
     models: tuple[str, ...],
     device: str | None,
     engine: str,
@@ -98,7 +77,7 @@ def command(
         _check_names(costs, lengths)
     if costs:
         colour = form == "text" and output is None and colour_on_stdout()
-        deliver(written(costs, form, CostView(metrics, symbolic), colour), output)
+        deliver(written(costs, form, CostView(frozenset(metrics or METRICS), symbolic), colour), output)
     return 2 if failed else 0
 
 

@@ -12,14 +12,16 @@ import click
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import options
 from tolcost.cli.output import ProgressLine, deliver, write_whole
+from tolcost.cost import load_weights
 from tolcost.deep import with_deep_stack
 from tolcost.models.annotating import annotated
 from tolcost.models.walking import Session
-from tolcost.result.growth import growth, read_sweep
+from tolcost.result.growth import growths, read_sweep
 from tolcost.result.many import check_lengths, many_written, model_files, summaries
-from tolcost.result.model import Wanted, file_cost, node_notes
+from tolcost.result.model import METRICS, Wanted, file_cost, node_notes
+from tolcost.result.model_table import BY, COLUMNS, DEPTH, SORTS, TableView
 from tolcost.result.study import Located
-from tolcost.result.view import BY, CostView, written
+from tolcost.result.view import CostView, written
 
 FORMATS = ("text", "json", "md", "csv", "html")
 INCOMPLETE = 3
@@ -30,7 +32,8 @@ _LENGTH = re.compile(r"[0-9]{1,10}")
     cls=options.Command,
     examples=(
         "tolcost model bert.onnx",
-        "tolcost model bert.onnx --dim batch=8 --dim seq=512 --by scope",
+        "tolcost model bert.onnx --dim batch=8 --dim seq=512 --depth 3",
+        "tolcost model bert.onnx --by node --sort bytes --top 10 --columns op,shape,bytes,share,cumulative",
         "tolcost model resnet.onnx --dim 'input[0]=8' --format json",
         "tolcost model gpt2.onnx --dim batch=1 --sweep seq=128..131072",
         "tolcost model bert.onnx --dim batch=8 --device h200",
@@ -46,10 +49,21 @@ _LENGTH = re.compile(r"[0-9]{1,10}")
 @click.option("--specs", metavar="DIR", multiple=True,
               help="A folder of operators, such as DIR/my.domain/MyOp.tol, searched first.")  # fmt: skip
 @click.option("--allow-uncosted", is_flag=True, help="Exit with 0 though something is not costed.")
-@click.option("--by", type=click.Choice(BY), default="op", help="What the table is by.")
+@click.option("--by", type=click.Choice(BY), help="What the table is by: op, unless --depth is given.")
+@click.option("--depth", type=click.IntRange(1, 64),
+              help="By scope, as a tree so many levels deep; scopes that are alike are one.")  # fmt: skip
+@click.option("--columns", metavar="NAMES", callback=options.listed(COLUMNS),
+              help=f"Columns of the table, separated by commas: {', '.join(COLUMNS)}.")  # fmt: skip
+@click.option("--sort", type=click.Choice(SORTS), help="What rows are sorted by, the largest first.")
+@click.option("--top", type=click.IntRange(1), metavar="N", help="Only so many rows, the rest as one.")
+@click.option("--exact", is_flag=True, help="Every digit of integers, in place of 97.2 G.")
 @click.option(
-    "--sweep", metavar="NAME=FROM..TO", help="Figures for a length that doubles from one value to another."
+    "--symbolic", is_flag=True, help="Closed forms in full, beside numbers where lengths are given."
 )
+@options.metric_option(METRICS)
+@options.weights_option
+@click.option("--sweep", "sweeps", metavar="NAME=FROM..TO", multiple=True,
+              help="Figures for a length that doubles from one value to another; repeatable.")  # fmt: skip
 @options.device_option
 @click.option("--annotate", metavar="OUT.onnx", type=click.Path(dir_okay=False),
               help="Also write the model with the cost of each node in its metadata.")  # fmt: skip
@@ -62,8 +76,16 @@ def command(
     shapes: tuple[str, ...],
     specs: tuple[str, ...],
     allow_uncosted: bool,
-    by: str,
-    sweep: str | None,
+    by: str | None,
+    depth: int | None,
+    columns: tuple[str, ...] | None,
+    sort: str | None,
+    top: int | None,
+    exact: bool,
+    symbolic: bool,
+    metrics: tuple[str, ...] | None,
+    models: tuple[str, ...],
+    sweeps: tuple[str, ...],
     device: str | None,
     annotate: str | None,
     jobs: int | None,
@@ -79,13 +101,20 @@ def command(
     wanted = Wanted(read_dims(dims), read_shapes(shapes))
     found = model_files(files)
     if len(found) > 1 or Path(files[0]).is_dir():
-        if sweep or annotate or device or form == "html":
-            raise click.UsageError("--sweep, --device, --annotate and --format html are for a single model")
+        if sweeps or annotate or device or models or form == "html":
+            raise click.UsageError(
+                "--sweep, --device, --weights, --annotate and --format html are for a single model"
+            )
         return _many(found, specs, wanted, jobs, allow_uncosted, form, output)
+    table = TableView(by or ("scope" if depth else "op"), columns, sort, top, depth or DEPTH, exact)
     session, on = Session(open_library(specs)), options.read_device(device)
-    cost = replace(with_deep_stack(lambda: file_cost(found[0], session, wanted)), device=on)
-    grown = growth(cost, read_sweep(sweep)) if sweep else None
-    deliver(with_deep_stack(lambda: _written(cost, CostView(by=by, growth=grown), form)), output)
+    weights = tuple(load_weights(model) for model in models)
+    cost = with_deep_stack(lambda: file_cost(found[0], session, wanted))
+    cost = replace(cost, device=on, weights=weights)
+    grown = with_deep_stack(lambda: growths(cost, [read_sweep(sweep) for sweep in sweeps]))
+    asked = None if metrics is None else frozenset(metrics)
+    view = CostView(asked, symbolic, table, grown)
+    deliver(with_deep_stack(lambda: _written(cost, view, form)), output)
     if annotate is not None:
         write_whole(Path(annotate), annotated(found[0], *node_notes(cost)))
     return _verdict(cost, allow_uncosted)

@@ -6,7 +6,7 @@ import os
 import re
 import signal
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -94,6 +94,31 @@ def input_options(function: F) -> F:
     function = click.option("--specs", metavar="DIR", multiple=True, help=specs)(function)
     function = click.option("--attr", "attrs", metavar="NAME=VALUE", multiple=True, help=attr)(function)
     return click.option("--shape", "shapes", metavar="NAME=LENGTHS", multiple=True, help=shape)(function)
+
+
+def listed(known: Sequence[str]) -> Callable[..., tuple[str, ...] | None]:
+    """Read names that are separated by commas, each of which has to be known."""
+
+    def read(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+        asked = None if value is None else tuple(name.strip() for name in value.split(","))
+        unknown = [name for name in asked or () if name not in known]
+        if unknown:
+            raise click.BadParameter(f"{unknown[0][:40]!r} is none of {', '.join(known)}")
+        return asked
+
+    return read
+
+
+def metric_option(known: Sequence[str]) -> Callable[[F], F]:
+    """Add ``--metric``: which figures are asked for, all of them if not said."""
+    text = f"Only these, separated by commas: {', '.join(known)}."
+    return click.option("--metric", "metrics", metavar="NAMES", callback=listed(known), help=text)
+
+
+def weights_option(function: F) -> F:
+    """Add ``--weights``."""
+    text = "A cost model: a weight file, or the name of a shipped one; repeatable."
+    return click.option("--weights", "models", metavar="FILE|NAME", multiple=True, help=text)(function)
 
 
 def device_option(function: F) -> F:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import click
 
 from tolcost.cli import options
-from tolcost.cli.analyze import metric_option
 from tolcost.cli.output import colour_on_stdout, deliver
 from tolcost.cli.programs import warn
 from tolcost.deep import with_deep_stack
@@ -16,7 +15,7 @@ from tolcost.execute import run_vectorised
 from tolcost.execute.inputs import nested_array, show_output
 from tolcost.pipeline import analyze_lowered, lower, read_program
 from tolcost.result.derivation import compare_counts
-from tolcost.result.program import program_study
+from tolcost.result.program import METRICS, program_study
 from tolcost.result.study import Located, locate_study
 from tolcost.result.view import FORMATS, CostView, written
 
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 @click.option("--run", "is_run", is_flag=True,
               help="Run it on the rows of the .csv files, and count.")  # fmt: skip
 @options.dim_option
-@metric_option
+@options.metric_option(METRICS)
 @click.option("--format", "form", type=click.Choice(list(FORMATS)), default="text", help="How to write it.")
 @options.output_option
 def command(
@@ -48,7 +47,7 @@ def command(
     is_shown: bool,
     is_run: bool,
     dims: tuple[str, ...],
-    metrics: frozenset[str],
+    metrics: tuple[str, ...] | None,
     form: str,
     output: str | None,
 ) -> int:
@@ -71,7 +70,7 @@ def command(
     study = program_study(analyze_lowered(program, "<sql>"))
     cost = locate_study(Located, study, options.read_dims(dims))
     colour = form == "text" and output is None and colour_on_stdout()
-    deliver(written([cost], form, CostView(metrics, not dims), colour), output)
+    deliver(written([cost], form, CostView(frozenset(metrics or METRICS), not dims), colour), output)
     return 0
 
 

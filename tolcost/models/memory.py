@@ -62,7 +62,7 @@ class Holdings:
 def holdings(cost: GraphCost) -> Holdings:
     """What a model holds, is given and gives."""
     known = [*(cost.known(name) for name in _sources(cost)), *_inside(cost)]
-    tensors = [t for item in known if (t := _tensor(item)) and t.space not in _NEVER]
+    tensors = [t for item in known if (t := _parameter(item))]
     stored = [weight.nonzero for weight in cost.model.graph.weights.values() if weight.nonzero is not None]
     counts = total_of(product_of(t.shape) for t in tensors) if tensors else ZERO
     return Holdings(
@@ -71,6 +71,32 @@ def holdings(cost: GraphCost) -> Holdings:
         _bytes_of(cost, (given.name for given in cost.model.graph.inputs)),
         _bytes_of(cost, cost.model.graph.outputs),
     )
+
+
+def parameters_by_node(cost: GraphCost) -> tuple[Poly, ...]:
+    """The parameters that each node is the first to use on data; constants are followed through nodes.
+
+    What no node uses is a parameter of the model all the same, and of no node.
+    """
+    graph, constant = cost.model.graph, constant_names(cost)
+    sizes = {name: product_of(t.shape) for name in _sources(cost) if (t := _parameter(cost.known(name)))}
+    sizes |= {name: const(w.nonzero) for name, w in graph.weights.items() if w.nonzero is not None}
+    carried: dict[str, frozenset[str]] = {name: frozenset((name,)) for name in sizes}
+    found: list[Poly] = []
+    for step in graph.nodes:
+        used = frozenset[str]().union(*(carried.get(name, ()) for name in (*step.inputs, *step.free)))
+        own = [product_of(map(const, w.shape)) for w in step.weights() if w.space not in _NEVER]
+        if constant.issuperset(step.outputs):
+            carried.update({name: used | carried.get(name, frozenset()) for name in step.outputs})
+        else:
+            own += [sizes.pop(name) for name in sorted(used) if name in sizes]
+        found.append(total_of(own) if own else ZERO)
+    return tuple(found)
+
+
+def _parameter(known: Known | None) -> Tensor | None:
+    tensor = _tensor(known)
+    return tensor if tensor is not None and tensor.space not in _NEVER else None
 
 
 def _tensor(known: Known | None) -> Tensor | None:

@@ -6,10 +6,11 @@ larger than the other, up to the end of the range.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import combinations
+from dataclasses import dataclass, replace
+from itertools import combinations, product
 
 from tolcost.algebra import (
     AlgebraBudget,
@@ -27,8 +28,9 @@ from tolcost.algebra.poly import poly
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.models.walking import Applied
 from tolcost.result.model import ModelStudy
+from tolcost.result.scopes import scope_of
 from tolcost.result.study import Crossing, Group, Growth, Located, SweepRow, locate_study, size
-from tolcost.result.totals import parts_of, scope_of
+from tolcost.result.totals import parts_of
 
 _MOST_POINTS = 200
 _MOST_GROUPS = 12
@@ -65,6 +67,22 @@ def read_values(text: str, name: str) -> tuple[int, ...]:
     while values[-1] * 2 < high:
         values.append(values[-1] * 2)
     return tuple(dict.fromkeys((*values, high)))
+
+
+def growths(cost: Located, sweeps: Sequence[Sweep]) -> tuple[Growth, ...]:
+    """How figures grow with the last of some lengths, for all values of those before it."""
+    if not sweeps:
+        return ()
+    points = math.prod(len(sweep.values) for sweep in sweeps)
+    if points > _MOST_POINTS or len({sweep.name for sweep in sweeps}) < len(sweeps):
+        message = f"sweeps are of different lengths, and of at most {_MOST_POINTS} points together"
+        raise Rejected(Diagnostic("T0694", message))
+    found = []
+    for values in product(*(sweep.values for sweep in sweeps[:-1])):
+        fixed = {sweep.name: value for sweep, value in zip(sweeps, values, strict=False)}
+        there = locate_study(type(cost), cost.study, {**cost.point.given, **fixed}) if fixed else cost
+        found.append(replace(growth(there, sweeps[-1]), fixed=fixed))
+    return tuple(found)
 
 
 def growth(cost: Located, sweep: Sweep) -> Growth:

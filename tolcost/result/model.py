@@ -29,8 +29,11 @@ from tolcost.models.input_shapes import Shape, check_names, with_lengths, with_s
 from tolcost.models.memory import Holdings, Peak, holdings, peak_memory
 from tolcost.models.walking import Applied, Session
 from tolcost.result.cost import Cost
+from tolcost.result.model_rows import node_rows, operator_rows, scope_rows
 from tolcost.result.point import Point, Requirement, locate
 from tolcost.result.records import Show, at_json, form_json, functions_json, symbol_json, value_json
+from tolcost.result.rows import TableRow
+from tolcost.result.scopes import path_of
 from tolcost.result.study import Figures, Group, Located, Measure, Study, locate_study
 from tolcost.result.time import Step
 from tolcost.result.totals import Adder, by_operator, by_scope, coverage, fused_work, parts_of, steps_of
@@ -38,6 +41,7 @@ from tolcost.show.document import UNKNOWN, Fact
 from tolcost.show.forms import Form, text_of
 from tolcost.show.json import Json
 
+METRICS = ("eops", "flops", "macs", "index", "bytes", "params", "peak", "depth")
 _LARGE = 250_000
 """A file of more bytes has many nodes, or weights that take long anyway."""
 
@@ -162,6 +166,16 @@ class ModelStudy(Study):
             return tuple(self._nodes())
         return self.operators if by == "op" else by_scope(self.cost, self.adder, 2)
 
+    def rows(self, by: str, depth: int) -> tuple[TableRow, ...]:
+        """The rows of a table by operator, node or scope."""
+        match by:
+            case "node":
+                return node_rows(self.cost, self.adder)
+            case "scope":
+                return scope_rows(self.cost, self.adder, depth)
+            case _:
+                return operator_rows(self.cost, self.operators, self.adder)
+
     def _nodes(self) -> Iterator[Group]:
         for step, applied in zip(self.model.graph.nodes, self.cost.nodes, strict=True):
             yield Group(step.name or step.title, 1, self.adder.node(applied))
@@ -177,7 +191,12 @@ class ModelStudy(Study):
                 m.key: show(m.form) for m in cost.measures if m.key not in ("weights", "time")
             }
             atoms: dict[str, Json] = {name: show(form) for name, form in self.total.atoms.items()}
-            return {**found, "histogram": functions_json(self.total.histogram, show), "atoms": atoms}
+            weighed: dict[str, Json] = {
+                model.name: {"value": show(one := self.weighed(model)), "unit": one.unit}
+                for model in cost.weights
+            }
+            more: dict[str, Json] = {"weighed": weighed} if weighed else {}
+            return {**found, "histogram": functions_json(self.total.histogram, show), "atoms": atoms, **more}
 
         return {
             "name": self.name,
@@ -228,7 +247,12 @@ class ModelStudy(Study):
                 if applied.uncosted:
                     record["problem"] = applied.uncosted[0].why.message
                 cache[applied] = record
-            named: dict[str, Json] = {"name": step.name, "op": step.title, "outputs": list(step.outputs)}
+            named: dict[str, Json] = {
+                "name": step.name,
+                "op": step.title,
+                "scope": "/".join(path_of(step)),
+                "outputs": list(step.outputs),
+            }
             found.append({**named, **cache[applied]})
         return found
 

@@ -30,13 +30,13 @@ def model_page(cost: Located, view: CostView) -> str:
         types=list(study.types(cost.value)),
         remarks=[f"{fact.label}: {fact.value}" for fact in study.remarks()],
         conditions=[(one.text, one.reason, one.node) for one in study.requirements],
-        growth=write((*time_blocks(cost, view.by), *_grown(view)), "text"),
-        data=embedded(_data(cost, view.by)),
+        growth=write((*time_blocks(cost, view.table.by), *_grown(view)), "text"),
+        data=embedded(_data(cost, view.table.by)),
     )
 
 
 def _grown(view: CostView) -> Document:
-    return () if view.growth is None else growth_blocks(view.growth)
+    return tuple(block for grown in view.growths for block in growth_blocks(grown))
 
 
 def _data(cost: Located, by: str) -> dict[str, Json]:

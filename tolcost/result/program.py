@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tolcost.algebra import Poly, to_text, total_of
+from tolcost.algebra import ZERO, Poly, to_text, total_of
 from tolcost.cost.count import CountKey, Term
 from tolcost.cost.device import Work
 from tolcost.cost.record import Analysis, NamedType
@@ -17,6 +17,7 @@ from tolcost.pipeline import analyze_lowered, lower, read_program, warnings_of
 from tolcost.result.cost import Cost
 from tolcost.result.point import Point, locate, requirements
 from tolcost.result.records import Show, at_json, form_json, functions_json, symbol_json
+from tolcost.result.rows import AMOUNTS, TableRow
 from tolcost.result.study import (
     Coverage,
     Figures,
@@ -141,7 +142,17 @@ class ProgramStudy(Study):
 
     def at(self, dims: Mapping[str, int]) -> tuple[Study, Point]:
         """The program is the same at every point; conditions decide whether there is one."""
-        return self, locate(self.symbols, self.requirements, dims)
+        return self, self.locate(dims)
+
+    def locate(self, dims: Mapping[str, int]) -> Point:
+        """Where the closed forms are, at lengths given by name."""
+        return locate(self.symbols, self.requirements, dims)
+
+    def rows(self, by: str, depth: int) -> tuple[TableRow, ...]:
+        """The program is one row."""
+        found = self.total
+        amounts = (found.eops, found.flops, found.macs, found.bytes, ZERO)
+        return (TableRow(self.name, 1, dict(zip(AMOUNTS, amounts, strict=True))),)
 
 
 def program_study(analysis: Analysis) -> ProgramStudy:

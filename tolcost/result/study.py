@@ -24,6 +24,7 @@ from tolcost.cost.weights import Weighed, Weights
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.result.claims import Certainty
 from tolcost.result.point import Point, Requirement
+from tolcost.result.rows import TableRow
 from tolcost.result.time import Step, Times, error_of, percent
 from tolcost.show.document import Fact
 from tolcost.show.forms import Form, Valuation, form_at
@@ -163,11 +164,12 @@ class Crossing:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """A sweep, its rows, the parts compared, and where one overtakes another."""
+    """A sweep, its rows, where one part overtakes another, and what other lengths are swept are here."""
 
     name: str
     rows: tuple[SweepRow, ...]
     crossings: tuple[Crossing, ...]
+    fixed: Mapping[str, int] = field(default_factory=dict)
 
 
 # ---- studies ---------------------------------------------------------------------------------
@@ -246,6 +248,14 @@ class Study(ABC):
     @abstractmethod
     def groups(self, by: str) -> tuple[Group, ...]:
         """Figures by line, or by node, operator or scope, in order of appearance."""
+
+    @abstractmethod
+    def rows(self, by: str, depth: int) -> tuple[TableRow, ...]:
+        """The rows of a table by operator, node or scope, and for scopes how many levels down."""
+
+    @abstractmethod
+    def locate(self, dims: Mapping[str, int]) -> Point:
+        """Where the closed forms are, at lengths given by name; problems are told, not raised."""
 
     @abstractmethod
     def weighed(self, weights: Weights) -> Weighed:

@@ -23,6 +23,7 @@ from tolcost.models.analysis import GraphCost
 from tolcost.models.lowering import Lowered, counts_with, traffic_with
 from tolcost.models.walking import Applied, Uncosted
 from tolcost.result.claims import Certainty
+from tolcost.result.scopes import scope_of
 from tolcost.result.study import Coverage, Figures, Group, MissingNode
 from tolcost.result.time import Step, largest_of, work_of
 
@@ -160,17 +161,6 @@ def _by(cost: GraphCost, adder: Adder, title: Callable[[GraphNode], str]) -> tup
         Group(name, len(nodes), adder.add(parts_of(nodes), any(n.uncosted for n in nodes)))
         for name, nodes in groups.items()
     )
-
-
-def scope_of(step: GraphNode, depth: int) -> str:
-    """The first parts of a node's name, split at ``/`` or, without any, at ``.``.
-
-    Where a node has no name, its first output speaks for it.
-    """
-    name = step.name or next((o for o in step.outputs if o), "")
-    mark = "/" if "/" in name else "."
-    parts = [part for part in name.split(mark) if part]
-    return mark.join(parts[: min(depth, len(parts) - 1)]) if len(parts) > 1 else "(no scope)"
 
 
 def coverage(cost: GraphCost) -> Coverage:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tolcost.algebra import LARGEST_LENGTH, Symbol
 from tolcost.diagnostics import visible
+from tolcost.result.example import at_example
+from tolcost.result.model_table import TableView, model_table, shown_rows
+from tolcost.result.model_view import model_blocks, point_fact
 from tolcost.result.point import Point
 from tolcost.result.study import Growth, Located, Measure, MissingNode
 from tolcost.result.time_view import time_blocks, time_cells, time_record
@@ -15,7 +18,6 @@ from tolcost.show.document import (
     UNKNOWN,
     Bar,
     Cell,
-    CellKind,
     Code,
     Column,
     Document,
@@ -27,34 +29,43 @@ from tolcost.show.document import (
     Lines,
     ReportTable,
     Section,
+    cut,
 )
 from tolcost.show.forms import Form, text_of
 from tolcost.show.json import Json, number
 from tolcost.show.json import document as json_document
+from tolcost.show.shorten import Subterms
 from tolcost.show.tables import csv_text
 
-BY = ("node", "op", "scope")
 FORMATS = ("text", "json", "md", "csv", "latex")
-_GROUPS = {"op": "operator", "scope": "scope", "node": "node", "line": "line"}
-_BELONGS = {"intensity": "bytes", "parallelism": "span", "weights": "weights"}
+_BELONGS = {
+    "intensity": "bytes",
+    "parallelism": "span",
+    "model_bytes": "bytes",
+    "param_bytes": "params",
+    "peak_bytes": "peak",
+}
 """Measures that are asked for by the name of another."""
 _MOST_MISSING, _MOST_CONDITIONS, _MOST_GIVEN = 20, 12, 4
-_LONG = 96
+_LONG, _LONGEST_REASON = 96, 60
+_TABLE = TableView()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CostView:
-    """What to show of a cost: which metrics (None: all), closed forms beside numbers, parts by what."""
+    """What to show of a cost: which metrics (None: all), closed forms in full, parts by what, sweeps."""
 
     metrics: frozenset[str] | None = None
     symbolic: bool = True
-    by: str = "op"
-    growth: Growth | None = None
+    table: TableView = _TABLE
+    growths: tuple[Growth, ...] = ()
 
 
 def written(costs: Sequence[Located], form: str, view: CostView | None = None, colour: bool = False) -> str:
     """Give costs in one of the formats: programs one after another, or a single model."""
-    asked = view or CostView(symbolic=not any(cost.point.dims for cost in costs))
+    asked = view or CostView(
+        symbolic=not any(cost.point.dims or cost.study.kind == "model" for cost in costs)
+    )
     match form:
         case "json":
             return _json(costs, asked)
@@ -67,8 +78,9 @@ def written(costs: Sequence[Located], form: str, view: CostView | None = None, c
 def _json(costs: Sequence[Located], view: CostView) -> str:
     records = [{**cost.study.record(cost, view.metrics), **time_record(cost)} for cost in costs]
     if costs and costs[0].study.kind == "model":
-        grown: dict[str, Json] = {} if view.growth is None else {"sweep": growth_record(view.growth)}
-        return json_document("model", {**records[0], **grown})
+        sweeps: list[Json] = [growth_record(grown) for grown in view.growths]
+        swept: dict[str, Json] = {"sweep": sweeps[0]} if len(sweeps) == 1 else {"sweeps": sweeps}
+        return json_document("model", {**records[0], **(swept if sweeps else {})})
     programs: list[Json] = [*records]
     return json_document("analysis", {"programs": programs})
 
@@ -80,14 +92,28 @@ def _document(cost: Located, view: CostView, form: str) -> Iterator[Section]:
     shown = _forms_shown(cost, view)
     types = study.types(_same if shown else cost.value)
     yield Heading(study.name, study.file)
-    yield Facts((*study.head(), *(Fact(way, Code(f"{name}: {kind}")) for way, name, kind in types), *status))
-    yield _figures(cost, view)
+    known = [Fact(way, Code(f"{name}: {kind}")) for way, name, kind in types]
     if study.kind == "model":
-        yield group_table(cost, view.by)
-    yield from time_blocks(cost, view.by)
+        at = at_example(cost)
+        yield Facts((*study.head(), *known, *status, point_fact(cost, at)))
+        yield from _model_blocks(cost, at, view)
+    else:
+        yield Facts((*study.head(), *known, *status))
+        yield _figures(cost, view)
+    yield from time_blocks(cost, view.table.by)
     yield Facts(tuple(_standing(cost, view, form)))
-    if view.growth is not None:
-        yield from growth_blocks(view.growth)
+    for grown in view.growths:
+        yield from growth_blocks(grown)
+
+
+def _model_blocks(cost: Located, at: Located | None, view: CostView) -> Iterator[Section]:
+    """Closed forms in full where they are asked for, else what fits a screen."""
+    if view.symbolic:
+        table = replace(view.table, symbolic=True)
+        yield _figures(at or cost, view)
+        yield model_table(cost, at, table, shown_rows(cost, at, table), Subterms())
+    else:
+        yield from model_blocks(cost, at, tuple(measures_shown(cost, view)), view.table)
 
 
 def _same(form: Form) -> Form:
@@ -189,9 +215,14 @@ def _requirements(cost: Located, heading: str, kind: str, most: int | None) -> I
         yield Fact(heading)
     for one in found[:most]:
         where = one.place(cost.study.file)
-        yield Fact(one.text, remark=visible(one.reason) + (f" ({where})" if where else ""), level=1)
+        yield Fact(one.text, remark=_reason(one.reason, most) + (f" ({where})" if where else ""), level=1)
     if most is not None and len(found) > most:
         yield Fact(f"and {len(found) - most:,} more: --format json", level=1)
+
+
+def _reason(reason: str, most: int | None) -> str:
+    """Why something is relied on; on a screen the first of it."""
+    return visible(reason) if most is None else cut(visible(reason), _LONGEST_REASON)
 
 
 def _missing(cost: Located, most: int | None) -> Iterator[Fact]:
@@ -233,27 +264,6 @@ def _range(cost: Located, symbol: Symbol, put: bool) -> str:
 # ---- tables --------------------------------------------------------------------------------
 
 
-def group_table(cost: Located, by: str) -> ReportTable:
-    """Nodes, EOPs, MACs and shares for each group; numbers where every length is known."""
-    known = cost.point.complete
-    kind: CellKind = "number" if known else "form"
-    columns = (
-        Column(by, _GROUPS[by], "code"),
-        Column("nodes", "nodes", "number"),
-        Column("eops", "EOPs", kind),
-        Column("macs", "MACs", kind),
-        Column("share", "share", "number", shown=known),
-    )
-    rows = []
-    for group in cost.groups(by):
-        share = cost.share(group.figures)
-        forms = (group.figures.eops, group.figures.macs)
-        cells = [_known(cost.value(form) if known else form) for form in forms]
-        percent = "" if share is None else f"{float(share) * 100:.1f} %"
-        rows.append((Code(group.title), group.nodes, *cells, percent))
-    return ReportTable(columns, rows)
-
-
 def _known(form: Form | None) -> Cell:
     return UNKNOWN if form is None else form
 
@@ -261,7 +271,8 @@ def _known(form: Form | None) -> Cell:
 def growth_blocks(growth: Growth) -> Document:
     """The rows of a sweep with bars, and where parts overtake one another."""
     crossed = tuple(f"{c.later} overtakes {c.earlier} at {growth.name} = {c.at:,}" for c in growth.crossings)
-    return (_growth_table(growth), Lines(crossed))
+    fixed = ", ".join(f"{name} = {value:,}" for name, value in growth.fixed.items())
+    return (*([Lines((f"at {fixed}",))] if fixed else []), _growth_table(growth), Lines(crossed))
 
 
 def _growth_table(growth: Growth) -> ReportTable:
@@ -280,12 +291,18 @@ def _growth_table(growth: Growth) -> ReportTable:
 
 def csv_table(costs: Sequence[Located], view: CostView) -> ReportTable:
     """Costs as data: every figure and part of programs, the groups of a model, or the rows of a sweep."""
-    if view.growth is not None:
-        rows = [(r.value, r.eops, r.macs, r.bytes, r.peak, r.outside) for r in view.growth.rows]
-        keys = (view.growth.name, "eops", "macs", "bytes", "peak_bytes", "outside")
+    if view.growths:
+        first = view.growths[0]
+        fixed = tuple(first.fixed)
+        rows = [
+            (*g.fixed.values(), r.value, r.eops, r.macs, r.bytes, r.peak, r.outside)
+            for g in view.growths
+            for r in g.rows
+        ]
+        keys = (*fixed, first.name, "eops", "macs", "bytes", "peak_bytes", "outside")
         return ReportTable(tuple(Column(key, key) for key in keys), rows)
     if costs and costs[0].study.kind == "model":
-        return _group_data(costs[0], view.by)
+        return _group_data(costs[0], view.table.by)
     header = ("program", "file", "metric", "item", "space", "form", "value")
     found = [(cost.study.name, cost.study.file, *row) for cost in costs for row in figure_data(cost, view)]
     return ReportTable(tuple(Column(key, key) for key in header), found)
@@ -336,4 +353,6 @@ def growth_record(growth: Growth) -> dict[str, Json]:
     crossed: list[Json] = [
         {"at": c.at, "overtakes": c.later, "overtaken": c.earlier} for c in growth.crossings
     ]
-    return {"name": growth.name, "rows": rows, "crossings": crossed}
+    fixed: dict[str, Json] = {name: number(value) for name, value in growth.fixed.items()}
+    found: dict[str, Json] = {"name": growth.name, "rows": rows, "crossings": crossed}
+    return {**found, "fixed": fixed} if fixed else found

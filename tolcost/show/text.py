@@ -173,7 +173,8 @@ def _table(table: ReportTable) -> Iterator[str]:
     rows = [[column.title for _, column in shown]]
     rows += [[_cell(row[n]) for n, _ in shown] for row in table.rows]
     yield columns(rows, right)
-    if any(cell.endswith(" …") for row in rows for cell in row):
+    forms = ((row[n], _cell(row[n])) for row in table.rows for n, _ in shown)
+    if any(shown_.endswith(" …") for cell, shown_ in forms if not isinstance(cell, str | Code)):
         yield "… is more of a form than fits: --format json"
 
 

@@ -1,0 +1,51 @@
+"""A point to show where lengths are open: one that all conditions allow, and that is easily said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from tolcost.algebra import AlgebraBudget, Symbol
+from tolcost.result.study import L
+
+_GUESSES = (512, 256, 128, 64, 32, 16, 8, 4, 2, 1)
+"""The largest that the conditions allow is taken."""
+
+
+def at_example(cost: L) -> L | None:
+    """A cost at a point where it has figures: its own where every length is given, else an example.
+
+    Lengths that only come first in shapes are batches, and 1; the others are one power of two.  None where
+    no such point fulfils the conditions.
+    """
+    if cost.point.complete:
+        return cost
+    for lengths in _guesses(cost):
+        try:
+            point = cost.study.locate({**cost.point.given, **lengths})
+        except AlgebraBudget:
+            return None
+        if point.complete and not point.problems:
+            return replace(cost, point=point)
+    return None
+
+
+def _guesses(cost: L) -> Iterator[Mapping[str, int]]:
+    open_ = [symbol.name for symbol in cost.point.missing]
+    batches = _batches(cost) & set(open_)
+    if batches and len(batches) < len(open_):
+        for guess in _GUESSES:
+            yield {name: 1 if name in batches else guess for name in open_}
+    for guess in _GUESSES:
+        yield dict.fromkeys(open_, guess)
+
+
+def _batches(cost: L) -> set[str]:
+    """The lengths that stand nowhere but first in the shapes of inputs."""
+    first: set[Symbol] = set()
+    other: set[Symbol] = set()
+    for given in cost.study.inputs:
+        for part in given.type:
+            for axis, form in enumerate(part.shape):
+                (other if axis else first).update(form.free)
+    return {symbol.name for symbol in first - other}

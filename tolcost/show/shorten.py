@@ -1,0 +1,141 @@
+"""Closed forms that a person can read: what recurs gets a name, what is too long is cut to what leads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from tolcost.algebra import Generator, Poly, Symbol, atom, data_symbol, generators_in, leading_terms, to_text
+from tolcost.algebra import replace as replace_generator
+from tolcost.algebra.display import display_order
+from tolcost.algebra.poly import poly
+from tolcost.cost.device import Duration
+from tolcost.cost.record import FormRatio
+from tolcost.cost.span import Depth
+from tolcost.cost.weights import Weighed
+from tolcost.show.forms import Form, text_of
+
+_LEAST_SAVED, _MOST_NAMES = 16, 12
+_FEW = ("t", "u", "v")
+MORE = "…"
+
+
+@dataclass(frozen=True, slots=True)
+class Subterms:
+    """What recurs in some forms: each with the name it gets, those that stand inside of others first."""
+
+    steps: tuple[tuple[Generator, Poly], ...] = ()
+
+    def put(self, form: Form) -> Form:
+        """A form with the names in place."""
+        return _each(form, self._put)
+
+    def _put(self, form: Poly) -> Poly:
+        for generator, name in self.steps:
+            form = replace_generator(form, generator, name)
+        return form
+
+    def lets(self) -> tuple[str, ...]:
+        """What each name stands for, in terms of those before it."""
+        return tuple(f"let {to_text(name)} = {to_text(atom(generator))}" for generator, name in self.steps)
+
+
+def subterms(forms: Sequence[Poly]) -> Subterms:
+    """Give names to what recurs in some forms, where that makes them shorter.
+
+    >>> from tolcost.algebra import length
+    >>> t = (length("h") - 1) // 2 + 1
+    >>> found = subterms([3 * t * t + t, 5 * t])
+    >>> found.put(5 * t), found.lets()
+    (5*t, ('let t = floor((h + 1)/2)',))
+    """
+    found = tuple(_recurring(forms))
+    titles = _titles(len(found), {symbol.name for form in forms for symbol in form.free})
+    steps: list[tuple[Generator, Poly]] = []
+    for generator, title in zip(found, titles, strict=True):
+        (now,) = Subterms(tuple(steps))._put(atom(generator)).terms  # as it is once those before have names
+        steps.append((now[0], data_symbol(title, None, None)))
+    return Subterms(tuple(steps))
+
+
+def _recurring(forms: Iterable[Poly]) -> list[Generator]:
+    """What saves most by having a name, innermost first."""
+    often: Counter[Generator] = Counter()
+    for form in forms:
+        often.update(g for mono in form.terms for g in set(mono))
+        inside = (
+            part for outer in generators_in(form) if not isinstance(outer, Symbol) for part in outer.parts
+        )
+        often.update(g for part in inside for g in generators_in(part))
+    saved = {
+        g: len(to_text(atom(g))) * (times - 1)
+        for g, times in often.items()
+        if times > 1 and not isinstance(g, Symbol)
+    }
+    worth = sorted((g for g, much in saved.items() if much >= _LEAST_SAVED), key=lambda g: -saved[g])
+    return sorted(worth[:_MOST_NAMES], key=lambda g: (atom(g).height, to_text(atom(g))))
+
+
+def _titles(count: int, taken: set[str]) -> list[str]:
+    free = [name for name in _FEW if name not in taken]
+    if count <= len(free):
+        return free[:count]
+    stem = next(stem for n in range(count + len(taken)) if not _clash(stem := "t" + "_" * n, count, taken))
+    return [f"{stem}{n}" for n in range(1, count + 1)]
+
+
+def _clash(stem: str, count: int, taken: set[str]) -> bool:
+    return not taken.isdisjoint(f"{stem}{n}" for n in range(1, count + 1))
+
+
+def _each(form: Form, change: Callable[[Poly], Poly]) -> Form:
+    match form:
+        case Poly():
+            return change(form)
+        case Depth(candidates=candidates, exact=exact):
+            return Depth(tuple(map(change, candidates)), exact)
+        case _:
+            return form
+
+
+def shortened(form: Form, width: int) -> str:
+    """A form as text; one that is longer than ``width`` is cut to its leading terms, and ends in ``…``.
+
+    >>> from tolcost.algebra import length
+    >>> n, m = length("n"), length("m")
+    >>> shortened(3 * n * n * m + 12345 * n + 7, 60), shortened(3 * n * n * m + 12345 * n + 7, 12)
+    ('3*m*n**2 + 12345*n + 7', '3*m*n**2 + …')
+    """
+    text = text_of(form, grouped=True)
+    if len(text) <= width:
+        return text
+    match form:
+        case Poly():
+            return _leading(form, width)
+        case Weighed():
+            return _leading(form.poly, width)
+        case Depth(candidates=candidates):
+            others = len(candidates) - 1
+            end = f", {MORE} {others} more)" if others else ""
+            return (
+                f"Max({_leading(candidates[0], width - 16)}{end}" if end else _leading(candidates[0], width)
+            )
+        case FormRatio() | Duration():
+            return MORE
+        case _:
+            return text
+
+
+def _leading(form: Poly, width: int) -> str:
+    """The terms of the highest degree, or as many as there is room for."""
+    whole, lead = to_text(form), leading_terms(form)
+    if len(whole) <= width:
+        return whole
+    best, terms = MORE, display_order(lead)
+    for count in range(1, len(terms) + 1):
+        text = to_text(poly({mono: form.terms[mono] for mono in terms[:count]}, form.den))
+        if len(text) + 4 > width:
+            break
+        best = f"{text} + {MORE}"
+    return best
