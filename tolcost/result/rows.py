@@ -50,7 +50,7 @@ def _added(amounts: Iterable[Poly | None]) -> Poly | None:
 
 
 def costs_nothing(row: TableRow, measure: str | None) -> bool:
-    """Whether there is nothing to show of a row: none of what rows are sorted by, else no function on data."""
+    """Whether there is nothing to show of a row: none of what is sorted by, else no function on data."""
     keys = (measure,) if measure in AMOUNTS else ("eops", "macs")
     return all(row.amounts[key] == 0 for key in keys)
 
@@ -80,7 +80,8 @@ def chosen(rows: Sequence[TableRow], choice: Choice, sizes: Mapping[int, int], w
     shown += [gathered(f"{len(rest):,} more", rest)] if rest else []
     if len(free) == 1:
         return [*shown, replace(free[0], children=())]
-    return [*shown, *([gathered(f"{len(free):,} {what} without {_missing(choice.sort)}", free)] if free else [])]
+    title = f"{len(free):,} {what} without {_missing(choice.sort)}"
+    return [*shown, *([gathered(title, free)] if free else [])]
 
 
 def _missing(measure: str | None) -> str:
