@@ -14,7 +14,7 @@ from tolcost.catalogue.specs import open_library
 from tolcost.cli import run
 from tolcost.diagnostics import Rejected
 from tolcost.referee.formulas import PublishedFormula, parse_formulas, shipped_files
-from tolcost.referee.judge import Judgement, judge_formula
+from tolcost.referee.judge import Judgement, judge_formula, judge_formulas
 from tolcost.referee.table import verdict_table
 from tolcost.show.tables import csv_text, markdown
 
@@ -25,7 +25,7 @@ SHIPPED = [formula for file in shipped_files() for formula in file.formulas]
 
 @pytest.fixture(scope="module")
 def judged() -> list[Judgement]:
-    return [judge_formula(formula, LIBRARY) for formula in SHIPPED]
+    return list(judge_formulas(SHIPPED, LIBRARY))
 
 
 def matmul(text: str, counts: str = "flops") -> Judgement:
@@ -141,8 +141,10 @@ def test_the_csv_has_every_formula() -> None:
     assert all(row["source"] for row in rows)
 
 
-def test_the_example_of_the_documentation(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_examples_of_the_documentation(capsys: pytest.CaptureFixture[str]) -> None:
     text = (Path(__file__).parents[2] / "docs" / "referee.md").read_text("utf-8")
-    command, _, shown = text.split("```\n$ tolcost ")[1].partition("```")[0].partition("\n")
-    assert run(shlex.split(command)) == 1
-    assert capsys.readouterr().out == shown
+    examples = [example.partition("```")[0] for example in text.split("```\n$ tolcost ")[1:]]
+    assert len(examples) == 2
+    for command, _, shown in (example.partition("\n") for example in examples):
+        assert run(shlex.split(command)) == 1
+        assert capsys.readouterr().out == shown

@@ -26,7 +26,6 @@ from tolcost.algebra import (
     Truth,
     atom,
     bounds,
-    compare,
     cond_text,
     equations_in,
     evaluate,
@@ -39,7 +38,7 @@ from tolcost.algebra import (
     substitute,
     symbols_of_cond,
 )
-from tolcost.algebra.compare import ComparisonVerdict, bounds_first, hold_at
+from tolcost.algebra.compare import bounds_first, hold_at
 from tolcost.algebra.poly import scale
 from tolcost.check.records import CostlierRegion
 
@@ -100,23 +99,6 @@ def sign_of(difference: Poly, facts: tuple[Cond, ...] = ()) -> int | None:
         elif times % 2 and not is_nonnegative(factor, facts):
             return None
     return sign
-
-
-def ordering(a: Poly, b: Poly, facts: tuple[Cond, ...] = ()) -> ComparisonVerdict:
-    """Compare two costs for all shapes; the factors of their difference may tell what the whole does not.
-
-    >>> from tolcost.algebra import length
-    >>> n, m = length("n"), length("m")
-    >>> ordering(2 * n * m, n * n + m * m)
-    'less_or_equal'
-    """
-    found = compare(a, b, facts).verdict
-    if found != "unknown":
-        return found
-    sign = sign_of(b - a, facts)
-    if sign is None or all(tried.old == tried.new for tried in try_shapes(a, b, facts)):
-        return "unknown"
-    return "less_or_equal" if sign > 0 else "greater_or_equal"
 
 
 def proportion(difference: Poly, count: Poly) -> int | None:

@@ -7,14 +7,15 @@ from pathlib import Path
 
 import click
 
-from tolcost.audit.instances import Instance
-from tolcost.catalogue.specs import open_library
+from tolcost.audit.instances import Instance, Shapes
+from tolcost.catalogue.specs import Library, open_library
 from tolcost.cli import options
 from tolcost.cli.output import ProgressLine, deliver
 from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Diagnostic, Rejected
-from tolcost.referee.formulas import METRICS, Counts, PublishedFormula, read_file, shipped_files
-from tolcost.referee.judge import Judgement, judge_formula
+from tolcost.referee.formulas import METRICS, MOST_TIMES, Counts, PublishedFormula, read_file, shipped_files
+from tolcost.referee.judge import Judgement, judge_formulas
+from tolcost.referee.subjects import ModelProgram, Subject, plain_shapes
 from tolcost.referee.table import in_full, summary_line, verdict_table
 from tolcost.show import write
 from tolcost.show.tables import csv_text, markdown
@@ -29,12 +30,25 @@ NEWS, UNDECIDED = 1, 3
         "tolcost referee torch/mm",
         "tolcost referee mine.toml",
         "tolcost referee --op LayerNormalization --formula '5*m*n' --shape X=m,n --shape Scale=n --shape B=n",
+        "tolcost referee --op LayerNormalization --formula '5*M*N' --where M=X_1 --where N=X_2",
+        "tolcost referee --program families/gpt2 --formula '6*N*b*s' --where 'N=12*l*(h*e)**2' --times 3",
         "tolcost referee --format csv -o referee.csv",
     ),
 )
 @click.argument("names", metavar="[NAME|FILE...]", nargs=-1)
 @click.option("--op", "operator", metavar="OPERATOR", help="The operator that --formula is about.")
+@click.option("--program", metavar="PROGRAM", help="The program that it is about: families/llama, mine.tol.")
 @click.option("--formula", metavar="FORMULA", help="A formula of your own, in the lengths of --shape.")
+@click.option(
+    "--where", "meanings", metavar="NAME=FORM", multiple=True, help="What a name in --formula means."
+)
+@click.option(
+    "--times",
+    type=click.IntRange(1, MOST_TIMES),
+    default=1,
+    show_default=True,
+    help="How often --formula counts all: 3 for a training step.",
+)
 @click.option(
     "--counts", type=click.Choice(METRICS), default="flops", show_default=True, help="What --formula counts."
 )
@@ -48,7 +62,10 @@ NEWS, UNDECIDED = 1, 3
 def command(
     names: tuple[str, ...],
     operator: str | None,
+    program: str | None,
     formula: str | None,
+    meanings: tuple[str, ...],
+    times: int,
     counts: Counts,
     shapes: tuple[str, ...],
     attrs: tuple[str, ...],
@@ -62,27 +79,42 @@ def command(
     file has formulas of your own.  Exits with 1 where a verdict on one of yours is not the one expected
     (equal, if nothing else is said), and with 3 where one is not decided.
     """
-    if (operator is None) != (formula is None):
-        raise click.UsageError("--op and --formula go together")
-    if operator is not None and formula is not None:
-        several = options.read_shapes(shapes)
-        single = {name: lists[0] if len(lists) == 1 else lists for name, lists in several.items()}
-        given = Instance(operator, single, options.read_attrs(attrs), 1)
-        chosen: Sequence[PublishedFormula] = (PublishedFormula("--formula", "", given, counts, formula),)
+    if (formula is None) != (operator is None and program is None) or (operator and program):
+        raise click.UsageError("--formula goes together with --op or with --program")
+    library = open_library(specs)
+    if formula is not None:
+        subject = _subject(operator, program, shapes, attrs, library)
+        where = dict(options.read_pairs("--where", meanings))
+        mine = PublishedFormula("--formula", "", subject, counts, formula, where=where, times=times)
+        chosen: Sequence[PublishedFormula] = (mine,)
     else:
         chosen = _chosen(names)
-    found = with_deep_stack(lambda: _judged(chosen, specs))
+    found = with_deep_stack(lambda: _judged(chosen, library))
     deliver(_written(found, form), output)
     return _exit_code(found)
 
 
-def _judged(chosen: Sequence[PublishedFormula], specs: Sequence[str]) -> list[Judgement]:
-    library = open_library(specs)
+def _subject(
+    operator: str | None,
+    program: str | None,
+    shapes: Sequence[str],
+    attrs: Sequence[str],
+    library: Library,
+) -> Subject:
+    several = options.read_shapes(shapes)
+    single: Shapes = {name: lists[0] if len(lists) == 1 else lists for name, lists in several.items()}
+    values = options.read_attrs(attrs)
+    if operator is None:
+        return ModelProgram(program or "", single, values)
+    return Instance(operator, single or plain_shapes(operator, library), values, 1)
+
+
+def _judged(chosen: Sequence[PublishedFormula], library: Library) -> list[Judgement]:
     found: list[Judgement] = []
     progress = ProgressLine()
-    for number, formula in enumerate(chosen, 1):
-        found.append(judge_formula(formula, library))
-        progress.tell(number, len(chosen), formula.name)
+    for number, one in enumerate(judge_formulas(chosen, library), 1):
+        found.append(one)
+        progress.tell(number, len(chosen), one.formula.name)
     progress.close()
     return found
 

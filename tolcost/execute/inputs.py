@@ -346,7 +346,7 @@ def plain_values(array: Array) -> PlainValues:
 
 def lengths_by_name(program: Program, given: Arrays, dims: Mapping[str, int]) -> dict[str, int]:
     """Give every length that options, the shapes of arrays and the program's conditions decide."""
-    values = {s: dims[s.name] for s in _symbols(program) if s.name in dims}
+    values = {s: dims[s.name] for s in lengths_of(program) if s.name in dims}
     equations = [c.condition.p for c in program.conditions if isinstance(c.condition, Eq)]
     for needed in program.inputs:
         for part, array in zip(needed.type, given.get(needed.name, ()), strict=False):
@@ -359,7 +359,8 @@ def lengths_by_name(program: Program, given: Arrays, dims: Mapping[str, int]) ->
     return {symbol.name: value for symbol, value in found.items()}
 
 
-def _symbols(program: Program) -> Iterable[Symbol]:
+def lengths_of(program: Program) -> Iterable[Symbol]:
+    """Every length that a program, its inputs or its conditions mention."""
     shapes = (part.shape for needed in program.inputs for part in needed.type)
     conditions = (s for c in program.conditions for s in symbols_of_cond(c.condition))
     return (*program.symbols, *conditions, *(s for shape in shapes for d in shape for s in d.free))
@@ -367,7 +368,7 @@ def _symbols(program: Program) -> Iterable[Symbol]:
 
 def random_arrays(program: Program, given: Arrays, dims: Mapping[str, int], seed: int) -> Arrays:
     """Give arrays for the inputs that have none: the same for the same seed."""
-    known = {symbol: dims[symbol.name] for symbol in _symbols(program) if symbol.name in dims}
+    known = {symbol: dims[symbol.name] for symbol in lengths_of(program) if symbol.name in dims}
     rng = np.random.default_rng(seed)
     return {
         needed.name: tuple(_random(part, known, rng, needed) for part in needed.type)

@@ -19,7 +19,8 @@ from tolcost.audit.instances import Instance, lower_instance
 from tolcost.catalogue.alternatives import FOLDER, Alternative, alternatives
 from tolcost.catalogue.conformance import count_difference, value_difference
 from tolcost.catalogue.specs import Library
-from tolcost.check.regions import ordering, region
+from tolcost.check.ordering import ordering
+from tolcost.check.regions import region
 from tolcost.cost import Analysis, analyze_program
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Elaborated

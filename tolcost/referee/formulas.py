@@ -9,6 +9,15 @@
     counts = "flops"
     formula = "2*m*k*n"
 
+A formula about a whole model names a program of a library, and what its own names mean there:
+
+    [[formula]]
+    name = "gpt2"
+    program = "families/gpt2"
+    formula = "6*N*b*s"
+    where = { N = "12*l*(h*e)**2", f = "4*h*e" }   # f is a length of the program: judged where it is that
+    times = 3                                      # training: each product once forward, twice backward
+
 A file is read whole or refused with every mistake in it.
 """
 
@@ -16,37 +25,43 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from tolcost.audit.instances import Instance
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.library import specs_root
+from tolcost.referee.subjects import ModelProgram, Subject
 
 Counts: TypeAlias = Literal["eops", "flops", "macs", "bytes"]
 METRICS: tuple[Counts, ...] = get_args(Counts)
 
-_KEYS = {"name", "operator", "domain", "shapes", "attrs", "outputs", "counts", "formula", "about", "expect"}
+_SUBJECT_KEYS = {"operator", "program", "domain", "shapes", "attrs", "outputs"}
+_KEYS = {"name", "counts", "formula", "where", "times", "about", "expect"} | _SUBJECT_KEYS
 _MOST_BYTES = 1 << 20
 _MOST_FORMULAS = 2_000
+MOST_TIMES = 100
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedFormula:
     """A formula, what it claims to count, and where it was published.
 
-    ``expect`` is the verdict that its users rely on, and anything else is news; None for those that come with
-    tolcost, which are judged as they were published.
+    ``where`` says what names of the formula mean; one that is a length of what it is about restricts that
+    length.  ``times`` is how often all is counted.  ``expect`` is the verdict that its users rely on, and
+    anything else is news; None for those that come with tolcost, which are judged as they were published.
     """
 
     name: str
     source: str
-    instance: Instance
+    subject: Subject
     counts: Counts
     text: str
     about: str = ""
     expect: str | None = "equal"
+    where: Mapping[str, str] = field(default_factory=dict)
+    times: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,26 +129,38 @@ def _problems(table: Mapping[str, Any], entries: object, name: str) -> Iterator[
 def _entry_problems(entry: Mapping[str, Any]) -> Iterator[str]:
     for key in sorted(set(entry) - _KEYS):
         yield f"there is no key {quoted(key)}"
-    for key in ("name", "operator", "formula"):
+    for key in ("name", "formula"):
         if not isinstance(entry.get(key), str):
             yield f"needs {key}, a text"
+    if [isinstance(entry.get(key), str) for key in ("operator", "program")].count(True) != 1:
+        yield "needs either operator or program, a text"
     if entry.get("counts", "flops") not in METRICS:
         yield f"counts is one of {', '.join(METRICS)}"
     if not isinstance(entry.get("expect", ""), str):
         yield "expect is a verdict, a text"
-    for key in ("shapes", "attrs"):
+    for key in ("shapes", "attrs", "where"):
         if not isinstance(entry.get(key, {}), dict):
             yield f"{key} is a table"
+    if type(entry.get("times", 1)) is not int or not 0 < entry.get("times", 1) <= MOST_TIMES:
+        yield f"times is a number from 1 to {MOST_TIMES}"
 
 
 def _formula(entry: Mapping[str, Any], source: str, file: str, expect: str | None) -> PublishedFormula:
-    operator = entry["operator"]
     return PublishedFormula(
         name=f"{file}/{entry['name']}",
         source=source,
-        instance=Instance(operator, entry.get("shapes", {}), entry.get("attrs", {}), entry.get("outputs", 1)),
+        subject=_subject(entry),
         counts=cast(Counts, entry.get("counts", "flops")),
         text=entry["formula"],
         about=str(entry.get("about", "")),
         expect=entry.get("expect", expect),
+        where={name: str(text) for name, text in entry.get("where", {}).items()},
+        times=entry.get("times", 1),
     )
+
+
+def _subject(entry: Mapping[str, Any]) -> Subject:
+    shapes, attrs = entry.get("shapes", {}), entry.get("attrs", {})
+    if "program" in entry:
+        return ModelProgram(entry["program"], shapes, attrs)
+    return Instance(entry["operator"], shapes, attrs, entry.get("outputs", 1))

@@ -6,27 +6,39 @@ at which it is, and the operator's definition is run there by the reference inte
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Literal, TypeAlias, cast
+from typing import Literal, TypeAlias
 
-from tolcost.algebra import Cond, Poly, atom, cond_text, evaluate, total_of
+from tolcost.algebra import (
+    Cond,
+    Generator,
+    Monomial,
+    Poly,
+    Symbol,
+    atom,
+    cond_text,
+    evaluate,
+    substitute,
+    substitute_cond,
+    total_of,
+)
 from tolcost.algebra.compare import ComparisonVerdict, hold_at
 from tolcost.algebra.parse import parse_text
 from tolcost.atoms.nodes import Node, Program
-from tolcost.audit.instances import Instance, Shapes, lower_instance
 from tolcost.catalogue.specs import Library
-from tolcost.check.regions import Assignment, ordering, region, try_shapes
+from tolcost.check.ordering import ordering
+from tolcost.check.regions import Assignment, region, try_shapes
 from tolcost.cost import Analysis, analyze_program, shipped
 from tolcost.cost.count import ProgramCounter
 from tolcost.cost.weights import weight_of
 from tolcost.diagnostics import Diagnostic, Rejected, place, quoted
-from tolcost.elaborate.arguments import PlainValue
-from tolcost.execute import run_reference
-from tolcost.execute.inputs import random_arrays
 from tolcost.execute.values import RunCounts
 from tolcost.referee.formulas import Counts, PublishedFormula
+from tolcost.referee.parts import NOTHING, Explanation, ModelPart, explained, parts_of
+from tolcost.referee.subjects import ModelProgram, lower_subject, run_subject, title_of
 
 RefereeVerdict: TypeAlias = Literal["equal", "too low", "too high", "too low and too high", "undecided"]
 _MOST_LINES = 14
@@ -73,6 +85,10 @@ class Judgement:
     """What the verified form relies on."""
     witness: FormulaWitness | None = None
     forgets: tuple[DefinitionLine, ...] = ()
+    products: RefereeVerdict | None = None
+    """The verdict on a model's formula if only products of matrices are to be counted."""
+    parts: Explanation = NOTHING
+    """What a model's formula forgets, or counts besides, in words."""
 
     @property
     def expected(self) -> bool:
@@ -80,34 +96,110 @@ class Judgement:
         return self.formula.expect in (None, self.verdict)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Stated:
+    """A formula and the verified form in the same lengths, and what the latter relies on."""
+
+    theirs: Poly
+    ours: Poly
+    parts: tuple[ModelPart, ...]
+    facts: tuple[Cond, ...]
+    restricted: Mapping[Symbol, Poly]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Studied:
+    """What formulas are about: lowered, and what it costs."""
+
+    program: Program
+    analysis: Analysis
+
+
+def judge_formulas(formulas: Iterable[PublishedFormula], library: Library) -> Iterator[Judgement]:
+    """Hold formulas to definitions, one after another; what several are about is lowered once."""
+    known: dict[str, _Studied] = {}
+    for formula in formulas:
+        key = repr(formula.subject)
+        if key not in known:
+            program = lower_subject(formula.subject, library)
+            known[key] = _Studied(program, analyze_program(program, title_of(formula.subject)))
+        yield _judged(formula, known[key], library)
+
+
 def judge_formula(formula: PublishedFormula, library: Library) -> Judgement:
-    """Hold a formula to the operator's definition, for all lengths."""
-    program = lower_instance(formula.instance, library).program
-    analysis = analyze_program(program, formula.instance.op)
-    ours = _figure(analysis, formula)
-    theirs = _read(formula, analysis)
-    facts = tuple(condition.condition for condition in analysis.conditions)
-    relied_on = tuple(cond_text(fact) for fact in facts)
+    """Hold a formula to the definition of what it is about, for all lengths."""
+    return next(judge_formulas((formula,), library))
+
+
+def _judged(formula: PublishedFormula, studied: _Studied, library: Library) -> Judgement:
+    analysis = studied.analysis
+    stated = _stated(formula, analysis)
+    theirs, ours, facts = stated.theirs, stated.ours, stated.facts
     # a bound or a form in what data decides is no count to hold anyone to; bytes have a status of their own
     settled = formula.counts == "bytes" or analysis.status == "exact"
     verdict = _VERDICTS[ordering(theirs, ours, facts)] if settled else "undecided"
-    leading = verdict == "equal" or _same_leading(theirs, ours)
-    if verdict == "equal" or not settled:
-        return Judgement(formula, verdict, theirs, ours, leading, holds_where=relied_on)
-    gap = ours - theirs
-    low, high = region(gap, facts), region(-gap, facts)
-    return Judgement(
+    found = Judgement(
         formula,
         verdict,
         theirs,
         ours,
-        leading=leading,
-        holds_where=relied_on,
+        leading=verdict == "equal" or _same_leading(theirs, ours),
+        holds_where=tuple(map(cond_text, facts)),
+        products=_of_products(stated) if settled else None,
+    )
+    return found if verdict == "equal" or not settled else _shown(found, stated, studied.program, library)
+
+
+def _shown(found: Judgement, stated: _Stated, program: Program, library: Library) -> Judgement:
+    """A verdict against a formula, with where it is wrong, a size that shows it, and what it forgets."""
+    formula, verdict = found.formula, found.verdict
+    gap = stated.ours - stated.theirs
+    low, high = region(gap, stated.facts), region(-gap, stated.facts)
+    applied = formula.counts in ("eops", "flops")
+    return replace(
+        found,
         low_where=low.text if low and "low" in verdict else "",
         high_where=high.text if high and "high" in verdict else "",
-        witness=_witness(formula, theirs, ours, facts, library),
-        forgets=_forgotten(program, gap) if formula.counts in ("eops", "flops") else (),
+        witness=_witness(formula, stated, program, library),
+        forgets=_forgotten(program, gap) if applied and not isinstance(formula.subject, ModelProgram) else (),
+        parts=explained(stated.parts, gap),
     )
+
+
+def _stated(formula: PublishedFormula, analysis: Analysis) -> _Stated:
+    """Read a formula in the lengths of what it is about; its own names may restrict those."""
+    lengths = {symbol.name: symbol for symbol in analysis.symbols}
+    names = {name: atom(symbol) for name, symbol in lengths.items()}
+    restricted: dict[Symbol, Poly] = {}
+    for name, text in formula.where.items():
+        names[name] = _read(formula, text, names)
+        if name in lengths:
+            restricted[lengths[name]] = names[name]
+
+    def put(p: Poly) -> Poly:
+        return substitute(p, restricted) if restricted else p
+
+    facts = tuple(condition.condition for condition in analysis.conditions)
+    return _Stated(
+        theirs=put(_read(formula, formula.text, names)),
+        ours=put(_figure(analysis, formula)) * formula.times,
+        parts=tuple(replace(part, form=put(part.form) * formula.times) for part in _parts(formula)),
+        facts=tuple(substitute_cond(fact, restricted) for fact in facts) if restricted else facts,
+        restricted=restricted,
+    )
+
+
+def _parts(formula: PublishedFormula) -> tuple[ModelPart, ...]:
+    """The parts of a model's operations; operators are told by line instead."""
+    if not isinstance(formula.subject, ModelProgram) or formula.counts != "flops":
+        return ()
+    return parts_of(formula.subject.path)
+
+
+def _of_products(stated: _Stated) -> RefereeVerdict | None:
+    """The verdict if only products of matrices are to be counted, as formulas for models mostly do."""
+    products = [part.form for part in stated.parts if part.product]
+    return _VERDICTS[ordering(stated.theirs, total_of(products), stated.facts)] if products else None
 
 
 def _figure(analysis: Analysis, formula: PublishedFormula) -> Poly:
@@ -119,18 +211,17 @@ def _figure(analysis: Analysis, formula: PublishedFormula) -> Poly:
     }
     found = figures[formula.counts]
     if found is None:
-        raise Rejected(
-            Diagnostic("T0732", f"{formula.instance.op} has no {formula.counts}: texts have no size")
-        )
+        title = title_of(formula.subject)
+        raise Rejected(Diagnostic("T0732", f"{title} has no {formula.counts}: texts have no size"))
     return found
 
 
-def _read(formula: PublishedFormula, analysis: Analysis) -> Poly:
-    names = {symbol.name: atom(symbol) for symbol in analysis.symbols}
-    found = parse_text(formula.text, names)
-    unknown = sorted({symbol.name for symbol in found.free} - names.keys())
+def _read(formula: PublishedFormula, text: str, names: Mapping[str, Poly]) -> Poly:
+    found = parse_text(text, names)
+    known = {symbol.name for form in names.values() for symbol in form.free}
+    unknown = sorted({symbol.name for symbol in found.free} - known)
     if unknown:
-        hint = f"lengths of {formula.instance.op} here: {', '.join(sorted(names)) or 'none'}"
+        hint = f"lengths of {title_of(formula.subject)} here: {', '.join(sorted(names)) or 'none'}"
         message = f"{formula.name}: there is no length {quoted(unknown[0])}"
         raise Rejected(Diagnostic("T0732", message, hint=hint))
     return found
@@ -146,34 +237,40 @@ _VERDICTS: Mapping[ComparisonVerdict, RefereeVerdict] = {
 
 
 def _same_leading(theirs: Poly, ours: Poly) -> bool:
-    """Whether the difference is of lower degree; only polynomials have a degree."""
-    if any(not _is_plain(p) for p in (theirs, ours)):
+    """Whether the difference has none of the terms that no other outgrows; only polynomials have such."""
+    if theirs.height or ours.height:
         return False
-    return _degree(ours - theirs) < _degree(ours)
+    top = _outermost(ours)
+    return all(any(_divides(mono, large) for large in top) for mono in (ours - theirs).terms)
 
 
-def _is_plain(p: Poly) -> bool:
-    return p.height == 0
+def _outermost(p: Poly) -> list[Counter[Generator]]:
+    """The terms that divide no other one: one of these is the largest wherever all lengths are large."""
+    monos = [Counter(mono) for mono in p.terms]
+    return [mono for mono in monos if not any(mono < other for other in monos)]
 
 
-def _degree(p: Poly) -> int:
-    return max(map(len, p.terms), default=-1)
+def _divides(mono: Monomial, large: Counter[Generator]) -> bool:
+    return Counter(mono) < large
 
 
 # ---- the smallest size at which it is wrong -------------------------------------------------------
 
 
 def _witness(
-    formula: PublishedFormula, theirs: Poly, ours: Poly, facts: Sequence[Cond], library: Library
+    formula: PublishedFormula, stated: _Stated, program: Program, library: Library
 ) -> FormulaWitness | None:
+    theirs, ours, facts = stated.theirs, stated.ours, stated.facts
     tried = [found for found in try_shapes(theirs, ours, facts) if found.old != found.new]
     if not tried:
         return None
     start = min(tried, key=lambda found: (sum(found.point.values()), found.new))
     least = _shrunk(start.point, theirs, ours, facts)
-    point = tuple(sorted((symbol.name, value) for symbol, value in least.items()))
+    follow = {symbol: evaluate(form, least) for symbol, form in stated.restricted.items()}
+    point = tuple(sorted((symbol.name, value) for symbol, value in {**least, **follow}.items()))
     said, counted = evaluate(theirs, least), evaluate(ours, least)
-    return FormulaWitness(point, said, counted, _executed(formula, dict(point), counted, library))
+    executed = _executed(formula, dict(point), counted, program, library)
+    return FormulaWitness(point, said, counted, executed)
 
 
 def _shrunk(point: Assignment, theirs: Poly, ours: Poly, facts: Sequence[Cond]) -> Assignment:
@@ -189,20 +286,17 @@ def _shrunk(point: Assignment, theirs: Poly, ours: Poly, facts: Sequence[Cond]) 
 
 
 def _executed(
-    formula: PublishedFormula, point: Mapping[str, int], expected: int, library: Library
+    formula: PublishedFormula, point: Mapping[str, int], expected: int, program: Program, library: Library
 ) -> int | None:
     """What a run of the definition takes at a size; None where none can tell."""
     if formula.counts not in ("eops", "flops") or expected > _LARGEST_RUN:
         return None
-    given = formula.instance
-    shapes = cast(Shapes, {name: _put(shape, point) for name, shape in given.shapes.items()})
-    attrs = {name: _put(value, point) for name, value in given.attrs.items()}
     try:
-        program = lower_instance(Instance(given.op, shapes, attrs, given.outputs), library).program
-        counts = run_reference(program, random_arrays(program, {}, {}, seed=1)).counts
+        counts = run_subject(formula.subject, program, point, library)
     except Rejected:
         return None
-    return counts.eops if formula.counts == "eops" else _weighed(counts)
+    found = counts.eops if formula.counts == "eops" else _weighed(counts)
+    return None if found is None else found * formula.times
 
 
 def _weighed(counts: RunCounts) -> int | None:
@@ -212,14 +306,6 @@ def _weighed(counts: RunCounts) -> int | None:
         return None
     total = sum(weight * times for weight, times in found if weight is not None)
     return int(total) if total == int(total) else None
-
-
-def _put(value: PlainValue, point: Mapping[str, int]) -> PlainValue:
-    if isinstance(value, str):
-        return point.get(value, value)
-    if isinstance(value, list | tuple):
-        return [_put(one, point) for one in value]
-    return value
 
 
 # ---- what it forgets ----------------------------------------------------------------------------

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 
-from tolcost.audit.instances import command_of
 from tolcost.referee.judge import FormulaWitness, Judgement
+from tolcost.referee.parts import Explanation
+from tolcost.referee.subjects import command_for, title_of
 from tolcost.show.document import (
     Cell,
     Code,
@@ -29,6 +31,7 @@ COLUMNS = (
     Column("verified", "verified", "form"),
     Column("verdict", "verdict"),
     Column("leading", "leading term"),
+    Column("products", "products alone"),
     Column("where", "where", "code"),
     Column("holds_where", "verified where", "code"),
     Column("witness", "smallest size that shows it"),
@@ -62,12 +65,13 @@ def _row(one: Judgement) -> tuple[Cell, ...]:
     formula, witness = one.formula, one.witness
     return (
         formula.name,
-        formula.instance.op,
+        title_of(formula.subject),
         formula.counts,
         Code(formula.text),
         one.ours,
         Verdict(one.verdict, {"equal": True, "undecided": None}.get(one.verdict, False)),
         "right" if one.leading else "wrong",
+        one.products or "",
         Code(where_text(one)),
         Code("; ".join(one.holds_where)),
         witness_text(witness) if witness else "",
@@ -75,7 +79,7 @@ def _row(one: Judgement) -> tuple[Cell, ...]:
         forgets_text(one),
         formula.source,
         formula.about,
-        Code(command_of(formula.instance)),
+        Code(command_for(formula.subject)),
     )
 
 
@@ -93,8 +97,22 @@ def witness_text(witness: FormulaWitness) -> str:
 
 
 def forgets_text(one: Judgement) -> str:
-    """What is missing, by line of the definition."""
-    return "; ".join(f"{line.text} ({text_of(line.form)})" for line in one.forgets)
+    """What is missing: by line of an operator's definition, by part of a model."""
+    lines = (f"{line.text} ({text_of(line.form)})" for line in one.forgets)
+    parts = (words if label == "forgets" else f"{label} {words}" for label, words in parts_texts(one.parts))
+    return "; ".join((*lines, *parts))
+
+
+def parts_texts(found: Explanation) -> Iterator[tuple[str, str]]:
+    """What is missing of a model, and what is counted too often, in words."""
+    for part, share in found.shares:
+        yield "forgets" if share > 0 else "counts besides", f"{_share_text(abs(share))}{part.words}"
+    if found.shares and found.rest != 0:
+        yield "differs also by", text_of(found.rest)
+
+
+def _share_text(share: Fraction) -> str:
+    return "" if share == 1 else f"{share} of "
 
 
 def in_full(one: Judgement) -> tuple[Section, ...]:
@@ -103,7 +121,7 @@ def in_full(one: Judgement) -> tuple[Section, ...]:
 
 
 def _facts(one: Judgement) -> Iterator[Fact]:
-    yield Fact("operator", Code(one.formula.instance.op), one.formula.counts)
+    yield Fact("operator", Code(title_of(one.formula.subject)), one.formula.counts)
     if one.formula.about:
         yield Fact("about", one.formula.about)
     yield Fact("published", Code(text_of(one.theirs)))
@@ -120,6 +138,10 @@ def _facts(one: Judgement) -> Iterator[Fact]:
         yield Fact("shown at", witness_text(one.witness))
         if one.witness.executed is not None:
             yield Fact("executed", f"{one.witness.executed:,}", "by the reference interpreter")
+    if one.products is not None:
+        yield Fact("products alone", one.products, "if only products of matrices are to be counted")
+    for label, words in parts_texts(one.parts):
+        yield Fact(label, words)
     for line in one.forgets:
         yield Fact("forgets", Code(line.text), f"{text_of(line.form)}, {line.file}:{line.line}")
 

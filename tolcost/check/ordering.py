@@ -1,0 +1,113 @@
+"""Which of two costs is the larger, for all shapes: a proof, shapes that show both, or neither.
+
+Where a proof of the whole difference fails, shapes with one or two large lengths are looked at, and then the
+difference is written anew: in its factors, in lengths counted from their least, in both cases of a clip.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+from tolcost.algebra import (
+    AlgebraBudget,
+    Cond,
+    Ge,
+    NotInteger,
+    Poly,
+    Symbol,
+    atom,
+    compare,
+    evaluate,
+    generators_in,
+    is_nonnegative,
+    substitute,
+)
+from tolcost.algebra.compare import ComparisonVerdict, hold_at
+from tolcost.algebra.poly import data_symbol
+from tolcost.algebra.symbols import Relu
+from tolcost.check.regions import Assignment, sign_of, try_shapes
+
+
+def ordering(a: Poly, b: Poly, facts: tuple[Cond, ...] = ()) -> ComparisonVerdict:
+    """Compare two costs for all shapes.
+
+    >>> from tolcost.algebra import length
+    >>> n, m = length("n"), length("m")
+    >>> ordering(2 * n * m, n * n + m * m)
+    'less_or_equal'
+    """
+    found = compare(a, b, facts).verdict
+    if found != "unknown":
+        return found
+    gap = b - a
+    signs = set(_signs(gap, facts))
+    if {-1, 1} <= signs:
+        return "crosses"
+    if 1 in signs and _never_negative(gap, facts):
+        return "less_or_equal"
+    return "greater_or_equal" if -1 in signs and _never_negative(-gap, facts) else "unknown"
+
+
+def _signs(gap: Poly, facts: Sequence[Cond]) -> Iterator[int]:
+    """The signs of a difference at shapes of many kinds."""
+    for tried in try_shapes(gap, gap, facts):
+        yield _sign(tried.old)
+    for point in _skewed(gap, facts):
+        try:
+            yield _sign(evaluate(gap, point))
+        except (AlgebraBudget, NotInteger):
+            continue
+
+
+def _sign(value: int) -> int:
+    return (value > 0) - (value < 0)
+
+
+def _skewed(gap: Poly, facts: Sequence[Cond]) -> Iterator[Assignment]:
+    """Shapes at which one or two lengths are large and the others small, or the other way round."""
+    start = next(try_shapes(gap, gap, facts), None)
+    symbols = sorted(start.point, key=lambda symbol: symbol.name) if start else []
+    for low, high in ((1, 1000), (1000, 1), (2, 30), (30, 2)):
+        for few in (1, 2):
+            for chosen in combinations(symbols, few):
+                point = {symbol: high if symbol in chosen else low for symbol in symbols}
+                if hold_at(facts, point) and all(_allowed(symbol, point) for symbol in symbols):
+                    yield point
+
+
+def _allowed(symbol: Symbol, point: Assignment) -> bool:
+    low = symbol.lo is None or evaluate(symbol.lo, point) <= point[symbol]
+    return low and (symbol.hi is None or point[symbol] <= evaluate(symbol.hi, point))
+
+
+def _never_negative(gap: Poly, facts: tuple[Cond, ...]) -> bool:
+    if sign_of(gap, facts) == 1 or is_nonnegative(_from_least(gap, facts)):
+        return True
+    cases = _cases(gap)
+    return bool(cases) and all(_never_negative(case, facts) for case in cases)
+
+
+def _from_least(gap: Poly, facts: Sequence[Cond]) -> Poly:
+    """A difference in lengths counted from their least: where `w >= k - 1`, w is k - 1 and some more."""
+    for fact in facts:
+        if isinstance(fact, Ge) and not fact.p.height:
+            for symbol in sorted(fact.p.free, key=lambda symbol: symbol.name):
+                rest = fact.p - atom(symbol)
+                if symbol in gap.free and symbol not in rest.free:
+                    more = data_symbol(f"{symbol.name}_more", 0, None)
+                    gap = substitute(gap, {symbol: more - rest})
+                    break
+    return gap
+
+
+def _cases(gap: Poly) -> tuple[Poly, ...]:
+    """A difference without its clip of two lengths: where the first is the larger one, and the second."""
+    for clip in generators_in(gap):
+        if isinstance(clip, Relu) and len(clip.p.free) == 2 and not clip.p.height:
+            first, second = sorted(clip.p.free, key=lambda symbol: -clip.p.terms.get((symbol,), 0))
+            if clip.p == atom(first) - atom(second):
+                more = data_symbol(f"{first.name}_more", 0, None)
+                larger = substitute(gap, {first: atom(second) + more})
+                return larger, substitute(gap, {second: atom(first) + more})
+    return ()

@@ -1,0 +1,107 @@
+"""What a formula is about: an operator at some shapes, or a program, such as that of a family of models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias, cast
+
+from tolcost.atoms.nodes import Program
+from tolcost.audit.instances import Instance, Shapes, command_of, lower_instance, lower_source
+from tolcost.catalogue.libraries import read_library
+from tolcost.catalogue.specs import Library
+from tolcost.diagnostics import Source
+from tolcost.elaborate.arguments import PlainValue, arguments
+from tolcost.execute import run_reference
+from tolcost.execute.inputs import lengths_of, random_arrays
+from tolcost.execute.values import RunCounts
+from tolcost.spaces import SPACES
+from tolcost.syntax import parse, read_source
+from tolcost.syntax.tree import Ellipsis as Ellipsis_
+from tolcost.syntax.tree import InputDecl
+
+
+@dataclass(frozen=True, slots=True)
+class ModelProgram:
+    """A program with what is given of its inputs: ``families/llama`` of a library, or a file ``mine.tol``."""
+
+    path: str
+    shapes: Shapes = field(default_factory=dict)
+    attrs: Mapping[str, PlainValue] = field(default_factory=dict)
+
+    @property
+    def file(self) -> str:
+        """Where it is."""
+        return self.path if self.path.endswith(".tol") else f"specs/{self.path}.tol"
+
+
+Subject: TypeAlias = Instance | ModelProgram
+
+
+def title_of(subject: Subject) -> str:
+    """What people call it."""
+    return subject.path if isinstance(subject, ModelProgram) else subject.op
+
+
+def command_for(subject: Subject) -> str:
+    """The command line that shows the verified form."""
+    if isinstance(subject, Instance):
+        return command_of(subject)
+    return f"tolcost analyze {subject.file} --symbolic"
+
+
+def plain_shapes(operator: str, library: Library) -> Shapes:
+    """Shapes for the inputs that an operator needs, where nobody says any: two lengths for each `...`."""
+    spec = library.find("", operator)
+    needed = [s for s in spec.inputs if s.kind == "tol" and not s.optional] if spec is not None else []
+    return {s.name: _plain_shape(s) for s in needed if any(isinstance(e, Ellipsis_) for e in s.shape)}
+
+
+def _plain_shape(statement: InputDecl) -> list[str]:
+    fixed = sum(not isinstance(entry, Ellipsis_) for entry in statement.shape)
+    return [f"{statement.name}_{place}" for place in range(1, fixed + 3)]
+
+
+def lower_subject(subject: Subject, library: Library) -> Program:
+    """Lower what a formula is about; mistakes raise ``Rejected``."""
+    if isinstance(subject, Instance):
+        return lower_instance(subject, library).program
+    source = _source(subject)
+    given = arguments(parse(source), subject.shapes, subject.attrs)
+    return lower_source(source, library, given).program
+
+
+def _source(subject: ModelProgram) -> Source:
+    if subject.path.endswith(".tol"):
+        return read_source(subject.path)
+    folder, _, name = subject.path.partition("/")
+    return read_library(folder).find(name).source
+
+
+def run_subject(subject: Subject, program: Program, point: Mapping[str, int], library: Library) -> RunCounts:
+    """What the reference interpreter applies at a size; what cannot be run raises ``Rejected``.
+
+    ``program`` is the subject lowered; an operator is lowered again, since attributes become numbers.
+    """
+    if isinstance(subject, Instance):
+        shapes = cast(Shapes, {name: _put(shape, point) for name, shape in subject.shapes.items()})
+        attrs = {name: _put(value, point) for name, value in subject.attrs.items()}
+        program = lower_instance(Instance(subject.op, shapes, attrs, subject.outputs), library).program
+        return run_reference(program, random_arrays(program, {}, {}, seed=1)).counts
+    dims = {symbol.name: point.get(symbol.name, 1) for symbol in lengths_of(program)}
+    arrays = random_arrays(program, {}, dims, seed=1)
+    # whole numbers are places in a table, of which the first is always there
+    first = {
+        needed.name: tuple(part * 0 for part in arrays[needed.name])
+        for needed in program.inputs
+        if SPACES[needed.type[0].space].kind == "Z"
+    }
+    return run_reference(program, {**arrays, **first}, dims).counts
+
+
+def _put(value: PlainValue, point: Mapping[str, int]) -> PlainValue:
+    if isinstance(value, str):
+        return point.get(value, value)
+    if isinstance(value, list | tuple):
+        return [_put(one, point) for one in value]
+    return value
