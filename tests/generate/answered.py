@@ -18,6 +18,7 @@ from os import cpu_count
 
 from tests.generate.sources import mutated_program
 from tests.generate.static_expressions import static_program
+from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Rejected, Source
 from tolcost.pipeline import analyze_source
 
@@ -31,7 +32,7 @@ WRITERS = {"static": static_program, "programs": mutated_program}
 def answer(text: str) -> tuple[str, str]:
     """``analysed`` or ``refused``; or ``broken`` and what happened."""
     try:
-        analyze_source(Source("random.tol", text))
+        with_deep_stack(lambda: analyze_source(Source("random.tol", text)))
     except Rejected:
         return "refused", ""
     except Exception:  # what we look for, whatever it is

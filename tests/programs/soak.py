@@ -18,6 +18,7 @@ from pathlib import Path
 from tests.generate.programs import Case, generate
 from tests.programs.shrink import Points, shrink
 from tests.programs.verdict import Verdict, judge
+from tolcost.deep import with_deep_stack
 
 KEPT = Path(__file__).parents[1] / "cases" / "mismatches"
 BATCH = 100
@@ -27,11 +28,10 @@ MOST_KEPT = 2
 
 def batch(start: int, size: int, twice: bool = False) -> list[tuple[int, Verdict]]:
     """The verdicts on some seeds."""
-    found: list[tuple[int, Verdict]] = []
-    for seed in range(start, start + size):
-        case = generate(seed)
-        found.append((seed, judge(case.text, case.points, seed, twice)))
-    return found
+    cases = map(generate, range(start, start + size))
+    return with_deep_stack(
+        lambda: [(case.seed, judge(case.text, case.points, case.seed, twice)) for case in cases]
+    )
 
 
 def smaller(case: Case, verdict: Verdict, twice: bool) -> tuple[str, Points]:

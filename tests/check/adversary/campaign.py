@@ -33,6 +33,7 @@ from tolcost.check.lockfile import Lock, read_lock, write_lock
 from tolcost.check.records import BAD_INPUT, FINE, GateReport
 from tolcost.check.updating import accepted, updated
 from tolcost.cli.check import costing_for
+from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Rejected, Source
 
 BATCH = 50
@@ -289,7 +290,9 @@ def answers(start: int, many: int) -> list[Answer]:
         repository = folder / "repository"
         asked = [case for case in cases if case.by_revision]
         _import(repository, ((f"c{case.seed}", _committed(case.before, commits)) for case in asked))
-        return [answer(case, folder / "work", repository, libraries) for case in cases]
+        return with_deep_stack(
+            lambda: [answer(case, folder / "work", repository, libraries) for case in cases]
+        )
 
 
 def campaign(start: int, many: int, jobs: int) -> Iterator[Answer]:
