@@ -201,4 +201,3 @@ class Model:
     graph: Graph
     opsets: Mapping[str, int]
     functions: Mapping[FunctionKey, ModelFunction] = field(default_factory=dict)
-    producer: str = ""

@@ -133,7 +133,7 @@ def model_of(proto: ModelProto, name: str) -> Model:
     reader = Reader()
     graph = reader.graph(proto.graph, outermost=True)
     functions = reader.functions(proto.functions)
-    return Model(name, graph, opsets_of(proto.opset_import), functions, str(proto.producer_name)[:60])
+    return Model(name, graph, opsets_of(proto.opset_import), functions)
 
 
 def node_of(proto: NodeProto) -> GraphNode:

@@ -208,7 +208,7 @@ def _quotient(a: Fraction | float, b: Fraction | float) -> Fraction | float:
     return a / b
 
 
-def integer_division(env: Env, span: Span, x: Poly, y: Poly) -> Value:
+def integer_division(env: Env, span: Span, x: Poly, y: Poly) -> Poly:
     """``/`` between static integers: floor division by a positive divisor."""
     divisor = y.constant
     if divisor == 0:

@@ -15,17 +15,15 @@ from tolcost.algebra import (
     disj,
     eq,
     exact_div,
-    floordiv,
     indicator,
     length,
-    mod,
     negate,
     symbols_of,
     to_text,
 )
 from tolcost.atoms.nodes import Convert, Part
 from tolcost.diagnostics import Span
-from tolcost.elaborate.constant_folding import truth
+from tolcost.elaborate.constant_folding import integer_division, truth
 from tolcost.elaborate.context import Env, Misfit, fail
 from tolcost.elaborate.indexing import capacity_of, integers
 from tolcost.elaborate.layout import materialise
@@ -173,15 +171,16 @@ def _exact(env: Env, span: Span, a: Poly, b: Poly) -> Value:
         return found
     if a.constant is not None and b.constant is not None:
         fail("T0321", f"{b.constant} does not divide {a.constant}", span, kind=Misfit, definite=True)
-    symbols = symbols_of(a)
+    symbols = symbols_of(a) if b.constant != 0 else frozenset()
     if len(symbols) == 1 and atom(next(iter(symbols))) == a and next(iter(symbols)).kind == "length":
         symbol = next(iter(symbols))
         share = length(env.context.unused(f"{symbol.name}_share"))
         env.context.record(eq(a - b * share), "divides", "the length divides", span)
         env.context.adopt(symbol, b * share)
         return share
-    require(env, eq(mod(a, b)), "the length divides", span, "the length does not divide", "divides")
-    return floordiv(a, b)
+    quotient = integer_division(env, span, a, b)
+    require(env, eq(a - b * quotient), "the length divides", span, "the length does not divide", "divides")
+    return quotient
 
 
 @primitive("same", integers, integers)

@@ -176,14 +176,6 @@ def elements(known: Known | None) -> int:
     return prod(inner.shape) if isinstance(inner, Vec) else 1
 
 
-def number_in(known: Known | None) -> int | None:
-    """The integer that a value of one element is; None where it is none, or not known."""
-    inner = known.value if isinstance(known, Cast) else known
-    if isinstance(inner, Vec) and len(inner.items) == 1:
-        inner = inner.items[0]
-    return inner.constant if isinstance(inner, Poly) else None
-
-
 def bytes_known(known: Known | None) -> Poly | None:
     """The bytes that a value takes while the model runs; None for text, which has no size.
 
