@@ -17,6 +17,7 @@
 #   make tpch     the queries of TPC-H beside DuckDB, on generated tables of three scales: reports/tpch.md
 #   make referee  published cost formulas held to the definitions: reports/referee.md and .csv
 #   make alternatives  other algorithms for operators, and where they cross: reports/alternatives.md and .csv
+#   make torch    small modules of PyTorch exported anew and held to the stored exports; torch gets its own environment
 #   make hardware what a GPU executes beside EOPs, from what was recorded: reports/hardware.md, devices/, weights
 #   make clean    remove .venv and caches
 
@@ -28,13 +29,14 @@ BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 
 PEERS := .venv-peers
+TORCH := .venv-torch
 
 # Tests start tolcost many times: what Python compiles of it is kept, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: report conformance peers sympy tpch hardware referee alternatives
 .PHONY: test lint types imports gate lock unit fmt soak mutants bench clean
-.PHONY: site site-test vsix fresh
+.PHONY: site site-test vsix fresh torch
 
 report: $(VENV)/run.stamp
 	$(BIN)/tolcost report
@@ -48,6 +50,9 @@ peers: $(PEERS)/stamp
 
 sympy: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.cost.opinions 10000 --jobs $(JOBS)
+
+torch: $(TORCH)/stamp
+	$(TORCH)/bin/python -m pytest -q -p no:cacheprovider tests/models/test_torch.py tolcost/api.py
 
 tpch: $(VENV)/dev.stamp
 	$(INSTALL) tpchgen-cli
@@ -129,7 +134,7 @@ site-test: site vsix
 	TOLCOST_BROWSER=required $(BIN)/pytest -q -p no:cacheprovider site/test_site.py
 
 clean:
-	rm -rf $(VENV) $(PEERS) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(PEERS) $(TORCH) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find tolcost tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
@@ -152,4 +157,9 @@ $(VENV)/site.stamp: pyproject.toml constraints.txt | $(BIN)/python
 $(PEERS)/stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(PEERS)
 	$(PEERS)/bin/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt jax onnx-tool
+	touch $@
+
+$(TORCH)/stamp: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(TORCH)
+	$(TORCH)/bin/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt --editable '.[dev,torch]'
 	touch $@

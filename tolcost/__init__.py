@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tolcost.api import analyze, diff, from_onnx, load_model, operator, sweep
+    from tolcost.api import analyze, diff, from_onnx, from_torch, load_model, operator, sweep
     from tolcost.diagnostics import Diagnostic, Rejected
     from tolcost.result.compare import CostComparison
     from tolcost.result.cost import Cost
@@ -32,6 +32,7 @@ __all__ = [
     "analyze",
     "diff",
     "from_onnx",
+    "from_torch",
     "load_model",
     "operator",
     "sweep",

@@ -7,11 +7,12 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tolcost.catalogue.reading import model_of, parse_model
+from tolcost.catalogue.reading import as_bytes, model_of, parse_model
 from tolcost.catalogue.specs import open_library
 from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.elaborate.arguments import PlainShape, PlainValue
+from tolcost.models.from_torch import exported
 from tolcost.models.walking import Session
 from tolcost.result.compare import CostComparison, compare
 from tolcost.result.cost import Cost
@@ -24,6 +25,7 @@ from tolcost.result.program import analyze as analyze_program
 if TYPE_CHECKING:
     import pandas
     from onnx import ModelProto
+    from torch.nn import Module
 
 
 def analyze(
@@ -89,9 +91,31 @@ def from_onnx(
     >>> from_onnx(parse_model(text.replace('[""]', '["" : 18]'))).eops
     4*n
     """
-    raw = model if isinstance(model, bytes) else model.SerializeToString()
+    raw = model if isinstance(model, bytes) else as_bytes(model)
     session, wanted = Session(open_library(specs)), _wanted(dims, shapes)
     return with_deep_stack(lambda: model_cost(model_of(parse_model(raw, name), name), name, session, wanted))
+
+
+def from_torch(
+    module: Module,
+    args: Sequence[object] = (),
+    dynamic_shapes: object = None,
+    *,
+    kwargs: Mapping[str, object] | None = None,
+    dims: Mapping[str, int] | None = None,
+    specs: Sequence[str | Path] = (),
+) -> Cost:
+    """Give what a module of PyTorch costs, as torch's own exporter writes it (the extra ``torch``).
+
+    ``args`` and ``kwargs`` are what ``forward`` is called with, ``dynamic_shapes`` says which of their
+    lengths are open, as torch takes it.  Modules on the ``meta`` device have no weights, and need none.
+
+    >>> import torch
+    >>> from_torch(torch.nn.Linear(16, 4), (torch.zeros(8, 16),), ({0: "batch"},)).macs
+    64*batch
+    """
+    raw = exported(module, args, kwargs or {}, dynamic_shapes)
+    return from_onnx(raw, dims, specs=specs, name=type(module).__name__)
 
 
 def _wanted(dims: Mapping[str, int] | None, shapes: Mapping[str, Sequence[int | str]] | None) -> Wanted:

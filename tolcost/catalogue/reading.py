@@ -94,10 +94,41 @@ def parse_model(raw: bytes, name: str) -> ModelProto:
     try:
         return onnx.load_model_from_string(raw)
     except (DecodeError, ValueError, UnicodeDecodeError):
-        _refuse("T0673", f"{_shown(name)} is not an ONNX model", _likely(raw[:64].lstrip().lower()))
+        _refuse("T0673", f"{_shown(name)} is not an ONNX model", _likely(raw[:64].lstrip().lower(), name))
 
 
-def _likely(head: bytes) -> str | None:
+_TORCH = "`tolcost torch package.module:function --shape x=batch,3,224,224`; in Python, `tolcost.from_torch`"
+_KERAS = '`model.export("m.onnx", format="onnx")` in Keras 3, then `tolcost model m.onnx`'
+_JAX = (
+    '`jax2onnx.to_onnx(f, [("batch", 16)], return_mode="file", output_path="m.onnx")` of the package jax2onnx'
+)
+_TF = "python -m tf2onnx.convert"
+_EXPORTS = {
+    **dict.fromkeys((".pt", ".pth", ".pt2", ".ckpt", ".safetensors", ".bin"), _TORCH),
+    **dict.fromkeys((".keras", ".h5", ".hdf5"), _KERAS),
+    ".pb": f"`{_TF} --saved-model DIR --output m.onnx`, then `tolcost model m.onnx`",
+    ".tflite": f"`{_TF} --tflite m.tflite --output m.onnx`, then `tolcost model m.onnx`",
+    **dict.fromkeys((".mlir", ".jax", ".orbax"), _JAX),
+}
+"""What to type for files of others, by their suffix."""
+_PACKAGES = {"torch": _TORCH, "transformers": _TORCH, "keras": _KERAS, "tensorflow": _KERAS}
+_PACKAGES |= dict.fromkeys(("jax", "jaxlib", "flax", "equinox"), _JAX)
+"""What to type for objects of others, by the package they come from."""
+
+
+def as_bytes(model: object) -> bytes:
+    """The bytes of onnx's own object; whoever has something else is told what to type."""
+    if isinstance(model, ModelProto):
+        return bytes(model.SerializeToString())
+    packages = (base.__module__.partition(".")[0] for base in type(model).__mro__)
+    hint = next((_PACKAGES[package] for package in packages if package in _PACKAGES), None)
+    _refuse("T0673", f"an object of type {_shown(type(model).__name__)} is not an ONNX model", hint)
+
+
+def _likely(head: bytes, name: str) -> str | None:
+    suffix = "." + name.rpartition(".")[2].lower()
+    if suffix in _EXPORTS:
+        return _EXPORTS[suffix]
     if head.startswith(b"version https://git-lfs"):
         return "this is a pointer of Git LFS, not the model: fetch it with `git lfs pull`"
     if head.startswith((b"<!doctype", b"<html")):

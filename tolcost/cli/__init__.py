@@ -24,6 +24,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "run": ("run", "Execute a program, and count while doing so."),
         "ops": ("ops", "The catalogue of ONNX operators."),
         "model": ("model", "What a whole ONNX model costs, in its free dimensions."),
+        "torch": ("torch", "What a module of PyTorch costs, by torch's own exporter."),
         "sql": ("sql", "What a query in SQL costs, as a program in ToLang."),
         "diff": ("diff", "How two programs or models differ in cost, for all lengths."),
         "referee": ("referee", "Hold cost formulas typed by hand to the operators' definitions."),

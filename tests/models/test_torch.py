@@ -1,0 +1,100 @@
+"""Modules of PyTorch: stored exports are costed everywhere; where torch is installed, they are made anew."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tolcost
+from tolcost.cli import run
+from tolcost.cli.torch import read_inputs
+
+EXPORTED = Path(__file__).parent / "exported"
+
+
+def test_stored_exports_cost_what_a_hand_calculation_says() -> None:
+    decoder = tolcost.load_model(EXPORTED / "decoder.onnx")
+    width, words, heads = 32, 100, 4
+    for batch, seq, past in ((1, 1, 7), (2, 5, 3)):
+        layer = 4 * width * width + 2 * (past + seq) * width
+        assert decoder(batch=batch, seq=seq, past=past).macs == batch * seq * (2 * layer + width * words)
+    assert decoder.inputs[1].type[0].shape[3] == heads
+    images = tolcost.load_model(EXPORTED / "convolutional.onnx")
+    assert images(batch=2, h=9, w=11).macs == 2 * (4 * 5 * 8 * 27 + 80)
+
+
+OTHERS = {"m.pt": "tolcost torch", "m.keras": 'format="onnx"', "m.pb": "tf2onnx", "m.mlir": "jax2onnx"}
+
+
+@pytest.mark.parametrize("name, said", OTHERS.items())
+def test_files_of_others_are_told_what_to_type(name: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(b"something else")
+    with pytest.raises(tolcost.Rejected) as caught:
+        tolcost.load_model(tmp_path / name)
+    assert said in (caught.value.hint or "")
+
+
+def test_objects_of_others_are_told_what_to_type() -> None:
+    for package, said in (("keras.src.models", "Keras"), ("torch.nn", "from_torch"), ("jaxlib", "jax2onnx")):
+        subject = type("Model", (), {"__module__": package})()
+        with pytest.raises(tolcost.Rejected) as caught:
+            tolcost.from_onnx(subject)
+        assert said in (caught.value.hint or "")
+    with pytest.raises(tolcost.Rejected, match="`int` is not an ONNX model"):
+        tolcost.from_onnx(3)  # type: ignore[arg-type]
+
+
+def test_what_inputs_are_is_read() -> None:
+    assert read_inputs(["x = [batch, 3]", "ids:int64=batch,seq"]) == {
+        "x": ("float32", ("batch", 3)),
+        "ids": ("int64", ("batch", "seq")),
+    }
+    assert read_inputs(["scale="]) == {"scale": ("float32", ())}
+    for wrong in ("x", "x:text=3", "x=2*n", "=3"):
+        assert run(["torch", "m:f", "--shape", wrong]) == 2
+
+
+# ---- with torch ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["convolutional", "decoder", "experts"])
+def test_exports_are_what_is_stored(name: str) -> None:
+    pytest.importorskip("torch")
+    from tests.models.torch_modules import export
+
+    stored, fresh = tolcost.load_model(EXPORTED / f"{name}.onnx"), tolcost.from_onnx(export(name))
+    assert (fresh.eops, fresh.macs, fresh.params) == (stored.eops, stored.macs, stored.params)
+
+
+def test_a_module_without_weights_costs_the_same() -> None:
+    torch = pytest.importorskip("torch")
+    from tests.models.torch_modules import Decoder
+
+    inputs = {"ids": (4, 8), "cache": (2, 2, 4, 4, 16, 8)}
+    open_ = {"ids": {0: "batch", 1: "seq"}, "cache": {2: "batch", 4: "past"}}
+    with torch.device("meta"):
+        module = Decoder().eval()
+        given = {"ids": torch.zeros(inputs["ids"], dtype=torch.int64), "cache": torch.zeros(inputs["cache"])}
+    cost = tolcost.from_torch(module, kwargs=given, dynamic_shapes=open_)
+    stored = tolcost.load_model(EXPORTED / "decoder.onnx")
+    assert (cost.macs, cost.coverage.missing) == (stored.macs, ())
+
+
+def test_the_command_costs_a_module(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    saved = tmp_path / "kept.onnx"
+    shape, rest = ["--shape", "x=batch,3,h,w"], ["--save", str(saved), "--format", "json", "--dim", "batch=2"]
+    done = subprocess.run(
+        [sys.executable, "-m", "tolcost", "torch", "tests.models.torch_modules:Convolutional", *shape, *rest],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[2],
+    )
+    stored = tolcost.load_model(EXPORTED / "convolutional.onnx", {"batch": 2})
+    assert json.loads(done.stdout)["totals"]["macs"] == json.loads(stored.to_json())["totals"]["macs"]
+    assert tolcost.load_model(saved, {"batch": 2}).macs == stored.macs
+    assert run(["torch", "tests.models.torch_modules:Nothing", *shape]) == 2
+    assert run(["torch", "tests.models.torch_modules:Convolutional", "--shape", "x=batch,3"]) == 2

@@ -1,0 +1,91 @@
+"""A module of PyTorch as an ONNX model, by torch's own exporter; weights are left behind.
+
+Only shapes and types of weights matter here, so large ones are not copied: a module on torch's ``meta``
+device, which has none at all, is exported as well.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tolcost.diagnostics import Diagnostic, Rejected
+
+_KEPT = 1 << 12
+"""Constants of so many bytes may decide shapes, and are kept."""
+_LONGEST = 400
+_EXAMPLE = 32
+"""What lengths are while tracing: different multiples of this."""
+
+
+def exported(
+    module: object, args: Sequence[object], kwargs: Mapping[str, object], dynamic_shapes: object
+) -> bytes:
+    """Give the bytes of the ONNX model that torch exports a module as."""
+    torch = installed()
+    held = [*module.parameters(), *module.buffers()] if isinstance(module, torch.nn.Module) else []
+    meta = any(tensor.is_meta for tensor in held)
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            program = torch.onnx.export(
+                module,
+                tuple(args),
+                kwargs=dict(kwargs),
+                dynamic_shapes=dynamic_shapes,
+                dynamo=True,
+                optimize=not meta,  # what is optimised is computed from weights
+                verbose=False,
+            )
+    except Exception as error:  # anything may go wrong in code that is not ours
+        message = f"torch cannot export this: {' '.join(str(error).split())[:_LONGEST]}"
+        raise Rejected(
+            Diagnostic("T0682", message, hint="torch.onnx.export(..., dynamo=True) says more")
+        ) from error
+    return _without_weights(program)
+
+
+def installed() -> Any:
+    """Give torch, where it and what its exporter needs are installed."""
+    try:
+        import onnxscript  # noqa: F401  # the exporter needs it
+        import torch
+    except ImportError as error:
+        message = f"modules are read with torch's own exporter, and {error.name} is not installed"
+        raise Rejected(Diagnostic("T0006", message, hint="pip install 'tolcost[torch]'")) from None
+    return torch
+
+
+def _without_weights(program: Any) -> bytes:
+    """Serialise a model with its large constants said to be in a file, which nobody reads."""
+    import onnx_ir
+
+    for name, value in program.model.graph.initializers.items():
+        if value.const_value.nbytes > _KEPT or getattr(value.const_value.raw, "is_meta", False):
+            size = value.const_value.nbytes
+            value.const_value = onnx_ir.ExternalTensor(
+                "weights", 0, size, value.dtype, shape=value.shape, name=name, base_dir=""
+            )
+    for node in program.model.graph.all_nodes():  # where in whose files it was written is of no use here
+        node.metadata_props.pop("pkg.torch.onnx.stack_trace", None)
+    raw: bytes = onnx_ir.serde.serialize_model(program.model).SerializeToString()
+    return raw
+
+
+def example(
+    shapes: Mapping[str, tuple[str, Sequence[int | str]]],
+) -> tuple[dict[str, object], dict[str, object]]:
+    """Give tensors to trace with, by the name of the input, and which of their lengths are open.
+
+    A shape is a type such as ``int64`` with names and numbers; each name is a length of its own.
+    """
+    torch = installed()
+    names = list(dict.fromkeys(d for _, shape in shapes.values() for d in shape if isinstance(d, str)))
+    sizes = {name: _EXAMPLE * (n + 1) for n, name in enumerate(names)}
+    tensors: dict[str, object] = {}
+    open_: dict[str, object] = {}
+    for name, (space, shape) in shapes.items():
+        lengths = [sizes[d] if isinstance(d, str) else d for d in shape]
+        tensors[name] = torch.zeros(lengths, dtype=getattr(torch, space))
+        open_[name] = {axis: d for axis, d in enumerate(shape) if isinstance(d, str)}
+    return tensors, open_
