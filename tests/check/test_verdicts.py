@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tolcost.algebra import evaluate, length, the_symbol
 from tolcost.algebra.parse import parse_text
 from tolcost.check.records import CostChange, LockedFigure, LockEntry
-from tolcost.check.regions import positive_ranges, region
 from tolcost.check.verdicts import judge, outcome_of
+from tolcost.result.regions import positive_ranges, region
 
 coefficients = st.lists(st.integers(-50, 50), min_size=1, max_size=6)
 
@@ -55,9 +55,7 @@ def test_ranges_between_known_roots(roots: tuple[int, ...]) -> None:
     ],
 )
 def test_regions_as_text(text: str, expected: str) -> None:
-    found = region(parse_text(text))
-    assert found is not None
-    assert (found.text, found.exact) == (expected, True)
+    assert region(parse_text(text)) == expected
 
 
 def test_a_region_that_takes_too_many_words() -> None:

@@ -15,7 +15,9 @@ import onnx
 import pytest
 
 from tests.models import graphs
+from tolcost.catalogue.specs import open_library
 from tolcost.cli import run
+from tolcost.models.walking import Session
 
 HERE = Path(__file__).parent
 SESSIONS = sorted((HERE / "sessions").glob("*.txt"))
@@ -37,8 +39,11 @@ def test_session(
     shutil.copytree(HERE / "programs", tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     expected = path.read_text(encoding="utf-8")
-    if "bert.onnx" in expected:
+    if "bert.onnx" in expected:  # one session for all commands: what was lowered for one serves the next
         onnx.save(graphs.bert(17, graphs.SMALL), tmp_path / "bert.onnx")
+        shared = Session(open_library())
+        monkeypatch.setattr("tolcost.models.walking.Session", lambda _: shared)
+        monkeypatch.setattr("tolcost.cli.model.Session", lambda _: shared)
     commands = re.findall(r"^\$ (.*)$", expected, re.MULTILINE)
     actual = "".join(transcript(command, capsys) for command in commands)
     if os.environ.get("TOLCOST_ACCEPT"):

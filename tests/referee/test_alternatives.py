@@ -7,9 +7,9 @@ import pytest
 from tolcost.catalogue.alternatives import alternatives, hold_to_tests, operators_with_alternatives
 from tolcost.catalogue.cases import load_cases
 from tolcost.catalogue.specs import open_library
-from tolcost.check.regions import try_shapes
 from tolcost.referee.alternatives import EVERYWHERE, Comparison, compare_alternatives, held_at_sizes
 from tolcost.referee.alternatives_table import algorithms_table, tables
+from tolcost.result.regions import try_shapes
 from tolcost.show.tables import csv_text, markdown
 
 REPORTS = Path(__file__).parents[2] / "reports"

@@ -76,7 +76,7 @@ def compare(a: Poly | int, b: Poly | int, facts: tuple[Cond, ...] = ()) -> Compa
 def _never_below_zero(gap: Poly, facts: tuple[Cond, ...]) -> bool:
     if is_nonnegative(gap, facts):
         return True
-    steps = _steps(gap)
+    steps = residue_steps(gap)
     count = 1
     for step in steps.values():
         count *= step
@@ -108,7 +108,7 @@ def _in_class(symbol: Symbol, step: int, offset: int) -> Poly:
     return coordinate(symbol.name, floordiv(symbol.hi - start, step), 0) * step + start
 
 
-def _steps(p: Poly) -> dict[Symbol, int]:
+def residue_steps(p: Poly) -> dict[Symbol, int]:
     """Give for each symbol inside a floor by a number the step after which such floors repeat."""
     steps: dict[Symbol, int] = {}
     for floor in generators_in(p):

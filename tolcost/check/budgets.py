@@ -33,9 +33,9 @@ from tolcost.algebra.parse import parse_text
 from tolcost.check.config import Config
 from tolcost.check.matching import alone, shapes
 from tolcost.check.records import METRICS, UNKNOWN, BudgetKind, Example, HeldBudget, LockEntry, timed
-from tolcost.check.regions import try_shapes
 from tolcost.check.verdicts import concluded, outcome_of
 from tolcost.diagnostics import Diagnostic, Rejected, Span, quoted
+from tolcost.result.regions import try_shapes
 
 _LONGEST = 2_000
 _AT = re.compile(r"\s*(?P<dims>[^:<]*?)\s*:\s*(?P<rest>.*)", re.DOTALL)

@@ -12,6 +12,7 @@
     [cases."ops/anyrank.tol".matrix]             # what is said of a program's inputs, under a name
     shapes = { x = ["n", "m"] }
     attrs = { axis = 2 }
+    assume = ["n = 32*k", "m <= 512"]            # what holds of its lengths
 
 Every key is checked: one that means nothing is an error, because a budget that is not read is
 a budget that is not held.  All mistakes are reported at once.
@@ -34,7 +35,7 @@ from tolcost.library import device_names
 FILE, PYPROJECT = "tolcost.toml", "pyproject.toml"
 MAX_BYTES = 1 << 20
 _KEYS = ("paths", "exclude", "metrics", "specs", "seal", "budgets", "cases")
-_CASE_KEYS = ("shapes", "attrs")
+_CASE_KEYS = ("shapes", "attrs", "assume")
 _LABEL = re.compile(r"[A-Za-z0-9_.+-]{1,100}")
 _MOST_ENTRIES = 10_000
 
@@ -50,6 +51,7 @@ class ProgramCase:
     label: str = ""
     shapes: Mapping[str, GivenShape] = field(default_factory=dict)
     attrs: Mapping[str, GivenValue] = field(default_factory=dict)
+    assume: Texts = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,6 +287,7 @@ def _case(mistakes: _Mistakes, file: str, label: str, given: object) -> ProgramC
         label,
         {name: _shape(mistakes, name, value, where) for name, value in shapes.items()},
         {name: _value(mistakes, name, value, where) for name, value in attrs.items()},
+        _texts(mistakes, given, "assume", ()),
     )
 
 

@@ -39,7 +39,7 @@ from tolcost.cost.span import Depth
 from tolcost.cost.weights import weight_of
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Inputs, Tensor
-from tolcost.result.program import program_study
+from tolcost.result.program import ProgramStudy, program_study
 
 if TYPE_CHECKING:  # a check of programs alone does without what reads models
     from tolcost.models.facts import Known
@@ -55,8 +55,10 @@ _STATUS: Mapping[str, FigureStatus] = {
 }
 
 
-def costed_program(name: str, program: Program, metrics: Iterable[str]) -> Costed:
+def costed_program(name: str, program: Program, metrics: Iterable[str], assume: Sequence[str] = ()) -> Costed:
     """What the gate keeps of a lowered program: only the counts that its metrics need."""
+    if assume:
+        return _assumed_program(name, program_study(analyze_program(program)).assuming(assume), metrics)
     counts = count(program)
     status = _STATUS[counts.status]
     asked = [metric for metric in metrics if metric != "params"]  # a program has no parameters
@@ -64,6 +66,23 @@ def costed_program(name: str, program: Program, metrics: Iterable[str]) -> Coste
     inputs = tuple(NamedType(given.name, given.type) for given in program.inputs)
     entry = entry_from(name, inputs, tuple(c.condition for c in program.conditions), figures)
     return Costed(entry, tuple(_part(term) for term in counts.terms if term.kind == "data"))
+
+
+def _assumed_program(name: str, study: ProgramStudy, metrics: Iterable[str]) -> Costed:
+    """What the gate keeps of a program under assumptions about its lengths."""
+    found, status = study.analysis, _STATUS[study.total.status]
+    forms = {
+        "eops": found.eops,
+        "flops": found.flops,
+        "macs": found.macs,
+        "bytes": found.bytes,
+        "span": None if found.span is None else found.span.chain,
+    }
+    asked = [metric for metric in metrics if metric != "params"]
+    figures = {m: (status, forms[m] if m in forms else _duration(study, m)) for m in asked}
+    needed = [one.condition for one in study.requirements if one.kind == "needed"]
+    entry = entry_from(name, found.inputs, needed, figures)
+    return Costed(entry, tuple(_part(term) for term in found.terms if term.kind == "data"))
 
 
 def _form(program: Program, counts: Counts, metric: str) -> Poly | Depth | None:

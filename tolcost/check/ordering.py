@@ -26,7 +26,7 @@ from tolcost.algebra import (
 from tolcost.algebra.compare import ComparisonVerdict, hold_at
 from tolcost.algebra.poly import data_symbol
 from tolcost.algebra.symbols import Relu
-from tolcost.check.regions import Assignment, sign_of, try_shapes
+from tolcost.result.regions import Assignment, sign_of, try_shapes
 
 
 def ordering(a: Poly, b: Poly, facts: tuple[Cond, ...] = ()) -> ComparisonVerdict:

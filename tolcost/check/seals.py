@@ -62,7 +62,7 @@ class Origins:
         return self._source(target, text if target.is_model else _REMARK.sub(b"", text))
 
     def _source(self, target: Target, text: bytes) -> str | None:
-        said = repr((dict(target.case.shapes), dict(target.case.attrs)))
+        said = repr((dict(target.case.shapes), dict(target.case.attrs), *target.case.assume))
         kind = target.file.lower().rpartition(".")[2]
         if self.libraries is None:
             return None

@@ -34,9 +34,9 @@ from tolcost.check.records import (
     LockedFigure,
     LockEntry,
 )
-from tolcost.check.regions import Tried, proportion, region, sign_of, try_shapes
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.result.claims import NOTHING, SAME, Certainty, Claim, conclude
+from tolcost.result.regions import Tried, proportion, region, sign_of, try_shapes
 
 _UNPROVED = "not proved for every shape"
 _NO_SHAPE = "no shape was found that is right before and now"
@@ -241,7 +241,8 @@ def _proved(
 
 
 def _where(old: Poly, new: Poly, facts: tuple[Cond, ...], tried: Sequence[Tried]) -> CostlierRegion | None:
-    return region(new - old, facts) or _counted(tried)
+    found = region(new - old, facts)
+    return _counted(tried) if found is None else CostlierRegion(found)
 
 
 def _counted(tried: Sequence[Tried]) -> CostlierRegion | None:

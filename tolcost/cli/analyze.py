@@ -36,6 +36,7 @@ _T = TypeVar("_T")
 @options.files_argument
 @click.option("--symbolic", is_flag=True, help="Closed forms, beside numbers where lengths are given.")
 @options.dim_option
+@options.assume_option
 @options.input_options
 @options.metric_option(METRICS)
 @options.weights_option
@@ -48,6 +49,7 @@ def command(
     files: tuple[str, ...],
     symbolic: bool,
     dims: tuple[str, ...],
+    assume: tuple[str, ...],
     shapes: tuple[str, ...],
     attrs: tuple[str, ...],
     specs: tuple[str, ...],
@@ -70,9 +72,10 @@ def command(
                 "--engine sympy derives closed forms: --symbolic, no --dim, --weights, --device"
             )
         return _second_opinion(files, request, form, output)
-    lengths, weights = options.read_dims(dims), tuple(load_weights(model) for model in models)
+    numbers, equal = options.equated(dims)
+    lengths, weights = options.read_dims(numbers), tuple(load_weights(model) for model in models)
     on = options.read_device(device)
-    costs, failed = _all(files, lambda file: _cost(file, request, lengths, weights, on))
+    costs, failed = _all(files, lambda file: _cost(file, request, lengths, (*equal, *assume), weights, on))
     if not failed:
         _check_names(costs, lengths)
     if costs:
@@ -114,18 +117,19 @@ def _cost(
     file: str,
     request: Request,
     dims: Mapping[str, int],
+    assume: Sequence[str],
     weights: tuple[Weights, ...],
     device: Device | None,
 ) -> Located:
     program = lowered(file, request)
     warn(program)
-    study = program_study(analyze_lowered(program, name_of(file)))
+    study = program_study(analyze_lowered(program, name_of(file))).assuming(assume)
     return locate_study(Located, study, dims, weights, device=device)
 
 
 def _check_names(costs: Iterable[Located], dims: Mapping[str, int]) -> None:
     """Refuse a length that no program has: it is a mistake, and would be ignored."""
-    known = {symbol.name: None for cost in costs for symbol in cost.study.symbols}
+    known = {s.name: None for cost in costs for s in (*cost.study.symbols, *cost.study.assumed.put)}
     for name in dims:
         if name not in known:
             others = ", ".join(known) or "none"

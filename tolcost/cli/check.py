@@ -230,7 +230,8 @@ def _cost_program(root: Path, target: Target, specs: Library, metrics: tuple[str
     source = replace(read_source(root / target.file), name=target.file)
     parsed = read_program(source, specs)
     given = arguments(parsed.program, target.case.shapes, target.case.attrs)
-    return with_deep_stack(lambda: costed_program(target.name, lower(parsed, given).program, metrics))
+    assume = target.case.assume
+    return with_deep_stack(lambda: costed_program(target.name, lower(parsed, given).program, metrics, assume))
 
 
 def _cost_model(root: Path, target: Target, session: Session, metrics: tuple[str, ...]) -> Costed:
@@ -246,7 +247,7 @@ def _cost_model(root: Path, target: Target, session: Session, metrics: tuple[str
         )
         raise Rejected(Diagnostic("T0711", message))
     shapes = {name: _lengths(name, shape) for name, shape in target.case.shapes.items()}
-    wanted = Wanted(dims, shapes)
+    wanted = Wanted(dims, shapes, assume=target.case.assume)
     return with_deep_stack(
         lambda: costed_model(target.name, study_file(root / target.file, session, wanted), metrics)
     )

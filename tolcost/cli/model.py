@@ -18,7 +18,8 @@ from tolcost.models.annotating import annotated
 from tolcost.models.walking import Session
 from tolcost.result.growth import growths, read_sweep
 from tolcost.result.many import check_lengths, many_written, model_files, summaries
-from tolcost.result.model import METRICS, Wanted, file_cost, node_notes
+from tolcost.result.model import METRICS, Wanted, file_cost, of_model
+from tolcost.result.model_record import node_notes
 from tolcost.result.model_table import BY, COLUMNS, DEPTH, SORTS, TableView
 from tolcost.result.study import Located
 from tolcost.result.view import CostView, written
@@ -35,6 +36,7 @@ _LENGTH = re.compile(r"[0-9]{1,10}")
         "tolcost model bert.onnx --dim batch=8 --dim seq=512 --depth 3",
         "tolcost model bert.onnx --by node --sort bytes --top 10 --columns op,shape,bytes,share,cumulative",
         "tolcost model resnet.onnx --dim 'input[0]=8' --format json",
+        "tolcost model detector.onnx --shape x=n,3,32*h,32*w --assume 'n <= 8'",
         "tolcost model gpt2.onnx --dim batch=1 --sweep seq=128..131072",
         "tolcost model bert.onnx --dim batch=8 --device h200",
         "tolcost model models/ --format csv --output costs.csv",
@@ -45,7 +47,8 @@ _LENGTH = re.compile(r"[0-9]{1,10}")
               help="A length, by its name or as INPUT[AXIS]; repeat for others.  Of several models, "
               "those without it keep their own.")  # fmt: skip
 @click.option("--shape", "shapes", metavar="INPUT=LENGTHS", multiple=True,
-              help="The shape of an input, in names and numbers: x=batch,3,224,224.")  # fmt: skip
+              help="The shape of an input, in names, numbers and forms: x=n,3,224,32*w.")  # fmt: skip
+@options.assume_option
 @click.option("--specs", metavar="DIR", multiple=True,
               help="A folder of operators, such as DIR/my.domain/MyOp.tol, searched first.")  # fmt: skip
 @click.option("--allow-uncosted", is_flag=True, help="Exit with 0 though something is not costed.")
@@ -74,6 +77,7 @@ def command(
     files: tuple[str, ...],
     dims: tuple[str, ...],
     shapes: tuple[str, ...],
+    assume: tuple[str, ...],
     specs: tuple[str, ...],
     allow_uncosted: bool,
     by: str | None,
@@ -98,7 +102,8 @@ def command(
     total is then a lower bound, and the exit code is 3.  A folder, a pattern or several files give
     one table.
     """
-    wanted = Wanted(read_dims(dims), read_shapes(shapes))
+    numbers, equal = options.equated(dims)
+    wanted = Wanted(read_dims(numbers), read_shapes(shapes), assume=(*equal, *assume))
     found = model_files(files)
     if len(found) > 1 or Path(files[0]).is_dir():
         if sweeps or annotate or device or models or form == "html":
@@ -116,7 +121,7 @@ def command(
     view = CostView(asked, symbolic, table, grown)
     deliver(with_deep_stack(lambda: _written(cost, view, form)), output)
     if annotate is not None:
-        write_whole(Path(annotate), annotated(found[0], *node_notes(cost)))
+        write_whole(Path(annotate), annotated(found[0], *node_notes(of_model(cost), cost)))
     return _verdict(cost, allow_uncosted)
 
 

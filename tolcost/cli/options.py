@@ -17,10 +17,12 @@ import click
 
 from tolcost.cli.output import refuse_over
 from tolcost.cost.device import Device, load_device
+from tolcost.result.assumptions import equation
 
 F = TypeVar("F", bound=Callable[..., Any])  # click passes options by name, of any type
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
+_FORM = re.compile(r"(?=.*(?<![0-9A-Za-z_])[A-Za-z_`])[A-Za-z0-9_`.*+ ()-]+")
 _LONGEST_LENGTH = 30
 
 
@@ -84,6 +86,27 @@ def dim_option(function: F) -> F:
     """Add ``--dim``."""
     text = "A length, or an integer attribute; repeat for others."
     return click.option("--dim", "dims", metavar="NAME=N", multiple=True, help=text)(function)
+
+
+def assume_option(function: F) -> F:
+    """Add ``--assume``."""
+    text = "What holds of lengths: h = 32*k, h % 32 == 0, seq <= 512; --dim w=h is short for w = h."
+    return click.option("--assume", metavar="TEXT", multiple=True, help=text)(function)
+
+
+def equated(texts: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Split ``--dim`` into numbers, and assumptions that a length is another or a form.
+
+    >>> equated(["n=8", "w=h"])
+    (('n=8',), ('w = h',))
+    """
+    numbers: list[str] = []
+    others: list[str] = []
+    for text in texts:
+        name, equals, value = text.rpartition("=")
+        named = bool(equals and name.strip() and _FORM.fullmatch(value.strip()))
+        (others if named else numbers).append(equation(name.strip(), value.strip()) if named else text)
+    return tuple(numbers), tuple(others)
 
 
 def input_options(function: F) -> F:

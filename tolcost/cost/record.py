@@ -5,10 +5,12 @@ Closed forms are expressions of the algebra; writers turn them into text.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
+from types import MappingProxyType
+from typing import TypeAlias, TypeVar
 
 from tolcost.algebra import (
     Poly,
@@ -180,3 +182,56 @@ def _depths(program: Program, found: Schedules) -> Depths | None:
 def weighed(analysis: Analysis, weights: Weights) -> Weighed:
     """Weigh an analysis with a cost model."""
     return weigh(analysis.counts, weights)
+
+
+# ---- the same in other terms ---------------------------------------------------------------------
+
+Change: TypeAlias = Callable[[Poly], Poly]
+_K = TypeVar("_K")
+
+
+def counts_with(counts: Counts, change: Change) -> Counts:
+    """Counts with every form changed; places in the source are not kept."""
+    return Counts(
+        histogram=_all(counts.histogram, change),
+        index=_all(counts.index, change),
+        atoms=_all(counts.atoms, change),
+        macs=change(counts.macs),
+        terms=(),
+        status=counts.status,
+    )
+
+
+def traffic_with(traffic: Traffic, change: Change) -> Traffic:
+    """Traffic with every form changed."""
+    return Traffic(_all(traffic.read, change), _all(traffic.written, change), traffic.unsized)
+
+
+def depth_with(depth: Depth, change: Change) -> Depth:
+    """A depth with every candidate changed."""
+    return Depth(tuple(dict.fromkeys(map(change, depth.candidates))), depth.exact)
+
+
+def analysis_with(analysis: Analysis, change: Change) -> Analysis:
+    """An analysis with every form changed, those at places in the source too; conditions and symbols stay."""
+    span = analysis.span
+    terms = tuple(replace(term, count=change(term.count)) for term in analysis.counts.terms)
+    return replace(
+        analysis,
+        inputs=tuple(type_with(one, change) for one in analysis.inputs),
+        outputs=tuple(type_with(one, change) for one in analysis.outputs),
+        counts=replace(counts_with(analysis.counts, change), terms=terms),
+        flops=change(analysis.flops),
+        traffic=traffic_with(analysis.traffic, change),
+        span=None if span is None else Depths(depth_with(span.chain, change), depth_with(span.tree, change)),
+    )
+
+
+def type_with(tensor: NamedType, change: Change) -> NamedType:
+    """An input or output with every length changed."""
+    parts = (replace(part, shape=tuple(map(change, part.shape))) for part in tensor.type)
+    return NamedType(tensor.name, tuple(parts))
+
+
+def _all(forms: Mapping[_K, Poly], change: Change) -> Mapping[_K, Poly]:
+    return MappingProxyType({key: change(form) for key, form in forms.items()})

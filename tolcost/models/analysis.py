@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tolcost.algebra import TRUE, Cond, Ge, Poly, Symbol, const, simplify, substitute, substitute_cond
+from tolcost.algebra import TRUE, Cond, Ge, Poly, Symbol, simplify, substitute, substitute_cond
 from tolcost.atoms.nodes import Condition
 from tolcost.catalogue.graph import Model, first_output
 from tolcost.models.facts import Known, Names, bytes_known
@@ -86,10 +86,10 @@ def analyze_graph(model: Model, session: Session, dims: Mapping[str, int] | None
     return cost
 
 
-def with_numbers(cost: GraphCost, told: Mapping[Symbol, int]) -> GraphCost:
-    """The same walk with numbers in place of lengths."""
+def with_forms(cost: GraphCost, told: Mapping[Symbol, Poly]) -> GraphCost:
+    """The same walk with forms in place of lengths."""
     names = cost.names.copy()
-    names.adopt({symbol: const(number) for symbol, number in told.items()})
+    names.adopt(told)
     return replace(cost, names=names, equal=names.equal)
 
 
@@ -128,10 +128,12 @@ def conditions_of(cost: GraphCost) -> tuple[Relied, ...]:
     return tuple(found.values())
 
 
-def settling(equal: Mapping[Symbol, Poly], relied: Iterable[Relied]) -> Callable[[Poly], Poly]:
-    """A function that puts forms in terms of the lengths that remain, where the conditions hold."""
-    facts = tuple(r.condition for r in relied if isinstance(r.condition, Ge) and len(r.condition.p.free) <= 3)
-    facts = facts[:_MOST_FACTS]
+def settling(
+    equal: Mapping[Symbol, Poly], relied: Iterable[Relied], assumed: Iterable[Cond] = ()
+) -> Callable[[Poly], Poly]:
+    """A function that puts forms in terms of the lengths that remain, where all that is known holds."""
+    known = (*assumed, *(one.condition for one in relied))
+    facts = tuple(c for c in known if isinstance(c, Ge) and len(c.p.free) <= 3)[:_MOST_FACTS]
     return lambda form: simplify(substitute(form, equal), facts)
 
 

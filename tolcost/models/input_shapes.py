@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -10,14 +11,17 @@ from tolcost.catalogue.graph import Declared, Model
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 
 Shape = Sequence[int | str]
+_NAME = re.compile(r"[^-+*/()%<>=,\s]+")
 
 
-def with_shapes(model: Model, shapes: Mapping[str, Shape]) -> tuple[Model, dict[str, int]]:
-    """The model with other shapes for some of its inputs, and the numbers said for lengths it leaves open.
+def with_shapes(model: Model, shapes: Mapping[str, Shape]) -> tuple[Model, dict[str, int], dict[str, str]]:
+    """The model with other shapes for some of its inputs, and the numbers and forms said for its lengths.
 
-    Such a length stays what it is in the model: a number that is told is a point, however it is told.  The
-    shape of a value in between is taken where nothing is known of it, in place of what the file declares.
+    Such a length stays what it is in the model: a number that is told is a point, however it is told, and a
+    form such as ``32*h`` is an assumption.  The shape of a value in between is taken where nothing is known
+    of it, in place of what the file declares.
     """
+    shapes, forms = _without_forms(model, shapes)
     known = {given.name for given in model.graph.inputs}
     inner = {name for node in model.graph.nodes for name in node.outputs} & shapes.keys() - known
     for name in shapes:
@@ -36,7 +40,39 @@ def with_shapes(model: Model, shapes: Mapping[str, Shape]) -> tuple[Model, dict[
                 unlike.add(title)
     kept = {title: number for title, number in told.items() if title not in unlike}
     inputs = tuple(_reshaped(given, shapes.get(given.name), kept) for given in model.graph.inputs)
-    return replace(model, graph=replace(model.graph, inputs=inputs, declared=declared)), kept
+    return replace(model, graph=replace(model.graph, inputs=inputs, declared=declared)), kept, forms
+
+
+def is_form(entry: int | str) -> bool:
+    """Whether an entry of a shape is more than a name or a number.
+
+    >>> is_form("32*h"), is_form("batch"), is_form(3)
+    (True, False, False)
+    """
+    return isinstance(entry, str) and _NAME.fullmatch(entry) is None
+
+
+def _without_forms(model: Model, shapes: Mapping[str, Shape]) -> tuple[Mapping[str, Shape], dict[str, str]]:
+    """Shapes with lengths of the model in place of forms, and the form of each of these lengths."""
+    names = {d for given in model.graph.inputs for d in given.shape or () if isinstance(d, str)}
+    forms: dict[str, str] = {}
+    found: dict[str, Shape] = {}
+    declared = {given.name: given.shape for given in model.graph.inputs}
+    for name, shape in shapes.items():
+        before = declared.get(name) or (None,) * len(shape)
+        entries: list[int | str] = []
+        for axis, entry in enumerate(shape):
+            if not isinstance(entry, str) or entry in names or not is_form(entry):
+                entries.append(entry)
+                continue
+            own = before[axis] if axis < len(before) else None
+            title = own if isinstance(own, str) else place_of(name, axis)
+            if forms.setdefault(title, entry) != entry:
+                message = f"{quoted(title)} is both {quoted(forms[title])} and {quoted(entry)}"
+                raise Rejected(Diagnostic("T0693", message))
+            entries.append(title)
+        found[name] = entries
+    return found, forms
 
 
 def _told(given: Declared, shape: Shape) -> Iterator[tuple[str, int]]:

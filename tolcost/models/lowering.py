@@ -12,8 +12,6 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import starmap, zip_longest
 from math import prod
-from types import MappingProxyType
-from typing import TypeVar
 
 from tolcost.algebra import (
     FALSE,
@@ -46,13 +44,13 @@ from tolcost.catalogue.subgraphs import (
 )
 from tolcost.catalogue.types import CODE_OF_SPACE
 from tolcost.cost import Counts, Traffic, count, traffic
+from tolcost.cost.record import counts_with, traffic_with
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.elaborate import Elaborated, Inputs, Tensor, elaborate
 from tolcost.elaborate.context import Misfit
 from tolcost.elaborate.values import Cast, Data, Missing, Opaque, Quotient, Seq, Value, Vec, View, is_static
 from tolcost.models.facts import (
     MOST_STATIC,
-    Change,
     Known,
     as_tensor,
     elements,
@@ -386,9 +384,6 @@ def shapes_of(outputs: Sequence[Known]) -> Iterator[tuple[Poly, ...]]:
             yield from shapes_of(known.items)
 
 
-_K = TypeVar("_K")
-
-
 def renamed(lowered: Lowered, by: Mapping[Symbol, Poly]) -> Lowered:
     """Put symbols in place of others, wherever the cost or an output mentions them."""
     return replace(
@@ -401,24 +396,3 @@ def renamed(lowered: Lowered, by: Mapping[Symbol, Poly]) -> Lowered:
         data=frozenset(the_symbol(by[s]) for s in lowered.data),
         inside={at: tuple(substitute(d, by) for d in shape) for at, shape in lowered.inside.items()},
     )
-
-
-def counts_with(counts: Counts, change: Change) -> Counts:
-    """Counts with every form changed; places in the source are not kept."""
-    return Counts(
-        histogram=_all(counts.histogram, change),
-        index=_all(counts.index, change),
-        atoms=_all(counts.atoms, change),
-        macs=change(counts.macs),
-        terms=(),
-        status=counts.status,
-    )
-
-
-def traffic_with(traffic: Traffic, change: Change) -> Traffic:
-    """Traffic with every form changed."""
-    return Traffic(_all(traffic.read, change), _all(traffic.written, change), traffic.unsized)
-
-
-def _all(forms: Mapping[_K, Poly], change: Change) -> Mapping[_K, Poly]:
-    return MappingProxyType({key: change(form) for key, form in forms.items()})

@@ -42,12 +42,13 @@ from tolcost.algebra import (
 )
 from tolcost.catalogue.graph import GraphNode
 from tolcost.catalogue.specs import Spec
+from tolcost.cost.record import counts_with, traffic_with
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import Cast, Missing, Seq, Vec
 from tolcost.models.cases import Case, Cases, cases_of, numbers
 from tolcost.models.facts import Known, changed, forms_in, frozen, symbols_in
-from tolcost.models.lowering import Given, Lowered, Setting, arguments, counts_with, lower, traffic_with
+from tolcost.models.lowering import Given, Lowered, Setting, arguments, lower
 
 Key = tuple[object, ...]
 

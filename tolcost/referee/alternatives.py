@@ -20,7 +20,6 @@ from tolcost.catalogue.alternatives import FOLDER, Alternative, alternatives
 from tolcost.catalogue.conformance import count_difference, value_difference
 from tolcost.catalogue.specs import Library
 from tolcost.check.ordering import ordering
-from tolcost.check.regions import region
 from tolcost.cost import Analysis, analyze_program
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Elaborated
@@ -28,6 +27,7 @@ from tolcost.elaborate.context import Outside
 from tolcost.execute import run_vectorised
 from tolcost.execute.inputs import random_arrays
 from tolcost.library import specs_root
+from tolcost.result.regions import region
 
 DEFINITION = "definition"
 """What the operator's own definition is called among its alternatives."""
@@ -159,8 +159,7 @@ def _crossing(first: Costed, second: Costed) -> Crossing:
 def _where_positive(gap: Poly, facts: tuple[Cond, ...]) -> str:
     if is_nonnegative(gap - 1, facts):
         return EVERYWHERE
-    found = region(gap, facts)
-    return "" if found is None else found.text
+    return region(gap, facts) or ""
 
 
 # ---- at random inputs ------------------------------------------------------------------------------

@@ -30,7 +30,6 @@ from tolcost.algebra.parse import parse_text
 from tolcost.atoms.nodes import Node, Program
 from tolcost.catalogue.specs import Library
 from tolcost.check.ordering import ordering
-from tolcost.check.regions import Assignment, region, try_shapes
 from tolcost.cost import Analysis, analyze_program, shipped
 from tolcost.cost.count import ProgramCounter
 from tolcost.cost.weights import weight_of
@@ -39,6 +38,7 @@ from tolcost.execute.values import RunCounts
 from tolcost.referee.formulas import Counts, PublishedFormula
 from tolcost.referee.parts import NOTHING, Explanation, ModelPart, explained, parts_of
 from tolcost.referee.subjects import ModelProgram, lower_subject, run_subject, title_of
+from tolcost.result.regions import Assignment, region, try_shapes
 
 RefereeVerdict: TypeAlias = Literal["equal", "too low", "too high", "too low and too high", "undecided"]
 _MOST_LINES = 14
@@ -158,8 +158,8 @@ def _shown(found: Judgement, stated: _Stated, program: Program, library: Library
     applied = formula.counts in ("eops", "flops")
     return replace(
         found,
-        low_where=low.text if low and "low" in verdict else "",
-        high_where=high.text if high and "high" in verdict else "",
+        low_where=low if low and "low" in verdict else "",
+        high_where=high if high and "high" in verdict else "",
         witness=_witness(formula, stated, program, library),
         forgets=_forgotten(program, gap) if applied and not isinstance(formula.subject, ModelProgram) else (),
         parts=explained(stated.parts, gap),

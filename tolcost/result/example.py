@@ -31,9 +31,11 @@ def at_example(cost: L) -> L | None:
 
 
 def _guesses(cost: L) -> Iterator[Mapping[str, int]]:
-    open_ = [symbol.name for symbol in cost.point.missing]
+    put = cost.study.assumed.put
+    behind = {next(iter(form.free)): symbol for symbol, form in put.items() if len(form.free) == 1}
+    open_ = [behind.get(symbol, symbol).name for symbol in cost.point.missing]
     batches = _batches(cost) & set(open_)
-    if batches and len(batches) < len(open_):
+    if batches and (len(batches) < len(open_) or cost.point.given):
         for guess in _GUESSES:
             yield {name: 1 if name in batches else guess for name in open_}
     for guess in _GUESSES:

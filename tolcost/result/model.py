@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from tolcost.algebra import Poly, Symbol, leading_terms, substitute, to_text
+from tolcost.algebra import Poly, Symbol, atom, const, leading_terms, substitute, to_text
 from tolcost.atoms.nodes import Part
 from tolcost.catalogue.graph import Model
 from tolcost.catalogue.reading import load_model as read_model
@@ -20,25 +20,25 @@ from tolcost.cost.record import NamedType
 from tolcost.cost.span import Depth
 from tolcost.cost.weights import Weighed, Weights, weigh
 from tolcost.deep import with_deep_stack
-from tolcost.diagnostics import Diagnostic, Rejected, quoted, visible
+from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.elaborate import Inputs, Tensor
-from tolcost.models.analysis import GraphCost, analyze_graph, conditions_of, settling, with_numbers
+from tolcost.models.analysis import GraphCost, analyze_graph, conditions_of, settling, with_forms
 from tolcost.models.depth import depth_of
 from tolcost.models.facts import Known, as_tensor
 from tolcost.models.input_shapes import Shape, check_names, with_lengths, with_shapes
 from tolcost.models.memory import Holdings, Peak, holdings, peak_memory
-from tolcost.models.walking import Applied, Session
+from tolcost.models.walking import Session
+from tolcost.result.assumptions import NOTHING, Assumed, assumed, equation
 from tolcost.result.cost import Cost
+from tolcost.result.model_record import model_record
 from tolcost.result.model_rows import node_rows, operator_rows, scope_rows
 from tolcost.result.point import Point, Requirement, locate
-from tolcost.result.records import Show, at_json, form_json, functions_json, symbol_json, value_json
 from tolcost.result.rows import TableRow
-from tolcost.result.scopes import path_of
 from tolcost.result.study import Figures, Group, Located, Measure, Study, locate_study
 from tolcost.result.time import Step
 from tolcost.result.totals import Adder, by_operator, by_scope, coverage, fused_work, parts_of, steps_of
 from tolcost.show.document import UNKNOWN, Fact
-from tolcost.show.forms import Form, text_of
+from tolcost.show.forms import Form
 from tolcost.show.json import Json
 
 METRICS = ("eops", "flops", "macs", "index", "bytes", "params", "peak", "depth")
@@ -48,7 +48,7 @@ _LARGE = 250_000
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is said of a model: lengths by name or place, and shapes of inputs.
+    """What is said of a model: lengths by name or place, shapes of inputs, assumptions about lengths.
 
     ``lenient``: lengths that the model does not have are meant for other models.
     """
@@ -56,6 +56,7 @@ class Wanted:
     dims: Mapping[str, int] = field(default_factory=dict)
     shapes: Mapping[str, Shape] = field(default_factory=dict)
     lenient: bool = False
+    assume: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +108,9 @@ class ModelStudy(Study):
         return tuple(
             (name, to_text(substitute(form, self.cost.equal)))
             for name, form in self.cost.dimensions.items()
-            if name not in self.told and not form.free.isdisjoint(self.cost.equal)
+            if name not in self.told
+            and not form.free.isdisjoint(self.cost.equal)
+            and form.free.isdisjoint(self.assumed.put)
         )
 
     def types(self, put: Callable[[Form], Form | None]) -> Iterator[tuple[str, str, str]]:
@@ -182,79 +185,7 @@ class ModelStudy(Study):
 
     def record(self, cost: Located, metrics: frozenset[str] | None) -> dict[str, Json]:
         """What the document of ``model`` holds."""
-        types: dict[str, list[Json]] = {"input": [], "output": []}
-        for way, name, kind in self.types(cost.value):
-            types[way].append({"name": name, "type": kind})
-
-        def totals(show: Show) -> dict[str, Json]:
-            found: dict[str, Json] = {
-                m.key: show(m.form) for m in cost.measures if m.key not in ("weights", "time")
-            }
-            atoms: dict[str, Json] = {name: show(form) for name, form in self.total.atoms.items()}
-            weighed: dict[str, Json] = {
-                model.name: {"value": show(one := self.weighed(model)), "unit": one.unit}
-                for model in cost.weights
-            }
-            more: dict[str, Json] = {"weighed": weighed} if weighed else {}
-            return {**found, "histogram": functions_json(self.total.histogram, show), "atoms": atoms, **more}
-
-        return {
-            "name": self.name,
-            "file": self.file,
-            "opsets": {domain or "ai.onnx": n for domain, n in sorted(self.model.opsets.items())},
-            "inputs": types["input"],
-            "outputs": types["output"],
-            "symbols": [symbol_json(symbol) for symbol in self.symbols],
-            "totals": totals(form_json),
-            "leading": text_of(self.leading),
-            "status": cost.status,
-            "coverage": self._coverage_json(),
-            "conditions": [
-                {"condition": one.text, "reason": visible(one.reason), "node": visible(one.node)}
-                for one in self.requirements
-            ],
-            "equal": dict(self.merged),
-            "by_data": [symbol.name for symbol in self.symbols if symbol.kind == "data"],
-            **at_json(cost, totals),
-            "by_op": [_group_json(cost, group, "op") for group in cost.groups("op")],
-            "by_scope": [_group_json(cost, group, "scope") for group in cost.groups("scope")],
-            "nodes": self._nodes_json(cost),
-        }
-
-    def _coverage_json(self) -> dict[str, Json]:
-        found = self.coverage
-        return {
-            "nodes": found.nodes,
-            "costed": found.costed,
-            "uncosted": [item.name for item in found.missing],
-            "operators": dict(found.operators),
-            "reasons": [
-                {"node": m.name, "op": m.op, "reason": m.why, "behind": m.behind} for m in found.missing
-            ],
-            "declared": list(self.cost.assumed),
-        }
-
-    def _nodes_json(self, cost: Located) -> list[Json]:
-        """Every node; nodes of one kind share their figures, which are written out once."""
-        cache: dict[Applied, dict[str, Json]] = {}
-        found: list[Json] = []
-        for step, applied in zip(self.model.graph.nodes, self.cost.nodes, strict=True):
-            if applied not in cache:
-                figures = self.adder.node(applied)
-                record: dict[str, Json] = {**_figures_json(figures, form_json), "status": figures.status}
-                if cost.point.complete:
-                    record["at"] = _figures_json(figures, value_json(cost))
-                if applied.uncosted:
-                    record["problem"] = applied.uncosted[0].why.message
-                cache[applied] = record
-            named: dict[str, Json] = {
-                "name": step.name,
-                "op": step.title,
-                "scope": "/".join(path_of(step)),
-                "outputs": list(step.outputs),
-            }
-            found.append({**named, **cache[applied]})
-        return found
+        return model_record(self, cost)
 
     def weighed(self, weights: Weights) -> Weighed:
         """All nodes by a cost model."""
@@ -281,6 +212,8 @@ class ModelStudy(Study):
 
     def at(self, dims: Mapping[str, int]) -> tuple[Study, Point]:
         """Put the model at lengths; where its general form does not hold there, it is walked at them."""
+        if self.assumed.texts:
+            return self._assumed_at(dims)
         shaped, asked = with_lengths(self.model, dims)
         named = {**self.told, **asked}
         changed = shaped.graph.inputs != self.model.graph.inputs
@@ -300,19 +233,41 @@ class ModelStudy(Study):
                 return again, replace(there, given=named)
         return general, point.checked()
 
+    def _assumed_at(self, dims: Mapping[str, int]) -> tuple[Study, Point]:
+        """Put the model at lengths that its assumptions allow: its form holds there, or none does."""
+        shaped, asked = with_lengths(self.model, dims)
+        study = self
+        if shaped.graph.inputs != self.model.graph.inputs:
+            study = walked(self.file, shaped, self.cost.session, self.walked).assuming(self.assumed.texts)
+        fresh = {symbol.name for symbol in study.symbols}
+        check_names(self.model, {**self.told, **asked}, {*study.cost.dimensions, *fresh})
+        return study, study.locate({**self.told, **asked}).checked()
+
     def with_numbers(self, told: Mapping[str, int]) -> ModelStudy:
         """This study with numbers in place of lengths: the same figures as at the point they make."""
         there, point = self.at(told)
         assert isinstance(there, ModelStudy)
         point.checked()
         own = {symbol for form in there.cost.dimensions.values() for symbol in form.free}
-        numbers = {symbol: value for symbol, value in point.values.items() if symbol in own}
-        return replace(_study(self.file, with_numbers(there.cost, numbers), there.walked), told=told)
+        numbers = {symbol: const(value) for symbol, value in point.values.items() if symbol in own}
+        return replace(_study(self.file, with_forms(there.cost, numbers), there.walked), told=told)
+
+    def assuming(self, texts: Sequence[str], lenient: bool = False) -> ModelStudy:
+        """The model under assumptions, put in place of lengths everywhere."""
+        if not texts:
+            return self
+        names = {symbol.name: atom(symbol) for symbol in self.symbols if symbol.kind == "length"}
+        given = {name: substitute(form, self.cost.equal) for name, form in self.cost.dimensions.items()}
+        found = assumed(texts, {**names, **given}, lenient)
+        study = _study(self.file, with_forms(self.cost, found.put), self.walked, found)
+        return replace(study, told=self.told)
 
     def locate(self, dims: Mapping[str, int]) -> Point:
         """Where the general form of the model is, at lengths given by name."""
         own = {s.name: s for form in self.cost.dimensions.values() for s in form.free}
-        return locate(self.symbols, self.requirements, dims, own, self.cost.equal)
+        put = self.assumed.put
+        equal = {symbol: form for symbol, form in self.cost.equal.items() if symbol not in put}
+        return locate(self.symbols, self.requirements, dims, own, equal, put)
 
 
 def _numbers_tried(named: Mapping[str, int], solved: Mapping[str, int]) -> Iterator[Mapping[str, int]]:
@@ -349,9 +304,10 @@ def walked(file: str, model: Model, session: Session, numbers: Mapping[str, int]
     return _study(file, analyze_graph(model, session, numbers), numbers or {})
 
 
-def _study(file: str, cost: GraphCost, numbers: Mapping[str, int]) -> ModelStudy:
+def _study(file: str, cost: GraphCost, numbers: Mapping[str, int], assuming: Assumed = NOTHING) -> ModelStudy:
     relied = conditions_of(cost)
-    adder = Adder(settling(cost.equal, relied))
+    needed = tuple(Requirement(r.condition, r.reason, node=r.node) for r in relied)
+    adder = Adder(settling(cost.equal, relied, assuming.facts))
     covered = coverage(cost)
     total = adder.add(parts_of(cost.nodes), bool(covered.missing))
     return ModelStudy(
@@ -360,18 +316,20 @@ def _study(file: str, cost: GraphCost, numbers: Mapping[str, int]) -> ModelStudy
         inputs=tuple(_inputs(cost)),
         symbols=_symbols(cost, total),
         total=total,
-        requirements=tuple(Requirement(r.condition, r.reason, node=r.node) for r in relied),
+        requirements=assuming.conditions(needed) if assuming.texts else needed,
         coverage=covered,
         cost=cost,
         adder=adder,
         walked=numbers,
+        assumed=assuming,
     )
 
 
 def _symbols(cost: GraphCost, total: Figures) -> tuple[Symbol, ...]:
     """The symbols that totals mention, and lengths of inputs that remain."""
-    forms = (total.eops, total.macs, *total.atoms.values(), *total.index.values(), *cost.dimensions.values())
-    found = frozenset().union(*(form.free for form in forms)) - cost.equal.keys()
+    forms = (total.eops, total.macs, *total.atoms.values(), *total.index.values())
+    given = (substitute(form, cost.equal) for form in cost.dimensions.values())
+    found = frozenset().union(*(form.free for form in (*forms, *given))) - cost.equal.keys()
     return tuple(sorted((s for s in found if s.kind != "coord"), key=lambda s: s.key))
 
 
@@ -405,60 +363,18 @@ def _type(known: Known | None, cost: GraphCost) -> str:
     return f"{found.space} [{shape}]" if found.shape else found.space
 
 
-def _figures_json(figures: Figures, show: Show) -> dict[str, Json]:
-    return {
-        "eops": show(figures.eops),
-        "flops": show(figures.flops),
-        "macs": show(figures.macs),
-        "index": show(figures.index_ops),
-        "bytes": show(figures.bytes),
-    }
-
-
-def _group_json(cost: Located, group: Group, by: str) -> dict[str, Json]:
-    found: dict[str, Json] = {
-        by: group.title,
-        "nodes": group.nodes,
-        **_figures_json(group.figures, form_json),
-        "histogram": functions_json(group.figures.histogram, form_json),
-        "status": group.figures.status,
-    }
-    if cost.point.complete:
-        part = cost.share(group.figures)
-        found["at"] = _figures_json(group.figures, value_json(cost))
-        found["share"] = None if part is None else f"{float(part):.6f}"
-    return found
-
-
-def node_notes(cost: Located) -> tuple[list[dict[str, str]], dict[str, str]]:
-    """What is noted at every node, and on the whole model: numbers where every length is known."""
-    study = of_model(cost)
-
-    def notes(figures: Figures) -> dict[str, str]:
-        forms = {"eops": figures.eops, "flops": figures.flops, "macs": figures.macs, "bytes": figures.bytes}
-        known = cost.point.complete
-        found = {
-            name: to_text(form) if not known or (n := cost.number(form)) is None else str(n)
-            for name, form in forms.items()
-            if form is not None
-        }
-        return {**found, "status": figures.status}
-
-    covered = f"{study.coverage.costed} of {study.coverage.nodes} nodes"
-    nodes = [notes(study.adder.node(applied)) for applied in study.cost.nodes]
-    return nodes, {**notes(cost.total), "coverage": covered}
-
-
 # ---- from a file to its cost -----------------------------------------------------------------
 
 
 def model_cost(model: Model, file: str, session: Session, wanted: Wanted) -> Cost:
     """What a model costs, as it is wanted."""
-    opened, told = with_shapes(model, wanted.shapes)
+    opened, told, forms = with_shapes(model, wanted.shapes)
     shaped, dims = with_lengths(opened, wanted.dims, told)
     study = walked(file, shaped, session)
     if told:
         study = study.with_numbers(told)
+    assume = (*(equation(name, form) for name, form in forms.items()), *wanted.assume)
+    study = study.assuming(assume, wanted.lenient)
     if wanted.lenient:
         dims = {name: value for name, value in dims.items() if name in study.cost.dimensions}
     return locate_study(Cost, study, dims)

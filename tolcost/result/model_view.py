@@ -24,7 +24,8 @@ def point_fact(cost: Located, at: Located | None) -> Fact:
     """Where the numbers are from: the lengths given, or an example."""
     if at is None:
         return Fact("figures", "closed forms only: no simple lengths fulfil all conditions, see below")
-    lengths = ", ".join(f"{name} = {value:,}" for name, value in sorted(at.point.dims.items()))
+    shown = {symbol.name for symbol in at.study.symbols} | cost.point.given.keys()
+    lengths = ", ".join(f"{n} = {value:,}" for n, value in sorted(at.point.dims.items()) if n in shown)
     if not lengths:
         return Fact("figures", "every length is fixed by the file")
     example = "for example: --dim sets lengths that are open" if cost.point.missing else ""

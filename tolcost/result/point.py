@@ -7,7 +7,7 @@ where a condition fails has problems, which are told instead of a figure.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from tolcost.algebra import (
@@ -44,6 +44,8 @@ class Requirement:
     kind: Literal["needed", "checked"] = "needed"
     span: Span = field(default=NOWHERE, repr=False, compare=False)
     node: str = ""
+    assumed: bool = False
+    """Whether a user said so, and nothing else needs it."""
 
     @property
     def text(self) -> str:
@@ -73,9 +75,19 @@ class Requirement:
 
     def broken(self) -> Diagnostic:
         """What is told where it does not hold."""
-        owner = f"the node {quoted(self.node)}" if self.node else "the program"
-        message = f"these lengths break a condition of {owner}: {self.reason}"
+        if self.assumed:
+            return Diagnostic("T0344", f"these lengths break an assumption: {self.text[:_LONGEST]}")
+        message = f"these lengths break a condition of {self.owner}: {self.reason}"
         return Diagnostic("T0344", message, self.span, hint=f"it needs {self.text[:_LONGEST]}")
+
+    @property
+    def owner(self) -> str:
+        """What it is a condition of."""
+        return f"the node {quoted(self.node)}" if self.node else "the program"
+
+    def with_condition(self, condition: Cond) -> Requirement:
+        """The same in other terms."""
+        return replace(self, condition=condition)
 
 
 def requirements(needed: Iterable[Condition], checked: Iterable[Condition]) -> tuple[Requirement, ...]:
@@ -121,35 +133,57 @@ def locate(
     dims: Mapping[str, int],
     own: Mapping[str, Symbol] | None = None,
     equal: Mapping[Symbol, Poly] | None = None,
+    assumed: Mapping[Symbol, Poly] | None = None,
 ) -> Point:
     """Put figures in ``symbols`` at lengths given by name.
 
-    ``own`` are lengths that the figures need not mention, by name; ``equal`` lengths that are others.
+    ``own`` are lengths that the figures need not mention, by name; ``equal`` lengths that are others, and
+    ``assumed`` those that a user said to be.
     Names that mean nothing here are left out: they may belong to another program.
     """
     relied = [one for one in needed if one.kind == "needed"]
-    merged = equal or {}
+    said = assumed or {}
+    merged = {**(equal or {}), **said}
     known = {s.name: s for s in symbols if s.kind == "length" or own is None} | dict(own or {})
+    known = {s.name: s for s in said} | known
     given = {known[name]: value for name, value in dims.items() if name in known}
     equations = {one.condition.p: one for one in relied if isinstance(one.condition, Eq)}
     values, impossible = solve((*(value - atom(s) for s, value in merged.items()), *equations), given)
     problems = [*_out_of_bounds(values), *(equations[p].broken() for p in impossible if p in equations)]
-    problems += [_unequal(p) for p in impossible if p not in equations]
-    problems += _contradictions(merged, given, values)
+    gaps = {value - atom(s): s for s, value in said.items()}
+    problems += [_unequal(p) for p in impossible if p not in equations and p not in gaps]
+    problems += _contradictions(equal or {}, given, values)
+    problems += [
+        _not_assumed(s, said[s], given)
+        for p, s in gaps.items()
+        if p in impossible or _differs(s, said[s], given, values)
+    ]
     told = {problem.message for problem in problems}
     problems += [p for one in relied if not one.holds(values) and (p := one.broken()).message not in told]
     missing = (s for s in symbols if s.kind == "length" and s not in values and s not in merged)
     solved = {s.name: value for s, value in values.items() if own is None or s.kind == "length"}
     shown = {**dims, **solved} if own is not None else solved
-    said = {name: value for name, value in dims.items() if name in known}
-    return Point(shown, values, tuple(missing), tuple(problems), said)
+    told_here = {name: value for name, value in dims.items() if name in known}
+    return Point(shown, values, tuple(missing), tuple(problems), told_here)
+
+
+def _not_assumed(symbol: Symbol, form: Poly, given: Valuation) -> Diagnostic:
+    value = f" = {given[symbol]:,}" if symbol in given else ""
+    return Diagnostic(
+        "T0344", f"{quoted(symbol.name)}{value} breaks the assumption {symbol.name} = {to_text(form)[:200]}"
+    )
+
+
+def _differs(symbol: Symbol, form: Poly, given: Valuation, values: Valuation) -> bool:
+    """Whether a length that is given is not what it should be."""
+    return symbol in given and form.free <= values.keys() and evaluate(form, values) != given[symbol]
 
 
 def _contradictions(
     equal: Mapping[Symbol, Poly], given: Valuation, values: Valuation
 ) -> Iterator[Diagnostic]:
     for symbol, value in equal.items():
-        if symbol in given and value.free <= values.keys() and evaluate(value, values) != given[symbol]:
+        if _differs(symbol, value, given, values):
             yield Diagnostic(
                 "T0344",
                 f"the model makes {quoted(symbol.name)} and {quoted(to_text(value))} equal, "

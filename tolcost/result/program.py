@@ -6,14 +6,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tolcost.algebra import ZERO, Poly, to_text, total_of
+from tolcost.algebra import ZERO, Poly, atom, to_text, total_of
 from tolcost.cost.count import CountKey, Term
 from tolcost.cost.device import Work
-from tolcost.cost.record import Analysis, NamedType
+from tolcost.cost.record import Analysis, NamedType, analysis_with
 from tolcost.cost.weights import Weighed, Weights, weigh
 from tolcost.diagnostics import Diagnostic, Rejected, Source, place, quoted, visible
 from tolcost.elaborate.arguments import PlainShape, PlainValue, arguments
 from tolcost.pipeline import analyze_lowered, lower, read_program, warnings_of
+from tolcost.result.assumptions import assumed
 from tolcost.result.cost import Cost
 from tolcost.result.point import Point, locate, requirements
 from tolcost.result.records import Show, at_json, form_json, functions_json, symbol_json
@@ -119,6 +120,7 @@ class ProgramStudy(Study):
             "status": cost.status,
             "conditions": self._conditions("needed"),
             "unproved": self._conditions("checked"),
+            **({"assumptions": list(self.assumed.texts)} if self.assumed.texts else {}),
             **at_json(cost, figures),
         }
 
@@ -146,7 +148,18 @@ class ProgramStudy(Study):
 
     def locate(self, dims: Mapping[str, int]) -> Point:
         """Where the closed forms are, at lengths given by name."""
-        return locate(self.symbols, self.requirements, dims)
+        return locate(self.symbols, self.requirements, dims, assumed=self.assumed.put)
+
+    def assuming(self, texts: Sequence[str], lenient: bool = False) -> ProgramStudy:
+        """The program under assumptions: every form with what is assumed put in place."""
+        if not texts:
+            return self
+        found = assumed(texts, {s.name: atom(s) for s in self.symbols if s.kind == "length"}, lenient)
+        gone = found.put.keys()
+        fresh = {s for form in found.put.values() for s in form.free} - set(self.symbols)
+        symbols = (*(s for s in self.symbols if s not in gone), *sorted(fresh, key=lambda s: s.key))
+        study = program_study(replace(analysis_with(self.analysis, found.change), symbols=symbols))
+        return replace(study, requirements=found.conditions(self.requirements), assumed=found)
 
     def rows(self, by: str, depth: int) -> tuple[TableRow, ...]:
         """The program is one row."""

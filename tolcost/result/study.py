@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -22,6 +22,7 @@ from tolcost.cost.device import UNIT, Device, Work
 from tolcost.cost.record import NamedType
 from tolcost.cost.weights import Weighed, Weights
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.result.assumptions import NOTHING, Assumed
 from tolcost.result.claims import Certainty
 from tolcost.result.point import Point, Requirement
 from tolcost.result.rows import TableRow
@@ -213,6 +214,7 @@ class Study(ABC):
     total: Figures
     requirements: tuple[Requirement, ...]
     coverage: Coverage
+    assumed: Assumed = field(default=NOTHING, kw_only=True)
 
     kind: ClassVar[Literal["program", "model"]]
 
@@ -256,6 +258,10 @@ class Study(ABC):
     @abstractmethod
     def locate(self, dims: Mapping[str, int]) -> Point:
         """Where the closed forms are, at lengths given by name; problems are told, not raised."""
+
+    @abstractmethod
+    def assuming(self, texts: Sequence[str], lenient: bool = False) -> Study:
+        """The study under assumptions about its lengths; ``lenient`` leaves out those about other lengths."""
 
     @abstractmethod
     def weighed(self, weights: Weights) -> Weighed:

@@ -18,9 +18,9 @@ from tolcost.atoms.nodes import ATOMS
 from tolcost.catalogue.graph import GraphNode
 from tolcost.cost import Counts, Traffic, shipped, weigh
 from tolcost.cost.device import Work
-from tolcost.cost.record import NamedType
+from tolcost.cost.record import NamedType, counts_with, traffic_with
 from tolcost.models.analysis import GraphCost
-from tolcost.models.lowering import Lowered, counts_with, traffic_with
+from tolcost.models.lowering import Lowered
 from tolcost.models.walking import Applied, Uncosted
 from tolcost.result.claims import Certainty
 from tolcost.result.scopes import scope_of

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from tolcost.algebra import LARGEST_LENGTH, Symbol
 from tolcost.diagnostics import visible
+from tolcost.result.assumptions import offered
 from tolcost.result.example import at_example
 from tolcost.result.model_table import TableView, model_table, shown_rows
 from tolcost.result.model_view import model_blocks, point_fact
@@ -93,6 +94,7 @@ def _document(cost: Located, view: CostView, form: str) -> Iterator[Section]:
     types = study.types(_same if shown else cost.value)
     yield Heading(study.name, study.file)
     known = [Fact(way, Code(f"{name}: {kind}")) for way, name, kind in types]
+    known += [Fact("assuming", text) for text in study.assumed.texts]
     if study.kind == "model":
         at = at_example(cost)
         yield Facts((*study.head(), *known, *status, point_fact(cost, at)))
@@ -204,13 +206,22 @@ def _standing(cost: Located, view: CostView, form: str) -> Iterator[Fact]:
     yield from study.remarks()
     if _forms_shown(cost, view) or not cost.point.complete:
         yield from _requirements(cost, "holds where", "needed", _MOST_CONDITIONS if text else None)
+        yield from _offer(cost)
     if text:
         yield from _requirements(cost, "checked when run", "checked", _MOST_CONDITIONS)
     yield from _missing(cost, _MOST_MISSING if text else None)
 
 
+def _offer(cost: Located) -> Iterator[Fact]:
+    """Assumptions under which forms are polynomials, where there are floors."""
+    study, total = cost.study, cost.total
+    forms = [form for form in (total.eops, total.macs, total.bytes) if form is not None]
+    found = offered(forms, study.requirements, (symbol.name for symbol in study.symbols))
+    yield from () if found is None else (Fact(found),)
+
+
 def _requirements(cost: Located, heading: str, kind: str, most: int | None) -> Iterator[Fact]:
-    found = [one for one in cost.study.requirements if one.kind == kind]
+    found = [one for one in cost.study.requirements if one.kind == kind and not one.assumed]
     if found:
         yield Fact(heading)
     for one in found[:most]:

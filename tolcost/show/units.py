@@ -34,8 +34,8 @@ def _rounds_to_thousand(value: Fraction) -> bool:
 def _three(value: Fraction) -> str:
     """Three significant digits, never in powers of ten unless it is tiny."""
     size = abs(value)
-    if size >= 100:
+    if size >= Fraction("99.95"):
         return f"{float(value):.0f}"
-    if size >= 10:
+    if size >= Fraction("9.995"):
         return f"{float(value):.1f}"
-    return f"{float(value):.2f}" if size >= 1 else f"{float(value):.3g}"
+    return f"{float(value):.2f}" if size >= Fraction("0.9995") else f"{float(value):.3g}"

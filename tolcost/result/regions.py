@@ -40,7 +40,6 @@ from tolcost.algebra import (
 )
 from tolcost.algebra.compare import bounds_first, hold_at
 from tolcost.algebra.poly import scale
-from tolcost.check.records import CostlierRegion
 
 _LONGEST = 120
 _MOST_DEGREE = 12
@@ -50,12 +49,12 @@ Stretch: TypeAlias = tuple[int, int]
 """The first and the last integer of a stretch."""
 
 
-def region(difference: Poly, facts: tuple[Cond, ...] = ()) -> CostlierRegion | None:
+def region(difference: Poly, facts: tuple[Cond, ...] = ()) -> str | None:
     """Say where a difference is positive; None where that takes too many words.
 
     >>> from tolcost.algebra import length
     >>> s, d = length("S"), length("D")
-    >>> [region(p).text for p in (s * d * (s - 64), s - 2 * d)]
+    >>> [region(p) for p in (s * d * (s - 64), s - 2 * d)]
     ['S > 64', 'S >= 2*D + 1']
     """
     try:
@@ -63,7 +62,7 @@ def region(difference: Poly, facts: tuple[Cond, ...] = ()) -> CostlierRegion | N
         text = _solved(rest, facts) or _inequality(rest)
     except AlgebraBudget:
         return None
-    return None if text is None or len(text) > _LONGEST else CostlierRegion(text)
+    return None if text is None or len(text) > _LONGEST else text
 
 
 def _inequality(p: Poly) -> str | None:

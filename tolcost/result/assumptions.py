@@ -1,0 +1,261 @@
+"""What a user assumes of lengths: that one is a form in others, has a remainder, or lies within bounds.
+
+An equation is put in place of its length, a bound is a fact that forms may rely on.  Both are held to
+whatever number comes later: one outside of an assumption has no figure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import lcm
+
+from tolcost.algebra import (
+    FALSE,
+    LARGEST_LENGTH,
+    TRUE,
+    Cond,
+    Floor,
+    Ge,
+    Poly,
+    Symbol,
+    atom,
+    bounds,
+    ge,
+    generators_in,
+    length,
+    polys_of,
+    prove,
+    quoted,
+    simplify,
+    substitute,
+    substitute_cond,
+    to_text,
+)
+from tolcost.algebra.compare import residue_steps
+from tolcost.algebra.parse import parse_text
+from tolcost.diagnostics import Diagnostic, Rejected
+from tolcost.diagnostics import quoted as shown
+from tolcost.result.point import Requirement
+
+_RELATION = re.compile(r"<=|>=|==|<|>|=")
+_REMAINDER = re.compile(r"(.+)%\s*([0-9]{1,9})\s*")
+_NAME = re.compile(r"[^-+*/()%<>=,\s]+")
+_HINT = "an assumption is like `h = 32*k`, `h % 32 == 0` or `seq <= 512`"
+
+
+@dataclass(frozen=True, slots=True)
+class Assumed:
+    """What is assumed: the words, what stands in place of lengths, and what holds besides."""
+
+    texts: tuple[str, ...] = ()
+    put: Mapping[Symbol, Poly] = field(default_factory=dict)
+    facts: tuple[Cond, ...] = ()
+
+    def change(self, form: Poly) -> Poly:
+        """A form under the assumptions."""
+        found = substitute(form, self.put)
+        return simplify(found, self.facts) if self.facts else found
+
+    def conditions(self, found: Iterable[Requirement]) -> tuple[Requirement, ...]:
+        """What is still relied on, and the assumptions; ``Rejected`` where the two cannot both hold."""
+        kept = []
+        for one in found:
+            condition = substitute_cond(one.condition, self.put)
+            decided = prove(condition, self.facts)
+            if decided is False:
+                raise _contradiction(self.texts, f"{one.owner} needs {one.text[:200]}: {one.reason}")
+            if decided is None or one.kind == "checked":
+                kept.append(one.with_condition(condition))
+        facts = (Requirement(fact, "it is assumed", assumed=True) for fact in self.facts)
+        return (*(one for one in kept if one.condition != TRUE), *facts)
+
+
+NOTHING = Assumed()
+
+
+def equation(name: str, form: str) -> str:
+    """The assumption that a length of any name is something.
+
+    >>> equation("x[0]", "32*h")
+    '`x[0]` = 32*h'
+    """
+    return f"{quoted(name)} = {form}"
+
+
+def assumed(texts: Sequence[str], names: Mapping[str, Poly], lenient: bool = False) -> Assumed:
+    """Read assumptions about lengths by name; ``lenient`` leaves out what names others.
+
+    >>> found = assumed(["h % 32 == 0", "n <= 8"], {"h": length("h"), "n": length("n")})
+    >>> found.change((length("h") + 31) // 32), found.facts
+    (h_32, (Ge(p=8 - n),))
+    """
+    reader = _Reading(dict(names))
+    bounding: list[tuple[str, str, str, str]] = []
+    for text in texts:
+        left, relation, right = _parts(text)
+        try:
+            remainder = _REMAINDER.fullmatch(left)
+            if remainder is not None and relation in ("=", "=="):
+                reader.divided(text, remainder[1].strip(), int(remainder[2]), right)
+            elif relation in ("=", "=="):
+                reader.equal(text, left, right)
+            else:
+                bounding.append((text, left, relation, right))
+        except _UnknownLength as unknown:
+            if not lenient:
+                raise unknown.told() from None
+    for text, left, relation, right in bounding:
+        try:
+            reader.bounded(text, left, relation, right)
+        except _UnknownLength as unknown:
+            if not lenient:
+                raise unknown.told() from None
+    found = Assumed(tuple(texts), reader.put, tuple(reader.facts))
+    _check_bounds(found)
+    return found
+
+
+def _parts(text: str) -> tuple[str, str, str]:
+    match = _RELATION.search(text)
+    if match is None or not text[: match.start()].strip() or not text[match.end() :].strip():
+        raise Rejected(Diagnostic("T0696", f"{shown(text)} is no assumption", hint=_HINT))
+    return text[: match.start()].strip(), match[0], text[match.end() :].strip()
+
+
+def _contradiction(texts: Iterable[str], other: str) -> Rejected:
+    said = ", ".join(shown(text) for text in texts)
+    return Rejected(Diagnostic("T0696", f"no lengths fulfil what is assumed ({said})", hint=other))
+
+
+class _UnknownLength(Exception):
+    """A name that is no length."""
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        self.name, self.known = name, tuple(known)
+
+    def told(self) -> Rejected:
+        """What the user is told."""
+        names = ", ".join(self.known[:12]) or "none"
+        message = f"there is no length {shown(self.name)} to assume something of"
+        return Rejected(Diagnostic("T0696", message, hint=f"there are {names}"))
+
+
+@dataclass(slots=True)
+class _Reading:
+    """The lengths known by name, and what was assumed so far."""
+
+    names: dict[str, Poly]
+    put: dict[Symbol, Poly] = field(default_factory=dict)
+    facts: list[Cond] = field(default_factory=list)
+
+    def equal(self, text: str, left: str, right: str) -> None:
+        """Put the right side in place of the length on the left, or the other way round."""
+        symbol = self._symbol(left)
+        if symbol is None and _NAME.fullmatch(left) and left not in self.names and not left.isdecimal():
+            raise _UnknownLength(left, self.names)
+        if symbol is None:
+            left, right = right, left
+            symbol = self._symbol(left)
+        if symbol is None:
+            raise Rejected(Diagnostic("T0696", f"{shown(text)} says of no length what it is", hint=_HINT))
+        self._set(text, symbol, self._form(right, fresh=True))
+
+    def divided(self, text: str, name: str, step: int, rest: str) -> None:
+        """Write a length with a remainder as a multiple and what is left over."""
+        symbol, remainder = self._symbol(name), self._form(rest, fresh=False).constant
+        if symbol is None:
+            raise _UnknownLength(name, self.names)
+        if not step or remainder is None or not 0 <= remainder < step:
+            raise Rejected(Diagnostic("T0696", f"{shown(text)} is no remainder", hint="h % 32 == 0"))
+        title = f"{symbol.name}_{step}"
+        if title in self.names:
+            raise Rejected(Diagnostic("T0696", f"{shown(title)} is a length already: {shown(text)}"))
+        self.names[title] = length(title, 0 if remainder else 1)
+        self._set(text, symbol, self.names[title] * step + remainder)
+
+    def bounded(self, text: str, left: str, relation: str, right: str) -> None:
+        """Take a comparison for a fact."""
+        gap = self._form(right, fresh=False) - self._form(left, fresh=False)
+        gap = gap if relation in ("<=", "<") else -gap
+        self._add(text, ge(substitute(gap - (relation in ("<", ">")), self.put)))
+
+    def _symbol(self, name: str) -> Symbol | None:
+        """The length that a side is, where it is just one that is known."""
+        form = self.names.get(name[1:-1] if name[:1] == name[-1:] == "`" else name)
+        if form is None or len(form.free) != 1:
+            return None
+        (symbol,) = form.free
+        return symbol if form == atom(symbol) else None
+
+    def _form(self, text: str, fresh: bool) -> Poly:
+        found = parse_text(text, self.names)
+        known = {symbol for form in self.names.values() for symbol in form.free}
+        for symbol in sorted(found.free - known, key=lambda s: s.key):
+            if not fresh:
+                raise _UnknownLength(symbol.name, self.names)
+            self.names[symbol.name] = atom(symbol)
+        return found
+
+    def _set(self, text: str, symbol: Symbol, form: Poly) -> None:
+        value = substitute(form, self.put)
+        if symbol in self.put:
+            if self.put[symbol] != value:
+                said = f"it is assumed to be {to_text(self.put[symbol])}"
+                raise Rejected(Diagnostic("T0696", f"{shown(symbol.name)} is assumed twice", hint=said))
+            return
+        if symbol in value.free:
+            if value != atom(symbol):
+                raise Rejected(Diagnostic("T0696", f"{shown(text)} says what a length is by itself"))
+            return
+        one = {symbol: value}
+        self.put = {s: substitute(p, one) for s, p in self.put.items()} | one
+        self.facts = [substitute_cond(fact, one) for fact in self.facts]
+        for end, way in ((symbol.lo, 1), (symbol.hi, -1)):
+            if end is not None and end != LARGEST_LENGTH:
+                self._add(text, ge(substitute((value - end) * way, self.put)))
+
+    def _add(self, text: str, fact: Cond) -> None:
+        if fact == FALSE:
+            raise _contradiction((text,), "no length is less than 1")
+        if prove(fact) is not True:
+            self.facts.append(fact)
+
+
+def _check_bounds(found: Assumed) -> None:
+    """Refuse bounds that leave nothing."""
+    for symbol in {s for fact in found.facts if isinstance(fact, Ge) for s in fact.p.free}:
+        low, high = bounds(atom(symbol), found.facts)
+        if low is not None and high is not None and low > high:
+            ends = f"{symbol.name} would be at least {low:,} and at most {high:,}"
+            raise _contradiction(found.texts, ends)
+
+
+# ---- what would help -----------------------------------------------------------------------------
+
+
+def offered(forms: Sequence[Poly], needed: Iterable[Requirement], taken: Iterable[str]) -> str | None:
+    """What to assume for forms to be polynomials, in words and as options; None: nothing would help."""
+    conditions = [one.condition for one in needed if one.kind == "needed" and not one.assumed]
+    steps: dict[Symbol, int] = {}
+    for form in (*forms, *(p for condition in conditions for p in polys_of(condition))):
+        for symbol, step in residue_steps(form).items():
+            steps[symbol] = lcm(steps.get(symbol, 1), step)
+    free = _free_names(taken)
+    ordered = sorted((s for s, step in steps.items() if step > 1), key=lambda s: s.key)
+    put = {symbol: length(next(free)) * steps[symbol] for symbol in ordered}
+    if not put or any(isinstance(g, Floor) for form in forms for g in generators_in(substitute(form, put))):
+        return None
+    holds = bool(conditions) and all(prove(substitute_cond(c, put)) is True for c in conditions)
+    where = " and ".join(f"{steps[symbol]} divides {symbol.name}" for symbol in ordered)
+    said = " ".join(f"--assume '{equation(symbol.name, to_text(form))}'" for symbol, form in put.items())
+    return (
+        f"{'all of it holds' if holds else 'polynomials'} where {where}: {said}{' gives polynomials' * holds}"
+    )
+
+
+def _free_names(taken: Iterable[str]) -> Iterator[str]:
+    used = set(taken)
+    yield from (name for name in ("k", "m", "p", "q", "r", "s") if name not in used)
+    yield from (f"k{n}" for n in range(1, 1000) if f"k{n}" not in used)
