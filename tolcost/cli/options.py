@@ -98,14 +98,16 @@ def equated(texts: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Split ``--dim`` into numbers, and assumptions that a length is another or a form.
 
     >>> equated(["n=8", "w=h"])
-    (('n=8',), ('w = h',))
+    (('n=8',), ('w == h',))
     """
     numbers: list[str] = []
     others: list[str] = []
     for text in texts:
         name, equals, value = text.rpartition("=")
         named = bool(equals and name.strip() and _FORM.fullmatch(value.strip()))
-        (others if named else numbers).append(equation(name.strip(), value.strip()) if named else text)
+        (others if named else numbers).append(
+            equation(name.strip(), value.strip(), fresh=False) if named else text
+        )
     return tuple(numbers), tuple(others)
 
 

@@ -75,13 +75,13 @@ class Assumed:
 NOTHING = Assumed()
 
 
-def equation(name: str, form: str) -> str:
-    """The assumption that a length of any name is something.
+def equation(name: str, form: str, fresh: bool = True) -> str:
+    """The assumption that a length of any name is something; a form may have new names if ``fresh``.
 
-    >>> equation("x[0]", "32*h")
-    '`x[0]` = 32*h'
+    >>> equation("x[0]", "32*h"), equation("w", "h", fresh=False)
+    ('`x[0]` = 32*h', 'w == h')
     """
-    return f"{quoted(name)} = {form}"
+    return f"{quoted(name)} {'=' if fresh else '=='} {form}"
 
 
 def assumed(texts: Sequence[str], names: Mapping[str, Poly], lenient: bool = False) -> Assumed:
@@ -100,7 +100,7 @@ def assumed(texts: Sequence[str], names: Mapping[str, Poly], lenient: bool = Fal
             if remainder is not None and relation in ("=", "=="):
                 reader.divided(text, remainder[1].strip(), int(remainder[2]), right)
             elif relation in ("=", "=="):
-                reader.equal(text, left, right)
+                reader.equal(text, left, right, fresh=relation == "=")
             else:
                 bounding.append((text, left, relation, right))
         except _UnknownLength as unknown:
@@ -138,7 +138,7 @@ class _UnknownLength(Exception):
     def told(self) -> Rejected:
         """What the user is told."""
         names = ", ".join(self.known[:12]) or "none"
-        message = f"there is no length {shown(self.name)} to assume something of"
+        message = f"there is no length {shown(self.name)}"
         return Rejected(Diagnostic("T0696", message, hint=f"there are {names}"))
 
 
@@ -150,8 +150,8 @@ class _Reading:
     put: dict[Symbol, Poly] = field(default_factory=dict)
     facts: list[Cond] = field(default_factory=list)
 
-    def equal(self, text: str, left: str, right: str) -> None:
-        """Put the right side in place of the length on the left, or the other way round."""
+    def equal(self, text: str, left: str, right: str, fresh: bool) -> None:
+        """Put one side in place of the length that the other is; the one may have new names if ``fresh``."""
         symbol = self._symbol(left)
         if symbol is None and _NAME.fullmatch(left) and left not in self.names and not left.isdecimal():
             raise _UnknownLength(left, self.names)
@@ -160,7 +160,7 @@ class _Reading:
             symbol = self._symbol(left)
         if symbol is None:
             raise Rejected(Diagnostic("T0696", f"{shown(text)} says of no length what it is", hint=_HINT))
-        self._set(text, symbol, self._form(right, fresh=True))
+        self._set(text, symbol, self._form(right, fresh))
 
     def divided(self, text: str, name: str, step: int, rest: str) -> None:
         """Write a length with a remainder as a multiple and what is left over."""
