@@ -17,6 +17,7 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from tolcost.algebra import FALSE, TRUE, Cond, Poly, const, length
+from tolcost.algebra.parse import parse_text
 from tolcost.algebra.substitute import symbols_of
 from tolcost.atoms.nodes import Input as InputNode
 from tolcost.atoms.nodes import Part, Type
@@ -32,6 +33,7 @@ from tolcost.spaces import SPACES, kind_of
 from tolcost.syntax import tree
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_EXPRESSION = re.compile(r"[A-Za-z0-9_ +*()-]+")
 _MOST_ENTRIES = 100_000
 
 PlainValue: TypeAlias = "int | float | bool | str | Fraction | Sequence[PlainValue]"
@@ -98,7 +100,9 @@ def _length(entry: int | str, statement: tree.InputDecl) -> Poly:
         return const(entry)
     if isinstance(entry, str) and _NAME.fullmatch(entry):
         return length(entry)
-    hint = "a length is a number or a name"
+    if isinstance(entry, str) and _EXPRESSION.fullmatch(entry):
+        return parse_text(entry)
+    hint = "a length is a number, a name, or an expression of them such as `2*n`"
     fail("T0412", f"{quoted(str(entry))} in the shape of {quoted(statement.name)}", statement.span, hint)
 
 

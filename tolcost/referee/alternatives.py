@@ -13,7 +13,7 @@ from functools import cache
 from itertools import combinations
 from typing import Any
 
-from tolcost.algebra import Cond, Poly, cond_text, is_nonnegative
+from tolcost.algebra import Cond, Poly, Symbol, cond_text, is_nonnegative
 from tolcost.algebra.compare import ComparisonVerdict
 from tolcost.audit.instances import Instance, lower_instance
 from tolcost.catalogue.alternatives import FOLDER, Alternative, alternatives
@@ -191,7 +191,11 @@ def held_at_sizes(found: Comparison) -> Iterator[str]:
 
 
 def _default_sizes(found: Comparison) -> tuple[Mapping[str, int], ...]:
-    names = sorted({symbol.name for row in found.rows for symbol in row.analysis.symbols})
+    """Small sizes for every name that a shape or a closed form has."""
+    programs = (row.lowered.program for row in found.rows)
+    shapes = (length for program in programs for node in program.inputs for length in node.type[0].shape)
+    every = frozenset[Symbol]().union(*(p.free for p in (*shapes, *(row.eops for row in found.rows))))
+    names = sorted(symbol.name for symbol in every)
     return tuple({name: size + n % 2 for n, name in enumerate(names)} for size in _SIZES)
 
 
