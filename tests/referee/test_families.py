@@ -1,33 +1,48 @@
-"""Families of models: their parts make up what is derived, and runs count what the closed forms say."""
+"""Families of models: they compute what real models do, and their parts make up what is derived."""
 
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
 import pytest
 
+from tests.referee.family_inputs import inputs_of
 from tolcost.algebra import evaluate, total_of
 from tolcost.algebra.parse import parse_text
 from tolcost.catalogue.libraries import read_library
 from tolcost.catalogue.specs import open_library
 from tolcost.cost import Analysis, analyze_program
+from tolcost.execute import run_vectorised
+from tolcost.referee.formulas import shipped_files
 from tolcost.referee.parts import parts_of
-from tolcost.referee.subjects import ModelProgram, lower_subject, run_subject
+from tolcost.referee.subjects import ModelProgram, lower_subject
 
+RECORDED: dict[str, Any] = json.loads(
+    (Path(__file__).parents[2] / "reports" / "data" / "families.json").read_text("utf-8")
+)
+FAMILIES = RECORDED["families"]
 LIBRARY = open_library()
-FAMILIES = [program.name for program in read_library("families").programs]
+
+
+def test_all_families_were_recorded() -> None:
+    assert sorted(FAMILIES) == [program.name for program in read_library("families").programs]
 
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_a_family(name: str) -> None:
-    subject = ModelProgram(f"families/{name}")
-    program = lower_subject(subject, LIBRARY)
+    """The logits of a real model with the same weights, the counts of a run, and the parts."""
+    recorded = FAMILIES[name]
+    program = lower_subject(ModelProgram(f"families/{name}"), LIBRARY)
     found = analyze_program(program, name)
+    run = run_vectorised(program, inputs_of(name, recorded["lengths"]), recorded["lengths"])
+    np.testing.assert_allclose(np.ravel(run.outputs["logits"]), recorded["logits"], atol=1e-6)
+    point = {symbol: recorded["lengths"][symbol.name] for symbol in found.symbols}
     assert found.status == "exact"
-    assert found.flops == total_of(part.form for part in parts_of(subject.path))
+    assert run.counts.eops == evaluate(found.eops, point)
+    parts = parts_of(f"families/{name}")
+    assert found.flops == total_of(part.form for part in parts)
     assert_products(name, found)
-    lengths = {symbol: 1 + (place % 2) for place, symbol in enumerate(found.symbols)}
-    point = {symbol.name: value for symbol, value in lengths.items()}
-    if name in ("gpt2", "bert"):
-        point["p"] = 2
-    counts = run_subject(subject, program, point, LIBRARY)
-    assert counts.eops == evaluate(found.eops, {s: point[s.name] for s in found.symbols})
 
 
 def assert_products(name: str, found: Analysis) -> None:
@@ -39,3 +54,16 @@ def assert_products(name: str, found: Analysis) -> None:
         "mamba": "2*b*s*l*n*w",  # what the scan tells of its state
     }
     assert found.macs * 2 - products == parse_text(besides.get(name, "0"))
+
+
+@pytest.mark.parametrize("source, key", [("torch_models", "flop_counter"), ("huggingface", "trainer")])
+def test_what_two_projects_say_is_what_they_answer(source: str, key: str) -> None:
+    """Formulas in our notation against what the projects' own code gave at a size."""
+    formulas = next(file.formulas for file in shipped_files() if file.name == source)
+    for formula in formulas:
+        assert isinstance(formula.subject, ModelProgram)
+        recorded = FAMILIES[formula.subject.path.partition("/")[2]]
+        names = {name: parse_text(str(value)) for name, value in recorded["lengths"].items()}
+        for name, text in formula.where.items():
+            names[name] = parse_text(text, names)
+        assert parse_text(formula.text, names) == recorded[key], formula.name
