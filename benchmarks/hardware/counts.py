@@ -32,13 +32,15 @@ def analysed(op: str, shapes: str, attrs: str) -> dict[str, Any]:
 
 
 def row(case: Case, float_type: str, shapes: str, attrs: str) -> dict[str, Any]:
-    """EOPs, the histogram, MACs, and the compulsory bytes, elements being as wide as the case has them."""
+    """EOPs, the histogram, MACs, the serial depth, and the compulsory bytes, elements as wide as they are."""
     at = analysed(case.op, shapes, attrs)
     widths = {"R": WIDTHS[float_type], "Z": min((WIDTHS[t] for t in case.types.values()), default=8)}
     moved = {way: _bytes(spaces, widths) for way, spaces in at["traffic"].items()}
     histogram = {function: int(n) for function, n in at["histogram"].items()}
     counted = {"eops": int(at["eops"]), "macs": int(at["macs"]), "histogram": json.dumps(histogram)}
-    return {**counted, "read": moved["read"], "written": moved["written"]}
+    counted["span"] = int(at["span"])
+    certain = moved.get("certain", moved["read"])
+    return {**counted, "read": moved["read"], "certain": certain, "written": moved["written"]}
 
 
 def _bytes(spaces: Mapping[str, str], widths: Mapping[str, int]) -> int:

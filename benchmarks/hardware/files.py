@@ -10,11 +10,12 @@ from typing import Any
 from . import predict
 from .recorded import Work
 from .study import HALVES, Study
+from .weights import by_function
 
 
 def weight_file(study: Study) -> str:
     """``tolcost/cost/weights/h200.toml``."""
-    held = study.operations("held out", weighted=True)
+    held = study.operations("held out", "weighted EOPs")
     parts = [
         'name = "h200"',
         'unit = "fp32 op"',
@@ -34,7 +35,7 @@ def weight_file(study: Study) -> str:
         "weight = 0",
         'source = "executed on integer and logic units"',
     ]
-    for function, weight in study.weights.items():
+    for function, weight in by_function(study.weights).items():
         seen = ", ".join(weight.operators[:4]) + (", ..." if len(weight.operators) > 4 else "")
         spread = f"; single operators put it between {weight.low:g} and {weight.high:g}"
         note = (
@@ -87,7 +88,7 @@ def _groups(study: Study) -> Iterator[str]:
     for name, group in study.device.groups.items():
         type_ = next((type_ for type_ in SPACES if name.endswith(f" {type_}")), "")
         pattern = name.removesuffix(f" {type_}")
-        if pattern.endswith("unaligned"):
+        if pattern.endswith(predict.UNALIGNED) or pattern == predict.SERIAL:
             continue
         yield from ("", "[[fitted.group]]", f'pattern = "{pattern}"')
         if type_:

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import statistics
 import tomllib
+from collections.abc import Mapping
+from typing import get_args
 
 from . import predict, weights
 from .recorded import DATA, Measured
-from .study import Study
+from .study import Count, Study, counted
 from .tables import Cells, error_table, table
 
 OFF = 0.05
+SHOWN: Mapping[Count, str] = {
+    "EOPs": "EOPs",
+    "weighted EOPs": "EOPs weighted by function (`--weights h200`)",
+    "by place": "EOPs weighted by function and place",
+}
 
 
 def ratio(point: Measured) -> float | None:
@@ -39,7 +46,6 @@ def operations(study: Study) -> list[str]:
     why = reasons(study)
     by_class: dict[str, list[float]] = {}
     lines: list[Cells] = []
-    values = {function: w.value for function, w in study.weights.items()}
     for p in study.counted:
         got = ratio(p)
         assert p.counters is not None
@@ -47,7 +53,7 @@ def operations(study: Study) -> list[str]:
             continue
         by_class.setdefault(p.work.case.kind, []).append(got)
         found = weights.row(p)
-        guess = weights.predicted(found[0], values) if found else None
+        guess = counted(p.work, "by place", study.weights) if found else None
         side = "fitted" if p.work.case.op in study.sides["fitted"] else "held out"
         shown = f"{guess / found[1]:.2f}" if found and guess is not None else ""
         per = "" if not p.work.eops else f"{p.counters['special'] / p.work.eops:.2f}"
@@ -82,9 +88,9 @@ def operations(study: Study) -> list[str]:
         *error_table(
             "executed fp32 operations predicted by",
             {
-                f"{what}, {side}": study.operations(side, weighted)
+                f"{SHOWN[how]}, {side}": study.operations(side, how)
                 for side in study.sides
-                for weighted, what in ((False, "EOPs"), (True, "weighted EOPs"))
+                for how in get_args(Count)
             },
         ),
         "Reasons, inferred from counters and the names of kernels, not from disassembly:",

@@ -20,8 +20,11 @@ L2 = 62_914_560
 MACS = {"float32": 128, "bfloat16": 2048}
 """Multiply-accumulates of a multiprocessor in a cycle: its fp32 lanes, and its tensor cores in bf16."""
 LANES = 128
+LARGEST = 3
+"""The place of the largest of the recorded sizes."""
 SHORT = 10.0
 """Microseconds under which a time is mostly the start of a kernel; such times are shown apart."""
+UNALIGNED = " unaligned"
 ALIGNED = 8
 """Elements to which rows of a bf16 matrix have to be aligned for the fast kernels."""
 
@@ -33,7 +36,7 @@ def peak(type_: str) -> float:
 
 def bound(work: Work) -> float:
     """Microseconds that no implementation in this arithmetic goes below, with caches empty at the start."""
-    memory = (work.read + max(0, work.written - L2)) / PEAK_BANDWIDTH
+    memory = (work.certain + max(0, work.written - L2)) / PEAK_BANDWIDTH
     return max(memory, work.macs / peak(work.type))
 
 
@@ -42,6 +45,8 @@ def quantity(work: Work) -> float:
     pattern = work.case.pattern
     if pattern in PRODUCTS:
         return products(work)
+    if pattern == SERIAL:
+        return work.span
     if pattern in BYTES:
         between = max(work.largest * work.width, work.written)
         moved = work.read + work.written + (work.passes - 1) * 2 * between
@@ -51,20 +56,34 @@ def quantity(work: Work) -> float:
 
 BYTES = ("stream", "reduce", "normalise")
 PRODUCTS = ("product", "convolution", "attention", "attention in parts", "recurrence")
+SERIAL = "serial scan"
+"""A scan along a slow dimension: a thread for each column, which waits for memory at every step."""
+NARROW = 128
+"""Elements of a row up to which those that reduce it are mostly idle, so that it takes a time of its own."""
 PROLOGUE = 50
 """Steps of the inner dimension that starting and ending a tile of results takes."""
 
 
 def products(work: Work) -> float:
     """Multiply-accumulates, with what each result takes besides."""
-    return work.macs + PROLOGUE * (work.written // work.width)
+    return work.macs + PROLOGUE * work.outputs
 
 
 def group(work: Work) -> str:
     """The parameters that a call goes by: its pattern, for products with the type and the alignment."""
-    outputs = max(1, work.written // work.width)
-    ragged = work.type == "bfloat16" and (work.columns % ALIGNED or (work.macs // outputs) % ALIGNED)
-    return aligned(work) + (" unaligned" if ragged and work.case.pattern == "product" else "")
+    inner = work.macs // max(1, work.outputs)
+    ragged = work.type == "bfloat16" and (work.columns % ALIGNED or inner % ALIGNED)
+    return aligned(work) + (UNALIGNED if ragged and work.case.pattern in ("product", "convolution") else "")
+
+
+def rows(work: Work) -> int:
+    """Rows that a warp or a block of threads brings to one element, or to mean 0."""
+    return work.reduced or (work.rows if work.case.pattern == "normalise" else 0)
+
+
+def steps(work: Work) -> float:
+    """Rows, each as often as it applies a function to every element."""
+    return rows(work) * work.eops / max(1, work.largest)
 
 
 def aligned(work: Work) -> str:
@@ -75,10 +94,11 @@ def aligned(work: Work) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """Of a group: microseconds to start, and the quantity done in one."""
+    """Of a group: microseconds to start, the quantity done in one, and what a step of a row takes."""
 
     start: float
     rate: float
+    row: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +110,12 @@ class Device:
     gap: float
 
     def own(self, work: Work) -> Parameters:
-        """The parameters of a call; of its pattern or of plain streams, where its group was not fitted."""
+        """The parameters of a call; where its group was not fitted, of the nearest that was."""
         name = group(work)
-        plain = self.groups.get(name.removesuffix(" unaligned"), self.groups["stream"])
-        return self.groups.get(name, plain)
+        nearest = [name, name.removesuffix(UNALIGNED)]
+        if work.case.pattern in PRODUCTS:
+            nearest.append(f"product {work.type}")
+        return next((self.groups[one] for one in nearest if one in self.groups), self.groups["stream"])
 
     def inside(self, work: Work) -> float:
         """Microseconds of a call among others: its first kernel waits only for the one before."""
@@ -115,7 +137,8 @@ class Device:
         """Microseconds of a call."""
         own = self.own(work)
         memory = (work.read + work.written) / self.bandwidth
-        return own.start + self.gap * (work.kernels - 1) + max(memory, quantity(work) / own.rate)
+        longest = max(memory, quantity(work) / own.rate, steps(work) * own.row)
+        return own.start + self.gap * (work.kernels - 1) + longest
 
 
 def fit(points: Iterable[Measured]) -> Device:
@@ -126,8 +149,12 @@ def fit(points: Iterable[Measured]) -> Device:
     groups = {}
     for name in sorted({group(p.work) for p in listed}):
         members = [p for p in listed if group(p.work) == name]
-        waiting = [p for p in members if not _moves(p, stream)]
-        groups[name] = stream if name == "stream" else _parameters(waiting, gap)
+        waiting = [p for p in members if not _moves(p, stream) and not _narrow(p.work)]
+        if name == "stream":
+            groups[name] = stream
+        elif any(p.index == LARGEST for p in waiting):
+            own = _parameters(waiting, gap)
+            groups[name] = replace(own, row=_row([p for p in members if _narrow(p.work)], own.start))
     return Device(groups, stream.rate, gap)
 
 
@@ -136,6 +163,17 @@ def _moves(point: Measured, stream: Parameters) -> bool:
     bytes_ = point.work.read + point.work.written
     other = point.work.case.pattern not in BYTES
     return other and point.index > 0 and bytes_ / stream.rate > 0.6 * (point.us - stream.start)
+
+
+def _narrow(work: Work) -> bool:
+    """Whether rows are so short that they, not their bytes, take the time."""
+    return bool(rows(work)) and work.largest <= NARROW * rows(work)
+
+
+def _row(narrow: list[Measured], start: float) -> float:
+    """Microseconds of a step of a short row, among many."""
+    long = [(p.us - start) / steps(p.work) for p in narrow if p.index >= LARGEST - 1]
+    return float(f"{statistics.median(long):.3g}") if long else 0.0
 
 
 def _gap(points: list[Measured]) -> float:
@@ -149,11 +187,11 @@ def _parameters(members: list[Measured], gap: float) -> Parameters:
     def left(p: Measured) -> float:
         return p.us - gap * (p.work.kernels - 1)
 
-    rate = statistics.median(quantity(p.work) / left(p) for p in members if p.index == 3)
+    rate = statistics.median(quantity(p.work) / left(p) for p in members if p.index == LARGEST)
     start = 0.0
     for _ in range(20):
         short = [left(p) - quantity(p.work) / rate for p in members if p.index == 0]
-        start = max(1.0, statistics.median(short))
+        start = max(1.0, statistics.median(short)) if short else start
         long = [p for p in members if left(p) > max(SHORT, 1.5 * start)]
         rate = statistics.median(quantity(p.work) / (left(p) - start) for p in long) if long else rate
     return Parameters(round(start, 2), float(f"{rate:.4g}"))

@@ -33,7 +33,9 @@ class Work:
     eops: int
     macs: int
     histogram: Mapping[str, int]
+    span: int
     read: int
+    certain: int
     written: int
     columns: int
     rows: int
@@ -45,6 +47,18 @@ class Work:
     def width(self) -> int:
         """Bytes of a floating-point element."""
         return 4 if self.type == "float32" else 2
+
+    @property
+    def outputs(self) -> int:
+        """Floating-point elements written."""
+        return self.written // self.width
+
+    @property
+    def reduced(self) -> int:
+        """Rows that a reduction brings down to one element each; 0 for other patterns."""
+        if self.case.pattern != "reduce":
+            return 0
+        return self.outputs if 2 * self.outputs <= self.largest else self.eops // max(1, self.span)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +123,9 @@ def work(case: Case, row: Row, shapes: Mapping[str, Any], kernels: tuple[int, in
         eops=int(row["eops"]),
         macs=int(row["macs"]),
         histogram=json.loads(row["histogram"]),
+        span=int(row["span"]),
         read=int(row["read"]),
+        certain=int(row["certain"]),
         written=int(row["written"]),
         columns=formula(case.columns, shapes),
         rows=formula(case.rows, shapes),

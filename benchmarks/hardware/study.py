@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 from . import predict, weights
 from .recorded import Measured, Model, Work, halves, measured, models
 
 HALVES = 50
+Count = Literal["EOPs", "weighted EOPs", "by place"]
+"""What stands for executed operations: EOPs, plain, weighted as in the weight file, or weighted by place."""
 NO_NUMBER = frozenset(
     ("lt", "gt", "eq", "le", "ge", "ineq", "isnan", "isinf", "and", "or", "xor", "not", "shl", "shr", "where")
 )
@@ -62,12 +65,14 @@ class Study:
     def counted(self) -> list[Measured]:
         """The largest float32 size of every case that has counters."""
         return [
-            p for p in self.points if p.index == 3 and p.work.type == "float32" and p.counters is not None
+            p
+            for p in self.points
+            if p.index == predict.LARGEST and p.work.type == "float32" and p.counters is not None
         ]
 
     @cached_property
     def weights(self) -> dict[str, weights.Weight]:
-        """Operations per function, from the fitted side."""
+        """Operations per function by its place, from the fitted side."""
         return weights.fit(self.of("fitted"))
 
     @cached_property
@@ -75,20 +80,15 @@ class Study:
         """The parameters of the prediction, from the fitted side."""
         return predict.fit(self.of("fitted"))
 
-    def operations(self, side: str, weighted: bool) -> Errors:
-        """Executed fp32 operations against EOPs, raw or weighted; cases that execute none are left out."""
-        values = {function: w.value for function, w in self.weights.items()}
-        return errors(self._operations(self.sides[side], values if weighted else None))
+    def operations(self, side: str, how: Count) -> Errors:
+        """Executed fp32 operations against a count of ours; cases that execute none are left out."""
+        return self._operations(self.sides[side], how, self.weights)
 
-    def _operations(
-        self, ops: frozenset[str], values: Mapping[str, float] | None
-    ) -> Iterator[tuple[float, float]]:
-        """Weighted or raw EOPs, and executed operations; a case without a weight counts as 0."""
-        for point in self.counted:
-            found = weights.row(point)
-            if found is not None and point.work.case.op in ops:
-                guess = weights.predicted(found[0], values) if values else float(point.work.eops)
-                yield guess or 0.0, found[1]
+    def _operations(self, ops: frozenset[str], how: Count, fitted: Mapping[str, weights.Weight]) -> Errors:
+        """Counted and executed operations; a case without a weight counts as 0."""
+        chosen = [p for p in self.counted if p.work.case.op in ops]
+        found = [(p.work, got[1]) for p in chosen if (got := weights.row(p)) is not None]
+        return errors((counted(work, how, fitted) or 0.0, got) for work, got in found)
 
     def times(self, side: str, long: bool, guess: Callable[[Work], float]) -> Errors:
         """Predicted against measured times, of those of at least 10 µs or of the others."""
@@ -142,12 +142,11 @@ class Study:
         self, fit: frozenset[str], test: frozenset[str], device: predict.Device
     ) -> tuple[Errors, Errors, Errors]:
         fitted = [p for p in self.points if p.work.case.op in fit]
-        values = {function: w.value for function, w in weights.fit(fitted).items()}
         held = [p for p in self.points if p.work.case.op in test and p.us >= predict.SHORT]
         return (
             errors((device.predict(p.work), p.us) for p in held),
             errors((device.whole(m), m.us) for m in self.models),
-            errors(self._operations(test, values)),
+            self._operations(test, "by place", weights.fit(fitted)),
         )
 
     def above_bound(self) -> list[Measured]:
@@ -157,6 +156,15 @@ class Study:
     def whole_bound(self, model: Model) -> float:
         """The bound of a model: the sum over its nodes."""
         return sum(n * predict.bound(w) for n, w in model.nodes)
+
+
+def counted(work: Work, how: Count, fitted: Mapping[str, weights.Weight]) -> float | None:
+    """Operations that a count of ours says are executed; None where a function has no weight."""
+    if how == "EOPs":
+        return float(work.eops)
+    known = fitted if how == "by place" else weights.by_function(fitted)
+    amounts = weights.done(work) if how == "by place" else weights.reals(work.histogram)
+    return weights.predicted(amounts, {key: weight.value for key, weight in known.items()})
 
 
 def flops(work: Work) -> float:

@@ -20,7 +20,8 @@ def limits(study: Study) -> list[str]:
     return [
         "## Speed of light",
         "",
-        "`max((read + max(0, written - L2)) / 4.8 TB/s, MACs / peak)`. Measured over bound, from 10 µs on:",
+        "`max((read + max(0, written - L2)) / 4.8 TB/s, MACs / peak)`, where of elements that indices choose "
+        "only those are read that are read whatever the indices. Measured over bound, from 10 µs on:",
         "",
         *table(
             ("class", "points", "smallest", "median"),

@@ -12,7 +12,7 @@ from tests.cost.random_programs import random_program
 from tolcost.algebra import Poly, Symbol, evaluate, evaluate_cond, to_text
 from tolcost.atoms.kit import children
 from tolcost.atoms.nodes import Block, Build, Fold, Input, Member, Node, Program, Ref, Select, Var
-from tolcost.cost.traffic import elements_read
+from tolcost.cost.traffic import elements_read, traffic
 from tolcost.elaborate.arguments import arguments
 from tolcost.library import read_spec
 from tolcost.pipeline import lower, read_program
@@ -110,3 +110,19 @@ def test_elements_that_operators_read(name, shapes, attrs, read):
     program = lower(parsed, arguments(parsed.program, shapes, attrs)).program
     found = {given: to_text(form) for given, ((_, form),) in elements_read(program).items()}
     assert found == read
+
+
+@pytest.mark.parametrize(
+    "name, shapes, attrs, read",
+    [
+        ("Gather", {"data": ["r", "w"], "indices": ["k"]}, {}, {"R": "4*w", "Z": "8*k"}),
+        ("Gather", {"data": ["r", "w"], "indices": ["k"]}, {"axis": 1}, {"R": "4*r", "Z": "8*k"}),
+        ("GatherElements", {"data": ["r", "w"], "indices": ["r", "w"]}, {}, {"R": "4*w", "Z": "8*r*w"}),
+        ("NegativeLogLikelihoodLoss", {"input": ["n", "c"], "target": ["n"]}, {}, {"R": "4*n", "Z": "8*n"}),
+        ("Softmax", {"input": ["n", "c"]}, {}, {"R": "4*c*n"}),
+    ],
+)
+def test_what_is_read_for_certain_does_not_take_indices_to_differ(name, shapes, attrs, read):
+    parsed = read_program(read_spec("onnx", name))
+    program = lower(parsed, arguments(parsed.program, shapes, attrs)).program
+    assert {space: to_text(form) for space, form in traffic(program).certain.items()} == read

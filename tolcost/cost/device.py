@@ -130,6 +130,8 @@ class Work:
 
     op: str
     read: Poly
+    certain: Poly
+    """Of what is read, that which is read whatever data says."""
     written: Poly
     largest: Poly
     macs: Poly
@@ -193,9 +195,9 @@ def bound(device: Device, work: Work) -> Candidates:
 
     With caches empty at the start, what is read comes from memory; what is written may still be in the cache.
     """
-    moved: Candidates = (("bytes", _over(work.read, device.bytes)),)
-    left = work.read + work.written - device.cache
-    if not is_nonnegative(work.read - left):
+    moved: Candidates = (("bytes", _over(work.certain, device.bytes)),)
+    left = work.certain + work.written - device.cache
+    if not is_nonnegative(work.certain - left):
         moved += (("bytes", _over(left, device.bytes)),)
     peaks = [device.macs[space] for space in work.spaces if space in device.macs]
     if work.macs == 0 or not peaks or len(peaks) < len(work.spaces):

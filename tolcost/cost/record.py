@@ -204,7 +204,8 @@ def counts_with(counts: Counts, change: Change) -> Counts:
 
 def traffic_with(traffic: Traffic, change: Change) -> Traffic:
     """Traffic with every form changed."""
-    return Traffic(_all(traffic.read, change), _all(traffic.written, change), traffic.unsized)
+    least = None if traffic.least is None else _all(traffic.least, change)
+    return Traffic(_all(traffic.read, change), _all(traffic.written, change), traffic.unsized, least=least)
 
 
 def depth_with(depth: Depth, change: Change) -> Depth:

@@ -61,6 +61,13 @@ class Traffic:
     unsized: tuple[str, ...] = ()
     open: bool = False
     """Whether more might be told of what is read if lengths were numbers."""
+    least: Mapping[str, Poly] | None = None
+    """What is read whatever indices say, where indices say what is read."""
+
+    @property
+    def certain(self) -> Mapping[str, Poly]:
+        """Bytes that are read whatever data says: indices may all name the same element."""
+        return self.read if self.least is None else self.least
 
     @property
     def total(self) -> Poly | None:
@@ -71,11 +78,16 @@ class Traffic:
 def traffic(program: Program) -> Traffic:
     """Count the bytes that a program reads of its inputs, and those of its outputs."""
     doubts = _Doubts()
-    elements = elements_read(program, doubts)
-    read = [moved for given in program.inputs for moved in elements.get(given.name, ())]
+    read = _read(program, doubts)
+    least = _by_space(_read(program, _Doubts(least=True))) if doubts.chosen else None
     written = [(part.space, product_of(part.shape)) for out in program.outputs for part in out.node.type]
     unsized = sorted({space for space, _ in (*read, *written) if bits_of(space) is None})
-    return Traffic(_by_space(read), _by_space(written), tuple(unsized), doubts.met)
+    return Traffic(_by_space(read), _by_space(written), tuple(unsized), doubts.met, least)
+
+
+def _read(program: Program, doubts: _Doubts) -> list[tuple[str, Poly]]:
+    elements = elements_read(program, doubts)
+    return [moved for given in program.inputs for moved in elements.get(given.name, ())]
 
 
 def _by_space(moved: Iterable[tuple[str, Poly]]) -> Mapping[str, Poly]:
@@ -231,9 +243,12 @@ def _puts(fold: ir.Fold) -> Poly:
 
 @dataclass(slots=True)
 class _Doubts:
-    """Whether it was met that a question about lengths could not be decided."""
+    """What was met: a question about lengths that could not be decided, elements that data chooses."""
 
     met: bool = False
+    chosen: bool = False
+    least: bool = False
+    """Whether of chosen elements those count that are read whatever they are, instead of all of them."""
 
     def proved(self, p: Poly) -> bool:
         """Whether an expression is never negative, as far as can be told."""
@@ -270,12 +285,15 @@ def _elements(volume: Poly, reads: list[_Read], doubts: _Doubts) -> Poly:
 
 
 def _different(volume: Poly, reads: list[_Read], doubts: _Doubts) -> Poly:
+    if doubts.least and any(read.at is not None and index_nodes(read.at) for read in reads):
+        return _surely(reads, doubts)
     known: dict[object, Poly] = {}
     by_data: list[Poly] = []
     for read in _distinct(reads):
         if read.replaced is not None:
             by_data.append(relu(volume - read.replaced))
         elif read.at is not None and index_nodes(read.at):
+            doubts.chosen = True
             visits = _visits(read.place.ranges, read.place.guards, doubts)
             by_data.append(volume if visits is None else visits)
         else:
@@ -290,6 +308,15 @@ def _different(volume: Poly, reads: list[_Read], doubts: _Doubts) -> Poly:
     if by_data and len(every.terms) <= _FEW_TERMS:
         return minimum(volume, every)
     return every if doubts.proved(volume - every) else volume
+
+
+def _surely(reads: list[_Read], doubts: _Doubts) -> Poly:
+    """How many elements are read at least, where data chooses some: those of one read that tells them apart.
+
+    Where an index is data, the others still do: of a gathered row every column is read once.
+    """
+    images = (_image(read, doubts) for read in _distinct(reads) if read.at is not None)
+    return next((count for found in images if found is not None for _, count in [found]), ZERO)
 
 
 def _distinct(reads: list[_Read]) -> list[_Read]:

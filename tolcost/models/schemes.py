@@ -246,7 +246,7 @@ def same(one: Lowered, other: Lowered | Rejected) -> bool:
 def _told(lowered: Lowered) -> tuple[object, ...]:
     counts, traffic = lowered.counts, lowered.traffic
     functions = (dict(counts.histogram), dict(counts.index), dict(counts.atoms), counts.macs, counts.status)
-    moved = (dict(traffic.read), dict(traffic.written), traffic.unsized)
+    moved = (dict(traffic.read), dict(traffic.certain), dict(traffic.written), traffic.unsized)
     return (*functions, *moved, *map(frozen, lowered.outputs))
 
 
@@ -290,7 +290,8 @@ def _plain(known: object) -> bool:
 
 def _forms(lowered: Lowered) -> Iterator[Poly]:
     counts, traffic = lowered.counts, lowered.traffic
-    for forms in (counts.histogram, counts.index, counts.atoms, traffic.read, traffic.written):
+    moved = (traffic.read, traffic.certain, traffic.written)
+    for forms in (counts.histogram, counts.index, counts.atoms, *moved):
         yield from forms.values()
     yield counts.macs
     for known in lowered.outputs:

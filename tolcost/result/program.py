@@ -255,6 +255,7 @@ def _bytes_json(analysis: Analysis, show: Show) -> dict[str, Json]:
         "bytes": show(moved.total),
         "traffic": {
             "read": {space: show(form) for space, form in moved.read.items()},
+            **({"certain": {s: show(form) for s, form in moved.least.items()}} if moved.least else {}),
             "written": {space: show(form) for space, form in moved.written.items()},
         },
         "intensity": show(analysis.intensity),

@@ -27,8 +27,9 @@ def work_of(
         return None
     spaces = frozenset(space for function, space in histogram if function == "mul")
     widths = [bits // 8 for space in (*moved.written, *moved.read) if (bits := bits_of(space))]
-    read, written = (total_of(way.values()) for way in (moved.read, moved.written))
-    return Work(op, read, written, largest, macs, spaces, max(widths, default=4) or 1, bool(histogram))
+    read, certain, written = (total_of(way.values()) for way in (moved.read, moved.certain, moved.written))
+    width = max(widths, default=4) or 1
+    return Work(op, read, certain, written, largest, macs, spaces, width, bool(histogram))
 
 
 def largest_of(inputs: Iterable[NamedType]) -> Poly:

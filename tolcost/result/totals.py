@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TypeVar
 
-from tolcost.algebra import ZERO, Poly, minimum, total_of
+from tolcost.algebra import ZERO, Poly, maximum, minimum, relu, total_of
 from tolcost.algebra.poly import Terms, poly
 from tolcost.atoms.nodes import ATOMS
 from tolcost.catalogue.graph import GraphNode
@@ -54,7 +54,11 @@ class Adder:
         ways = _sums(
             ((way, space), p, n)
             for s, n in settled
-            for way, moved in (("read", s.traffic.read), ("written", s.traffic.written))
+            for way, moved in (
+                ("read", s.traffic.read),
+                ("certain", s.traffic.certain),
+                ("written", s.traffic.written),
+            )
             for space, p in moved.items()
         )
         macs = _sums(("macs", s.counts.macs, n) for s, n in settled).get("macs", ZERO)
@@ -66,7 +70,7 @@ class Adder:
             atoms=counts.atoms,
             macs=macs,
             flops=weigh(counts, shipped("flops")).numerator,
-            traffic=Traffic(_way(ways, "read"), _way(ways, "written"), unsized),
+            traffic=Traffic(_way(ways, "read"), _way(ways, "written"), unsized, least=_way(ways, "certain")),
             status=certainty((s for s, _ in settled), incomplete),
         )
 
@@ -214,17 +218,29 @@ def fused_work(cost: GraphCost, adder: Adder, total: Figures) -> Work | None:
     if whole is None or len(sizes) < len(cost.model.graph.outputs):
         return None
     written = adder.settle(total_of(sizes))
-    return replace(whole, read=total_of(_sources_read(cost, adder)), written=written)
+    certain = total_of(_sources_read(cost, adder))
+    return replace(whole, read=certain, certain=certain, written=written)
 
 
 def _sources_read(cost: GraphCost, adder: Adder) -> Iterator[Poly]:
+    """Of each parameter and input the bytes that one node reads for certain."""
     graph = cost.model.graph
-    readers: dict[str, list[Poly]] = {}
+    sources = dict.fromkeys((*graph.weights, *(given.name for given in graph.inputs)))
+    surely: dict[str, Poly] = {}
     for step, applied in zip(graph.nodes, cost.nodes, strict=True):
-        moved = total_of(adder.node(applied).traffic.read.values())
         for name in dict.fromkeys(step.inputs):
-            readers.setdefault(name, []).append(moved)
-    for name in dict.fromkeys((*graph.weights, *(given.name for given in graph.inputs))):
-        size = cost.bytes(name)
-        if size is not None:
-            yield minimum(adder.settle(size), total_of(readers.get(name, ())))
+            if name in sources:
+                found = _of_one(cost, adder, name, step.inputs, applied)
+                surely[name] = maximum(surely.get(name, ZERO), found)
+    yield from surely.values()
+
+
+def _of_one(cost: GraphCost, adder: Adder, name: str, inputs: Iterable[str], applied: Applied) -> Poly:
+    """What a node surely reads of one of its inputs: what all the others together cannot be."""
+    moved = total_of(adder.node(applied).traffic.certain.values())
+    others = [cost.bytes(other) for other in dict.fromkeys(inputs) if other not in ("", name)]
+    known = [adder.settle(size) for size in others if size is not None]
+    size = cost.bytes(name)
+    if size is None or len(known) < len(others):
+        return ZERO
+    return minimum(adder.settle(size), relu(moved - total_of(known)))
