@@ -13,7 +13,7 @@ _FENCED = re.compile(rf"^(?:\$ )?({_PROGRAMS} .*?)(?:\s{{2,}}#.*)?$", re.MULTILI
 _INLINE = re.compile(rf"`({_PROGRAMS} [^`\n]+)`")
 _BLOCK = re.compile(r"^```(?:console)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
-TEST, FRESH, SITE, CI = "make test", "make fresh", "make site-test", ".ci/run"
+TEST, FRESH, SITE, CI, TORCH = "make test", "make fresh", "make site-test", ".ci/run", "make torch"
 _RUN_BY = (
     ("make test", CI),
     ("make report", FRESH),
@@ -22,6 +22,7 @@ _RUN_BY = (
     ("make vsix", SITE),
     ("python -m http.server", SITE),
     ("code --install-extension", SITE),
+    ("tolcost torch ", TORCH),
     ("tolcost ", TEST),
     ("cp ", TEST),
     ("cat ", TEST),

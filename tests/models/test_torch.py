@@ -1,6 +1,8 @@
 """Modules of PyTorch: stored exports are costed everywhere; where torch is installed, they are made anew."""
 
 import json
+import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import tolcost
+from tests import readme
 from tolcost.cli import run
 from tolcost.cli.torch import read_inputs
 
@@ -98,3 +101,14 @@ def test_the_command_costs_a_module(tmp_path: Path) -> None:
     assert tolcost.load_model(saved, {"batch": 2}).macs == stored.macs
     assert run(["torch", "tests.models.torch_modules:Nothing", *shape]) == 2
     assert run(["torch", "tests.models.torch_modules:Convolutional", "--shape", "x=batch,3"]) == 2
+
+
+def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    (tmp_path / "my").mkdir()
+    (tmp_path / "my" / "models.py").write_text(
+        "from tests.models.torch_modules import Convolutional as net\n"
+    )
+    env = {**os.environ, "PYTHONPATH": str(readme.ROOT)}
+    for command in readme.run_by(readme.TORCH):
+        subprocess.run([sys.executable, "-m", *shlex.split(command)], cwd=tmp_path, env=env, check=True)

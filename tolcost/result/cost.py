@@ -263,12 +263,14 @@ class Cost(Located):
         by: str = "op",
         values: Sequence[int] | None = None,
         top: int = 6,
+        label: str | None = None,
         axes: Axes | None = None,
     ) -> Axes:
         r"""Draw how a figure grows with a length, or its parts where every length is known (matplotlib).
 
         ``over`` is the length, ``values`` what it takes; those that the conditions do not allow are left
-        out.  The parts are operators, scopes, nodes or lines (``by``), the ``top`` largest of them.
+        out.  The parts are operators, scopes, nodes or lines (``by``), the ``top`` largest of them; with a
+        ``label`` there is one line, to be drawn onto the ``axes`` of another.
 
         >>> import tolcost
         >>> axes = tolcost.analyze("tol x: R [n]\ny := map(x, exp(*))").plot(values=[1, 10, 100])
@@ -277,7 +279,7 @@ class Cost(Located):
         """
         from tolcost.result.plot import plotted
 
-        return plotted(self, over, metric, by, values, top, axes)
+        return plotted(self, over, metric, by, values, top, label, axes)
 
     def to_text(self) -> str:
         """Give what the command line prints."""

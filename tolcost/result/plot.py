@@ -23,6 +23,7 @@ def plotted(
     by: str,
     values: Sequence[int] | None,
     top: int,
+    label: str | None,
     axes: Axes | None,
 ) -> Axes:
     """Draw onto axes, new ones if none are given."""
@@ -34,8 +35,8 @@ def plotted(
     if cost.point.complete and over is None:
         _bars(cost, metric, by, top, drawn)
     else:
-        _growth(cost, _open(cost, over), metric, by, values, top, drawn)
-    drawn.set_title(cost.study.name)
+        _growth(cost, _open(cost, over), metric, by, values, top, label, drawn)
+    drawn.set_title("" if label else cost.study.name)
     return drawn
 
 
@@ -68,7 +69,14 @@ def _bars(cost: Located, metric: str, by: str, top: int, axes: Axes) -> None:
 
 
 def _growth(
-    cost: Located, over: str, metric: str, by: str, values: Sequence[int] | None, top: int, axes: Axes
+    cost: Located,
+    over: str,
+    metric: str,
+    by: str,
+    values: Sequence[int] | None,
+    top: int,
+    label: str | None,
+    axes: Axes,
 ) -> None:
     points = list(_points(cost, over, values or [2**n for n in range(_DOUBLINGS)]))
     if not points:
@@ -77,12 +85,13 @@ def _growth(
     largest = sorted(last, key=lambda title: -last[title])[:top]
     lengths = [value for value, _ in points]
     rows = [_sizes(there, metric, by) for _, there in points]
-    if len(last) > 1:
-        for title in largest:
-            axes.plot(lengths, [float(row.get(title, 0)) for row in rows], label=title)
+    parts = [title for title in largest if last[title]] if len(last) > 1 and label is None else []
+    for title in parts:
+        axes.plot(lengths, [float(row.get(title, 0)) for row in rows], label=title)
     totals = [float(_number(there, there.total, metric)) for _, there in points]
-    axes.plot(lengths, totals, color="black", label="total")
-    axes.set(xscale="log", yscale="log", xlabel=over, ylabel=_TITLES[metric])
+    axes.plot(lengths, totals, color="black" if parts else None, label=label or "total")
+    axes.set_xscale("log", base=2)
+    axes.set(yscale="log", xlabel=over, ylabel=_TITLES[metric])
     axes.legend()
 
 
