@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tolcost.api import analyze, diff, from_onnx, from_torch, load_model, operator, sweep
     from tolcost.diagnostics import Diagnostic, Rejected
-    from tolcost.result.compare import CostComparison
+    from tolcost.result.comparison import CostComparison
     from tolcost.result.cost import Cost
     from tolcost.result.numbers import ExactNumbers, NumberColumns
 
@@ -40,7 +40,7 @@ __all__ = [
 
 _ELSEWHERE = {
     "Cost": "tolcost.result.cost",
-    "CostComparison": "tolcost.result.compare",
+    "CostComparison": "tolcost.result.comparison",
     "Diagnostic": "tolcost.diagnostics",
     "ExactNumbers": "tolcost.result.numbers",
     "NumberColumns": "tolcost.result.numbers",

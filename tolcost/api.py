@@ -14,7 +14,8 @@ from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.elaborate.arguments import PlainShape, PlainValue
 from tolcost.models.from_torch import exported
 from tolcost.models.walking import Session
-from tolcost.result.compare import CostComparison, compare
+from tolcost.result.compare import compare
+from tolcost.result.comparison import CostComparison
 from tolcost.result.cost import Cost
 from tolcost.result.growth import read_values
 from tolcost.result.model import Wanted, file_cost, model_cost

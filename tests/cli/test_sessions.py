@@ -9,6 +9,7 @@ import os
 import re
 import shlex
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import onnx
@@ -44,6 +45,11 @@ def test_session(
         shared = Session(open_library())
         monkeypatch.setattr("tolcost.models.walking.Session", lambda _: shared)
         monkeypatch.setattr("tolcost.cli.model.Session", lambda _: shared)
+    if "deeper.onnx" in expected:
+        deeper = graphs.bert(17, replace(graphs.SMALL, layers=3))
+        for node in deeper.graph.node:
+            node.name = node.name.replace("/encoder/layer", "/stack/block")
+        onnx.save(deeper, tmp_path / "deeper.onnx")
     commands = re.findall(r"^\$ (.*)$", expected, re.MULTILINE)
     actual = "".join(transcript(command, capsys) for command in commands)
     if os.environ.get("TOLCOST_ACCEPT"):

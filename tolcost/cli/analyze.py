@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 import click
@@ -13,7 +13,7 @@ from tolcost.cli.output import colour_on_stdout, deliver
 from tolcost.cli.programs import Request, lowered, name_of, warn
 from tolcost.cost import Weights, load_weights
 from tolcost.cost.device import Device
-from tolcost.diagnostics import Rejected, quoted
+from tolcost.diagnostics import Rejected
 from tolcost.pipeline import analyze_lowered, as_rejected
 from tolcost.result.program import METRICS, program_study
 from tolcost.result.study import Located, locate_study
@@ -77,7 +77,7 @@ def command(
     on = options.read_device(device)
     costs, failed = _all(files, lambda file: _cost(file, request, lengths, (*equal, *assume), weights, on))
     if not failed:
-        _check_names(costs, lengths)
+        options.check_lengths([cost.study for cost in costs], lengths)
     if costs:
         colour = form == "text" and output is None and colour_on_stdout()
         deliver(written(costs, form, CostView(frozenset(metrics or METRICS), symbolic), colour), output)
@@ -125,14 +125,3 @@ def _cost(
     warn(program)
     study = program_study(analyze_lowered(program, name_of(file))).assuming(assume)
     return locate_study(Located, study, dims, weights, device=device)
-
-
-def _check_names(costs: Iterable[Located], dims: Mapping[str, int]) -> None:
-    """Refuse a length that no program has: it is a mistake, and would be ignored."""
-    known = {s.name: None for cost in costs for s in (*cost.study.symbols, *cost.study.assumed.put)}
-    for name in dims:
-        if name not in known:
-            others = ", ".join(known) or "none"
-            raise click.UsageError(
-                f"--dim: there is no length {quoted(name)}; known: {others}. An attribute is given by --attr."
-            )

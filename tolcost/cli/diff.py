@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -11,7 +11,8 @@ from tolcost.cli import options
 from tolcost.cli.output import deliver
 from tolcost.cost.device import Device
 from tolcost.deep import with_deep_stack
-from tolcost.result.compare import CostComparison, compare
+from tolcost.result.compare import compare
+from tolcost.result.comparison import CostComparison
 
 COSTLIER, UNDECIDED = 1, 3
 
@@ -21,12 +22,15 @@ COSTLIER, UNDECIDED = 1, 3
     examples=(
         "tolcost diff old.tol new.tol",
         "tolcost diff old.onnx new.onnx",
-        "tolcost diff old.onnx new.onnx --format json",
+        "tolcost diff old.onnx new.onnx --dim batch=1 --assume 'seq <= 512'",
+        "tolcost diff old.onnx new.onnx --format html --output diff.html",
         "tolcost diff old.onnx new.onnx --device h200",
     ),
 )
 @click.argument("old", metavar="OLD")
 @click.argument("new", metavar="NEW")
+@options.dim_option
+@options.assume_option
 @click.option(
     "--shape", "shapes", metavar="NAME=LENGTHS", multiple=True, help="The shape of an input of both."
 )
@@ -35,13 +39,19 @@ COSTLIER, UNDECIDED = 1, 3
 )
 @click.option("--specs", metavar="DIR", multiple=True, help="A folder of operators, searched first.")
 @click.option(
-    "--format", "form", type=click.Choice(["text", "json", "md"]), default="text", help="How to write it."
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "md", "html"]),
+    default="text",
+    help="How to write it.",
 )
 @options.device_option
 @options.output_option
 def command(
     old: str,
     new: str,
+    dims: tuple[str, ...],
+    assume: tuple[str, ...],
     shapes: tuple[str, ...],
     attrs: tuple[str, ...],
     specs: tuple[str, ...],
@@ -57,11 +67,9 @@ def command(
     kinds = {Path(file).suffix == ".onnx" for file in (old, new)}
     if len(kinds) > 1:
         raise click.UsageError("a program cannot be compared with a model")
-    on = options.read_device(device)
-    if kinds == {True}:
-        found = _models(old, new, shapes, specs, on)
-    else:
-        found = _programs(old, new, shapes, attrs, specs, on)
+    numbers, equal = options.equated(dims)
+    said = _Said(numbers, (*equal, *assume), shapes, attrs, specs, options.read_device(device))
+    found = _models(old, new, said) if kinds == {True} else _programs(old, new, said)
     deliver(found.written(form), output)
     if found.whole.claim.more:
         return COSTLIER
@@ -71,40 +79,48 @@ def command(
     return 0 if found.whole.claim.more is False else UNDECIDED
 
 
-def _models(
-    old: str, new: str, shapes: tuple[str, ...], specs: tuple[str, ...], device: Device | None
-) -> CostComparison:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Said:
+    """What is said of both sides."""
+
+    dims: tuple[str, ...]
+    assume: tuple[str, ...]
+    shapes: tuple[str, ...]
+    attrs: tuple[str, ...]
+    specs: tuple[str, ...]
+    device: Device | None
+
+
+def _models(old: str, new: str, said: _Said) -> CostComparison:
     from tolcost.catalogue.specs import open_library
-    from tolcost.cli.model import read_shapes
+    from tolcost.cli.model import read_dims, read_shapes
     from tolcost.models.walking import Session
     from tolcost.result.model import Wanted, file_cost
 
-    session, wanted = Session(open_library(specs)), Wanted(shapes=read_shapes(shapes))
+    session = Session(open_library(said.specs))
+    wanted = Wanted(read_dims(said.dims), read_shapes(said.shapes), assume=said.assume)
 
     def found() -> CostComparison:
         costs = (file_cost(Path(file), session, wanted) for file in (old, new))
-        before, after = (replace(cost, device=device) for cost in costs)
+        before, after = (replace(cost, device=said.device) for cost in costs)
         return compare(before, after, _identical(old, new))
 
     return with_deep_stack(found)
 
 
-def _programs(
-    old: str,
-    new: str,
-    shapes: tuple[str, ...],
-    attrs: tuple[str, ...],
-    specs: tuple[str, ...],
-    device: Device | None,
-) -> CostComparison:
+def _programs(old: str, new: str, said: _Said) -> CostComparison:
     from tolcost.cli.programs import Request, lowered
     from tolcost.pipeline import analyze_lowered
     from tolcost.result.program import program_study
     from tolcost.result.study import Located, locate_study
 
-    request = Request.read(shapes, attrs, specs)
-    studies = (program_study(analyze_lowered(lowered(file, request), file)) for file in (old, new))
-    before, after = (locate_study(Located, study, device=device) for study in studies)
+    request, dims = Request.read(said.shapes, said.attrs, said.specs), options.read_dims(said.dims)
+    studies = [
+        program_study(analyze_lowered(lowered(file, request), file)).assuming(said.assume)
+        for file in (old, new)
+    ]
+    options.check_lengths(studies, dims)
+    before, after = (locate_study(Located, study, dims, device=said.device) for study in studies)
     return compare(before, after, _identical(old, new))
 
 

@@ -11,13 +11,17 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import click
 
 from tolcost.cli.output import refuse_over
 from tolcost.cost.device import Device, load_device
+from tolcost.diagnostics import quoted
 from tolcost.result.assumptions import equation
+
+if TYPE_CHECKING:
+    from tolcost.result.study import Study
 
 F = TypeVar("F", bound=Callable[..., Any])  # click passes options by name, of any type
 
@@ -187,6 +191,17 @@ def read_dims(texts: Iterable[str]) -> dict[str, int]:
         if dims.setdefault(name, int(value)) != int(value):
             raise click.UsageError(f"--dim {name} is given twice")
     return dims
+
+
+def check_lengths(studies: Iterable[Study], dims: Iterable[str]) -> None:
+    """Refuse a length that no program has: it is a mistake, and would be ignored."""
+    known = {s.name: None for study in studies for s in (*study.symbols, *study.assumed.put)}
+    for name in dims:
+        if name not in known:
+            others = ", ".join(known) or "none"
+            raise click.UsageError(
+                f"--dim: there is no length {quoted(name)}; known: {others}. An attribute is given by --attr."
+            )
 
 
 def read_shapes(texts: Iterable[str]) -> dict[str, list[list[int | str]]]:

@@ -24,7 +24,8 @@ from tolcost.editor.hover import hover_at, type_text
 from tolcost.editor.reading import Reading, read_supposing
 from tolcost.editor.small_run import run_small
 from tolcost.pipeline import as_rejected
-from tolcost.result.compare import compare, said_of
+from tolcost.result.compare import compare
+from tolcost.result.comparison import said_of
 from tolcost.result.program import program_study
 from tolcost.result.study import Located, locate_study
 from tolcost.show.forms import Form, mathml_of, text_of
@@ -209,7 +210,12 @@ def _compared(asked: Request) -> dict[str, Json]:
         for row in found.rows
     ]  # fmt: skip
     notes: list[Json] = [*found.notes]
-    return {"verdict": found.verdict, "said": said_of(found.whole.claim), "rows": rows, "notes": notes}
+    return {
+        "verdict": found.verdict,
+        "said": said_of(found.whole.claim, found.whole.less_where, found.whole.more_where),
+        "rows": rows,
+        "notes": notes,
+    }
 
 
 def _witness(found: Any) -> Json:

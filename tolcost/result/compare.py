@@ -8,54 +8,40 @@ are matched by where they stand in the inputs; names are only names.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tolcost.algebra import (
     ZERO,
     AlgebraBudget,
     Cond,
     Ge,
+    NotInteger,
     Poly,
     Symbol,
-    Witness,
+    UnboundSymbol,
     atom,
+    const,
     data_symbol,
+    evaluate,
     ge,
+    map_cond,
     substitute,
-    substitute_cond,
-    to_text,
 )
 from tolcost.algebra import compare as compare_forms
 from tolcost.cost.record import NamedType
 from tolcost.diagnostics import quoted
-from tolcost.result.claims import NOTHING, SAME, Certainty, Claim, Relation, conclude
+from tolcost.result.claims import NOTHING, SAME, Certainty, Claim, conclude
+from tolcost.result.comparison import CostComparison, FigureDifference
+from tolcost.result.example import at_example
+from tolcost.result.layers import leaves, paired, renamed
+from tolcost.result.regions import where_positive
+from tolcost.result.rows import TableRow
 from tolcost.result.study import Located
-from tolcost.show import write
-from tolcost.show.document import Code, Column, Fact, Facts, Lines, ReportTable, Section
-from tolcost.show.json import Json, document, number
 
 _MOST_FACTS = 12
 
 
 # ---- one figure -------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class FigureDifference:
-    """One figure before and after; points where it is less and where it is more, if there are any."""
-
-    metric: str
-    part: str
-    old: Poly
-    new: Poly
-    claim: Claim
-    less: Witness | None = None
-    more: Witness | None = None
-
-    @property
-    def verdict(self) -> Relation:
-        """What is said of it in one word."""
-        return self.claim.relation
 
 
 def difference(
@@ -86,18 +72,19 @@ def difference(
 class Matching:
     """What the symbols of the old cost are in the new one, what has to be equal, and what is to be said.
 
-    ``loose`` are symbols of either side without a counterpart.
+    ``loose`` are symbols of either side without a counterpart, and what they are called.
     """
 
     symbols: Mapping[Symbol, Poly]
     facts: tuple[Cond, ...]
-    loose: frozenset[Symbol]
+    loose: Mapping[Symbol, str]
     notes: tuple[str, ...]
 
 
 def match(old: Located, new: Located) -> Matching:
     """Match lengths by input and axis, and what data decides by the order in which it comes up."""
     found, facts = _by_place(old.study.inputs, new.study.inputs)
+    found = {symbol: atom(symbol) for symbol in _fresh(old) & _fresh(new)} | found
     taken = {symbol for form in found.values() for symbol in form.free}
     rest = [symbol for symbol in old.study.symbols if symbol not in found]
     left = [symbol for symbol in new.study.symbols if symbol not in taken]
@@ -116,8 +103,14 @@ def match(old: Located, new: Located) -> Matching:
     fresh = {symbol: data_symbol(f"{symbol.name} before", symbol.lo, symbol.hi) for symbol in alone}
     notes += [f"only the old one has {quoted(symbol.name)}" for symbol in alone]
     notes += [f"only the new one has {quoted(symbol.name)}" for symbol in extra]
-    loose = frozenset((*extra, *(symbol for form in fresh.values() for symbol in form.free)))
+    loose = {symbol: symbol.name for symbol in extra}
+    loose |= {symbol: old_.name for old_, form in fresh.items() for symbol in form.free}
     return Matching({**found, **fresh}, facts, loose, tuple(notes))
+
+
+def _fresh(cost: Located) -> set[Symbol]:
+    """The lengths that assumptions brought: one name is one length on both sides."""
+    return {symbol for form in cost.study.assumed.put.values() for symbol in form.free}
 
 
 def _by_place(
@@ -180,67 +173,102 @@ def _others(old: Sequence[Symbol], new: Sequence[Symbol]) -> Iterator[tuple[Symb
 
 
 @dataclass(frozen=True, slots=True)
-class CostComparison:
-    r"""Every figure of two costs beside each other, and what was believed to compare them.
+class _Comparing:
+    """Two costs, what lengths of the one are in the other, what holds of them, and a point to show."""
 
-    >>> import tolcost
-    >>> found = tolcost.diff("tol x: R [n]\ny := map(x, exp(*))", "tol x: R [n]\ny := map(x, * * * + 1)")
-    >>> found.whole.verdict, found.whole.old, found.whole.new
-    ('costlier', n, 2*n)
-    """
+    old: Located
+    new: Located
+    matching: Matching
+    facts: tuple[Cond, ...]
+    at: Mapping[Symbol, int] | None
+    identical: bool
 
-    old: str
-    new: str
-    rows: tuple[FigureDifference, ...]
-    notes: tuple[str, ...] = ()
-    complete: bool = True
+    def before(self, form: Poly) -> Poly:
+        """An old form in terms of the new lengths, at what is given of both."""
+        put = {s: f for s, f in self.matching.symbols.items() if f != atom(s)}
+        return self.after(substitute(form, {**put, **_numbers(self.old)}))
 
-    def written(self, form: str) -> str:
-        """The comparison as ``text``, ``md`` or ``json``."""
-        return _written(self, form)
+    def after(self, form: Poly) -> Poly:
+        """A new form at what is given."""
+        given = _numbers(self.new)
+        return substitute(form, given) if given else form
 
-    def __str__(self) -> str:
-        """What ``tolcost diff`` prints."""
-        return self.written("text")
+    def difference(self, part: str, metric: str, old: Poly | None, new: Poly | None) -> FigureDifference:
+        """One figure, judged."""
+        was = ZERO if old is None else self.before(old)
+        now = ZERO if new is None else self.after(new)
+        row = difference(metric, part, was, now, self.facts)
+        statuses = (_certainty(self.old, metric), _certainty(self.new, metric))
+        return replace(_judged(row, statuses, self), at=self._values(was, now))
 
-    @property
-    def whole(self) -> FigureDifference:
-        """The EOPs of all of it."""
-        return next(row for row in self.rows if row.metric == "eops" and not row.part)
+    def layer(self, old: TableRow | None, new: TableRow | None) -> FigureDifference:
+        """The EOPs of a part that both have, or one of them."""
+        was, now = (None if row is None else row.amounts["eops"] for row in (old, new))
+        return self.difference(next(row.shown for row in (new, old) if row is not None), "eops", was, now)
 
-    @property
-    def verdict(self) -> Relation:
-        """What is said of the whole."""
-        return self.whole.verdict
+    def _values(self, was: Poly, now: Poly) -> tuple[int, int] | None:
+        try:
+            return None if self.at is None else (evaluate(was, self.at), evaluate(now, self.at))
+        except (UnboundSymbol, NotInteger, AlgebraBudget):
+            return None
+
+
+def _numbers(cost: Located) -> dict[Symbol, Poly | int]:
+    return {symbol: const(value) for symbol, value in cost.point.values.items()}
 
 
 def compare(old: Located, new: Located, identical: bool = False) -> CostComparison:
     """Compare what two programs or two models cost, for all lengths that both allow.
 
-    ``identical`` where both are one and the same text: bounds are then of the same cost.
+    Lengths at which the two stand are given, the others open.  ``identical`` where both are one and the same
+    text: bounds are then of the same cost.
     """
     matching = match(old, new)
-    put = {symbol: form for symbol, form in matching.symbols.items() if form != atom(symbol)}
-    before = {(part, metric): substitute(form, put) for part, metric, form in old.compared()}
+    there = at_example(new)
+    values = None if there is None else there.point.values
+    held = values if values is not None and _holds(old, matching, values) else None
+    now = _Comparing(old, new, matching, (), held, identical)
+    relied = [map_cond(one.condition, now.before) for one in old.study.requirements]
+    simple = facts_of((*relied, *(map_cond(one.condition, now.after) for one in new.study.requirements)))
+    now = replace(now, facts=(*matching.facts, *simple))
+    before = {(part, metric): form for part, metric, form in old.compared()}
     after = {(part, metric): form for part, metric, form in new.compared()}
-    relied = [substitute_cond(one.condition, put) for one in old.study.requirements]
-    simple = facts_of((*relied, *(one.condition for one in new.study.requirements)))
-    facts = (*matching.facts, *simple)
-    rows = [
-        _judged(
-            difference(
-                metric, part, before.get((part, metric), ZERO), after.get((part, metric), ZERO), facts
-            ),
-            (_certainty(old, metric), _certainty(new, metric)),
-            matching,
-            identical,
-        )
-        for part, metric in dict.fromkeys((*before, *after))
-    ]
-    complete = not old.coverage.missing and not new.coverage.missing
-    names = (old.study.file, new.study.file)
+    keys = dict.fromkeys((*before, *after))
+    rows = [now.difference(p, m, before.get((p, m)), after.get((p, m))) for p, m in keys]
+    pairs = paired(_layers(old), _layers(new))
+    layers = [now.layer(a, b) for a, b in pairs]
     unit = (f"{' and '.join(new.durations)} are in attoseconds",) if new.durations else ()
-    return CostComparison(*names, tuple(rows), (*matching.notes, *unit), complete)
+    notes = (*matching.notes, *renamed(pairs), *unit)
+    complete = not old.coverage.missing and not new.coverage.missing
+    point = None if held is None or there is None else _words(there)
+    return CostComparison(old.study.file, new.study.file, tuple(rows), notes, complete, tuple(layers), point)
+
+
+_LEVELS = 3
+
+
+def _layers(cost: Located) -> tuple[TableRow, ...]:
+    """The scopes of a model, some levels down; none where it has no more than one."""
+    if cost.study.kind == "program":
+        return ()
+    found = tuple(leaves(cost.study.rows("scope", _LEVELS)))
+    return found if len(found) > 1 else ()
+
+
+def _holds(old: Located, matching: Matching, values: Mapping[Symbol, int]) -> bool:
+    """Whether the old cost has figures at a point of the new one."""
+    there = dict(old.point.values)
+    for symbol, form in matching.symbols.items():
+        if form.free <= values.keys():
+            there[symbol] = evaluate(form, values)
+    known = all(symbol in there for symbol in old.study.symbols if symbol.kind == "length")
+    return known and all(one.holds(there) for one in old.study.requirements if one.kind == "needed")
+
+
+def _words(there: Located) -> str:
+    names = {symbol.name for symbol in there.study.symbols}
+    dims = sorted((name, value) for name, value in there.point.dims.items() if name in names)
+    return ", ".join(f"{name} = {value:,}" for name, value in dims)
 
 
 def _certainty(cost: Located, metric: str) -> Certainty:
@@ -250,108 +278,41 @@ def _certainty(cost: Located, metric: str) -> Certainty:
 
 
 def _judged(
-    row: FigureDifference, statuses: tuple[Certainty, Certainty], matching: Matching, identical: bool
+    row: FigureDifference, statuses: tuple[Certainty, Certainty], now: _Comparing
 ) -> FigureDifference:
-    if identical:
+    if now.identical:
         return FigureDifference(row.metric, row.part, row.old, row.new, SAME)
-    forms = row.claim
-    if not matching.loose.isdisjoint(row.old.free | row.new.free):  # a point may pair lengths that differ
+    free, forms = row.old.free | row.new.free, row.claim
+    loose = sorted(name for symbol, name in now.matching.loose.items() if symbol in free)
+    if loose:  # a point may pair lengths that differ
         forms = Claim(None if forms.more else forms.more, None if forms.less else forms.less)
     claim = conclude(*statuses, forms)
-    less = row.less if claim.less else None
-    more = row.more if claim.more else None
-    return FigureDifference(row.metric, row.part, row.old, row.new, claim, less, more)
+    gap, decided = row.new - row.old, None not in (claim.more, claim.less)
+    return replace(
+        row,
+        claim=claim,
+        less=row.less if claim.less else None,
+        more=row.more if claim.more else None,
+        less_where=where_positive(-gap, now.facts) if claim.less else "",
+        more_where=where_positive(gap, now.facts) if claim.more else "",
+        why="" if decided else _why(row.claim, statuses, loose),
+    )
+
+
+def _why(forms: Claim, statuses: tuple[Certainty, Certainty], loose: Sequence[str]) -> str:
+    """Why a figure is not decided, and what would decide it."""
+    if loose:
+        names = ", ".join(quoted(name) for name in loose[:3])
+        return f"{names} stands in one of the two only; --assume or --dim says what it is"
+    for which, status in zip(("old", "new"), statuses, strict=True):
+        if status == "lower bound":
+            return f"the {which} figure lacks nodes that are not costed; --specs defines their operators"
+        if status == "upper bound" and None not in (forms.more, forms.less):
+            return f"the {which} figure is an upper bound, as data decides; a run counts what it is"
+    return "not proved for all lengths; --assume a bound, or --dim for some of them, may decide it"
 
 
 def facts_of(conditions: Iterable[Cond]) -> tuple[Cond, ...]:
     """The conditions that are of use in a proof: not too many, and simple ones."""
     found = dict.fromkeys(c for c in conditions if isinstance(c, Ge) and len(c.p.free) <= 3)
     return tuple(found)[:_MOST_FACTS]
-
-
-# ---- two costs side by side ------------------------------------------------------------------
-
-
-_DIFF_COLUMNS = (
-    Column("part", "part", "code"),
-    Column("metric", "metric"),
-    Column("old", "old", "form"),
-    Column("new", "new", "form"),
-    Column("verdict", "verdict"),
-)
-_VERDICTS = {
-    (False, False): "the same EOPs for all lengths",
-    (False, True): "never more EOPs, sometimes fewer",
-    (False, None): "never more EOPs",
-    (True, False): "never fewer EOPs, sometimes more",
-    (True, True): "fewer EOPs for some lengths, more for others",
-    (True, None): "more EOPs for some lengths; elsewhere not decided",
-    (None, False): "never fewer EOPs; whether more is not decided",
-    (None, True): "fewer EOPs for some lengths; elsewhere not decided",
-    (None, None): "not decided",
-}
-
-
-def _written(found: CostComparison, form: str) -> str:
-    if form == "json":
-        changes: list[Json] = [_record(row) for row in found.rows]
-        notes: list[Json] = [*found.notes]
-        content: dict[str, Json] = {
-            "old": found.old,
-            "new": found.new,
-            "verdict": found.verdict,
-            "changes": changes,
-            "notes": notes,
-        }
-        return document("diff", content)
-    return write(tuple(_blocks(found)), form)
-
-
-def said_of(claim: Claim) -> str:
-    """What is said of the EOPs of the whole."""
-    return _VERDICTS[claim.more, claim.less]
-
-
-def _blocks(found: CostComparison) -> Iterator[Section]:
-    """The verdict, then what differs; what is the same is only counted."""
-    differing = [row for row in found.rows if row.verdict != "same"]
-    yield Lines((f"{found.old} -> {found.new}: {said_of(found.whole.claim)}",))
-    if differing:
-        rows = [(Code(r.part or "total"), r.metric, r.old, r.new, _explained(r)) for r in differing]
-        yield ReportTable(_DIFF_COLUMNS, rows)
-    same = len(found.rows) - len(differing)
-    if same:
-        yield Lines((f"{same} figures are the same" if differing else f"all {same} figures are the same",))
-    if found.notes:
-        yield Facts(tuple(Fact("note", note) for note in found.notes))
-
-
-def _explained(row: FigureDifference) -> str:
-    words = (("less", row.less), ("more", row.more))
-    points = [f"{word} at {_point_text(witness)}" for word, witness in words if witness is not None]
-    return f"{row.verdict} ({'; '.join(points)})" if points else row.verdict
-
-
-def _point_text(witness: Witness) -> str:
-    """A point as ``n = 8, m = 1``, and the values there: new, then old."""
-    where = ", ".join(f"{s.name} = {v:,}" for s, v in witness.point)
-    return f"{where or 'every length'}: {witness.left:,} against {witness.right:,}"
-
-
-def _record(row: FigureDifference) -> Json:
-    return {
-        "metric": row.metric,
-        "part": row.part,
-        "old": to_text(row.old),
-        "new": to_text(row.new),
-        "verdict": row.verdict,
-        "less_at": _point(row.less),
-        "more_at": _point(row.more),
-    }
-
-
-def _point(witness: Witness | None) -> Json:
-    if witness is None:
-        return None
-    dims: dict[str, Json] = {symbol.name: number(value) for symbol, value in witness.point}
-    return {"dims": dims, "new": number(witness.left), "old": number(witness.right)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from types import MappingProxyType
 
@@ -43,17 +44,18 @@ def scope_rows(cost: GraphCost, adder: Adder, depth: int) -> tuple[TableRow, ...
     """Scopes so many levels down; those that are alike are one."""
     figures = [adder.node(applied) for applied in cost.nodes]
     kinds = [(f.eops, f.macs) if f.eops.terms or f.macs.terms else None for f in figures]
-    held = parameters_by_node(cost)
+    held, steps = parameters_by_node(cost), cost.model.graph.nodes
 
     def row(scope: Scope, level: int) -> TableRow:
         inside = [cost.nodes[n] for n in scope.nodes]
         found = adder.add(parts_of(inside), any(one.uncosted for one in inside))
         own = adder.settle(_total([held[n] for n in scope.nodes]))
         below = tuple(row(child, level + 1) for child in scope.children) if level < depth else ()
-        title = f"{scope.title} ×{scope.times}" if scope.times > 1 else scope.title
-        return TableRow(title, len(scope.nodes), _amounts(found, own), times=scope.times, children=below)
+        ops = Counter(steps[n].title for n in scope.nodes if kinds[n] is not None)
+        amounts = _amounts(found, own)
+        return TableRow(scope.title, len(scope.nodes), amounts, ops=ops, times=scope.times, children=below)
 
-    return tuple(row(scope, 1) for scope in scope_tree(map(path_of, cost.model.graph.nodes), kinds))
+    return tuple(row(scope, 1) for scope in scope_tree(map(path_of, steps), kinds))
 
 
 def _amounts(figures: Figures, parameters: Poly) -> MappingProxyType[str, Poly | None]:

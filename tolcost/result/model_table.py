@@ -64,7 +64,7 @@ def model_table(
     made = []
     for level, row in flat(rows):
         cells.passed += cells.amount(row, measure) or 0 if not level else 0
-        title = Code(_end("  " * level + row.title))
+        title = Code(_end("  " * level + row.shown))
         made.append((title, *(cells.cell(name, row, level) for name in names)))
     return ReportTable(columns, made)
 

@@ -15,6 +15,7 @@ from tolcost.diagnostics import Diagnostic, Rejected, Source, place, quoted, vis
 from tolcost.elaborate.arguments import PlainShape, PlainValue, arguments
 from tolcost.pipeline import analyze_lowered, lower, read_program, warnings_of
 from tolcost.result.assumptions import assumed
+from tolcost.result.comparison import FUNCTIONS
 from tolcost.result.cost import Cost
 from tolcost.result.point import Point, locate, requirements
 from tolcost.result.records import Show, at_json, form_json, functions_json, symbol_json
@@ -84,7 +85,7 @@ class ProgramStudy(Study):
         if total.bytes is not None:
             yield "", "bytes", total.bytes
         for (name, space), form in total.histogram.items():
-            yield "histogram", f"{name}:{space}", form
+            yield FUNCTIONS, f"{name}:{space}", form
 
     def groups(self, by: str) -> tuple[Group, ...]:
         """EOPs by the lines they come from, or all of them together."""
@@ -154,7 +155,7 @@ class ProgramStudy(Study):
         """The program under assumptions: every form with what is assumed put in place."""
         if not texts:
             return self
-        found = assumed(texts, {s.name: atom(s) for s in self.symbols if s.kind == "length"}, lenient)
+        found = assumed(texts, {s.name: atom(s) for s in self.symbols}, lenient)
         gone = found.put.keys()
         fresh = {s for form in found.put.values() for s in form.free} - set(self.symbols)
         symbols = (*(s for s in self.symbols if s not in gone), *sorted(fresh, key=lambda s: s.key))

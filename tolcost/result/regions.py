@@ -44,6 +44,7 @@ from tolcost.algebra.poly import scale
 _LONGEST = 120
 _MOST_DEGREE = 12
 _MOST_RANGES = 4
+EVERYWHERE = "for all lengths"
 
 Stretch: TypeAlias = tuple[int, int]
 """The first and the last integer of a stretch."""
@@ -63,6 +64,30 @@ def region(difference: Poly, facts: tuple[Cond, ...] = ()) -> str | None:
     except AlgebraBudget:
         return None
     return None if text is None or len(text) > _LONGEST else text
+
+
+def where_positive(difference: Poly, facts: tuple[Cond, ...] = ()) -> str:
+    """Where a difference is positive, as it is said: everywhere, from a length on, or where something holds.
+
+    >>> from tolcost.algebra import length
+    >>> h = length("h")
+    >>> where_positive(h**3 - 9 * h**2), where_positive(9 * h**2 - h**3), where_positive(h * h)
+    ('from h = 10 on', 'where h < 9', 'for all lengths')
+    """
+    try:
+        if _positive(difference, facts):
+            return EVERYWHERE
+        found = _ranges(essential(difference, facts), facts)
+        if found is not None:
+            symbol, ranges, (low, high) = found
+            if ranges == [(low, high)]:
+                return EVERYWHERE
+            if len(ranges) == 1 and ranges[0][1] >= high:
+                return f"from {quoted(symbol.name)} = {ranges[0][0]:,} on"
+    except AlgebraBudget:
+        return ""
+    text = region(difference, facts)
+    return "" if text is None else f"where {text}"
 
 
 def _inequality(p: Poly) -> str | None:
@@ -129,6 +154,15 @@ def _positive(p: Poly, facts: tuple[Cond, ...]) -> bool:
 
 def _solved(p: Poly, facts: tuple[Cond, ...]) -> str | None:
     """The values of its only symbol for which an expression is positive; None where that is not told."""
+    found = _ranges(p, facts)
+    if found is None or not found[1] or len(found[1]) > _MOST_RANGES:
+        return None
+    symbol, ranges, (low, high) = found
+    return " or ".join(_range_text(quoted(symbol.name), r, low, high) for r in ranges)
+
+
+def _ranges(p: Poly, facts: tuple[Cond, ...]) -> tuple[Symbol, list[Stretch], Stretch] | None:
+    """The only symbol of an expression, the stretches where that is positive, and all that it may be."""
     if len(p.free) != 1:
         return None
     (symbol,) = p.free
@@ -149,9 +183,7 @@ def _solved(p: Poly, facts: tuple[Cond, ...]) -> str | None:
             return None
     except NotInteger:
         return None
-    if not ranges or len(ranges) > _MOST_RANGES:
-        return None
-    return " or ".join(_range_text(quoted(symbol.name), r, low, high) for r in ranges)
+    return symbol, ranges, (low, high)
 
 
 def _monotone(p: Poly, symbol: Symbol, facts: tuple[Cond, ...]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from tolcost.algebra import ZERO, Poly, total_of
@@ -27,8 +27,15 @@ class TableRow:
     op: str = ""
     type: str = ""
     shape: str = ""
+    ops: Mapping[str, int] = field(default_factory=dict)
+    """How often each operator is applied that costs something, of a scope."""
     times: int = 1
     children: tuple[TableRow, ...] = ()
+
+    @property
+    def shown(self) -> str:
+        """Its title, with how many are alike."""
+        return f"{self.title} ×{self.times}" if self.times > 1 else self.title
 
     @property
     def intensity(self) -> FormRatio | None:

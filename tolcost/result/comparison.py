@@ -1,0 +1,235 @@
+"""Two costs side by side: what is said of each figure, of parts and of the whole, and how it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tolcost.algebra import Poly, Witness, to_text
+from tolcost.result.claims import Claim, Relation
+from tolcost.result.regions import EVERYWHERE
+from tolcost.show import write
+from tolcost.show.document import Cell, Code, Column, Fact, Facts, Lines, ReportTable, Section, Verdict
+from tolcost.show.json import Json, document, number
+from tolcost.show.shorten import shortened
+from tolcost.show.units import si
+
+FUNCTIONS = "histogram"
+"""The part whose figures are counts by function and space."""
+_FORM = 40
+_MOST_PARTS = 20
+_VERDICTS = {
+    (False, False): "the same EOPs for all lengths",
+    (False, True): "never more EOPs, fewer {less}",
+    (False, None): "never more EOPs",
+    (True, False): "never fewer EOPs, more {more}",
+    (True, True): "fewer EOPs {less}, more {more}",
+    (True, None): "more EOPs {more}; elsewhere not decided",
+    (None, False): "never fewer EOPs; whether more is not decided",
+    (None, True): "fewer EOPs {less}; elsewhere not decided",
+    (None, None): "not decided",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FigureDifference:
+    """One figure before and after; points where it is less and where it is more, if there are any."""
+
+    metric: str
+    part: str
+    old: Poly
+    new: Poly
+    claim: Claim
+    less: Witness | None = None
+    more: Witness | None = None
+    less_where: str = ""
+    more_where: str = ""
+    """Exactly where it is less and where more, as far as that is not everywhere and can be said."""
+    at: tuple[int, int] | None = None
+    """What it was and is at the point that the comparison shows."""
+    why: str = ""
+    """Why it is not decided, and what would decide it."""
+
+    @property
+    def verdict(self) -> Relation:
+        """What is said of it in one word."""
+        return self.claim.relation
+
+
+@dataclass(frozen=True, slots=True)
+class CostComparison:
+    """Every figure of two costs beside each other, and what was believed to compare them.
+
+    ``layers`` are the EOPs of parts of two models; ``point`` are lengths at which all figures are shown.
+    """
+
+    old: str
+    new: str
+    rows: tuple[FigureDifference, ...]
+    notes: tuple[str, ...] = ()
+    complete: bool = True
+    layers: tuple[FigureDifference, ...] = ()
+    point: str | None = None
+
+    def written(self, form: str) -> str:
+        """The comparison as ``text``, ``md``, ``json``, ``html`` or a ``fragment`` of a page."""
+        return _written(self, form)
+
+    def __str__(self) -> str:
+        """What ``tolcost diff`` prints."""
+        return self.written("text")
+
+    @property
+    def whole(self) -> FigureDifference:
+        """The EOPs of all of it."""
+        return next(row for row in self.rows if row.metric == "eops" and not row.part)
+
+    @property
+    def verdict(self) -> Relation:
+        """What is said of the whole."""
+        return self.whole.verdict
+
+
+def _written(found: CostComparison, form: str) -> str:
+    """A comparison in one of the formats."""
+    if form == "json":
+        return document("diff", _record(found))
+    blocks = tuple(_blocks(found))
+    if form == "html":
+        from tolcost.show.html import render
+
+        return render("document", title=f"{found.old} and {found.new}", body=write(blocks, "fragment"))
+    return write(blocks, form)
+
+
+def said_of(claim: Claim, less_where: str = "", more_where: str = "") -> str:
+    """What is said of the EOPs of the whole.
+
+    >>> said_of(Claim(more=True, less=True), "from h = 10 on", "where h < 9")
+    'fewer EOPs from h = 10 on, more where h < 9'
+    >>> said_of(Claim(more=True, less=True))
+    'fewer EOPs for some lengths, more for others'
+    """
+    sure = {(False, True): less_where, (True, False): more_where}.get((bool(claim.more), bool(claim.less)))
+    if sure == EVERYWHERE and None not in (claim.more, claim.less):
+        return f"{'more' if claim.more else 'fewer'} EOPs {EVERYWHERE}"
+    less = less_where or "for some lengths"
+    more = more_where or ("for others" if claim.less else "for some lengths")
+    return _VERDICTS[claim.more, claim.less].format(less=less, more=more)
+
+
+def _blocks(found: CostComparison) -> Iterator[Section]:
+    """The verdict, then what differs; what is the same is only counted."""
+    whole = found.whole
+    said = said_of(whole.claim, whole.less_where, whole.more_where)
+    yield Lines((f"{found.old} -> {found.new}: {said}",))
+    differing = [row for row in found.rows if row.verdict != "same"]
+    figures = [row for row in differing if not row.part]
+    parts = [row for row in differing if row.part and row.metric != "macs"]
+    yield from _table("figure", "metric", figures, found.point, forms=True)
+    yield from _table("part", "part", parts, found.point, forms=found.point is None or not found.layers)
+    changed = [row for row in found.layers if row.verdict != "same"]
+    yield from _table("layer", "part", changed, found.point, forms=found.point is None)
+    same = len(found.rows) - len(differing)
+    if same:
+        yield Lines((f"{same} figures are the same" if differing else f"all {same} figures are the same",))
+    reasons = dict.fromkeys(row.why for row in (whole, *figures) if row.why)
+    yield Facts((*(Fact("undecided", why) for why in reasons), *(Fact("note", note) for note in found.notes)))
+
+
+def _table(
+    title: str, key: str, rows: Sequence[FigureDifference], point: str | None, forms: bool
+) -> Iterator[Section]:
+    if not rows:
+        return
+    shown = sorted(rows, key=lambda row: -abs(row.at[1] - row.at[0]) if row.at else 0)
+    shown = list(rows) if key == "metric" else shown[:_MOST_PARTS]
+    several = key == "part" and len({row.metric for row in rows if row.part != FUNCTIONS}) > 1
+    at = f"at {point}" if point else "value"
+    columns = (
+        Column(key, title, "code"),
+        Column("metric", "metric", shown=several),
+        Column("old", "old", "code", shown=forms),
+        Column("new", "new", "code", shown=forms),
+        Column("at", at, "number", shown=point is not None),
+        Column("change", "change", "number", shown=point is not None),
+        Column("verdict", "verdict"),
+    )
+    yield ReportTable(columns, [(*_cells(row, key), _explained(row)) for row in shown])
+    if len(rows) > len(shown):
+        yield Lines((f"and {len(rows) - len(shown):,} more: --format json",))
+
+
+def _cells(row: FigureDifference, key: str) -> tuple[Cell, ...]:
+    at = "" if row.at is None else f"{si(row.at[0])} -> {si(row.at[1])}"
+    name = row.metric if key == "metric" or row.part == FUNCTIONS else row.part
+    return Code(name), row.metric, _form(row.old), _form(row.new), at, _percent(row)
+
+
+def _form(form: Poly) -> Code:
+    return Code(shortened(form, _FORM))
+
+
+def _percent(row: FigureDifference) -> Cell:
+    """How much more or less it is, of what it was."""
+    if row.at is None or not any(row.at):
+        return ""
+    if not row.at[0]:
+        return Verdict("new", good=False)
+    part = Fraction(row.at[1] - row.at[0], row.at[0])
+    return Verdict(f"{float(part) * 100:+.1f} %", None if not part else part < 0)
+
+
+def _explained(row: FigureDifference) -> str:
+    where = (("cheaper", row.less_where), ("costlier", row.more_where))
+    said = ", ".join(f"{word} {text}" for word, text in where if text and text != EVERYWHERE)
+    if said:
+        return said
+    words = (("less", row.less), ("more", row.more))
+    points = [f"{word} at {_point_text(witness)}" for word, witness in words if witness is not None]
+    return f"{row.verdict}: {'; '.join(points)}" if points and row.verdict == "crosses" else row.verdict
+
+
+def _point_text(witness: Witness) -> str:
+    """A point as ``n = 8, m = 1``."""
+    return ", ".join(f"{s.name} = {v:,}" for s, v in witness.point) or "every length"
+
+
+def _record(found: CostComparison) -> dict[str, Json]:
+    changes: list[Json] = [_row_json(row) for row in found.rows]
+    layers: list[Json] = [_row_json(row) for row in found.layers]
+    notes: list[Json] = [*found.notes]
+    return {
+        "old": found.old,
+        "new": found.new,
+        "verdict": found.verdict,
+        "at": found.point,
+        "changes": changes,
+        "layers": layers,
+        "notes": notes,
+    }
+
+
+def _row_json(row: FigureDifference) -> Json:
+    return {
+        "metric": row.metric,
+        "part": row.part,
+        "old": to_text(row.old),
+        "new": to_text(row.new),
+        "verdict": row.verdict,
+        "less_at": _point(row.less),
+        "more_at": _point(row.more),
+        "less_where": row.less_where or None,
+        "more_where": row.more_where or None,
+        "old_value": None if row.at is None else number(row.at[0]),
+        "new_value": None if row.at is None else number(row.at[1]),
+        "why": row.why or None,
+    }
+
+
+def _point(witness: Witness | None) -> Json:
+    if witness is None:
+        return None
+    dims: dict[str, Json] = {symbol.name: number(value) for symbol, value in witness.point}
+    return {"dims": dims, "new": number(witness.left), "old": number(witness.right)}
