@@ -40,21 +40,22 @@ class Derived:
 def derive(case: Case, spec: Spec, library: Library) -> Derived:
     """Lower the operator of a case with as many symbolic lengths as it allows."""
     try:
-        return _attempt(case, spec, library, ())
+        return attempt(case, spec, library, ())
     except Rejected:
         axes = tuple(_axes(case, spec))
         if not axes:
             raise
-        fallback = _attempt(case, spec, library, axes)
+        fallback = attempt(case, spec, library, axes)
         for fewer in _smaller(axes):
             try:
-                return _attempt(case, spec, library, fewer)
+                return attempt(case, spec, library, fewer)
             except Rejected:
                 continue
         return fallback
 
 
-def _attempt(case: Case, spec: Spec, library: Library, concrete: tuple[str, ...]) -> Derived:
+def attempt(case: Case, spec: Spec, library: Library, concrete: tuple[str, ...]) -> Derived:
+    """Lower the operator of a case with a symbol for every length but those that are to be numbers."""
     surroundings = Surroundings(library, {case.node.domain: case.opset})
     given = bind(
         case.node,

@@ -7,10 +7,13 @@ import json
 import click
 
 from tolcost.catalogue.conformance import Result
+from tolcost.catalogue.general.record import GeneralForms, general_forms
+from tolcost.catalogue.general.record import as_record as general_record
 from tolcost.catalogue.suite import Report, as_record, verify
 from tolcost.cli import options
 from tolcost.cli.output import ProgressLine, deliver
 from tolcost.result.conformance import verify_text
+from tolcost.result.general import general_text
 
 UNTESTED = 3
 
@@ -21,6 +24,7 @@ UNTESTED = 3
         "tolcost verify",
         "tolcost verify Softmax Conv --verbose",
         "tolcost verify --domain com.microsoft",
+        "tolcost verify --general MaxPool",
         "tolcost verify --format json --output verify.json",
     ),
 )
@@ -28,6 +32,7 @@ UNTESTED = 3
 @click.option("--domain", metavar="DOMAIN", help="The recorded cases of a domain, such as com.microsoft.")
 @click.option("--jobs", "-j", type=click.IntRange(1, 256), help="How many processes; all cores if not said.")
 @click.option("--thorough", is_flag=True, help="Repeat long runs element by element, too.")
+@click.option("--general", is_flag=True, help="Find the general forms, and hold them to the tests instead.")
 @click.option("--verbose", "-v", is_flag=True, help="Every operator, and all there is about a failure.")
 @click.option("--specs", metavar="DIR", multiple=True, help="A folder of operators, searched first.")
 @click.option(
@@ -39,6 +44,7 @@ def command(
     domain: str | None,
     jobs: int | None,
     thorough: bool,
+    general: bool,
     verbose: bool,
     specs: tuple[str, ...],
     form: str,
@@ -49,15 +55,35 @@ def command(
     All operators, or those named; the name of a single test works too.  Operators that only a
     run-time has are held to what was recorded of it.  Exits with 1 if a test fails, and with 3
     if there is none for an operator that is named.
+
+    A general form holds at every rank: it speaks of the norms of names that a definition has. With
+    --general such forms are found from the tests and cases near them, and held to every test.
     """
+    if general:
+        found = _general(names, jobs, specs)
+        deliver(_json(general_record(found)) if form == "json" else general_text(found), output)
+        return 1 if any(one.problems for one in found.operators) else 0
     report = run_suite(names, jobs, specs, thorough, domain)
-    text = json.dumps(as_record(report), indent=2, allow_nan=False) + "\n"
-    deliver(text if form == "json" else verify_text(report, verbose or bool(names)), output)
+    deliver(
+        _json(as_record(report)) if form == "json" else verify_text(report, verbose or bool(names)), output
+    )
     tested = {known for r in report.results for known in (r.op, r.name)}
     untested = [name for name in names if name.rpartition(".")[2] not in tested]
     for name in untested:
         click.echo(f"warning: onnx has no test of {name}, so nothing is said about it", err=True)
     return 1 if report.failures else UNTESTED if untested else 0
+
+
+def _json(record: dict[str, object]) -> str:
+    return json.dumps(record, indent=2, allow_nan=False) + "\n"
+
+
+def _general(names: tuple[str, ...], jobs: int | None, specs: tuple[str, ...]) -> GeneralForms:
+    progress = ProgressLine()
+    try:
+        return general_forms(names, jobs, progress.tell, specs)
+    finally:
+        progress.close()
 
 
 def run_suite(

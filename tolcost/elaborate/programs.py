@@ -48,6 +48,8 @@ class Elaborated:
     equal: Mapping[Symbol, Poly] = field(default_factory=dict)
     open: tuple[Cond, ...] = ()
     """Conditions on lengths alone that were asked for and could not be decided."""
+    named: Mapping[str, Value] = field(default_factory=dict)
+    """The values that the program has names for, as far as it needed them: lengths, inputs, definitions."""
 
 
 def elaborate(
@@ -115,7 +117,18 @@ def _elaborate(
         tuple(context.notes.unproved.values()),
     )
     done = finish(context, lowered)
-    return Elaborated(done, values, tuple(context.warnings), context.notes.equal, tuple(context.open))
+    return Elaborated(
+        done, values, tuple(context.warnings), context.notes.equal, tuple(context.open), dict(_named(env))
+    )
+
+
+def _named(env: Env) -> Iterable[tuple[str, Value]]:
+    """What the definitions of a program, its inputs and the lengths that these declare came to."""
+    declared = env.parent.names if env.parent is not None else {}
+    for name, found in (*declared.items(), *env.names.items()):
+        value = found.value if isinstance(found, Lazy) else found
+        if value is not None and not isinstance(value, Results) and not is_function(value):
+            yield name, value
 
 
 def _symbols(env: Env, inputs: Iterable[InputNode]) -> tuple[Symbol, ...]:

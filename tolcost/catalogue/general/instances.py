@@ -1,0 +1,249 @@
+"""An operator at some inputs, every length a symbol: its traits, measures and cost, and points to look at.
+
+Traits are what decides how an operator goes about its work and is no length: which inputs are given, what is
+said in words, which kinds of numbers there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import chain, islice
+from random import Random
+
+import numpy as np
+
+from tolcost.algebra import (
+    ZERO,
+    AlgebraBudget,
+    Cond,
+    NotInteger,
+    Poly,
+    Symbol,
+    Truth,
+    UnboundSymbol,
+    equations_in,
+    evaluate_cond,
+    evaluate_each,
+    solve,
+    substitute,
+    symbols_of_cond,
+)
+from tolcost.catalogue.cases import Case, Item
+from tolcost.catalogue.deriving import Derived, arrays_by_name, attempt, derive, placed
+from tolcost.catalogue.general.measures import measures
+from tolcost.catalogue.general.neighbours import grown, shrunk, stepped, without
+from tolcost.catalogue.general.sections import is_of_section, section_measures
+from tolcost.catalogue.specs import Library, Spec
+from tolcost.cost import shipped, weigh
+from tolcost.diagnostics import Rejected
+from tolcost.elaborate.values import Cast, Missing, Value
+from tolcost.execute.inputs import arrays_of, bind_lengths
+from tolcost.spaces import kind_of
+
+_MOST_NEIGHBOURS = 12
+_MOST_IN_ALL = 160
+_TRIES = 30
+_REACHES = (3, 6, 12, 30)
+
+
+@dataclass(slots=True, eq=False)
+class Instance:
+    """An operator at some inputs.  ``test`` is the node test that it is, "" for a neighbour of one.
+
+    ``rows`` are what all measures, EOPs and FLOPs come to, point by point; the first is that of the test.
+    """
+
+    op: str
+    test: str
+    traits: Mapping[str, str]
+    measures: dict[str, Poly]
+    divided: bool
+    counts: tuple[Poly, Poly]
+    conditions: tuple[Cond, ...]
+    own: Mapping[Symbol, int] | None = None
+    rows: list[tuple[Mapping[str, int], tuple[int, int]]] = field(default_factory=list)
+    exhausted: bool = False
+
+    def sampled(self, count: int, chance: Random) -> None:
+        """Look at so many points, as far as they are found; first at the test."""
+        if self.own is not None and not self.rows:
+            with suppress(UnboundSymbol):
+                self.look(self.own)
+        for _ in range(_TRIES * count):
+            if len(self.rows) >= count or self.exhausted:
+                return
+            with suppress(AlgebraBudget, NotInteger, UnboundSymbol, ZeroDivisionError):
+                point = self._point(chance)
+                if all(evaluate_cond(c, point) for c in self.conditions):
+                    self.look(point)
+        self.exhausted = True
+
+    def look(self, point: Mapping[Symbol, int]) -> None:
+        """Keep what everything comes to at a point."""
+        found = evaluate_each((*self.measures.values(), *self.counts), point)
+        values = dict(zip(self.measures, found, strict=False))
+        self.rows.append((values, (found[-2], found[-1])))
+
+    def _point(self, chance: Random) -> dict[Symbol, int]:
+        """Numbers for all lengths, by chance as far as equations leave them open."""
+        forms = chain(self.counts, self.measures.values())
+        symbols = {s for form in forms for s in form.free}.union(*map(symbols_of_cond, self.conditions))
+        order = sorted(symbols, key=lambda s: s.key)
+        chance.shuffle(order)
+        equations, reach = equations_in(self.conditions), chance.choice(_REACHES)
+        point: dict[Symbol, int] = {}
+        for symbol in order:
+            if symbol not in point:
+                least = max(1, (None if symbol.lo is None else symbol.lo.constant) or 0)
+                point[symbol] = chance.randint(least, least + reach)
+                if equations:
+                    point = dict(solve(equations, point)[0])
+        if not symbols:
+            self.exhausted = bool(self.rows)
+        return point
+
+
+def instances(cases: tuple[Case, ...], library: Library) -> tuple[Instance, ...]:
+    """Every case of an operator, and neighbours of those that differ in more than their values.
+
+    A function that is not applied at all is applied 0 times along every dimension.
+    """
+    found = tuple(_instances(cases, library))
+    sections = {name for instance in found for name in instance.measures if is_of_section(name)}
+    for instance in found:
+        if instance.divided:
+            instance.measures.update((name, ZERO) for name in sections - instance.measures.keys())
+    return found
+
+
+def _instances(cases: tuple[Case, ...], library: Library) -> Iterator[Instance]:
+    seen: set[object] = set()
+    most = max(3, min(_MOST_NEIGHBOURS, _MOST_IN_ALL // len(cases)))
+    for case in cases:
+        spec = library.find(case.node.domain, case.node.op, case.opset)
+        if spec is None:
+            continue
+        derived = derive(case, spec, library)
+        own = _instance(case, spec, library, derived, case.name)
+        own.own = _own_point(case, spec, derived)
+        yield own
+        looks = (frozenset(own.traits.items()), _shapes(case))
+        if looks not in seen:
+            seen.add(looks)
+            yield from islice(_neighbours(case, spec, library), most)
+
+
+def _own_point(case: Case, spec: Spec, derived: Derived) -> dict[Symbol, int]:
+    """What all lengths are in a test."""
+    program, arrays = derived.lowered.program, arrays_by_name(case, spec)
+    used = arrays_of(program, {needed.name: arrays[needed.name] for needed in program.inputs})
+    return bind_lengths(program, used, None)
+
+
+def _neighbours(case: Case, spec: Spec, library: Library) -> Iterator[Instance]:
+    looked = {_shapes(case)}
+    larger = (near for near in grown(case, spec) if _shapes(near) not in looked)
+    first = next(_lowered(larger, spec, library), None)
+    if first is not None:
+        yield first[1]
+    base = case if first is None else first[0]
+    near = chain(without(base, spec), shrunk(base, spec), stepped(base, spec))
+    for _, instance in _lowered(near, spec, library):
+        yield instance
+
+
+def _lowered(near: Iterator[Case], spec: Spec, library: Library) -> Iterator[tuple[Case, Instance]]:
+    for case in near:
+        with suppress(Rejected, AlgebraBudget):
+            yield case, _instance(case, spec, library, attempt(case, spec, library, ()), "")
+
+
+def _shapes(case: Case) -> tuple[object, ...]:
+    return tuple(
+        tuple(array.shape for array in item)
+        if isinstance(item, tuple)
+        else None
+        if item is None
+        else item.shape
+        for item in case.inputs
+    )
+
+
+def _instance(case: Case, spec: Spec, library: Library, derived: Derived, test: str) -> Instance:
+    counts = derived.counts
+    sections = section_measures(case, spec, library)
+    by_name = {**measures(derived.lowered), **(sections or {})}
+    equal = derived.lowered.equal
+    known = {
+        name: form
+        for name, form in ((name, substitute(form, equal)) for name, form in by_name.items())
+        if all(symbol.kind == "length" for symbol in form.free)
+    }
+    return Instance(
+        case.node.op,
+        test,
+        dict(_traits(case, spec, derived)),
+        known,
+        sections is not None,
+        (counts.eops, weigh(counts, shipped("flops")).numerator),
+        tuple(c.condition for c in derived.lowered.program.conditions),
+    )
+
+
+# ---- traits ------------------------------------------------------------------------------
+
+
+FINE = ("dim(", "space(", "since")
+"""How traits start that a form should do without."""
+
+
+def _traits(case: Case, spec: Spec, derived: Derived) -> Iterator[tuple[str, str]]:
+    met = {statement.name: item for statement, _, item in placed(case, spec)}
+    for statement in spec.inputs:
+        item = met.get(statement.name)
+        if statement.optional:
+            yield f"given({statement.name})", _truth(item is not None)
+        yield from _of_item(statement.name, item)
+    for output in derived.lowered.program.outputs:
+        space = output.node.type[0].space
+        yield f"kind({output.name})", kind_of(space)
+        yield f"space({output.name})", space
+    for statement in spec.attributes:
+        yield statement.name, _said(derived.lowered.named.get(statement.name))
+    yield "inputs", str(len(case.inputs))
+    yield "outputs", str(case.node.asked)
+    yield "since", str(spec.since)
+
+
+def _of_item(name: str, item: Item) -> Iterator[tuple[str, str]]:
+    if isinstance(item, np.ndarray):
+        space = "string" if item.dtype.kind in "OUST" else item.dtype.name
+        yield f"kind({name})", kind_of(space)
+        yield f"dim({name})", str(item.ndim)
+        yield f"space({name})", space
+
+
+def _truth(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _said(value: Value | None) -> str:
+    """An attribute as far as it can decide anything: of numbers, only 0 and 1 are apart from others."""
+    match value:
+        case Cast(value=inner):
+            return _said(inner)
+        case str():
+            return f'"{value}"'
+        case Truth(value=known):
+            return _truth(known)
+        case Poly():
+            return str(value)
+        case Fraction():
+            return str(value) if value in (0, 1) else "neither 0 nor 1"
+        case Missing() | None:
+            return "left out"
+        case _:
+            return "given"

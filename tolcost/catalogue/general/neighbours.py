@@ -1,0 +1,120 @@
+"""Cases near a node test: other lengths, other integers, optional inputs left out.
+
+A test fixes what nobody means: one channel, one group, a stride of two.  A form that is to be the operator's
+must hold beside the tests as well, so it is found at their neighbours too.  What a definition refuses is no
+neighbour; nothing here knows any operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from tolcost.algebra import Poly, const
+from tolcost.catalogue.cases import Case, Item
+from tolcost.catalogue.deriving import placed
+from tolcost.catalogue.specs import Spec
+from tolcost.catalogue.types import Array
+from tolcost.elaborate.values import Value, Vec
+from tolcost.syntax import tree
+
+_ENTRIES = (1, 2, 3, 4, 6)
+"""How many entries a vector may have that no test gives: one or two for each dimension."""
+
+
+def grown(case: Case, spec: Spec) -> Iterator[Case]:
+    """The case with lengths of 1 that are not: all of them, or those of one input, or of one dimension."""
+    every = {(n, d) for n, item in enumerate(case.inputs) for d in range(_rank(item))}
+    yield _shaped(case, spec, every, 1, 2)
+    for only in sorted({n for n, _ in every}):
+        yield _shaped(case, spec, {(n, d) for n, d in every if n == only}, 1, 2)
+    for only in sorted({d for _, d in every}):
+        yield _shaped(case, spec, {(n, d) for n, d in every if d == only}, 1, 2)
+
+
+def shrunk(case: Case, spec: Spec) -> Iterator[Case]:
+    """The case with an input whose lengths are all 1, which may broadcast."""
+    for n, item in enumerate(case.inputs):
+        yield _shaped(case, spec, {(n, d) for d in range(_rank(item))}, None, 1)
+
+
+def without(case: Case, spec: Spec) -> Iterator[Case]:
+    """The case with an optional input left out."""
+    for n, (statement, _, item) in enumerate(placed(case, spec)):
+        if statement.optional and item is not None:
+            names = case.node.inputs
+            node = case.node._replace(inputs=(*names[:n], "", *names[n + 1 :]))
+            yield replace(case, node=node, inputs=(*case.inputs[:n], None, *case.inputs[n + 1 :]))
+
+
+def stepped(case: Case, spec: Spec) -> Iterator[Case]:
+    """The case with other integers among its attributes and static inputs."""
+    given = case.node.attributes
+    for name, value in given.items():
+        for other in _above(value) if isinstance(value, (Poly, Vec)) else ():
+            yield _with(case, name, other)
+    for statement in spec.attributes:
+        if statement.name not in given and statement.space == "Z":
+            for other in _twos(statement):
+                yield _with(case, statement.name, other)
+    for n, (statement, _, item) in enumerate(placed(case, spec)):
+        if statement.kind == "static" and isinstance(item, np.ndarray) and item.dtype.kind in "iu":
+            for array in _above_array(item):
+                yield replace(case, inputs=(*case.inputs[:n], array, *case.inputs[n + 1 :]))
+
+
+def _with(case: Case, name: str, value: Value) -> Case:
+    return replace(case, node=case.node._replace(attributes={**case.node.attributes, name: value}))
+
+
+def _above(value: Value) -> Iterator[Value]:
+    """A number and the next one; a vector with all entries one more, and with the first."""
+    match value:
+        case Poly():
+            yield value + 1
+        case Vec(shape=shape, items=items) if all(isinstance(item, Poly) for item in items):
+            entries = [item for item in items if isinstance(item, Poly)]
+            yield Vec(shape, tuple(entry + 1 for entry in entries))
+            if len(entries) > 1:
+                yield Vec(shape, (entries[0] + 1, *entries[1:]))
+        case _:
+            return
+
+
+def _above_array(array: Array) -> Iterator[Array]:
+    yield array + 1
+    if array.size > 1:
+        first = array.copy()
+        first.reshape(-1)[0] += 1
+        yield first
+
+
+def _twos(statement: tree.InputDecl) -> Iterator[Value]:
+    """A value for an attribute that a test does not give."""
+    if statement.shape:
+        yield from (Vec((count,), (const(2),) * count) for count in _ENTRIES)
+    else:
+        yield const(2)
+
+
+def _shaped(case: Case, spec: Spec, places: set[tuple[int, int]], old: int | None, new: int) -> Case:
+    """The case with other lengths at some places: all that there are, or those of the old length."""
+    items: list[Item] = list(case.inputs)
+    for n, (statement, _, item) in enumerate(placed(case, spec)):
+        if statement.kind == "static" or item is None:
+            continue
+        several = item if isinstance(item, tuple) else (item,)
+        found = tuple(
+            np.resize(array, [new if (n, d) in places and old in (None, size) else size for d, size in sizes])
+            for array in several
+            for sizes in [list(enumerate(array.shape))]
+        )
+        items[n] = found if isinstance(item, tuple) else found[0]
+    return replace(case, inputs=tuple(items))
+
+
+def _rank(item: Item) -> int:
+    several = item if isinstance(item, tuple) else () if item is None else (item,)
+    return max((array.ndim for array in several), default=0)

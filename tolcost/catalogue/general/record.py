@@ -1,0 +1,226 @@
+"""General forms as they are kept: an operator's forms, where they hold, and the tests they were held to.
+
+For every node test the values of the measures in its form are kept beside the counts, so that anyone can put
+them in.  ``digest`` is that of the definition and the library files it uses: a form is of that text alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tolcost.algebra import Poly, to_text
+from tolcost.algebra.evaluate import evaluate
+from tolcost.algebra.parse import parse_text
+from tolcost.catalogue.cases import Case, load_cases
+from tolcost.catalogue.general.forms import Row, Search
+from tolcost.catalogue.general.instances import instances
+from tolcost.catalogue.general.measures import preference
+from tolcost.catalogue.schemas import onnx_version
+from tolcost.catalogue.specs import Library, Spec, open_library
+from tolcost.catalogue.workers import spread
+
+SECONDS_PER_OPERATOR = 900.0
+
+
+@dataclass(frozen=True, slots=True)
+class HeldTest:
+    """A node test: what the measures of its form are there, and what it counts."""
+
+    name: str
+    values: Mapping[str, int]
+    eops: int
+    flops: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GeneralRow:
+    """Forms in measures, where they hold, and what they were held to: tests, and so many instances in all."""
+
+    when: str
+    eops: Poly
+    flops: Poly
+    tests: tuple[HeldTest, ...]
+    instances: int
+
+    def problem(self, test: HeldTest) -> str | None:
+        """How a form differs from the count of a test; None if it does not."""
+        for name, form, counted in (("EOPs", self.eops, test.eops), ("FLOPs", self.flops, test.flops)):
+            said = evaluate(form, {s: test.values[s.name] for s in form.free})
+            if said != counted:
+                return f"{test.name}: {counted} {name}, but {shown(form)} is {said}"
+        return None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OperatorForms:
+    """The general forms of an operator; no rows where there are none, and why."""
+
+    op: str
+    domain: str
+    digest: str
+    rows: tuple[GeneralRow, ...]
+    tests: int
+    reason: str = ""
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Where a form is not what a test counts."""
+        return tuple(p for row in self.rows for test in row.tests if (p := row.problem(test)) is not None)
+
+    @property
+    def is_general(self) -> bool:
+        """Whether there is a form for every one of its tests, and all of them are right."""
+        held = sum(len(row.tests) for row in self.rows)
+        return bool(self.rows) and held == self.tests and not self.problems
+
+
+@dataclass(frozen=True, slots=True)
+class GeneralForms:
+    """The general forms of operators, by the version of onnx whose tests they were held to."""
+
+    onnx: str
+    operators: tuple[OperatorForms, ...]
+
+    def of(self, domain: str, op: str) -> OperatorForms | None:
+        """Those of one operator."""
+        return next((one for one in self.operators if (one.domain, one.op) == (domain, op)), None)
+
+
+def shown(form: Poly) -> str:
+    """A form as it is read: its measures as they are called.
+
+    >>> shown(parse_text("2*`vol(Y)`*k"))
+    '2*k*vol(Y)'
+    """
+    return to_text(form).replace("`", "")
+
+
+def digest(spec: Spec) -> str:
+    """What the text of a definition, and of the library files that it uses, comes to."""
+    texts = (spec.source.text, *(file.span.source.text for file in spec.library))
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+
+
+# ---- finding -----------------------------------------------------------------------------
+
+
+def general_forms(
+    names: Iterable[str] = (),
+    jobs: int | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
+    specs: Sequence[str | Path] = (),
+) -> GeneralForms:
+    """Find the general forms of operators, all or some, and hold them to ONNX's node tests."""
+    library = open_library(specs)
+    by: dict[tuple[str, str], list[Case]] = defaultdict(list)
+    for case in load_cases(names):
+        if case.node.op not in library.outside(case.node.domain):
+            by[case.node.domain, case.node.op].append(case)
+    wanted = sorted(by)
+
+    def work(n: int) -> OperatorForms:
+        return forms_of(*wanted[n], by[wanted[n]], library)
+
+    def lost(n: int, why: str) -> OperatorForms:
+        domain, op = wanted[n]
+        return OperatorForms(op, domain, "", (), len(by[wanted[n]]), why)
+
+    found: dict[int, OperatorForms] = {}
+    workers = min(jobs or os.cpu_count() or 1, len(wanted))
+    for n, result in spread(work, len(wanted), lost, workers, SECONDS_PER_OPERATOR):
+        found[n] = result
+        if progress is not None:
+            progress(len(found), len(wanted), result.op)
+    return GeneralForms(onnx_version(), tuple(found[n] for n in sorted(found)))
+
+
+def forms_of(domain: str, op: str, cases: Sequence[Case], library: Library) -> OperatorForms:
+    """Find the general forms of one operator."""
+    spec = library.find(domain, op)
+    if spec is None:
+        return OperatorForms(op, domain, "", (), len(cases), "there is no definition")
+    every = instances(tuple(cases), library)
+    attributes = frozenset(statement.name for statement in spec.attributes)
+    rows = Search(preference(spec), attributes).rows(every) or Search(preference(spec)).rows(every)
+    reason = "" if rows else "no combination of measures was found"
+    return OperatorForms(op, domain, digest(spec), tuple(map(_row, rows or ())), len(cases), reason)
+
+
+def _row(row: Row) -> GeneralRow:
+    eops, flops = row.forms.eops.poly, row.forms.flops.poly
+    used = {symbol.name for form in (eops, flops) for symbol in form.free}
+    tests = [
+        HeldTest(one.test, {name: values[name] for name in sorted(used)}, *counts)
+        for one in row.instances
+        if one.test and one.own is not None
+        for values, counts in one.rows[:1]
+    ]
+    return GeneralRow(row.when, eops, flops, tuple(tests), len(row.instances))
+
+
+# ---- keeping -----------------------------------------------------------------------------
+
+
+def as_record(found: GeneralForms) -> dict[str, object]:
+    """General forms as plain data for JSON."""
+    return {
+        "tolcost": 1,
+        "kind": "general forms",
+        "onnx": found.onnx,
+        "summary": {
+            "operators": len(found.operators),
+            "general": sum(one.is_general for one in found.operators),
+            "tests": sum(one.tests for one in found.operators),
+            "held": sum(len(row.tests) for one in found.operators for row in one.rows),
+        },
+        "operators": list(map(_operator_record, found.operators)),
+    }
+
+
+def _operator_record(one: OperatorForms) -> dict[str, object]:
+    rows = [
+        {
+            "when": row.when,
+            "eops": to_text(row.eops),
+            "flops": to_text(row.flops),
+            "instances": row.instances,
+            "tests": [
+                {"name": t.name, "values": dict(t.values), "eops": t.eops, "flops": t.flops}
+                for t in row.tests
+            ],
+        }
+        for row in one.rows
+    ]
+    return {
+        "op": one.op,
+        "domain": one.domain,
+        "digest": one.digest,
+        "tests": one.tests,
+        "reason": one.reason,
+        "rows": rows,
+    }
+
+
+def from_record(record: Mapping[str, Any]) -> GeneralForms:
+    """Read the plain data back."""
+    return GeneralForms(str(record["onnx"]), tuple(map(_operator, record["operators"])))
+
+
+def _operator(one: Mapping[str, Any]) -> OperatorForms:
+    rows = tuple(
+        GeneralRow(
+            row["when"],
+            parse_text(row["eops"]),
+            parse_text(row["flops"]),
+            tuple(HeldTest(t["name"], t["values"], t["eops"], t["flops"]) for t in row["tests"]),
+            row["instances"],
+        )
+        for row in one["rows"]
+    )
+    return OperatorForms(one["op"], one["domain"], one["digest"], rows, one["tests"], one["reason"])
