@@ -124,6 +124,8 @@ def test_a_node_is_elaborated_once_for_its_pattern(library: Library, monkeypatch
     monkeypatch.setattr("tolcost.models.schemes.lower", counted)
     session = Session(library)
     for n in range(100):
-        analyze_graph(model_of(one("Conv", (1, 30 + n, 90, 90 + n), (50 + n, 30 + n, 3, 3)), "one"), session)
+        image, weights = (1, 30 + n, 90, 90 + n), (50 + n, 30 + n, 3, 3)
+        for padded in ({}, {"pads": [1, 1, 1, 1]}):
+            analyze_graph(model_of(one("Conv", image, weights, **padded), "one"), session)
         analyze_graph(model_of(one("Add", (7, 70 + n), (70 + n,)), "one"), session)
-    assert calls == {"Conv": 4, "Add": 2}
+    assert calls == {"Conv": 6, "Add": 2}

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TypeAlias
 
-from tolcost.algebra import FALSE, TRUE, Cond, Poly, const, length
+from tolcost.algebra import FALSE, TRUE, Cond, Poly, const, exact_div, length
 from tolcost.algebra.parse import parse_text
 from tolcost.algebra.substitute import symbols_of
 from tolcost.atoms.nodes import Input as InputNode
@@ -223,12 +223,22 @@ class InputBinder:
         for statement in declared:
             if arguments[statement.name] is None and (statement.optional or statement.variadic):
                 continue
+            given = dict(_pairs(statement, shape_given(arguments[statement.name])))
             for entry in statement.shape:
                 names = [] if isinstance(entry, tree.Ellipsis) else mentioned(entry)
                 for name in names:
                     if name not in inputs and not _is_defined(self.env, name):
                         self.names[name] = length(name)
                         self.env.context.lengths.add(name)
+                        if names == [name] and entry in given:
+                            self.names[name] = self._part(length(name), entry, given[entry])
+
+    def _part(self, unknown: Poly, entry: tree.Expr, actual: Poly) -> Poly:
+        """A length of which so many times are given, as of ``2 * r`` pads; else the unknown itself."""
+        declared = as_length(self.env, evaluate(self.env, entry), entry.span)
+        times = exact_div(declared, unknown)
+        part = None if times is None or times.constant is None else exact_div(actual, times)
+        return unknown if part is None else part
 
     def _bind_one(self, statement: tree.InputDecl, argument: Argument | None) -> None:
         self.names[statement.name] = self._value(statement, argument)
