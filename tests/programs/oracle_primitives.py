@@ -134,6 +134,9 @@ class Primitives:
     def form_exact(self, env: Env, over: tree.Expr, under: tree.Expr) -> Value:
         return Num(whole(self.value(env, over)) // whole(self.value(env, under)))
 
+    def form_halvings(self, env: Env, length: tree.Expr) -> Value:
+        return Num(max(whole(self.value(env, length)) - 1, 0).bit_length())
+
     def form_same(self, env: Env, one: tree.Expr, other: tree.Expr) -> Value:
         return self.value(env, one)
 

@@ -19,7 +19,17 @@ from tolcost.algebra.poly import Monomial, Poly, affine_parts, as_poly, coordina
 from tolcost.algebra.prove import is_nonnegative
 from tolcost.algebra.substitute import generators_in
 from tolcost.algebra.sums import substitute, substitute_cond
-from tolcost.algebra.symbols import AlgebraBudget, Floor, Generator, Log2, NotInteger, Relu, Sum, Symbol
+from tolcost.algebra.symbols import (
+    AlgebraBudget,
+    Floor,
+    Generator,
+    Log2,
+    NotInteger,
+    Power,
+    Relu,
+    Sum,
+    Symbol,
+)
 
 ComparisonVerdict: TypeAlias = Literal["equal", "less_or_equal", "greater_or_equal", "crosses", "unknown"]
 _MAX_RESIDUES = 400
@@ -245,5 +255,7 @@ def _degree(generator: Generator) -> int:
             return degree(p)
         case Log2():
             return 0
+        case Power():  # as a length that is one counts
+            return 1
         case Sum(body=body, lo=lo, hi=hi):
             return degree(body) + max(degree(lo), degree(hi))

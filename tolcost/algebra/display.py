@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from tolcost.algebra.floors import exact_quotient, leading_coefficient
 from tolcost.algebra.poly import UNIT, Monomial, Poly, atom
-from tolcost.algebra.symbols import Floor, Generator, Log2, Relu, Sum, Symbol
+from tolcost.algebra.symbols import Floor, Generator, Log2, Power, Relu, Sum, Symbol
 
 _MAX_TERMS = 80
 _MAX_DEGREE = 8
@@ -56,6 +56,14 @@ class LogCall:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class PowerCall:
+    """A number to the power of something."""
+
+    base: int
+    exponent: ShownFormula
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class SumCall:
     """A sum over a range, with the name of what runs over it."""
 
@@ -65,7 +73,7 @@ class SumCall:
     hi: ShownFormula
 
 
-ShownOperand: TypeAlias = ShownName | FloorCall | ClipCall | LogCall | SumCall
+ShownOperand: TypeAlias = ShownName | FloorCall | ClipCall | LogCall | PowerCall | SumCall
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,7 +171,13 @@ class _Builder:
         return Factors(read.number, self._powers(read.monomial), brackets, read.den, rest)
 
     def _powers(self, mono: Monomial) -> tuple[tuple[ShownOperand, int], ...]:
-        return tuple((self._operand(g), len(list(same))) for g, same in groupby(mono))
+        return tuple(self._power(g, len(list(same))) for g, same in groupby(mono))
+
+    def _power(self, generator: Generator, times: int) -> tuple[ShownOperand, int]:
+        """A power of a power is one whose exponent is a multiple."""
+        if isinstance(generator, Power) and times > 1:
+            return PowerCall(generator.base, self.formula(generator.p * times)), 1
+        return self._operand(generator), times
 
     def _operand(self, generator: Generator) -> ShownOperand:
         if generator not in self.done:
@@ -180,6 +194,8 @@ class _Builder:
                 return ClipCall(self.formula(p))
             case Log2(p=p):
                 return LogCall(self.formula(p))
+            case Power(base=base, p=p):
+                return PowerCall(base, self.formula(p))
             case Sum(body=body, symbol=symbol, lo=lo, hi=hi):
                 binder = _binder_name(set(self.names.values()))
                 inner = _Builder({**self.names, symbol: binder})

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth
 from tolcost.algebra.intervals import log2_of_number
+from tolcost.algebra.numbers import number_power
 from tolcost.algebra.poly import UNIT, Poly, affine_parts, as_poly, coordinate, the_symbol
 from tolcost.algebra.sums import substitute, total
 from tolcost.algebra.symbols import (
@@ -24,6 +25,7 @@ from tolcost.algebra.symbols import (
     Generator,
     Log2,
     NotInteger,
+    Power,
     Relu,
     Sum,
     Symbol,
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
 MAX_LOOP = 10_000_000
 _SHORT = 32
+_MOST_HALVINGS = 64
 _SHORT_SUM = 256
 _BLOCK = 1 << 16
 
@@ -147,6 +150,8 @@ def _generator_value(generator: Generator, point: _Point) -> int:
             return max(_value(p, point), 0)
         case Log2(p=p):
             return log2_of_number(_value(p, point))
+        case Power(base=base, p=p):
+            return number_power(base, _value(p, point))
         case Sum(body=body, symbol=symbol, lo=lo, hi=hi):
             return _sum_value(body, symbol, _value(lo, point), _value(hi, point), point)
 
@@ -317,6 +322,9 @@ def _prepared_part(generator: Generator) -> PointFunction:
         case Log2(p=p):
             argument = prepared(p)
             return lambda values: log2_of_number(argument(values))
+        case Power(base=base, p=p):
+            exponent = prepared(p)
+            return lambda values: number_power(base, exponent(values))
         case Sum():
             return lambda values: _generator_at(generator, values)
 
@@ -415,8 +423,22 @@ def equations_in(conditions: Iterable[Cond]) -> list[Poly]:
 
 
 def _unknown(p: Poly) -> tuple[Symbol, int, int] | None:
-    """Give the one unknown of a linear expression, its factor and what is added to it."""
+    """Give the one unknown of an expression that is linear, or in an exponent; its factor and the rest."""
+    if len(p.free) == 1 and any(isinstance(g, Power) for mono in p.terms for g in mono):
+        return _unknown_exponent(p)
     if len(p.free) != 1 or p.height or max(map(len, p.terms)) != 1:
         return None
     (symbol,) = p.free
     return symbol, p.terms[symbol,], p.terms.get(UNIT, 0)
+
+
+def _unknown_exponent(p: Poly) -> tuple[Symbol, int, int]:
+    """The one unknown where it stands in an exponent; 2 times it and 1 can never be 0, where none fits."""
+    (symbol,) = p.free
+    for value in range(_MOST_HALVINGS):
+        try:
+            if evaluate(p, {symbol: value}) == 0:
+                return symbol, 1, -value
+        except NotInteger:
+            continue
+    return symbol, 2, 1

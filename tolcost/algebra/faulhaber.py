@@ -7,6 +7,8 @@ of by ``sums``; what none of this covers becomes an unevaluated ``Sum``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from fractions import Fraction
 from functools import lru_cache
 from math import comb, gcd, lcm
 
@@ -22,13 +24,16 @@ from tolcost.algebra.poly import (
     data_symbol,
     multiply,
     poly,
+    powers,
     powers_of,
+    product_of,
     scale,
     the_symbol,
     total_of,
 )
+from tolcost.algebra.prove import is_nonnegative
 from tolcost.algebra.substitute import opaque_sum, rebuild, replace_generator
-from tolcost.algebra.symbols import Floor, Generator, Symbol
+from tolcost.algebra.symbols import Floor, Generator, Power, Symbol
 
 MAX_PERIOD = 64
 
@@ -62,7 +67,7 @@ def _power_sum_at(exponent: int, n: Poly) -> Poly:
     value = n.constant
     if value is not None:
         return as_poly(sum(coef * value**j for j, coef in enumerate(coefs)) // den)
-    if len(n.terms) == 1 and n.den == 1 and len(next(iter(n.terms))) == 1:
+    if len(n.terms) == 1 and n.den == 1 and len(next(iter(n.terms))) == 1 and not n.height:
         ((mono, factor),) = n.terms.items()
         return poly({mono * j: coef * factor**j for j, coef in enumerate(coefs) if coef}, den)
     result = ZERO
@@ -103,10 +108,68 @@ def _group_sum(body: Poly, hard: frozenset[Generator], x: Symbol, lo: Poly, hi: 
             done = _by_blocks(body, only, x, lo, hi)
             if done is not None:
                 return done
+    if all(isinstance(generator, Power) for generator in hard):
+        done = _geometric(body, x, lo, hi)
+        if done is not None:
+            return done
     period = common_period(hard, x)
     if period is not None:
         return _by_residues(body, period, x, lo, hi)
     return opaque_sum(body, x, lo, hi)
+
+
+def _geometric(body: Poly, x: Symbol, lo: Poly, hi: Poly) -> Poly | None:
+    """Powers of numbers whose exponents move evenly with x, each times a polynomial in x."""
+    rows: dict[tuple[Power, ...], Terms] = {}
+    for mono, coef in body.terms.items():
+        part = tuple(g for g in mono if isinstance(g, Power) and x in g.free)
+        rows.setdefault(part, {})[tuple(g for g in mono if g not in part)] = coef
+    sums = []
+    for part, terms in rows.items():
+        ratio = _ratio(part, x)
+        at_last, at_first = (_power_at(part, x, at) for at in (hi, lo - 1))
+        if ratio is None or ratio == 1 or at_last is None or at_first is None:
+            return None
+        factors = _summed_factors(powers_of(poly(terms, body.den), x), ratio)
+        last = multiply(at_last, total_of(multiply(q, hi**k) for k, q in factors.items()))
+        first = multiply(at_first, total_of(multiply(q, (lo - 1) ** k) for k, q in factors.items()))
+        sums.append(last - first)
+    return total_of(sums)
+
+
+def _ratio(part: tuple[Power, ...], x: Symbol) -> Fraction | None:
+    """By what a product of powers is multiplied as x grows by 1."""
+    ratio = Fraction(1)
+    for generator in part:
+        parts = affine_parts(generator.p, x)
+        slope = None if parts is None else parts[0].constant
+        if slope is None or abs(slope) > MAX_PERIOD:
+            return None
+        ratio *= Fraction(generator.base) ** slope
+    return ratio
+
+
+def _power_at(part: tuple[Power, ...], x: Symbol, at: Poly) -> Poly | None:
+    """A product of powers at an end of a range; None where an exponent may be below 0 there."""
+    found = []
+    for generator in part:
+        exponent = rebuild(generator.p, {x: at}, PROVED)
+        if exponent.constant is None and not is_nonnegative(exponent):
+            return None
+        found.append(powers(generator.base, exponent))
+    return product_of(found)
+
+
+def _summed_factors(coefficients: Mapping[int, Poly], ratio: Fraction) -> dict[int, Poly]:
+    """Give ``q`` with ``q(x)*r**x - q(x - 1)*r**(x - 1) == p(x)*r**x``, both by the powers of x in them."""
+    found: dict[int, Poly] = {}
+    back = 1 / ratio
+    for k in range(max(coefficients), -1, -1):
+        rest = [(q, back * comb(j, k) * (-1) ** (j - k)) for j, q in found.items()]
+        parts = (scale(q, by.numerator, by.denominator) for q, by in rest)
+        right, factor = total_of((coefficients.get(k, ZERO), *parts)), 1 / (1 - back)
+        found[k] = scale(right, factor.numerator, factor.denominator)
+    return found
 
 
 def _by_blocks(body: Poly, floor: Floor, x: Symbol, lo: Poly, hi: Poly) -> Poly | None:

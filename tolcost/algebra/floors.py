@@ -30,8 +30,9 @@ from tolcost.algebra.poly import (
     monomial_product,
     poly,
     scale,
+    total_of,
 )
-from tolcost.algebra.symbols import Floor, Generator, floor_of, log2_of, relu_of
+from tolcost.algebra.symbols import Floor, Generator, Power, floor_of, log2_of, relu_of
 
 _MAX_GRID = 512
 
@@ -62,15 +63,29 @@ def _floor_by_number(p: Poly, divisor: int) -> Poly:
         return _merged_ceiling(subtracted, poly(p.terms) + atom(subtracted), divisor)
     whole: Terms = {}
     rest: Terms = {}
+    even: Terms = {}
     for mono, coef in p.terms.items():
         quotient, remainder = divmod(coef, divisor)
+        if remainder and p.height and coef * _least_factor(mono) % divisor == 0:
+            even[mono] = coef
+            continue
         if quotient:
             whole[mono] = quotient
         if remainder:
             rest[mono] = remainder
+    known = add(Poly(whole), poly(even, divisor)) if even else Poly(whole)
     if not rest or (len(rest) == 1 and UNIT in rest):
-        return Poly(whole)
-    return add(Poly(whole), _reduced_floor(rest, divisor))
+        return known
+    return add(known, _reduced_floor(rest, divisor))
+
+
+def _least_factor(mono: Monomial) -> int:
+    """A number that divides a monomial with powers, wherever it stands: 2 divides ``2**s`` where s >= 1."""
+    factor = 1
+    for generator in mono:
+        if isinstance(generator, Power):
+            factor *= generator_range(generator)[0] or 1
+    return factor
 
 
 def _reduced_floor(rest: Terms, divisor: int) -> Poly:
@@ -317,8 +332,28 @@ def ceil_log2(p: Poly | int) -> Poly:
     (3, ceiling(log(n + 1, 2)))
     """
     value = as_poly(p)
+    known = _known_log2(value)
+    if known is not None:
+        return known
     low, high = generator_range(log2_of(value))
     return const(low) if low is not None and low == high else atom(log2_of(value))
+
+
+def _known_log2(p: Poly) -> Poly | None:
+    """The logarithm of what is a power of 2 as it stands.
+
+    >>> from tolcost.algebra.poly import length, powers
+    >>> ceil_log2(powers(2, 3 * length("p") + 1))
+    3*p + 1
+    """
+    if len(p.terms) != 1:
+        return None
+    ((mono, coef),) = p.terms.items()
+    exponents = [g.p for g in mono if isinstance(g, Power) and g.base == 2]
+    is_power = coef > 0 and coef & (coef - 1) == 0 and p.den & (p.den - 1) == 0
+    if not mono or len(exponents) != len(mono) or not is_power:
+        return None
+    return total_of(exponents) + (coef.bit_length() - p.den.bit_length())
 
 
 def leading_coefficient(p: Poly) -> int:

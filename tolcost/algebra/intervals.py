@@ -11,10 +11,12 @@ from math import inf
 from tolcost.algebra.poly import Monomial, Poly
 from tolcost.algebra.symbols import (
     MAX_BITS,
+    MAX_EXPONENT,
     Floor,
     Generator,
     Interval,
     Log2,
+    Power,
     Relu,
     Sum,
     Symbol,
@@ -114,6 +116,10 @@ def _compute(generator: Generator) -> Interval:
         case Log2(p=p):
             least, most = range_of(p)
             return log2_of_number(least or 0), None if most is None else log2_of_number(most)
+        case Power(base=base, p=p):
+            least, most = range_of(p)
+            top = most if most is not None and 0 <= most <= MAX_EXPONENT else None
+            return int(base ** min(max(least or 0, 0), MAX_EXPONENT)), None if top is None else int(base**top)
         case Sum():
             return _sum_range(generator)
 

@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from tolcost.algebra.floors import ceil_log2
 from tolcost.algebra.piecewise import ceildiv, floordiv, maximum, minimum
-from tolcost.algebra.poly import ONE, Poly, const, coordinate, length, scale, the_symbol
+from tolcost.algebra.poly import ONE, Poly, const, coordinate, length, powers, scale, the_symbol
 from tolcost.algebra.printers import RESERVED
 from tolcost.algebra.sums import total
 from tolcost.diagnostics import Diagnostic, Rejected, Source, Span
@@ -162,6 +162,9 @@ def _power(reader: _Reader) -> _Ratio:
     if reader.peek() != "**":
         return value
     reader.at += 1
+    base = value.top.constant if value.bottom == 1 else None
+    if base is not None and base > 1 and reader.tokens[reader.at].kind != "number":
+        return _Ratio(powers(base, _whole(reader, _item(reader))))
     token = reader.take()
     if token.kind != "number" or len(token.text) > 4 or int(token.text) > MAX_EXPONENT:
         reader.at -= 1

@@ -19,6 +19,7 @@ from tolcost.algebra.display import (
     Factors,
     FloorCall,
     LogCall,
+    PowerCall,
     ShownFormula,
     ShownName,
     ShownOperand,
@@ -266,6 +267,9 @@ class _Text(_Printer):
                 return f"Max({self.formula(inside)}, 0)"
             case LogCall(inside=inside):
                 return f"ceiling(log({self.formula(inside)}, 2))"
+            case PowerCall(base=base, exponent=exponent):
+                raised = self.formula(exponent)
+                return f"{base}**{raised if _PLAIN.match(raised) else f'({raised})'}"
             case SumCall(body=body, binder=binder, lo=lo, hi=hi):
                 return f"Sum({self.formula(body)}, ({binder}, {self.formula(lo)}, {self.formula(hi)}))"
 
@@ -301,6 +305,8 @@ class _Latex(_Printer):
                 return rf"\max\left({self.formula(inside)}, 0\right)"
             case LogCall(inside=inside):
                 return rf"\left\lceil\log_2\left({self.formula(inside)}\right)\right\rceil"
+            case PowerCall(base=base, exponent=exponent):
+                return f"{base}^{{{self.formula(exponent)}}}"
             case SumCall(body=body, binder=binder, lo=lo, hi=hi):
                 ends = rf"\sum_{{{binder}={self.formula(lo)}}}^{{{self.formula(hi)}}}"
                 return rf"{ends} \left({self.formula(body)}\right)"
@@ -353,6 +359,8 @@ class _MathML(_Printer):
             case LogCall(inside=inside):
                 log = f"<msub><mi>log</mi><mn>2</mn></msub><mo>(</mo>{self.formula(inside)}<mo>)</mo>"
                 return f"<mrow><mo>&#x2308;</mo>{log}<mo>&#x2309;</mo></mrow>"
+            case PowerCall(base=base, exponent=exponent):
+                return f"<msup>{self.digits(base)}<mrow>{self.formula(exponent)}</mrow></msup>"
             case SumCall(body=body, binder=binder, lo=lo, hi=hi):
                 start = f"<mrow><mi>{binder}</mi><mo>=</mo>{self.formula(lo)}</mrow>"
                 ends = f"<munderover><mo>&#x2211;</mo>{start}<mrow>{self.formula(hi)}</mrow></munderover>"
@@ -402,5 +410,5 @@ def _browser_operand(operand: ShownOperand) -> BrowserTree:
             return ["m", _browser(inside)]
         case SumCall(body=body, binder=binder, lo=lo, hi=hi):
             return ["s", _browser(body), binder, _browser(lo), _browser(hi)]
-        case LogCall():
-            raise TypeError("scripts in a page know no logarithms")
+        case LogCall() | PowerCall():
+            raise TypeError("scripts in a page know no logarithms and no powers of numbers")

@@ -13,7 +13,18 @@ from zlib import crc32
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth
 from tolcost.algebra.intervals import generator_range, log2_of_number, numerator_range
 from tolcost.algebra.poly import UNIT, Monomial, Poly, monomial_product, poly
-from tolcost.algebra.symbols import Floor, Generator, Log2, Relu, Sum, Symbol, behind, remember_samples
+from tolcost.algebra.symbols import (
+    MAX_EXPONENT,
+    Floor,
+    Generator,
+    Log2,
+    Power,
+    Relu,
+    Sum,
+    Symbol,
+    behind,
+    remember_samples,
+)
 
 _MAX_SHIFTED = 400
 _DEEP = 8
@@ -122,7 +133,7 @@ def _generator_direction(generator: Generator, symbol: Symbol) -> int | None:
     match generator:
         case Symbol():
             return 1
-        case Relu(p=p) | Log2(p=p):
+        case Relu(p=p) | Log2(p=p) | Power(p=p):
             return direction(p, symbol)
         case Floor(p=p, q=q):
             return None if symbol in q.free else direction(p, symbol)
@@ -237,6 +248,9 @@ def _sample(generator: Generator, index: int) -> int | None:
         case Log2(p=p):
             inside = _value(p, index)
             return None if inside is None else log2_of_number(inside)
+        case Power(base=base, p=p):
+            inside = _value(p, index)
+            return None if inside is None or not 0 <= inside <= MAX_EXPONENT else int(base**inside)
         case Sum():
             return None
 

@@ -22,12 +22,13 @@ from tolcost.algebra.poly import (
     coordinate,
     multiply,
     poly,
+    powers,
     product_of,
     scale,
     the_symbol,
     total_of,
 )
-from tolcost.algebra.symbols import Floor, Generator, Log2, Relu, Sum, Symbol, sum_of, symbol_of
+from tolcost.algebra.symbols import Floor, Generator, Log2, Power, Relu, Sum, Symbol, sum_of, symbol_of
 
 
 def symbols_of(p: Poly | int) -> frozenset[Symbol]:
@@ -89,6 +90,8 @@ def _replaced(generator: Generator, new: _Change, done: dict[Generator, Poly]) -
             return new.rules.clip(_substitute(p, new, done))
         case Log2(p=p):
             return ceil_log2(_substitute(p, new, done))
+        case Power(base=base, p=p):
+            return powers(base, _substitute(p, new, done))
         case Sum():
             return _sum_replaced(generator, new, done)
 
@@ -171,6 +174,9 @@ def _with_generator(p: Poly, old: Generator, rules: Rules, done: dict[Generator,
             case Log2(p=inside):
                 c = _with_generator(inside, old, rules, done)
                 return None if c is inside else ceil_log2(c)
+            case Power(base=base, p=inside):
+                c = _with_generator(inside, old, rules, done)
+                return None if c is inside else powers(base, c)
             case Symbol() | Sum():
                 return None
 

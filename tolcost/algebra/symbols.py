@@ -1,4 +1,4 @@
-"""What polynomials are made of: symbols, floors, clips, logarithms, and sums without a closed form.
+"""What polynomials are made of: symbols, floors, clips, logarithms, powers, and sums without a closed form.
 
 Every generator stands for an integer.  Equal generators are one object (they are interned,
 weakly, so nothing outlives its use), which makes hashing and equality a pointer comparison.
@@ -23,6 +23,8 @@ MAX_DEGREE = 400
 MAX_BITS = 200_000
 MAX_HEIGHT = 30
 MAX_PARTS = 400
+MAX_EXPONENT = 4096
+"""No power with a larger exponent is worked out."""
 
 SymbolKind: TypeAlias = Literal["length", "coord", "data"]
 Role: TypeAlias = Literal["length", "coord", "data", "kept", "turns"]
@@ -171,6 +173,38 @@ class Log2:
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Power:
+    """A prime to the power of ``p``, which is at least 0 wherever the power stands and has no constant term.
+
+    An exponent that is one generator makes a power that is multiplied like any other: ``2**(2*p)`` is the
+    square of ``2**p``.  Any other exponent (``p - s``, ``p*q``) is ``whole``: such a power takes in all
+    others of its base that it is multiplied by, so that ``2**(p - s)*2**s`` is ``2**p``.
+    """
+
+    base: int
+    p: Poly
+    whole: bool
+    key: OrderKey
+    free: frozenset[Symbol]
+    height: int
+    interval: Interval | None = None
+    samples: tuple[int | None, ...] = ()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle by what it is made of, so that the copy is interned again."""
+        return (power_of, (self.base, self.p, self.whole))
+
+    def __repr__(self) -> str:
+        """Show as one writes it."""
+        return f"{self.base}**({self.p!r})"
+
+    @property
+    def parts(self) -> tuple[Poly, ...]:
+        """The exponent."""
+        return (self.p,)
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Sum:
     """A sum of ``body`` for ``symbol`` from ``lo`` to ``hi``, 0 when the range is empty.
 
@@ -201,7 +235,7 @@ class Sum:
         return self.body, self.lo, self.hi
 
 
-Generator: TypeAlias = Symbol | Floor | Relu | Log2 | Sum
+Generator: TypeAlias = Symbol | Floor | Relu | Log2 | Power | Sum
 
 
 class _Interned:
@@ -289,6 +323,20 @@ def log2_of(p: Poly) -> Log2:
         key = (0, "ceiling log2", 0, "", p.key)
         found = _interned.keep(identity, Log2(p, key, p.free, _height((p,))))
     assert isinstance(found, Log2)
+    return found
+
+
+def power_of(base: int, p: Poly, whole: bool) -> Power:
+    """Give the one power of this base and exponent; ``powers`` says which are to be ``whole``.
+
+    Those that are come first in a product, so that it is seen at once whether there is one.
+    """
+    identity = (Power, base, p)
+    found = _interned.find(identity)
+    if found is None:
+        key = (-1, base, p.key) if whole else (0, "", base, "", p.key)
+        found = _interned.keep(identity, Power(base, p, whole, key, p.free, _height((p,))))
+    assert isinstance(found, Power)
     return found
 
 

@@ -16,7 +16,7 @@ import sympy
 
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth
 from tolcost.algebra.poly import Poly
-from tolcost.algebra.symbols import Floor, Generator, Log2, Relu, Sum, Symbol
+from tolcost.algebra.symbols import Floor, Generator, Log2, Power, Relu, Sum, Symbol
 from tolcost.algebra.sympy_form import sympy_symbols
 
 SympyExpr: TypeAlias = sympy.Expr
@@ -140,6 +140,8 @@ class SympySums:
                 return sympy.Max(self.poly(p), 0)
             case Log2(p=p):
                 return sympy.ceiling(sympy.log(self.poly(p), 2))
+            case Power(base=base, p=p):
+                return sympy.Pow(sympy.Integer(base), self.poly(p))
             case Sum(body=body, symbol=symbol, lo=lo, hi=hi):
                 binder = self.symbols[symbol] = sympy.Dummy(symbol.name, integer=True)
                 first, last = self.poly(lo), self.poly(hi)

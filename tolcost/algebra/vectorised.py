@@ -17,8 +17,19 @@ import numpy.typing as npt
 
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth
 from tolcost.algebra.intervals import log2_of_number
+from tolcost.algebra.numbers import number_power
 from tolcost.algebra.poly import Monomial, Poly
-from tolcost.algebra.symbols import Floor, Generator, Log2, NotInteger, Relu, Sum, Symbol, UnboundSymbol
+from tolcost.algebra.symbols import (
+    Floor,
+    Generator,
+    Log2,
+    NotInteger,
+    Power,
+    Relu,
+    Sum,
+    Symbol,
+    UnboundSymbol,
+)
 
 _K = TypeVar("_K")
 
@@ -208,6 +219,8 @@ def _compute(generator: Generator, table: _Table) -> Ints:
             return _floor(p, q, table)
         case Log2(p=p):
             return _column([log2_of_number(value) for value in _poly(p, table).tolist()])
+        case Power(base=base, p=p):
+            return _column([number_power(base, value) for value in _poly(p, table).tolist()])
         case Sum():
             return _point_by_point(generator, table)
 

@@ -12,9 +12,11 @@ from tolcost.algebra import (
     Poly,
     const,
     coordinate,
+    data_symbol,
     eq,
     ge,
     prove,
+    substitute,
     symbols_of,
     the_symbol,
     to_text,
@@ -31,6 +33,10 @@ from tolcost.elaborate.values import Data, Pieces, Value, is_static
 from tolcost.spaces import join_spaces
 
 _PASSES = 8
+_STEPS = data_symbol("steps")
+"""How many steps of a fold are done, in the lengths of its accumulator."""
+
+_HINT = "each step may add a fixed amount to a length, or leave one that its number tells: 2^(p - s)"
 
 Free = tuple[bool, ...]
 """Which components of an accumulator are static."""
@@ -38,7 +44,7 @@ Free = tuple[bool, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Growth:
-    """An accumulator's type: its parts at the start, and by how much each length grows per step."""
+    """An accumulator's type: its parts at the start, and how much longer each length is after ``_STEPS``."""
 
     parts: Type
     by: tuple[tuple[Poly, ...], ...]
@@ -50,9 +56,13 @@ class _Growth:
     def after(self, steps: Poly) -> Type:
         """The type after some steps."""
         return tuple(
-            Part(tuple(d + g * steps for d, g in zip(p.shape, grows, strict=True)), p.space)
+            Part(tuple(d + _after(g, steps) for d, g in zip(p.shape, grows, strict=True)), p.space)
             for p, grows in zip(self.parts, self.by, strict=True)
         )
+
+
+def _after(grows: Poly, steps: Poly) -> Poly:
+    return substitute(grows, {the_symbol(_STEPS): steps}) if grows.terms else grows
 
 
 def fold_under_coordinates(
@@ -90,7 +100,7 @@ def fold_under_coordinates(
         "T0326",
         "the accumulator's shape does not settle",
         step.span,
-        hint="each step may add a fixed amount to a length, nothing else",
+        hint=_HINT,
     )
 
 
@@ -146,7 +156,7 @@ class _Pass:
 
     def settle(self) -> _Growth:
         """The accumulator's type as the result suggests it."""
-        return _adjust(self.inner, self.growth, self.block.result, self.done, self.step)
+        return _adjust(self.inner, self.growth, self.block.result, self.coords, self.shape, self.step)
 
     def value(self, begin: Node, growth: _Growth, free: Free) -> Value:
         """The fold, once settled; what of it is free comes from a fold that has nothing else."""
@@ -206,7 +216,9 @@ def _as_value(env: Env, node: Node, listed: bool, free: Free) -> Value:
     return as_static(env, node) if free[0] else Data(node)
 
 
-def _adjust(env: Env, growth: _Growth, node: Node, done: Poly, step: Step) -> _Growth:
+def _adjust(
+    env: Env, growth: _Growth, node: Node, coords: tuple[Poly, ...], shape: tuple[Poly, ...], step: Step
+) -> _Growth:
     """The accumulator's type as the step's result suggests it."""
     if len(node.type) != len(growth.parts):
         fail(
@@ -216,7 +228,7 @@ def _adjust(env: Env, growth: _Growth, node: Node, done: Poly, step: Step) -> _G
             kind=RankMismatch,
         )
     parts, by = [], []
-    expected = growth.after(done + 1)
+    expected = growth.after(position(coords, shape) + 1)
     for was, want, grows, now in zip(growth.parts, expected, growth.by, node.type, strict=True):
         space = join_spaces(was.space, now.space)
         if len(was.shape) != len(now.shape):
@@ -233,29 +245,46 @@ def _adjust(env: Env, growth: _Growth, node: Node, done: Poly, step: Step) -> _G
             continue
         parts.append(Part(was.shape, space))
         by.append(
-            tuple(_grow(env, w, n, g, step) for w, n, g in zip(want.shape, now.shape, grows, strict=True))
+            tuple(
+                _grow(env, w, n, g, coords, step)
+                for w, n, g in zip(want.shape, now.shape, grows, strict=True)
+            )
         )
     return _Growth(tuple(parts), tuple(by))
 
 
-def _grow(env: Env, want: Poly, now: Poly, grows: Poly, step: Step) -> Poly:
+def _grow(env: Env, want: Poly, now: Poly, grows: Poly, coords: tuple[Poly, ...], step: Step) -> Poly:
     difference = settle(env.context, now) - settle(env.context, want)
     if difference == const(0):
         return grows
     verdict = prove(eq(difference), facts_here(env))
     steady = not any(s.kind != "length" for s in symbols_of(difference))
     if steady and (verdict is False or prove(ge(difference - 1)) is True) and grows == const(0):
-        return difference
+        return difference * _STEPS
     if verdict is not True and not steady:
+        by_form = _by_form(difference, coords) if grows == const(0) else None
+        if by_form is not None:
+            return by_form
         fail(
             "T0326",
             f"the accumulator's length {to_text(want)} becomes {to_text(now)}, not by a fixed amount a step",
             step.span,
-            hint="each step may add a fixed amount to a length, nothing else",
+            hint=_HINT,
         )
     if verdict is not True:
         unify(env, now, want, "each step must keep the accumulator's shape", step.span)
     return grows
+
+
+def _by_form(difference: Poly, coords: tuple[Poly, ...]) -> Poly | None:
+    """How much longer a length is after so many steps, if what the step at a coordinate makes of it says so.
+
+    The step at coordinate s is the s-th: a length of ``2^(p - s)`` after it is one of ``2^p`` before all.
+    """
+    if len(coords) != 1:
+        return None
+    grown = substitute(difference, {the_symbol(coords[0]): _STEPS})
+    return grown if _after(grown, const(0)) == const(0) else None
 
 
 def _spread(begin: Node, parts: Type, env: Env, step: Step) -> Node:

@@ -25,16 +25,21 @@ from tolcost.algebra import (
     floordiv,
     ge,
     indicator,
+    is_nonnegative,
     maximum,
     minimum,
     mod,
     negate,
+    powers,
     prove,
 )
 from tolcost.diagnostics import Span
 from tolcost.elaborate.context import Env, fail
 from tolcost.elaborate.shapes import decide, facts_here, require
 from tolcost.elaborate.values import Opaque, Quotient, Spaces, Value
+
+_LARGEST_BASE = 1_000
+"""Larger numbers are not raised to powers that are not known."""
 
 Real = Poly | Quotient | Fraction | float
 
@@ -236,6 +241,8 @@ def _modulo(env: Env, span: Span, x: Real, y: Real) -> Value | None:
 
 def _power(env: Env, span: Span, x: Real, y: Real) -> Value | None:
     exponent = y.constant if isinstance(y, Poly) else None
+    if exponent is None and isinstance(x, Poly) and isinstance(y, Poly):
+        return _number_to_power(env, x.constant, y)
     if exponent is None or abs(exponent) > 64:
         return None
     if isinstance(x, Poly) and exponent >= 0:
@@ -243,6 +250,13 @@ def _power(env: Env, span: Span, x: Real, y: Real) -> Value | None:
     if isinstance(x, Fraction) and (x or exponent >= 0):
         return x**exponent
     return None
+
+
+def _number_to_power(env: Env, base: int | None, exponent: Poly) -> Value | None:
+    """A whole number to the power of a length or coordinate that is known not to be below 0."""
+    if base is None or not 1 <= base <= _LARGEST_BASE or not is_nonnegative(exponent, facts_here(env)):
+        return None
+    return powers(base, exponent)
 
 
 # ---- order -------------------------------------------------------------------------------

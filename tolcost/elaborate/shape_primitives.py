@@ -11,6 +11,7 @@ from tolcost.algebra import (
     Cond,
     Poly,
     atom,
+    ceil_log2,
     const,
     disj,
     eq,
@@ -181,6 +182,12 @@ def _exact(env: Env, span: Span, a: Poly, b: Poly) -> Value:
     quotient = integer_division(env, span, a, b)
     require(env, eq(a - b * quotient), "the length divides", span, "the length does not divide", "divides")
     return quotient
+
+
+@primitive("halvings", integer)
+def _halvings(env: Env, span: Span, a: Poly) -> Value:
+    """How often a length is halved, rounded up, until 1 is left: the least p with ``2^p >= a``."""
+    return ceil_log2(a)
 
 
 @primitive("same", integers, integers)

@@ -31,6 +31,7 @@ from tolcost.algebra import (
     Not,
     Or,
     Poly,
+    Power,
     Relu,
     Sum,
     Symbol,
@@ -217,7 +218,7 @@ def _generator(g: Generator, grid: Grid, env: Mapping[Symbol, int]) -> int | Arr
         case Relu(p=p):
             value = poly_on_grid(p, grid, env)
             return max(value, 0) if isinstance(value, int) else np.maximum(value, 0)
-        case Log2() | Sum():
+        case Log2() | Power() | Sum():
             return _pointwise(g, grid, env)
 
 

@@ -22,6 +22,7 @@ from tolcost.algebra import (
     Cond,
     NotInteger,
     Poly,
+    Power,
     Symbol,
     Truth,
     atom,
@@ -31,6 +32,7 @@ from tolcost.algebra import (
     evaluate,
     factored,
     ge,
+    generators_in,
     is_nonnegative,
     product_of,
     quoted,
@@ -40,6 +42,7 @@ from tolcost.algebra import (
 )
 from tolcost.algebra.compare import bounds_first, hold_at
 from tolcost.algebra.poly import scale
+from tolcost.algebra.symbols import MAX_EXPONENT
 
 _LONGEST = 120
 _MOST_DEGREE = 12
@@ -169,6 +172,8 @@ def _ranges(p: Poly, facts: tuple[Cond, ...]) -> tuple[Symbol, list[Stretch], St
     low, high = bounds(atom(symbol), facts)
     if low is None or high is None:
         return None
+    if any(isinstance(generator, Power) for generator in generators_in(p)):
+        high = min(high, MAX_EXPONENT // _MOST_DEGREE)  # what is beyond is not worked out, and no length
 
     def value(n: int) -> int:
         return evaluate(p, {symbol: n})
