@@ -80,9 +80,11 @@ def _decided(env: Env, mark: Value, span: Span) -> bool:
 
 
 def _rows(env: Env, value: Value, kept: list[Poly], span: Span) -> Value:
-    """Some of the rows of a ToL, by number."""
+    """Some of the rows of a ToL, or entries of a sequence, by number."""
     if isinstance(value, Pieces):
         return Pieces(tuple(_rows(env, item, kept, span) for item in value.items))
+    if isinstance(value, Seq):
+        return Seq(tuple(value.items[(row.constant or 1) - 1] for row in kept))
     order, bound = Vec((len(kept),), tuple(kept)), bind_data(env, value)
 
     def get(here: Env, at: tuple[Value, ...]) -> Value:
