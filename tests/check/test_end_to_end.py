@@ -15,10 +15,10 @@ sum.tol
   metric  verdict                   old  new  difference
   eops    costlier (never cheaper)  n    2*n  n
   flops   costlier (never cheaper)  n    2*n  n
-    eops at n=1: 1 before, 2 now (+100 %)
+    eops at n=512: 512 before, 1,024 now (+100 %)
     sum.tol:2: exp:R was 0, is n
       | y := reduce(map(x, exp(*)), add, 0)
-    flops at n=1: 1 before, 2 now (+100 %)
+    flops at n=512: 512 before, 1,024 now (+100 %)
 
 to agree to it: tolcost accept NAME -m "why"
 """
@@ -87,17 +87,42 @@ def test_crossing(project: Project) -> None:
         "  bytes   costlier only if s > 64  4*s + 256  8*s   4*s - 256\n"
         "  eops    costlier only if s > 64  64*s       s**2  s*(s - 64)\n"
         "  flops   costlier only if s > 64  64*s       s**2  s*(s - 64)\n"
-        "    bytes at s=100: 656 before, 800 now (+22 %)\n"
+        "    bytes at s=512: 2,304 before, 4,096 now (+78 %)\n"
         "    bytes at s=1: 260 before, 8 now (-97 %)\n"
-        "    eops at s=100: 6,400 before, 10,000 now (+56 %)\n"
+        "    eops at s=512: 32,768 before, 262,144 now (+700 %)\n"
         "    eops at s=1: 64 before, 1 now (-98 %)\n"
         "    loop.tol:3: add:R was 64*s, is s**2\n"
         "      | y := map(tol[s], reduce(x, add, 0), [i])\n"
-        "    flops at s=100: 6,400 before, 10,000 now (+56 %)\n"
+        "    flops at s=512: 32,768 before, 262,144 now (+700 %)\n"
         "    flops at s=1: 64 before, 1 now (-98 %)\n\n"
         'to agree to it: tolcost accept NAME -m "why"\n'
     )
     assert said.code == 1
+
+
+def test_the_edited_line_is_named_beside_the_costlier_one(project: Project) -> None:
+    project.locked(loop="tol x: R [n]\nk = 2\ny := map(tol[k], reduce(x, add, 0), [i])\n")
+    project.write(loop="tol x: R [n]\nk = 20\ny := map(tol[k], reduce(x, add, 0), [i])\n")
+    said = project.check()
+    assert "    loop.tol:3: add:R was 2*n, is 20*n; edited: line 2, k = 20\n" in said.out
+
+
+def test_a_costlier_change_is_shown_at_the_size_of_its_budget(project: Project) -> None:
+    project.file("tolcost.toml", '[budgets]\n"sum.tol" = "n=4096: eops <= 1000000"\n')
+    project.locked(sum=SUM)
+    project.write(sum=SUM_OF_EXP)
+    assert "    eops at n=4096: 4,096 before, 8,192 now (+100 %)\n" in project.check().out
+
+
+def test_a_case_may_assume_something_of_lengths(project: Project) -> None:
+    project.file("tolcost.toml", '[cases."sum.tol".short]\nassume = ["n = 4*k", "n <= 64"]\n')
+    project.locked(sum=SUM)
+    assert "4*k" in project.lock
+    assert "k <= 16" in project.lock
+    assert project.check().code == 0
+    project.file("tolcost.toml", '[cases."sum.tol".short]\nassume = ["m <= 64"]\n')
+    said = project.check()
+    assert (said.code, "there is no length `m`" in said.err) == (2, True)
 
 
 RENAMED = (

@@ -8,6 +8,7 @@ and said to be that.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from difflib import SequenceMatcher
 from typing import TypeAlias
 
@@ -47,7 +48,35 @@ def blame(
     line = max(grown, key=lambda key: (grown[key], key))
     if grown[line] <= 0:
         return None
-    return _place(line, None if old is None else was.get(line, ZERO), now[line], new)
+    found = _place(line, None if old is None else was.get(line, ZERO), now[line], new)
+    edits = "" if old is None else _edited(line, _sources(old), _sources(new))
+    return replace(found, remark=f"{found.remark}; {edits}") if edits else found
+
+
+def _edited(line: LineKey, before: Mapping[str, Source], after: Mapping[str, Source]) -> str:
+    """The line that was edited, where that is not the line that costs more."""
+    found = [
+        (name, number)
+        for name in sorted(before.keys() & after.keys())
+        for number in _changed_lines(before[name], after[name])
+    ]
+    if not found or line[:2] in found:
+        return ""
+    name, number = found[0]
+    text = _cut(visible(after[name].text.splitlines()[number - 1].strip()))
+    where = f"line {number}" if name == line[0] else f"{name}:{number}"
+    more = f" and {len(found) - 1:,} more" if len(found) > 1 else ""
+    return f"edited: {where}{more}, {text}"
+
+
+def _changed_lines(old: Source, new: Source) -> list[int]:
+    """The lines of a new text (counted from 1) that the old one does not have there."""
+    before, after = old.text.splitlines(), new.text.splitlines()
+    if max(len(before), len(after)) > _MOST_LINES:
+        return []
+    matched = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    fresh = (n for tag, _, _, start, end in matched if tag != "equal" for n in range(start, end))
+    return [n + 1 for n in fresh if after[n].strip()]
 
 
 def _by_line(parts: Iterable[Contribution], metric: str) -> dict[LineKey, Poly]:

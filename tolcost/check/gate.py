@@ -23,7 +23,7 @@ from tolcost.check.baseline import (
     paired,
 )
 from tolcost.check.blame import blame
-from tolcost.check.budgets import hold, matches, read_budgets
+from tolcost.check.budgets import Budget, hold, matches, read_budgets
 from tolcost.check.config import Config
 from tolcost.check.costing import Analysed
 from tolcost.check.lockfile import LOCK_NAME, Lock
@@ -124,6 +124,13 @@ class _Comparing:
     lock: Lock
     outcomes: Mapping[str, Analysed]
     pairs: Pairs
+    budgets: tuple[Budget, ...] = ()
+
+    def sizes(self, name: str, metric: str) -> Mapping[str, int]:
+        """The lengths that budgets name for a program: those of the metric, else of any other."""
+        held = [budget for budget in self.budgets if budget.dims and matches(name, budget.pattern)]
+        own = [budget for budget in held if budget.metric == metric] or held
+        return dict(own[0].dims) if own else {}
 
 
 def _checked(
@@ -136,7 +143,8 @@ def _checked(
 ) -> Checked:
     entries = entries_of(outcomes)
     pairs = paired(base, asked, entries)
-    comparing = _Comparing(gate, base, lock, outcomes, pairs)
+    budgets = read_budgets(gate.config)
+    comparing = _Comparing(gate, base, lock, outcomes, pairs, budgets)
     by_target = {target.name: tuple(_changes(comparing, target)) for target in asked}
     changes = [c for found in by_target.values() for c in found if c.kind != "same"]
     changes += [_missing(gate.config, name) for name in pairs.gone]
@@ -146,7 +154,7 @@ def _checked(
         against=base.label,
         programs=tuple(by_target),
         changes=tuple(sorted(changes, key=lambda c: (_ORDER.index(c.kind), c.name, c.metric))),
-        budgets=hold(read_budgets(gate.config), entries, [*known, *by_target]),
+        budgets=hold(budgets, entries, [*known, *by_target]),
         notes=notes,
         new_fails=not base.is_revision,
         strict=gate.strict,
@@ -200,7 +208,8 @@ def _changes(comparing: _Comparing, target: Target) -> Iterator[CostChange]:
         yield CostChange(target.name, "renamed", file=target.file, old=was, new=target.name)
     parts = cache(lambda: (_now(comparing.gate, target), base.parts(was, target)))
     for metric, _ in outcome.entry.figures:
-        change = replace(_judged(old, outcome.entry, metric, parts), file=target.file)
+        sizes = comparing.sizes(target.name, metric)
+        change = replace(_judged(old, outcome.entry, metric, parts, sizes), file=target.file)
         yield replace(change, why=_why(agreed, outcome.entry, change))
 
 
@@ -233,14 +242,15 @@ def _judged(
     new: LockEntry,
     metric: str,
     parts: Callable[[], tuple[Contributions, Contributions | None]],
+    sizes: Mapping[str, int],
 ) -> CostChange:
     """The verdict on a figure; where it is not good, with more effort, and with the line behind it."""
-    change = judge(old, new, metric)
+    change = judge(old, new, metric, sizes=sizes)
     if change.kind not in ("costlier", "crosses", "undecided"):
         return change
     now, was = parts()
     if change.kind == "undecided" or (change.kind == "costlier" and change.region is not None):
-        change = judge(old, new, metric, _counts(was or (), metric), _counts(now, metric))
+        change = judge(old, new, metric, _counts(was or (), metric), _counts(now, metric), sizes)
     if change.kind in ("costlier", "crosses") and change.example is not None:
         return replace(change, place=blame(was, now, metric, change.example))
     return change

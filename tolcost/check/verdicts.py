@@ -36,7 +36,7 @@ from tolcost.check.records import (
 )
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.result.claims import NOTHING, SAME, Certainty, Claim, conclude
-from tolcost.result.regions import Tried, proportion, region, sign_of, try_shapes
+from tolcost.result.regions import Tried, proportion, region, sign_of, telling_shape, try_shapes
 
 _UNPROVED = "not proved for every shape"
 _NO_SHAPE = "no shape was found that is right before and now"
@@ -62,8 +62,12 @@ def judge(
     metric: str,
     old_counts: Sequence[Poly] = (),
     new_counts: Sequence[Poly] = (),
+    sizes: Mapping[str, int] | None = None,
 ) -> CostChange:
-    """What became of one figure of a program; counts are what parts of it contribute, old and new."""
+    """What became of one figure of a program; counts are what parts of it contribute, old and new.
+
+    A change that is not good is shown at ``sizes``, or else at some that show how it grows.
+    """
     before, after = old.figure(metric), new.figure(metric)
     if before is None or after is None:
         kind: ChangeKind = "new" if before is None else "gone"
@@ -76,7 +80,7 @@ def judge(
         when = "any more" if after.status == "unknown" else "before"
         return replace(found, kind="undecided", notes=(f"the figure is not known {when}",))
     counts = old_counts, new_counts
-    ways = [_compared(found, before, after, both, *counts) for both in _together(old, new)]
+    ways = [_compared(found, before, after, both, *counts, sizes) for both in _together(old, new)]
     worst = min(ways, key=lambda change: _WORST.index(change.kind))
     note = "inputs changed places: by place and by name they are not the same"
     return worst if len(ways) == 1 else replace(worst, notes=(*worst.notes, note))
@@ -108,6 +112,7 @@ def _compared(
     both: Joint,
     old_counts: Sequence[Poly],
     new_counts: Sequence[Poly],
+    sizes: Mapping[str, int] | None,
 ) -> CostChange:
     old, new = _form(found, before, both.old), _form(found, after, both.new)
     known = [renamed(c, both.old) for c in old_counts] + [renamed(c, both.new) for c in new_counts]
@@ -120,6 +125,9 @@ def _compared(
     outcome = concluded(before.status, after.status, forms)
     if outcome.region is not None and (new - old).free & both.apart:  # no proof, and no run shows it
         outcome = Compared("undecided", notes=outcome.notes)
+    if outcome.kind in ("costlier", "crosses") and (outcome.region is None or outcome.region.exact):
+        shown = telling_shape(old, new, both.facts, sizes)
+        outcome = outcome if shown is None else replace(outcome, example=_first((shown,)))
     return replace(
         found,
         kind=outcome.kind,

@@ -11,7 +11,7 @@ admissible.  Trying proves nothing; it finds a shape to show, or tells how many 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
 from typing import TypeAlias
@@ -286,6 +286,7 @@ def _range_text(name: str, found: Stretch, low: int, high: int) -> str:
 
 _STEPS = (0, 1, 2, 3, 6, 7, 15, 31, 63, 127, 1023, 4095)
 MOST_TRIED = 400
+_TELLING = (512, 128, 32, 8)
 
 Assignment: TypeAlias = dict[Symbol, int]
 
@@ -306,6 +307,29 @@ def try_shapes(old: Poly, new: Poly, facts: Sequence[Cond]) -> Iterator[Tried]:
             yield Tried(point, evaluate(old, point), evaluate(new, point))
         except (AlgebraBudget, NotInteger):
             continue
+
+
+def telling_shape(
+    old: Poly, new: Poly, facts: Sequence[Cond], sizes: Mapping[str, int] | None = None
+) -> Tried | None:
+    """A shape at which the second is more, of a size that shows how it grows, or with lengths that are given.
+
+    >>> from tolcost.algebra import length
+    >>> n, m = length("n"), length("m")
+    >>> telling_shape(n * m, n * m + n, (), {"m": 64})
+    Tried(point={m: 64, n: 512}, old=32768, new=33280)
+    """
+    symbols = old.free | new.free
+    known = {symbol: sizes[symbol.name] for symbol in symbols if sizes and symbol.name in sizes}
+    ordered = bounds_first(symbols)
+    for size in _TELLING:
+        point = _completed(_point(ordered, (size - 1,) * len(ordered), known), size - 1, facts)
+        try:
+            if point is not None and hold_at(facts, point) and evaluate(new, point) > evaluate(old, point):
+                return Tried(point, evaluate(old, point), evaluate(new, point))
+        except (AlgebraBudget, NotInteger):
+            continue
+    return None
 
 
 def _admissible(symbols: Iterable[Symbol], facts: Sequence[Cond]) -> Iterator[Assignment]:
