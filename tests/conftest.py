@@ -1,10 +1,8 @@
 """How property tests run: the same cases every time, or many new ones under ``make soak``."""
 
 import os
-from importlib.util import find_spec
 from pathlib import Path
 
-import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -22,11 +20,3 @@ settings.load_profile("default")
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
     """Only tolcost has examples in docstrings: what tests share is not looked through for them."""
     return True if collection_path.suffix == ".py" and not collection_path.match("test_*.py") else None
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The one example that needs torch runs where it is installed: ``make torch``."""
-    if find_spec("torch") is None:
-        for item in items:
-            if item.name == "tolcost.api.from_torch":
-                item.add_marker(pytest.mark.skip("torch is not installed"))

@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tolcost.api import analyze, diff, from_onnx, from_torch, load_model, operator, sweep
+    from tolcost.api import analyze, diff, from_onnx, from_torch, generate, load_model, operator, sweep
     from tolcost.diagnostics import Diagnostic, Rejected
     from tolcost.result.comparison import CostComparison
     from tolcost.result.cost import Cost
@@ -33,6 +33,7 @@ __all__ = [
     "diff",
     "from_onnx",
     "from_torch",
+    "generate",
     "load_model",
     "operator",
     "sweep",

@@ -17,6 +17,7 @@ from tolcost.models.walking import Session
 from tolcost.result.compare import compare
 from tolcost.result.comparison import CostComparison
 from tolcost.result.cost import Cost
+from tolcost.result.generation import generated
 from tolcost.result.growth import read_values
 from tolcost.result.model import Wanted, file_cost, model_cost
 from tolcost.result.numbers import many_points
@@ -117,6 +118,24 @@ def from_torch(
     """
     raw = exported(module, args, kwargs or {}, dynamic_shapes)
     return from_onnx(raw, dims, specs=specs, name=type(module).__name__)
+
+
+def generate(
+    cost: Cost | str | Path, runs: str, prefill: str | None = None, other: Cost | None = None
+) -> Cost:
+    """Give what all runs of a model cost together in which a length grows by one: ``past: 0..n`` is n runs.
+
+    ``prefill`` adds a run before them, at a length such as ``seq=p``: of the same model with 0 for the length
+    that grows, or of an ``other`` one.
+
+    >>> from onnx.parser import parse_model
+    >>> head = '<ir_version: 10, opset_import: ["" : 18]> g (float[past, 4] c, float[1, 4] x) => (float y)'
+    >>> body = "{ k = Concat <axis = 0> (c, x) s = ReduceSum <keepdims = 0> (k) y = Exp(s) }"
+    >>> cost = from_onnx(parse_model(head + body))
+    >>> cost.eops, generate(cost, "past: 0..n").eops
+    (4*past + 5, 2*n**2 + 3*n)
+    """
+    return with_deep_stack(lambda: generated(_cost_of(cost), runs, prefill, other))
 
 
 def _wanted(dims: Mapping[str, int] | None, shapes: Mapping[str, Sequence[int | str]] | None) -> Wanted:

@@ -16,6 +16,7 @@ from tolcost.cost import load_weights
 from tolcost.deep import with_deep_stack
 from tolcost.models.annotating import annotated
 from tolcost.models.walking import Session
+from tolcost.result.generation import generated_file
 from tolcost.result.growth import growths, read_sweep
 from tolcost.result.many import check_lengths, many_written, model_files, summaries
 from tolcost.result.model import METRICS, Wanted, file_cost, of_model
@@ -39,6 +40,7 @@ _LENGTH = re.compile(r"[0-9]{1,10}")
         "tolcost model detector.onnx --shape x=n,3,32*h,32*w --assume 'n <= 8'",
         "tolcost model gpt2.onnx --dim batch=1 --sweep seq=128..131072",
         "tolcost model bert.onnx --dim batch=8 --device h200",
+        "tolcost model decoder.onnx --dim batch=1 --dim seq=1 --generate 'past: p..p+n' --prefill seq=p",
         "tolcost model models/ --format csv --output costs.csv",
     ),
 )
@@ -67,6 +69,10 @@ _LENGTH = re.compile(r"[0-9]{1,10}")
 @options.weights_option
 @click.option("--sweep", "sweeps", metavar="NAME=FROM..TO", multiple=True,
               help="Figures for a length that doubles from one value to another; repeatable.")  # fmt: skip
+@click.option("--generate", metavar="NAME:FIRST..END",
+              help="All runs together in which a length grows by one: 'past: 0..n' is n runs.")  # fmt: skip
+@click.option("--prefill", metavar="[FILE.onnx:]NAME=LENGTH",
+              help="Add a run before these: with 0 for that length, or of another model.")  # fmt: skip
 @options.device_option
 @click.option("--annotate", metavar="OUT.onnx", type=click.Path(dir_okay=False),
               help="Also write the model with the cost of each node in its metadata.")  # fmt: skip
@@ -90,6 +96,8 @@ def command(
     metrics: tuple[str, ...] | None,
     models: tuple[str, ...],
     sweeps: tuple[str, ...],
+    generate: str | None,
+    prefill: str | None,
     device: str | None,
     annotate: str | None,
     jobs: int | None,
@@ -106,15 +114,22 @@ def command(
     wanted = Wanted(read_dims(numbers), read_shapes(shapes), assume=(*equal, *assume))
     found = model_files(files)
     if len(found) > 1 or Path(files[0]).is_dir():
-        if sweeps or annotate or device or models or form == "html":
-            raise click.UsageError(
-                "--sweep, --device, --weights, --annotate and --format html are for a single model"
-            )
+        if sweeps or annotate or device or models or generate or form == "html":
+            single = "--sweep, --device, --weights, --annotate, --generate and --format html"
+            raise click.UsageError(f"{single} are for a single model")
         return _many(found, specs, wanted, jobs, allow_uncosted, form, output)
+    if generate is None and prefill is not None:
+        raise click.UsageError("--prefill is for --generate")
+    if generate is not None and (sweeps or annotate or device or form == "html"):
+        raise click.UsageError("--sweep, --device, --annotate and --format html are not for --generate")
     table = TableView(by or ("scope" if depth else "op"), columns, sort, top, depth or DEPTH, exact)
     session, on = Session(open_library(specs)), options.read_device(device)
     weights = tuple(load_weights(model) for model in models)
-    cost = with_deep_stack(lambda: file_cost(found[0], session, wanted))
+    if generate is None:
+        cost = with_deep_stack(lambda: file_cost(found[0], session, wanted))
+    else:
+        runs = generate  # what a lambda holds is known to stay
+        cost = with_deep_stack(lambda: generated_file(found[0], session, wanted, runs, prefill))
     cost = replace(cost, device=on, weights=weights)
     grown = with_deep_stack(lambda: growths(cost, [read_sweep(sweep) for sweep in sweeps]))
     asked = None if metrics is None else frozenset(metrics)

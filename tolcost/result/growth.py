@@ -92,7 +92,7 @@ def growth(cost: Located, sweep: Sweep) -> Growth:
     """
     study = cost.study
     assert isinstance(study, ModelStudy)
-    symbol = _swept(study, sweep.name)
+    symbol = open_symbol(study, sweep.name)
     known = {s: v for s, v in cost.point.values.items() if s is not symbol}
     rows = tuple(_row(cost, symbol, value) for value in sweep.values[:_MOST_POINTS])
     inside = [row.value for row in rows if not row.outside]
@@ -100,7 +100,8 @@ def growth(cost: Located, sweep: Sweep) -> Growth:
     return Growth(sweep.name, rows, crossings[:_MOST_CROSSINGS])
 
 
-def _swept(study: ModelStudy, name: str) -> Symbol:
+def open_symbol(study: ModelStudy, name: str) -> Symbol:
+    """The symbol of a length by its name; ``Rejected`` where it is not open."""
     form = study.cost.dimensions.get(name)
     form = None if form is None else substitute(form, study.cost.equal)
     symbols = [s for s in study.symbols if s.name == name or (form is not None and form == poly({(s,): 1}))]

@@ -54,8 +54,8 @@ def model_record(study: ModelStudy, cost: Located) -> dict[str, Json]:
         **({"assumptions": list(study.assumed.texts)} if study.assumed.texts else {}),
         "by_data": [symbol.name for symbol in study.symbols if symbol.kind == "data"],
         **at_json(cost, totals),
-        "by_op": [_group_json(cost, group, "op") for group in cost.groups("op")],
-        "by_scope": [_group_json(cost, group, "scope") for group in cost.groups("scope")],
+        "by_op": [group_json(cost, group, "op") for group in cost.groups("op")],
+        "by_scope": [group_json(cost, group, "scope") for group in cost.groups("scope")],
         "nodes": _nodes_json(study, cost),
     }
 
@@ -105,7 +105,8 @@ def _figures_json(figures: Figures, show: Show) -> dict[str, Json]:
     }
 
 
-def _group_json(cost: Located, group: Group, by: str) -> dict[str, Json]:
+def group_json(cost: Located, group: Group, by: str) -> dict[str, Json]:
+    """A group, in closed forms, and in numbers where every length is known."""
     found: dict[str, Json] = {
         by: group.title,
         "nodes": group.nodes,

@@ -15,7 +15,7 @@ from tolcost.show.forms import Form
 from tolcost.show.shorten import MORE, Subterms, shortened, subterms
 from tolcost.show.units import si
 
-_BYTES = ("bytes", "model_bytes", "param_bytes", "peak_bytes")
+_BYTES = ("bytes", "model_bytes", "param_bytes", "peak_bytes", "cache_bytes", "memory_bytes")
 _WIDTH = 78
 _CUT = f"{MORE} is more than fits: --symbolic gives closed forms in full, --format json gives all"
 

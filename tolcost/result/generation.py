@@ -1,0 +1,486 @@
+"""The life of a model that is run again and again while a length grows: what all runs cost together.
+
+A language model reads a prompt at once (prefill), and then one token after another (decode), each time
+with a cache that is longer by one.  The cost of one run is a closed form in that length; the sum over all
+runs is one as well.  Prefill is the same graph with an empty cache, or a model of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
+
+from tolcost.algebra import (
+    FALSE,
+    TRUE,
+    ZERO,
+    And,
+    Cond,
+    Eq,
+    Ge,
+    Poly,
+    Symbol,
+    atom,
+    const,
+    ge,
+    is_nonnegative,
+    leading_terms,
+    substitute,
+    substitute_cond,
+    sum_over,
+    symbols_of_cond,
+    to_text,
+    total_of,
+)
+from tolcost.algebra.parse import parse_text
+from tolcost.algebra.poly import affine_parts
+from tolcost.cost import Counts
+from tolcost.cost.device import Work
+from tolcost.cost.record import traffic_with
+from tolcost.cost.span import Depth
+from tolcost.cost.traffic import Traffic, bits_of, bytes_of
+from tolcost.cost.weights import Weighed, Weights, weigh
+from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.models.memory import dominating
+from tolcost.models.walking import Session
+from tolcost.result.claims import Certainty
+from tolcost.result.cost import Cost
+from tolcost.result.growth import open_symbol
+from tolcost.result.model import ModelStudy, Wanted, file_cost, of_model
+from tolcost.result.model_record import group_json, model_record
+from tolcost.result.point import Point, Requirement, locate
+from tolcost.result.records import Show, at_json, form_json, functions_json, symbol_json
+from tolcost.result.rows import AMOUNTS, TableRow
+from tolcost.result.study import Coverage, Figures, Group, Located, Measure, Study, locate_study
+from tolcost.result.time import Step
+from tolcost.show.document import Fact
+from tolcost.show.forms import Form, text_of
+from tolcost.show.json import Json
+
+_K = TypeVar("_K", bound=Hashable)
+_STEPS = re.compile(r"\s*(?P<name>.+?)\s*:\s*(?P<first>.+?)\s*\.\.\s*(?P<end>.+?)\s*", re.DOTALL)
+_CERTAINTIES: tuple[Certainty, ...] = ("lower bound", "upper bound", "depends on data", "exact")
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Runs in which a length is ``first``, one more, and so on; it stays below ``end``."""
+
+    name: str
+    first: Poly
+    end: Poly
+
+    @property
+    def text(self) -> str:
+        """What was asked for, in words."""
+        runs = to_text(self.end - self.first)
+        return f"{runs} runs, {self.name} from {to_text(self.first)} to below {to_text(self.end)}"
+
+
+def read_steps(text: str, symbols: Iterable[Symbol] = ()) -> Steps:
+    """Read ``past: 0..n``; names that the model does not have are lengths of their own.
+
+    >>> read_steps("past: p..p + n").text
+    'n runs, past from p to below n + p'
+    """
+    match = _STEPS.fullmatch(text)
+    if match is None:
+        hint = "such as 'past: 0..n', which is n runs"
+        raise Rejected(Diagnostic("T0697", f"runs are NAME: FIRST..END, not {quoted(text)}", hint=hint))
+    names = {symbol.name: atom(symbol) for symbol in symbols}
+    return Steps(match["name"], parse_text(match["first"], names), parse_text(match["end"], names))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Piece:
+    """Some runs of a model: its cost, what becomes of a form of one run, and what they rely on.
+
+    ``most`` makes the largest of a form of one run: None where that is not known.
+    """
+
+    cost: Located
+    put: Callable[[Poly], Poly]
+    most: Callable[[Poly], Poly | None]
+    needed: tuple[Requirement, ...]
+
+    @property
+    def study(self) -> ModelStudy:
+        """The model that is run."""
+        return of_model(self.cost)
+
+
+@dataclass(frozen=True, eq=False)
+class GenerationStudy(Study):
+    """All runs together; the last piece is the decoding that the others lead to."""
+
+    pieces: tuple[Piece, ...]
+    runs: Steps
+    cache: Poly | None
+    kind = "model"
+
+    @property
+    def leading(self) -> Poly:
+        """The terms of the EOPs that decide how they grow."""
+        return leading_terms(self.total.eops)
+
+    def types(self, put: Callable[[Form], Form | None]) -> Iterator[tuple[str, str, str]]:
+        """Inputs and outputs of one run."""
+        return self.pieces[-1].study.types(put)
+
+    def head(self) -> Iterator[Fact]:
+        """What was asked for, and how much of the model is costed."""
+        fixed = sorted(self.pieces[-1].cost.point.given.items())
+        remark = ", ".join(f"{name} = {value:,}" for name, value in fixed)
+        yield Fact("generating", self.runs.text, f"each with {remark}" if remark else "")
+        yield from self.pieces[-1].study.head()
+
+    def remarks(self) -> Iterator[Fact]:
+        """What is said of the model."""
+        return self.pieces[-1].study.remarks()
+
+    @cached_property
+    def peak(self) -> Depth | None:
+        """The most memory that activations, the cache among them, take at once in any run."""
+        found: list[Poly] = []
+        for piece in self.pieces:
+            peak = piece.study.peak
+            ends = [piece.most(form) for form in peak.bytes.candidates] if peak is not None else [None]
+            if any(end is None for end in ends):
+                return None
+            found += [end for end in ends if end is not None]
+        kept, exact = dominating(tuple(dict.fromkeys(found)))
+        return Depth(kept, exact)
+
+    def measures(self, weighed: Iterable[tuple[str, Weighed]]) -> tuple[Measure, ...]:
+        """The figures of all runs; what is held is held once."""
+        total, held, peak = self.total, self.pieces[-1].study.holdings, self.peak
+        weights = held.parameter_bytes
+        both = (
+            None
+            if peak is None or weights is None
+            else Depth(tuple(weights + one for one in peak.candidates), peak.exact)
+        )
+        return (
+            Measure("eops", "EOPs", total.eops),
+            Measure("flops", "FLOPs", total.flops),
+            Measure("macs", "MACs", total.macs),
+            *(Measure("weights", name, value, value.unit) for name, value in weighed),
+            Measure("index", "index functions", total.index_ops),
+            Measure("bytes", "bytes, node by node", total.bytes),
+            Measure("params", "parameters", held.parameters),
+            Measure("param_bytes", "parameter bytes", weights),
+            Measure("cache_bytes", "cache at the end", self.cache, "bytes"),
+            Measure("peak_bytes", "peak activations", peak, "bytes, with the cache"),
+            Measure("memory_bytes", "memory at most", both, "bytes: parameters and peak"),
+            Measure("intensity", "intensity", total.intensity, "FLOPs per byte"),
+        )
+
+    def compared(self) -> Iterator[tuple[str, str, Poly]]:
+        """The totals, then EOPs by operator."""
+        yield from (("", "eops", self.total.eops), ("", "macs", self.total.macs))
+        yield from (("", "bytes", self.total.bytes),) if self.total.bytes is not None else ()
+        yield from ((group.title, "eops", group.figures.eops) for group in self.groups("op"))
+
+    def groups(self, by: str) -> tuple[Group, ...]:
+        """Figures of all runs by node, operator or scope."""
+        found: dict[str, list[Group]] = {}
+        for piece in self.pieces:
+            for group in piece.study.groups(by):
+                moved = replace(group, figures=figures_with(group.figures, piece.put))
+                found.setdefault(group.title, []).append(moved)
+        return tuple(
+            Group(title, same[-1].nodes, combined([group.figures for group in same]))
+            for title, same in found.items()
+        )
+
+    def rows(self, by: str, depth: int) -> tuple[TableRow, ...]:
+        """The rows of a table of all runs; parameters are those of the model."""
+        tables = [[_row_with(row, p.put) for row in p.study.rows(by, depth)] for p in self.pieces]
+        return tuple(_rows_added(tables))
+
+    def record(self, cost: Located, metrics: frozenset[str] | None) -> dict[str, Json]:
+        """The document of the model, with the figures of all runs and none of single nodes."""
+
+        def totals(show: Show) -> dict[str, Json]:
+            found: dict[str, Json] = {m.key: show(m.form) for m in cost.measures if m.key != "weights"}
+            found |= {key: show(None) for key in ("model_bytes", "depth")}  # these are of one run
+            atoms: dict[str, Json] = {name: show(form) for name, form in self.total.atoms.items()}
+            return {**found, "histogram": functions_json(self.total.histogram, show), "atoms": atoms}
+
+        inner = self.pieces[-1]
+        first, end = to_text(self.runs.first), to_text(self.runs.end)
+        kept = {key: value for key, value in model_record(inner.study, inner.cost).items() if key != "at"}
+        return {
+            **kept,
+            "generate": {"length": self.runs.name, "first": first, "end": end},
+            "symbols": [symbol_json(symbol) for symbol in self.symbols],
+            "totals": totals(form_json),
+            "leading": text_of(self.leading),
+            "status": cost.status,
+            "conditions": [
+                {"condition": one.text, "reason": one.reason, "node": one.node} for one in self.requirements
+            ],
+            **at_json(cost, totals),
+            "by_op": [group_json(cost, group, "op") for group in cost.groups("op")],
+            "by_scope": [group_json(cost, group, "scope") for group in cost.groups("scope")],
+            "nodes": [],
+        }
+
+    def locate(self, dims: Mapping[str, int]) -> Point:
+        """Where the closed forms are, at lengths given by name."""
+        return locate(self.symbols, self.requirements, dims)
+
+    def at(self, dims: Mapping[str, int]) -> tuple[Study, Point]:
+        """The sum is the same at every point; conditions decide whether there is one."""
+        return self, self.locate(dims)
+
+    def assuming(self, texts: Sequence[str], lenient: bool = False) -> Study:
+        """Assumptions are made of the model, before its runs are added up."""
+        if texts:
+            raise Rejected(Diagnostic("T0412", "assumptions are made of the model, not of all its runs"))
+        return self
+
+    def weighed(self, weights: Weights) -> Weighed:
+        """All runs by a cost model."""
+        total = self.total
+        return weigh(Counts(total.histogram, total.index, total.atoms, total.macs, (), "exact"), weights)
+
+    def steps(self, by: str) -> tuple[Step, ...]:
+        """Times are of one run."""
+        return ()
+
+    def fused(self) -> Work | None:
+        """Times are of one run."""
+        return None
+
+
+# ---- which runs there are ----------------------------------------------------------------------
+
+
+def generated(cost: Located, runs: str, prefill: str | None = None, other: Located | None = None) -> Cost:
+    """What runs cost together in which a length grows by one each time.
+
+    ``prefill`` is a length and what it is in a run that comes first, as in ``seq=p``: of the same model
+    with nothing in its cache, or of an ``other`` one.
+    """
+    study = of_model(cost)
+    steps = read_steps(runs, study.symbols)
+    symbol = open_symbol(study, steps.name)
+    pieces = [*_decoded(cost, steps, symbol)]
+    if prefill is not None:
+        pieces.insert(0, _prefilled(cost, steps, prefill, other))
+    total = combined([figures_with(piece.study.total, piece.put) for piece in pieces])
+    forms = (total.eops, total.macs, steps.first, steps.end, *total.atoms.values(), *total.index.values())
+    needed = _runs(steps), *(one for piece in pieces for one in piece.needed)
+    free = frozenset[Symbol]().union(*(form.free for form in forms))
+    found = GenerationStudy(
+        name=study.name,
+        file=study.file,
+        inputs=study.inputs,
+        symbols=tuple(sorted((s for s in free if s.kind != "coord"), key=lambda s: s.key)),
+        total=total,
+        requirements=tuple(_distinct(needed)),
+        coverage=Coverage(study.coverage.nodes, study.coverage.missing),
+        pieces=tuple(pieces),
+        runs=steps,
+        cache=_cache(cost, symbol, steps.end),
+    )
+    return locate_study(Cost, found, weights=cost.weights)
+
+
+def generated_file(
+    path: Path, session: Session, wanted: Wanted, runs: str, prefill: str | None = None
+) -> Cost:
+    """All runs of a model file; ``prefill`` may begin with another file, as in ``first.onnx: seq=p``.
+
+    Lengths that only the runs mention are put in place after all of them are added up.
+    """
+    file, colon, length = (prefill or "").rpartition(":")
+    steps, named = read_steps(runs), parse_text(length.partition("=")[2] or "0")
+    own = {symbol.name for form in (steps.first, steps.end, named) for symbol in form.free}
+    later = {name: value for name, value in wanted.dims.items() if name in own}
+    now = replace(wanted, dims={name: value for name, value in wanted.dims.items() if name not in own})
+    cost = file_cost(path, session, now)
+    other = file_cost(Path(file), session, replace(now, lenient=True)) if colon else None
+    return generated(cost, runs, length if prefill is not None else None, other).subs(later)
+
+
+def _decoded(cost: Located, steps: Steps, symbol: Symbol) -> Iterator[Piece]:
+    """The runs: those below the least that closed forms are for, one by one, then all others."""
+    least, first = symbol.lo.constant if symbol.lo is not None else None, steps.first.constant
+    start = steps.first
+    if least is not None and first is not None and first < least:
+        yield from (_single(cost, {steps.name: value}) for value in range(first, least))
+        start = const(least)
+    numbers: dict[Symbol, Poly | int] = {s: v for s, v in cost.point.values.items() if s is not symbol}
+    last = steps.end - 1
+
+    def put(form: Poly) -> Poly:
+        return sum_over(substitute(form, numbers), symbol, start, last)
+
+    def most(form: Poly) -> Poly | None:
+        one = substitute(form, numbers)
+        grows = is_nonnegative(substitute(one, {symbol: atom(symbol) + 1}) - one)
+        return substitute(one, {symbol: last}) if grows else None
+
+    ends = tuple(
+        moved
+        for one in cost.study.requirements
+        if one.kind == "needed"
+        for moved in _throughout(one, numbers, symbol, start, last)
+    )
+    yield Piece(cost, put, most, ends)
+
+
+def _single(cost: Located, lengths: Mapping[str, int], put: Mapping[Symbol, Poly] | None = None) -> Piece:
+    """One run, at numbers for some lengths and forms for others."""
+    names = {symbol.name for symbol in put or {}}
+    kept = {name: value for name, value in cost.point.given.items() if name not in names}
+    there = locate_study(Located, cost.study, {**kept, **lengths})
+    values: dict[Symbol, Poly | int] = {**there.point.values, **(put or {})}
+
+    def change(form: Poly) -> Poly:
+        return substitute(form, values)
+
+    needed = tuple(_with(one, substitute_cond(one.condition, values)) for one in there.study.requirements)
+    return Piece(there, change, change, needed)
+
+
+def _prefilled(cost: Located, steps: Steps, text: str, other: Located | None) -> Piece:
+    """The run that comes first."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise Rejected(
+            Diagnostic("T0697", f"a prefill is NAME=LENGTH, not {quoted(text)}", hint="such as seq=p")
+        )
+    subject = cost if other is None else other
+    names = {s.name: atom(s) for s in cost.study.symbols}
+    put = {open_symbol(of_model(subject), name.strip()): parse_text(value, names)}
+    return _single(subject, {} if other is not None else {steps.name: 0}, put)
+
+
+def _cache(cost: Located, symbol: Symbol, end: Poly) -> Poly | None:
+    """The bytes of the inputs that grow, after the last run."""
+    sizes: list[Poly] = []
+    for given in cost.study.inputs:
+        for part in given.type:
+            if any(symbol in form.free for form in part.shape):
+                bits = bits_of(part.space)
+                if bits is None:
+                    return None
+                sizes.append(bytes_of(part.shape, bits))
+    numbers: dict[Symbol, Poly | int] = {**cost.point.values, symbol: end}
+    return substitute(total_of(sizes), numbers) if sizes else None
+
+
+# ---- conditions --------------------------------------------------------------------------------
+
+
+def _runs(steps: Steps) -> Requirement:
+    return Requirement(ge(steps.end - steps.first - 1), "there is at least one run")
+
+
+def _throughout(
+    one: Requirement, numbers: Mapping[Symbol, Poly | int], symbol: Symbol, first: Poly, last: Poly
+) -> Iterator[Requirement]:
+    """A condition in every run: what is affine in a length holds between two ends if it does at both."""
+    condition = substitute_cond(one.condition, numbers)
+    if symbol not in symbols_of_cond(condition):
+        yield _with(one, condition)
+    elif all(affine_parts(p, symbol) is not None for p in _comparisons(one, condition)):
+        yield from (_with(one, substitute_cond(condition, {symbol: end})) for end in (first, last))
+
+
+def _comparisons(one: Requirement, condition: Cond) -> Iterator[Poly]:
+    """What a condition compares with 0, where all comparisons have to hold."""
+    match condition:
+        case Ge(p=p) | Eq(p=p):
+            yield p
+        case And(parts=parts):
+            for part in parts:
+                yield from _comparisons(one, part)
+        case _:
+            message = f"it cannot be told whether every run fulfils {quoted(one.text)}"
+            raise Rejected(Diagnostic("T0697", message))
+
+
+def _with(one: Requirement, condition: Cond) -> Requirement:
+    if condition == FALSE:
+        raise Rejected(one.broken())
+    return replace(one, condition=condition)
+
+
+def _distinct(needed: Iterable[Requirement]) -> Iterator[Requirement]:
+    found = {one.text: one for one in needed if one.condition != TRUE and one.kind == "needed"}
+    yield from found.values()
+
+
+# ---- figures -----------------------------------------------------------------------------------
+
+
+def figures_with(figures: Figures, change: Callable[[Poly], Poly]) -> Figures:
+    """Figures with every form changed."""
+    return Figures(
+        histogram={key: change(form) for key, form in figures.histogram.items()},
+        index={key: change(form) for key, form in figures.index.items()},
+        atoms={key: change(form) for key, form in figures.atoms.items()},
+        macs=change(figures.macs),
+        flops=change(figures.flops),
+        traffic=traffic_with(figures.traffic, change),
+        status=figures.status,
+    )
+
+
+def combined(parts: Sequence[Figures]) -> Figures:
+    """Several figures added up; the status is the least sure one."""
+    moved = [part.traffic for part in parts]
+    read, written, least = (
+        _added(maps)
+        for maps in ([t.read for t in moved], [t.written for t in moved], [t.certain for t in moved])
+    )
+    unsized = tuple(sorted({space for one in moved for space in one.unsized}))
+    statuses = {part.status for part in parts}
+    return Figures(
+        histogram=_added([part.histogram for part in parts]),
+        index=_added([part.index for part in parts]),
+        atoms=_added([part.atoms for part in parts]),
+        macs=total_of(part.macs for part in parts),
+        flops=total_of(part.flops for part in parts),
+        traffic=Traffic(read, written, unsized, least=least),
+        status=next(status for status in _CERTAINTIES if status in statuses),
+    )
+
+
+def _added(maps: Sequence[Mapping[_K, Poly]]) -> dict[_K, Poly]:
+    keys = dict.fromkeys(key for one in maps for key in one)
+    return {key: total_of(one.get(key, ZERO) for one in maps) for key in keys}
+
+
+def _row_with(row: TableRow, change: Callable[[Poly], Poly]) -> TableRow:
+    """A row with its amounts changed; parameters are held, not spent."""
+    amounts = {
+        key: form if form is None or key == "parameters" else change(form)
+        for key, form in row.amounts.items()
+    }
+    return replace(row, amounts=amounts, children=tuple(_row_with(child, change) for child in row.children))
+
+
+def _rows_added(tables: Sequence[Sequence[TableRow]]) -> Iterator[TableRow]:
+    """Rows of the same title as one."""
+    found: dict[str, list[TableRow]] = {}
+    for row in (row for table in tables for row in table):
+        found.setdefault(row.title, []).append(row)
+    for same in found.values():
+        amounts = {key: _sum([row.amounts[key] for row in same]) for key in AMOUNTS}
+        amounts["parameters"] = same[-1].amounts["parameters"]
+        children = tuple(_rows_added([row.children for row in same]))
+        yield replace(same[-1], amounts=amounts, children=children)
+
+
+def _sum(forms: Sequence[Poly | None]) -> Poly | None:
+    known = [form for form in forms if form is not None]
+    return total_of(known) if len(known) == len(forms) else None
