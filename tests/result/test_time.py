@@ -69,7 +69,7 @@ def test_a_model_s_time_is_that_of_its_nodes(bert, capsys):
     assert Fraction(str(found["at"]["fused"])) <= Fraction(str(found["at"]["bound"]))
     assert next(group for group in found["groups"] if group["op"] == "Reshape")["tested"] == "no kernel"
     assert "predicted_us" in output(capsys, *there, "--format", "csv").splitlines()[0]
-    assert "on h200" in output(capsys, *there, "--format", "html")
+    assert '"device":{"name":"h200"' in output(capsys, *there, "--format", "html")
     assert "on h200" in output(capsys, *there, "--by", "node")
     open_ = output(capsys, *there[:2], "--dim", "batch=2", "--device", "h200", "--format", "json")
     assert json.loads(open_)["time"]["bound"].count("seq")

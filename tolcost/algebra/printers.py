@@ -103,6 +103,8 @@ def to_browser(p: Poly | int) -> BrowserTree:
     exact quotient    ["/", a, 2]
     floor of a / b    ["f", a, b]
     larger of a and 0 ["m", a]
+    logarithm         ["l", a]            to base 2, rounded up
+    power             ["p", 2, a]         of a number
     sum over i        ["s", body, "i", low, high]
 
     >>> from tolcost.algebra.poly import length
@@ -410,5 +412,7 @@ def _browser_operand(operand: ShownOperand) -> BrowserTree:
             return ["m", _browser(inside)]
         case SumCall(body=body, binder=binder, lo=lo, hi=hi):
             return ["s", _browser(body), binder, _browser(lo), _browser(hi)]
-        case LogCall() | PowerCall():
-            raise TypeError("scripts in a page know no logarithms and no powers of numbers")
+        case LogCall(inside=inside):
+            return ["l", _browser(inside)]
+        case PowerCall(base=base, exponent=exponent):
+            return ["p", base, _browser(exponent)]

@@ -145,7 +145,7 @@ def _written(cost: Located, view: CostView, form: str) -> str:
         return written([cost], form, view)
     from tolcost.result.page import model_page
 
-    return model_page(cost, view)
+    return model_page(cost, [grown.name for grown in view.growths])
 
 
 def _verdict(cost: Located, allowed: bool) -> int:

@@ -250,6 +250,30 @@ def _last_uses(cost: GraphCost) -> dict[str, int]:
     return last
 
 
+@dataclass(frozen=True, slots=True)
+class Lifetime:
+    """A value that takes memory: its bytes, and the first and last node while which it does.
+
+    Inputs are there from the start (node 0), and what the model gives stays until the end.
+    """
+
+    bytes: Poly
+    first: int
+    last: int
+
+
+def lifetimes(cost: GraphCost) -> Iterator[Lifetime]:
+    """Every value that depends on the inputs, with how long it takes memory."""
+    sizes, last, steps = _sizes(cost), _last_uses(cost), cost.model.graph.nodes
+    for given in cost.model.graph.inputs:
+        if given.name in sizes:
+            yield Lifetime(sizes[given.name], 0, last.get(given.name, len(steps)))
+    for n, step in enumerate(steps):
+        for name in step.outputs:
+            if name in sizes:
+                yield Lifetime(sizes[name], n, last.get(name, n))
+
+
 Moments = dict[frozenset[tuple[Monomial, int]], tuple[int, int]]
 """What is live at some moment but for its constant part, with the largest such part and its node."""
 

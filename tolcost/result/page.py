@@ -1,97 +1,279 @@
-"""A model's cost as one HTML page whose closed forms are live: change a length, and all figures follow.
+"""A model's cost as one HTML page: its tree, charts and closed forms, live in the lengths.
 
-Every condition goes along: where one fails, the page says so and shows no figures.
+What the page computes with goes along as data: every distinct form once, as a tree that a script evaluates
+exactly, and every condition.  Where one fails, the page says so and shows no figures.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from html import escape
 
-from tolcost.algebra import And, Cond, Eq, Ge, Not, Or, Poly, Symbol, to_text
-from tolcost.result.study import Located
-from tolcost.result.time_view import time_blocks
-from tolcost.result.view import CostView, growth_blocks
-from tolcost.show import write
-from tolcost.show.document import Document
+from tolcost.algebra import And, Cond, Eq, Ge, Not, Or, Poly, Symbol, const, to_browser, to_text, total_of
+from tolcost.cost import FormRatio
+from tolcost.cost.derive import DerivationStep, ValueDerivation, derive
+from tolcost.cost.device import Duration
+from tolcost.cost.span import Depth
+from tolcost.cost.weights import Weighed
+from tolcost.diagnostics import NOWHERE, Rejected, place, visible
+from tolcost.models.lowering import Lowered
+from tolcost.models.memory import lifetimes
+from tolcost.models.walking import Applied
+from tolcost.result.example import at_example
+from tolcost.result.model import ModelStudy, of_model
+from tolcost.result.rows import TableRow
+from tolcost.result.scopes import path_of
+from tolcost.result.study import Figures, Located, MissingNode
+from tolcost.result.time import Step
+from tolcost.result.totals import parts_of
+from tolcost.show.document import LONGEST
+from tolcost.show.forms import Form, mathml_of
 from tolcost.show.html import embedded, render
 from tolcost.show.json import Json
 
-_MOST_NODES = 5_000
-_GUESSES = (128, 64, 32, 16, 8, 4, 2, 1)
+_MOST_PARTS = 8
+_MOST_MISSING = 500
+_ATTOSECONDS = 10**12
+"""In a microsecond."""
 
 
-def model_page(cost: Located, view: CostView) -> str:
-    """The page of a model."""
-    study = cost.study
-    return render(
-        "model",
-        study=study,
-        status=cost.status,
-        types=list(study.types(cost.value)),
-        remarks=[f"{fact.label}: {fact.value}" for fact in study.remarks()],
-        conditions=[(one.text, one.reason, one.node) for one in study.requirements],
-        growth=write((*time_blocks(cost, view.table.by), *_grown(view)), "text"),
-        data=embedded(_data(cost, view.table.by)),
-    )
+def model_page(cost: Located, sweeps: Sequence[str] = ()) -> str:
+    """The page of a model; growth is shown with the last of the lengths that are swept."""
+    data = {**_data(cost), "with": sweeps[-1] if sweeps else None}
+    return render("model", title=visible(cost.study.name), data=embedded(data))
 
 
-def _grown(view: CostView) -> Document:
-    return tuple(block for grown in view.growths for block in growth_blocks(grown))
+@dataclass(slots=True)
+class _Forms:
+    """Every distinct form once: what a script evaluates, what a reader sees, and its text."""
 
+    trees: list[Json] = field(default_factory=list)
+    shown: list[Json] = field(default_factory=list)
+    _numbers: dict[Poly, int] = field(default_factory=dict)
 
-def _data(cost: Located, by: str) -> dict[str, Json]:
-    lengths = [symbol for symbol in cost.study.symbols if symbol.kind == "length"]
-    figures: list[Json] = [
-        {"label": one.label, "unit": one.unit, "form": None if one.form is None else str(one.form)}
-        for one in cost.measures
-    ]
-    groups: list[Json] = [
-        {
-            "title": group.title,
-            "nodes": group.nodes,
-            "eops": to_text(group.figures.eops),
-            "macs": to_text(group.figures.macs),
+    def number(self, form: Poly | None) -> int | None:
+        """The place of a form."""
+        if form is None:
+            return None
+        if form not in self._numbers:
+            self._numbers[form] = len(self.trees)
+            self.trees.append(to_browser(form))
+            self.shown.append(_markup(form))
+        return self._numbers[form]
+
+    def figures(self, found: Figures) -> dict[str, Json]:
+        """What some work costs."""
+        return {
+            "eops": self.number(found.eops),
+            "flops": self.number(found.flops),
+            "macs": self.number(found.macs),
+            "bytes": self.number(found.bytes),
         }
-        for group in cost.groups(by)[:_MOST_NODES]
-    ]
-    start = _start(cost, lengths)
-    return {
+
+    def any(self, form: Form | None) -> Json:
+        """A figure of any kind: the largest of some forms, perhaps over the largest of others."""
+        match form:
+            case Poly():
+                return {"top": [self.number(form)]}
+            case int():
+                return {"top": [self.number(const(form))]}
+            case Depth(candidates=candidates):
+                return {"top": [self.number(one) for one in candidates]}
+            case FormRatio(numerator=top, denominator=bottom):
+                below = bottom.candidates if isinstance(bottom, Depth) else (bottom,)
+                return {"top": [self.number(top)], "bottom": [self.number(one) for one in below]}
+            case Weighed(numerator=top, denominator=bottom):
+                return {"top": [self.number(top)], "bottom": [self.number(const(bottom))]}
+            case Duration():
+                return {
+                    "top": [self.number(form.attoseconds)],
+                    "bottom": [self.number(const(_ATTOSECONDS))],
+                }
+            case _:
+                return None
+
+
+def _markup(form: Poly) -> str:
+    """A form in the notation of mathematics; a very long one as text."""
+    text = to_text(form)
+    return mathml_of(form) if len(text) <= 3 * LONGEST else f"<code>{escape(text)}</code>"
+
+
+def _data(cost: Located) -> dict[str, Json]:
+    study, forms = of_model(cost), _Forms()
+    lengths = [symbol for symbol in study.symbols if symbol.kind == "length"]
+    start = _start(cost)
+    found: dict[str, Json] = {
+        "name": visible(study.name),
+        "file": visible(study.file),
+        "status": cost.status,
+        "coverage": study.coverage.text,
+        "head": [[fact.label, visible(fact.value)] for fact in (*study.head(), *study.remarks())],
+        "types": [[way, visible(name), visible(kind)] for way, name, kind in study.types(cost.value)],
         "symbols": [
-            {"name": s.name, "value": start[s], "low": _end(s.lo), "high": _end(s.hi)} for s in lengths
+            {"name": s.name, "value": start.get(s, 1), "low": forms.number(s.lo), "high": forms.number(s.hi)}
+            for s in lengths
         ],
-        "requires": [{"text": one.text, "test": _test(one.condition)} for one in cost.study.requirements],
-        "figures": figures,
-        "groups": groups,
-        "by": by,
+        "requires": [
+            {
+                "text": one.text,
+                "reason": visible(one.reason),
+                "node": visible(one.node),
+                "test": _test(one.condition, forms),
+            }
+            for one in study.requirements
+        ],
+        "missing": [[one.op, visible(one.name), visible(one.why)] for one in _missing(cost)],
+        "figures": [
+            {"key": one.key, "label": one.label, "unit": one.unit, "form": forms.any(one.form)}
+            for one in cost.measures
+        ],
+        "operators": list(_operators(cost, forms)),
+        "memory": [[forms.number(one.bytes), one.first, one.last] for one in lifetimes(study.cost)],
+        "device": _device(cost),
+        **_nodes(study, forms),
     }
+    return {**found, "forms": forms.trees, "shown": forms.shown}
 
 
-def _start(cost: Located, lengths: Sequence[Symbol]) -> Mapping[Symbol, int]:
-    """Lengths to start with: those given; for the others the largest of a few that conditions allow."""
-    for guess in _GUESSES:
-        start = {symbol: cost.point.values.get(symbol, guess) for symbol in lengths}
-        values = {**cost.point.values, **start}
-        if all(one.holds(values) for one in cost.study.requirements):
-            return start
-    return {symbol: cost.point.values.get(symbol, 1) for symbol in lengths}
+def _start(cost: Located) -> Mapping[Symbol, int]:
+    """Lengths to start with: those given, the others as in an example that the conditions allow."""
+    return (at_example(cost) or cost).point.values
 
 
-def _end(bound: Poly | None) -> Json:
-    return None if bound is None else to_text(bound)
-
-
-def _test(condition: Cond) -> Json:
+def _test(condition: Cond, forms: _Forms) -> Json:
     """A condition for the browser: a comparison of a form with 0, or several of them."""
     match condition:
         case Ge(p=p):
-            return [">=", to_text(p)]
+            return [">=", forms.number(p)]
         case Eq(p=p):
-            return ["==", to_text(p)]
+            return ["==", forms.number(p)]
         case Not(part=part):
-            return ["not", _test(part)]
+            return ["not", _test(part, forms)]
         case And(parts=parts):
-            return ["and", *map(_test, parts)]
+            return ["and", *(_test(one, forms) for one in parts)]
         case Or(parts=parts):
-            return ["or", *map(_test, parts)]
+            return ["or", *(_test(one, forms) for one in parts)]
         case _:
             return condition.value
+
+
+def _missing(cost: Located) -> Sequence[MissingNode]:
+    return cost.coverage.missing[:_MOST_MISSING]
+
+
+# ---- by operator -----------------------------------------------------------------------------
+
+
+def _operators(cost: Located, forms: _Forms) -> Iterator[Json]:
+    """Operators, the costliest first; with a device, how long each takes on it."""
+    steps: dict[str, list[Step]] = {}
+    for step in () if cost.times is None else cost.times.steps:
+        steps.setdefault(step.title, []).append(step)
+    for group in cost.groups("op"):
+        own = steps.get(group.title)
+        taken = None if cost.times is None or not own else replace(cost.times, steps=tuple(own))
+        yield {
+            "title": visible(group.title),
+            "nodes": group.nodes,
+            **forms.figures(group.figures),
+            "time": None if taken is None else forms.any(taken.predicted or taken.bound),
+        }
+
+
+def _device(cost: Located) -> Json:
+    """The peaks of the device, per microsecond."""
+    if cost.device is None:
+        return None
+    return {
+        "name": cost.device.name,
+        "description": cost.device.description,
+        "bytes": float(cost.device.bytes),
+        "macs": {space: float(rate) for space, rate in cost.device.macs.items()},
+    }
+
+
+# ---- nodes -----------------------------------------------------------------------------------
+
+
+def _nodes(study: ModelStudy, forms: _Forms) -> dict[str, Json]:
+    """Every node with its scopes and its kind; every kind, and what scopes come to."""
+    numbers: dict[tuple[int, Poly | None], int] = {}
+    kinds: list[Json] = []
+    nodes: list[Json] = []
+    scopes: dict[tuple[str, ...], list[int]] = {}
+    derived, rows = _Derived(), study.rows("node", 0)
+    for n, (step, applied) in enumerate(zip(study.model.graph.nodes, study.cost.nodes, strict=True)):
+        key = (id(applied), rows[n].amounts["parameters"])
+        if key not in numbers:
+            numbers[key] = len(kinds)
+            kinds.append(_kind(applied, rows[n], forms, derived))
+        path = path_of(step)
+        for depth in range(len(path) + 1):
+            scopes.setdefault(path[:depth], []).append(n)
+        nodes.append([visible(rows[n].title), numbers[key], [visible(part) for part in path]])
+    sums = [_sum(study, path, inside, rows, forms) for path, inside in scopes.items()]
+    known: dict[str, Json] = {"derived": derived.found, "sources": derived.sources}
+    return {"kinds": kinds, "nodes": nodes, "scopes": sums, **known}
+
+
+def _kind(applied: Applied, row: TableRow, forms: _Forms, derived: _Derived) -> dict[str, Json]:
+    return {
+        "op": visible(row.op),
+        "type": visible(f"{row.type} {row.shape}".strip()),
+        **{key: forms.number(form) for key, form in row.amounts.items()},
+        "problem": visible(applied.uncosted[0].why.message) if applied.uncosted else None,
+        "derived": [[derived.number(part), times] for part, times in applied.parts[:_MOST_PARTS]],
+    }
+
+
+def _sum(
+    study: ModelStudy, path: Sequence[str], inside: Sequence[int], rows: Sequence[TableRow], forms: _Forms
+) -> dict[str, Json]:
+    """What the nodes of a scope cost together."""
+    figures = study.adder.add(parts_of(study.cost.nodes[n] for n in inside))
+    held = [form for n in inside if (form := rows[n].amounts["parameters"]) is not None]
+    parameters = forms.number(total_of(held))
+    return {"path": [visible(part) for part in path], **forms.figures(figures), "parameters": parameters}
+
+
+@dataclass(slots=True)
+class _Derived:
+    """The derivation of every operator that was lowered, and the definitions that its steps point into."""
+
+    found: list[Json] = field(default_factory=list)
+    sources: dict[str, Json] = field(default_factory=dict)
+    _numbers: dict[int, int] = field(default_factory=dict)
+
+    def number(self, lowered: Lowered) -> int:
+        """The place of an operator's derivation."""
+        if id(lowered) not in self._numbers:
+            self._numbers[id(lowered)] = len(self.found)
+            lengths = {**lowered.lengths, **lowered.point}
+            self.found.append(
+                {
+                    "op": visible(lowered.op),
+                    "where": [[symbol.name, str(value)] for symbol, value in lengths.items()],
+                    "chains": [
+                        {"name": visible(chain.name), "steps": [self._step(step) for step in chain.steps]}
+                        for chain in _chains(lowered)
+                        if chain.steps
+                    ],
+                }
+            )
+        return self._numbers[id(lowered)]
+
+    def _step(self, step: DerivationStep) -> Json:
+        source = step.span.source
+        if source is NOWHERE.source:
+            return [visible(step.text_after), visible(step.reason), "", 0]
+        self.sources.setdefault(source.name, source.text)
+        return [visible(step.text_after), visible(step.reason), source.name, place(step.span).line]
+
+
+def _chains(lowered: Lowered) -> tuple[ValueDerivation, ...]:
+    try:
+        return derive(lowered.program).chains
+    except Rejected:  # too large to derive: its closed form stands alone
+        return ()

@@ -22,6 +22,11 @@ from tolcost.show.json import Json
 
 _FOLDER = Path(__file__).with_name("pages")
 _LONG, _VERY_LONG = 60, 240
+_PARTS = {
+    "model": (("parts.css", "model.css"), ("parts.js", "charts.js", "tree.js", "model.js", "start.js")),
+    "report": (("report.css",), ("report.js",)),
+}
+"""The styles and scripts of each page; what comes first is shared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +83,8 @@ def render(name: str, **values: object) -> str:
         autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True, finalize=_printable
     )
     template = environment.from_string(_part(f"{name}.html"))
-    return template.render(css=Markup(_part(f"{name}.css")), script=Markup(_part(f"{name}.js")), **values)
+    css, script = ("".join(map(_part, files)) for files in _PARTS[name])
+    return template.render(css=Markup(css), script=Markup(script), **values)
 
 
 def _printable(value: object) -> object:

@@ -1,0 +1,108 @@
+// What the pages share: exact values of closed forms, numbers for people, and making elements.
+
+const STEPS = 2_000_000; // a sum without a closed form that is longer than this is not worked out
+
+class Undefined extends Error {}
+
+function floorDivide(a, b) {
+  if (b === 0n) throw new Undefined("a division by 0");
+  const quotient = a / b;
+  return a % b !== 0n && (a < 0n) !== (b < 0n) ? quotient - 1n : quotient;
+}
+
+// The value of a form, as a big integer; `values` has one for each name.
+function evaluate(tree, values, budget = { left: STEPS }) {
+  if (--budget.left < 0) throw new Undefined("a sum that is too long to work out here");
+  if (typeof tree === "number" || typeof tree === "string") return BigInt(tree);
+  if (!Array.isArray(tree)) {
+    if (!values.has(tree.v)) throw new Undefined(`no value for ${tree.v}`);
+    return values.get(tree.v);
+  }
+  const [kind, ...parts] = tree;
+  const at = (part) => evaluate(part, values, budget);
+  switch (kind) {
+    case "+": return parts.reduce((sum, part) => sum + at(part), 0n);
+    case "*": return parts.reduce((product, part) => product * at(part), 1n);
+    case "/": {
+      const top = at(parts[0]), bottom = at(parts[1]);
+      if (bottom === 0n || top % bottom !== 0n) throw new Undefined("not an integer here");
+      return top / bottom;
+    }
+    case "f": return floorDivide(at(parts[0]), at(parts[1]));
+    case "m": { const value = at(parts[0]); return value > 0n ? value : 0n; }
+    case "l": {
+      const value = at(parts[0]);
+      if (value < 1n) throw new Undefined("a logarithm of nothing");
+      return BigInt((value - 1n).toString(2).length) - (value === 1n ? 1n : 0n);
+    }
+    case "s": {
+      const [body, name, low, high] = parts;
+      const last = at(high);
+      let sum = 0n;
+      for (let n = at(low); n <= last; n++) sum += evaluate(body, new Map(values).set(name, n), budget);
+      return sum;
+    }
+    default: throw new Undefined("an unknown form");
+  }
+}
+
+// ---- numbers for people
+
+const grouped = (value) => value.toString().replace(/\B(?=(\d{3})+(?!\d))/g, ",");
+const UNITS = ["", "k", "M", "G", "T", "P", "E", "Z", "Y"];
+
+// Three digits and a unit: 1.23 G; small numbers as they are.
+function short(value) {
+  const n = Number(value);
+  if (!Number.isFinite(n)) return String(value);
+  if (Math.abs(n) < 10_000) return Number.isInteger(n) ? grouped(n) : String(Number(n.toPrecision(3)));
+  const power = Math.min(Math.floor(Math.log10(Math.abs(n)) / 3), UNITS.length - 1);
+  return `${Number((n / 10 ** (3 * power)).toPrecision(3))} ${UNITS[power]}`;
+}
+
+const percent = (part, whole) => (whole > 0n ? Number((part * 1_000_000n) / whole) / 10_000 : 0);
+const inPercent = (share) => `${share >= 10 ? share.toFixed(0) : share >= 0.95 ? share.toFixed(1) : share >= 0.01 ? share.toFixed(2) : share > 0 ? "<0.01" : 0} %`;
+
+// ---- elements
+
+function set(made, attributes) {
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else if (value !== null && value !== undefined && value !== false) made.setAttribute(key, value === true ? "" : value);
+  }
+  return made;
+}
+
+function element(name, attributes = {}, ...children) {
+  const made = set(document.createElement(name), attributes);
+  made.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+function drawn(name, attributes = {}, ...children) {
+  const made = set(document.createElementNS("http://www.w3.org/2000/svg", name), attributes);
+  made.append(...children.filter((child) => child !== null));
+  return made;
+}
+
+const byId = (id) => document.getElementById(id);
+
+// A form in the notation of mathematics: markup that tolcost wrote, names in it escaped there.
+function notation(markup) {
+  const box = element("span", { class: "form" });
+  box.innerHTML = markup;
+  for (const sign of box.querySelectorAll("mo")) {
+    if (sign.textContent === "\u2062" && [sign.previousElementSibling, sign.nextElementSibling].every((one) => /[\p{L}\d]/u.test(one?.textContent ?? ""))) sign.setAttribute("lspace", ".17em");
+    if (!sign.parentElement.querySelector("mfrac, munderover")) sign.setAttribute("stretchy", "false");
+  }
+  return box;
+}
+
+// ---- light and dark
+
+function themed(button) {
+  button?.addEventListener("click", () => {
+    const dark = getComputedStyle(document.documentElement).colorScheme === "dark";
+    document.documentElement.dataset.theme = dark ? "light" : "dark";
+  });
+}

@@ -1,0 +1,224 @@
+// The nodes of a model as a tree, and its rows as a table of which only what is seen is drawn.
+
+const ROW = 30;
+const KEYS = ["eops", "flops", "macs", "bytes", "parameters"];
+
+// An item: a node (`kind`), or a scope, an operator or a fold with items below it.
+function item(title, more = {}) {
+  return { title, key: title, children: [], parent: null, kind: null, node: null, times: 1, values: {}, ...more };
+}
+
+function adopt(parent, child) {
+  child.parent = parent;
+  child.key = `${parent.key}\u0000${child.key}`;
+  parent.children.push(child);
+  return child;
+}
+
+const free = (kind, data) => ["eops", "macs"].every((key) => data.forms[kind[key]] === 0);
+
+function nodeItems(data) {
+  return data.nodes.map(([title, kind], n) => item(title, { key: `#${n}`, kind: data.kinds[kind], node: n }));
+}
+
+// By scope; with `fold`, scopes that are alike are one, and so are nodes that cost nothing.
+function scopeTree(data, fold) {
+  const root = item("", { sum: null }), scopes = new Map([["", root]]);
+  const sums = new Map(data.scopes.map((one) => [one.path.join("\u0000"), one]));
+  const scope = (path) => {
+    const key = path.join("\u0000");
+    if (!scopes.has(key)) {
+      const made = item(path.at(-1), { sum: sums.get(key) ?? null, path });
+      scopes.set(key, made);
+      adopt(scope(path.slice(0, -1)), made);
+    }
+    return scopes.get(key);
+  };
+  nodeItems(data).forEach((one, n) => adopt(scope(data.nodes[n][2]), one));
+  if (fold) folded(root, data);
+  return shortened(root);
+}
+
+function operatorTree(data) {
+  const root = item(""), operators = new Map();
+  for (const one of nodeItems(data)) {
+    if (!operators.has(one.kind.op)) operators.set(one.kind.op, adopt(root, item(one.kind.op, { operator: one.kind.op })));
+    adopt(operators.get(one.kind.op), one);
+  }
+  return root;
+}
+
+function nodeList(data) {
+  const root = item("");
+  for (const one of nodeItems(data)) adopt(root, one);
+  return root;
+}
+
+function leaves(one, found = []) {
+  if (one.kind) found.push(one);
+  for (const child of one.children) leaves(child, found);
+  return found;
+}
+
+function signature(one, data) {
+  const counts = new Map();
+  for (const { kind } of leaves(one)) if (!free(kind, data)) counts.set(`${kind.eops},${kind.macs}`, (counts.get(`${kind.eops},${kind.macs}`) ?? 0) + 1);
+  return JSON.stringify([...counts].sort());
+}
+
+function folded(root, data) {
+  for (const child of root.children) folded(child, data);
+  const groups = new Map();
+  for (const child of root.children) {
+    const nothing = child.kind && free(child.kind, data);
+    const key = nothing ? "without cost" : child.kind ? `#${child.node}` : `${child.title.replace(/\d+/g, "*")} ${signature(child, data)}`;
+    groups.set(key, [...(groups.get(key) ?? []), child]);
+  }
+  const before = root.children;
+  root.children = [];
+  const added = new Set();
+  for (const child of before) {
+    const [key, alike] = [...groups].find(([, one]) => one.includes(child));
+    if (alike.length === 1) { root.children.push(child); continue; }
+    if (added.has(key)) continue;
+    added.add(key);
+    const nothing = key === "without cost";
+    const fold = item(nothing ? `${alike.length} nodes without cost` : child.title.replace(/\d+/g, "*"), { key: `*${key}`, times: nothing ? 1 : alike.length, fold: true, nothing, sum: nothing ? null : child.sum });
+    adopt(root, fold);
+    for (const one of alike) { one.parent = fold; fold.children.push(one); }
+  }
+  const last = root.children.findIndex((one) => one.nothing);
+  if (last >= 0) root.children.push(...root.children.splice(last, 1));
+}
+
+// A scope that holds nothing but one other is written as one.
+function shortened(root) {
+  for (const child of root.children) shortened(child);
+  root.children = root.children.map((child) => {
+    const only = child.children.length === 1 && !child.fold && !child.kind ? child.children[0] : null;
+    if (!only || only.kind || only.fold) return child;
+    only.title = `${child.title}/${only.title}`;
+    only.parent = root;
+    return only;
+  });
+  return root;
+}
+
+// The values of everything at a point, from below; null where something has none.
+function added(one, at) {
+  for (const key of KEYS) {
+    let sum = one.kind ? at(one.kind[key]) : 0n;
+    for (const child of one.children) {
+      if (key === KEYS[0]) added(child, at);
+      sum = sum === null || child.values[key] === null ? null : sum + child.values[key];
+    }
+    one.values[key] = sum;
+  }
+}
+
+// ---- which rows there are
+
+function compared(sort) {
+  const { column, down } = sort;
+  const size = (one) => (column === "intensity" ? intensity(one.values) ?? -1 : one.values[column] ?? -1n);
+  const text = (one) => (column === "title" ? one.title : one.kind?.[column] ?? "");
+  return (a, b) => {
+    const [x, y] = column === "title" || column === "op" || column === "type" ? [text(a), text(b)] : [size(a), size(b)];
+    return (x < y ? -1 : x > y ? 1 : 0) * (down ? -1 : 1);
+  };
+}
+
+const intensity = (values) => (values.flops === null || !values.bytes ? null : Number((values.flops * 10_000n) / values.bytes) / 10_000);
+
+function rowsOf(root, { open, sort, words }) {
+  const found = [];
+  const fits = (one) => words.every((word) => `${one.title} ${one.kind?.op ?? ""} ${one.kind?.type ?? ""}`.toLowerCase().includes(word));
+  const keep = (one, inside) => inside || fits(one) || one.children.some((child) => keep(child, false));
+  const visit = (one, level, inside) => {
+    const order = sort ? [...one.children].sort(compared(sort)) : one.children;
+    for (const child of order) {
+      const here = inside || (words.length > 0 && fits(child));
+      if (words.length && !keep(child, here)) continue;
+      found.push([child, level]);
+      if (open.has(child.key) || (words.length && !here)) visit(child, level + 1, here);
+    }
+  };
+  visit(root, 0, false);
+  return found;
+}
+
+// ---- the table
+
+class Table {
+  constructor(box, columns, choose, toggle) {
+    Object.assign(this, { box, columns, choose, toggle, rows: [], shown: [], asked: new Map(), chosen: null });
+    this.inside = element("div", { class: "inside" });
+    box.append(this.inside);
+    box.addEventListener("scroll", () => this.draw());
+    box.addEventListener("keydown", (event) => this.pressed(event));
+  }
+
+  // The columns that fit, most wanted first; those asked for are shown in any case.
+  fitting() {
+    let left = this.box.clientWidth || 1000;
+    const kept = new Set();
+    for (const column of [...this.columns].sort((a, b) => a.rank - b.rank)) {
+      const asked = this.asked.get(column.key);
+      left -= column.least;
+      if (asked ?? (left >= 0 && !column.seldom)) kept.add(column); else left += column.least;
+    }
+    return this.columns.filter((column) => kept.has(column));
+  }
+
+  show(rows) {
+    this.rows = rows;
+    this.shown = this.fitting();
+    this.inside.style.height = `${rows.length * ROW}px`;
+    this.box.style.height = `min(640px, 72vh, ${rows.length * ROW + 34}px)`;
+    this.box.setAttribute("aria-rowcount", rows.length);
+    this.draw();
+  }
+
+  draw(all = false) {
+    const first = all ? 0 : Math.max(0, Math.floor(this.box.scrollTop / ROW) - 8);
+    const last = all ? Math.min(this.rows.length, 400) : Math.min(this.rows.length, first + Math.ceil(this.box.clientHeight / ROW) + 16);
+    this.inside.replaceChildren(...this.rows.slice(first, last).map(([one, level], k) => this.row(one, level, first + k)));
+  }
+
+  row(one, level, place) {
+    const chosen = one === this.chosen;
+    const more = one.children.length > 0;
+    const opened = more ? String(this.toggle.open.has(one.key)) : null;
+    const made = element("div", {
+      class: `row${chosen ? " chosen" : ""}${one.kind ? "" : " scope"}`, role: "row", "aria-level": level + 1, "aria-expanded": opened,
+      "aria-selected": String(chosen), "aria-rowindex": place + 1, style: `top: ${place * ROW}px`, "data-key": one.key,
+      onclick: (event) => { if (more && (event.target.closest(".twig") || chosen || !one.sum)) this.toggle(one); this.choose(one); },
+    });
+    for (const column of this.shown) made.append(element("div", { class: `cell ${column.key}`, role: "gridcell" }, column.cell(one, level)));
+    return made;
+  }
+
+  select(one) {
+    this.chosen = one;
+    const place = this.rows.findIndex(([other]) => other === one);
+    if (place >= 0) {
+      const top = place * ROW;
+      if (top < this.box.scrollTop) this.box.scrollTop = top;
+      else if (top + 2 * ROW > this.box.scrollTop + this.box.clientHeight) this.box.scrollTop = top + 2 * ROW - this.box.clientHeight;
+    }
+    this.draw();
+  }
+
+  pressed(event) {
+    const place = this.rows.findIndex(([one]) => one === this.chosen);
+    const one = this.rows[place]?.[0];
+    const moves = { ArrowDown: place + 1, ArrowUp: Math.max(place - 1, 0), Home: 0, End: this.rows.length - 1, PageDown: place + 15, PageUp: place - 15 };
+    if (event.key in moves) this.choose(this.rows[Math.max(0, Math.min(moves[event.key], this.rows.length - 1))]?.[0]);
+    else if (event.key === "ArrowRight" && one?.children.length && !this.toggle.open.has(one.key)) this.toggle(one);
+    else if (event.key === "ArrowLeft" && one && this.toggle.open.has(one.key)) this.toggle(one);
+    else if (event.key === "ArrowLeft" && one?.parent?.parent) this.choose(one.parent);
+    else if ((event.key === "Enter" || event.key === " ") && one?.children.length) this.toggle(one);
+    else return;
+    event.preventDefault();
+  }
+}
