@@ -24,7 +24,7 @@ _FOLDER = Path(__file__).with_name("pages")
 _LONG, _VERY_LONG = 60, 240
 _PARTS = {
     "model": (("parts.css", "model.css"), ("parts.js", "charts.js", "tree.js", "model.js", "start.js")),
-    "report": (("report.css",), ("report.js",)),
+    "report": (("parts.css", "report.css"), ("parts.js", "report.js")),
 }
 """The styles and scripts of each page; what comes first is shared."""
 
