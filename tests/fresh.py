@@ -121,10 +121,11 @@ def followed(command: str, python: Path, folder: Path) -> str:
     copy.mkdir(parents=True)
     steps = (
         f"git -C {ROOT} ls-files -z | (cd {ROOT} && xargs -0 cp --parents --target-directory {copy})",
+        f"cp -r {copy}/reports {where}/before",
         f"{python} -m venv {where}/venv",
         f"export PATH={where}/venv/bin:$PATH && cd {copy} && {command}",
         f"export PATH={copy}/.venv/bin:{where}/venv/bin:$PATH && tolcost --version && tolcost ops Relu",
-        f"diff -r {ROOT}/reports {copy}/reports",
+        f"diff -r {where}/before {copy}/reports",
     )
     try:
         for step in steps:

@@ -48,10 +48,11 @@ _COMMAND = "tolcost report"
 
 @dataclass(frozen=True, slots=True)
 class Reports:
-    """The files by name, relative to ``reports/``, and the figures for the README."""
+    """The files by name, relative to ``reports/``, the figures for the README, and the main ones of them."""
 
     files: dict[str, str]
     summary: str
+    figures: Sequence[tuple[str, str]]
 
 
 def build_reports(folder: Path, library: Library | None = None) -> Reports:
@@ -95,7 +96,8 @@ def build_reports(folder: Path, library: Library | None = None) -> Reports:
         charts=(*charts, *gpu_charts(folder)),
         forms=tuple(_forms(judged, listed, conformance)),
     )
-    return Reports(dict(_files(tables, forms_table(conformance), charts, page, summary)), summary)
+    files = dict(_files(tables, forms_table(conformance), charts, page, summary))
+    return Reports(files, summary, page.figures)
 
 
 def judge_all(library: Library) -> tuple[Judged, ...]:

@@ -13,6 +13,7 @@ from tolcost.cost.device import Device
 from tolcost.deep import with_deep_stack
 from tolcost.result.compare import compare
 from tolcost.result.comparison import CostComparison
+from tolcost.result.study import Located
 
 COSTLIER, UNDECIDED = 1, 3
 
@@ -69,8 +70,9 @@ def command(
         raise click.UsageError("a program cannot be compared with a model")
     numbers, equal = options.equated(dims)
     said = _Said(numbers, (*equal, *assume), shapes, attrs, specs, options.read_device(device))
-    found = _models(old, new, said) if kinds == {True} else _programs(old, new, said)
-    deliver(found.written(form), output)
+    found, *both = _models(old, new, said) if kinds == {True} else _programs(old, new, said)
+    live = form == "html" and kinds == {True}
+    deliver(_page(found, *both) if live else found.written(form), output)
     if found.whole.claim.more:
         return COSTLIER
     if not found.complete:
@@ -91,7 +93,13 @@ class _Said:
     device: Device | None
 
 
-def _models(old: str, new: str, said: _Said) -> CostComparison:
+def _page(found: CostComparison, before: Located, after: Located) -> str:
+    from tolcost.result.page import Older, model_page
+
+    return with_deep_stack(lambda: model_page(after, older=Older(before, found)))
+
+
+def _models(old: str, new: str, said: _Said) -> tuple[CostComparison, Located, Located]:
     from tolcost.catalogue.specs import open_library
     from tolcost.cli.model import read_dims, read_shapes
     from tolcost.models.walking import Session
@@ -100,19 +108,19 @@ def _models(old: str, new: str, said: _Said) -> CostComparison:
     session = Session(open_library(said.specs))
     wanted = Wanted(read_dims(said.dims), read_shapes(said.shapes), assume=said.assume)
 
-    def found() -> CostComparison:
+    def found() -> tuple[CostComparison, Located, Located]:
         costs = (file_cost(Path(file), session, wanted) for file in (old, new))
         before, after = (replace(cost, device=said.device) for cost in costs)
-        return compare(before, after, _identical(old, new))
+        return compare(before, after, _identical(old, new)), before, after
 
     return with_deep_stack(found)
 
 
-def _programs(old: str, new: str, said: _Said) -> CostComparison:
+def _programs(old: str, new: str, said: _Said) -> tuple[CostComparison, Located, Located]:
     from tolcost.cli.programs import Request, lowered
     from tolcost.pipeline import analyze_lowered
     from tolcost.result.program import program_study
-    from tolcost.result.study import Located, locate_study
+    from tolcost.result.study import locate_study
 
     request, dims = Request.read(said.shapes, said.attrs, said.specs), options.read_dims(said.dims)
     studies = [
@@ -121,7 +129,7 @@ def _programs(old: str, new: str, said: _Said) -> CostComparison:
     ]
     options.check_lengths(studies, dims)
     before, after = (locate_study(Located, study, dims, device=said.device) for study in studies)
-    return compare(before, after, _identical(old, new))
+    return compare(before, after, _identical(old, new)), before, after
 
 
 def _identical(old: str, new: str) -> bool:

@@ -9,8 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
+from pathlib import Path
 
-from tolcost.algebra import And, Cond, Eq, Ge, Not, Or, Poly, Symbol, const, to_browser, to_text, total_of
+from tolcost.algebra import (
+    And,
+    Cond,
+    Eq,
+    Ge,
+    Not,
+    Or,
+    Poly,
+    Symbol,
+    cond_text,
+    const,
+    substitute_cond,
+    to_browser,
+    to_text,
+    total_of,
+)
 from tolcost.cost import FormRatio
 from tolcost.cost.derive import DerivationStep, ValueDerivation, derive
 from tolcost.cost.device import Duration
@@ -20,6 +36,8 @@ from tolcost.diagnostics import NOWHERE, Rejected, place, visible
 from tolcost.models.lowering import Lowered
 from tolcost.models.memory import lifetimes
 from tolcost.models.walking import Applied
+from tolcost.result.compare import match
+from tolcost.result.comparison import CostComparison, said_of
 from tolcost.result.example import at_example
 from tolcost.result.model import ModelStudy, of_model
 from tolcost.result.rows import TableRow
@@ -27,7 +45,7 @@ from tolcost.result.scopes import path_of
 from tolcost.result.study import Figures, Located, MissingNode
 from tolcost.result.time import Step
 from tolcost.result.totals import parts_of
-from tolcost.show.document import LONGEST
+from tolcost.show.document import LONGEST, plain
 from tolcost.show.forms import Form, mathml_of
 from tolcost.show.html import embedded, render
 from tolcost.show.json import Json
@@ -38,9 +56,19 @@ _ATTOSECONDS = 10**12
 """In a microsecond."""
 
 
-def model_page(cost: Located, sweeps: Sequence[str] = ()) -> str:
-    """The page of a model; growth is shown with the last of the lengths that are swept."""
-    data = {**_data(cost), "with": sweeps[-1] if sweeps else None}
+@dataclass(frozen=True, slots=True)
+class Older:
+    """Another model to be shown beside one, and how the two compare."""
+
+    cost: Located
+    comparison: CostComparison
+
+
+def model_page(cost: Located, sweeps: Sequence[str] = (), older: Older | None = None) -> str:
+    """The page of a model, perhaps beside an older one; growth is shown with the last length swept."""
+    forms = _Forms()
+    found = {**_data(cost, forms), "other": None if older is None else _other(older, cost, forms)}
+    data = {**found, "with": sweeps[-1] if sweeps else None, "forms": forms.trees, "shown": forms.shown}
     return render("model", title=visible(cost.study.name), data=embedded(data))
 
 
@@ -100,16 +128,16 @@ def _markup(form: Poly) -> str:
     return mathml_of(form) if len(text) <= 3 * LONGEST else f"<code>{escape(text)}</code>"
 
 
-def _data(cost: Located) -> dict[str, Json]:
-    study, forms = of_model(cost), _Forms()
+def _data(cost: Located, forms: _Forms) -> dict[str, Json]:
+    study = of_model(cost)
     lengths = [symbol for symbol in study.symbols if symbol.kind == "length"]
     start = _start(cost)
-    found: dict[str, Json] = {
+    return {
         "name": visible(study.name),
         "file": visible(study.file),
         "status": cost.status,
         "coverage": study.coverage.text,
-        "head": [[fact.label, visible(fact.value)] for fact in (*study.head(), *study.remarks())],
+        "head": [[fact.label, visible(plain(fact.value))] for fact in (*study.head(), *study.remarks())],
         "types": [[way, visible(name), visible(kind)] for way, name, kind in study.types(cost.value)],
         "symbols": [
             {"name": s.name, "value": start.get(s, 1), "low": forms.number(s.lo), "high": forms.number(s.hi)}
@@ -134,7 +162,32 @@ def _data(cost: Located) -> dict[str, Json]:
         "device": _device(cost),
         **_nodes(study, forms),
     }
-    return {**found, "forms": forms.trees, "shown": forms.shown}
+
+
+def _other(older: Older, cost: Located, forms: _Forms) -> dict[str, Json]:
+    """What an older model cost by operator, what it relies on, and what was proved of the two."""
+    found, symbols = older.comparison, match(older.cost, cost).symbols
+    whole = found.whole
+    names = [Path(file).name for file in (found.old, found.new)]
+    needed = [substitute_cond(one.condition, symbols) for one in older.cost.study.requirements]
+    return {
+        "name": visible(names[0] if len(set(names)) > 1 else found.old),
+        "verdict": found.verdict,
+        "said": said_of(whole.claim, whole.less_where, whole.more_where),
+        "notes": [visible(note) for note in (*found.notes, *filter(None, (whole.why,)))],
+        "requires": [{"text": cond_text(one), "test": _test(one, forms)} for one in needed],
+        "eops": forms.number(whole.old),
+        "operators": [
+            {"title": visible(row.part), "eops": forms.number(row.old)}
+            for row in found.rows
+            if row.metric == "eops" and row.part
+        ],
+        "layers": [
+            [visible(row.part), forms.number(row.old), forms.number(row.new)]
+            for row in found.layers
+            if row.verdict != "same"
+        ],
+    }
 
 
 def _start(cost: Located) -> Mapping[Symbol, int]:
@@ -189,8 +242,8 @@ def _device(cost: Located) -> Json:
     return {
         "name": cost.device.name,
         "description": cost.device.description,
-        "bytes": float(cost.device.bytes),
-        "macs": {space: float(rate) for space, rate in cost.device.macs.items()},
+        "bytes": int(cost.device.bytes),
+        "macs": {space: int(rate) for space, rate in cost.device.macs.items()},
     }
 
 
@@ -213,7 +266,7 @@ def _nodes(study: ModelStudy, forms: _Forms) -> dict[str, Json]:
         for depth in range(len(path) + 1):
             scopes.setdefault(path[:depth], []).append(n)
         nodes.append([visible(rows[n].title), numbers[key], [visible(part) for part in path]])
-    sums = [_sum(study, path, inside, rows, forms) for path, inside in scopes.items()]
+    sums: list[Json] = [_sum(study, path, inside, rows, forms) for path, inside in scopes.items()]
     known: dict[str, Json] = {"derived": derived.found, "sources": derived.sources}
     return {"kinds": kinds, "nodes": nodes, "scopes": sums, **known}
 

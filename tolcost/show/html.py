@@ -24,6 +24,7 @@ _FOLDER = Path(__file__).with_name("pages")
 _LONG, _VERY_LONG = 60, 240
 _PARTS = {
     "model": (("parts.css", "model.css"), ("parts.js", "charts.js", "tree.js", "model.js", "start.js")),
+    "document": (("parts.css", "document.css"), ("document.js",)),
     "report": (("parts.css", "report.css"), ("parts.js", "report.js")),
 }
 """The styles and scripts of each page; what comes first is shared."""
@@ -134,8 +135,10 @@ def _table_data(table: ReportTable) -> Mapping[str, object]:
 
 def _about(text: str) -> str:
     """Our own words, with code between backquotes and emphasis between stars."""
-    marked = re.sub(r"`([^`]*)`", r"<code>\1</code>", escape(text))
-    return re.sub(r"\*([^*]+)\*", r"<em>\1</em>", marked)
+    parts = re.split(r"`([^`]*)`", escape(text))
+    parts[::2] = [re.sub(r"\*([^*]+)\*", r"<em>\1</em>", words) for words in parts[::2]]
+    parts[1::2] = [f"<code>{code}</code>" for code in parts[1::2]]
+    return "".join(parts)
 
 
 def _cell(cell: Cell, column: Column) -> Mapping[str, object]:

@@ -44,7 +44,7 @@ function holds(test, values) {
 
 // What does not hold at some lengths, in words.
 function broken(values) {
-  const found = data.requires.filter((one) => holds(one.test, values) === false).map((one) => one.text);
+  const found = [...data.requires, ...(data.other?.requires ?? [])].filter((one) => holds(one.test, values) === false).map((one) => one.text).filter((text, k, all) => all.indexOf(text) === k);
   for (const { name, low, high } of data.symbols) {
     const own = values.get(name), [least, most] = [valueAt(low, values), valueAt(high, values)];
     if (own === undefined) found.push(`${name} is a whole number`);
@@ -161,7 +161,7 @@ function shares() {
       element("span", { class: "number" }, eops === null ? "—" : inPercent(share)), element("span", { class: "number count quiet" }, eops === null ? "" : short(eops)));
   };
   byId("share").replaceChildren(...sized.map(({ one, eops }) => row(one.title, eops, () => { byId("filter").value = one.title; setView("op"); })),
-    ...(rest.length ? [row(`${rest.length} more`, rest.reduce((sum, { eops }) => sum + (eops ?? 0n), 0n), () => setView("op"))] : []));
+    ...(rest.length ? [row(`${rest.length} more`, rest.reduce((sum, { eops }) => (sum === null || eops === null ? null : sum + eops), 0n), () => setView("op"))] : []));
 }
 
 // ---- growth: everything but one length stays as it is

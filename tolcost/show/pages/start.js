@@ -11,14 +11,17 @@ function comparison() {
   const change = (before, after) => (before === null || after === null ? "" : before === after ? "same" : before === 0n ? "new" : `${after > before ? "+" : "−"}${inPercent(Math.abs(percent(after > before ? after - before : before - after, before)))}`);
   byId("compared").hidden = false;
   byId("compared").dataset.verdict = other.verdict;
+  const shown = (name, list) => element("div", { class: "wide" }, element("table", {},
+    element("thead", {}, element("tr", {}, ...[name, other.name, data.name, "change"].map((title, k) => element("th", { class: k ? "number" : null }, title)))),
+    element("tbody", {}, ...list.map(([title, before, after]) => element("tr", { "data-op": title },
+      element("td", {}, title), ...[before, after].map((value) => element("td", { class: "number", "data-value": value ?? "", title: value === null ? "" : grouped(value) }, value === null ? "—" : said(value))),
+      element("td", { class: `number ${after > before ? "more" : after < before ? "less" : ""}` }, change(before, after)))))));
+  const layers = other.layers.map(([title, before, after]) => [title, at(before), at(after)]);
   byId("compared").replaceChildren(
     element("h2", {}, `${other.name} → ${data.name}: ${other.said}`),
     ...other.notes.map((note) => element("p", { class: "quiet" }, note)),
-    element("div", { class: "wide" }, element("table", {},
-      element("thead", {}, element("tr", {}, ...["EOPs", other.name, data.name, "change"].map((title, k) => element("th", { class: k ? "number" : null }, title)))),
-      element("tbody", {}, ...rows.map(([title, before, after]) => element("tr", { "data-op": title },
-        element("td", {}, title), ...[before, after].map((value) => element("td", { class: "number", "data-value": value ?? "", title: value === null ? "" : grouped(value) }, value === null ? "—" : said(value))),
-        element("td", { class: `number ${after > before ? "more" : after < before ? "less" : ""}` }, change(before, after))))))));
+    shown("EOPs by operator", rows),
+    ...(layers.length ? [element("details", {}, element("summary", { class: "quiet" }, `${layers.length} layers that differ`), shown("EOPs by layer", layers))] : []));
 }
 
 function about() {

@@ -151,10 +151,10 @@ function rowsOf(root, { open, sort, words }) {
 
 class Table {
   constructor(box, columns, choose, toggle) {
-    Object.assign(this, { box, columns, choose, toggle, rows: [], shown: [], asked: new Map(), chosen: null });
+    Object.assign(this, { box, columns, choose, toggle, rows: [], shown: [], asked: new Map(), drawn: new Map(), chosen: null });
     this.inside = element("div", { class: "inside" });
     box.append(this.inside);
-    box.addEventListener("scroll", () => this.draw());
+    box.addEventListener("scroll", () => requestAnimationFrame(() => this.draw(false, true)));
     box.addEventListener("keydown", (event) => this.pressed(event));
   }
 
@@ -179,10 +179,14 @@ class Table {
     this.draw();
   }
 
-  draw(all = false) {
-    const first = all ? 0 : Math.max(0, Math.floor(this.box.scrollTop / ROW) - 8);
-    const last = all ? Math.min(this.rows.length, 400) : Math.min(this.rows.length, first + Math.ceil(this.box.clientHeight / ROW) + 16);
-    this.inside.replaceChildren(...this.rows.slice(first, last).map(([one, level], k) => this.row(one, level, first + k)));
+  // What is seen; while scrolling, rows that stay are left as they are.
+  draw(all = false, scrolling = false) {
+    const first = all ? 0 : Math.max(0, Math.floor(this.box.scrollTop / ROW) - 4);
+    const last = all ? Math.min(this.rows.length, 400) : Math.min(this.rows.length, first + Math.ceil(this.box.clientHeight / ROW) + 8);
+    const before = scrolling ? this.drawn : new Map();
+    this.drawn = new Map();
+    for (let place = first; place < last; place++) this.drawn.set(place, before.get(place) ?? this.row(...this.rows[place], place));
+    this.inside.replaceChildren(...this.drawn.values());
   }
 
   row(one, level, place) {
