@@ -10,6 +10,7 @@ import pytest
 import tolcost.show.html as page
 from tolcost.algebra import ceil_log2, evaluate, length, maximum, the_symbol, to_browser
 from tolcost.algebra.parse import parse_text
+from tolcost.algebra.poly import powers
 
 SCRIPT = (Path(page.__file__).parent / "pages" / "parts.js").read_text(encoding="utf-8")
 N, M = length("n"), length("batch size")
@@ -21,6 +22,7 @@ FORMS = [
     N**5 * 10**30 + 1,
     parse_text("Min(n, 7) + ceiling(n/4) + 2**3"),
     ceil_log2(N * M) + ceil_log2(N),
+    powers(2, N) * M,
 ]
 
 

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from tolcost.algebra import Poly, evaluate, floordiv, length, maximum, to_browser
+from tolcost.algebra import Poly, ceil_log2, evaluate, floordiv, length, maximum, to_browser
 from tolcost.algebra.parse import parse_text
+from tolcost.algebra.poly import powers
 from tolcost.show.forms import mathml_of
 
 N, M = length("n"), length("m")
@@ -14,9 +15,7 @@ N, M = length("n"), length("m")
 def value(tree: Any, values: dict[str, int]) -> int:
     """What the script in the page does, in Python."""
     match tree:
-        case int():
-            return tree
-        case str():
+        case int() | str():
             return int(tree)
         case {"v": name}:
             return values[name]
@@ -35,6 +34,12 @@ def value(tree: Any, values: dict[str, int]) -> int:
             return value(top, values) // value(bottom, values)
         case ["m", inside]:
             return max(value(inside, values), 0)
+        case ["l", inside]:
+            return (value(inside, values) - 1).bit_length()
+        case ["p", base, power]:
+            result = base ** value(power, values)
+            assert isinstance(result, int)
+            return result
         case ["s", body, name, low, high]:
             ends = value(low, values), value(high, values)
             return sum(value(body, {**values, name: i}) for i in range(ends[0], ends[1] + 1))
@@ -50,6 +55,8 @@ FORMS = [
     floordiv(N - M, 3) * M,
     maximum(N - 4 * M, 5) ** 2,
     N**3 * (2**70 + 1),
+    ceil_log2(N * M + 1) * M,
+    powers(2, N) * M + powers(3, M),
     parse_text("Sum(floor(i*m/n), (i, 1, n))", {"n": N, "m": M}),
 ]
 

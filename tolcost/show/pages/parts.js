@@ -35,6 +35,11 @@ function evaluate(tree, values, budget = { left: STEPS }) {
       if (value < 1n) throw new Undefined("a logarithm of nothing");
       return BigInt((value - 1n).toString(2).length) - (value === 1n ? 1n : 0n);
     }
+    case "p": {
+      const power = at(parts[1]);
+      if (power < 0n || power > 100_000n) throw new Undefined("a power that is too large to work out here");
+      return BigInt(parts[0]) ** power;
+    }
     case "s": {
       const [body, name, low, high] = parts;
       const last = at(high);
