@@ -111,6 +111,7 @@ soak: $(VENV)/dev.stamp
 	-$(BIN)/tolcost verify --thorough
 	$(BIN)/tolcost verify --domain com.microsoft
 	TOLCOST_SOAK=1 $(BIN)/pytest -q tests/models/test_optimised.py
+	TOLCOST_SOAK=1 $(BIN)/pytest -q tests/referee
 	TOLCOST_SOAK=$(N) $(BIN)/pytest -n auto -m hypothesis --hypothesis-profile=soak tests
 
 mutants: $(VENV)/dev.stamp

@@ -2,13 +2,16 @@
 
 import csv
 import io
+import os
 import random
 import shlex
+import zlib
 from pathlib import Path
 
 import pytest
 
-from tolcost.algebra import evaluate
+from tolcost.algebra import evaluate, symbols_of_cond
+from tolcost.algebra.compare import hold_at
 from tolcost.audit.instances import Instance
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import run
@@ -21,11 +24,15 @@ from tolcost.show.tables import csv_text, markdown
 REPORTS = Path(__file__).parents[2] / "reports"
 LIBRARY = open_library()
 SHIPPED = [formula for file in shipped_files() for formula in file.formulas]
+SOAK = "TOLCOST_SOAK" in os.environ
 
 
 @pytest.fixture(scope="module")
 def judged() -> list[Judgement]:
-    return list(judge_formulas(SHIPPED, LIBRARY))
+    """All formulas in a soak, and every fifth otherwise."""
+    chosen = [formula for formula in SHIPPED if SOAK or zlib.crc32(formula.name.encode()) % 5 == 0]
+    assert len(chosen) > 100
+    return list(judge_formulas(chosen, LIBRARY))
 
 
 def matmul(text: str, counts: str = "flops") -> Judgement:
@@ -35,8 +42,10 @@ def matmul(text: str, counts: str = "flops") -> Judgement:
 
 def test_the_committed_verdicts_are_those_of_the_referee(judged: list[Judgement]) -> None:
     table = verdict_table(judged)
-    assert (REPORTS / "referee.csv").read_text("utf-8") == csv_text(table), "run `make referee`"
-    assert (REPORTS / "referee.md").read_text("utf-8") == markdown((table,)), "run `make referee`"
+    for name, text in (("referee.csv", csv_text(table)), ("referee.md", markdown((table,)))):
+        committed = set((REPORTS / name).read_text("utf-8").splitlines())
+        rows = [line for line in text.splitlines() if "/" in line.partition("|" if "md" in name else ",")[0]]
+        assert set(rows) <= committed, "run `make referee`"
 
 
 def test_what_was_executed_is_what_was_counted(judged: list[Judgement]) -> None:
@@ -50,11 +59,11 @@ def test_what_was_executed_is_what_was_counted(judged: list[Judgement]) -> None:
 def test_no_verdict_is_contradicted_at_random_sizes(judged: list[Judgement]) -> None:
     rng = random.Random(7)
     for one in judged:
-        symbols = sorted(one.ours.free | one.theirs.free, key=lambda symbol: symbol.name)
-        for _ in range(20):
-            point = {
-                s: rng.randint(6, 40) if not s.name.startswith("k") else rng.randint(1, 6) for s in symbols
-            }
+        symbols = one.ours.free | one.theirs.free | {s for fact in one.facts for s in symbols_of_cond(fact)}
+        for _ in range(400 if SOAK else 20):
+            point = {s: rng.randint(1, 8 if s.name.startswith("k") else 40) for s in symbols}
+            if not hold_at(one.facts, point):
+                continue
             theirs, ours = evaluate(one.theirs, point), evaluate(one.ours, point)
             allowed = {
                 "equal": theirs == ours,
@@ -67,6 +76,8 @@ def test_no_verdict_is_contradicted_at_random_sizes(judged: list[Judgement]) -> 
 def test_every_formula_that_is_wrong_has_a_size_that_shows_it(judged: list[Judgement]) -> None:
     for one in judged:
         assert (one.witness is None) is (one.verdict == "equal"), one.formula.name
+        if one.witness is not None and one.formula.counts in ("eops", "flops"):
+            assert one.witness.executed is not None, one.formula.name
 
 
 @pytest.mark.parametrize(

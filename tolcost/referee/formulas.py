@@ -18,7 +18,8 @@ A formula about a whole model names a program of a library, and what its own nam
     where = { N = "12*l*(h*e)**2", f = "4*h*e" }   # f is a length of the program: judged where it is that
     times = 3                                      # training: each product once forward, twice backward
 
-A file is read whole or refused with every mistake in it.
+What no operator is has its ``definition``, a program, in place of a name.  A file is read whole or refused
+with every mistake in it.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from tolcost.referee.subjects import ModelProgram, Subject
 Counts: TypeAlias = Literal["eops", "flops", "macs", "bytes"]
 METRICS: tuple[Counts, ...] = get_args(Counts)
 
-_SUBJECT_KEYS = {"operator", "program", "domain", "shapes", "attrs", "outputs"}
+_SUBJECT_KEYS = {"operator", "program", "definition", "shapes", "attrs", "outputs"}
 _KEYS = {"name", "counts", "formula", "where", "times", "about", "expect"} | _SUBJECT_KEYS
 _MOST_BYTES = 1 << 20
 _MOST_FORMULAS = 2_000
@@ -132,8 +133,8 @@ def _entry_problems(entry: Mapping[str, Any]) -> Iterator[str]:
     for key in ("name", "formula"):
         if not isinstance(entry.get(key), str):
             yield f"needs {key}, a text"
-    if [isinstance(entry.get(key), str) for key in ("operator", "program")].count(True) != 1:
-        yield "needs either operator or program, a text"
+    if [isinstance(entry.get(key), str) for key in ("operator", "program", "definition")].count(True) != 1:
+        yield "needs one of operator, program and definition, a text"
     if entry.get("counts", "flops") not in METRICS:
         yield f"counts is one of {', '.join(METRICS)}"
     if not isinstance(entry.get("expect", ""), str):
@@ -163,4 +164,6 @@ def _subject(entry: Mapping[str, Any]) -> Subject:
     shapes, attrs = entry.get("shapes", {}), entry.get("attrs", {})
     if "program" in entry:
         return ModelProgram(entry["program"], shapes, attrs)
+    if "definition" in entry:
+        return ModelProgram(entry["name"], shapes, attrs, entry["definition"])
     return Instance(entry["operator"], shapes, attrs, entry.get("outputs", 1))

@@ -81,7 +81,7 @@ class Judgement:
     """Whether the terms of highest degree are the same."""
     low_where: str = ""
     high_where: str = ""
-    holds_where: tuple[str, ...] = ()
+    facts: tuple[Cond, ...] = ()
     """What the verified form relies on."""
     witness: FormulaWitness | None = None
     forgets: tuple[DefinitionLine, ...] = ()
@@ -89,6 +89,11 @@ class Judgement:
     """The verdict on a model's formula if only products of matrices are to be counted."""
     parts: Explanation = NOTHING
     """What a model's formula forgets, or counts besides, in words."""
+
+    @property
+    def holds_where(self) -> tuple[str, ...]:
+        """What the verified form relies on, as text."""
+        return tuple(map(cond_text, self.facts))
 
     @property
     def expected(self) -> bool:
@@ -144,7 +149,7 @@ def _judged(formula: PublishedFormula, studied: _Studied, library: Library) -> J
         theirs,
         ours,
         leading=verdict == "equal" or _same_leading(theirs, ours),
-        holds_where=tuple(map(cond_text, facts)),
+        facts=facts,
         products=_of_products(stated) if settled else None,
     )
     return found if verdict == "equal" or not settled else _shown(found, stated, studied.program, library)
@@ -161,7 +166,7 @@ def _shown(found: Judgement, stated: _Stated, program: Program, library: Library
         low_where=low if low and "low" in verdict else "",
         high_where=high if high and "high" in verdict else "",
         witness=_witness(formula, stated, program, library),
-        forgets=_forgotten(program, gap) if applied and not isinstance(formula.subject, ModelProgram) else (),
+        forgets=_forgotten(program, gap) if applied and not stated.parts else (),
         parts=explained(stated.parts, gap),
     )
 

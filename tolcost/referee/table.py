@@ -50,12 +50,13 @@ def verdict_table(found: Sequence[Judgement]) -> ReportTable:
     counted = ", ".join(f"{number} {verdict}" for verdict, number in told.most_common())
     leading = sum(one.leading and one.verdict != "equal" for one in found)
     about = (
-        f"{len(found)} published cost formulas held to definitions that pass ONNX's tests: {counted}; "
-        f"{leading} of those that are not equal have the leading term right. *Published* is the formula in "
-        "our notation, at the shapes of the row; *verified* is derived from the definition, which is one "
-        "algorithm of several: a formula made for another one differs too. Equal, too low and too high are "
-        "proved for all lengths. A size that shows a difference is run by the reference interpreter, which "
-        "counts as it goes."
+        f"{len(found)} published cost formulas: {counted}; {leading} of those that are not equal have the "
+        "leading terms right. They are held to operators that pass ONNX's tests, to families of models that "
+        "compute what real ones do, and, where a formula brings its own definition along, to that. "
+        "*Published* is the formula in our notation, at the shapes of the row; *verified* is derived from "
+        "the definition, which is one algorithm of several: a formula made for another one differs too. "
+        "Equal, too low and too high are proved for all lengths. A size that shows a difference is run by "
+        "the reference interpreter, which counts as it goes."
     )
     rows = tuple(map(_row, found))
     return ReportTable(COLUMNS, rows, "referee", "Published cost formulas, judged", about, MADE_BY)
