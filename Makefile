@@ -12,6 +12,7 @@
 #   make fresh    the wheel and the sdist in empty environments, of every Python that is there; README's installation
 #   make site-test  the built site in a browser, timed (needs chromium and chromedriver); TOLCOST_RECORD=1: reports/site.md
 #   make conformance  ONNX's node tests again, into reports/data (minutes)
+#   make theorem  every operator as its five atoms, run one by one: conformance again, and reports/theorem.md
 #   make peers    what XLA and onnx-tool count, into reports/data; they get an environment of their own
 #   make sympy    the closed forms derived by sympy too, over specs/ and random programs: reports/sympy.md (long)
 #   make tpch     the queries of TPC-H beside DuckDB, on generated tables of three scales: reports/tpch.md
@@ -34,7 +35,7 @@ TORCH := .venv-torch
 # Tests start tolcost many times: what Python compiles of it is kept, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: report conformance peers sympy tpch hardware referee alternatives
+.PHONY: report conformance theorem peers sympy tpch hardware referee alternatives
 .PHONY: test lint types imports gate lock unit fmt soak mutants bench clean
 .PHONY: site site-test vsix fresh torch
 
@@ -43,7 +44,10 @@ report: $(VENV)/run.stamp
 
 # Exit code 1 says that a test fails, which the file records.
 conformance: $(VENV)/run.stamp
-	$(BIN)/tolcost verify --format json --output reports/data/conformance.json || test $$? = 1
+	$(BIN)/tolcost verify --atoms 100000 --format json --output reports/data/conformance.json || test $$? = 1
+
+theorem: conformance
+	$(BIN)/tolcost report
 
 peers: $(PEERS)/stamp
 	JAX_PLATFORMS=cpu PYTHONPATH=benchmarks $(PEERS)/bin/python -m peers reports/data/peers.csv

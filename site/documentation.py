@@ -305,7 +305,7 @@ def _settings(target: Path) -> str:
             "validation": {"links": LINKS, "nav": {"omitted_files": "ignore"}},
             "nav": [
                 {"Start": ["index.md", "tutorial.md", "guides.md", "changelog.md"]},
-                {"Language": ["language.md", "cost.md", "limits.md", "examples.md", "libraries.md"]},
+                {"Language": ["language.md", "cost.md", "theorems.md", "limits.md", "examples.md", "libraries.md"]},
                 {"Use": ["editors.md", "gate.md", "models.md", "python.md", "tools.md", "schemas/index.md"]},
                 {"Operators": ["operators/index.md", "operators.md"]},
                 {"Diagnostics": ["diagnostics/index.md"]},

@@ -3,9 +3,42 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal
 
 SpaceKind = Literal["B", "Z", "R", "C", "S"]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """From where to where the values of a space go, both included, and whether 0 is among them.
+
+    >>> -1 in Bounds(0, 255), str(Bounds(0, 255)), str(Bounds(0, zero=False))
+    (False, 'from 0 to 255', 'from 0 on, without 0')
+    """
+
+    lo: int | float | Fraction | None = None
+    hi: int | float | Fraction | None = None
+    zero: bool = True
+
+    def __contains__(self, value: int | float | Fraction) -> bool:
+        """Whether a number lies within; what is no number does."""
+        low = self.lo is not None and value < self.lo
+        high = self.hi is not None and value > self.hi
+        return not (low or high or (value == 0 and not self.zero))
+
+    def __str__(self) -> str:
+        """Say it in words."""
+        ends = {
+            (False, False): f"from {self.lo} to {self.hi}",
+            (False, True): f"from {self.lo} on",
+            (True, False): f"up to {self.hi}",
+            (True, True): "all numbers",
+        }[self.lo is None, self.hi is None]
+        return ends if self.zero else f"{ends}, without 0"
+
+
+ALL = Bounds()
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +53,7 @@ class Space:
     bits: int | None = None
     lo: float | int | None = None
     hi: float | int | None = None
+    zero: bool = True
 
     @property
     def finite(self) -> bool:
@@ -37,10 +71,13 @@ _MATHEMATICAL = (
     Space("N", "Z", lo=0),
     Space("N*", "Z", lo=1),
     Space("Z", "Z"),
-    Space("Z*", "Z"),
+    Space("Z*", "Z", zero=False),
     Space("Z+", "Z", lo=1),
     Space("Z-", "Z", hi=-1),
-    *(Space(name, "R") for name in ("Q", "Q*", "Q+", "Q-", "R", "R*", "R+", "R-", "I")),
+    *(Space(name, "R") for name in ("Q", "R", "I")),
+    *(Space(name, "R", zero=False) for name in ("Q*", "R*")),
+    *(Space(name, "R", lo=0, zero=False) for name in ("Q+", "R+")),
+    *(Space(name, "R", hi=0, zero=False) for name in ("Q-", "R-")),
     Space("C", "C"),
     Space("S", "S"),
     Space("G", "S"),  # a graph of an ONNX model, which a program applies as a function
@@ -90,6 +127,67 @@ def kind_of(space: str) -> SpaceKind:
     ('R', 'Z')
     """
     return SPACES[space].kind
+
+
+def bounds_of(space: str) -> Bounds:
+    """What a mathematical space leaves out of its family; a machine type wraps or rounds instead.
+
+    >>> str(bounds_of("N*")), bounds_of("int8") is ALL
+    ('from 1 on', True)
+    """
+    found = SPACES.get(space)
+    if found is None or found.finite or found.kind not in "ZR":
+        return ALL
+    return (
+        Bounds(found.lo, found.hi, found.zero)
+        if (found.lo, found.hi, found.zero) != (None, None, True)
+        else ALL
+    )
+
+
+def bounded_text(space: str, bounds: Bounds) -> str:
+    """A space as a program would write it, with its bounds where it has others than its own.
+
+    >>> bounded_text("N", Bounds(0, 255)), bounded_text("N", Bounds(0))
+    ('N [0, 255]', 'N')
+    """
+    return space if bounds in (ALL, bounds_of(space)) else f"{space} [{bounds.lo}, {bounds.hi}]"
+
+
+def narrowed(left: Bounds, right: Bounds) -> Bounds:
+    """What lies within both."""
+    los = [b.lo for b in (left, right) if b.lo is not None]
+    his = [b.hi for b in (left, right) if b.hi is not None]
+    return Bounds(max(los, default=None), min(his, default=None), left.zero and right.zero)
+
+
+def closed_space(space: str, function: str) -> str:
+    """The space that a function of values of a mathematical space stays in: that one, or its whole family.
+
+    >>> closed_space("N", "add"), closed_space("N", "sub"), closed_space("int8", "sub")
+    ('N', 'Z', 'int8')
+    """
+    if bounds_of(space) is ALL or function in _CLOSED[space]:
+        return space
+    return kind_of(space)
+
+
+_ROUNDED = frozenset({"floor", "ceil", "round", "trunc"})
+_WHOLE = frozenset({"add", "mul", "max", "min", "pow", "sqr", "abs", "sgn", *_ROUNDED})
+_POSITIVE = frozenset(
+    {"add", "mul", "div", "recip", "max", "min", "pow", "sqr", "sqrt", "rsqrt", "abs", "sgn"}
+)
+_SIGNED = frozenset({"mul", "neg", "abs", "sqr", "sgn", "max", "min"})
+_CLOSED: dict[str, frozenset[str]] = {
+    "N": _WHOLE | {"mod", "fmod", "and", "or", "xor", "shl", "shr"},
+    **dict.fromkeys(("N*", "Z+"), _WHOLE),
+    "Z*": _SIGNED | _ROUNDED,
+    "Z-": frozenset({"add", "max", "min"}) | _ROUNDED,
+    **dict.fromkeys(("Q+", "R+"), _POSITIVE),
+    **dict.fromkeys(("Q*", "R*"), _SIGNED | {"div", "recip"}),
+    **dict.fromkeys(("Q-", "R-"), frozenset({"add", "max", "min"})),
+}
+"""Which functions of arguments from a space that leaves something out give values of that space again."""
 
 
 def join_spaces(left: str, right: str) -> str:

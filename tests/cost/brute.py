@@ -67,11 +67,14 @@ def _count(node: Node, values: Mapping[Symbol, int]) -> Tally:  # noqa: C901 - o
             chosen = then if evaluate_cond(condition, values) else other  # type: ignore[arg-type]
             return _block(chosen, values)
         case Reshape(value=value) | Convert(value=value):
-            return _all(_relays(node, values), (value,), values)
+            tally = _relays(node, values)
+            for old, new in zip(value.type, node.type, strict=True):
+                tally[("member",)] += bool(old.shape) - bool(new.shape)
+            return _all(tally, (value,), values)
         case Put(tol=tol, at=at, value=value):
             tally = _relays(node, values)
-            for part in node.type:
-                tally[("member",)] -= prod(_shape(part.shape[len(at) :], values))
+            for part in filter(lambda part: part.shape, node.type):
+                tally[("member",)] += (len(node.type) > 1) - (len(part.shape) == len(at))
             return _all(tally, (tol, *_nodes(at), value), values)
         case Filter(tol=tol, mask=mask):
             return _all(_relays(node, values) + Counter({("norm",): 1}), (tol, mask), values)
@@ -122,6 +125,8 @@ def _relays(node: Node, values: Mapping[Symbol, int]) -> Tally:
     tally: Tally = Counter()
     for part in node.type:
         tally.update(_relay(_shape(part.shape, values)))
+    if len(node.type) > 1 and any(part.shape for part in node.type):
+        tally.update({("member",): len(node.type), ("join",): len(node.type) - 1})
     return tally
 
 
@@ -137,4 +142,7 @@ def _build(node: Build, values: Mapping[Symbol, int]) -> Tally:
         return tally
     for part in node.body.result.type:
         tally.update(_relay(extents + _shape(part.shape, values)))
+    if len(node.type) > 1:
+        shaped = sum(bool(part.shape) for part in node.body.result.type)
+        tally.update({("member",): shaped * prod(extents), ("join",): len(node.type) - 1})
     return tally

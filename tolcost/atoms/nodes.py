@@ -38,6 +38,7 @@ from typing import Literal, TypeAlias, get_args
 
 from tolcost.algebra import Cond, Poly, Symbol
 from tolcost.diagnostics import NOWHERE, Span
+from tolcost.spaces import Bounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +72,11 @@ class Var:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Input:
-    """A ToL given from outside."""
+    """A ToL given from outside; ``within`` are bounds of its components that the program declares."""
 
     name: str
     type: Type
+    within: tuple[Bounds, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -227,12 +229,15 @@ class Reshape:
 class Convert:
     """The same values in other spaces (those of ``type``), rounded or wrapped where finite.
 
-    With ``bits`` the same bits instead, read as elements of another space of equal width.
+    With ``bits`` the same bits instead, read as elements of another space of equal width.  A value
+    that is not ``within`` the bounds of its component's space is a fault.
     """
 
     value: Node
     type: Type
     bits: bool = False
+    within: tuple[Bounds, ...] = ()
+    span: Span = field(default=NOWHERE, repr=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,7 +6,8 @@ its columns: the innermost joins run over the first coordinate, each vector is e
 the next joins put those side by side.
 
 What only data decides (the length of a Filter, where a Put goes, a Select on a computed value)
-cannot be unrolled, and neither can what would be too large; both are diagnostics.
+is unrolled as the data has it, if someone can look: then the atoms are those of one run.  Without data
+that is a diagnostic, and so is what would be too large.
 """
 
 from __future__ import annotations
@@ -28,7 +29,15 @@ from tolcost.algebra import (
     solve,
 )
 from tolcost.atoms import nodes as ir
-from tolcost.atoms.kit import Indices, Schedule, schedule_block, schedule_program
+from tolcost.atoms.kit import (
+    Indices,
+    Schedule,
+    index_nodes,
+    inner_nodes,
+    roots,
+    schedule_block,
+    schedule_program,
+)
 from tolcost.atoms.nodes import Block, Charge, Constant, Node, Part, Program, Type, Var
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span
 
@@ -62,10 +71,11 @@ class Constants:
 
 @dataclass(frozen=True, slots=True)
 class CastOperand:
-    """The same value in other spaces, which is no computation."""
+    """The same value, or the same ``bits``, in other spaces, which is no computation."""
 
     value: Operand
     spaces: tuple[str, ...]
+    bits: bool = False
 
 
 Operand: TypeAlias = AtomResult | InputOperand | Constants | CastOperand
@@ -94,10 +104,18 @@ class Atom:
 
 @dataclass(frozen=True, slots=True)
 class Unrolled:
-    """The atoms in order, and what the outputs are: an operand and the shape of each component."""
+    """The atoms in order, and what the outputs are: an operand and the shape of each component.
+
+    ``lengths`` are those that only data decided.
+    """
 
     atoms: tuple[Atom, ...]
     outputs: tuple[tuple[str, Operand, tuple[tuple[int, ...], ...]], ...]
+    lengths: Mapping[Symbol, int]
+
+
+Look: TypeAlias = Callable[[Sequence[Atom], Operand], Sequence[int]]
+"""Gives the entries of a value as whole numbers, once the atoms before it are done."""
 
 
 _Parts: TypeAlias = tuple[tuple[tuple[int, ...], str], ...]
@@ -124,15 +142,34 @@ class _Value:
         return self.parts[0][0]
 
 
-def unroll(program: Program, dims: Mapping[str, int], max_atoms: int = MAX_ATOMS) -> Unrolled:
-    """Write a program out as atoms, with every length given by name in ``dims``."""
-    machine = _Unroller(given_lengths(program, dims), max_atoms)
+def unroll(
+    program: Program, dims: Mapping[str, int], max_atoms: int = MAX_ATOMS, look: Look | None = None
+) -> Unrolled:
+    """Write a program out as atoms, with every length given by name in ``dims``.
+
+    Where data decides, it is asked for by ``look``.
+    """
+    machine = _Unroller(given_lengths(program, dims), max_atoms, look)
     values = machine.follow(schedule_program(program))[len(program.bindings) :]
     outputs = (
         (output.name, value.operand, tuple(shape for shape, _ in value.parts))
         for output, value in zip(program.outputs, values, strict=True)
     )
-    return Unrolled(tuple(machine.atoms), tuple(outputs))
+    return Unrolled(tuple(machine.atoms), tuple(outputs), machine.lengths)
+
+
+def decided_by_data(program: Program) -> tuple[str, ...]:
+    """Say what data decides about a program's atoms: lengths, choices, and places where members go."""
+    found: set[str] = set()
+    for node in inner_nodes(roots(program)):
+        match node:
+            case ir.Filter():
+                found.add("length")
+            case ir.Select(condition=condition) if isinstance(condition, Node):
+                found.add("choice")
+            case ir.Put(at=at) if index_nodes(at):
+                found.add("place")
+    return tuple(sorted(found))
 
 
 def given_lengths(program: Program, dims: Mapping[str, int]) -> dict[Symbol, int]:
@@ -151,8 +188,10 @@ def _refused(message: str, span: Span = NOWHERE) -> Rejected:
 class _Unroller:
     """Atoms so far, and what variables, lengths and coordinates stand for."""
 
-    def __init__(self, env: dict[Symbol, int], max_atoms: int) -> None:
+    def __init__(self, env: dict[Symbol, int], max_atoms: int, look: Look | None) -> None:
         self.env = env
+        self.look = look
+        self.lengths: dict[Symbol, int] = {}
         self.atoms: list[Atom] = []
         self.left = max_atoms
         self.vars: dict[Var, _Value] = {}
@@ -160,12 +199,17 @@ class _Unroller:
     # ---- walking ---------------------------------------------------------------------------
 
     def follow(self, plan: Schedule) -> list[_Value]:
-        values: list[_Value] = []
+        """Evaluate every node as often as it stands in the tree: each place that needs it has its own."""
+        values: list[list[_Value]] = []
         for step in plan.steps:
-            value = self.evaluate(step.node, [values[k] for k in step.operands])
-            self.vars.update(dict.fromkeys(step.binds, value))
-            values.append(value)
-        return [values[k] for k in plan.roots]
+            self.spend(step.times - 1)
+            self.left += step.times - 1
+            made = [
+                self.evaluate(step.node, [values[k].pop() for k in step.operands]) for _ in range(step.times)
+            ]
+            self.vars.update(dict.fromkeys(step.binds, made[0]))
+            values.append(made)
+        return [values[k].pop() for k in plan.roots]
 
     def visit(self, block: Block) -> _Value:
         return self.follow(schedule_block(block))[-1]
@@ -224,8 +268,27 @@ class _Unroller:
         parts = tuple(((*shape, 1), space) for shape, space in value.parts)
         return _Value(self.emit(Atom("embed", (value.operand,), value.spaces, shape=parts[0][0])), parts)
 
-    def filter(self, node: ir.Filter) -> _Value:
-        raise _refused("a length that depends on data cannot be unrolled", node.span)
+    def filter(self, node: ir.Filter, args: list[_Value]) -> _Value:
+        """Keep the rows that a mask names, each as often as it says."""
+        tol, mask = args
+        marks = self.seen(mask, "a length that depends on data cannot be unrolled", node.span)
+        rows = [k for k, n in enumerate(marks, start=1) for _ in range(n if node.repeats else n != 0)]
+        self.env[node.length] = self.lengths[node.length] = len(rows)
+        self.emit(Atom("norm", (mask.operand,), ("N",)))
+        return self.pack([self.kept(tol, j, rows) for j in range(len(tol.parts))])
+
+    def kept(self, tol: _Value, j: int, rows: Sequence[int]) -> _Value:
+        """Put some rows of one component together."""
+        part = tol if len(tol.parts) == 1 else self.component(tol, j + 1)
+        rest = part.shape[1:]
+        at = product(rows, *(range(1, size + 1) for size in rest))
+        return self.assembled([self.member(part, where) for where in at], (len(rows), *rest), part.spaces)
+
+    def seen(self, value: _Value, why_not: str, span: Span) -> Sequence[int]:
+        """Ask what the data is that decides how to go on."""
+        if self.look is None:
+            raise _refused(why_not, span)
+        return self.look(self.atoms, value.operand)
 
     def apply(self, node: ir.Lambda | ir.Where, args: list[_Value]) -> _Value:
         function = node.function if isinstance(node, ir.Lambda) else "where"
@@ -268,10 +331,20 @@ class _Unroller:
         )
         return tuple((shape, part.space) for shape, part in zip(shapes, node.type, strict=True))
 
-    def select(self, node: ir.Select) -> _Value:
+    def select(self, node: ir.Select, args: list[_Value]) -> _Value:
         if isinstance(node.condition, Node):
-            raise _refused("a choice by a computed value cannot be unrolled", node.span)
-        return self.visit(node.then if evaluate_cond(node.condition, self.env) else node.other)
+            (chosen,) = self.seen(args[0], "a choice by a computed value cannot be unrolled", node.span)
+        else:
+            chosen = evaluate_cond(node.condition, self.env)
+        return self.cast(self.visit(node.then if chosen else node.other), node.type)
+
+    def cast(self, value: _Value, types: Type) -> _Value:
+        """Give a value in the spaces of a type."""
+        spaces = tuple(part.space for part in types)
+        if value.spaces == spaces:
+            return value
+        shapes = (shape for shape, _ in value.parts)
+        return _Value(CastOperand(value.operand, spaces), tuple(zip(shapes, spaces, strict=True)))
 
     # ---- quantifiers -----------------------------------------------------------------------
 
@@ -286,10 +359,10 @@ class _Unroller:
             yield from self.over(coords[1:], extents[1:])
 
     def fold(self, node: ir.Fold, start: _Value) -> _Value:
-        accumulator = start
+        accumulator = self.cast(start, node.accumulator.type)
         for _ in self.over(node.coords, node.extents):
             self.vars[node.accumulator] = accumulator
-            accumulator = self.visit(node.body)
+            accumulator = self.cast(self.visit(node.body), node.type)
         return accumulator
 
     def build(self, node: ir.Build) -> _Value:
@@ -298,21 +371,28 @@ class _Unroller:
         if not node.coords:
             return members[0]
         if not members:
-            return self.pack([self.empty(part) for part in node.type])
+            return self.pack([self.empty(self.known(part), (part.space,)) for part in node.type])
         if all(not shape for shape, _ in members[0].parts):
-            return self.assembled(members, extents)
+            return self.assembled(members, extents, members[0].spaces)
         return self.pack([self.column(members, j, extents) for j in range(len(node.type))])
 
-    def empty(self, part: Part) -> _Value:
-        """Give a ToL without members: there is nothing to put together."""
-        known = (s for s in part.shape if s.free <= self.env.keys())
-        shape = tuple(max(self.integer(s), 0) for s in known)
-        return _Value(Constants((), shape, part.space), ((shape, part.space),))
+    def known(self, part: Part) -> tuple[int, ...]:
+        """Give the shape of a ToL without members; a length that only its members would define is 0."""
+        return tuple(max(self.integer(s), 0) if s.free <= self.env.keys() else 0 for s in part.shape)
+
+    def empty(self, shape: tuple[int, ...], spaces: tuple[str, ...]) -> _Value:
+        """Give a ToL without members: its columns are embedded, and there is nothing to join."""
+        for k in range(1, len(shape)):
+            column = Constants((), (0, *shape[1:k]), spaces[0])
+            for _ in range(prod(shape[k:])):
+                self.emit(Atom("embed", (column,), spaces, shape=(0, *shape[1:k], 1)))
+        return _Value(Constants((), shape, spaces[0]), tuple((shape, space) for space in spaces))
 
     def column(self, members: Sequence[_Value], j: int, extents: tuple[int, ...]) -> _Value:
         """Put one component of members that are ToLs together, element by element."""
         elements = [element for value in members for element in self.elements(value, j)]
-        return self.assembled(elements, (*extents, *members[0].parts[j][0]))
+        shape, space = members[0].parts[j]
+        return self.assembled(elements, (*extents, *shape), (space,))
 
     def elements(self, value: _Value, j: int = 0) -> list[_Value]:
         """Take one component of a value apart, in row-major order."""
@@ -322,18 +402,20 @@ class _Unroller:
         self.spend(0)
         return [self.member(part, at) for at in product(*(range(1, size + 1) for size in part.shape))]
 
-    def assembled(self, elements: Sequence[_Value], shape: tuple[int, ...]) -> _Value:
+    def assembled(
+        self, elements: Sequence[_Value], shape: tuple[int, ...], spaces: tuple[str, ...]
+    ) -> _Value:
         """Put numerics (or lists of them) together: along the first coordinate, then the next."""
-        spaces = elements[0].spaces if elements else ("R",)
+        parts = tuple((shape, space) for space in spaces)
         if prod(shape) == 0:
-            return _Value(Constants((), shape, spaces[0]), tuple((shape, space) for space in spaces))
+            return self.empty(shape, spaces)
         current = [value.operand for value in elements]
         for k, size in enumerate(shape):
             if k:
                 width = (*shape[:k], 1)
                 current = [self.emit(Atom("embed", (operand,), spaces, shape=width)) for operand in current]
             current = self.joined(current, size, k + 1, spaces)
-        return _Value(current[0], tuple((shape, space) for space in spaces))
+        return _Value(current[0], parts)
 
     def joined(self, operands: list[Operand], size: int, d: int, spaces: tuple[str, ...]) -> list[Operand]:
         """Join along the coordinate that comes first in row-major order, for each of the others."""
@@ -350,26 +432,37 @@ class _Unroller:
 
     def relayed(self, value: _Value, parts: _Parts) -> _Value:
         """Take a value apart and put it together in other shapes."""
-        columns = [self.assembled(self.elements(value, j), parts[j][0]) for j in range(len(parts))]
-        return self.pack(columns)
+        columns = (
+            self.assembled(self.elements(value, j), shape, (space,)) for j, (shape, space) in enumerate(parts)
+        )
+        return self.pack(list(columns))
 
     def convert(self, value: _Value, node: ir.Convert) -> _Value:
         spaces = tuple(part.space for part in node.type)
         parts = tuple((shape, space) for (shape, _), space in zip(value.parts, spaces, strict=True))
-        cast = _Value(CastOperand(value.operand, spaces), parts)
+        cast = _Value(CastOperand(value.operand, spaces, node.bits), parts)
         return self.relayed(cast, parts) if any(shape for shape, _ in parts) else cast
 
     def put(self, node: ir.Put, args: list[_Value]) -> _Value:
-        index = self.index(node.at, args[1:-1])
-        at = tuple(i for i in index if isinstance(i, int))
-        if len(at) != len(index) or len(node.type) != 1:
-            raise _refused("replacing a member at a place that data decides cannot be unrolled", node.span)
-        tol, new = args[0], iter(self.elements(args[-1]))
+        tol, computed, new = args[0], iter(args[1:-1]), self.cast(args[-1], node.type)
+        why_not = "replacing a member at a place that data decides cannot be unrolled"
+        at = tuple(
+            self.integer(i) if isinstance(i, Poly) else self.seen(next(computed), why_not, node.span)[0]
+            for i in node.at
+        )
+        if not all(1 <= k <= size for k, size in zip(at, tol.shape, strict=False)):
+            raise Rejected(Diagnostic("T0346", "a member is replaced out of range", node.span))
+        return self.pack([self.replaced(tol, j, at, new) for j in range(len(tol.parts))])
+
+    def replaced(self, tol: _Value, j: int, at: tuple[int, ...], new: _Value) -> _Value:
+        """Put one component together anew, with other elements at a place."""
+        part = tol if len(tol.parts) == 1 else self.component(tol, j + 1)
+        fresh = iter(self.elements(new, j))
         elements = [
-            next(new) if where[: len(at)] == at else self.member(tol, where)
-            for where in product(*(range(1, size + 1) for size in tol.shape))
+            next(fresh) if where[: len(at)] == at else self.member(part, where)
+            for where in product(*(range(1, size + 1) for size in part.shape))
         ]
-        return self.assembled(elements, tol.shape)
+        return self.assembled(elements, part.shape, part.spaces)
 
 
 _RULES: Mapping[type, Callable[[_Unroller, Any, list[_Value]], _Value]] = {
@@ -386,10 +479,10 @@ _RULES: Mapping[type, Callable[[_Unroller, Any, list[_Value]], _Value]] = {
     ir.Embed: lambda m, node, args: m.embed(args[0]),
     ir.Build: lambda m, node, args: m.build(node),
     ir.Fold: lambda m, node, args: m.fold(node, args[0]),
-    ir.Select: lambda m, node, args: m.select(node),
+    ir.Select: _Unroller.select,
     ir.Reshape: lambda m, node, args: m.relayed(args[0], m.types(node.type)),
     ir.Convert: lambda m, node, args: m.convert(args[0], node),
     ir.Put: _Unroller.put,
-    ir.Filter: lambda m, node, args: m.filter(node),
+    ir.Filter: _Unroller.filter,
 }
 """What becomes of a node of each kind, given what its operands became."""

@@ -33,6 +33,7 @@ from tolcost.audit.peers import (
 from tolcost.audit.polybench import polybench_table
 from tolcost.audit.readings import errata_table, paper_rows
 from tolcost.audit.summary import conclusion, key_figures, paper_figures, summary_text
+from tolcost.audit.theorem import theorem_table
 from tolcost.catalogue.cases import Case, load_cases
 from tolcost.catalogue.listing import Entry, entries
 from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, Library, open_library
@@ -71,6 +72,7 @@ def build_reports(folder: Path, library: Library | None = None) -> Reports:
         catalogue_table(listed, conformance),
         primitives_table(listed, specs, conformance),
         beyond_table(listed, conformance),
+        theorem_table(listed, specs, conformance),
         polybench_table(folder, specs),
         *gpu_table(folder),
         errata_table(),

@@ -161,8 +161,8 @@ THIRTEEN = (
     "function", "shape", "dim", "capacity", "vol", "space", "convert", "part", "swap", "reshape", "tile",
     "map", "reduce",
 )  # fmt: skip
-BESIDE = ("join", "embed", "put", "filter", "seq")
-"""Atoms that have a name of their own, and compositions of member, join and embed done natively."""
+BESIDE = ("join", "embed", "put", "filter", "seq", "repeat", "bitcast", "choose", "trips")
+"""Atoms that have a name of their own, compositions of member, join and embed done natively, and branches."""
 
 _COMMAND = "tolcost report"
 
@@ -266,7 +266,7 @@ def primitives_table(entries: Sequence[Entry], library: Library, conformance: Co
     )
     about = (
         "Which of the 13 primitive operators each definition uses, itself or through library functions (●), "
-        "then the five more that the language has natively; how many lines the definition has without "
+        "then those more that the language has natively; how many lines the definition has without "
         "comments; which elementary functions its tests saw applied to data; and which of these the paper's "
         "list of basic elementary functions (Table 2) does not have."
     )

@@ -2,7 +2,8 @@
 
 The closed form is derived first, with symbols for lengths, and only then evaluated at the
 lengths of the case.  The run that gives the values also counts; where it is short enough, the
-plain interpreter repeats both.
+plain interpreter repeats both, and where it is shorter still, so does the program unrolled into
+nothing but the five atoms, done one after the other.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Final, Literal, TypeAlias, TypeVar
 import numpy as np
 
 from tolcost.algebra import ZERO, AlgebraBudget, Poly, evaluate, to_text
+from tolcost.atoms.unroll import decided_by_data
 from tolcost.catalogue.cases import Case, Item
 from tolcost.catalogue.deriving import Derived, Settings, arrays_by_name, derive, settings
 from tolcost.catalogue.specs import Library, Spec
@@ -24,7 +26,7 @@ from tolcost.cost import Counts
 from tolcost.diagnostics import NOWHERE, Rejected, place, render_all
 from tolcost.elaborate.context import Outside
 from tolcost.elaborate.values import Missing, Seq, Value
-from tolcost.execute import Execution, RunCounts, run_reference, run_vectorised
+from tolcost.execute import Execution, RunCounts, run_reference, run_unrolled, run_vectorised
 
 Difference: TypeAlias = Callable[[Array, Array], str | None]
 
@@ -117,6 +119,12 @@ SHORT_RUN, LONG_RUN = 5_000, 2_000_000
 """Runs of at most so many elementary steps are repeated by the reference interpreter: as a rule, and where
 it is asked to be thorough."""
 
+FEW_ATOMS = 200
+"""Programs of at most so many atoms are run atom by atom, as a rule."""
+
+_STEPS_PER_ATOM = 10
+"""Unrolling also takes steps that make no atom that counts: coordinates, and what is static."""
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -124,7 +132,8 @@ class Result:
 
     ``cause`` is one line; ``detail`` says more, for the person who wrote the definition.  ``form`` and
     ``macs`` are the closed forms, ``certainty`` is whether they are exact, ``functions`` are those
-    applied to data, and ``given`` is what they are forms for.
+    applied to data, and ``given`` is what they are forms for.  ``unrolled`` is how many atoms of each kind
+    were run one by one, where they were, and ``decided`` is what of them only data decided.
     """
 
     name: str
@@ -141,10 +150,21 @@ class Result:
     certainty: str | None = None
     functions: tuple[str, ...] = ()
     given: Settings | None = None
+    unrolled: Mapping[str, int] | None = None
+    decided: tuple[str, ...] = ()
 
 
-def check(case: Case, library: Library, thorough: bool = False, other: Spec | None = None) -> Result:
-    """Hold the definition of a case's operator, or another one of it, to the case."""
+def check(
+    case: Case,
+    library: Library,
+    thorough: bool = False,
+    other: Spec | None = None,
+    atoms: int = FEW_ATOMS,
+) -> Result:
+    """Hold the definition of a case's operator, or another one of it, to the case.
+
+    At most so many ``atoms`` are run one by one.
+    """
     op = case.node.op
     reason = library.outside(case.node.domain).get(op)
     if reason is not None:
@@ -153,7 +173,7 @@ def check(case: Case, library: Library, thorough: bool = False, other: Spec | No
         spec = other or library.find(case.node.domain, op, case.opset)
         if spec is None:
             return Result(case.name, op, "fail", cause=f"{op} has no definition for opset {case.opset}")
-        return _held(case, spec, library, LONG_RUN if thorough else SHORT_RUN)
+        return _held(case, spec, library, LONG_RUN if thorough else SHORT_RUN, atoms)
     except Outside as outside:
         return Result(case.name, op, "outside", cause=outside.diagnostics[0].message)
     except Rejected as error:
@@ -163,7 +183,7 @@ def check(case: Case, library: Library, thorough: bool = False, other: Spec | No
         return Result(case.name, op, "crash", cause=cause, detail=traceback.format_exc(limit=-12))
 
 
-def _held(case: Case, spec: Spec, library: Library, repeated: int) -> Result:
+def _held(case: Case, spec: Spec, library: Library, repeated: int, atoms: int) -> Result:
     derived = derive(case, spec, library)
     arrays = arrays_by_name(case, spec)
     program = derived.lowered.program
@@ -174,6 +194,11 @@ def _held(case: Case, spec: Spec, library: Library, repeated: int) -> Result:
     counted = count_difference(derived.counts, execution)
     if counted is None and value is None and _steps(execution.counts) <= repeated:
         counted = _reference_problem(execution, run_reference(program, used))
+    short = counted is None and value is None and _steps(execution.counts) <= atoms
+    unrolled = run_unrolled(program, used, max_atoms=_STEPS_PER_ATOM * atoms) if short else None
+    if unrolled is not None:
+        value = _value_problem(case, derived, unrolled)
+        counted = count_difference(derived.counts, unrolled)
     problems = [problem for problem in (shape, value, counted) if problem is not None]
     return Result(
         name=case.name,
@@ -189,6 +214,8 @@ def _held(case: Case, spec: Spec, library: Library, repeated: int) -> Result:
         certainty=derived.counts.status,
         functions=tuple(sorted({function for function, _ in derived.counts.histogram})),
         given=settings(case, spec, derived.concrete),
+        unrolled=None if unrolled is None else unrolled.counts.atoms,
+        decided=() if unrolled is None else decided_by_data(program),
     )
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tolcost.catalogue.cases import Case, load_cases
-from tolcost.catalogue.conformance import FAILED, Result, check
+from tolcost.catalogue.conformance import FAILED, FEW_ATOMS, Result, check
 from tolcost.catalogue.recorded import recorded_cases
 from tolcost.catalogue.schemas import onnx_version
 from tolcost.catalogue.specs import Library, open_library
@@ -64,11 +64,13 @@ def verify(
     seconds: float = SECONDS_PER_CASE,
     thorough: bool = False,
     domain: str | None = None,
+    atoms: int = FEW_ATOMS,
 ) -> Report:
     """Hold definitions to ONNX's node tests: all, or those of some operators or case names.
 
     Operators of a domain that onnx does not know are held to cases recorded of it: if they are named, or all
     of ``domain``.  Short runs are repeated by the reference interpreter; if ``thorough``, long ones too.
+    Programs of at most so many ``atoms`` are run atom by atom as well.
     """
     wanted = tuple(names)
     library = open_library(specs)
@@ -83,7 +85,7 @@ def verify(
     workers = min(jobs or os.cpu_count() or 1, len(cases))
 
     def work(n: int) -> Result:
-        return check(cases[n], library, thorough)
+        return check(cases[n], library, thorough, atoms=atoms)
 
     for n, result in spread(work, len(cases), lost, workers, seconds):
         found[n] = result
@@ -140,6 +142,8 @@ def as_record(report: Report) -> dict[str, object]:
                 "macs": r.macs,
                 "certainty": r.certainty,
                 "functions": list(r.functions),
+                "unrolled": None if r.unrolled is None else dict(r.unrolled),
+                "decided": list(r.decided),
                 "since": None if r.given is None else r.given.since,
                 "shapes": {} if r.given is None else r.given.shapes,
                 "values": {} if r.given is None else r.given.values,

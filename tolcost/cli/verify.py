@@ -6,7 +6,8 @@ import json
 
 import click
 
-from tolcost.catalogue.conformance import Result
+from tolcost.atoms.unroll import MAX_ATOMS
+from tolcost.catalogue.conformance import FEW_ATOMS, Result
 from tolcost.catalogue.general.record import GeneralForms, general_forms
 from tolcost.catalogue.general.record import as_record as general_record
 from tolcost.catalogue.suite import Report, as_record, verify
@@ -32,6 +33,8 @@ UNTESTED = 3
 @click.option("--domain", metavar="DOMAIN", help="The recorded cases of a domain, such as com.microsoft.")
 @click.option("--jobs", "-j", type=click.IntRange(1, 256), help="How many processes; all cores if not said.")
 @click.option("--thorough", is_flag=True, help="Repeat long runs element by element, too.")
+@click.option("--atoms", metavar="N", type=click.IntRange(0, MAX_ATOMS), default=FEW_ATOMS, show_default=True,
+              help="Run atom by atom what has at most so many.")  # fmt: skip
 @click.option("--general", is_flag=True, help="Find the general forms, and hold them to the tests instead.")
 @click.option("--verbose", "-v", is_flag=True, help="Every operator, and all there is about a failure.")
 @click.option("--specs", metavar="DIR", multiple=True, help="A folder of operators, searched first.")
@@ -44,6 +47,7 @@ def command(
     domain: str | None,
     jobs: int | None,
     thorough: bool,
+    atoms: int,
     general: bool,
     verbose: bool,
     specs: tuple[str, ...],
@@ -63,7 +67,7 @@ def command(
         found = _general(names, jobs, specs)
         deliver(_json(general_record(found)) if form == "json" else general_text(found), output)
         return 1 if any(one.problems for one in found.operators) else 0
-    report = run_suite(names, jobs, specs, thorough, domain)
+    report = run_suite(names, jobs, specs, thorough, domain, atoms)
     deliver(
         _json(as_record(report)) if form == "json" else verify_text(report, verbose or bool(names)), output
     )
@@ -92,6 +96,7 @@ def run_suite(
     specs: tuple[str, ...],
     thorough: bool = False,
     domain: str | None = None,
+    atoms: int = FEW_ATOMS,
 ) -> Report:
     """Run the tests, telling how far they are."""
     progress = ProgressLine()
@@ -100,6 +105,6 @@ def run_suite(
         progress.tell(done, of, result.name)
 
     try:
-        return verify(names, jobs, tell, specs, thorough=thorough, domain=domain)
+        return verify(names, jobs, tell, specs, thorough=thorough, domain=domain, atoms=atoms)
     finally:
         progress.close()

@@ -8,7 +8,7 @@ What a count weighs is for ``weights``; how long the longest chain is, for ``spa
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, TypeAlias
@@ -40,7 +40,12 @@ def moved(node: Node) -> Unsummed:
     match node:
         case ir.Pack(items=items):
             return _atoms(join=const(len(items) - 1))
-        case ir.Reshape(type=type_) | ir.Convert(type=type_):
+        case ir.Reshape(value=value, type=type_):
+            # a numeric is no member of anything, and the only entry of a ToL is
+            kinds = zip(value.type, type_, strict=True)
+            taken = sum(bool(old.shape) - bool(new.shape) for old, new in kinds)
+            return plus(_relayed(type_), _atoms(member=const(taken)))
+        case ir.Convert(type=type_):
             return _relayed(type_)
         case ir.Put():
             return _put(node)
@@ -79,10 +84,15 @@ def _relay(shape: tuple[Poly, ...], read: bool = True) -> Unsummed:
 
 
 def _relayed(type_: Type) -> Unsummed:
-    terms: Unsummed = {}
+    terms = _listed(type_, const(len(type_))) if any(part.shape for part in type_) else {}
     for part in type_:
         accumulate(terms, _relay(part.shape))
     return terms
+
+
+def _listed(type_: Type, taken: Poly) -> Unsummed:
+    """Count taking a list apart into components, so many in all, and making a list of them again."""
+    return _atoms(member=taken, join=const(len(type_) - 1)) if len(type_) > 1 else {}
 
 
 def assembled(node: ir.Build) -> Unsummed:
@@ -91,18 +101,24 @@ def assembled(node: ir.Build) -> Unsummed:
     inner = [part.shape[rank:] for part in node.type]
     if not any(inner):
         return _relay(node.extents, read=False)
-    terms: Unsummed = {}
+    terms = _listed(node.type, product_of(node.extents) * sum(map(bool, inner)))
     for shape in inner:
         accumulate(terms, _relay((*node.extents, *shape)))
     return terms
 
 
 def _put(node: ir.Put) -> Unsummed:
-    """Count a replacement: every member is read but those replaced."""
+    """Count a replacement: every member is read, those of the new value in place of the old ones."""
     terms = _relayed(node.type)
-    replaced = total_of(product_of(part.shape[len(node.at) :]) for part in node.type if part.shape)
-    accumulate(terms, _atoms(member=-replaced))
+    accumulate(terms, _atoms(member=const(sum(new_members(node)))))
     return terms
+
+
+def new_members(node: ir.Put) -> Iterator[int]:
+    """How many members more or less each component takes: none for a numeric, one for one of a list."""
+    for part in node.type:
+        if part.shape:
+            yield (len(node.type) > 1) - (len(part.shape) == len(node.at))
 
 
 CountStatus = Literal["exact", "upper bound", "depends on data"]

@@ -6,7 +6,7 @@ from tolcost.algebra import Poly, const
 from tolcost.atoms.nodes import Lambda, Node, Part
 from tolcost.diagnostics import Span
 from tolcost.elaborate.constant_folding import fold_integers, fold_static, integer_division
-from tolcost.elaborate.context import Env, Misfit, bind_data, fail
+from tolcost.elaborate.context import Env, ListForNumber, Misfit, bind_data, fail
 from tolcost.elaborate.indexing import element
 from tolcost.elaborate.layout import grid, in_spaces, lay, materialise
 from tolcost.elaborate.shapes import known, shape_of, shape_text, space_of, unify
@@ -26,7 +26,7 @@ from tolcost.elaborate.values import (
     recast,
 )
 from tolcost.elementary import FUNCTIONS
-from tolcost.spaces import join_spaces, kind_of
+from tolcost.spaces import closed_space, join_spaces, kind_of
 
 _ORDER = ("B", "Z", "R", "C", "S")
 
@@ -107,7 +107,8 @@ def check_numbers(env: Env, name: str, args: tuple[Value, ...], span: Span) -> N
             "T0404",
             f"`{name}` applies to numbers, and this is a list",
             span,
-            hint="take a component first: x[1]'",
+            hint="take a component first: x[1]'; `map` does so with each",
+            kind=ListForNumber,
         )
 
 
@@ -167,7 +168,7 @@ def result_space(name: str, domain: str) -> str:
         return "B"
     if name == "abs" and kind_of(domain) == "C":
         return "R"
-    return domain
+    return closed_space(domain, name)
 
 
 def static_node(

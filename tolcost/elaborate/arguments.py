@@ -22,6 +22,7 @@ from tolcost.algebra.substitute import symbols_of
 from tolcost.atoms.nodes import Input as InputNode
 from tolcost.atoms.nodes import Part, Type
 from tolcost.diagnostics import quoted
+from tolcost.elaborate.bounds import check_within
 from tolcost.elaborate.constant_folding import truth
 from tolcost.elaborate.context import Env, Lazy, fail
 from tolcost.elaborate.evaluate import evaluate
@@ -29,7 +30,7 @@ from tolcost.elaborate.expressions import as_length, is_callable_name, mentioned
 from tolcost.elaborate.layout import check_rank, check_sequence, check_size
 from tolcost.elaborate.shapes import shape_text, unify
 from tolcost.elaborate.values import Cast, Data, Missing, Opaque, Seq, Spaces, Value, Vec, View
-from tolcost.spaces import SPACES, kind_of
+from tolcost.spaces import SPACES, Bounds, bounds_of, kind_of
 from tolcost.syntax import tree
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -256,15 +257,27 @@ class InputBinder:
             items = enumerate(argument.items, start=1)
             return Seq(tuple(self._one(statement, item, f"{name}.{n}") for n, item in items))
         if not isinstance(argument, Tensor):
-            return _static_argument(statement, argument)
+            return self._static(statement, argument)
         if statement.kind == "static":
             fail("T0413", f"the value of `{name}` must be known while compiling", statement.span)
         return Data(self._input(statement, name, (Part(argument.shape, argument.space),)))
 
     def _input(self, statement: tree.InputDecl, name: str, parts: Type) -> InputNode:
-        node = InputNode(name, parts)
+        node = InputNode(name, parts, self._within(statement))
         self.inputs.setdefault(statement.name, []).append(node)
         return node
+
+    def _static(self, statement: tree.InputDecl, argument: Value) -> Value:
+        """A static value, which lies in the space that is declared."""
+        value = _static_argument(statement, argument)
+        bounds = self._within(statement) or (bounds_of(statement.space),)
+        check_within(self.env, value, statement.space, bounds[0], statement.span)
+        return value
+
+    def _within(self, statement: tree.InputDecl) -> tuple[Bounds, ...]:
+        """The bounds of a space of the program's own."""
+        found = self.env.nearest(statement.space)
+        return found.within if isinstance(found, Spaces) else ()
 
     def _equate(self, statement: tree.InputDecl, argument: Argument | None) -> None:
         """What a declared shape says and what is given are the same."""
@@ -281,7 +294,7 @@ class InputBinder:
 
     def _absent(self, statement: tree.InputDecl) -> Value:
         if statement.default is not None:
-            return _static_argument(statement, evaluate(self.env, statement.default))
+            return self._static(statement, evaluate(self.env, statement.default))
         if statement.optional:
             return Missing(statement.name)
         if statement.variadic:

@@ -36,6 +36,10 @@ class OutOfRange(Misfit):
     """Something is looked at that lies outside of its ToL."""
 
 
+class ListForNumber(Fault):
+    """A list stands where a number is needed."""
+
+
 class RankMismatch(Misfit):
     """Two shapes that must be one differ in rank."""
 

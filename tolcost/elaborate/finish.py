@@ -111,7 +111,7 @@ class _Finish:
 
     def input(self, node: Input) -> Input:
         """One object for each input."""
-        return self.inputs.setdefault(node.name, Input(node.name, self._type(node.type)))
+        return self.inputs.setdefault(node.name, Input(node.name, self._type(node.type), node.within))
 
     def var(self, var: Var) -> Var:
         """One object for each variable."""

@@ -6,17 +6,17 @@ fresh coordinates: a static result stays a formula, a data result becomes a Buil
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from tolcost.algebra import Cond, Poly, const, coordinate, substitute, substitute_cond, the_symbol
 from tolcost.atoms.nodes import Node
 from tolcost.diagnostics import Rejected, Span
 from tolcost.elaborate.calls import call_values, function_of, is_functional, signature
-from tolcost.elaborate.context import Element, Env, Lazy, NeedsUnrolling, bind_data, fail
+from tolcost.elaborate.context import Element, Env, Lazy, ListForNumber, NeedsUnrolling, bind_data, fail
 from tolcost.elaborate.evaluate import evaluate, form
 from tolcost.elaborate.expressions import has_star, mentioned
-from tolcost.elaborate.indexing import element
+from tolcost.elaborate.indexing import capacity_of, element, pick_component
 from tolcost.elaborate.layout import (
     At,
     build,
@@ -150,7 +150,20 @@ def map_form(env: Env, expr: tree.Call) -> Value:
     body = MapBody(outer, over, expr.args[1], pattern, expr.span)
     if isinstance(over, Seq):
         return Seq(tuple(bind_data(outer, body.at(outer, (const(n + 1),))) for n in range(len(over.items))))
-    return map_value(outer, body, shape_of(outer, over, expr.span))
+    shape = shape_of(outer, over, expr.span)
+    try:
+        return map_value(outer, body, shape)
+    except ListForNumber:
+        capacity = capacity_of(outer, over, expr.span)
+        if capacity == 1:
+            raise
+    return Pieces(tuple(_component_map(outer, body, j + 1, shape) for j in range(capacity)))
+
+
+def _component_map(env: Env, body: MapBody, j: int, shape: tuple[Poly, ...]) -> Value:
+    """The map of a function of numbers over one component of lists."""
+    numbers = bind_data(env, pick_component(env, body.over, j, body.span))
+    return map_value(env, replace(body, over=numbers), shape)
 
 
 def map_value(env: Env, body: MapBody, shape: tuple[Poly, ...]) -> Value:

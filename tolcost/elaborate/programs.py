@@ -10,6 +10,7 @@ from tolcost.atoms.nodes import Input as InputNode
 from tolcost.atoms.nodes import Output, Part, Program
 from tolcost.diagnostics import Diagnostic, Span
 from tolcost.elaborate.arguments import Argument, InputBinder, Tensor
+from tolcost.elaborate.bounds import declared_spaces
 from tolcost.elaborate.context import (
     Context,
     Env,
@@ -29,7 +30,6 @@ from tolcost.elaborate.values import (
     Missing,
     Results,
     Seq,
-    Spaces,
     Value,
     Vec,
     as_output,
@@ -165,7 +165,7 @@ def _enter(
     base = top
     for file in library:
         base = define_all(base, file.statements)
-    declared = base.child(_declared_space_names(program))
+    declared = base.child(declared_spaces(base, program))
     env = define_all(declared, program.statements)
     inputs = InputBinder(env, declared.names).bind(program, given)
     if given:
@@ -174,25 +174,6 @@ def _enter(
         if isinstance(statement, tree.ZerosDecl):
             _declare_zeros(env, statement, program)
     return env, inputs
-
-
-def _declared_space_names(program: tree.Module) -> dict[str, Lazy | Value]:
-    """Spaces and lists the program declares, each standing for the spaces it is made of."""
-    spaces: dict[str, Lazy | Value] = {}
-    for statement in program.statements:
-        match statement:
-            case tree.SpaceDecl(name=name, space=space):
-                spaces[name] = Spaces(_base_spaces(spaces, space))
-            case tree.ListDecl(name=name, spaces=names):
-                spaces[name] = Spaces(tuple(base for n in names for base in _base_spaces(spaces, n)))
-            case _:
-                pass
-    return spaces
-
-
-def _base_spaces(known: Mapping[str, Lazy | Value], name: str) -> tuple[str, ...]:
-    found = known.get(name)
-    return found.names if isinstance(found, Spaces) else (name,)
 
 
 def _declare_zeros(env: Env, statement: tree.ZerosDecl, program: tree.Module) -> None:

@@ -22,14 +22,25 @@ from tolcost.algebra import (
     symbols_of,
     to_text,
 )
-from tolcost.atoms.nodes import Convert, Part
+from tolcost.atoms.nodes import Convert, Node, Part
 from tolcost.diagnostics import Span
+from tolcost.elaborate.apply import apply
+from tolcost.elaborate.bounds import check_within
 from tolcost.elaborate.constant_folding import integer_division, truth
 from tolcost.elaborate.context import Env, Misfit, fail
 from tolcost.elaborate.indexing import capacity_of, integers
-from tolcost.elaborate.layout import materialise
+from tolcost.elaborate.layout import component, materialise
 from tolcost.elaborate.shapes import Shape, decide, require, shape_of, space_of, unify, volume
-from tolcost.elaborate.signatures import anything, integer, primitive, space_name, space_names, text, tol
+from tolcost.elaborate.signatures import (
+    anything,
+    integer,
+    primitive,
+    space_list,
+    space_name,
+    space_names,
+    text,
+    tol,
+)
 from tolcost.elaborate.values import (
     Cast,
     Data,
@@ -43,7 +54,8 @@ from tolcost.elaborate.values import (
     View,
     is_static,
 )
-from tolcost.spaces import SPACES, kind_of
+from tolcost.elaborate.whole import is_whole
+from tolcost.spaces import ALL, SPACES, bounds_of, kind_of
 
 
 @primitive("shape", tol)
@@ -92,9 +104,11 @@ def _default_space(value: Value) -> str:
     return "N" if number is not None and number > 0 else space_of(value)
 
 
-@primitive("convert", tol, space_names)
-def _convert(env: Env, span: Span, value: Value, spaces: tuple[str, ...]) -> Value:
+@primitive("convert", tol, space_list)
+def _convert(env: Env, span: Span, value: Value, target: Spaces) -> Value:
+    spaces = target.names
     if is_static(value) and len(spaces) == 1 and not isinstance(value, (Pieces, Opaque)):
+        check_within(env, value, spaces[0], target.within[0], span)
         if isinstance(value, View):  # its entries stay as they are, so the space has to be told
             return Cast(value, spaces[0]) if spaces[0] != space_of(value) else value
         static = _convert_static(value, spaces[0])
@@ -102,9 +116,35 @@ def _convert(env: Env, span: Span, value: Value, spaces: tuple[str, ...]) -> Val
     node = materialise(env, value, span)
     if len(spaces) not in (1, len(node.type)):
         fail("T0409", f"{len(spaces)} spaces for a list of capacity {len(node.type)}", span)
-    names = spaces * len(node.type) if len(spaces) == 1 else spaces
-    converted = Convert(node, tuple(Part(p.shape, s) for p, s in zip(node.type, names, strict=True)))
-    return Opaque(converted, names[0]) if isinstance(value, Opaque) else Data(converted)
+    if len(spaces) < len(node.type):
+        target = Spaces(spaces * len(node.type), target.within * len(node.type))
+    if not is_static(value) and _rounds(env, node, target):
+        return _rounded(env, span, node, target)
+    parts = tuple(Part(p.shape, s) for p, s in zip(node.type, target.names, strict=True))
+    kept = all(bounds == bounds_of(p.space) for bounds, p in zip(target.within, node.type, strict=True))
+    free = kept or all(bounds is ALL for bounds in target.within)
+    converted = Convert(node, parts, within=() if free else target.within, span=span)
+    return Opaque(converted, parts[0].space) if isinstance(value, Opaque) else Data(converted)
+
+
+def _rounds(env: Env, node: Node, target: Spaces) -> bool:
+    """Whether reals become integers that need not be whole numbers before."""
+    pairs = zip(node.type, target.names, strict=True)
+    return any(kind_of(part.space) == "R" and kind_of(name) == "Z" for part, name in pairs) and not is_whole(
+        env.scope, node
+    )
+
+
+def _rounded(env: Env, span: Span, node: Node, target: Spaces) -> Value:
+    """Values that a conversion has to round, component by component: an elementary function of each."""
+    if len(target.names) == 1:
+        return _convert(env, span, apply(env, "round", (Data(node),), span), target)
+    bound = env.scope.bind(node)
+    parts = (
+        _convert(env, span, Data(component(bound, j)), Spaces((name,), (bounds,)))
+        for j, (name, bounds) in enumerate(zip(target.names, target.within, strict=True), start=1)
+    )
+    return Pieces(tuple(parts))
 
 
 def _convert_static(value: Value, space: str) -> Value:

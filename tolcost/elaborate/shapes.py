@@ -143,20 +143,26 @@ def solve(difference: Poly) -> tuple[Symbol, Poly] | None:
 
 
 def require(
-    env: Env, condition: Cond, reason: str, span: Span, message: Said, kind: ConditionKind = "range"
+    env: Env,
+    condition: Cond,
+    reason: str,
+    span: Span,
+    message: Said,
+    kind: ConditionKind = "range",
+    code: str = "T0302",
 ) -> None:
     """Prove a condition, record what of it depends on lengths alone, or refuse the program."""
     verdict = decide(env, condition)
     if verdict is TRUE or FALSE in env.scope.facts or not env.scope.mode.checked:
         return
     if verdict is FALSE:
-        fail("T0302", said(message), span, kind=OutOfRange, definite=True)
+        fail(code, said(message), span, kind=OutOfRange, definite=True)
     # Under a guard on coordinates the worst case may lie where the guard does not hold.
     guarded = any(s.kind == "coord" for fact in env.scope.facts for s in symbols_of_cond(fact))
     worst = None if guarded else worst_case(verdict)
     if worst is FALSE or (worst not in (None, verdict) and proved(worst, facts_here(env)) is False):
         if not env.scope.naming:
-            fail("T0302", said(message), span, kind=OutOfRange)
+            fail(code, said(message), span, kind=OutOfRange)
         worst = None  # a named value may be used only where it is in range
     env.context.record(verdict if worst is None else worst, kind, reason, span)
 

@@ -12,6 +12,7 @@ from tolcost.elaborate.evaluate import PRIMITIVES
 from tolcost.elaborate.indexing import integers, spread
 from tolcost.elaborate.layout import describe
 from tolcost.elaborate.values import Missing, Spaces, Value, Vec, cast_of, is_function, plain, recast
+from tolcost.spaces import bounds_of
 from tolcost.syntax.declarations import BUILTINS
 
 Parameter = Callable[[Env, Value, Span], Any]
@@ -76,6 +77,15 @@ def space_names(env: Env, value: Value, span: Span) -> tuple[str, ...]:
     if not names:
         fail("T0410", "a space such as R, or a list of spaces, is needed here", span)
     return names
+
+
+def space_list(env: Env, value: Value, span: Span) -> Spaces:
+    """Some spaces, at least one, each with its bounds."""
+    names = space_names(env, value, span)
+    given = [
+        item for item in (value.items if isinstance(value, Vec) else (value,)) if isinstance(item, Spaces)
+    ]
+    return Spaces(names, tuple(b for item in given for b in item.within or map(bounds_of, item.names)))
 
 
 def space_name(env: Env, value: Value, span: Span) -> str:

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from tolcost.algebra import TRUE, Cond, Poly
 from tolcost.atoms.nodes import Node
+from tolcost.spaces import Bounds
 from tolcost.syntax.tree import Expr
 
 if TYPE_CHECKING:
@@ -51,9 +52,10 @@ class Opaque:
 
 @dataclass(frozen=True, slots=True)
 class Spaces:
-    """The type list of something: one name per component."""
+    """The type list of something: one name per component, and the bounds that a program declares for it."""
 
     names: tuple[str, ...]
+    within: tuple[Bounds, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

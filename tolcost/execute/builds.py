@@ -16,7 +16,17 @@ from tolcost.atoms.kit import Schedule, blocks, inner_nodes, own_symbols, roots
 from tolcost.atoms.nodes import Build, Input, Node, Part, Ref, Table
 from tolcost.execute.batch import Batch, concatenate, each, fill_axes
 from tolcost.execute.dtypes import Array, dtype_of
-from tolcost.execute.grid import Grid, NeedsLoop, count_relay, extend, largest, poly_on_grid, restrict, split
+from tolcost.execute.grid import (
+    Grid,
+    NeedsLoop,
+    count_relay,
+    count_volume,
+    extend,
+    largest,
+    poly_on_grid,
+    restrict,
+    split,
+)
 from tolcost.execute.machine import Machine
 from tolcost.execute.values import Piece, check_size
 
@@ -54,7 +64,12 @@ def _count(machine: Machine, node: Build, value: Batch, grid: Grid, times: int) 
     if rank == 0:
         return
     if any(len(part.shape) > rank for part in node.type):
-        machine.relay(node.type, value, grid, times)
+        machine.relay_parts(node.type, value, grid, times)
+        members = count_volume(Part(node.extents, ""), value.own()[:rank], grid, machine.env)
+        shaped = sum(len(part.shape) > rank for part in node.type)
+        machine.tally.split(len(node.type), 0, times * grid.points)
+        if len(node.type) > 1:
+            machine.tally.atoms["member"] += members * shaped * times
     else:
         count_assembly(machine, node, value.own()[:rank], grid, times)
 

@@ -34,9 +34,9 @@ from tolcost.algebra import (
 from tolcost.atoms.kit import inner_nodes, roots
 from tolcost.atoms.nodes import Condition, Input, Part, Program
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, visible
+from tolcost.execute.bounds import declared_bounds, outside_of_space, random_values
 from tolcost.execute.dtypes import Array, convert, dtype_of
-from tolcost.execute.values import Execution, OutputValue, Tally, check_size
-from tolcost.spaces import SPACES
+from tolcost.execute.values import Execution, OutputValue, Tally
 
 MAX_RANK = 32
 """NumPy has 64 axes at most, and the fast interpreter needs some for itself."""
@@ -93,7 +93,7 @@ def arrays_of(program: Program, given: InputArrays) -> dict[str, tuple[Array, ..
         value = given[needed.name]
         parts = value if isinstance(value, tuple) else (value,)
         arrays = tuple(np.asarray(part) for part in parts)
-        problem = _mismatch(needed, arrays)
+        problem = _mismatch(needed, arrays) or outside_of_space(needed, arrays)
         if problem is None:
             found[needed.name] = tuple(map(_in_space, arrays, needed.type))
         else:
@@ -272,8 +272,6 @@ Arrays: TypeAlias = Mapping[str, tuple[Array, ...]]
 NestedValues: TypeAlias = "int | float | bool | str | Fraction | Sequence[NestedValues]"
 
 _MAGIC = b"\x93NUMPY"
-_FEW = 8
-"""Random integers are this small, so that they can be looked at."""
 
 
 def load_array(path: Path) -> Array:
@@ -371,35 +369,15 @@ def random_arrays(program: Program, given: Arrays, dims: Mapping[str, int], seed
     known = {symbol: dims[symbol.name] for symbol in lengths_of(program) if symbol.name in dims}
     rng = np.random.default_rng(seed)
     return {
-        needed.name: tuple(_random(part, known, rng, needed) for part in needed.type)
+        needed.name: tuple(
+            random_values(
+                part, tuple(value_of(length, known) for length in part.shape), bounds, rng, needed.name
+            )
+            for part, bounds in zip(needed.type, declared_bounds(needed), strict=True)
+        )
         for needed in program.inputs
         if needed.name not in given
     }
-
-
-def _random(part: Part, known: Mapping[Symbol, int], rng: np.random.Generator, needed: Input) -> Array:
-    shape = tuple(value_of(length, known) for length in part.shape)
-    check_size(shape)
-    space = SPACES[part.space]
-    match space.kind:
-        case "B":
-            return rng.integers(0, 2, shape).astype(np.bool_)
-        case "Z":
-            first, last = max(-_FEW, _end(space.lo, -_FEW)), min(_FEW, _end(space.hi, _FEW))
-            return convert(np.asarray(rng.integers(int(first), int(last) + 1, shape)), part.space)
-        case "R":
-            low, high = -1.0 * (part.space[-1] != "+"), 1.0 * (part.space[-1] != "-")
-            return convert(np.asarray(rng.uniform(low, high, shape)), part.space)
-        case "C":
-            return np.asarray(
-                rng.uniform(-1, 1, shape) + 1j * rng.uniform(-1, 1, shape), dtype_of(part.space)
-            )
-        case "S":
-            raise Rejected(Diagnostic("T0340", f"no value was given for the texts {quoted(needed.name)}"))
-
-
-def _end(bound: float | None, otherwise: int) -> float:
-    return otherwise if bound is None else bound
 
 
 def show_output(name: str, value: OutputValue, spaces: tuple[str, ...]) -> str:

@@ -124,6 +124,12 @@ class Machine:
         return found - self.unfusible if self.unfusible else found
 
     def relay(self, types: Type, value: Batch, grid: Grid, times: int) -> None:
+        """Count taking a value apart, a list into its components first, and putting it together."""
+        self.relay_parts(types, value, grid, times)
+        if any(part.shape for part in types):
+            self.tally.split(len(types), len(types), times * grid.points)
+
+    def relay_parts(self, types: Type, value: Batch, grid: Grid, times: int) -> None:
         """Count taking every component apart and putting it together."""
         for j, part in enumerate(types):
             member, join, embed = count_relay(part, value.own(j), grid, self.env)

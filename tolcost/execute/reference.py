@@ -9,6 +9,7 @@ of cleverness here.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -38,6 +39,7 @@ from tolcost.execute.values import (
     reshaped,
     selected,
     stacked,
+    within,
 )
 
 _Place: TypeAlias = tuple[tuple[int, ...], int]
@@ -261,8 +263,10 @@ class _Reference(State):
 
         def run(args: list[RunValue], times: int) -> RunValue:
             pieces, value = args[0], in_spaces(args[-1], node.type)
+            self.tally.relay(pieces, times)
             for piece, new in zip(pieces, value, strict=True):
-                self.tally.relay(piece.data.shape, times, kept=new.data.size)
+                if piece.data.ndim:
+                    self.tally.atoms["member"] += times * ((len(pieces) > 1) - (new.data.ndim == 0))
             at, fault = places(args[1:-1], pieces[0].data.shape)
             if fault:
                 return tuple(all_fault(piece, fault) for piece in pieces)
@@ -276,8 +280,7 @@ class _Reference(State):
         self.env[node.length] = chosen.size
         self.tally.atoms["norm"] += times
         kept = tuple(selected(piece, chosen) for piece in args[0])
-        for piece in kept:
-            self.tally.relay(piece.data.shape, times)
+        self.tally.relay(kept, times)
         return kept
 
     # ---- whole values ----------------------------------------------------------------------
@@ -302,20 +305,20 @@ class _Reference(State):
         shaped = tuple(
             reshaped(piece, self.shape_of(part)) for piece, part in zip(args[0], node.type, strict=True)
         )
-        for piece in shaped:
-            self.tally.relay(piece.data.shape, times)
+        self.tally.relay(shaped, times)
+        taken = (bool(a.data.ndim) - bool(b.data.ndim) for a, b in zip(args[0], shaped, strict=True))
+        self.tally.atoms["member"] += sum(taken) * times
         return shaped
 
     def convert(self, node: ir.Convert, args: list[RunValue], times: int) -> RunValue:
         value = args[0]
-        for piece in value:
-            self.tally.relay(piece.data.shape, times)
+        self.tally.relay(value, times)
         if node.bits:
             return tuple(
                 Piece(same_bits(p.data, part.space), p.fault)
                 for p, part in zip(value, node.type, strict=True)
             )
-        return in_spaces(value, node.type)
+        return within(self.faults, node, in_spaces(value, node.type))
 
     # ---- quantifiers -----------------------------------------------------------------------
 
@@ -345,7 +348,9 @@ class _Reference(State):
             self.tally.assemble(extents, times)
             return
         for piece in pieces:
-            self.tally.relay(piece.data.shape, times)
+            self.tally.relay((piece,), times)
+        shaped = sum(piece.data.ndim > rank for piece in pieces)
+        self.tally.split(len(pieces), prod(extents) * shaped, times)
 
     def fold(self, node: ir.Fold) -> Run:
         everywhere = self.range_over(node.coords, node.extents)

@@ -17,9 +17,10 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from tolcost.algebra import Symbol, prepared
-from tolcost.atoms.nodes import ATOMS, Charge, Filter, Part, Type
+from tolcost.atoms.nodes import ATOMS, Charge, Convert, Filter, Part, Type
 from tolcost.diagnostics import Diagnostic, Rejected, Span
 from tolcost.execute.dtypes import DTYPES, Array, convert
+from tolcost.spaces import Bounds, bounded_text
 
 MAX_ELEMENTS = 2**28
 """No single value may be larger: memory has to stay bounded."""
@@ -45,12 +46,12 @@ class Faults:
 
     def __init__(self) -> None:
         """Start with no places."""
-        self._places: list[tuple[Span, str]] = []
-        self._numbers: dict[tuple[Span, str], int] = {}
+        self._places: list[tuple[Span, str, str]] = []
+        self._numbers: dict[tuple[Span, str, str], int] = {}
 
-    def number(self, span: Span, what: str) -> int:
+    def number(self, span: Span, what: str, code: str = "T0346") -> int:
         """Give the number of a place; equal places share one."""
-        key = (span, what)
+        key = (span, what, code)
         if key not in self._numbers:
             self._places.append(key)
             self._numbers[key] = len(self._places)
@@ -58,8 +59,8 @@ class Faults:
 
     def diagnostic(self, number: int) -> Diagnostic:
         """Say what went wrong at a place."""
-        span, what = self._places[number - 1]
-        return Diagnostic("T0346", what, span)
+        span, what, code = self._places[number - 1]
+        return Diagnostic(code, what, span)
 
     def check(self, pieces: Iterable[Piece]) -> None:
         """Stop if any element is a fault."""
@@ -95,6 +96,28 @@ def check_size(shape: Sequence[int]) -> None:
     if volume > MAX_ELEMENTS:
         text = f"a value of {volume} elements is too large to execute with (the limit is {MAX_ELEMENTS})"
         raise Rejected(Diagnostic("T0520", text, hint="try smaller lengths"))
+
+
+def beyond(data: Array, bounds: Bounds) -> Array:
+    """Tell of each element whether it lies outside of some bounds; what is no number does not."""
+    low = np.less(data, bounds.lo) if bounds.lo is not None else np.zeros(data.shape, np.bool_)
+    high = np.greater(data, bounds.hi) if bounds.hi is not None else np.zeros(data.shape, np.bool_)
+    found = np.logical_or(low, high)
+    return found if bounds.zero else np.logical_or(found, np.equal(data, 0))
+
+
+def within(faults: Faults, node: Convert, pieces: RunValue) -> RunValue:
+    """Make what a conversion takes out of its space a fault."""
+    checked = zip(pieces, node.within, node.type, strict=True) if node.within else ()
+    return tuple(_marked(faults, node, *each) for each in checked) or pieces
+
+
+def _marked(faults: Faults, node: Convert, piece: Piece, bounds: Bounds, part: Part) -> Piece:
+    wrong = beyond(np.asarray(piece.data), bounds)
+    if not wrong.any():
+        return piece
+    number = faults.number(node.span, f"a value is not in {bounded_text(part.space, bounds)}", "T0349")
+    return Piece(piece.data, first_fault([piece.fault, np.where(wrong, np.int32(number), np.int32(0))]))
 
 
 def in_spaces(value: RunValue, types: Type) -> RunValue:
@@ -240,13 +263,21 @@ class Tally:
         elif charge == "index":
             self.index[key] = self.index.get(key, 0) + times
 
-    def relay(self, shape: Sequence[int], times: int, kept: int = 0) -> None:
-        """Count taking a value apart and putting it together; ``kept`` members are not taken."""
-        if shape:
-            member, join, embed = relay(shape)
-            self.atoms["member"] += (member - kept) * times
+    def relay(self, value: RunValue, times: int) -> None:
+        """Count taking a value apart, a list into its components first, and putting it together."""
+        for piece in value:
+            member, join, embed = relay(piece.data.shape)
+            self.atoms["member"] += member * times
             self.atoms["join"] += join * times
             self.atoms["embed"] += embed * times
+        if any(piece.data.ndim for piece in value):
+            self.split(len(value), len(value), times)
+
+    def split(self, capacity: int, taken: int, times: int) -> None:
+        """Count taking components out of lists, so many in all, and making one list of as many as it has."""
+        if capacity > 1:
+            self.atoms["member"] += taken * times
+            self.atoms["join"] += (capacity - 1) * times
 
     def assemble(self, shape: Sequence[int], times: int) -> None:
         """Count putting numerics together into a ToL."""

@@ -43,14 +43,13 @@ from tolcost.execute.grid import (
     affine_on_grid,
     cond_on_grid,
     constant_on_grid,
-    count_volume,
     poly_on_grid,
     restrict,
     varying,
 )
 from tolcost.execute.inputs import DEFAULT_STEPS, InputArrays, execute, length_of
 from tolcost.execute.machine import GridRules, Machine
-from tolcost.execute.values import Execution, Piece, first_fault, kept_rows
+from tolcost.execute.values import Execution, Piece, first_fault, kept_rows, within
 
 
 def run_vectorised(
@@ -103,7 +102,8 @@ def embed(machine: Machine, node: ir.Embed, args: list[Batch], grid: Grid, times
 def convert_node(machine: Machine, node: ir.Convert, args: list[Batch], grid: Grid, times: int) -> Batch:
     """Give the same values in other spaces."""
     machine.relay(node.value.type, args[0], grid, times)
-    return in_spaces(args[0], node.type, node.bits)
+    value = in_spaces(args[0], node.type, node.bits)
+    return Batch(within(machine.faults, node, value.pieces), value.depth)
 
 
 def laid_out(machine: Machine, node: ir.Table, args: list[Batch], grid: Grid, times: int) -> Batch:
@@ -196,6 +196,8 @@ def reshape(machine: Machine, node: ir.Reshape, args: list[Batch], grid: Grid, t
     )
     result = Batch(tuple(shaped), grid.depth)
     machine.relay(node.type, result, grid, times)
+    taken = (bool(a.shape) - bool(b.shape) for a, b in zip(node.value.type, node.type, strict=True))
+    machine.tally.atoms["member"] += sum(taken) * grid.points * times
     return result
 
 
@@ -221,7 +223,7 @@ def put(machine: Machine, node: ir.Put, args: list[Batch], grid: Grid, times: in
     machine.relay(node.type, tol, grid, times)
     for j, part in enumerate(node.value.type):
         if tol.own(j):
-            machine.tally.atoms["member"] -= count_volume(part, value.own(j), grid, machine.env) * times
+            machine.tally.atoms["member"] += ((len(node.type) > 1) - (not part.shape)) * grid.points * times
     index, fault = _indices(machine, node.at, args[1:-1], grid)
     place = machine.faults.number(node.span, "a member is replaced out of range")
     lengths = _lengths(machine, node.tol.type[0], tol.own(), grid)

@@ -23,6 +23,7 @@ class Tested:
     """What became of one node test, and the closed forms behind it.
 
     ``since`` is the version of the definition, ``shapes`` and ``values`` are what the forms are for.
+    ``unrolled`` are the atoms that were run one by one, and ``decided`` what of them only data decided.
     """
 
     case: str
@@ -37,6 +38,8 @@ class Tested:
     since: int | None = None
     shapes: Mapping[str, Stored] = field(default_factory=dict)
     values: Mapping[str, Stored] = field(default_factory=dict)
+    unrolled: Mapping[str, int] | None = None
+    decided: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,8 @@ def _tested(case: Mapping[str, Any]) -> Tested:
         case.get("since"),
         dict(case.get("shapes") or {}),
         dict(case.get("values") or {}),
+        case.get("unrolled"),
+        tuple(map(str, case.get("decided", ()))),
     )
 
 

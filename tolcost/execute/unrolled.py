@@ -1,0 +1,212 @@
+"""The third reading of a program: nothing but its five atoms, one after the other.
+
+Here nothing is left of quantifiers, blocks and primitives.  Where data decides what there is to do, the
+atoms so far are done first, and the program is unrolled further by what they gave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from tolcost.algebra import Symbol
+from tolcost.atoms.nodes import Part, Program
+from tolcost.atoms.unroll import (
+    MAX_ATOMS,
+    Atom,
+    AtomResult,
+    CastOperand,
+    Constants,
+    InputOperand,
+    Operand,
+    Unrolled,
+    unroll,
+)
+from tolcost.diagnostics import NOWHERE
+from tolcost.execute.dtypes import Array, convert, dtype_of, number, same_bits
+from tolcost.execute.functions import apply_function, uniform
+from tolcost.execute.inputs import InputArrays, execute
+from tolcost.execute.values import (
+    Execution,
+    Faults,
+    OutputValue,
+    Piece,
+    RunValue,
+    Tally,
+    all_fault,
+    as_output,
+    element,
+    first_fault,
+    joined,
+    reshaped,
+)
+
+
+def run_unrolled(
+    program: Program,
+    inputs: InputArrays,
+    dims: Mapping[str, int] | None = None,
+    max_atoms: int = MAX_ATOMS,
+) -> Execution:
+    """Unroll a program at the lengths of its inputs, run it atom by atom, and count the atoms."""
+    return execute(
+        program, inputs, dims, lambda arrays, lengths: _Unrolling(program, arrays, lengths, max_atoms)
+    )
+
+
+class _Unrolling:
+    """A run: what came of unrolling is done from its first atom to its last."""
+
+    def __init__(
+        self,
+        program: Program,
+        arrays: Mapping[str, tuple[Array, ...]],
+        bindings: Mapping[Symbol, int],
+        max_atoms: int,
+    ) -> None:
+        self.program = program
+        self.arrays = arrays
+        self.env = dict(bindings)
+        self.max_atoms = max_atoms
+        self.tally = Tally()
+
+    def outputs(self) -> dict[str, OutputValue]:
+        dims = {symbol.name: value for symbol, value in self.env.items()}
+        unrolled = unroll(self.program, dims, self.max_atoms, AtomByAtom(self.arrays).look)
+        self.env.update(unrolled.lengths)
+        for atom in unrolled.atoms:
+            if atom.operation == "lambda":
+                self.tally.apply(atom.function, atom.space, atom.charge, 1)
+            else:
+                self.tally.atoms[atom.operation] += 1
+        return AtomByAtom(self.arrays).outputs(unrolled)
+
+
+class AtomByAtom:
+    """Atoms that are done, and what each of them gave."""
+
+    def __init__(self, arrays: Mapping[str, tuple[Array, ...]]) -> None:
+        """Start before the first atom."""
+        self.given = {name: tuple(map(Piece, parts)) for name, parts in arrays.items()}
+        self.results: list[RunValue] = []
+        self.faults = Faults()
+
+    def look(self, atoms: Sequence[Atom], operand: Operand) -> list[int]:
+        """Do the atoms that are not done yet, and give the entries of a value as whole numbers."""
+        for atom in atoms[len(self.results) :]:
+            self.do(atom)
+        value = self.fetch(operand)
+        self.faults.check(value)
+        found: list[int] = convert(np.asarray(value[0].data), "Z").reshape(-1).tolist()
+        return found
+
+    def outputs(self, unrolled: Unrolled) -> dict[str, OutputValue]:
+        """Do all atoms, each result forgotten after its last use, and give the outputs."""
+        over = _last_uses(unrolled)
+        for place, atom in enumerate(unrolled.atoms):
+            self.do(atom)
+            for used in over.get(place, ()):
+                self.results[used] = ()
+        return {name: self.output(operand, shapes) for name, operand, shapes in unrolled.outputs}
+
+    def output(self, operand: Operand, shapes: Sequence[tuple[int, ...]]) -> OutputValue:
+        """Give the value of an output; a fault in it is an error."""
+        value = self.fetch(operand)
+        self.faults.check(value)
+        return as_output([np.asarray(p.data).reshape(s) for p, s in zip(value, shapes, strict=True)])
+
+    def do(self, atom: Atom) -> None:
+        """Do one atom."""
+        self.results.append(self.result(atom, [self.fetch(operand) for operand in atom.args]))
+
+    def fetch(self, operand: Operand) -> RunValue:
+        """Give the value of an operand."""
+        match operand:
+            case AtomResult(place=place):
+                return self.results[place]
+            case InputOperand(name=name):
+                return self.given[name]
+            case CastOperand(value=value, spaces=spaces, bits=bits):
+                cast = same_bits if bits else convert
+                pieces = zip(self.fetch(value), spaces, strict=True)
+                return tuple(Piece(cast(np.asarray(p.data), space), p.fault) for p, space in pieces)
+            case Constants(values=values, shape=shape, space=space):
+                made = np.empty(len(values), dtype_of(space))
+                for k, entry in enumerate(values):
+                    made[k] = number(entry, space)[()]
+                return (Piece(made.reshape(shape)),)
+
+    def result(self, atom: Atom, args: list[RunValue]) -> RunValue:
+        """Give what an atom makes of its operands."""
+        match atom.operation:
+            case "lambda":
+                return self.applied(atom, args)
+            case "norm":
+                return (Piece(np.array(args[0][0].data.shape)),)
+            case "member" if atom.component:
+                return (args[0][atom.component - 1],)
+            case "member":
+                return self.member(atom, args[0])
+            case "join" if atom.d:
+                pieces = zip(*(map(_as_vector, value) for value in args), atom.spaces, strict=True)
+                return tuple(joined(a, b, atom.d - 1, Part((), space)) for a, b, space in pieces)
+            case "join":
+                return (*args[0], *args[1])
+            case "embed":
+                return tuple(reshaped(piece, atom.shape) for piece in args[0])
+
+    def applied(self, atom: Atom, args: list[RunValue]) -> RunValue:
+        """Apply an elementary function; a choice takes a whole value."""
+        if atom.function == "where":
+            (condition, broken), then, other = args[0][0], args[1], args[2]
+            taken = zip(then if condition != 0 else other, atom.spaces, strict=True)
+            pieces = tuple(Piece(convert(np.asarray(p.data), space), p.fault) for p, space in taken)
+            return pieces if broken is None else tuple(all_fault(piece, int(broken)) for piece in pieces)
+        data = [np.asarray(value[0].data) for value in args]
+        fault = first_fault([value[0].fault for value in args])
+        if atom.function == "rand":
+            return (Piece(convert(uniform(len(self.results), (), data), atom.spaces[0]), fault),)
+        return (Piece(apply_function(atom.function, atom.space, atom.spaces[0], data), fault),)
+
+    def member(self, atom: Atom, tol: RunValue) -> RunValue:
+        """Read a member, or leave a fault where there is none."""
+        at, fault = [], 0
+        for index in atom.index:
+            if not isinstance(index, int):
+                piece = self.fetch(index)[0]
+                fault = fault or int(piece.fault or 0)
+                index = int(convert(np.asarray(piece.data), "Z"))
+            at.append(index - 1)
+        shape = tol[0].data.shape or (1,) * len(at)
+        if not all(0 <= k < size for k, size in zip(at, shape, strict=True)):
+            fault = fault or self.faults.number(NOWHERE, "a member is read out of range")
+        if fault:
+            return tuple(all_fault(Piece(np.zeros((), piece.data.dtype)), fault) for piece in tol)
+        return tuple(element(reshaped(piece, shape), tuple(at)) for piece in tol)
+
+
+def _as_vector(piece: Piece) -> Piece:
+    """A numeric stands for a vector of one entry."""
+    return piece if piece.data.ndim else reshaped(piece, (1,))
+
+
+def _last_uses(unrolled: Unrolled) -> dict[int, list[int]]:
+    """Give the results that no atom after a place needs; outputs are needed to the end."""
+    last: dict[int, int] = {}
+    for place, atom in enumerate(unrolled.atoms):
+        last.update((used, place) for used in _places((*atom.args, *atom.index)))
+    kept = set(_places(operand for _, operand, _ in unrolled.outputs))
+    over: dict[int, list[int]] = {}
+    for used, place in last.items():
+        if used not in kept:
+            over.setdefault(place, []).append(used)
+    return over
+
+
+def _places(operands: Iterable[Operand | int]) -> Iterator[int]:
+    for operand in operands:
+        while isinstance(operand, CastOperand):
+            operand = operand.value
+        if isinstance(operand, AtomResult):
+            yield operand.place
