@@ -26,6 +26,7 @@ LINK = re.compile(r"(?<!\\)\]\((?![a-z]+:|#|<)([^)\s#]+)(#[^)\s]*)?\)")
 FENCE = re.compile(r"^```tol(?: title=\"[^\"]*\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FEATURES = ["navigation.tabs", "navigation.indexes", "navigation.top", "content.code.copy", "search.suggest"]
 EXTENSIONS = ["tables", "toc", "attr_list", "pymdownx.highlight", "pymdownx.superfences", "md_in_html"]
+LANGUAGE = ["language.md", "cost.md", "limits.md", "examples.md", "libraries.md", "theorems.md"]
 LINKS = {"not_found": "warn", "anchors": "warn", "unrecognized_links": "warn"}
 MKDOCS = """
 from mkdocs.__main__ import cli
@@ -305,7 +306,7 @@ def _settings(target: Path) -> str:
             "validation": {"links": LINKS, "nav": {"omitted_files": "ignore"}},
             "nav": [
                 {"Start": ["index.md", "tutorial.md", "guides.md", "changelog.md"]},
-                {"Language": ["language.md", "cost.md", "theorems.md", "limits.md", "examples.md", "libraries.md"]},
+                {"Language": LANGUAGE},
                 {"Use": ["editors.md", "gate.md", "models.md", "python.md", "tools.md", "schemas/index.md"]},
                 {"Operators": ["operators/index.md", "operators.md"]},
                 {"Diagnostics": ["diagnostics/index.md"]},
