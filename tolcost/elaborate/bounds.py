@@ -61,6 +61,8 @@ def _number(env: Env, expr: tree.Expr) -> int | float | Fraction:
             return number
         case Fraction() | float() as number:
             return number
+        case _:
+            pass
     fail(CODE, "a bound of a space is a number", expr.span, hint="space pixel: N [0, 255]")
 
 

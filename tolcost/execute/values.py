@@ -100,10 +100,13 @@ def check_size(shape: Sequence[int]) -> None:
 
 def beyond(data: Array, bounds: Bounds) -> Array:
     """Tell of each element whether it lies outside of some bounds; what is no number does not."""
-    low = np.less(data, bounds.lo) if bounds.lo is not None else np.zeros(data.shape, np.bool_)
-    high = np.greater(data, bounds.hi) if bounds.hi is not None else np.zeros(data.shape, np.bool_)
-    found = np.logical_or(low, high)
-    return found if bounds.zero else np.logical_or(found, np.equal(data, 0))
+    lo, hi = (end if end is None or isinstance(end, int) else float(end) for end in (bounds.lo, bounds.hi))
+    found = np.zeros(data.shape, np.bool_)
+    if lo is not None:
+        found |= data < lo
+    if hi is not None:
+        found |= data > hi
+    return found if bounds.zero else found | (data == 0)
 
 
 def within(faults: Faults, node: Convert, pieces: RunValue) -> RunValue:
