@@ -36,7 +36,7 @@ from tolcost.cost.span import Depth
 from tolcost.cost.traffic import bits_of, bytes_of
 from tolcost.elaborate import Tensor
 from tolcost.models.analysis import GraphCost
-from tolcost.models.facts import Known, as_tensor, is_value, shape_of
+from tolcost.models.facts import Known, as_tensor, bytes_known, is_value, shape_of
 
 _NEVER = ("int64", "bool", "string")
 """Tensors of these are indices, masks and texts, not parameters."""
@@ -227,7 +227,8 @@ def _sizes(cost: GraphCost) -> dict[str, Poly]:
     for name in (*(given.name for given in cost.model.graph.inputs), *names):
         number = cost.names.number_of(name)
         if number not in cache:
-            cache[number] = cost.bytes(name)
+            known = cost.known(name)  # what is known while compiling has a buffer in a run all the same
+            cache[number] = bytes_known(None if known is None else as_tensor(known))
         size = cache[number]
         if size is not None and size.terms:
             found[name] = size

@@ -1,0 +1,64 @@
+"""The peak of activations to the byte: held to what a run's values take, added up by hand."""
+
+import copy
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx.reference import ReferenceEvaluator
+
+import tolcost
+from tests.models import graphs
+
+BOUNDED = onnx.load(Path(__file__).parent / "exported" / "bounded.onnx")
+
+
+def sizes(model: onnx.ModelProto, dims: Mapping[str, int]) -> dict[str, int]:
+    """The bytes of every value, observed in a run in which all of them are outputs."""
+    whole = copy.deepcopy(model)
+    named = {out.name for out in whole.graph.output}
+    made = [name for node in whole.graph.node for name in node.output if name and name not in named]
+    whole.graph.output.extend(onnx.helper.make_empty_tensor_value_info(name) for name in made)
+    for one in whole.graph.initializer:
+        if one.data_location == onnx.TensorProto.EXTERNAL:
+            kind = onnx.helper.tensor_dtype_to_np_dtype(one.data_type)
+            one.CopyFrom(onnx.numpy_helper.from_array(np.ones(one.dims, kind), one.name))
+    given = {}
+    for one in whole.graph.input:
+        declared = one.type.tensor_type
+        shape = [d.dim_value or dims[d.dim_param] for d in declared.shape.dim]
+        given[one.name] = np.ones(shape, onnx.helper.tensor_dtype_to_np_dtype(declared.elem_type))
+    found = ReferenceEvaluator(whole).run(None, given)
+    outputs = zip((out.name for out in whole.graph.output), found, strict=True)
+    return {name: np.asarray(value).nbytes for name, value in (*given.items(), *outputs)}
+
+
+def by_hand(model: onnx.ModelProto, dims: Mapping[str, int]) -> int:
+    """Run nodes in order: a value lives from the node that gives it until the last that uses it."""
+    size, graph = sizes(model, dims), model.graph
+    constant = {"", *(one.name for one in graph.initializer)}
+    last = {out.name: len(graph.node) for out in graph.output}
+    for place, node in enumerate(graph.node):
+        constant.update(node.output if constant.issuperset(node.input) else ())
+        last.update({name: max(place, last.get(name, 0)) for name in (*node.input, *node.output)})
+    live = {one.name for one in graph.input}
+    peak = sum(size[name] for name in live)
+    for place, node in enumerate(graph.node):
+        live |= set(node.output) - constant
+        peak = max(peak, sum(size[name] for name in live))
+        live = {name for name in live if last.get(name, place) > place or name not in last}
+    return peak
+
+
+def test_an_exported_model_peaks_where_a_run_does() -> None:
+    cost = tolcost.from_onnx(BOUNDED)
+    for seq in (1, 5, 60):
+        assert cost(batch=1, seq=seq).peak_bytes == by_hand(BOUNDED, {"batch": 1, "seq": seq})
+
+
+def test_a_transformer_peaks_where_a_run_does() -> None:
+    model = graphs.bert(17, graphs.SMALL)
+    cost = tolcost.from_onnx(model)
+    for dims in ({"batch": 1, "seq": 2}, {"batch": 3, "seq": 7}, {"batch": 2, "seq": 16}):
+        assert cost(dims).peak_bytes == by_hand(model, dims)
