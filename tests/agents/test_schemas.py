@@ -33,6 +33,7 @@ COMMANDS = [
     ("ops", ["ops", "Softmax", "If", "StringConcat"]),
     ("circuit", ["lower", MATMUL, "--circuit", "json", "--dim", "n=2", "--dim", "k=2", "--dim", "m=2"]),
     ("library", ["ops", "--library", "matlang"]),
+    ("referee", ["referee", "torch/mm", "chinchilla", "fvcore/bmm"]),
     ("libraries", ["ops", "--library", "all"]),
 ]
 

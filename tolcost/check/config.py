@@ -14,6 +14,9 @@
     attrs = { axis = 2 }
     assume = ["n = 32*k", "m <= 512"]            # what holds of its lengths
 
+    [formulas]                                   # cost formulas typed by hand, held to the definitions
+    files = ["ops/costs.toml"]                   # as `tolcost referee` reads them
+
 Every key is checked: one that means nothing is an error, because a budget that is not read is
 a budget that is not held.  All mistakes are reported at once.
 """
@@ -34,7 +37,7 @@ from tolcost.library import device_names
 
 FILE, PYPROJECT = "tolcost.toml", "pyproject.toml"
 MAX_BYTES = 1 << 20
-_KEYS = ("paths", "exclude", "metrics", "specs", "seal", "budgets", "cases")
+_KEYS = ("paths", "exclude", "metrics", "specs", "seal", "budgets", "cases", "formulas")
 _CASE_KEYS = ("shapes", "attrs", "assume")
 _LABEL = re.compile(r"[A-Za-z0-9_.+-]{1,100}")
 _MOST_ENTRIES = 10_000
@@ -66,6 +69,7 @@ class Config:
     seal: bool = True
     budgets: tuple[tuple[str, Texts], ...] = ()
     cases: Mapping[str, tuple[ProgramCase, ...]] = field(default_factory=dict)
+    formulas: Texts = ()
     source: Source = field(default=Source("", ""), repr=False)
     first_specs: Texts = ()
     """Folders that no settings name, searched before those that do."""
@@ -102,6 +106,9 @@ def narrowed(old: Config, new: Config) -> Iterator[str]:
         for text in texts:
             if (pattern, text) not in kept:
                 yield f"`budgets` holds {quoted(pattern)} to {quoted(text)} no more"
+    for file in old.formulas:
+        if file not in new.formulas:
+            yield f"`formulas` names {quoted(file)} no more"
     for file, cases in old.cases.items():
         now = {case.label: case for case in new.cases.get(file, ())}
         for case in cases:
@@ -188,6 +195,7 @@ def read_config(table: Mapping[str, object], root: Path, source: Source) -> Conf
         seal=_truth(mistakes, table, "seal", True),
         budgets=_budgets(mistakes, table.get("budgets", {})),
         cases=_cases(mistakes, table.get("cases", {})),
+        formulas=_formulas(mistakes, table.get("formulas", {})),
         source=source,
     )
     if mistakes.found:
@@ -254,6 +262,15 @@ def _budgets(mistakes: _Mistakes, table: object) -> tuple[tuple[str, Texts], ...
         else:
             found.append((pattern, tuple(texts)))
     return tuple(found)
+
+
+def _formulas(mistakes: _Mistakes, table: object) -> Texts:
+    """The files of cost formulas."""
+    if not isinstance(table, dict):
+        mistakes.add("formulas", "`formulas` is a table with files = [...]")
+        return ()
+    _known_keys(mistakes, table, ("files",), " under `formulas`")
+    return _inside(mistakes, table, "files", ())
 
 
 # ---- cases ----------------------------------------------------------------------------------------

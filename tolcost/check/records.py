@@ -41,7 +41,7 @@ UNKNOWN = "?"
 ChangeKind = Literal[
     "same", "cheaper", "costlier", "crosses", "undecided", "new", "gone", "renamed", "excluded", "broken"
 ]
-BudgetKind = Literal["within", "exceeded", "crosses", "undecided"]
+BudgetKind = Literal["within", "exceeded", "crosses", "overstated", "undecided"]
 FINE, FAILING, BAD_INPUT, UNDECIDED = 0, 1, 2, 3
 
 
@@ -160,7 +160,10 @@ class CostChange:
 
 @dataclass(frozen=True, slots=True)
 class HeldBudget:
-    """A budget held against one program: ``limit`` and ``actual`` are forms, or numbers at a shape."""
+    """A budget held against one program: ``limit`` and ``actual`` are forms, or numbers at a shape.
+
+    A formula that is to be equal to a cost is one too, and may be overstated.
+    """
 
     name: str
     kind: BudgetKind

@@ -166,6 +166,8 @@ def held_text(held: HeldBudget) -> str:
             exact = held.region is not None and held.region.exact
             where = held.region.text if held.region else "at some shapes"
             return f"exceeded {'only if ' if exact else ''}{where}"
+        case "overstated":
+            return "more than it costs" + (f" where {held.region.text}" if held.region else "")
         case "undecided":
             tried = f": kept at {held.tried:,} shapes tried, and not proved" if held.tried else ""
             return f"undecided{tried}"

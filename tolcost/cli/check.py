@@ -27,6 +27,7 @@ from tolcost.check.words import GATE_FORMATS
 from tolcost.cli import options
 from tolcost.cli.failures import exit_code, show
 from tolcost.cli.output import ProgressLine, colour_on_stdout, deliver, write_whole
+from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, visible
 
 if TYPE_CHECKING:
@@ -98,6 +99,8 @@ def command(
         gate = Gate(config, computing_for(jobs, progress.tell), paths, strict, fresh)
         try:
             report = _updated(gate, prune) if update else _compared(gate, base)
+            if config.formulas and not paths:
+                report = _with_formulas(report, config)
         finally:
             progress.close()
         for name, file in ((form, output), *also):
@@ -132,6 +135,14 @@ def _updated(gate: Gate, prune: bool) -> GateReport:
     new = updated(gate.config, lock or Lock(), checked, prune, __version__)
     write_merged(gate.config.root, lock, new, write_whole)
     return replace(checked.report, written=LOCK_NAME, pruned=prune)
+
+
+def _with_formulas(report: GateReport, config: Config) -> GateReport:
+    """The report with a project's own cost formulas, each held to its definition."""
+    from tolcost.referee.gate import held_formulas  # most projects have none
+
+    held = with_deep_stack(lambda: held_formulas(config))
+    return replace(report, budgets=(*report.budgets, *held))
 
 
 def _tell(checked: Checked) -> None:

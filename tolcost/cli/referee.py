@@ -14,6 +14,7 @@ from tolcost.cli.output import ProgressLine, deliver
 from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.referee.formulas import METRICS, MOST_TIMES, Counts, PublishedFormula, read_file, shipped_files
+from tolcost.referee.json import verdicts_json
 from tolcost.referee.judge import Judgement, judge_formulas
 from tolcost.referee.subjects import ModelProgram, Subject, plain_shapes
 from tolcost.referee.table import in_full, summary_line, verdict_table
@@ -21,6 +22,7 @@ from tolcost.show import write
 from tolcost.show.tables import csv_text, markdown
 
 NEWS, UNDECIDED = 1, 3
+FORMATS = ("text", "md", "csv", "json")
 
 
 @click.command(
@@ -56,7 +58,11 @@ NEWS, UNDECIDED = 1, 3
 @click.option("--attr", "attrs", metavar="NAME=VALUE", multiple=True, help="The value of an attribute.")
 @click.option("--specs", metavar="DIR", multiple=True, help="A folder of operators, searched first.")
 @click.option(
-    "--format", "form", type=click.Choice(["text", "md", "csv"]), default="text", help="How to write it."
+    "--format",
+    "form",
+    type=click.Choice(["text", "md", "csv", "json"]),
+    default="text",
+    help="How to write it.",
 )
 @options.output_option
 def command(
@@ -137,6 +143,8 @@ def _chosen(names: Sequence[str]) -> tuple[PublishedFormula, ...]:
 
 
 def _written(found: Sequence[Judgement], form: str) -> str:
+    if form == "json":
+        return verdicts_json(found)
     if form == "csv":
         return csv_text(verdict_table(found))
     if form == "md":

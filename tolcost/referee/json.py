@@ -1,0 +1,55 @@
+"""Verdicts for machines: docs/schemas/referee.json."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from tolcost.referee.judge import Judgement
+from tolcost.referee.subjects import command_for, title_of
+from tolcost.referee.table import forgets_text
+from tolcost.show.forms import text_of
+from tolcost.show.json import Json, document
+
+
+def verdicts_json(found: Sequence[Judgement]) -> str:
+    """All verdicts, and how many there are of each."""
+    told = Counter(one.verdict for one in found)
+    counted: dict[str, Json] = {str(verdict): number for verdict, number in told.items()}
+    return document("referee", {"verdicts": counted, "formulas": [_formula(one) for one in found]})
+
+
+def _formula(one: Judgement) -> dict[str, Json]:
+    formula = one.formula
+    return {
+        "name": formula.name,
+        "source": formula.source,
+        "about": formula.about,
+        "subject": title_of(formula.subject),
+        "counts": formula.counts,
+        "times": formula.times,
+        "where": dict(formula.where),
+        "published": text_of(one.theirs),
+        "verified": text_of(one.ours),
+        "verdict": one.verdict,
+        "expected": one.expected,
+        "leading": one.leading,
+        "products": one.products,
+        "too_low_where": one.low_where or None,
+        "too_high_where": one.high_where or None,
+        "holds_where": list(one.holds_where),
+        "witness": _witness(one),
+        "forgets": forgets_text(one) or None,
+        "command": command_for(formula.subject) or None,
+    }
+
+
+def _witness(one: Judgement) -> dict[str, Json] | None:
+    if one.witness is None:
+        return None
+    return {
+        "dims": dict(one.witness.point),
+        "published": one.witness.theirs,
+        "verified": one.witness.ours,
+        "executed": one.witness.executed,
+    }
