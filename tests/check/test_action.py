@@ -62,6 +62,7 @@ def test_the_action_has_two_scripts_and_no_token() -> None:
     for script in steps():
         assert "${{" not in script  # inputs come through the environment, where they are only text
         subprocess.run(["bash", "-n", "-c", script], check=True)
+        assert "Scripts" in script  # where Windows has programs
 
 
 def test_every_input_is_handed_over() -> None:

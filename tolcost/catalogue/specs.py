@@ -247,7 +247,7 @@ class Library:
             found = self._signature(name)
             if found is not None:
                 known.setdefault(*found)
-        problems = [d for d in resolve(program, known) if d.severity == "error"]
+        problems = [d for d in resolve(program, known, others=self._callable()) if d.severity == "error"]
         if problems:
             raise Rejected(*problems)
 

@@ -11,7 +11,7 @@ from tolcost.cli import options
 from tolcost.cli.failures import show
 from tolcost.cli.output import colour_on_stdout, deliver
 from tolcost.cli.programs import Request, lowered, name_of, warn
-from tolcost.cost import Weights, load_weights
+from tolcost.cost import Weights
 from tolcost.cost.device import Device
 from tolcost.diagnostics import Rejected
 from tolcost.pipeline import analyze_lowered, as_rejected
@@ -73,7 +73,7 @@ def command(
             )
         return _second_opinion(files, request, form, output)
     numbers, equal = options.equated(dims)
-    lengths, weights = options.read_dims(numbers), tuple(load_weights(model) for model in models)
+    lengths, weights = options.read_dims(numbers), options.read_weights(models)
     on = options.read_device(device)
     costs, failed = _all(files, lambda file: _cost(file, request, lengths, (*equal, *assume), weights, on))
     if not failed:

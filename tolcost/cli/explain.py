@@ -16,21 +16,29 @@ from tolcost.cli.output import deliver
     cls=options.Command,
     examples=(
         "tolcost explain matmul.tol",
+        "tolcost explain matmul.tol --format md",
         "tolcost explain T0312",
     ),
 )
 @click.argument("subject", metavar="FILE.tol|CODE")
 @options.input_options
+@click.option("--format", "form", type=click.Choice(["text", "json", "md", "latex"]), default="text",
+              help="How to write it.")  # fmt: skip
 @options.output_option
 def command(
-    subject: str, shapes: tuple[str, ...], attrs: tuple[str, ...], specs: tuple[str, ...], output: str | None
+    subject: str,
+    shapes: tuple[str, ...],
+    attrs: tuple[str, ...],
+    specs: tuple[str, ...],
+    form: str,
+    output: str | None,
 ) -> int:
     """Derive a program's EOPs step by step, each step with its reason and its line.
 
     With a diagnostic code, tell what it means and what helps.
     """
     is_code = re.fullmatch(r"[Tt]\d{4}", subject) and not Path(subject).exists()
-    deliver(_code(subject) if is_code else _program(subject, shapes, attrs, specs), output)
+    deliver(_code(subject) if is_code else _program(subject, shapes, attrs, specs, form), output)
     return 0
 
 
@@ -46,13 +54,23 @@ def _code(code: str) -> str:
     return text + "\n"
 
 
-def _program(file: str, shapes: Sequence[str], attrs: Sequence[str], specs: tuple[str, ...]) -> str:
+def _program(
+    file: str, shapes: Sequence[str], attrs: Sequence[str], specs: tuple[str, ...], form: str
+) -> str:
     from tolcost.cli.programs import Request, lowered, name_of, warn
     from tolcost.cost.derive import derive
     from tolcost.deep import with_deep_stack
-    from tolcost.result.derivation import derivation_text
+    from tolcost.result.derivation import derivation_document, derivation_json, derivation_text
+    from tolcost.show import write
 
     program = lowered(file, Request.read(shapes, attrs, specs))
     warn(program)
     derivation = with_deep_stack(lambda: derive(program.program))
-    return derivation_text(derivation, program.program.name, name_of(file))
+    told = (derivation, program.program.name, name_of(file))
+    match form:
+        case "text":
+            return derivation_text(*told)
+        case "json":
+            return derivation_json(*told)
+        case _:
+            return write(derivation_document(*told), form)

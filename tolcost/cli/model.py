@@ -12,7 +12,6 @@ import click
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import options
 from tolcost.cli.output import ProgressLine, deliver, write_whole
-from tolcost.cost import load_weights
 from tolcost.deep import with_deep_stack
 from tolcost.models.annotating import annotated
 from tolcost.models.walking import Session
@@ -124,7 +123,7 @@ def command(
         raise click.UsageError("--sweep, --device, --annotate and --format html are not for --generate")
     table = TableView(by or ("scope" if depth else "op"), columns, sort, top, depth or DEPTH, exact)
     session, on = Session(open_library(specs)), options.read_device(device)
-    weights = tuple(load_weights(model) for model in models)
+    weights = options.read_weights(models)
     if generate is None:
         cost = with_deep_stack(lambda: file_cost(found[0], session, wanted))
     else:

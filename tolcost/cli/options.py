@@ -17,7 +17,9 @@ import click
 
 from tolcost.cli.output import refuse_over
 from tolcost.cost.device import Device, load_device
+from tolcost.cost.weights import Weights, lacking, load_weights
 from tolcost.diagnostics import quoted
+from tolcost.elementary import FUNCTIONS
 from tolcost.result.assumptions import equation
 
 if TYPE_CHECKING:
@@ -148,6 +150,21 @@ def weights_option(function: F) -> F:
     """Add ``--weights``."""
     text = "A cost model: a weight file, or the name of a shipped one; repeatable."
     return click.option("--weights", "models", metavar="FILE|NAME", multiple=True, help=text)(function)
+
+
+def read_weights(given: Iterable[str]) -> tuple[Weights, ...]:
+    """Read ``--weights``; what a cost model lacks is told before anything is worked out."""
+    found = tuple(load_weights(model) for model in given)
+    for model in found:
+        missing = lacking(model)
+        if missing:
+            known = [name for name in FUNCTIONS if name not in missing]
+            few = len(known) < len(missing)
+            says = f"weighs only {', '.join(known)}" if few else f"has no weight for {', '.join(missing)}"
+            which = "another function" if few else "one of them"
+            told = f"warning: the cost model {model.name} {says}: what applies {which} is refused"
+            click.echo(told, err=True)
+    return found
 
 
 def device_option(function: F) -> F:

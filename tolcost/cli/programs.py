@@ -16,6 +16,7 @@ from tolcost.elaborate.arguments import PlainShape, arguments
 from tolcost.pipeline import Parsed, lower, read_program, warnings_of
 from tolcost.result.program import program_source
 from tolcost.syntax import read_source
+from tolcost.syntax.resolve import unused
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +51,8 @@ def lowered(file: str, request: Request) -> Elaborated:
 
 def lowered_with(parsed: Parsed, request: Request) -> Elaborated:
     """Lower a program that is read already."""
-    return lower(parsed, arguments(parsed.program, request.shapes, request.attrs))
+    found = lower(parsed, arguments(parsed.program, request.shapes, request.attrs))
+    return replace(found, warnings=(*unused(parsed.program), *found.warnings))
 
 
 def name_of(file: str) -> str:

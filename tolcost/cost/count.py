@@ -150,6 +150,8 @@ class Counts:
     macs: Poly
     terms: tuple[Term, ...]
     status: CountStatus
+    bounded: tuple[Span, ...] = ()
+    """Where data decides what is computed, so that only the most of it is counted."""
 
     @property
     def eops(self) -> Poly:
@@ -173,7 +175,7 @@ class FunctionCounts:
 class ProgramCounter:
     """One analysis of one program: its regions, counted inner ones first.
 
-    ``bounded`` tells, after counting, whether some count had to be replaced by an upper bound.
+    ``bounded`` are, after counting, the places where a count had to be replaced by an upper bound.
     With ``functions_only``, atoms, coordinates and multiply-accumulates are not counted.
     """
 
@@ -182,7 +184,7 @@ class ProgramCounter:
     ) -> None:
         """Count every block of the program."""
         self.schedules = found or schedules(program)
-        self.bounded = False
+        self.bounded: dict[Span, None] = {}
         self._functions_only = functions_only
         self._products = set() if functions_only else accumulated_products(program, self.schedules)
         self._sums = Sums()
@@ -267,7 +269,7 @@ class ProgramCounter:
         if node.coords:
             for symbol, most in reversed(self._filters[node.body]):
                 terms, changed = bound_above(terms, symbol, most, node.span)
-                self.bounded |= changed
+                self.bounded |= {node.span: None} if changed else {}
         return quantify(terms, node.coords, node.extents, self._sums)
 
     def _built(self, node: ir.Build) -> Unsummed:
@@ -288,7 +290,7 @@ class ProgramCounter:
         """Count a choice that no polynomial decides: what both sides do, or the larger count."""
         if then == other:
             return then
-        self.bounded = True
+        self.bounded[span] = None
         sides = [collapse(side, self._sums, lambda item: _at(item, span)) for side in (then, other)]
         items = dict.fromkeys((*sides[0], *sides[1]))
         return {
@@ -313,22 +315,22 @@ def count_functions(program: Program, found: Schedules | None = None) -> Functio
     """Count the functions applied to data only: quicker, where nothing else is asked for."""
     closed, bounded = _closed(program, found, functions_only=True)
     kept = {item: poly for item, poly in closed.items() if poly != ZERO}
-    return FunctionCounts(_by_key(_terms(kept), "data"), _status(kept, bounded))
+    return FunctionCounts(_by_key(_terms(kept), "data"), _status(kept, bool(bounded)))
 
 
 def _closed(
     program: Program, found: Schedules | None, functions_only: bool
-) -> tuple[dict[Counted, Poly], bool]:
+) -> tuple[dict[Counted, Poly], tuple[Span, ...]]:
     try:
         counter = ProgramCounter(program, found, functions_only)
-        return counter.program(), counter.bounded
+        return counter.program(), tuple(counter.bounded)
     except AlgebraBudget as error:
         raise Rejected(
             Diagnostic("T0601", f"the cost of {program.name} is too large to compute: {error}")
         ) from error
 
 
-def _counts(closed: dict[Counted, Poly], bounded: bool) -> Counts:
+def _counts(closed: dict[Counted, Poly], bounded: tuple[Span, ...]) -> Counts:
     found = {item: poly for item, poly in closed.items() if poly != ZERO}
     terms = _terms(found)
     atoms = {name: found.get(Counted("atom", name), ZERO) for name in ATOMS}
@@ -338,7 +340,8 @@ def _counts(closed: dict[Counted, Poly], bounded: bool) -> Counts:
         atoms=MappingProxyType(atoms),
         macs=found.get(_MAC, ZERO),
         terms=terms,
-        status=_status(found, bounded),
+        status=_status(found, bool(bounded)),
+        bounded=bounded,
     )
 
 

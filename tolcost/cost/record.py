@@ -199,6 +199,7 @@ def counts_with(counts: Counts, change: Change) -> Counts:
         macs=change(counts.macs),
         terms=(),
         status=counts.status,
+        bounded=counts.bounded,
     )
 
 

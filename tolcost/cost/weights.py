@@ -304,6 +304,11 @@ def weight_of(weights: Weights, function: str, space: str) -> Fraction | None:
     return weights.default
 
 
+def lacking(weights: Weights) -> tuple[str, ...]:
+    """The elementary functions that a cost model has no weight for, on numbers of 32 bits."""
+    return tuple(name for name in FUNCTIONS if weight_of(weights, name, "float32") is None)
+
+
 def weigh(counts: Counts, weights: Weights) -> Weighed:
     """Weigh a histogram, exactly; a pair that the model does not cover is a diagnostic."""
     pairs = {key: weight_of(weights, *key) for key in counts.histogram}

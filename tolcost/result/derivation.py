@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Protocol
 
 from tolcost.algebra import Poly, Symbol, to_text
 from tolcost.cost.derive import Derivation, DerivationStep, ValueDerivation
 from tolcost.cost.record import Analysis
 from tolcost.diagnostics import NOWHERE, place, visible
+from tolcost.show.document import Code, Column, Document, Heading, Lines, ReportTable
 from tolcost.show.forms import Form, form_at, text_of
+from tolcost.show.json import Json, document
 
-_WIDEST = 72
-"""A longer formula does not push the reasons beside the others further right."""
+_WIDEST, _AROUND = 72, 12
+"""A longer formula shows what a step changes, and so many characters around it."""
 
 
 def derivation_text(derivation: Derivation, name: str, file: str) -> str:
@@ -38,12 +41,68 @@ def _worth_showing(derivation: Derivation) -> tuple[ValueDerivation, ...]:
 
 def _chain(chain: ValueDerivation, file: str) -> Iterator[str]:
     shown = chain.steps if chain.name else chain.steps[1:]
-    steps = [(visible(step.text_after), _line(step, file), visible(step.reason)) for step in shown]
+    texts = [visible(step.text_after) for step in shown]
+    before = ["", *texts[:-1]]
+    steps: list[tuple[str, str, str]] = []
+    listed = zip(before, texts, ((_line(step, file), visible(step.reason)) for step in shown), strict=True)
+    for (where, reason), same in groupby(listed, key=lambda one: one[2]):
+        alike = list(same)  # the same done again and again is one step
+        often = f" ({len(alike)} times)" if len(alike) > 1 else ""
+        steps.append((changed(alike[0][0], alike[-1][1]), where, f"{reason}{often}"))
     width = max((len(text) for text, _, _ in steps if len(text) <= _WIDEST), default=0)
     place_width = max((len(where) for _, where, _ in steps), default=0)
     yield _title(chain)
     for text, where, reason in steps:
         yield f"  = {text.ljust(width)}  {where.ljust(place_width)}  {reason}".rstrip()
+
+
+def changed(was: str, now: str) -> str:
+    """A formula; a long one as what is new in it, with a little of what stands around.
+
+    >>> changed("n*EOPs(exp)", "n*1")
+    'n*1'
+    >>> changed("x + " * 30 + "EOPs(add) + " + "y + " * 9, "x + " * 30 + "1 + " + "y + " * 9)
+    '… x + x + x + 1 + y + y + y …'
+    """
+    if len(now) <= _WIDEST:
+        return now
+    most = min(len(was), len(now))
+    start = next((n for n in range(most) if was[n] != now[n]), most)
+    end = next((n for n in range(most - start) if was[-1 - n] != now[-1 - n]), most - start)
+    first, last = max(start - _AROUND, 0), min(len(now) - end + _AROUND, len(now))
+    middle = now[first:last] if was else now
+    cut = middle if len(middle) <= 2 * _WIDEST else f"{middle[: 2 * _WIDEST]}…"
+    return f"{'… ' if was and first else ''}{cut.strip()}{' …' if was and last < len(now) else ''}"
+
+
+def derivation_document(derivation: Derivation, name: str, file: str) -> Document:
+    """The chains as tables, and their sum."""
+    chains = [chain for chain in _worth_showing(derivation) if chain.steps]
+    tables = [
+        ReportTable(
+            (Column("form", _title(chain), "code"), Column("line", "line"), Column("reason", "because")),
+            [(Code(step.text_after), _line(step, file), step.reason) for step in chain.steps],
+        )
+        for chain in chains
+    ]
+    return (Heading(name, file), *tables, Lines((f"in all: {to_text(derivation.total)}",)))
+
+
+def derivation_json(derivation: Derivation, name: str, file: str) -> str:
+    """The chains for machines."""
+    chains: list[Json] = [
+        {
+            "name": chain.name,
+            "eops": to_text(chain.total),
+            "steps": [
+                {"form": step.text_after, "line": _line(step, file), "reason": step.reason}
+                for step in chain.steps
+            ],
+        }
+        for chain in _worth_showing(derivation)
+    ]
+    total = to_text(derivation.total)
+    return document("derivation", {"name": name, "file": file, "eops": total, "chains": chains})
 
 
 def _title(chain: ValueDerivation) -> str:

@@ -42,6 +42,7 @@ from tolcost.show.forms import Form
 from tolcost.show.json import Json
 
 METRICS = ("eops", "flops", "macs", "index", "bytes", "params", "peak", "depth")
+_MOST_BOUNDS = 3
 _LARGE = 250_000
 """A file of more bytes has many nodes, or weights that take long anyway."""
 
@@ -132,6 +133,16 @@ class ModelStudy(Study):
         if self.cost.assumed:
             many = f"the shapes of {len(self.cost.assumed):,} values are those the file declares"
             yield Fact("as declared", many)
+        bounds = [
+            step.name or step.title
+            for step, applied in zip(self.model.graph.nodes, self.cost.nodes, strict=True)
+            if any(part.counts.status == "upper bound" for part, _ in applied.parts)
+        ]
+        if bounds:
+            more = f" and {len(bounds) - _MOST_BOUNDS:,} more" if len(bounds) > _MOST_BOUNDS else ""
+            yield Fact(
+                "bounded by", ", ".join(bounds[:_MOST_BOUNDS]) + more, "data decides what they compute"
+            )
 
     def measures(self, weighed: Iterable[tuple[str, Weighed]]) -> tuple[Measure, ...]:
         """The figures of the whole model."""

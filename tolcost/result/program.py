@@ -32,13 +32,14 @@ from tolcost.result.study import (
     locate_study,
 )
 from tolcost.result.time import Step, largest_of, work_of
-from tolcost.show.document import Fact
+from tolcost.show.document import Code, Fact
 from tolcost.show.forms import Form, text_of
 from tolcost.show.json import Json
 from tolcost.syntax import read_source
 
 METRICS = ("eops", "flops", "macs", "bytes", "span", "index", "atoms")
 _TREES = "associative reduces as trees"
+_MOST_BOUNDS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +59,14 @@ class ProgramStudy(Study):
         yield from ()
 
     def remarks(self) -> Iterator[Fact]:
-        """Nothing else: conditions say it all."""
-        yield from ()
+        """The lines that make counts upper bounds."""
+        for span in self.analysis.counts.bounded[:_MOST_BOUNDS]:
+            at = place(span)
+            where = f"line {at.line}" if span.source.name == self.file else f"{span.source.name}:{at.line}"
+            text = span.source.text[span.start : span.end].split("\n")[0]
+            yield Fact(
+                "bounded by", Code(f"{visible(where)}: {visible(text)}"), "data decides what it computes"
+            )
 
     def measures(self, weighed: Iterable[tuple[str, Weighed]]) -> tuple[Measure, ...]:
         """Every figure with its parts."""

@@ -11,6 +11,7 @@ from tolcost.diagnostics import Diagnostic, Fix, Label, Span, quoted
 from tolcost.elementary import FUNCTIONS
 from tolcost.spaces import SPACES
 from tolcost.syntax import tree
+from tolcost.syntax.beginners import TYPES
 from tolcost.syntax.source import MAX_NAME_ERRORS
 
 _MOST_HINTS = 30
@@ -271,7 +272,10 @@ class Declarations:
         """A space is one of the language's, or declared."""
         if space not in self.spaces:
             span = place_of(statement.span, space, -1)
-            self.tell_meant("T0210", f"there is no space {quoted(space)}", span, space, sorted(self.spaces))
+            meant = (TYPES[space],) if space in TYPES else sorted(self.spaces)
+            self.tell_meant(
+                "T0210", f"there is no space {quoted(space)}", span, TYPES.get(space, space), meant
+            )
 
     def unique(self, names: Iterable[str], span: Span) -> None:
         """No name stands twice among parameters or coordinates."""

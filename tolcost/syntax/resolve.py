@@ -8,11 +8,12 @@ walk keeps its own stack, and tells everything it finds.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tolcost.diagnostics import Diagnostic, Fix, Label, Span, quoted
 from tolcost.syntax import tree
+from tolcost.syntax.beginners import FUNCTIONS
 from tolcost.syntax.declarations import (
     BINDERS,
     BUILTINS,
@@ -30,12 +31,15 @@ from tolcost.syntax.declarations import (
 
 
 def resolve(
-    program: tree.Module, known: KnownNames | None = None, library: bool = False
+    program: tree.Module,
+    known: KnownNames | None = None,
+    library: bool = False,
+    others: Iterable[str] = (),
 ) -> tuple[Diagnostic, ...]:
     r"""All mistakes in the names of a program, in the order of its text.
 
-    ``known`` are names from elsewhere: the definitions of libraries in use, and operators.  A library
-    needs no output.
+    ``known`` are names from elsewhere: the definitions of libraries in use, and operators; ``others`` are
+    operators that are not mentioned, but perhaps meant.  A library needs no output.
 
     >>> from tolcost.diagnostics import Source
     >>> from tolcost.syntax.parser import parse
@@ -45,7 +49,7 @@ def resolve(
     resolver = _resolved(program, known)
     if not library:
         resolver.check_output(program)
-    resolver.tell_unknown()
+    resolver.tell_unknown({name.lower(): name for name in others} if resolver.unknown else {})
     found = [*resolver.found, *cycles(resolver.definitions)]
     return tuple(sorted(found, key=lambda d: d.span.start))
 
@@ -79,6 +83,24 @@ def occurrences(program: tree.Module, known: KnownNames | None = None) -> tuple[
         if one.place not in filled or one.fills
     ]
     return tuple(sorted(found, key=lambda one: one.place.start))
+
+
+def unused(program: tree.Module) -> tuple[Diagnostic, ...]:
+    r"""A warning for each definition that nothing mentions and that is no output.
+
+    >>> from tolcost.diagnostics import Source
+    >>> from tolcost.syntax.parser import parse
+    >>> [d.message for d in unused(parse(Source("demo", "tol x: R [n]\nk = 2\ny := map(x, exp)")))]
+    ['`k` is never used']
+    """
+    defined = [s for s in program.statements if isinstance(s, tree.Define | tree.Unpack)]
+    marked = [s for s in defined if isinstance(s, tree.Define) and s.output] or defined[-1:]
+    outputs = {statement.span for statement in marked}
+    return tuple(
+        Diagnostic("T0218", f"{quoted(one.name)} is never used", one.place, severity="warning")
+        for one in occurrences(program)
+        if one.sort in ("value", "function") and not one.uses and one.statement not in outputs
+    )
 
 
 def _resolved(program: tree.Module, known: KnownNames | None) -> _Resolver:
@@ -273,14 +295,18 @@ class _Resolver(Declarations):
         if first is None or name.span.start < first[1].span.start:
             self.unknown[name.name] = message, name, scope
 
-    def tell_unknown(self) -> None:
-        """Tell of the unknown names, of each once."""
+    def tell_unknown(self, others: Mapping[str, str]) -> None:
+        """Tell of the unknown names, of each once; ``others`` are operators by name in small letters."""
         for message, name, scope in self.unknown.values():
             told = f"{message} {quoted(name.name)}"
             if name.name == "iter":
                 self.tell("T0201", told, name.span, "name the coordinates after the body: `map(t, f(i), i)`")
                 continue
-            candidates = (*scope.visible(), *BUILTINS, *CONSTANTS, *self.known)
+            if name.name in FUNCTIONS:
+                self.tell("T0201", told, name.span, FUNCTIONS[name.name])
+                continue
+            operators = [others[small]] if (small := name.name.lower()) in others else []
+            candidates = (*scope.visible(), *BUILTINS, *CONSTANTS, *self.known, *operators)
             self.tell_meant("T0201", told, name.span, name.name, candidates)
 
     def _parameters(self, names: Iterable[str], span: Span) -> dict[str, Definition]:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tolcost.diagnostics import Diagnostic, Fix, Label, Source, Span
+from tolcost.syntax.beginners import KEYWORDS
 from tolcost.syntax.parse_table import END
 from tolcost.syntax.precedence import BINARY_LEVELS
 
@@ -338,7 +339,19 @@ def _starts_operand(text: str) -> bool:
     return text not in _OPERATORS and (text[:1].isalnum() or text[:1] in tuple("_([{|\"'"))
 
 
+def _keyword(m: Mistake) -> Diagnostic | None:
+    """A word that begins something in other languages."""
+    end = max(m.found.start + len(m.text), m.previous.end)
+    for word in re.finditer(r"[A-Za-z]+", m.source.text[m.statement : end]):
+        if word[0] in KEYWORDS:
+            span = Span(m.source, m.statement + word.start(), m.statement + word.end())
+            message = f"`{word[0]}` is not part of the language"
+            return Diagnostic("T0128", message, span, hint=KEYWORDS[word[0]])
+    return None
+
+
 _EXPLANATIONS: tuple[Callable[[Mistake], Diagnostic | None], ...] = (
+    _keyword,
     _unclosed,
     _equals,
     _cut_short,
