@@ -49,6 +49,16 @@ def test_equal_powers_are_one() -> None:
     assert copy.copy(powers(2, p - q)) == powers(2, p - q)
 
 
+def test_exponents_that_fall_are_counted_from_their_least() -> None:
+    s = coordinate("s", 5)
+    assert powers(2, 1 - s) * 16 == powers(2, 5 - s)
+    assert [evaluate(powers(2, 5 - s), {the_symbol(s): t}) for t in range(1, 6)] == [16, 8, 4, 2, 1]
+    assert bounds(powers(2, 5 - s)) == (1, 16)
+    assert powers(2, 5 - s) * powers(2, s) == 32
+    t = coordinate("t", p + 3)
+    assert evaluate(powers(2, p - t + 3), {P: 2, the_symbol(t): 5}) == 1
+
+
 def test_values() -> None:
     form = 5 * powers(2, p) * p + powers(3, p)
     for number in (0, 1, 7, 60):

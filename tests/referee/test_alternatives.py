@@ -18,13 +18,12 @@ from tolcost.catalogue.cases import Case, load_cases
 from tolcost.catalogue.specs import open_library
 from tolcost.referee.alternatives import (
     DEFINITION,
-    EVERYWHERE,
     Comparison,
     compare_alternatives,
     held_at_sizes,
 )
 from tolcost.referee.alternatives_table import algorithms_table, node_tests_of, tables
-from tolcost.result.regions import try_shapes
+from tolcost.result.regions import EVERYWHERE, try_shapes
 from tolcost.show.tables import csv_text, markdown
 
 REPORTS = Path(__file__).parents[2] / "reports"

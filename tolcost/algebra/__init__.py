@@ -68,11 +68,11 @@ from tolcost.algebra.poly import (
     coordinate,
     data_symbol,
     length,
-    powers,
     product_of,
     the_symbol,
     total_of,
 )
+from tolcost.algebra.powers import powers
 from tolcost.algebra.printers import cond_text, factor_text, quoted, to_browser, to_latex, to_mathml, to_text
 from tolcost.algebra.prove import bounds, is_nonnegative, prove
 from tolcost.algebra.substitute import generators_in, symbols_of

@@ -184,7 +184,7 @@ def hold_at(facts: Iterable[Cond], point: Mapping[Symbol, int]) -> bool:
     """Whether facts are known to hold at a point."""
     try:
         return all(evaluate_cond(fact, point) for fact in facts)
-    except (KeyError, NotInteger):
+    except (AlgebraBudget, KeyError, NotInteger):
         return False
 
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth
 from tolcost.algebra.intervals import log2_of_number
-from tolcost.algebra.numbers import number_power
 from tolcost.algebra.poly import UNIT, Poly, affine_parts, as_poly, coordinate, the_symbol
+from tolcost.algebra.powers import number_power
 from tolcost.algebra.sums import substitute, total
 from tolcost.algebra.symbols import (
     AlgebraBudget,

@@ -24,13 +24,13 @@ from tolcost.algebra.poly import (
     data_symbol,
     multiply,
     poly,
-    powers,
     powers_of,
     product_of,
     scale,
     the_symbol,
     total_of,
 )
+from tolcost.algebra.powers import powers
 from tolcost.algebra.prove import is_nonnegative
 from tolcost.algebra.substitute import opaque_sum, rebuild, replace_generator
 from tolcost.algebra.symbols import Floor, Generator, Power, Symbol

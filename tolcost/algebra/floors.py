@@ -342,7 +342,8 @@ def ceil_log2(p: Poly | int) -> Poly:
 def _known_log2(p: Poly) -> Poly | None:
     """The logarithm of what is a power of 2 as it stands.
 
-    >>> from tolcost.algebra.poly import length, powers
+    >>> from tolcost.algebra.poly import length
+    >>> from tolcost.algebra.powers import powers
     >>> ceil_log2(powers(2, 3 * length("p") + 1))
     3*p + 1
     """

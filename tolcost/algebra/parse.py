@@ -12,7 +12,8 @@ from typing import NoReturn
 
 from tolcost.algebra.floors import ceil_log2
 from tolcost.algebra.piecewise import ceildiv, floordiv, maximum, minimum
-from tolcost.algebra.poly import ONE, Poly, const, coordinate, length, powers, scale, the_symbol
+from tolcost.algebra.poly import ONE, Poly, const, coordinate, length, scale, the_symbol
+from tolcost.algebra.powers import powers
 from tolcost.algebra.printers import RESERVED
 from tolcost.algebra.sums import total
 from tolcost.diagnostics import Diagnostic, Rejected, Source, Span

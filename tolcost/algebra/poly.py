@@ -15,19 +15,17 @@ from math import gcd, lcm
 from operator import attrgetter
 from typing import NoReturn, TypeAlias
 
-from tolcost.algebra.numbers import number_power, prime_factors
 from tolcost.algebra.symbols import (
     MAX_BITS,
     MAX_DEGREE,
     MAX_PRODUCTS,
     MAX_TERMS,
+    WHOLE,
     AlgebraBudget,
     Generator,
     OrderKey,
-    Power,
     Role,
     Symbol,
-    power_of,
     symbol_of,
 )
 
@@ -179,18 +177,24 @@ class _Above:
 
     floordiv: Callable[[Poly, Poly | int], Poly]
     text: Callable[[Poly], str]
+    multiply_powers: Callable[[Poly, Poly], Poly]
 
 
 def _not_loaded(*_: object) -> NoReturn:
     raise RuntimeError("import tolcost.algebra, which loads all of its layers")
 
 
-_above = _Above(_not_loaded, _not_loaded)
+_above = _Above(_not_loaded, _not_loaded, _not_loaded)
 
 
 def define_floordiv(floordiv: Callable[[Poly, Poly | int], Poly]) -> None:
     """Say what ``//`` and ``%`` mean."""
     _above.floordiv = floordiv
+
+
+def define_products(multiply_powers: Callable[[Poly, Poly], Poly]) -> None:
+    """Say what a product with powers in it is."""
+    _above.multiply_powers = multiply_powers
 
 
 def define_text(text: Callable[[Poly], str]) -> None:
@@ -299,52 +303,7 @@ def monomial_product(a: Monomial, b: Monomial) -> Monomial:
         return a or b
     if len(a) + len(b) > MAX_DEGREE:
         raise AlgebraBudget(f"an expression has a degree above {MAX_DEGREE}")
-    product = tuple(sorted(a + b, key=_order))
-    first = product[0]
-    return _merged_powers(product) if isinstance(first, Power) and first.whole else product
-
-
-def _merged_powers(mono: Monomial) -> Monomial:
-    """Let powers that are whole take in the others of their base."""
-    bases = {g.base for g in mono if isinstance(g, Power) and g.whole}
-    rest = tuple(g for g in mono if not (isinstance(g, Power) and g.base in bases))
-    for base in bases:
-        exponent = total_of(g.p for g in mono if isinstance(g, Power) and g.base == base)
-        (merged,) = powers(base, exponent).terms
-        rest += merged
-    return tuple(sorted(rest, key=_order))
-
-
-def powers(base: int, exponent: Poly) -> Poly:
-    """Give a number, at least 1, to the power of an exponent that is at least 0 wherever it is used.
-
-    >>> p, s = length("p"), length("s")
-    >>> powers(2, p + 3), powers(4, p) == powers(2, p) ** 2, powers(2, p - s) * powers(2, s)
-    (8*2**p, True, 2**p)
-    """
-    offset = exponent.terms.get(UNIT, 0) // exponent.den
-    variable, number = exponent - offset, _number_power(base, offset)
-    if not variable.terms:
-        return number
-    factors = (_prime_power(prime, scale(variable, times)) for prime, times in prime_factors(base))
-    return product_of((number, *factors))
-
-
-def _prime_power(base: int, exponent: Poly) -> Poly:
-    simple = exponent.den == 1 and all(len(mono) == 1 and coef > 0 for mono, coef in exponent.terms.items())
-    if not simple:
-        return atom(power_of(base, exponent, True))
-    factors = ((power_of(base, atom(mono[0]), False),) * coef for mono, coef in exponent.terms.items())
-    mono = tuple(sorted((g for same in factors for g in same), key=_order))
-    if len(mono) > MAX_DEGREE:
-        raise AlgebraBudget(f"an expression has a degree above {MAX_DEGREE}")
-    return Poly({mono: 1})
-
-
-def _number_power(base: int, exponent: int) -> Poly:
-    """A power with a known exponent; below 0 it is a fraction, which something else makes whole."""
-    value = number_power(base, abs(exponent))
-    return const(value) if exponent >= 0 else Poly({UNIT: 1}, value)
+    return tuple(sorted(a + b, key=_order))
 
 
 def multiply(a: Poly, b: Poly) -> Poly:
@@ -353,6 +312,8 @@ def multiply(a: Poly, b: Poly) -> Poly:
         a, b = b, a
     if len(b.terms) == 1 and UNIT in b.terms:
         return scale(a, b.terms[UNIT], b.den)
+    if len(a.terms) == 1 and UNIT in a.terms:
+        return scale(b, a.terms[UNIT], a.den)
     if len(a.terms) * len(b.terms) > MAX_PRODUCTS:
         raise AlgebraBudget("a product of expressions is too large")
     terms: Terms = {}
@@ -360,6 +321,8 @@ def multiply(a: Poly, b: Poly) -> Poly:
     for left, x in b.terms.items():
         for right, y in a.terms.items():
             mono = monomial_product(left, right)
+            if mono and mono[0].key[0] == WHOLE:
+                return _above.multiply_powers(a, b)
             terms[mono] = get(mono, 0) + x * y
     return poly(terms, a.den * b.den)
 

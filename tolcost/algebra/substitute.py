@@ -22,12 +22,12 @@ from tolcost.algebra.poly import (
     coordinate,
     multiply,
     poly,
-    powers,
     product_of,
     scale,
     the_symbol,
     total_of,
 )
+from tolcost.algebra.powers import powers
 from tolcost.algebra.symbols import Floor, Generator, Log2, Power, Relu, Sum, Symbol, sum_of, symbol_of
 
 

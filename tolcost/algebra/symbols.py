@@ -23,6 +23,8 @@ MAX_DEGREE = 400
 MAX_BITS = 200_000
 MAX_HEIGHT = 30
 MAX_PARTS = 400
+WHOLE = -1
+"""Where powers with an exponent of their own stand in a product: before all else."""
 MAX_EXPONENT = 4096
 """No power with a larger exponent is worked out."""
 
@@ -174,7 +176,7 @@ class Log2:
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Power:
-    """A prime to the power of ``p``, which is at least 0 wherever the power stands and has no constant term.
+    """A prime to the power of ``p``, which is at least 0 wherever the power stands.
 
     An exponent that is one generator makes a power that is multiplied like any other: ``2**(2*p)`` is the
     square of ``2**p``.  Any other exponent (``p - s``, ``p*q``) is ``whole``: such a power takes in all
@@ -334,7 +336,7 @@ def power_of(base: int, p: Poly, whole: bool) -> Power:
     identity = (Power, base, p)
     found = _interned.find(identity)
     if found is None:
-        key = (-1, base, p.key) if whole else (0, "", base, "", p.key)
+        key = (WHOLE, base, p.key) if whole else (0, "", base, "", p.key)
         found = _interned.keep(identity, Power(base, p, whole, key, p.free, _height((p,))))
     assert isinstance(found, Power)
     return found

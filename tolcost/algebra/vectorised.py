@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth
 from tolcost.algebra.intervals import log2_of_number
-from tolcost.algebra.numbers import number_power
 from tolcost.algebra.poly import Monomial, Poly
+from tolcost.algebra.powers import number_power
 from tolcost.algebra.symbols import (
     Floor,
     Generator,

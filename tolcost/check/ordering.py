@@ -26,7 +26,7 @@ from tolcost.algebra import (
 from tolcost.algebra.compare import ComparisonVerdict, hold_at
 from tolcost.algebra.poly import data_symbol
 from tolcost.algebra.symbols import Relu
-from tolcost.result.regions import Assignment, sign_of, try_shapes
+from tolcost.result.regions import Assignment, sign_of, signs_of_one, try_shapes
 
 
 def ordering(a: Poly, b: Poly, facts: tuple[Cond, ...] = ()) -> ComparisonVerdict:
@@ -41,12 +41,22 @@ def ordering(a: Poly, b: Poly, facts: tuple[Cond, ...] = ()) -> ComparisonVerdic
     if found != "unknown":
         return found
     gap = b - a
+    every = signs_of_one(gap, facts)
+    if every is not None and not ({-1, 1} <= every and facts):
+        return _by_signs(every)
     signs = set(_signs(gap, facts))
     if {-1, 1} <= signs:
         return "crosses"
     if 1 in signs and _never_negative(gap, facts):
         return "less_or_equal"
     return "greater_or_equal" if -1 in signs and _never_negative(-gap, facts) else "unknown"
+
+
+def _by_signs(every: frozenset[int]) -> ComparisonVerdict:
+    """What the signs that a difference takes say."""
+    if {-1, 1} <= every:
+        return "crosses"
+    return "less_or_equal" if 1 in every else "greater_or_equal" if -1 in every else "equal"
 
 
 def _signs(gap: Poly, facts: Sequence[Cond]) -> Iterator[int]:

@@ -16,7 +16,18 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TypeAlias
 
-from tolcost.algebra import FALSE, TRUE, Cond, Poly, const, exact_div, length
+from tolcost.algebra import (
+    FALSE,
+    LARGEST_LENGTH,
+    TRUE,
+    Cond,
+    Poly,
+    Power,
+    const,
+    exact_div,
+    generators_in,
+    length,
+)
 from tolcost.algebra.parse import parse_text
 from tolcost.algebra.substitute import symbols_of
 from tolcost.atoms.nodes import Input as InputNode
@@ -102,9 +113,16 @@ def _length(entry: int | str, statement: tree.InputDecl) -> Poly:
     if isinstance(entry, str) and _NAME.fullmatch(entry):
         return length(entry)
     if isinstance(entry, str) and _EXPRESSION.fullmatch(entry):
-        return parse_text(entry)
+        return _expression(entry)
     hint = "a length is a number, a name, or an expression of them such as `2*n`"
     fail("T0412", f"{quoted(str(entry))} in the shape of {quoted(statement.name)}", statement.span, hint)
+
+
+def _expression(text: str) -> Poly:
+    """An expression of lengths; what it has as an exponent may be 0, and makes no more than a length."""
+    found = parse_text(text)
+    raised = {s for g in generators_in(found) if isinstance(g, Power) for s in g.free}
+    return parse_text(text, {s.name: length(s.name, 0, LARGEST_LENGTH.bit_length() - 1) for s in raised})
 
 
 def _base_space(program: tree.Module, statement: tree.InputDecl) -> str:

@@ -13,7 +13,7 @@ from functools import cache
 from itertools import combinations
 from typing import Any
 
-from tolcost.algebra import Cond, Poly, Symbol, cond_text, is_nonnegative
+from tolcost.algebra import Cond, Poly, Symbol, cond_text
 from tolcost.algebra.compare import ComparisonVerdict
 from tolcost.audit.instances import Instance, lower_instance
 from tolcost.catalogue.alternatives import FOLDER, Alternative, alternatives
@@ -27,22 +27,24 @@ from tolcost.elaborate.context import Outside
 from tolcost.execute import run_vectorised
 from tolcost.execute.inputs import random_arrays
 from tolcost.library import specs_root
-from tolcost.result.regions import region
+from tolcost.result.regions import where_positive
 
 DEFINITION = "definition"
 """What the operator's own definition is called among its alternatives."""
-EVERYWHERE = "everywhere"
 _SIZES = (1, 2, 3, 5)
 _RTOL, _ATOL = 1e-3, 1e-5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Setting:
-    """What the alternatives of an operator are compared at, and sizes to run them at."""
+    """What alternatives are compared at, the sizes they are run at, and which of them are left out.
+
+    Without sizes, some small ones are taken.
+    """
 
     instance: Instance
-    sizes: tuple[Mapping[str, int], ...]
-    about: str = ""
+    sizes: tuple[Mapping[str, int], ...] | None
+    without: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,7 +76,7 @@ class Costed:
 class Crossing:
     """Two algorithms: how the first stands to the second, and where each takes fewer operations.
 
-    A region is ``everywhere``, an inequality, or nothing: there is none, or it takes too many words.
+    It is said in words, and nothing is said where there is no such place, or where it takes too many words.
     """
 
     first: Costed
@@ -110,7 +112,8 @@ def settings(operator: str) -> tuple[Setting, ...]:
 def _setting(entry: Mapping[str, Any]) -> Setting:
     shapes, attrs = entry.get("shapes", {}), entry.get("attrs", {})
     instance = Instance(entry["operator"], shapes, attrs, entry.get("outputs", 1))
-    return Setting(instance, tuple(entry.get("sizes", ())), entry.get("about", ""))
+    sizes = tuple(entry["sizes"]) if "sizes" in entry else None
+    return Setting(instance, sizes, tuple(entry.get("without", ())))
 
 
 def compare_alternatives(operator: str, library: Library) -> tuple[Comparison, ...]:
@@ -122,7 +125,7 @@ def compare_alternatives(operator: str, library: Library) -> tuple[Comparison, .
 def _compared(setting: Setting, others: Sequence[Alternative], library: Library) -> Comparison:
     rows = [_costed(setting, None, library)]
     refused: list[tuple[str, str]] = []
-    for one in others:
+    for one in (one for one in others if one.name not in setting.without):
         try:
             rows.append(_costed(setting, one, library))
         except Outside as outside:
@@ -151,15 +154,9 @@ def _crossing(first: Costed, second: Costed) -> Crossing:
         first,
         second,
         verdict,
-        "" if verdict == "greater_or_equal" else _where_positive(gap, facts),
-        "" if verdict == "less_or_equal" else _where_positive(-gap, facts),
+        "" if verdict == "greater_or_equal" else where_positive(gap, facts),
+        "" if verdict == "less_or_equal" else where_positive(-gap, facts),
     )
-
-
-def _where_positive(gap: Poly, facts: tuple[Cond, ...]) -> str:
-    if is_nonnegative(gap - 1, facts):
-        return EVERYWHERE
-    return region(gap, facts) or ""
 
 
 # ---- at random inputs ------------------------------------------------------------------------------
@@ -167,7 +164,8 @@ def _where_positive(gap: Poly, facts: tuple[Cond, ...]) -> str:
 
 def held_at_sizes(found: Comparison) -> Iterator[str]:
     """What an algorithm gives or counts otherwise than it should, at random inputs of a few sizes."""
-    for number, dims in enumerate(found.setting.sizes or _default_sizes(found)):
+    sizes = _default_sizes(found) if found.setting.sizes is None else found.setting.sizes
+    for number, dims in enumerate(sizes):
         programs = [row.lowered.program for row in found.rows]
         arrays: dict[str, Any] = {}
         for program in programs:

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from tolcost.algebra import to_text
 from tolcost.audit.instances import command_of
 from tolcost.catalogue.alternatives import NodeTests
-from tolcost.referee.alternatives import EVERYWHERE, Comparison, Costed, Crossing, relied_on
+from tolcost.referee.alternatives import Comparison, Costed, Crossing, relied_on
+from tolcost.result.regions import EVERYWHERE
 from tolcost.show.document import (
     Cell,
     Code,
@@ -41,9 +42,9 @@ CROSSINGS = (
     Column("operator", "operator"),
     Column("at", "at", "code"),
     Column("first", "first"),
-    Column("first_fewer", "takes fewer where", "code"),
+    Column("first_fewer", "takes fewer", "code"),
     Column("second", "second"),
-    Column("second_fewer", "takes fewer where", "code"),
+    Column("second_fewer", "takes fewer", "code"),
 )
 
 
@@ -154,7 +155,7 @@ def standing_text(pair: Crossing | None) -> Verdict:
 def _side(word: str, where: str) -> str:
     if where == EVERYWHERE:
         return word
-    return f"{word} where {where}" if where else f"{word} somewhere"
+    return f"{word} {where or 'somewhere'}"
 
 
 def tests_text(tests: NodeTests | None) -> str:

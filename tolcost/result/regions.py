@@ -47,6 +47,8 @@ from tolcost.algebra.symbols import MAX_EXPONENT
 _LONGEST = 120
 _MOST_DEGREE = 12
 _MOST_RANGES = 4
+_FEW = 64
+"""So many values of a length are looked at one by one."""
 EVERYWHERE = "for all lengths"
 
 Stretch: TypeAlias = tuple[int, int]
@@ -180,7 +182,9 @@ def _ranges(p: Poly, facts: tuple[Cond, ...]) -> tuple[Symbol, list[Stretch], St
 
     coefficients = _coefficients(p, symbol)
     try:
-        if coefficients is not None:
+        if high - low < _FEW:
+            ranges = _stretches(value, [(n, n) for n in range(low, high + 1)])
+        elif coefficients is not None:
             ranges = positive_ranges(coefficients, low, high)
         elif _monotone(p, symbol, facts):
             ranges = _stretches(value, [(low, high)])
@@ -189,6 +193,27 @@ def _ranges(p: Poly, facts: tuple[Cond, ...]) -> tuple[Symbol, list[Stretch], St
     except NotInteger:
         return None
     return symbol, ranges, (low, high)
+
+
+def signs_of_one(difference: Poly, facts: tuple[Cond, ...] = ()) -> frozenset[int] | None:
+    """The signs that a difference takes for all values of its only length; None where that is not told.
+
+    >>> from tolcost.algebra import length
+    >>> n = length("n")
+    >>> sorted(signs_of_one(n * n - 10 * n) or ()), signs_of_one(n - length("m"))
+    ([-1, 0, 1], None)
+    """
+    try:
+        rest = essential(difference, facts)
+        above, below = _ranges(rest, facts), _ranges(-rest, facts)
+    except AlgebraBudget:
+        return None
+    if above is None or below is None:
+        return None
+    low, high = above[2]
+    covered = sum(last - first + 1 for first, last in (*above[1], *below[1]))
+    found = {1: bool(above[1]), -1: bool(below[1]), 0: covered < high - low + 1}
+    return frozenset(sign for sign, is_there in found.items() if is_there)
 
 
 def _monotone(p: Poly, symbol: Symbol, facts: tuple[Cond, ...]) -> bool:

@@ -1,0 +1,155 @@
+"""Powers of numbers with exponents that are not known: one form for equal ones.
+
+Numbers are taken apart into primes, and exponents into what they are sums of, as far as each part is never
+below 0: ``4**(p + 1)`` is 4 times the square of ``2**p``.  An exponent that falls is counted from its least,
+so that the power is an integer: for s up to 5, ``2**(1 - s)`` is a sixteenth of ``2**(5 - s)``.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from tolcost.algebra.poly import (
+    UNIT,
+    Monomial,
+    Poly,
+    atom,
+    const,
+    define_products,
+    poly,
+    product_of,
+    scale,
+    total_of,
+)
+from tolcost.algebra.symbols import (
+    MAX_DEGREE,
+    MAX_EXPONENT,
+    AlgebraBudget,
+    Generator,
+    NotInteger,
+    OrderKey,
+    Power,
+    Sum,
+    Symbol,
+    power_of,
+)
+
+_MOST_FALLEN = 64
+
+
+def powers(base: int, exponent: Poly) -> Poly:
+    """Give a number, at least 1, to the power of an exponent that is at least 0 wherever it is used.
+
+    >>> from tolcost.algebra.poly import length
+    >>> p, s = length("p"), length("s")
+    >>> powers(2, p + 3), powers(4, p) == powers(2, p) ** 2, powers(2, p - s) * powers(2, s)
+    (8*2**p, True, 2**p)
+    """
+    offset = exponent.terms.get(UNIT, 0) // exponent.den
+    variable, number = exponent - offset, _number_power(base, offset)
+    if not variable.terms:
+        return number
+    factors = (_prime_power(prime, scale(variable, times)) for prime, times in prime_factors(base))
+    return product_of((number, *factors))
+
+
+def _prime_power(base: int, exponent: Poly) -> Poly:
+    """A prime to the power of what has no constant term; an exponent that falls is counted from its least."""
+    if exponent.den == 1 and all(_is_simple(mono, coef) for mono, coef in exponent.terms.items()):
+        same = (power_of(base, atom(g), False) for (g,), coef in exponent.terms.items() for _ in range(coef))
+        return Poly({tuple(sorted(same, key=_order)): 1})
+    least = least_value(exponent) or 0
+    if abs(least) > _MOST_FALLEN:  # the bounds tell nothing: whoever made it knows that it is not below 0
+        least = 0
+    return product_of((_number_power(base, least), atom(power_of(base, exponent - least, True))))
+
+
+def _is_simple(mono: Monomial, coef: int) -> bool:
+    """Whether an exponent is so many times one thing that is never below 0."""
+    if len(mono) > 1 or not 0 < coef <= MAX_DEGREE:
+        return False
+    (generator,) = mono
+    low = generator.lo.constant if isinstance(generator, Symbol) and generator.lo is not None else None
+    return low is not None and low >= 0 if isinstance(generator, Symbol) else not isinstance(generator, Sum)
+
+
+def least_value(p: Poly) -> int | None:
+    """The least that a sum of symbols can be, as far as their own bounds tell: ``p - s`` is 0 where s <= p.
+
+    >>> from tolcost.algebra.poly import coordinate, length
+    >>> p = length("p", 0)
+    >>> least_value(p - coordinate("s", p + 3)), least_value(-coordinate("s", 5)), least_value(p * p)
+    (-3, -5, None)
+    """
+    while p.constant is None:
+        symbols = [mono[0] for mono in p.terms if len(mono) == 1 and isinstance(mono[0], Symbol)]
+        if len(symbols) < len(p.terms) - (UNIT in p.terms):
+            return None
+        inner = max(symbols, key=lambda symbol: symbol.depth)
+        slope = p.terms[inner,]
+        bound = inner.lo if slope > 0 else inner.hi
+        if bound is None or p.den != 1:
+            return None
+        p = p + scale(bound - atom(inner), slope)
+    return p.constant
+
+
+def multiply_powers(a: Poly, b: Poly) -> Poly:
+    """A product in which powers that are whole take in the others of their base."""
+    parts = []
+    for left, x in a.terms.items():
+        for right, y in b.terms.items():
+            mono = left + right
+            bases = {g.base for g in mono if isinstance(g, Power) and g.whole}
+            taken = [g for g in mono if isinstance(g, Power) and g.base in bases]
+            rest = tuple(g for g in mono if g not in taken)
+            merged = [powers(base, total_of(g.p for g in taken if g.base == base)) for base in sorted(bases)]
+            factor, den = x * y, a.den * b.den
+            for single in merged:
+                ((more, times),) = single.terms.items()
+                rest, factor, den = rest + more, factor * times, den * single.den
+            parts.append(poly({tuple(sorted(rest, key=_order)): factor}, den))
+    return total_of(parts)
+
+
+def _number_power(base: int, exponent: int) -> Poly:
+    """A power with a known exponent; below 0 it is a fraction, which something else makes whole."""
+    value = number_power(base, abs(exponent))
+    return const(value) if exponent >= 0 else Poly({UNIT: 1}, value)
+
+
+def number_power(base: int, exponent: int) -> int:
+    """Give a power; one below 0 is no integer, and one that is too large is not worked out."""
+    if exponent < 0:
+        raise NotInteger(f"{base} to the power of {exponent} is no integer")
+    if exponent > MAX_EXPONENT:
+        raise AlgebraBudget(f"a power has an exponent above {MAX_EXPONENT}")
+    return int(base**exponent)
+
+
+@lru_cache(maxsize=64)
+def prime_factors(number: int) -> tuple[tuple[int, int], ...]:
+    """The prime factors of a number, each with how often it divides.
+
+    >>> prime_factors(360)
+    ((2, 3), (3, 2), (5, 1))
+    """
+    found: list[tuple[int, int]] = []
+    divisor = 2
+    while number > 1:
+        if divisor * divisor > number:
+            divisor = number
+        times = 0
+        while number % divisor == 0:
+            number, times = number // divisor, times + 1
+        if times:
+            found.append((divisor, times))
+        divisor += 1
+    return tuple(found)
+
+
+def _order(generator: Generator) -> OrderKey:
+    return generator.key
+
+
+define_products(multiply_powers)
