@@ -103,6 +103,25 @@ def test_it_fits_a_phone(page: Browser) -> None:
     page.devtools("Emulation.clearDeviceMetricsOverride")
 
 
+def test_tables_fit_a_screen_and_rows_open_what_is_left_out(page: Browser) -> None:
+    page.devtools(
+        "Emulation.setDeviceMetricsOverride", width=1400, height=900, deviceScaleFactor=1, mobile=False
+    )
+    page.open(PAGE.as_uri())
+    for name in ("paper", "peers", "errata"):
+        page.run(f"document.getElementById('{name}').scrollIntoView()")
+        fitted = f"""const b = document.getElementById('table-{name}').parentNode;
+          return new Promise((done) => setTimeout(() => done(b.scrollWidth <= b.clientWidth + 1), 300))"""
+        assert page.run(fitted), name
+    page.run("document.querySelector('#table-errata tbody tr').click()")
+    assert page.run("return document.querySelector('#table-errata tr.more dl').textContent.length") > 50
+    page.click("#table-errata thead th button")
+    assert page.run("return document.querySelectorAll('#table-errata tr.more').length") == 0
+    sideways = "const n = document.querySelector('nav'); return n.scrollWidth - n.clientWidth"
+    assert page.run(sideways) <= 0
+    page.devtools("Emulation.clearDeviceMetricsOverride")
+
+
 def test_it_is_dark_where_that_is_preferred(page: Browser) -> None:
     def ground() -> list[int]:
         colour = page.run("return getComputedStyle(document.body).backgroundColor")

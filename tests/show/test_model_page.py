@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import onnx
 import pytest
+from onnx import TensorProto, helper
 
 from tests.audit.browser import Browser, chromium
 from tolcost.cli import run
@@ -18,7 +20,8 @@ BERT = Path(__file__).parents[2] / "examples" / "bert.onnx"
 LLAMA = BERT.with_name("llama.onnx")
 SIZES = ({"batch": 1, "seq": 16}, {"batch": 3, "seq": 128}, {"batch": 100_000, "seq": 512})
 SET = """const i = document.querySelector(`#lengths input[type=${arguments[0]}][data-name=${arguments[1]}]`);
-  i.value = arguments[2]; i.dispatchEvent(new Event('input'))"""
+  i.value = arguments[2]; i.dispatchEvent(new Event('input'));
+  return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())))"""
 FIGURES = """return Object.fromEntries([...document.querySelectorAll('.figure')]
   .map(f => [f.dataset.key, f.dataset.value]))"""
 SHARES = """return Object.fromEntries([...document.querySelectorAll('.share')]
@@ -45,6 +48,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         == 0
     )
     run(["diff", str(LLAMA), str(BERT), "--format", "html", "--output", f"{found}/diff.html"])
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 3]) for name in "xy")
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "fixed", [x], [y])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]), found / "fixed.onnx")
+    assert run(["model", f"{found}/fixed.onnx", "--format", "html", "--output", f"{found}/fixed.html"]) == 0
     page = (found / "bert.html").read_text("utf-8")
     data = re.search(r'id="data">(.*?)</script>', page)
     assert data is not None
@@ -232,6 +239,12 @@ def test_thousands_of_nodes_stay_fluid(browser: Browser, folder: Path) -> None:
     places = browser.run(shown)
     assert 5001 in places
     assert len(places) < 80
+
+
+def test_a_model_of_one_size_has_its_figures(browser: Browser, folder: Path) -> None:
+    browser.open((folder / "fixed.html").as_uri())
+    assert browser.run(FIGURES)["eops"] == "6"
+    assert "No length is open" in browser.run("return document.getElementById('growth').textContent")
 
 
 def test_two_models_are_shown_beside_each_other(browser: Browser, folder: Path) -> None:

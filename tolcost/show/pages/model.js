@@ -74,13 +74,15 @@ function places(name) {
   return [...found].filter((n) => n <= FURTHEST).sort((a, b) => a - b);
 }
 
+const lengths = () => [...document.querySelectorAll("#lengths .length")];
+
 function lengthRow(symbol) {
   const number = element("input", { type: "number", class: "field", min: 1, step: 1, value: symbol.value, "data-name": symbol.name, "aria-label": `length ${symbol.name}` });
   const range = element("input", { type: "range", min: 0, step: 1, "data-name": symbol.name, "aria-label": `slider of ${symbol.name}` });
   const row = element("div", { class: "length" }, element("div", { class: "top" }, element("var", {}, symbol.name), number), range, element("div", { class: "track", title: "where the conditions hold" }));
   Object.assign(row, { symbol, number, range });
-  number.addEventListener("input", () => { take(symbol.name, number.value); refresh(row); });
-  range.addEventListener("input", () => { number.value = row.places[range.value]; take(symbol.name, number.value); refresh(row); });
+  number.addEventListener("input", () => { take(symbol.name, number.value); soon(row); });
+  range.addEventListener("input", () => { number.value = row.places[range.value]; take(symbol.name, number.value); soon(row); });
   return row;
 }
 
@@ -103,6 +105,12 @@ function painted(row, moved) {
 
 // ---- what is shown
 
+// At most once for every picture, however fast a slider moves.
+function soon(row) {
+  if (!state.waiting) requestAnimationFrame(() => { const moved = state.waiting; state.waiting = null; refresh(moved); });
+  state.waiting = row;
+}
+
 function refresh(moved) {
   known = new Map();
   const outside = broken(state.values);
@@ -110,7 +118,7 @@ function refresh(moved) {
   document.body.classList.toggle("outside", state.outside);
   byId("outside").hidden = !state.outside;
   byId("outside").textContent = state.outside ? `No figures at these lengths: the model holds where ${outside.join(", ")}.` : "";
-  for (const row of byId("lengths").children) painted(row, moved);
+  for (const row of lengths()) painted(row, moved);
   conditions();
   figures();
   shares();
@@ -126,7 +134,7 @@ function conditions() {
   byId("conditions-card").hidden = !data.requires.length;
   byId("conditions").replaceChildren(...data.requires.map((one) => {
     const found = holds(one.test, state.values);
-    return element("li", { class: found === null ? "open" : found ? "holds" : "fails" }, element("code", {}, one.text), element("div", { class: "quiet" }, `${one.reason} (${one.node})`));
+    return element("li", { class: found === null ? "open" : found ? "holds" : "fails" }, element("code", { title: one.text }, one.text), element("div", { class: "quiet", title: one.reason }, `${one.reason} (${one.node})`));
   }));
 }
 
@@ -177,13 +185,19 @@ function growth() {
   state.with ??= names.at(-1) ?? null;
   byId("growth-with").replaceChildren(...names.map((name) => element("button", { type: "button", class: "plain", "aria-pressed": String(name === state.with), onclick: () => { state.with = name; growth(); } }, name)));
   if (!state.with) return byId("growth").replaceChildren(element("p", { class: "quiet" }, "No length is open: there is one size, and these are its figures."));
-  const row = [...byId("lengths").children].find((one) => one.symbol.name === state.with);
+  const row = lengths().find((one) => one.symbol.name === state.with);
   const points = row.places.filter((n) => fine(withLength(state.with, n)));
   const parts = grown();
   const series = parts.map(([name, form]) => ({ name, form, points: points.map((n) => [n, Number(valueAt(form, withLength(state.with, n)) ?? 0n)]) }));
   const marks = points.length > 1 ? crossings(parts.slice(1), points) : [];
   byId("growth").replaceChildren(points.length ? lineChart(series, { name: state.with, unit: "EOPs", now: Number(state.values.get(state.with) ?? 0n), marks }) : element("p", { class: "quiet" }, "At no such length do the conditions hold."));
   byId("crossings").replaceChildren(...marks.map(({ text }) => element("li", {}, text)));
+}
+
+// The first length from one on at which the conditions hold; the last one if that is far.
+function allowed(low, last) {
+  for (let n = low; n < Math.min(last, low + 1000); n++) if (fine(withLength(state.with, n))) return n;
+  return last;
 }
 
 // The least length from which on one part costs more than another, exactly.
@@ -195,7 +209,8 @@ function crossings(parts, points) {
       let [low, high] = [points[k - 1], points[k]];
       if (!(gap(f, g, low) <= 0n && gap(f, g, high) > 0n && (k > 1 || gap(f, g, low) < 0n))) continue;
       while (high - low > 1) { const middle = Math.floor((low + high) / 2); if (gap(f, g, middle) > 0n) high = middle; else low = middle; }
-      found.push({ at: high, text: `from ${state.with} = ${grouped(high)} on, ${b} costs more than ${a}` });
+      const from = allowed(high, points[k]);
+      found.push({ at: from, text: `from ${state.with} = ${grouped(from)} on, ${b} costs more than ${a}` });
     }
   }
   return found.sort((a, b) => a.at - b.at);
