@@ -170,6 +170,10 @@ class _Walk:
         """Find all reads; False if that takes too long."""
         self.bound.update({var: (node, _Place()) for var, node in program.bindings})
         self.pending.extend((out.node, _Place()) for out in program.outputs)
+        # a length that only data decides is read of the mask, even where no entry is looked at
+        self.pending.extend(
+            (node.mask, _Place()) for _, node in program.bindings if isinstance(node, ir.Filter)
+        )
         while self.pending:
             step = self.pending.pop()
             if step not in self.seen:

@@ -37,7 +37,7 @@ from tolcost.elaborate.bounds import check_within
 from tolcost.elaborate.constant_folding import truth
 from tolcost.elaborate.context import Env, Lazy, fail
 from tolcost.elaborate.evaluate import evaluate
-from tolcost.elaborate.expressions import as_length, is_callable_name, mentioned
+from tolcost.elaborate.expressions import as_length, asked_known, is_callable_name, mentioned
 from tolcost.elaborate.layout import check_rank, check_sequence, check_size
 from tolcost.elaborate.shapes import shape_text, unify
 from tolcost.elaborate.values import Cast, Data, Missing, Opaque, Seq, Spaces, Value, Vec, View
@@ -84,7 +84,7 @@ def _declaration(declared: Mapping[str, tree.InputDecl], name: str) -> tree.Inpu
 def _shaped(
     program: tree.Module, statement: tree.InputDecl, shape: PlainShape | Sequence[PlainShape]
 ) -> Argument:
-    if statement.kind != "tol":
+    if statement.kind != "tol" and statement.name not in asked_known(program):
         hint = f"give its value: --attr {statement.name}=..."
         fail("T0412", f"{quoted(statement.name)} is not a ToL, it has no shape to give", statement.span, hint)
     several = [entry for entry in shape if not isinstance(entry, (int, str))]
@@ -208,13 +208,14 @@ class InputBinder:
     ``env`` sees the program's definitions too, so that a declared shape may mention them.
     """
 
+    program: tree.Module
     env: Env
     names: dict[str, Lazy | Value]
     inputs: dict[str, list[InputNode]] = field(default_factory=dict)
 
-    def bind(self, program: tree.Module, given: dict[str, Argument]) -> tuple[InputNode, ...]:
+    def bind(self, given: dict[str, Argument]) -> tuple[InputNode, ...]:
         """Bind everything declared; what is used of ``given`` is taken out of it."""
-        declared = [s for s in program.statements if isinstance(s, tree.InputDecl)]
+        declared = [s for s in self.program.statements if isinstance(s, tree.InputDecl)]
         self.env.context.declared.update((s.name, s.span) for s in declared)
         arguments = {s.name: given.pop(s.name, None) for s in declared}
         for statement in declared:
@@ -276,14 +277,19 @@ class InputBinder:
             return Seq(tuple(self._one(statement, item, f"{name}.{n}") for n, item in items))
         if not isinstance(argument, Tensor):
             return self._static(statement, argument)
-        if statement.kind == "static":
-            fail("T0413", f"the value of `{name}` must be known while compiling", statement.span)
+        if statement.kind == "static" and not self._may_be_late(statement):
+            hint = f"a program that asks `known({statement.name})` may also be given it as data"
+            fail("T0413", f"the value of `{name}` must be known while compiling", statement.span, hint)
         return Data(self._input(statement, name, (Part(argument.shape, argument.space),)))
 
     def _input(self, statement: tree.InputDecl, name: str, parts: Type) -> InputNode:
         node = InputNode(name, parts, self._within(statement))
         self.inputs.setdefault(statement.name, []).append(node)
         return node
+
+    def _may_be_late(self, statement: tree.InputDecl) -> bool:
+        """Whether the program asks if it knows a static input, and so has an answer where it does not."""
+        return statement.name in asked_known(self.program)
 
     def _static(self, statement: tree.InputDecl, argument: Value) -> Value:
         """A static value, which lies in the space that is declared."""

@@ -375,6 +375,20 @@ def has_star(expr: tree.Expr) -> bool:
     return isinstance(expr, tree.Star) or any(has_star(child) for child in children(expr))
 
 
+def asked_known(program: tree.Module) -> frozenset[str]:
+    """The names of which a program asks whether they are known: static inputs among these may arrive late."""
+    found: set[str] = set()
+    stack: list[tree.Expr | tree.Statement] = list(program.statements)
+    while stack:
+        node = stack.pop()
+        match node:
+            case tree.Call(function=tree.Name(name="known"), args=(tree.Name(name=name),)):
+                found.add(name)
+            case _:
+                stack.extend(children(node))
+    return frozenset(found)
+
+
 def mentioned(expr: tree.Expr) -> list[str]:
     """The names an expression mentions, wherever in it."""
     names: dict[str, None] = {}

@@ -167,7 +167,7 @@ def _enter(
         base = define_all(base, file.statements)
     declared = base.child(declared_spaces(base, program))
     env = define_all(declared, program.statements)
-    inputs = InputBinder(env, declared.names).bind(program, given)
+    inputs = InputBinder(program, env, declared.names).bind(given)
     if given:
         fail("T0412", f"there is no input called `{next(iter(given))}`", program.span)
     for statement in program.statements:

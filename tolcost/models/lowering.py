@@ -48,6 +48,7 @@ from tolcost.cost.record import counts_with, traffic_with
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.elaborate import Elaborated, Inputs, Tensor, elaborate
 from tolcost.elaborate.context import Misfit
+from tolcost.elaborate.expressions import asked_known
 from tolcost.elaborate.values import Cast, Data, Missing, Opaque, Quotient, Seq, Value, Vec, View, is_static
 from tolcost.models.facts import (
     MOST_STATIC,
@@ -59,7 +60,6 @@ from tolcost.models.facts import (
     space_of,
 )
 from tolcost.spaces import kind_of
-from tolcost.syntax import tree
 
 _MOST_GUESSED = 16
 _MOST_CHOICES = 8
@@ -255,13 +255,14 @@ def arguments(spec: Spec, given: Given, graphs: bool) -> list[Known | None]:
         if known is None or isinstance(known, Missing):
             found.append(None)
         elif n < len(declared) and declared[n].kind == "static":
-            found.append(_demanded(declared[n], known, given.names[n]))
+            late = isinstance(known, Tensor) and declared[n].name in asked_known(spec.program)
+            found.append(known if late else _demanded(known, given.names[n]))
         else:
             found.append(known if graphs or _handed(known, together) else as_tensor(known))
     return found
 
 
-def _demanded(statement: tree.InputDecl, known: Known, name: str) -> Known:
+def _demanded(known: Known, name: str) -> Known:
     """A value that must be known: symbols stand for integers that only data decides."""
     if not isinstance(known, Tensor) or kind_of(known.space) != "Z":
         return known
