@@ -9,12 +9,13 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
 from itertools import combinations
 from typing import Any
 
 from tolcost.algebra import Cond, Poly, Symbol, cond_text
-from tolcost.algebra.compare import ComparisonVerdict
+from tolcost.algebra.compare import ComparisonVerdict, leading_terms
 from tolcost.audit.instances import Instance, lower_instance
 from tolcost.catalogue.alternatives import FOLDER, Alternative, alternatives
 from tolcost.catalogue.conformance import count_difference, value_difference
@@ -100,6 +101,33 @@ class Comparison:
         pairs = (pair for pair in self.crossings if pair.first is row and pair.second is self.rows[0])
         return next(pairs, None)
 
+    def extremes(self, wanted: ComparisonVerdict) -> tuple[Costed, ...]:
+        """The algorithms that no other one beats everywhere; of those that are equal, the first."""
+        beaten = {pair.first for pair in self.crossings if pair.verdict in (_OPPOSITE[wanted], "equal")}
+        beaten |= {pair.second for pair in self.crossings if pair.verdict == wanted}
+        return tuple(row for row in self.rows if row not in beaten)
+
+
+_OPPOSITE: Mapping[ComparisonVerdict, ComparisonVerdict] = {
+    "less_or_equal": "greater_or_equal",
+    "greater_or_equal": "less_or_equal",
+}
+
+
+def leading_ratio(most: Poly, least: Poly) -> Fraction | None:
+    """How many times as large one form gets as another, where their leading terms are multiples.
+
+    >>> from tolcost.algebra import length
+    >>> n = length("n")
+    >>> leading_ratio(10 * n * n + n, 4 * n * n), leading_ratio(n * n, n)
+    (Fraction(5, 2), None)
+    """
+    above, below = leading_terms(most), leading_terms(least)
+    if above.terms.keys() != below.terms.keys():
+        return None
+    ratios = {Fraction(above.terms[m] * below.den, below.terms[m] * above.den) for m in below.terms}
+    return ratios.pop() if len(ratios) == 1 else None
+
 
 @cache
 def settings(operator: str) -> tuple[Setting, ...]:
@@ -144,7 +172,7 @@ def _costed(setting: Setting, one: Alternative | None, library: Library) -> Cost
 
 def _crossing(first: Costed, second: Costed) -> Crossing:
     facts = (*first.facts, *second.facts)
-    if not first.analysis.status == second.analysis.status == "exact":
+    if not _comparable(first, second):
         return Crossing(first, second, "unknown")
     verdict = ordering(first.eops, second.eops, facts)
     if verdict == "equal":
@@ -157,6 +185,12 @@ def _crossing(first: Costed, second: Costed) -> Crossing:
         "" if verdict == "greater_or_equal" else where_positive(gap, facts),
         "" if verdict == "less_or_equal" else where_positive(-gap, facts),
     )
+
+
+def _comparable(first: Costed, second: Costed) -> bool:
+    """Whether both are counts and not bounds; what data decides may stand in one of them only."""
+    by_data = [any(symbol.kind == "data" for symbol in one.eops.free) for one in (first, second)]
+    return not all(by_data) and all(one.analysis.status != "upper bound" for one in (first, second))
 
 
 # ---- at random inputs ------------------------------------------------------------------------------
@@ -193,7 +227,7 @@ def _default_sizes(found: Comparison) -> tuple[Mapping[str, int], ...]:
     programs = (row.lowered.program for row in found.rows)
     shapes = (length for program in programs for node in program.inputs for length in node.type[0].shape)
     every = frozenset[Symbol]().union(*(p.free for p in (*shapes, *(row.eops for row in found.rows))))
-    names = sorted(symbol.name for symbol in every)
+    names = sorted(symbol.name for symbol in every if symbol.kind == "length")
     return tuple({name: size + n % 2 for n, name in enumerate(names)} for size in _SIZES)
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from tolcost.algebra import to_text
-from tolcost.audit.instances import command_of
+from tolcost.audit.instances import command_of, literal
 from tolcost.catalogue.alternatives import NodeTests
-from tolcost.referee.alternatives import Comparison, Costed, Crossing, relied_on
+from tolcost.elaborate.arguments import PlainValue
+from tolcost.referee.alternatives import Comparison, Costed, Crossing, leading_ratio, relied_on
 from tolcost.result.regions import EVERYWHERE
 from tolcost.show.document import (
     Cell,
@@ -38,6 +39,16 @@ ALGORITHMS = (
     Column("about", "what it does"),
     Column("command", "shown by", "code", shown=False),
 )
+RANGES = (
+    Column("operator", "operator"),
+    Column("at", "at", "code"),
+    Column("algorithms", "algorithms", "number"),
+    Column("fewest", "fewest EOPs"),
+    Column("least", "closed form", "form"),
+    Column("most", "most EOPs"),
+    Column("greatest", "closed form", "form"),
+    Column("ratio", "ratio of the leading terms", "number"),
+)
 CROSSINGS = (
     Column("operator", "operator"),
     Column("at", "at", "code"),
@@ -61,6 +72,31 @@ def algorithms_table(found: Sequence[Comparison], tests: Tests) -> ReportTable:
     return ReportTable(ALGORITHMS, rows, "alternatives", "Alternatives to definitions", about, MADE_BY)
 
 
+def ranges_table(found: Sequence[Comparison]) -> ReportTable:
+    """For each operator, between which closed forms its algorithms lie."""
+    about = (
+        "How far EOPs depend on the definition. Where no algorithm has the fewest (or most) for all lengths, "
+        "those are named that have for some; the next table tells for which."
+    )
+    rows = tuple(map(_range_row, found))
+    return ReportTable(RANGES, rows, "ranges", "The range of closed forms", about, MADE_BY)
+
+
+def _range_row(one: Comparison) -> tuple[Cell, ...]:
+    fewest, most = one.extremes("less_or_equal"), one.extremes("greater_or_equal")
+    single = len(fewest) == 1 and len(most) == 1
+    return (
+        one.setting.instance.op,
+        Code(setting_text(one)),
+        len(one.rows),
+        ", ".join(row.name for row in fewest),
+        fewest[0].eops if len(fewest) == 1 else None,
+        ", ".join(row.name for row in most),
+        most[0].eops if len(most) == 1 else None,
+        leading_ratio(most[0].eops, fewest[0].eops) if single else None,
+    )
+
+
 def crossings_table(found: Sequence[Comparison]) -> ReportTable:
     """The pairs of algorithms of which neither always takes fewer."""
     rows = tuple(
@@ -82,7 +118,7 @@ def crossings_table(found: Sequence[Comparison]) -> ReportTable:
 
 def tables(found: Sequence[Comparison], tests: Tests) -> tuple[ReportTable, ...]:
     """All operators together, as a report."""
-    return algorithms_table(found, tests), crossings_table(found)
+    return ranges_table(found), crossings_table(found), algorithms_table(found, tests)
 
 
 def in_full(found: Sequence[Comparison], tests: Tests) -> Iterator[Section]:
@@ -130,9 +166,13 @@ def _about(row: Costed) -> str:
 def setting_text(one: Comparison) -> str:
     """The shapes and values of a setting, as in ``X [m, n]; axis = 1``."""
     instance = one.setting.instance
-    shapes = (f"{name} [{', '.join(map(str, shape))}]" for name, shape in instance.shapes.items())
-    values = (f"{name} = {value}" for name, value in instance.attrs.items())
+    shapes = (f"{name} {_spaced(shape)}" for name, shape in instance.shapes.items())
+    values = (f"{name} = {_spaced(value)}" for name, value in instance.attrs.items())
     return "; ".join((*shapes, *values))
+
+
+def _spaced(value: PlainValue) -> str:
+    return value if isinstance(value, str) else literal(value).replace(",", ", ")
 
 
 def standing_text(pair: Crossing | None) -> Verdict:
