@@ -305,7 +305,7 @@ def _settings(target: Path) -> str:
             "markdown_extensions": EXTENSIONS,
             "validation": {"links": LINKS, "nav": {"omitted_files": "ignore"}},
             "nav": [
-                {"Start": ["index.md", "tutorial.md", "guides.md", "changelog.md"]},
+                {"Start": ["index.md", "tutorial.md", "guides.md", "tasks.md", "changelog.md"]},
                 {"Language": LANGUAGE},
                 {"Use": ["editors.md", "gate.md", "models.md", "python.md", "tools.md", "schemas/index.md"]},
                 {"Operators": ["operators/index.md", "operators.md"]},

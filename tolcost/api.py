@@ -35,19 +35,22 @@ def analyze(
     dims: Mapping[str, int] | None = None,
     shapes: Mapping[str, PlainShape | Sequence[PlainShape]] | None = None,
     attrs: Mapping[str, PlainValue] | None = None,
+    assume: Sequence[str] = (),
 ) -> Cost:
     r"""Give what a program costs.
 
     ``program`` is a path, or the text of a program; a string with a line break or ``=`` in it
     is text.  ``dims`` gives lengths by name, ``shapes`` the shapes of inputs of any rank, and
-    ``attrs`` the values of attributes and static inputs.  A program that cannot be analysed
-    raises ``Rejected``, with diagnostics that say why.
+    ``attrs`` the values of attributes and static inputs; ``assume`` says what holds of lengths.  A program
+    that cannot be analysed raises ``Rejected``, with diagnostics that say why.
 
     >>> cost = analyze("tol a: R [n, k]\ny := map(a, exp(*) + 1)", dims={"k": 3})
     >>> cost.eops, cost.status
     (6*n, 'exact')
+    >>> analyze("tol a: R [n]\ny := map(tol[(n + 1) / 2], a[2 * i - 1] + 1, i)", assume=["n = 2*k"]).eops
+    k
     """
-    return analyze_program(program, dims, shapes, attrs)
+    return analyze_program(program, dims, shapes, attrs, assume)
 
 
 def load_model(
@@ -55,12 +58,13 @@ def load_model(
     dims: Mapping[str, int] | None = None,
     shapes: Mapping[str, Sequence[int | str]] | None = None,
     specs: Sequence[str | Path] = (),
+    assume: Sequence[str] = (),
 ) -> Cost:
     """Give what an ONNX model costs, in its free dimensions.
 
-    ``dims`` gives lengths by name or as ``input[axis]``, ``shapes`` the shapes of inputs in names and
-    numbers, and ``specs`` folders of operators, searched first.  A model that cannot be read, or lengths
-    that it does not allow, raise ``Rejected``.
+    ``dims`` gives lengths by name or as ``input[axis]``, ``shapes`` the shapes of inputs in names,
+    numbers and forms, ``specs`` folders of operators, searched first, and ``assume`` what holds of lengths.
+    A model that cannot be read, or lengths that it does not allow, raise ``Rejected``.
 
     >>> from tempfile import mkdtemp
     >>> from onnx import TensorProto, helper, save
@@ -75,7 +79,7 @@ def load_model(
     >>> cost(batch=8).eops, cost.by("op").eops.tolist()
     (64, [4*batch, 4*batch])
     """
-    session, wanted = Session(open_library(specs)), _wanted(dims, shapes)
+    session, wanted = Session(open_library(specs)), _wanted(dims, shapes, assume)
     return with_deep_stack(lambda: file_cost(Path(path), session, wanted))
 
 
@@ -85,6 +89,7 @@ def from_onnx(
     shapes: Mapping[str, Sequence[int | str]] | None = None,
     specs: Sequence[str | Path] = (),
     name: str = "model",
+    assume: Sequence[str] = (),
 ) -> Cost:
     """Give what a model costs that is in memory: the bytes of a file, or onnx's own object.
 
@@ -94,7 +99,7 @@ def from_onnx(
     4*n
     """
     raw = model if isinstance(model, bytes) else as_bytes(model)
-    session, wanted = Session(open_library(specs)), _wanted(dims, shapes)
+    session, wanted = Session(open_library(specs)), _wanted(dims, shapes, assume)
     return with_deep_stack(lambda: model_cost(model_of(parse_model(raw, name), name), name, session, wanted))
 
 
@@ -138,8 +143,13 @@ def generate(
     return with_deep_stack(lambda: generated(_cost_of(cost), runs, prefill, other))
 
 
-def _wanted(dims: Mapping[str, int] | None, shapes: Mapping[str, Sequence[int | str]] | None) -> Wanted:
-    return Wanted(dims or {}, {name: tuple(shape) for name, shape in (shapes or {}).items()})
+def _wanted(
+    dims: Mapping[str, int] | None,
+    shapes: Mapping[str, Sequence[int | str]] | None,
+    assume: Sequence[str] = (),
+) -> Wanted:
+    found = {name: tuple(shape) for name, shape in (shapes or {}).items()}
+    return Wanted(dims or {}, found, assume=tuple(assume))
 
 
 def operator(

@@ -11,6 +11,7 @@ from tolcost.catalogue.graph import Declared, Model
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 
 Shape = Sequence[int | str]
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 _NAME = re.compile(r"[^-+*/()%<>=,\s]+")
 
 
@@ -53,11 +54,16 @@ def is_form(entry: int | str) -> bool:
 
 
 def _without_forms(model: Model, shapes: Mapping[str, Shape]) -> tuple[Mapping[str, Shape], dict[str, str]]:
-    """Shapes with lengths of the model in place of forms, and the form of each of these lengths."""
+    """Shapes with lengths of the model in place of forms, and the form of each of these lengths.
+
+    A form may have a name that the model has: it is then a new length, and the model's goes by its place.
+    """
     names = {d for given in model.graph.inputs for d in given.shape or () if isinstance(d, str)}
     forms: dict[str, str] = {}
     found: dict[str, Shape] = {}
     declared = {given.name: given.shape for given in model.graph.inputs}
+    entries_said = [entry for shape in shapes.values() for entry in shape if isinstance(entry, str)]
+    said = {word for entry in entries_said for word in _WORD.findall(entry)}
     for name, shape in shapes.items():
         before = declared.get(name) or (None,) * len(shape)
         entries: list[int | str] = []
@@ -66,7 +72,7 @@ def _without_forms(model: Model, shapes: Mapping[str, Shape]) -> tuple[Mapping[s
                 entries.append(entry)
                 continue
             own = before[axis] if axis < len(before) else None
-            title = own if isinstance(own, str) else place_of(name, axis)
+            title = own if isinstance(own, str) and own not in said else place_of(name, axis)
             if forms.setdefault(title, entry) != entry:
                 message = f"{quoted(title)} is both {quoted(forms[title])} and {quoted(entry)}"
                 raise Rejected(Diagnostic("T0693", message))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from tolcost.algebra import Poly
+from tolcost.cost.device import Duration
 from tolcost.cost.record import FormRatio
 from tolcost.result.model_table import TableView, columns_of, model_table, shown_rows
 from tolcost.result.rows import flat
@@ -76,5 +77,7 @@ def _value(measure: Measure, value: Form | None, exact: bool) -> Cell:
 
 
 def _form(form: Form | None, named: Subterms) -> Cell:
-    """A form that fits; a quotient is a number, and both its sides stand above it."""
-    return None if form is None or isinstance(form, FormRatio) else Code(shortened(named.put(form), _WIDTH))
+    """A form that fits; quotients and times are numbers, and long forms of what stands elsewhere."""
+    if form is None or isinstance(form, FormRatio | Duration):
+        return None
+    return Code(shortened(named.put(form), _WIDTH))

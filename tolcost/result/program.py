@@ -289,12 +289,13 @@ def analyze(
     dims: Mapping[str, int] | None = None,
     shapes: Mapping[str, PlainShape | Sequence[PlainShape]] | None = None,
     attrs: Mapping[str, PlainValue] | None = None,
+    assume: Sequence[str] = (),
 ) -> Cost:
     """Give the cost of a program: text or file in, closed forms out."""
     source = _text_or_file(program)
     parsed = read_program(source)
     lowered = lower(parsed, arguments(parsed.program, shapes, attrs))
-    study = program_study(analyze_lowered(lowered, source.name))
+    study = program_study(analyze_lowered(lowered, source.name)).assuming(assume)
     return locate_study(Cost, study, dims, warnings=warnings_of(lowered))
 
 
