@@ -16,6 +16,7 @@ from tolcost.audit.readings import errata_table, paper_rows
 from tolcost.audit.summary import END, START, with_figures
 from tolcost.catalogue.cases import load_cases
 from tolcost.cli import run
+from tolcost.cli.report import seen
 from tolcost.show.document import Code
 
 ROOT = Path(__file__).parents[2]
@@ -210,3 +211,13 @@ def test_a_table_compiles_in_latex(path: Path, tmp_path: Path) -> None:
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-draftmode", "all.tex"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout[-2000:]
+
+
+def test_a_report_ends_with_something_to_see() -> None:
+    shown = seen(
+        [("rows hold up", "11"), ("node tests pass", "1,373 of 1,375")], Path("reports")
+    ).splitlines()
+    assert shown[1] == "              11  rows hold up"
+    assert shown[-2].startswith("open  file:///")
+    assert shown[-2].endswith("/reports/report.html")
+    assert shown[-1].startswith("next  tolcost model examples/bert.onnx ")

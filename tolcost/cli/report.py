@@ -14,7 +14,8 @@ from tolcost.cli import options
 from tolcost.cli.output import write_whole
 from tolcost.deep import with_deep_stack
 
-_NEXT = "tolcost model examples/bert.onnx --format html --output bert.html"
+NEXT = "tolcost model examples/bert.onnx --device h200 --format html --output bert.html"
+"""What to try after a report: README shows it, so a test runs it."""
 
 
 @click.command(
@@ -51,16 +52,16 @@ def command(folder: Path, only_check: bool, specs: tuple[str, ...]) -> int:
             write_whole(path, files[path].encode("utf-8"))
     click.echo(f"{len(files)} files, {len(stale)} {'out of date' if only_check else 'changed'}")
     if not only_check:
-        click.echo(_seen(reports.figures, folder))
+        click.echo(seen(reports.figures, folder))
     return 1 if only_check and stale else 0
 
 
-def _seen(figures: Sequence[tuple[str, str]], folder: Path) -> str:
+def seen(figures: Sequence[tuple[str, str]], folder: Path) -> str:
     """The main figures, the page to open, and something to try next."""
     width = max(len(value) for _, value in figures)
     lines = [f"  {value.rjust(width)}  {name}" for name, value in figures]
     page = (folder / "report.html").resolve().as_uri()
-    return "\n".join(("", *lines, "", f"open  {page}", f"next  {_NEXT}"))
+    return "\n".join(("", *lines, "", f"open  {page}", f"next  {NEXT}"))
 
 
 def _is(path: Path, text: str) -> bool:

@@ -134,7 +134,7 @@ function conditions() {
   byId("conditions-card").hidden = !data.requires.length;
   byId("conditions").replaceChildren(...data.requires.map((one) => {
     const found = holds(one.test, state.values);
-    return element("li", { class: found === null ? "open" : found ? "holds" : "fails" }, element("code", { title: one.text }, one.text), element("div", { class: "quiet", title: one.reason }, `${one.reason} (${one.node})`));
+    return element("li", { class: found === null ? "open" : found ? "holds" : "fails" }, element("code", { title: one.text }, one.text), element("div", { class: "quiet", title: one.reason }, one.node ? `${one.reason} (${one.node})` : one.reason));
   }));
 }
 
