@@ -8,10 +8,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from tolcost.algebra import Poly, length, the_symbol
+from tolcost.atoms.nodes import Program
 from tolcost.catalogue.libraries import read_library
 from tolcost.cost import Analysis
-from tolcost.elaborate import Elaborated
-from tolcost.elaborate.arguments import arguments
+from tolcost.elaborate import Elaborated, Tensor
+from tolcost.elaborate.arguments import Argument, arguments
 from tolcost.execute import run_vectorised
 from tolcost.pipeline import analyze_lowered, lower, read_program
 from tolcost.result.derivation import compare_counts
@@ -40,9 +42,25 @@ class Ready:
         return np.asarray(value)
 
 
-def ready(library: str, name: str, **attrs: Any) -> Ready:
-    """A program of a library, with values for its attributes."""
+def ready(library: str, name: str, *, empty: bool = False, **attrs: Any) -> Ready:
+    """A program of a library, with values for its attributes; if ``empty``, its lengths may be 0."""
     program = read_library(library).find(name)
     parsed = read_program(program.source)
-    lowered = lower(parsed, arguments(parsed.program, program.shapes, {**program.attrs, **attrs}))
+    given = arguments(parsed.program, program.shapes, {**program.attrs, **attrs})
+    lowered = lower(parsed, dict(given))
+    if empty:
+        lowered = lower(parsed, {**given, **possibly_empty(lowered.program)})
     return Ready(lowered, analyze_lowered(lowered, program.source.name))
+
+
+def possibly_empty(program: Program) -> dict[str, Argument]:
+    """The inputs of a program with lengths from 0 on."""
+
+    def opened(form: Poly) -> Poly:
+        return form if form.constant is not None else length(the_symbol(form).name, 0)
+
+    return {
+        needed.name: Tensor(tuple(map(opened, part.shape)), part.space)
+        for needed in program.inputs
+        for part in needed.type
+    }

@@ -82,6 +82,14 @@ def test_a_program_gives_what_numpy_gives(name: str) -> None:
         np.testing.assert_allclose(found, expected(**given), rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_matrices_without_rows(name: str) -> None:
+    drawn, expected = CASES[name]
+    given = drawn(np.random.default_rng(9), 0)
+    found = ready("matlang", name, empty=True).result(given, counted=True)
+    np.testing.assert_allclose(found, expected(**given), rtol=1e-8)
+
+
 def test_lu_multiplies_back_to_the_matrix() -> None:
     program, draw = ready("matlang", "LU"), np.random.default_rng(8)
     for trial in range(TRIALS):

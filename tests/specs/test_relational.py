@@ -43,8 +43,7 @@ def stored(trials: Sequence[Array]) -> list[tuple[int, ...]]:
     return [(t, p, *map(int, row)) for t, table in enumerate(trials) for p, row in enumerate(table)]
 
 
-def engines() -> Iterable[tuple[str, Callable[[str], list[Any]]]]:
-    kinds = {"r": R, "s": S, "rs": SORTED_R, "ss": SORTED_S}
+def engines(**kinds: Sequence[Array]) -> Iterable[tuple[str, Callable[[str], list[Any]]]]:
     duck, lite = duckdb.connect(), sqlite3.connect(":memory:")
     for name, trials in kinds.items():
         rows = stored(trials)
@@ -56,7 +55,10 @@ def engines() -> Iterable[tuple[str, Callable[[str], list[Any]]]]:
     yield "sqlite", lambda query: lite.execute(query).fetchall()
 
 
-ENGINES = dict(engines())
+ENGINES = dict(engines(r=R, s=S, rs=SORTED_R, ss=SORTED_S))
+EMPTY_R = [table[:size] for table, size in zip(SORTED_R[50:], (0, 3, 0), strict=False)]
+EMPTY_S = [table[:size] for table, size in zip(SORTED_S[50:], (3, 0, 0), strict=False)]
+EMPTY_ENGINES = dict(engines(r=EMPTY_R, s=EMPTY_S, rs=EMPTY_R, ss=EMPTY_S))
 COLUMNS = "r.t, r.a, r.b, r.c"
 PAIR = f"{COLUMNS}, s.a, s.b, s.c"
 
@@ -108,10 +110,10 @@ def inputs(name: str, trial: int) -> dict[str, Array]:
     return given
 
 
-def answers(query: str, engine: str) -> dict[int, list[tuple[int, ...]]]:
+def answers(query: str, engine: Callable[[str], list[Any]]) -> dict[int, list[tuple[int, ...]]]:
     """What an engine says, by trial."""
     found: dict[int, list[tuple[int, ...]]] = defaultdict(list)
-    for trial, *row in ENGINES[engine](query):
+    for trial, *row in engine(query):
         found[trial].append(tuple(map(int, row)))
     return found
 
@@ -119,7 +121,7 @@ def answers(query: str, engine: str) -> dict[int, list[tuple[int, ...]]]:
 @pytest.mark.parametrize("name", QUERIES)
 def test_an_operator_gives_what_the_engines_give(name: str) -> None:
     program = ready("relational", name, **ATTRS.get(name, {}))
-    duck, lite = (answers(QUERIES[name], engine) for engine in ENGINES)
+    duck, lite = (answers(QUERIES[name], engine) for engine in ENGINES.values())
     put = list if name in ORDERED else sorted
     empty = 0
     for trial in range(TRIALS):
@@ -129,6 +131,20 @@ def test_an_operator_gives_what_the_engines_give(name: str) -> None:
         empty += not rows
     if name in ("Select", "Intersection", "Difference", "SemiJoin", "AntiJoin", "HashJoin", "Division"):
         assert empty, "no trial has an empty result"
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_tables_without_rows(name: str) -> None:
+    """The first has none, the second has none, both have none."""
+    program = ready("relational", name, empty=True, **ATTRS.get(name, {}))
+    duck, lite = (answers(QUERIES[name], engine) for engine in EMPTY_ENGINES.values())
+    put = list if name in ORDERED else sorted
+    for trial, (r, s) in enumerate(zip(EMPTY_R, EMPTY_S, strict=True)):
+        division = name == "Division"
+        given = {"r": r[:, :2] if division else r, "s": s[:2, 0] if division else s, "v": np.asarray(3)}
+        found = program.result(given, counted=True)
+        rows = put(tuple(map(int, np.atleast_1d(row))) for row in found)
+        assert rows == put(duck[trial]) == put(lite[trial]), trial
 
 
 def test_every_operator_is_tested() -> None:
