@@ -65,7 +65,7 @@ function short(value) {
   return `${Number((n / 10 ** (3 * power)).toPrecision(3))} ${UNITS[power]}`;
 }
 
-const percent = (part, whole) => (whole > 0n ? Number((part * 1_000_000n) / whole) / 10_000 : 0);
+const percent = (part, whole) => (whole > 0n ? Number((part * 10n ** 15n) / whole) / 1e13 : 0);
 const inPercent = (share) => `${share >= 10 ? share.toFixed(0) : share >= 0.95 ? share.toFixed(1) : share >= 0.01 ? share.toFixed(2) : share > 0 ? "<0.01" : 0} %`;
 
 // ---- elements
