@@ -58,6 +58,7 @@ from tolcost.models.facts import (
     is_value,
     replaced,
     space_of,
+    symbols_in,
 )
 from tolcost.spaces import kind_of
 
@@ -211,7 +212,7 @@ def _lower(setting: Setting, choices: Choices, node: GraphNode, spec: Spec, give
         outputs,
         _relied(lowered.program.conditions, choices) if node.graphs else lowered.program.conditions,
         lowered.equal,
-        frozenset(_data(counts, outputs)),
+        frozenset(_data(counts, outputs)) - _inherited(given),
         lowered.program,
         tuple(_titles(lowered, spec)),
         tuple(choices.met),
@@ -241,6 +242,11 @@ def _data(counts: Counts, outputs: tuple[Known, ...]) -> Iterator[Symbol]:
     shapes = (d for known in outputs if isinstance(known, Tensor) for d in known.shape)
     for poly in (*shapes, *counts.atoms.values(), *counts.index.values(), *counts.histogram.values()):
         yield from (symbol for symbol in symbols_of(poly) if symbol.kind == "data")
+
+
+def _inherited(given: Given) -> frozenset[Symbol]:
+    """The symbols that come with what a node is given: other nodes decide these."""
+    return frozenset().union(*map(symbols_in, (*given.inputs, *given.around.values())))
 
 
 # ---- what a definition is given -----------------------------------------------------------

@@ -11,7 +11,19 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tolcost.algebra import ZERO, Cond, Poly, Symbol, atom, const, data_symbol, length
+from tolcost.algebra import (
+    ZERO,
+    AlgebraBudget,
+    Cond,
+    Poly,
+    Symbol,
+    atom,
+    const,
+    data_symbol,
+    length,
+    substitute,
+)
+from tolcost.algebra.parse import parse_text
 from tolcost.atoms.nodes import ATOMS, Program
 from tolcost.catalogue.graph import HOLDS_A_TENSOR, Declared, Graph, GraphNode, ModelFunction, Weight
 from tolcost.catalogue.schemas import TensorType, body_of, check_node
@@ -23,6 +35,7 @@ from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.layout import check_sequence
 from tolcost.models.facts import NOTHING, UNKNOWN, Known, Names, Table, shape_of, space_of
 from tolcost.models.functions import Functions
+from tolcost.models.input_shapes import is_form
 from tolcost.models.lowering import Given, Lowered, Setting, lower, renamed
 from tolcost.models.schemes import Schemes
 
@@ -95,6 +108,9 @@ def gathered(found: Iterable[Applied], outputs: tuple[int, ...], equal: Mapping[
     return Applied(outputs, tuple(parts.items()), tuple(uncosted.values()), equal, data)
 
 
+_FORMED = frozenset("*+(")
+"""Characters that no name has."""
+
 MOST_WALKED = 4_000_000
 """Nodes looked at, those in functions once for every set of inputs."""
 
@@ -137,6 +153,7 @@ class Walk:
     dimensions: dict[str, Poly] = field(default_factory=dict)
     declared: Mapping[str, Declared] = field(default_factory=dict)
     assumed_shapes: list[str] = field(default_factory=list)
+    plain: set[str] = field(default_factory=set)
     _done: dict[Key, Applied] = field(default_factory=dict)
     _graph: Sequence[GraphNode] = ()
 
@@ -145,6 +162,7 @@ class Walk:
     def enter(self, graph: Graph) -> None:
         """Know what a graph is given and what it holds."""
         self.declared = graph.declared
+        self.plain = {d for given in graph.inputs for d in given.shape or () if isinstance(d, str)}
         for given in graph.inputs:
             self.names.meet(given.name, self.session.table.number(self._input(given)))
         for weight in graph.weights.values():
@@ -163,10 +181,27 @@ class Walk:
     def _dimension(self, name: str, axis: int, declared: int | str | None) -> Poly:
         if isinstance(declared, int):
             return const(declared)
+        form = None if declared is None else self._form(declared)
+        if form is not None:
+            return form
         place = f"{name}[{axis}]"
         title = declared or place
         given = self.dims.get(title, self.dims.get(place))
         return self.dimensions.setdefault(title, const(given) if given is not None else length(title))
+
+    def _form(self, declared: str) -> Poly | None:
+        """A length that an exporter wrote as a form in others, such as ``4*h`` or ``past + 1``."""
+        if not is_form(declared):
+            return None
+        try:
+            found = parse_text(declared)
+        except (Rejected, AlgebraBudget):
+            return None
+        names = {symbol.name for symbol in found.free}
+        certain = names <= self.plain or not _FORMED.isdisjoint(declared)  # `batch-size` is a name
+        if not names or found.den != 1 or not certain:
+            return None
+        return substitute(found, {s: self._dimension(s.name, 0, s.name) for s in found.free})
 
     # ---- nodes ----
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from itertools import takewhile
 from math import lcm
 
 from tolcost.algebra import (
@@ -35,6 +37,7 @@ from tolcost.algebra import (
 )
 from tolcost.algebra.compare import residue_steps
 from tolcost.algebra.parse import parse_text
+from tolcost.algebra.poly import affine_parts
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.diagnostics import quoted as shown
 from tolcost.result.point import Requirement
@@ -42,6 +45,7 @@ from tolcost.result.point import Requirement
 _RELATION = re.compile(r"<=|>=|==|<|>|=")
 _REMAINDER = re.compile(r"(.+)%\s*([0-9]{1,9})\s*")
 _NAME = re.compile(r"[^-+*/()%<>=,\s]+")
+_SEVERAL = re.compile(r"\b(each|sum)\(([^()]+)\)")
 _HINT = "an assumption is like `h = 32*k`, `h % 32 == 0` or `seq <= 512`"
 
 
@@ -93,7 +97,7 @@ def assumed(texts: Sequence[str], names: Mapping[str, Poly], lenient: bool = Fal
     """
     reader = _Reading(dict(names))
     bounding: list[tuple[str, str, str, str]] = []
-    for text in texts:
+    for text in _expanded(texts, names, lenient):
         left, relation, right = _parts(text)
         try:
             remainder = _REMAINDER.fullmatch(left)
@@ -115,6 +119,28 @@ def assumed(texts: Sequence[str], names: Mapping[str, Poly], lenient: bool = Fal
     found = Assumed(tuple(texts), reader.put, tuple(reader.facts))
     _check_bounds(found)
     return found
+
+
+def _expanded(texts: Iterable[str], names: Mapping[str, Poly], lenient: bool) -> Iterator[str]:
+    """Assumptions one by one: ``each(P)`` is every name that a pattern fits, ``sum(P)`` all of them added.
+
+    >>> names = {"z_1": length("z_1"), "z_2": length("z_2")}
+    >>> list(_expanded(["each(z_*) = 2", "sum(z_*) = n"], names, False))
+    ['`z_1` = 2', '`z_2` = 2', '(`z_1` + `z_2`) = n']
+    """
+    for text in texts:
+        match = _SEVERAL.search(text)
+        if match is None:
+            yield text
+            continue
+        found = [f"`{name}`" for name in names if fnmatchcase(name, match[2].strip())]
+        if not found:
+            if not lenient:
+                raise _UnknownLength(match[2].strip(), names).told()
+            continue
+        before, after = text[: match.start()], text[match.end() :]
+        whole = found if match[1] == "each" else [f"({' + '.join(found)})"]
+        yield from (f"{before}{one}{after}" for one in whole)
 
 
 def _parts(text: str) -> tuple[str, str, str]:
@@ -159,8 +185,18 @@ class _Reading:
             left, right = right, left
             symbol = self._symbol(left)
         if symbol is None:
-            raise Rejected(Diagnostic("T0696", f"{shown(text)} says of no length what it is", hint=_HINT))
-        self._set(text, symbol, self._form(right, fresh))
+            self._solved(text, self._form(left, fresh=False) - self._form(right, fresh=False))
+        else:
+            self._set(text, symbol, self._form(right, fresh))
+
+    def _solved(self, text: str, gap: Poly) -> None:
+        """Put the rest of an equation in place of what data decides in it, where that is one of its terms."""
+        for symbol in sorted((s for s in gap.free if s.kind == "data"), key=lambda s: s.key, reverse=True):
+            parts = affine_parts(gap, symbol)
+            if parts is not None and parts[0].constant in (1, -1):
+                self._set(text, symbol, -parts[1] * (parts[0].constant or 1))
+                return
+        raise Rejected(Diagnostic("T0696", f"{shown(text)} says of no length what it is", hint=_HINT))
 
     def divided(self, text: str, name: str, step: int, rest: str) -> None:
         """Write a length with a remainder as a multiple and what is left over."""
@@ -235,6 +271,27 @@ def _check_bounds(found: Assumed) -> None:
 # ---- what would help -----------------------------------------------------------------------------
 
 
+def partitions(symbols: Iterable[Symbol]) -> Iterator[str]:
+    """What to assume of counts that data decides and that may split one number among them, as options.
+
+    Nothing says that they do: it is so where every entry goes to exactly one of them, as tokens to experts.
+    """
+    together: dict[Poly, list[Symbol]] = {}
+    kept = [symbol for symbol in symbols if symbol.role == "kept"]
+    for symbol in kept:
+        if symbol.hi is not None:
+            together.setdefault(symbol.hi, []).append(symbol)
+    for most, same in together.items():
+        names = [symbol.name for symbol in same]
+        pattern = f"{_shared(names)}*{_shared([name[::-1] for name in names])[::-1]}"
+        if len(same) > 1 and [s for s in kept if fnmatchcase(s.name, pattern)] == same:
+            whole = to_text(most)
+            yield (
+                f"if these split {whole} among them: --assume 'sum({pattern}) = {whole}'; "
+                f"evenly: --assume 'each({pattern}) = ({whole})/{len(same)}'"
+            )
+
+
 def offered(forms: Sequence[Poly], needed: Iterable[Requirement], taken: Iterable[str]) -> str | None:
     """What to assume for forms to be polynomials, in words and as options; None: nothing would help."""
     conditions = [one.condition for one in needed if one.kind == "needed" and not one.assumed]
@@ -253,6 +310,11 @@ def offered(forms: Sequence[Poly], needed: Iterable[Requirement], taken: Iterabl
     return (
         f"{'all of it holds' if holds else 'polynomials'} where {where}: {said}{' gives polynomials' * holds}"
     )
+
+
+def _shared(names: Sequence[str]) -> str:
+    """What all names begin with."""
+    return "".join(letters[0] for letters in takewhile(lambda ones: len(set(ones)) == 1, zip(*names)))  # noqa: B905
 
 
 def _free_names(taken: Iterable[str]) -> Iterator[str]:

@@ -216,7 +216,7 @@ class ModelStudy(Study):
         """The lengths that stayed symbols; none where a point may need another walk."""
         if self.walked or self.told or self.coverage.missing:
             return {}
-        return {symbol.name: symbol for symbol in self.symbols if symbol.kind == "length"}
+        return super().general
 
     def check_names(self, dims: Iterable[str]) -> None:
         """Any name will do here: what it means is found out where the model is put at lengths."""
@@ -232,7 +232,7 @@ class ModelStudy(Study):
             return self, self.locate(named)
         fresh = self.walked or changed or not asked.keys().isdisjoint(self.told)
         general = walked(self.file, shaped, self.cost.session) if fresh else self
-        check_names(self.model, named, general.cost.dimensions)
+        check_names(self.model, named, {*general.cost.dimensions, *(s.name for s in general.symbols)})
         point = general.locate(named)
         if not named or not (point.problems or general.coverage.missing):
             return general, point
@@ -267,7 +267,7 @@ class ModelStudy(Study):
         """The model under assumptions, put in place of lengths everywhere."""
         if not texts:
             return self
-        names = {symbol.name: atom(symbol) for symbol in self.symbols if symbol.kind == "length"}
+        names = {symbol.name: atom(symbol) for symbol in self.symbols}
         given = {name: substitute(form, self.cost.equal) for name, form in self.cost.dimensions.items()}
         found = assumed(texts, {**names, **given}, lenient)
         study = _study(self.file, with_forms(self.cost, found.put), self.walked, found)
@@ -387,7 +387,8 @@ def model_cost(model: Model, file: str, session: Session, wanted: Wanted) -> Cos
     assume = (*(equation(name, form) for name, form in forms.items()), *wanted.assume)
     study = study.assuming(assume, wanted.lenient)
     if wanted.lenient:
-        dims = {name: value for name, value in dims.items() if name in study.cost.dimensions}
+        names = {*study.cost.dimensions, *(symbol.name for symbol in study.symbols)}
+        dims = {name: value for name, value in dims.items() if name in names}
     return locate_study(Cost, study, dims)
 
 

@@ -144,7 +144,7 @@ def locate(
     relied = [one for one in needed if one.kind == "needed"]
     said = assumed or {}
     merged = {**(equal or {}), **said}
-    known = {s.name: s for s in symbols if s.kind == "length" or own is None} | dict(own or {})
+    known = {s.name: s for s in symbols} | dict(own or {})
     known = {s.name: s for s in said} | known
     given = {known[name]: value for name, value in dims.items() if name in known}
     equations = {one.condition.p: one for one in relied if isinstance(one.condition, Eq)}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from tolcost.algebra import LARGEST_LENGTH, Symbol
 from tolcost.diagnostics import visible
-from tolcost.result.assumptions import offered
+from tolcost.result.assumptions import offered, partitions
 from tolcost.result.example import at_example
 from tolcost.result.model_table import TableView, model_table, shown_rows
 from tolcost.result.model_view import model_blocks, point_fact
@@ -48,6 +48,7 @@ _BELONGS = {
 }
 """Measures that are asked for by the name of another."""
 _MOST_MISSING, _MOST_CONDITIONS, _MOST_GIVEN = 20, 12, 4
+_MEANINGS = {"turns": "the turns of that loop", "kept": "how many entries that node keeps"}
 _LONG, _LONGEST_REASON = 96, 60
 _TABLE = TableView()
 
@@ -203,6 +204,7 @@ def _standing(cost: Located, view: CostView, form: str) -> Iterator[Fact]:
             for s in study.symbols
             if s.kind == "data" and s not in known
         )
+        yield from (Fact("by data", said) for said in partitions(s for s in study.symbols if s not in known))
     yield from study.remarks()
     if _forms_shown(cost, view) or not cost.point.complete:
         yield from _requirements(cost, "holds where", "needed", _MOST_CONDITIONS if text else None)
@@ -268,7 +270,7 @@ def _least(symbol: Symbol) -> int | None:
 def _range(cost: Located, symbol: Symbol, put: bool) -> str:
     ends = (cost.value(end) if put else end for end in (symbol.lo, symbol.hi))
     low, high = ("" if end in (None, LARGEST_LENGTH) else text_of(end) for end in ends)
-    meaning = "  the turns of that loop" if symbol.role == "turns" else ""
+    meaning = f"  {_MEANINGS[symbol.role]}" if symbol.role in _MEANINGS else ""
     return f"{low} <= {visible(symbol.name)}" + (f" <= {high}" if high else "") + meaning
 
 

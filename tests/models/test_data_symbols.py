@@ -1,0 +1,78 @@
+"""What only data decides can be said: by name, by a relation, or as even; and names that are forms."""
+
+from pathlib import Path
+
+import pytest
+from onnx.parser import parse_model
+
+import tolcost
+from tolcost import Cost
+from tolcost.cli import run
+
+EXPERTS = Path(__file__).parent / "exported" / "experts.onnx"
+COUNTS = ("node_NonZero_4_z1", "node_NonZero_45_z1", "node_NonZero_84_z1", "node_NonZero_123_z1")
+HEAD = '<ir_version: 10, opset_import: ["" : 18]> g '
+
+
+@pytest.fixture(name="experts", scope="module")
+def _experts() -> Cost:
+    return tolcost.load_model(EXPERTS)
+
+
+def test_a_length_that_data_decides_is_one_length(experts: Cost) -> None:
+    """What is cut out of what a node keeps is as long: no new symbol, no condition that they are equal."""
+    assert set(experts.symbols) == {*COUNTS, "tokens"}
+    assert experts.conditions == ()
+
+
+def test_counts_are_set_by_name(experts: Cost) -> None:
+    counts = dict(zip(COUNTS, (3, 5, 0, 8), strict=True))
+    there = experts({"tokens": 8, **counts})
+    assert there.macs == 8 * 16 * 4 + sum(counts.values()) * 16 * 16
+    assert experts.subs(counts)(tokens=9).macs == there.macs + 16 * 4
+    with pytest.raises(tolcost.Rejected) as caught:
+        experts({"tokens": 8, **counts, COUNTS[0]: 17})  # of 16 that there are
+    assert caught.value.code == "T0343"
+    assert (
+        run(["model", str(EXPERTS), "--dim", "tokens=8", *(f"--dim={n}={v}" for n, v in counts.items())]) == 0
+    )
+    assert run(["model", str(EXPERTS), "--dim", "node_NonZero_5_z1=1"]) == 2
+
+
+def test_a_relation_gives_one_closed_form(experts: Cost, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every token goes to two experts, whichever: the cost is that of two experts for each token."""
+    for text in ("sum(node_NonZero_*_z1) = 2*tokens", "each(node_NonZero_*_z1) = (2*tokens)/4"):
+        assert run(["model", str(EXPERTS), "--assume", text, "--metric", "macs", "--symbolic"]) == 0
+        assert "576*tokens" in capsys.readouterr().out
+    assert 576 == 4 * 16 + 2 * 16 * 16
+    assert run(["model", str(EXPERTS)]) == 0
+    said = capsys.readouterr().out
+    assert "--assume 'sum(node_NonZero_*_z1) = 2*tokens'" in said
+    assert "how many entries that node keeps" in said
+    for wrong in ("sum(nothing*) = tokens", "sum(node_NonZero_*_z1) = q", "2*tokens = 3*tokens"):
+        assert run(["model", str(EXPERTS), "--assume", wrong]) == 2
+
+
+@pytest.mark.parametrize(
+    "declared, names",
+    [
+        ("4*h", {"h"}),
+        ("past + 1", {"past"}),
+        ("batch-size", {"batch-size"}),
+        ("h/2", {"h/2"}),
+    ],
+)
+def test_names_that_exporters_write_as_forms_are_forms(declared: str, names: set[str]) -> None:
+    text = f"{HEAD} (float[n] x) => (float[n] y) {{ y = Exp(x) }}"
+    model = parse_model(text)
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = declared
+    assert set(tolcost.from_onnx(model).symbols) == names
+
+
+def test_forms_in_names_count() -> None:
+    model = parse_model(f"{HEAD} (float[h] a, float[m] b) => (float[k] y) {{ y = Concat <axis = 0> (a, b) }}")
+    model.graph.input[1].type.tensor_type.shape.dim[0].dim_param = "4*h - 1"
+    cost = tolcost.from_onnx(model)
+    assert cost(h=8).bytes == 2 * 4 * (5 * 8 - 1)
+    with pytest.raises(tolcost.Rejected):
+        cost({"4*h - 1": 3})
