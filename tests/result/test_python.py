@@ -240,3 +240,12 @@ def test_every_public_name_has_an_example(name: str) -> None:
     subject = getattr(tolcost, name)
     assert ">>>" in (subject.__doc__ or "")
     assert doctest.DocTestParser().get_examples(subject.__doc__)
+
+
+def test_assumptions_are_made_at_once() -> None:
+    cost = tolcost.analyze(MATMUL).assume("n = 2*k", "m <= 8")
+    assert cost(k=3, m=4).eops == 2 * 6 * 3 * 4
+    with pytest.raises(tolcost.Rejected):
+        cost(k=3, m=9)
+    with pytest.raises(tolcost.Rejected):
+        cost.assume("k = 4")

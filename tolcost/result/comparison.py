@@ -59,9 +59,14 @@ class FigureDifference:
 
 @dataclass(frozen=True, slots=True)
 class CostComparison:
-    """Every figure of two costs beside each other, and what was believed to compare them.
+    r"""Every figure of two costs beside each other, and what was believed to compare them.
 
     ``layers`` are the EOPs of parts of two models; ``point`` are lengths at which all figures are shown.
+
+    >>> import tolcost
+    >>> found = tolcost.diff("tol x: R [n]\ny := map(x, exp(*))", "tol x: R [n]\ny := map(x, * * * + 1)")
+    >>> found.whole.verdict, found.whole.old, found.whole.new
+    ('costlier', n, 2*n)
     """
 
     old: str

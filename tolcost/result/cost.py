@@ -232,6 +232,20 @@ class Cost(Located):
         """
         return self._moved({**(lengths or {}), **dims})
 
+    def assume(self, *texts: str) -> Cost:
+        r"""Give the cost under assumptions about lengths, all at once: ``h = 32*k``, ``seq <= 512``.
+
+        >>> import tolcost
+        >>> cost = tolcost.analyze("tol x: R [n]\ny := map(tol[floor(n / 2)], exp(x[2 * i]), [i])")
+        >>> cost.eops, cost.assume("n = 2*k").eops
+        (floor(n/2), k)
+        """
+        if self.study.assumed.texts:
+            hint = f"it is assumed that {', '.join(self.study.assumed.texts)}"
+            raise Rejected(Diagnostic("T0696", "assumptions are made all at once", hint=hint))
+        study = self.study.assuming(texts)
+        return locate_study(Cost, study, self.point.given, self.weights, self.warnings, self.device)
+
     def by(self, what: str) -> pandas.DataFrame:
         r"""Give every operator, scope, node or line as a row of a pandas frame, the costliest first.
 
