@@ -48,7 +48,7 @@ def test_a_relation_gives_one_closed_form(experts: Cost, capsys: pytest.CaptureF
     assert run(["model", str(EXPERTS)]) == 0
     said = capsys.readouterr().out
     assert "--assume 'sum(node_NonZero_*_z1) = 2*tokens'" in said
-    assert "how many entries that node keeps" in said
+    assert "how many entries are kept" in said
     for wrong in ("sum(nothing*) = tokens", "sum(node_NonZero_*_z1) = q", "2*tokens = 3*tokens"):
         assert run(["model", str(EXPERTS), "--assume", wrong]) == 2
 

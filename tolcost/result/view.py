@@ -48,7 +48,7 @@ _BELONGS = {
 }
 """Measures that are asked for by the name of another."""
 _MOST_MISSING, _MOST_CONDITIONS, _MOST_GIVEN = 20, 12, 4
-_MEANINGS = {"turns": "the turns of that loop", "kept": "how many entries that node keeps"}
+_MEANINGS = {"turns": "the turns of that loop", "kept": "how many entries are kept"}
 _LONG, _LONGEST_REASON = 96, 60
 _TABLE = TableView()
 
