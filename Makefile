@@ -50,7 +50,7 @@ theorem: conformance
 	$(BIN)/tolcost report
 
 peers: $(PEERS)/stamp
-	JAX_PLATFORMS=cpu PYTHONPATH=benchmarks $(PEERS)/bin/python -m peers reports/data/peers.csv
+	JAX_PLATFORMS=cpu PYTHONPATH=benchmarks $(PEERS)/bin/python -m peers reports/data/peers.csv reports/data/witnesses.csv
 
 sympy: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.cost.opinions 10000 --jobs $(JOBS)
@@ -68,6 +68,8 @@ hardware: $(VENV)/run.stamp
 referee: $(VENV)/run.stamp
 	$(BIN)/tolcost referee --format md --output reports/referee.md
 	$(BIN)/tolcost referee --format csv --output reports/referee.csv
+	$(BIN)/tolcost referee --witnesses reports/data --format md --output reports/witnesses.md
+	$(BIN)/tolcost referee --witnesses reports/data --format csv --output reports/witnesses.csv
 
 alternatives: $(VENV)/run.stamp
 	$(BIN)/tolcost ops --alternatives --verify --format md --output reports/alternatives.md
@@ -161,7 +163,7 @@ $(VENV)/site.stamp: pyproject.toml constraints.txt | $(BIN)/python
 
 $(PEERS)/stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(PEERS)
-	$(PEERS)/bin/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt jax onnx-tool
+	$(PEERS)/bin/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt jax absl-py onnx-tool
 	touch $@
 
 $(TORCH)/stamp: pyproject.toml constraints.txt

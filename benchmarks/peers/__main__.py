@@ -1,6 +1,9 @@
 """Count every case with every tool, and write the table that ``tolcost report`` reads.
 
-python -m peers OUTPUT.csv         with this folder's parent on the path; see ``make peers``
+python -m peers PEERS.csv WITNESSES.csv     with this folder's parent on the path; see ``make peers``
+
+The second table says whether each twin computes what ONNX's reference does, and has what jax's roofline rules
+add up to, and what is counted for a witness only.
 """
 
 from __future__ import annotations
@@ -9,30 +12,58 @@ import csv
 import io
 import json
 import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
 from peers import with_jax, with_onnx_tool
-from peers.cases import Case, all_cases
+from peers.cases import Case, all_cases, further_cases
+from peers.values import held
 
 HEADER = (
     "operator", "class", "shapes", "attrs", "tool", "version", "flops", "transcendentals", "macs", "remark",
 )  # fmt: skip
 
 
-def main(output: str) -> None:
-    """Write the table, whole or not at all."""
-    rows: dict[tuple[str, ...], None] = {}
-    for case in all_cases():
-        for row in rows_of(case):
-            rows.setdefault(row)
+def main(output: str, witnesses: str) -> None:
+    """Write both tables, each whole or not at all."""
+    write(output, HEADER, (row for case in all_cases() for row in rows_of(case)))
+    write(witnesses, (*HEADER, "values"), (row for case in told_cases() for row in witness_rows(case)))
+
+
+def write(output: str, header: tuple[str, ...], found: Iterable[tuple[str, ...]]) -> None:
+    """Write a table in order, every row once."""
+    rows = dict.fromkeys(found)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(HEADER)
+    writer.writerow(header)
     writer.writerows(sorted(rows, key=lambda row: (row[0], row[4], row[2], row[3])))
     beside = Path(output + ".tmp")
     beside.write_text(out.getvalue(), encoding="utf-8")
     beside.replace(output)
+
+
+def told_cases() -> Iterator[tuple[Case, bool]]:
+    """The cases of the second table; whether XLA and onnx-tool are asked here too."""
+    yield from ((case, False) for case in all_cases())
+    yield from ((replace(case, kind="witness only"), True) for case in further_cases())
+
+
+def witness_rows(told: tuple[Case, bool]) -> list[tuple[str, ...]]:
+    """What jax's rules say, with whether the twin computes the operator; the others where asked."""
+    case, others = told
+    function = with_jax.function_of(case)
+    if function is None:
+        return []
+    values = held(case, function)
+    what = (case.op, case.kind, json.dumps(case.shapes), json.dumps(case.attrs))
+    try:
+        flops = with_jax.count(case, rules=True)["jax roofline"][0]
+        rows = [(*what, "jax roofline", version("jaxlib"), _text(flops), "", "", "", values)]
+    except Exception as error:  # some primitives cannot be traced by it
+        rows = [(*what, "jax roofline", version("jaxlib"), "", "", "", type(error).__name__, values)]
+    return rows + ([(*row, values) for row in rows_of(case)] if others else [])
 
 
 def rows_of(case: Case) -> list[tuple[str, ...]]:
@@ -50,4 +81,4 @@ def _text(value: float | None) -> str:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:3])

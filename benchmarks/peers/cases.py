@@ -55,6 +55,17 @@ def all_cases() -> Iterator[Case]:
         yield from (replace(case, kind=kind) for case in cases())
 
 
+def further_cases() -> Iterator[Case]:
+    """Operators that are counted for a witness only, each at one size."""
+    yield Case("CastLike", {"input": [32, 48], "target_type": [1]}, dtypes={"target_type": "float16"})
+    yield Case("Dropout", {"data": [32, 48]})
+    yield Case("ConvInteger", {"x": [1, 3, 8, 8], "w": [4, 3, 3, 3]}, dtype="uint8")
+    yield Case("MatMulInteger", {"A": [16, 32], "B": [32, 8]}, dtype="uint8")
+    yield Case("QuantizeLinear", {"x": [32, 48], "y_scale": []})
+    yield Case("DynamicQuantizeLinear", {"x": [32, 48]})
+    yield Case("ReverseSequence", {"input": [8, 4], "sequence_lens": [4]}, dtypes={"sequence_lens": "int64"})
+
+
 def _elementwise() -> Iterator[Case]:
     for name, ops in UNARY.items():
         for op in ops.split():

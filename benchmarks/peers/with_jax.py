@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax import lax, nn
+from jax.experimental import roofline
 
 from peers.cases import Case
 
@@ -54,6 +55,12 @@ SIMPLE: dict[str, Function] = {
     "Cast": lambda x: x.astype(jnp.float16), "Shape": lambda x: jnp.array(x.shape),
     "Size": lambda x: jnp.array(x.size),
     "LpNormalization": lambda x: x / jnp.linalg.norm(x, axis=-1, keepdims=True),
+    "CastLike": lambda x, like: x.astype(like.dtype), "Dropout": lambda x: x,
+    "ConvInteger": lambda x, w: lax.conv(x.astype(jnp.int32), w.astype(jnp.int32), (1, 1), "VALID"),
+    "MatMulInteger": lambda a, b: a.astype(jnp.int32) @ b.astype(jnp.int32),
+    "QuantizeLinear": lambda x, scale: jnp.clip(jnp.round(x / scale), 0, 255).astype(jnp.uint8),
+    "DynamicQuantizeLinear": lambda x: _quantised(x),
+    "ReverseSequence": lambda x, lengths: _reversed(x, lengths),
 }  # fmt: skip
 
 REDUCTIONS: dict[str, Function] = {
@@ -141,7 +148,9 @@ def _convolution(attrs: dict[str, Any]) -> Function:
 def _transposed(attrs: dict[str, Any]) -> Function:
     def convolved(x: Any, w: Any) -> Any:
         strides = _spatial(attrs, "strides", x.ndim - 2, 1)
-        return lax.conv_transpose(x, w, strides, "VALID", dimension_numbers=("NCHW", "IOHW", "NCHW"))
+        # ONNX has the filter of the convolution that this one undoes
+        numbers = ("NCHW", "OIHW", "NCHW")
+        return lax.conv_transpose(x, w, strides, "VALID", dimension_numbers=numbers, transpose_kernel=True)
 
     return convolved
 
@@ -207,6 +216,18 @@ def _unrolled(step: Function, x: Any, w: Any, r: Any, states: int) -> Any:
     return jnp.stack(outputs)
 
 
+def _quantised(x: Any) -> Any:
+    low, high = jnp.minimum(0, x.min()), jnp.maximum(0, x.max())
+    scale = (high - low) / 255
+    zero = jnp.clip(jnp.round(-low / scale), 0, 255)
+    return jnp.clip(jnp.round(x / scale) + zero, 0, 255).astype(jnp.uint8), scale, zero.astype(jnp.uint8)
+
+
+def _reversed(x: Any, lengths: Any) -> Any:
+    place = jnp.arange(x.shape[0])[:, None]
+    return jnp.take_along_axis(x, jnp.where(place < lengths, lengths - 1 - place, place), 0)
+
+
 def _rnn_step(wx: Any, state: tuple[Any, ...], r: Any) -> tuple[Any, ...]:
     return (jnp.tanh(wx + state[0] @ r.T),)
 
@@ -247,8 +268,11 @@ def _to_depth(x: Any) -> Any:
     return x.reshape(n, c, h // 2, 2, w // 2, 2).transpose(0, 3, 5, 1, 2, 4).reshape(n, c * 4, h // 2, w // 2)
 
 
-def count(case: Case) -> dict[str, tuple[float, float]]:
-    """XLA's flops and transcendentals, as written and once compiled; it leaves out what is 0."""
+def count(case: Case, rules: bool = False) -> dict[str, tuple[float, float]]:
+    """XLA's flops and transcendentals, as written and once compiled; it leaves out what is 0.
+
+    ``rules`` asks for the sum of jax's own rules of its roofline instead.
+    """
     function = function_of(case)
     if function is None:
         return {}
@@ -257,6 +281,8 @@ def count(case: Case) -> dict[str, tuple[float, float]]:
         several = shape if shape and isinstance(shape[0], list) else [shape]
         inputs += [jax.ShapeDtypeStruct(tuple(one), jnp.dtype(case.dtype_of(name))) for one in several]
     lowered = jax.jit(function).lower(*inputs)
+    if rules:
+        return {"jax roofline": (float(roofline.roofline(function)(*inputs)[1].unfused_flops), 0.0)}
     stages = {"XLA as written": lowered.cost_analysis(), "XLA compiled": lowered.compile().cost_analysis()}
     return {
         name: (float(found.get("flops", 0)), float(found.get("transcendentals", 0)))

@@ -18,6 +18,7 @@ from tolcost.audit.charts import growth_chart, ratio_chart, scatter_chart
 from tolcost.audit.four_columns import four_column_tables
 from tolcost.audit.hardware import gpu_charts, gpu_table
 from tolcost.audit.judge import Judged, judge
+from tolcost.audit.league import league_table, who_counts_table
 from tolcost.audit.models_table import models_tables
 from tolcost.audit.paper_table import definition_command, paper_table
 from tolcost.audit.peers import (
@@ -75,6 +76,7 @@ def build_reports(folder: Path, library: Library | None = None) -> Reports:
         theorem_table(listed, specs, conformance),
         polybench_table(folder, specs),
         *gpu_table(folder),
+        *league_table(folder),
         errata_table(),
     )
     charts = (
@@ -94,7 +96,7 @@ def build_reports(folder: Path, library: Library | None = None) -> Reports:
         conclusion=conclusion(figures),
         command=_COMMAND,
         figures=key_figures(figures),
-        tables=tables,
+        tables=(*tables, *who_counts_table(folder)),
         charts=(*charts, *gpu_charts(folder)),
         forms=tuple(_forms(judged, listed, conformance)),
     )

@@ -339,12 +339,13 @@ def read_peers(reports: Path) -> tuple[Peer, ...]:
     """Read what the other tools counted."""
     text = _read(reports / PEERS, PEERS_COMMAND)
     try:
-        return tuple(map(_peer, csv.DictReader(io.StringIO(text))))
+        return tuple(map(peer_of, csv.DictReader(io.StringIO(text))))
     except (ValueError, KeyError, TypeError) as error:
         raise _unusable(PEERS, PEERS_COMMAND, error) from None
 
 
-def _peer(row: Mapping[str, str]) -> Peer:
+def peer_of(row: Mapping[str, str]) -> Peer:
+    """A row of the table of counts."""
     flops, transcendentals, macs = (
         Fraction(row[key]) if row[key] else None for key in ("flops", "transcendentals", "macs")
     )

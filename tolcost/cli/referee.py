@@ -18,7 +18,9 @@ from tolcost.referee.json import verdicts_json
 from tolcost.referee.judge import Judgement, judge_formulas
 from tolcost.referee.subjects import ModelProgram, Subject, plain_shapes
 from tolcost.referee.table import in_full, summary_line, verdict_table
+from tolcost.referee.witnesses import gather, witnesses_table
 from tolcost.show import write
+from tolcost.show.document import ReportTable
 from tolcost.show.tables import csv_text, markdown
 
 NEWS, UNDECIDED = 1, 3
@@ -57,13 +59,8 @@ FORMATS = ("text", "md", "csv", "json")
 @click.option("--shape", "shapes", metavar="NAME=LENGTHS", multiple=True, help="The shape of an input.")
 @click.option("--attr", "attrs", metavar="NAME=VALUE", multiple=True, help="The value of an attribute.")
 @click.option("--specs", metavar="DIR", multiple=True, help="A folder of operators, searched first.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "md", "csv", "json"]),
-    default="text",
-    help="How to write it.",
-)
+@click.option("--witnesses", metavar="DIR", help="Instead, who counts what, from what a folder records.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="How to write it.")
 @options.output_option
 def command(
     names: tuple[str, ...],
@@ -76,6 +73,7 @@ def command(
     shapes: tuple[str, ...],
     attrs: tuple[str, ...],
     specs: tuple[str, ...],
+    witnesses: str | None,
     form: str,
     output: str | None,
 ) -> int:
@@ -88,6 +86,9 @@ def command(
     if (formula is None) != (operator is None and program is None) or (operator and program):
         raise click.UsageError("--formula goes together with --op or with --program")
     library = open_library(specs)
+    if witnesses is not None:
+        deliver(_table(_witnesses(witnesses, library), form), output)
+        return 0
     if formula is not None:
         subject = _subject(operator, program, shapes, attrs, library)
         where = dict(options.read_pairs("--where", meanings))
@@ -142,13 +143,22 @@ def _chosen(names: Sequence[str]) -> tuple[PublishedFormula, ...]:
     return tuple(found)
 
 
+def _witnesses(folder: str, library: Library) -> ReportTable:
+    shipped = [formula for file in shipped_files() for formula in file.formulas]
+    return with_deep_stack(lambda: witnesses_table(gather(Path(folder), shipped, library)))
+
+
+def _table(table: ReportTable, form: str) -> str:
+    if form == "csv":
+        return csv_text(table)
+    return markdown((table,)) if form == "md" else write((table,), "text")
+
+
 def _written(found: Sequence[Judgement], form: str) -> str:
     if form == "json":
         return verdicts_json(found)
-    if form == "csv":
-        return csv_text(verdict_table(found))
-    if form == "md":
-        return markdown((verdict_table(found),))
+    if form in ("csv", "md"):
+        return _table(verdict_table(found), form)
     sections = [section for one in found if len(found) <= 12 for section in in_full(one)]
     if len(found) > 12:
         sections.append(verdict_table(found))

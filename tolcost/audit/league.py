@@ -1,0 +1,94 @@
+"""The referee's findings for the page: the league of those who publish cost formulas, and who counts what.
+
+Both are read back from what ``make referee`` wrote beside the reports.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tolcost.show.document import Cell, Code, Column, ReportTable
+
+VERDICTS, WITNESSES = "referee.csv", "witnesses.csv"
+MADE_BY = "make referee report"
+LEAGUE = (
+    Column("source", "who"),
+    Column("formulas", "formulas", "number"),
+    Column("equal", "equal", "number"),
+    Column("leading", "right in the leading terms", "number"),
+    Column("low", "too low", "number"),
+    Column("high", "too high", "number"),
+    Column("both", "too low and too high", "number"),
+    Column("products", "models: equal in products alone", "number"),
+    Column("where", "published in"),
+)
+WHO = (
+    ("operator", "operator"), ("at", "shapes"), ("EOPs", "eops"), ("XLA as written", "written"),
+    ("XLA compiled", "compiled"), ("jax roofline", "roofline"), ("onnx-tool", "onnx_tool"),
+    ("telling", "telling"), ("twin", "values"), ("H200, fp32 / EOPs", "executed"),
+    ("rules by", "rules"), ("why none", "reason"),
+)  # fmt: skip
+
+
+def league_table(folder: Path) -> tuple[ReportTable, ...]:
+    """Who publishes formulas, and how they fare; nothing where the referee has not written."""
+    rows = _rows(folder / VERDICTS)
+    sources = list(dict.fromkeys(row["formula"].partition("/")[0] for row in rows))
+    by_source = {name: [r for r in rows if r["formula"].partition("/")[0] == name] for name in sources}
+    ranked = sorted(sources, key=lambda name: (-_share(by_source[name]), name))
+    about = (
+        f"{len(rows)} formulas of {len(sources)} sources, held to definitions for all lengths. A formula for "
+        "another algorithm, or with weights of its own, differs too: referee.md says where and by how much. "
+        "Formulas for models mostly mean products of matrices alone, which are judged apart."
+    )
+    found = tuple(_line(name, by_source[name]) for name in ranked)
+    title = "The league of cost formulas"
+    return (ReportTable(LEAGUE, found, "league", title, about, MADE_BY),) if rows else ()
+
+
+def _line(name: str, rows: Sequence[Mapping[str, str]]) -> tuple[Cell, ...]:
+    told = Counter(row["verdict"] for row in rows)
+    return (
+        name,
+        len(rows),
+        told["equal"],
+        sum(row["leading"] == "right" for row in rows),
+        told["too low"],
+        told["too high"],
+        told["too low and too high"],
+        sum(row["products"] == "equal" for row in rows) if any(row["products"] for row in rows) else None,
+        rows[0]["source"],
+    )
+
+
+def _share(rows: Sequence[Mapping[str, str]]) -> float:
+    return sum(row["verdict"] == "equal" for row in rows) / len(rows)
+
+
+def who_counts_table(folder: Path) -> tuple[ReportTable, ...]:
+    """Who counts what, operator by operator."""
+    rows = _rows(folder / WITNESSES)
+    columns = tuple(Column(key, title, "code" if key == "shapes" else "text") for title, key in WHO)
+    found = tuple(tuple(_cell(key, row[key]) for _, key in WHO) for row in rows)
+    witnessed = sum(not row["reason"] for row in rows)
+    about = (
+        f"{len(rows)} verified operators, {witnessed} of them with at least one witness. Points that are "
+        "trivial (no function, or one for each element) are marked. Twins in jax were held to ONNX's "
+        "reference."
+    )
+    table = ReportTable(columns, found, "witnesses", "Who counts what, operator by operator", about, MADE_BY)
+    return (table,) if rows else ()
+
+
+def _cell(key: str, text: str) -> Cell:
+    return Code(text) if key == "shapes" else text
+
+
+def _rows(file: Path) -> list[dict[str, str]]:
+    if not file.is_file():
+        return []
+    return list(csv.DictReader(io.StringIO(file.read_text(encoding="utf-8"))))
