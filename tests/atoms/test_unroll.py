@@ -10,11 +10,13 @@ import pytest
 from tests.execute import programs as p
 from tests.execute.random_ir import Gen
 from tests.execute.test_random import inputs
+from tolcost.atoms.atomic import Unrolled
 from tolcost.atoms.nodes import Program
 from tolcost.atoms.text import unrolled_text
-from tolcost.atoms.unroll import Unrolled, unroll
-from tolcost.diagnostics import Rejected
+from tolcost.atoms.unroll import unroll
+from tolcost.diagnostics import Rejected, Source
 from tolcost.execute import run_reference, run_unrolled
+from tolcost.pipeline import lower, read_program
 
 
 def unrolled_for(program: Program, values: dict[str, np.ndarray]) -> Unrolled:
@@ -91,6 +93,20 @@ def test_programs(program, values):
 def test_only_the_five_atoms():
     made = unrolled_for(p.argmax(), {"x": np.ones((2, 2))})
     assert {atom.operation for atom in made.atoms} == {"lambda", "member", "join"}
+
+
+def test_a_length_that_stands_for_a_number_is_asked_for():
+    """Free, as it is known early: the counts are those of the closed form."""
+    text = "tol x: R [n, m]\ny := map(tol[n], reduce(x[i], add, 0) / (2 * m - n), [i])\n"
+    program = lower(read_program(Source("mean.tol", text))).program
+    values = {"x": np.arange(6.0).reshape(2, 3)}
+    same_as_reference(program, values)
+    lines = unrolled_text(unrolled_for(program, values)).splitlines()
+    asked = lines.index("%7 = ‖x‖")
+    assert [line.partition("= ")[2] for line in lines[asked:asked + 6]] == [
+        "‖x‖", "Π(%7; 2)", "Λ(mul; 2, %8)", "Π(%7; 1)", "Λ(mul; -1, %10)", "Λ(add; %9, %11)",
+    ]  # fmt: skip
+    assert sum("‖" in line for line in lines) == 1
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -13,8 +13,8 @@ import pytest
 from tests.kernels.holding import SPECS, Held, drawn, hold, outputs_of, same_values
 from tests.programs.road import lengths_of
 from tolcost.algebra import evaluate, symbols_of_cond
+from tolcost.atoms.lengths import given_lengths
 from tolcost.atoms.nodes import Program
-from tolcost.atoms.unroll import given_lengths
 from tolcost.cost import analyze_program
 from tolcost.diagnostics import Rejected, Source
 from tolcost.execute import run_vectorised

@@ -23,11 +23,12 @@
     index    = a static integer | node        1-based
     condition = a static condition | node
 
-Norm never appears: a shape is known while compiling, and the length of a Filter is a symbol
-that the Filter itself defines.  The last four are compositions of Π, ⋈ and Ξ, kept whole and
-counted as what they are made of.  Every node has the type of its value.  Nodes are compared by
-identity and shared freely: a node that is reachable twice is evaluated (and counted) twice
-unless it is bound in a block.  To walk and rebuild them, see ``kit``.
+Norm is no node: a shape is known while compiling, and the length of a Filter is a symbol
+that the Filter itself defines.  Where a length stands for a number, unrolling asks for it.  The
+last four are compositions of Π, ⋈ and Ξ, kept whole and counted as what they are made of.  Every
+node has the type of its value.  Nodes are compared by identity and shared freely: a node that is
+reachable twice is evaluated (and counted) twice unless it is bound in a block.  To walk and
+rebuild them, see ``kit``.
 """
 
 from __future__ import annotations

@@ -15,108 +15,40 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial, reduce
 from itertools import product
 from math import prod
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from tolcost.algebra import (
     Poly,
     Symbol,
     UnboundSymbol,
-    equations_in,
     evaluate,
     evaluate_cond,
-    solve,
 )
 from tolcost.atoms import nodes as ir
+from tolcost.atoms.atomic import (
+    Atom,
+    AtomResult,
+    CastOperand,
+    Constants,
+    InputOperand,
+    Look,
+    Operand,
+    Unrolled,
+)
 from tolcost.atoms.kit import (
     Indices,
     Schedule,
-    index_nodes,
-    inner_nodes,
-    roots,
     schedule_block,
     schedule_program,
 )
-from tolcost.atoms.nodes import Block, Charge, Constant, Node, Part, Program, Type, Var
+from tolcost.atoms.lengths import given_lengths, norms_of
+from tolcost.atoms.nodes import Block, Constant, Node, Part, Program, Type, Var
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span
 
 MAX_ATOMS = 100_000
-
-Operation = Literal["lambda", "norm", "member", "join", "embed"]
-
-
-@dataclass(frozen=True, slots=True)
-class AtomResult:
-    """The result of an atom, by its place."""
-
-    place: int
-
-
-@dataclass(frozen=True, slots=True)
-class InputOperand:
-    """An input."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Constants:
-    """Static numerics in row-major order under a shape, in a space; most often just one."""
-
-    values: tuple[int | float | complex | str, ...]
-    shape: tuple[int, ...]
-    space: str
-
-
-@dataclass(frozen=True, slots=True)
-class CastOperand:
-    """The same value, or the same ``bits``, in other spaces, which is no computation."""
-
-    value: Operand
-    spaces: tuple[str, ...]
-    bits: bool = False
-
-
-Operand: TypeAlias = AtomResult | InputOperand | Constants | CastOperand
-
-
-@dataclass(frozen=True, slots=True)
-class Atom:
-    """One atomic computation.
-
-    ``index`` is a coordinate of a member (1-based), ``component`` that of a list.  A join with
-    ``d`` 0 makes a list.  ``spaces`` are those of the result's components; ``shape`` is that
-    of an embed's result.  A numeric may stand for a vector of one entry.
-    """
-
-    operation: Operation
-    args: tuple[Operand, ...]
-    spaces: tuple[str, ...]
-    function: str = ""
-    space: str = ""
-    charge: Charge = "data"
-    index: tuple[int | Operand, ...] = ()
-    component: int = 0
-    d: int = 0
-    shape: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Unrolled:
-    """The atoms in order, and what the outputs are: an operand and the shape of each component.
-
-    ``lengths`` are those that only data decided.
-    """
-
-    atoms: tuple[Atom, ...]
-    outputs: tuple[tuple[str, Operand, tuple[tuple[int, ...], ...]], ...]
-    lengths: Mapping[Symbol, int]
-
-
-Look: TypeAlias = Callable[[Sequence[Atom], Operand], Sequence[int]]
-"""Gives the entries of a value as whole numbers, once the atoms before it are done."""
-
 
 _Parts: TypeAlias = tuple[tuple[tuple[int, ...], str], ...]
 """The shape and space of every component, at concrete lengths."""
@@ -149,36 +81,13 @@ def unroll(
 
     Where data decides, it is asked for by ``look``.
     """
-    machine = _Unroller(given_lengths(program, dims), max_atoms, look)
+    machine = _Unroller(given_lengths(program, dims), max_atoms, look, norms_of(program))
     values = machine.follow(schedule_program(program))[len(program.bindings) :]
     outputs = (
         (output.name, value.operand, tuple(shape for shape, _ in value.parts))
         for output, value in zip(program.outputs, values, strict=True)
     )
     return Unrolled(tuple(machine.atoms), tuple(outputs), machine.lengths)
-
-
-def decided_by_data(program: Program) -> tuple[str, ...]:
-    """Say what data decides about a program's atoms: lengths, choices, and places where members go."""
-    found: set[str] = set()
-    for node in inner_nodes(roots(program)):
-        match node:
-            case ir.Filter():
-                found.add("length")
-            case ir.Select(condition=condition) if isinstance(condition, Node):
-                found.add("choice")
-            case ir.Put(at=at) if index_nodes(at):
-                found.add("place")
-    return tuple(sorted(found))
-
-
-def given_lengths(program: Program, dims: Mapping[str, int]) -> dict[Symbol, int]:
-    """Find what the lengths given by name are, and those that follow from them."""
-    declared = (length for needed in program.inputs for part in needed.type for length in part.shape)
-    equations = equations_in(each.condition for each in program.conditions)
-    mentioned = {symbol for length in (*declared, *equations) for symbol in length.free}
-    given = {s: dims[s.name] for s in mentioned.union(program.symbols) if s.name in dims}
-    return solve(equations, given)[0]
 
 
 def _refused(message: str, span: Span = NOWHERE) -> Rejected:
@@ -188,8 +97,16 @@ def _refused(message: str, span: Span = NOWHERE) -> Rejected:
 class _Unroller:
     """Atoms so far, and what variables, lengths and coordinates stand for."""
 
-    def __init__(self, env: dict[Symbol, int], max_atoms: int, look: Look | None) -> None:
+    def __init__(
+        self,
+        env: dict[Symbol, int],
+        max_atoms: int,
+        look: Look | None,
+        norms: Mapping[Symbol, tuple[str, int]],
+    ) -> None:
         self.env = env
+        self.norms = norms
+        self.asked: dict[Symbol | str, Operand] = {}
         self.look = look
         self.lengths: dict[Symbol, int] = {}
         self.atoms: list[Atom] = []
@@ -248,6 +165,43 @@ class _Unroller:
                 return value.numerator if value.denominator == 1 else float(value)
             case _:
                 return int(evaluate_cond(value, self.env))
+
+    def number(self, node: ir.Number) -> _Value:
+        """Give a static number; a length that stands for one is asked for, which costs nothing."""
+        form = node.value
+        if not isinstance(form, Poly) or form.height or form.den != 1 or form.free.isdisjoint(self.norms):
+            return self.constants((form,), node.type)
+        self.integer(form)  # all of it is known, or refused
+        return self.cast(_Value(self.of_lengths(form), (((), "Z"),)), node.type)
+
+    def of_lengths(self, form: Poly) -> Operand:
+        """Give a polynomial of lengths and numbers: sums and products that are free."""
+        terms: list[Operand] = []
+        rest = 0
+        for mono, factor in form.terms.items():
+            symbols = [s for s in mono if isinstance(s, Symbol)]  # without floors, there is nothing else
+            others = prod(self.env[s] for s in symbols if s not in self.norms) * factor
+            lengths = [self.length(s) for s in symbols if s in self.norms]
+            if not lengths:
+                rest += others
+                continue
+            factors = lengths if others == 1 else [Constants((others,), (), "Z"), *lengths]
+            terms.append(reduce(partial(self.static, "mul"), factors))
+        terms += [Constants((rest,), (), "Z")] if rest else []
+        return reduce(partial(self.static, "add"), terms)
+
+    def static(self, function: str, left: Operand, right: Operand) -> Operand:
+        return self.emit(Atom("lambda", (left, right), ("Z",), function, "Z", "static"))
+
+    def length(self, symbol: Symbol) -> Operand:
+        """Ask for a length of an input: once."""
+        name, axis = self.norms[symbol]
+        if name not in self.asked:
+            self.asked[name] = self.emit(Atom("norm", (InputOperand(name),), ("N",), charge="static"))
+        if symbol not in self.asked:
+            atom = Atom("member", (self.asked[name],), ("N",), charge="static", index=(axis,))
+            self.asked[symbol] = self.emit(atom)
+        return self.asked[symbol]
 
     def constants(self, values: Sequence[Constant], types: Type) -> _Value:
         parts = self.types(types)
@@ -467,7 +421,7 @@ class _Unroller:
 
 _RULES: Mapping[type, Callable[[_Unroller, Any, list[_Value]], _Value]] = {
     ir.Input: lambda m, node, args: _Value(InputOperand(node.name), m.types(node.type)),
-    ir.Number: lambda m, node, args: m.constants((node.value,), node.type),
+    ir.Number: lambda m, node, args: m.number(node),
     ir.Table: lambda m, node, args: m.constants(node.values, node.type),
     ir.Ref: lambda m, node, args: m.vars[node.var],
     ir.Lambda: _Unroller.apply,

@@ -17,7 +17,7 @@ from typing import Final, Literal, TypeAlias, TypeVar
 import numpy as np
 
 from tolcost.algebra import ZERO, AlgebraBudget, Poly, evaluate, to_text
-from tolcost.atoms.unroll import decided_by_data
+from tolcost.atoms.lengths import decided_by_data
 from tolcost.catalogue.cases import Case, Item
 from tolcost.catalogue.deriving import Derived, Settings, arrays_by_name, derive, settings
 from tolcost.catalogue.specs import Library, Spec

@@ -12,17 +12,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TypeAlias
 
+from tolcost.atoms.atomic import Atom, AtomResult, CastOperand, Constants, InputOperand, Operand, Unrolled
 from tolcost.atoms.nodes import Program
-from tolcost.atoms.unroll import (
-    Atom,
-    AtomResult,
-    CastOperand,
-    Constants,
-    InputOperand,
-    Operand,
-    Unrolled,
-    unroll,
-)
+from tolcost.atoms.unroll import unroll
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.spaces import SPACES, kind_of
 
@@ -78,7 +70,7 @@ def run_small(program: Program, inputs: Mapping[str, Nested], dims: Mapping[str,
 def _counted(unrolled: Unrolled) -> tuple[Counter[tuple[str, str]], Counter[str]]:
     applied = [atom for atom in unrolled.atoms if atom.operation == "lambda"]
     functions = Counter((a.function, a.space or a.spaces[0]) for a in applied if a.charge == "data")
-    atoms = Counter(a.operation for a in unrolled.atoms if a.operation != "lambda" or a.charge == "data")
+    atoms = Counter(a.operation for a in unrolled.atoms if a.charge == "data")
     return functions, Counter({str(name): count for name, count in atoms.items()})
 
 

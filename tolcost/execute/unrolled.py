@@ -11,18 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from tolcost.algebra import Symbol
+from tolcost.atoms.atomic import Atom, AtomResult, CastOperand, Constants, InputOperand, Operand, Unrolled
 from tolcost.atoms.nodes import Part, Program
-from tolcost.atoms.unroll import (
-    MAX_ATOMS,
-    Atom,
-    AtomResult,
-    CastOperand,
-    Constants,
-    InputOperand,
-    Operand,
-    Unrolled,
-    unroll,
-)
+from tolcost.atoms.unroll import MAX_ATOMS, unroll
 from tolcost.diagnostics import NOWHERE
 from tolcost.execute.dtypes import Array, convert, dtype_of, number, same_bits
 from tolcost.execute.functions import apply_function, uniform
@@ -78,7 +69,7 @@ class _Unrolling:
         for atom in unrolled.atoms:
             if atom.operation == "lambda":
                 self.tally.apply(atom.function, atom.space, atom.charge, 1)
-            else:
+            elif atom.charge == "data":
                 self.tally.atoms[atom.operation] += 1
         return AtomByAtom(self.arrays).outputs(unrolled)
 
