@@ -32,6 +32,8 @@ BESIDE = """return [...document.querySelectorAll('#compared tbody tr')]
   .map(r => [r.dataset.op, r.cells[1].dataset.value, r.cells[2].dataset.value])"""
 ROWS = """return [...document.querySelectorAll('#rows .row')].map(r =>
   [r.querySelector('.title span').textContent, r.querySelector('.eops span').dataset.value])"""
+GROWN = """return [...document.querySelectorAll('#growth circle title')].map(t => t.textContent)
+  .find(t => t.startsWith(arguments[0])).slice(arguments[0].length)"""
 TITLES = "return [...document.querySelectorAll('#rows .row .title span')].map(s => s.textContent)"
 CLICK = "[...document.querySelectorAll(arguments[0])].find(e => e.textContent.includes(arguments[1])).click()"
 TYPE = (
@@ -105,6 +107,8 @@ def test_figures_shares_tree_and_memory_are_the_command_s(
     assert int(page.run("return document.getElementById('peak').dataset.value")) == int(figures["peak_bytes"])
     page.run(CLICK, "[data-view]", "by operator")
     assert {op: int(value) for op, value in page.run(ROWS)} == operators
+    grown = page.run(GROWN, f"all at seq = {dims['seq']}: ")
+    assert grown == page.run("return document.querySelector('[data-key=eops] .value').textContent")
 
 
 def test_outside_of_the_conditions_there_is_no_number(page: Browser) -> None:
@@ -164,6 +168,10 @@ def test_a_row_opens_down_to_the_line_of_a_definition(page: Browser) -> None:
         return [s.getAttribute('aria-label'), s.querySelector('.here').textContent]"""
     )
     assert line in (BERT.parents[1] / label).read_text("utf-8").splitlines()
+    page.run("document.querySelector('#detail .close').click()")
+    assert page.run("return document.getElementById('detail').hidden")
+    page.run("document.querySelector('.figure[data-key=eops]').click()")
+    assert page.run("return document.querySelector('.figure.wide').dataset.key") == "eops"
 
 
 def test_rows_sort_filter_fold_and_open(page: Browser) -> None:
@@ -189,7 +197,10 @@ def test_rows_sort_filter_fold_and_open(page: Browser) -> None:
     assert page.run("return !!document.querySelector('#rows .row .flops')")
     page.run(CLICK, "[data-view]", "by scope")
     page.click("#unfold")
-    assert page.run("return Number(document.getElementById('rows').getAttribute('aria-rowcount'))") > 347
+    count = "return Number(document.getElementById('rows').getAttribute('aria-rowcount'))"
+    assert page.run(count) > 347
+    page.click("#unfold")
+    assert page.run(count) < 10
 
 
 def test_keys_do_what_the_list_says(page: Browser) -> None:
