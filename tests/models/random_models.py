@@ -21,7 +21,7 @@ from tests.generate.valid_graphs import Item
 from tests.generate.valid_models import Made, at_other_lengths, valid_model
 from tolcost.algebra import evaluate
 from tolcost.catalogue.binding import formals
-from tolcost.catalogue.conformance import _count_problem, shape_difference, value_difference
+from tolcost.catalogue.conformance import count_difference, shape_difference, value_difference
 from tolcost.catalogue.graph import GraphNode
 from tolcost.catalogue.reading import model_of
 from tolcost.catalogue.specs import open_library
@@ -83,7 +83,7 @@ def _node(step: GraphNode, applied: Applied, made: Made, study: ModelStudy, sess
     )
     if any(not form.free <= execution.bindings.keys() for form in forms):
         return None  # what data decided at another node
-    counted = _count_problem(lowered.counts, execution)
+    counted = count_difference(lowered.counts, execution)
     if counted is not None:
         raise Wrong(f"{step.shown}: {counted}")
     for title, name, known in zip(lowered.titles, step.outputs, lowered.outputs, strict=False):
