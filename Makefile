@@ -5,6 +5,7 @@
 #   make lock     agree to what the programs of specs/ cost now: writes tolcost.lock
 #   make fmt      put the code and the programs into the house style
 #   make soak     random programs and property tests, as many as asked: make soak N=100000
+#   make fleet    thousands of models through one summary, while workers and the command itself are killed: N=2000
 #   make mutants  definitions broken on purpose: which changes does no test notice?
 #   make bench    the measurements of benchmarks/
 #   make site     the playground and the documentation, into build/site (needs node and npm)
@@ -36,7 +37,7 @@ TORCH := .venv-torch
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: report conformance theorem peers sympy tpch hardware referee alternatives
-.PHONY: test lint types imports gate lock unit fmt soak mutants bench clean
+.PHONY: test lint types imports gate lock unit fmt soak fleet mutants bench clean
 .PHONY: site site-test vsix fresh torch
 
 report: $(VENV)/run.stamp
@@ -119,6 +120,10 @@ soak: $(VENV)/dev.stamp
 	TOLCOST_SOAK=1 $(BIN)/pytest -q tests/models/test_optimised.py tests/kernels
 	TOLCOST_SOAK=1 $(BIN)/pytest -q tests/referee
 	TOLCOST_SOAK=$(N) $(BIN)/pytest -n auto -m hypothesis --hypothesis-profile=soak tests
+
+# Thousands of models, with a worker killed, the command killed and begun again, and a worker of dask killed.
+fleet: $(VENV)/dev.stamp
+	$(BIN)/python -m tests.fleet.campaign $(N)
 
 mutants: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.mutants.definitions

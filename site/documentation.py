@@ -27,6 +27,7 @@ FENCE = re.compile(r"^```tol(?: title=\"[^\"]*\")?\n(.*?)^```$", re.MULTILINE | 
 FEATURES = ["navigation.tabs", "navigation.indexes", "navigation.top", "content.code.copy", "search.suggest"]
 EXTENSIONS = ["tables", "toc", "attr_list", "pymdownx.highlight", "pymdownx.superfences", "md_in_html"]
 LANGUAGE = ["language.md", "cost.md", "limits.md", "examples.md", "libraries.md", "theorems.md"]
+MACHINES = ("tools.md", "schemas/index.md")
 LINKS = {"not_found": "warn", "anchors": "warn", "unrecognized_links": "warn"}
 MKDOCS = """
 from mkdocs.__main__ import cli
@@ -307,7 +308,7 @@ def _settings(target: Path) -> str:
             "nav": [
                 {"Start": ["index.md", "tutorial.md", "guides.md", "tasks.md", "changelog.md"]},
                 {"Language": LANGUAGE},
-                {"Use": ["editors.md", "gate.md", "models.md", "python.md", "tools.md", "schemas/index.md"]},
+                {"Use": ["editors.md", "gate.md", "models.md", "fleets.md", "python.md", *MACHINES]},
                 {"Operators": ["operators/index.md", "operators.md"]},
                 {"Diagnostics": ["diagnostics/index.md"]},
                 {"Reports": ["reports/index.md", "reports.md", *(f"reports/{name}" for name in reports)]},

@@ -9,7 +9,8 @@ import click
 import pytest
 
 from tolcost.cli import COMMANDS, group, run
-from tolcost.cli.options import LimitReached, Limits, held_to, memory_used
+from tolcost.cli.options import LimitReached, Limits, held_to
+from tolcost.limits import memory_used
 
 MATMUL = str(Path(__file__).parent / "programs" / "matmul.tol")
 

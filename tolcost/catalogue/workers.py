@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection, wait
@@ -22,6 +24,8 @@ from tolcost.deep import with_deep_stack
 
 T = TypeVar("T")
 
+_ORPHANED = 2.0
+"""Times the limit of a piece that a child lives with it, if it is not told to end before."""
 _RUNS = 8
 """Into how many runs of pieces, for each child, what is left is divided when one is given out."""
 
@@ -35,6 +39,8 @@ class _Child(Generic[T]):
     doing: int
     next: Iterator[int]
     since: float
+    died: int = 0
+    """How many processes died before with what it is doing."""
 
 
 class _Todo:
@@ -51,44 +57,80 @@ class _Todo:
 
 
 def spread(
-    work: Callable[[int], T], pieces: int, instead: Callable[[int, str], T], jobs: int, seconds: float
+    work: Callable[[int], T],
+    pieces: int,
+    instead: Callable[[int, str], T],
+    jobs: int,
+    seconds: float,
+    again: int = 0,
+    apart: bool = False,
 ) -> Iterator[tuple[int, T]]:
-    """Results of ``work(0) .. work(pieces-1)`` as they come; ``instead`` stands in for one lost."""
-    if jobs <= 1 or "fork" not in multiprocessing.get_all_start_methods():
+    """Results of ``work(0) .. work(pieces-1)`` as they come; ``instead`` stands in for one lost.
+
+    A piece whose process died is begun ``again`` so many times.  ``apart``: not in this process, ever.
+    """
+    if (jobs <= 1 and not apart) or "fork" not in multiprocessing.get_all_start_methods():
         yield from ((n, with_deep_stack(partial(work, n))) for n in range(pieces))
         return
     todo = _Todo(pieces, jobs)
     runs = [todo.run() for _ in range(min(jobs, pieces))]
-    children = [_start(work, next(run), run) for run in runs]
+    children: list[_Child[T]] = []
+    start = partial(_start, children, work, seconds)
+    for run in runs:
+        start(next(run), run)
     try:
         while children:
             for child in _ready(children, seconds):
-                yield child.doing, _collect(child, instead, seconds)
-                _next(children, child, work, todo)
+                found = _collect(child, seconds)
+                if isinstance(found, _Lost) and found.died and child.died < again:
+                    children.remove(child)
+                    start(child.doing, child.next, child.died + 1)
+                    continue
+                yield child.doing, instead(child.doing, found.why) if isinstance(found, _Lost) else found
+                _next(children, child, start, todo)
     finally:
         for child in children:
             _end(child)
 
 
-def _start(work: Callable[[int], T], first: int, others: Iterator[int]) -> _Child[T]:
+def _start(
+    children: list[_Child[T]],
+    work: Callable[[int], T],
+    seconds: float,
+    first: int,
+    others: Iterator[int],
+    died: int = 0,
+) -> None:
+    """One child more."""
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(work, theirs), daemon=True)
+    inherited = [ours, *(child.pipe for child in children)]
+    process = context.Process(target=_serve, args=(work, theirs, inherited, seconds), daemon=True)
     process.start()
     theirs.close()
     ours.send(first)
-    return _Child(process, ours, first, others, time.monotonic())
+    children.append(_Child(process, ours, first, others, time.monotonic(), died))
 
 
-def _serve(work: Callable[[int], T], pipe: Connection) -> None:
-    """Do pieces of work until told to stop."""
+def _serve(
+    work: Callable[[int], T], pipe: Connection, inherited: Iterable[Connection], seconds: float
+) -> None:
+    """Do pieces of work until told to stop, or until nobody is there any more to tell it.
+
+    Copies of the parent's ends of pipes are closed: while one is open, nobody sees that the parent is gone.
+    """
+    for copy in inherited:
+        copy.close()
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
     gc.freeze()  # what the parent loaded stays; what a piece of work leaves is looked through now and then
     gc.set_threshold(100_000, 20, 100)
-    with_deep_stack(lambda: _answer(work, pipe))
+    with suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        with_deep_stack(lambda: _answer(work, pipe, seconds))
 
 
-def _answer(work: Callable[[int], T], pipe: Connection) -> None:
+def _answer(work: Callable[[int], T], pipe: Connection, seconds: float) -> None:
     while (piece := pipe.recv()) is not None:
+        signal.setitimer(signal.ITIMER_REAL, _ORPHANED * seconds)  # ends it if no parent does
         pipe.send(work(piece))
 
 
@@ -102,19 +144,27 @@ def _ready(children: list[_Child[T]], seconds: float) -> list[_Child[T]]:
             return found
 
 
-def _collect(child: _Child[T], instead: Callable[[int, str], T], seconds: float) -> T:
+@dataclass(frozen=True, slots=True)
+class _Lost:
+    """Why there is no result, and whether the process is gone by itself."""
+
+    why: str
+    died: bool
+
+
+def _collect(child: _Child[T], seconds: float) -> T | _Lost:
     try:
         if child.pipe.poll():
             result: T = child.pipe.recv()
             return result
-        why = f"took longer than {seconds:g} s"
+        lost = _Lost(f"took longer than {seconds:g} s", died=False)
     except (EOFError, OSError):
-        why = "the process that ran it died"
+        lost = _Lost("the process that ran it died", died=True)
     _end(child)
-    return instead(child.doing, why)
+    return lost
 
 
-def _next(children: list[_Child[T]], child: _Child[T], work: Callable[[int], T], todo: _Todo) -> None:
+def _next(children: list[_Child[T]], child: _Child[T], start: Callable[..., None], todo: _Todo) -> None:
     """Give a child its next piece, or replace it, or let it go."""
     piece = next(child.next, None)
     if piece is None:
@@ -122,13 +172,13 @@ def _next(children: list[_Child[T]], child: _Child[T], work: Callable[[int], T],
         piece = next(child.next, None)
     alive = child.process.is_alive()
     if piece is not None and alive:
-        child.doing, child.since = piece, time.monotonic()
+        child.doing, child.since, child.died = piece, time.monotonic(), 0
         child.pipe.send(piece)
         return
     children.remove(child)
     _end(child)
     if piece is not None:
-        children.append(_start(work, piece, child.next))
+        start(piece, child.next)
 
 
 def _end(child: _Child[T]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,24 +14,36 @@ from tolcost.catalogue.specs import open_library
 from tolcost.cli import options
 from tolcost.cli.output import ProgressLine, deliver, write_whole
 from tolcost.deep import with_deep_stack
+from tolcost.fleet import Engine, Task, is_fleet, models_at, on_dask, on_this_machine, studied
+from tolcost.fleet.parquet import check_installed, parquet
+from tolcost.fleet.task import SECONDS
 from tolcost.models.annotating import annotated
 from tolcost.models.walking import Session
 from tolcost.result.generation import generated_file
 from tolcost.result.growth import growths, read_sweep
-from tolcost.result.many import check_lengths, many_written, model_files, summaries
+from tolcost.result.many import Summary, check_lengths, many_written
 from tolcost.result.model import METRICS, Wanted, file_cost, of_model
 from tolcost.result.model_record import node_notes
 from tolcost.result.model_table import BY, COLUMNS, DEPTH, SORTS, TableView
 from tolcost.result.study import Located
 from tolcost.result.view import CostView, written
 
-FORMATS = ("text", "json", "md", "csv", "html")
+FORMATS = ("text", "json", "md", "csv", "html", "parquet")
+ENGINES = ("processes", "dask")
 INCOMPLETE = 3
 _LENGTH = re.compile(r"[0-9]{1,10}")
 
 
+class _Command(options.Command):
+    """Of a fleet, limits are those of each model."""
+
+    def limits(self, ctx: click.Context) -> options.Limits:
+        """Nothing for a fleet as a whole."""
+        return options.Limits() if is_fleet(ctx.params["files"]) else super().limits(ctx)
+
+
 @click.command(
-    cls=options.Command,
+    cls=_Command,
     examples=(
         "tolcost model bert.onnx",
         "tolcost model bert.onnx --dim batch=8 --dim seq=512 --depth 3",
@@ -41,6 +54,7 @@ _LENGTH = re.compile(r"[0-9]{1,10}")
         "tolcost model bert.onnx --dim batch=8 --device h200",
         "tolcost model decoder.onnx --dim batch=1 --dim seq=1 --generate 'past: p..p+n' --prefill seq=p",
         "tolcost model models/ --format csv --output costs.csv",
+        "tolcost model 's3://zoo/*/*.onnx' --format parquet --output zoo.parquet --timeout 60",
     ),
 )
 @click.argument("files", metavar="FILE.onnx...", nargs=-1, required=True)
@@ -76,6 +90,9 @@ _LENGTH = re.compile(r"[0-9]{1,10}")
 @click.option("--annotate", metavar="OUT.onnx", type=click.Path(dir_okay=False),
               help="Also write the model with the cost of each node in its metadata.")  # fmt: skip
 @click.option("--jobs", "-j", type=click.IntRange(1, 256), help="How many processes, for several models.")
+@click.option("--engine", type=click.Choice(ENGINES), default="processes",
+              help="Who works out several models: processes here, or workers of dask.")  # fmt: skip
+@click.option("--scheduler", metavar="ADDRESS", help="Of dask; without it, a cluster on this machine.")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="How to write it.")
 @options.output_option
 def command(
@@ -100,42 +117,45 @@ def command(
     device: str | None,
     annotate: str | None,
     jobs: int | None,
+    engine: str,
+    scheduler: str | None,
     form: str,
     output: str | None,
 ) -> int:
     """Count what models cost, in closed forms in their free dimensions.
 
     Every node is costed by the definition of its operator.  What has no definition is named, the
-    total is then a lower bound, and the exit code is 3.  A folder, a pattern or several files give
-    one table.
+    total is then a lower bound, and the exit code is 3.  A folder, a pattern, several files, an
+    address that fsspec knows or a @LIST of these give one table, and limits hold for each model.
     """
     numbers, equal = options.equated(dims)
     wanted = Wanted(read_dims(numbers), read_shapes(shapes), assume=(*equal, *assume))
-    found = model_files(files)
-    if len(found) > 1 or Path(files[0]).is_dir():
+    if is_fleet(files) or form == "parquet":
         if sweeps or annotate or device or models or generate or form == "html":
             single = "--sweep, --device, --weights, --annotate, --generate and --format html"
             raise click.UsageError(f"{single} are for a single model")
-        return _many(found, specs, wanted, jobs, allow_uncosted, form, output)
+        run_on = _engine(engine, jobs, scheduler)
+        return _many(files, _task(wanted, specs), run_on, allow_uncosted, form, output)
     if generate is None and prefill is not None:
         raise click.UsageError("--prefill is for --generate")
     if generate is not None and (sweeps or annotate or device or form == "html"):
         raise click.UsageError("--sweep, --device, --annotate and --format html are not for --generate")
+    path = Path(models_at(files)[0])
     table = TableView(by or ("scope" if depth else "op"), columns, sort, top, depth or DEPTH, exact)
     session, on = Session(open_library(specs)), options.read_device(device)
     weights = options.read_weights(models)
     if generate is None:
-        cost = with_deep_stack(lambda: file_cost(found[0], session, wanted))
+        cost = with_deep_stack(lambda: file_cost(path, session, wanted))
     else:
         runs = generate  # what a lambda holds is known to stay
-        cost = with_deep_stack(lambda: generated_file(found[0], session, wanted, runs, prefill))
+        cost = with_deep_stack(lambda: generated_file(path, session, wanted, runs, prefill))
     cost = replace(cost, device=on, weights=weights)
     grown = with_deep_stack(lambda: growths(cost, [read_sweep(sweep) for sweep in sweeps]))
     asked = None if metrics is None else frozenset(metrics)
     view = CostView(asked, symbolic, table, grown)
     deliver(with_deep_stack(lambda: _written(cost, view, form)), output)
     if annotate is not None:
-        write_whole(Path(annotate), annotated(found[0], *node_notes(of_model(cost), cost)))
+        write_whole(Path(annotate), annotated(path, *node_notes(of_model(cost), cost)))
     return _verdict(cost, allow_uncosted)
 
 
@@ -161,25 +181,49 @@ def _verdict(cost: Located, allowed: bool) -> int:
 # ---- several models ------------------------------------------------------------------------
 
 
+def _task(wanted: Wanted, specs: tuple[str, ...]) -> Task:
+    limits = options.given_limits(click.get_current_context())
+    return Task(wanted, specs, limits.seconds or SECONDS, limits.memory)
+
+
+def _engine(name: str, jobs: int | None, scheduler: str | None) -> Engine:
+    if name == "dask":
+        return on_dask(scheduler, jobs)
+    if scheduler is not None:
+        raise click.UsageError("--scheduler is for --engine dask")
+    return on_this_machine(jobs)
+
+
 def _many(
-    files: Sequence[Path],
-    specs: Sequence[str],
-    wanted: Wanted,
-    jobs: int | None,
-    allowed: bool,
-    form: str,
-    output: str | None,
+    files: Sequence[str], task: Task, engine: Engine, allowed: bool, form: str, output: str | None
 ) -> int:
-    progress = ProgressLine()
+    if form == "parquet" and output is None:
+        raise click.UsageError("--format parquet needs --output FILE")
+    kept = Path(f"{output}.journal") if form == "parquet" else None
+    if kept is not None:
+        check_installed()
+    sources, progress, began = models_at(files), ProgressLine(), time.monotonic()
     try:
-        found = with_deep_stack(lambda: summaries(files, specs, wanted, jobs, progress.tell))
+        found = studied(task, sources, engine, progress.tell, kept)
     finally:
         progress.close()
-    check_lengths(found, wanted.dims)
-    deliver(many_written(found, form), output)
+    check_lengths(found, task.wanted.dims)
+    if kept is None or output is None:
+        deliver(many_written(found, form), output)
+    else:
+        write_whole(Path(output), parquet(found))
+        kept.unlink()
+        click.echo(_told(found, time.monotonic() - began), err=True)
     if any(summary.problem for summary in found):
         return 2
     return INCOMPLETE if any(summary.uncosted for summary in found) and not allowed else 0
+
+
+def _told(found: Sequence[Summary], seconds: float) -> str:
+    """How a fleet went."""
+    problems, nodes = sum(bool(one.problem) for one in found), sum(one.nodes for one in found)
+    rate = f"{len(found) / seconds:,.1f} models and {nodes / seconds:,.0f} nodes per second"
+    return f"{len(found):,} models, {problems:,} with a problem, {nodes:,} nodes in {seconds:,.1f} s: {rate}"
 
 
 # ---- what is said of inputs ----------------------------------------------------------------

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import click
@@ -20,6 +18,7 @@ from tolcost.cost.device import Device, load_device
 from tolcost.cost.weights import Weights, lacking, load_weights
 from tolcost.diagnostics import quoted
 from tolcost.elementary import FUNCTIONS
+from tolcost.limits import address_space, memory_used
 from tolcost.result.assumptions import equation
 
 if TYPE_CHECKING:
@@ -53,14 +52,23 @@ class Command(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command within its limits."""
         refuse_over(_files(ctx.params, _OUTPUTS), _files(ctx.params, _INPUTS))
-        with held_to(Limits(ctx.meta.get("timeout"), ctx.meta.get("max_memory"))):
+        with held_to(self.limits(ctx)):
             return super().invoke(ctx)
+
+    def limits(self, ctx: click.Context) -> Limits:
+        """What the command as a whole is held to."""
+        return given_limits(ctx)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples, each on a line of its own."""
         with formatter.section("Examples"):
             for example in self.examples:
                 formatter.write(f"{'':>{formatter.current_indent}}{example}\n")
+
+
+def given_limits(ctx: click.Context) -> Limits:
+    """What ``--timeout`` and ``--max-memory`` say."""
+    return Limits(ctx.meta.get("timeout"), ctx.meta.get("max_memory"))
 
 
 def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
@@ -357,8 +365,6 @@ def _literal_number(token: str) -> int | Fraction:
 # from there; what a single allocation asks for beyond the limit, the system refuses.
 
 _OFTEN = 0.1
-_SPARE = 1 << 30
-"""Address space for stacks and libraries, which is not memory until it is used."""
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -402,41 +408,8 @@ def held_to(limits: Limits) -> Iterator[None]:
     before = signal.signal(signal.SIGALRM, look)
     signal.setitimer(signal.ITIMER_REAL, min(_OFTEN, limits.seconds or _OFTEN), _OFTEN)
     try:
-        with _address_space(limits.memory):
+        with address_space(limits.memory):
             yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-
-
-@contextmanager
-def _address_space(memory: int | None) -> Iterator[None]:
-    import resource
-
-    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    wanted = None if memory is None else _pages(os.getpid(), 0) + memory + _SPARE
-    if wanted is None or (soft != resource.RLIM_INFINITY and soft <= wanted):
-        yield
-        return
-    resource.setrlimit(resource.RLIMIT_AS, (wanted, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
-
-
-def memory_used() -> int:
-    """The bytes that this process and those it started have in memory."""
-    own = os.getpid()
-    started: list[str] = []
-    with suppress(OSError):
-        started = Path(f"/proc/{own}/task/{own}/children").read_text(encoding="ascii").split()
-    return sum(_pages(process, 1) for process in (own, *map(int, started)))
-
-
-def _pages(process: int, column: int) -> int:
-    """Bytes of a process: its addresses (column 0), or what is in memory (1); 0 where nothing tells."""
-    with suppress(OSError, ValueError, IndexError):
-        words = Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()
-        return int(words[column]) * os.sysconf("SC_PAGE_SIZE")
-    return 0

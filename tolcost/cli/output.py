@@ -98,16 +98,20 @@ class ProgressLine:
     def __init__(self) -> None:
         """Start the clock."""
         self._on = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-        self._next = time.monotonic() + _PATIENCE
+        self._began = time.monotonic()
+        self._next = self._began + _PATIENCE
+        self._before: int | None = None
         self._shown = False
 
     def tell(self, done: int, of: int, name: str) -> None:
-        """Say what was done last, unless that was said a moment ago."""
+        """Say what was done last and how long the rest will take, unless that was said a moment ago."""
         now = time.monotonic()
+        self._before = done - 1 if self._before is None else self._before
         if self._on and now >= self._next:
             self._next = now + _OFTEN
             self._shown = True
-            sys.stderr.write(f"\r\x1b[K{done:,}/{of:,} {name[:_WIDTH]}")
+            left = (now - self._began) / (done - self._before) * (of - done)
+            sys.stderr.write(f"\r\x1b[K{done:,}/{of:,}, about {_rough(left)} left: {name[-_WIDTH:]}")
             sys.stderr.flush()
 
     def close(self) -> None:
@@ -115,3 +119,14 @@ class ProgressLine:
         if self._shown:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
+
+
+def _rough(seconds: float) -> str:
+    """A duration as one says it.
+
+    >>> _rough(7.4), _rough(100), _rough(9000)
+    ('7 s', '2 min', '2.5 h')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,26 +1,18 @@
-"""Many models at once: files in folders, studied in several processes, one summary each."""
+"""Many models in one table: a summary each."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
-from tolcost.algebra import AlgebraBudget, to_text
-from tolcost.catalogue.specs import open_library
-from tolcost.catalogue.workers import spread
+from tolcost.algebra import to_text
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
-from tolcost.models.walking import Session
-from tolcost.result.model import ModelStudy, Wanted, file_cost, of_model
+from tolcost.result.model import ModelStudy, of_model
 from tolcost.result.study import Located
 from tolcost.show import write
 from tolcost.show.document import Cell, Code, Column, Lines, ReportTable
 from tolcost.show.json import Json, document, number
 from tolcost.show.tables import csv_text
-
-SECONDS = 600.0
-"""How long one model may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,57 +33,6 @@ class Summary:
     lengths: tuple[str, ...] = ()
     """The lengths that could be given, by name and by place."""
     problem: str = ""
-
-
-def model_files(patterns: Iterable[str]) -> tuple[Path, ...]:
-    """The files that paths, folders and patterns mean; a folder means all models below it."""
-    found: dict[Path, None] = {}
-    for pattern in patterns:
-        path = Path(pattern)
-        if path.is_dir():
-            found.update(dict.fromkeys(sorted(path.rglob("*.onnx"))))
-        elif path.exists() or not any(c in pattern for c in "*?["):
-            found[path] = None
-        else:
-            root = Path(path.anchor) if path.is_absolute() else Path()
-            found.update(dict.fromkeys(sorted(root.glob(str(path.relative_to(path.anchor))))))
-    if not found:
-        raise Rejected(Diagnostic("T0671", f"there is no model at {quoted(' '.join(patterns))}"))
-    return tuple(found)
-
-
-def summaries(
-    files: Sequence[Path],
-    specs: Sequence[str],
-    wanted: Wanted,
-    jobs: int | None,
-    tell: Callable[[int, int, str], None],
-) -> tuple[Summary, ...]:
-    """Study files in several processes; one that fails, dies or takes too long has its reason told."""
-    session = Session(open_library(specs))
-
-    def work(n: int) -> Summary:
-        return _summary(files[n], session, wanted)
-
-    def instead(n: int, why: str) -> Summary:
-        return Summary(str(files[n]), problem=why)
-
-    found: dict[int, Summary] = {}
-    cores = jobs or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else jobs or 1
-    for n, summary in spread(work, len(files), instead, min(cores, len(files)), SECONDS):
-        found[n] = summary
-        tell(len(found), len(files), files[n].name)
-    return tuple(found[n] for n in range(len(files)))
-
-
-def _summary(path: Path, session: Session, wanted: Wanted) -> Summary:
-    try:
-        return summary_of(file_cost(path, session, replace(wanted, lenient=True)))
-    except Rejected as rejected:
-        first = rejected.diagnostics[0]
-        return Summary(str(path), problem=f"{first.code} {first.message}")
-    except (AlgebraBudget, RecursionError, MemoryError) as error:
-        return Summary(str(path), problem=f"too large: {type(error).__name__} {error}")
 
 
 def summary_of(cost: Located) -> Summary:

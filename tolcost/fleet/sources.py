@@ -1,0 +1,129 @@
+"""Which models: files, folders, patterns, lists of them, and addresses that fsspec opens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import IO, TYPE_CHECKING, Any, cast
+
+from tolcost.diagnostics import Diagnostic, Rejected, quoted
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+_WILD = frozenset("*?[")
+_REMOTE = "://"
+_LIST = "@"
+_MODELS = "*.onnx"
+_CHUNK = 1 << 20
+
+
+def is_fleet(patterns: tuple[str, ...]) -> bool:
+    """Whether arguments mean models to be put into one table, rather than one to be told in full."""
+    first = patterns[0] if patterns else ""
+    several = len(patterns) > 1 or first.startswith(_LIST) or _REMOTE in first or Path(first).is_dir()
+    return several or len(tuple(_at(first))) > 1
+
+
+def models_at(patterns: Iterable[str]) -> tuple[str, ...]:
+    """The models that paths, folders, patterns, addresses and ``@lists`` of these mean, each once.
+
+    A folder means all models below it.
+    """
+    given = tuple(patterns)
+    found = tuple(dict.fromkeys(source for pattern in given for source in _at(pattern)))
+    if not found:
+        raise Rejected(Diagnostic("T0671", f"there is no model at {quoted(' '.join(given))}"))
+    return found
+
+
+def _at(pattern: str) -> Iterator[str]:
+    path = Path(pattern)
+    if pattern.startswith(_LIST):
+        for line in _lines(Path(pattern.removeprefix(_LIST))):
+            yield from _at(line)
+    elif _REMOTE in pattern:
+        yield from _remote(pattern)
+    elif path.is_dir():
+        yield from map(str, sorted(path.rglob(_MODELS)))
+    elif path.exists() or not _WILD & set(pattern):
+        yield str(path)
+    else:
+        root = Path(path.anchor) if path.is_absolute() else Path()
+        yield from map(str, sorted(root.glob(str(path.relative_to(path.anchor)))))
+
+
+def _lines(file: Path) -> list[str]:
+    """The entries of a list: a line each, without comments; one list does not name another."""
+    try:
+        lines = [line.strip() for line in file.read_text(encoding="utf-8").splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise Rejected(Diagnostic("T0671", f"cannot read the list {quoted(str(file))}: {why}")) from None
+    return [line for line in lines if line and not line.startswith(("#", _LIST))]
+
+
+# ---- addresses --------------------------------------------------------------------------------
+
+
+def _fsspec() -> ModuleType:
+    try:
+        import fsspec
+    except ModuleNotFoundError:
+        message = "models at an address need fsspec, which is not installed"
+        raise Rejected(Diagnostic("T0006", message, hint="pip install 'tolcost[fleet]'")) from None
+    return cast("ModuleType", fsspec)
+
+
+@contextmanager
+def _reached(source: str) -> Iterator[tuple[Any, str]]:
+    """The file system of an address and the path there; what it raises is a diagnostic, whatever it is."""
+    try:
+        yield _fsspec().core.url_to_fs(source)
+    except Rejected:
+        raise
+    except Exception as error:  # every file system has failures of its own
+        words = " ".join(str(error).split())[:200] or type(error).__name__
+        raise Rejected(Diagnostic("T0671", f"cannot read {quoted(source)}: {words}")) from None
+
+
+def _remote(pattern: str) -> Iterator[str]:
+    with _reached(pattern) as (system, path):
+        if _WILD & set(pattern):
+            found = system.glob(path)
+        else:
+            found = system.glob(f"{path.rstrip('/')}/**/{_MODELS}") if system.isdir(path) else [path]
+        named = sorted(system.unstrip_protocol(one) for one in found)
+    yield from named
+
+
+@contextmanager
+def local(source: str) -> Iterator[Path]:
+    """A file of this machine with the model: its own, or a copy of what stands at an address."""
+    if _REMOTE not in source:
+        yield Path(source)
+        return
+    with NamedTemporaryFile(prefix="tolcost-", suffix=".onnx") as copy:
+        with _reached(source) as (system, path), system.open(path, "rb") as stream:
+            _copied(stream, copy)
+        yield Path(copy.name)
+
+
+def _copied(stream: IO[bytes], target: IO[bytes]) -> None:
+    while data := stream.read(_CHUNK):
+        target.write(data)
+    target.flush()
+
+
+def fingerprint(source: str) -> str:
+    """What changes when a model does: size and time of its file, or what its file system has for that."""
+    if _REMOTE in source:
+        with _reached(source) as (system, path):
+            return str(system.ukey(path))
+    try:
+        status = Path(source).stat()
+    except OSError:  # reading it will say what is wrong
+        return ""
+    return f"{status.st_size} {status.st_mtime_ns}"
