@@ -37,6 +37,7 @@ COMMANDS = [
     ("library", ["ops", "--library", "matlang"]),
     ("referee", ["referee", "torch/mm", "chinchilla", "fvcore/bmm"]),
     ("libraries", ["ops", "--library", "all"]),
+    ("alternatives", ["ops", "Sigmoid", "Gelu", "--alternatives"]),
 ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import click
 
@@ -100,8 +100,9 @@ def command(
     if form == "csv" and not others:
         raise click.UsageError("--format csv goes with --alternatives")
     if others:
-        deliver(with_deep_stack(lambda: _alternatives(names, is_verified, specs, form)), output)
-        return 0
+        written, is_right = with_deep_stack(lambda: _alternatives(names, is_verified, specs, form))
+        deliver(written, output)
+        return 0 if is_right else 1
     if library is not None:
         deliver(with_deep_stack(lambda: _of_library(library, names, form)), output)
         return 0
@@ -127,8 +128,10 @@ def _of_library(name: str, names: tuple[str, ...], form: str) -> str:
     return write(library_document(library, programs))
 
 
-def _alternatives(names: tuple[str, ...], is_verified: bool, specs: tuple[str, ...], form: str) -> str:
-    """The algorithms of some operators, or of all that have several."""
+def _alternatives(
+    names: tuple[str, ...], is_verified: bool, specs: tuple[str, ...], form: str
+) -> tuple[str, bool]:
+    """The algorithms of some operators, or of all that have several; and whether no test of theirs fails."""
     library, known = open_library(specs), operators_with_alternatives()
     unknown = [entry.name for entry in entries(library, names) if names and entry.name not in known]
     if unknown:
@@ -139,11 +142,13 @@ def _alternatives(names: tuple[str, ...], is_verified: bool, specs: tuple[str, .
     wanted = names or known
     found = [one for name in wanted for one in compare_alternatives(name, library)]
     tests = _tested(wanted, library) if is_verified else {}
-    if form == "csv":
-        return csv_text(algorithms_table(found, tests))
-    if form == "json":
-        return document("alternatives", alternatives_json(found, tests))
-    return markdown(tables(found, tests)) if form == "md" else text(tuple(in_full(found, tests)))
+    writers: dict[str, Callable[[], str]] = {
+        "csv": lambda: csv_text(algorithms_table(found, tests)),
+        "json": lambda: document("alternatives", alternatives_json(found, tests)),
+        "md": lambda: markdown(tables(found, tests)),
+        "text": lambda: text(tuple(in_full(found, tests))),
+    }
+    return writers[form](), not any(said.failures for said in tests.values())
 
 
 def _tested(operators: Sequence[str], library: Library) -> dict[tuple[str, str], NodeTests]:

@@ -243,7 +243,7 @@ def _algorithm(operator: str, row: Costed, tests: Tests) -> Json:
         "file": row.file,
         "about": _about(row),
         "eops": to_text(row.eops),
-        "count": row.analysis.status,
+        "count": row.counts.status,
         "holds_where": list(relied_on(row)),
         "tests": None
         if said is None
