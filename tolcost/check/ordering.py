@@ -22,6 +22,7 @@ from tolcost.algebra import (
     generators_in,
     is_nonnegative,
     substitute,
+    symbols_of_cond,
 )
 from tolcost.algebra.compare import ComparisonVerdict, hold_at
 from tolcost.algebra.poly import data_symbol
@@ -42,7 +43,8 @@ def ordering(a: Poly, b: Poly, facts: tuple[Cond, ...] = ()) -> ComparisonVerdic
         return found
     gap = b - a
     every = signs_of_one(gap, facts)
-    if every is not None and not ({-1, 1} <= every and facts):
+    others = any(symbols_of_cond(fact) - gap.free for fact in facts)  # may leave out what shows a sign
+    if every is not None and not ({-1, 1} <= every and others):
         return _by_signs(every)
     signs = set(_signs(gap, facts))
     if {-1, 1} <= signs:

@@ -183,7 +183,12 @@ def _ranges(p: Poly, facts: tuple[Cond, ...]) -> tuple[Symbol, list[Stretch], St
     coefficients = _coefficients(p, symbol)
     try:
         if high - low < _FEW:
-            ranges = _stretches(value, [(n, n) for n in range(low, high + 1)])
+            own = [fact for fact in facts if symbols_of_cond(fact) <= {symbol}]
+            admitted = [n for n in range(low, high + 1) if hold_at(own, {symbol: n})]
+            if not admitted:
+                return None
+            low, high = admitted[0], admitted[-1]
+            ranges = _stretches(value, [(n, n) for n in admitted])
         elif coefficients is not None:
             ranges = positive_ranges(coefficients, low, high)
         elif _monotone(p, symbol, facts):
