@@ -51,12 +51,19 @@ def subterms(forms: Sequence[Poly]) -> Subterms:
     (5*t, ('let t = floor((h + 1)/2)',))
     """
     found = tuple(_recurring(forms))
-    titles = _titles(len(found), {symbol.name for form in forms for symbol in form.free})
+    titles = iter(_titles(len(found), {symbol.name for form in forms for symbol in form.free}))
     steps: list[tuple[Generator, Poly]] = []
-    for generator, title in zip(found, titles, strict=True):
-        (now,) = Subterms(tuple(steps))._put(atom(generator)).terms  # as it is once those before have names
-        steps.append((now[0], data_symbol(title, None, None)))
+    for generator in found:
+        now = _only(Subterms(tuple(steps))._put(atom(generator)))
+        if now is not None:
+            steps.append((now, data_symbol(next(titles), None, None)))
     return Subterms(tuple(steps))
+
+
+def _only(form: Poly) -> Generator | None:
+    """What a form just is, once what stands inside of it has names; None where it is more than that."""
+    mono = next(iter(form.terms), ())
+    return mono[0] if len(mono) == 1 and form == atom(mono[0]) else None
 
 
 def _recurring(forms: Iterable[Poly]) -> list[Generator]:
