@@ -10,7 +10,7 @@ import pytest
 import tolcost.show.html as page
 from tolcost.algebra import ceil_log2, evaluate, length, maximum, the_symbol, to_browser
 from tolcost.algebra.parse import parse_text
-from tolcost.algebra.poly import powers
+from tolcost.algebra.powers import powers
 
 SCRIPT = (Path(page.__file__).parent / "pages" / "parts.js").read_text(encoding="utf-8")
 N, M = length("n"), length("batch size")

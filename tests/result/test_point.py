@@ -18,7 +18,7 @@ from tolcost.diagnostics import Rejected
 from tolcost.models.walking import Session
 from tolcost.result.growth import Sweep, growth
 from tolcost.result.model import load_model
-from tolcost.result.page import _data
+from tolcost.result.page import _data, _Forms
 from tolcost.result.program import analyze
 
 WINDOWS = Path(__file__).parents[1] / "cli" / "programs" / "windows.tol"
@@ -85,17 +85,27 @@ def test_a_length_that_is_given_later_is_held_to_the_conditions_too() -> None:
 
 
 def test_the_page_knows_the_conditions() -> None:
-    script = (Path(page.__file__).parent / "pages" / "model.js").read_text(encoding="utf-8")
-    cost = costed(graphs.bert(17, graphs.SMALL), Session(open_library()))
-    data = _data(cost, "op")
-    assert {s["name"]: s["value"] for s in data["symbols"]} == {"batch": 16, "seq": 16}
-    engine = script[script.index("const gcd") : script.index("function draw")]
+    pages = Path(page.__file__).parent / "pages"
+    script = (pages / "model.js").read_text(encoding="utf-8")
+    cost, forms = costed(graphs.bert(17, graphs.SMALL), Session(open_library())), _Forms()
+    data = {**_data(cost, forms), "forms": forms.trees}
+    assert {s["name"]: s["value"] for s in data["symbols"]} == {"batch": 1, "seq": 16}
+    engine = script[script.index("let known") : script.index("// ---- lengths")]
+    parts = (pages / "parts.js").read_text(encoding="utf-8")
     asked = "[[1, 16], [1, 17], [4, 4096], [0, 1]]"
     lengths = "new Map([['batch', BigInt(b)], ['seq', BigInt(s)]])"
     loop = f"for (const [b, s] of {asked}) console.log(broken({lengths}).join(';'))"
-    stub = f"const document = {{ querySelectorAll: () => [] }}; const data = {json.dumps(data)};"
+    stub = (
+        "const document = { querySelectorAll: () => [], getElementById: () => null, addEventListener() {} };"
+        f"const data = {json.dumps(data)}; const state = {{ values: new Map() }};"
+    )
     done = subprocess.run(
-        ["node", "-e", f"{stub}\n{engine}\n{loop}"], capture_output=True, text=True, check=True, timeout=60
+        ["node", "-"],
+        input=f"{stub}\n{parts}\n{engine}\n{loop}",
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
     )
     assert done.stdout.splitlines() == ["", "seq <= 16", "seq <= 16", "batch >= 1"]
 
@@ -131,5 +141,5 @@ def test_a_sweep_of_an_exported_model_stops_at_its_conditions() -> None:
     ]
     with pytest.raises(Rejected):
         growth(cost, Sweep("batch", (1, 2, 4)))
-    data = _data(cost, "op")
+    data = _data(cost, _Forms())
     assert [symbol["name"] for symbol in data["symbols"]] == ["seq"]
