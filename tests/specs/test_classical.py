@@ -60,7 +60,7 @@ def held(
             expected = list(ReferenceEvaluator(model).run(None, given))
     outputs = tuple(np.asarray(array) for array in expected)
     case = Case(op, node_of(model.graph.node[0]), version, tuple(inputs), outputs, 1e-4, 1e-5)
-    result = check(case, LIBRARY)
+    result = check(case, LIBRARY, atoms=1000)  # onnx has no test of most: they are unrolled here
     assert result.status == "pass", result.detail or result.cause
     assert result.concrete == ()
     return result

@@ -355,3 +355,21 @@ def test_classes_are_drawn_as_often_as_they_are_likely() -> None:
     inputs = [(np.log(chance[None]) + 3).astype(np.float32)]
     held("Multinomial", 7, inputs, {"sample_size": 6000}, [expected.astype(np.int32)])
     held("Multinomial", 22, inputs, {"sample_size": 6000, "dtype": 7}, [expected.astype(np.int64)])
+
+
+@pytest.mark.parametrize(
+    "op, inputs, attributes, sample",
+    [
+        ("RandomUniform", [], {"shape": [3, 2]}, RANDOM.random((3, 2))),
+        ("RandomNormal", [], {"shape": [3, 2]}, RANDOM.standard_normal((3, 2))),
+        ("RandomUniformLike", [np.zeros((3, 2), np.float32)], {}, RANDOM.random((3, 2))),
+        ("RandomNormalLike", [np.zeros((3, 2), np.float32)], {}, RANDOM.standard_normal((3, 2))),
+        ("Multinomial", [np.zeros((1, 3), np.float32)], {"sample_size": 2}, np.array([[0, 2]])),
+    ],
+)
+def test_a_few_random_numbers_atom_by_atom(
+    op: str, inputs: list[Array], attributes: dict[str, object], sample: Array
+) -> None:
+    """Onnx has no test of these."""
+    dtype = np.int32 if op == "Multinomial" else np.float32
+    assert held(op, 22, inputs, attributes, [sample.astype(dtype)]).unrolled is not None

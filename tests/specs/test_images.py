@@ -147,6 +147,17 @@ def test_the_maxima_of_regions() -> None:
     held("MaxRoiPool", 7, [IMAGE, rois], {"pooled_shape": [2, 3]}, [expected])
 
 
+def test_small_images_atom_by_atom() -> None:
+    """Onnx has no test of these."""
+    small = np.ascontiguousarray(IMAGE[:1, :1, :3, :3])
+    rois = reals(0, 0, 0, 2, 1).reshape(1, 5)
+    expected = np.array(list(region(small, rois[0], (1, 2))), np.float32).reshape(1, 1, 1, 2)
+    found = held("MaxRoiPool", 7, [small, rois], {"pooled_shape": [1, 2]}, [expected], atoms=5000)
+    assert found.unrolled is not None
+    total = np.abs(small).sum(axis=(2, 3), keepdims=True)
+    assert held("GlobalLpPool", 7, [small], {"p": 1}, [total], rtol=1e-4, atoms=1000).unrolled is not None
+
+
 @pytest.mark.parametrize("mode", ["avg", "max"])
 @pytest.mark.parametrize("ratio", [0, 2])
 def test_points_of_regions(mode: str, ratio: int) -> None:
