@@ -5,10 +5,11 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tolcost.algebra import Poly, const, evaluate, length, the_symbol
+from tolcost.algebra import Poly, atom, const, evaluate, floordiv, length, maximum, the_symbol
 from tolcost.algebra.parse import parse_text
 from tolcost.cost.record import FormRatio
 from tolcost.show.forms import form_at, lowest, text_of
+from tolcost.show.shorten import subterms
 
 N, M = length("n"), length("m")
 SYMBOLS = {"n": N, "m": M}
@@ -67,3 +68,21 @@ def test_numbers_are_exact(value: Fraction) -> None:
     text = text_of(value)
     assert Fraction(text) == value
     assert text_of(value, grouped=True).replace(",", "") == text
+
+
+def test_names_for_what_recurs_change_no_value() -> None:
+    """Also where a clip turns round once what stands inside of it has a name, and gets none itself."""
+    x, b = length("x"), length("b")
+    t = floordiv(x + 64, 128)
+    u = maximum(t - 1, 0)
+    clip = maximum(b * (65 * floordiv(x + 32, 64) - 129 * u - 65), 0)
+    forms = [clip * 5 + b * clip, u * b + u * b * b + t * 5 + t * b]
+    found = subterms(forms)
+    assert found.lets() == ("let t = floor((x + 64)/128)", "let u = Max(t - 1, 0)")
+    for at in (1, 63, 64, 200, 1000):
+        point = {the_symbol(x): at, the_symbol(b): 3}
+        for generator, name in found.steps:
+            point[the_symbol(name)] = evaluate(atom(generator), point)
+        assert [evaluate(found.put(form), point) for form in forms] == [
+            evaluate(form, point) for form in forms
+        ]
