@@ -203,8 +203,14 @@ def _many(
     if kept is not None:
         check_installed()
     sources, progress, began = models_at(files), ProgressLine(), time.monotonic()
+    studied_now: set[str] = set()
+
+    def tell(done: int, of: int, name: str) -> None:
+        studied_now.add(name)
+        progress.tell(done, of, name)
+
     try:
-        found = studied(task, sources, engine, progress.tell, kept)
+        found = studied(task, sources, engine, tell, kept)
     finally:
         progress.close()
     check_lengths(found, task.wanted.dims)
@@ -213,17 +219,21 @@ def _many(
     else:
         write_whole(Path(output), parquet(found))
         kept.unlink()
-        click.echo(_told(found, time.monotonic() - began), err=True)
+        fresh = [summary for summary in found if summary.file in studied_now]
+        click.echo(_told(found, fresh, time.monotonic() - began), err=True)
     if any(summary.problem for summary in found):
         return 2
     return INCOMPLETE if any(summary.uncosted for summary in found) and not allowed else 0
 
 
-def _told(found: Sequence[Summary], seconds: float) -> str:
-    """How a fleet went."""
+def _told(found: Sequence[Summary], fresh: Sequence[Summary], seconds: float) -> str:
+    """How a fleet went: what is in the table, and what was done for it now."""
     problems, nodes = sum(bool(one.problem) for one in found), sum(one.nodes for one in found)
-    rate = f"{len(found) / seconds:,.1f} models and {nodes / seconds:,.0f} nodes per second"
-    return f"{len(found):,} models, {problems:,} with a problem, {nodes:,} nodes in {seconds:,.1f} s: {rate}"
+    before = f", {len(found) - len(fresh):,} of them from before" if len(fresh) < len(found) else ""
+    done = sum(one.nodes for one in fresh)
+    rate = f"{len(fresh) / seconds:,.1f} models and {done / seconds:,.0f} nodes per second"
+    table = f"{len(found):,} models{before}, {problems:,} with a problem, {nodes:,} nodes"
+    return f"{table}; {seconds:,.1f} s: {rate}"
 
 
 # ---- what is said of inputs ----------------------------------------------------------------
