@@ -14,6 +14,7 @@
 #   make site-test  the built site in a browser, timed (needs chromium and chromedriver); TOLCOST_RECORD=1: reports/site.md
 #   make conformance  ONNX's node tests again, into reports/data (minutes)
 #   make theorem  every operator as its five atoms, run one by one: conformance again, and reports/theorem.md
+#   make general  general forms of all operators, held to ONNX's node tests, into reports/data (minutes)
 #   make peers    what XLA and onnx-tool count, into reports/data; they get an environment of their own
 #   make sympy    the closed forms derived by sympy too, over specs/ and random programs: reports/sympy.md (long)
 #   make tpch     the queries of TPC-H beside DuckDB, on generated tables of three scales: reports/tpch.md
@@ -36,7 +37,7 @@ TORCH := .venv-torch
 # Tests start tolcost many times: what Python compiles of it is kept, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: report conformance theorem peers sympy tpch hardware referee alternatives
+.PHONY: report conformance general theorem peers sympy tpch hardware referee alternatives
 .PHONY: test lint types imports gate lock unit fmt soak fleet mutants bench clean
 .PHONY: site site-test vsix fresh torch
 
@@ -49,6 +50,9 @@ conformance: $(VENV)/run.stamp
 
 theorem: conformance
 	$(BIN)/tolcost report
+
+general: $(VENV)/run.stamp
+	$(BIN)/tolcost verify --general --format json --output reports/data/general.json
 
 peers: $(PEERS)/stamp
 	JAX_PLATFORMS=cpu PYTHONPATH=benchmarks $(PEERS)/bin/python -m peers reports/data/peers.csv reports/data/witnesses.csv

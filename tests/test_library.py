@@ -5,7 +5,15 @@ from pathlib import Path
 import pytest
 
 from tolcost.diagnostics import InternalError
-from tolcost.library import NoSuchSpec, locate_specs, read_spec, spec_names, specs_root, stored_conformance
+from tolcost.library import (
+    NoSuchSpec,
+    locate_specs,
+    read_spec,
+    spec_names,
+    specs_root,
+    stored_conformance,
+    stored_general,
+)
 
 
 def make(folder: Path) -> Path:
@@ -65,3 +73,5 @@ def test_what_the_tests_said_comes_along(tmp_path: Path) -> None:
     (make(package / "_data") / "conformance.json").write_text("packed")
     assert stored_conformance(package) == "packed"
     assert (stored_conformance() or "").startswith("{")
+    assert stored_general(package) is None
+    assert (stored_general() or "").startswith("{")

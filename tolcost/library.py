@@ -80,11 +80,20 @@ def spec_names(kind: str) -> tuple[str, ...]:
 
 def stored_conformance(package: Traversable | None = None) -> str | None:
     """What ``tolcost verify`` wrote about the programs that come with tolcost; None where it is not there."""
+    return _stored("conformance.json", package)
+
+
+def stored_general(package: Traversable | None = None) -> str | None:
+    """What ``tolcost verify --general`` wrote about them; None where it is not there."""
+    return _stored("general.json", package)
+
+
+def _stored(name: str, package: Traversable | None) -> str | None:
     inside = package or files("tolcost")
-    packed = inside.joinpath("_data", "conformance.json")
+    packed = inside.joinpath("_data", name)
     if packed.is_file():
         return packed.read_text(encoding="utf-8")
-    beside = inside.parent / "reports" / "data" / "conformance.json" if isinstance(inside, Path) else None
+    beside = inside.parent / "reports" / "data" / name if isinstance(inside, Path) else None
     return beside.read_text(encoding="utf-8") if beside is not None and beside.is_file() else None
 
 

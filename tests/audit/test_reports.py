@@ -91,11 +91,27 @@ def test_no_row_computes_something_else_that_computes_nothing() -> None:
 
 def test_the_papers_tables_in_its_own_four_columns() -> None:
     """Rows in the paper's order; each count is that of a program whose verdicts are told elsewhere."""
-    shown = [*rows("table3"), *rows("table4")]
-    assert list(shown[0]) == ["operator", "representation", "flops", "eops"]
-    assert [row["operator"] for row in shown] == [row.signature for row in paper_rows()]
+    printed = [[row.signature for row in paper_rows() if row.part == part] for part in (1, 2)]
+    tables = [rows("table3"), rows("table4")]
+    assert list(tables[0][0]) == ["operator", "representation", "flops", "eops"]
+    shown = [row for table, here in zip(tables, printed, strict=True) for row in table[: len(here)]]
+    assert [row["operator"] for row in shown] == [*printed[0], *printed[1]]
     for row, verdict in zip(shown, rows("paper"), strict=True):
         assert row["eops"] in (verdict["eops_of_print"], verdict["eops_corrected"])
+
+
+def test_the_catalogue_goes_on_in_the_same_columns() -> None:
+    """Every verified operator once, with forms for every rank wherever there is one."""
+    printed = [sum(row.part == part for row in paper_rows()) for part in (1, 2)]
+    found = [*rows("table3")[printed[0] :], *rows("table4")[printed[1] :]]
+    verified = [row["operator"] for row in rows("catalogue") if row["status"] == "verified"]
+    assert sorted(row["operator"].partition("(")[0] for row in found) == sorted(verified)
+    general = {row["operator"] for row in rows("general") if row["general"] == "yes"}
+    assert len(general) >= 170
+    for row in found:
+        name = row["operator"].partition("(")[0]
+        assert row["representation"]
+        assert (name in general) == (" in test_" not in row["eops"]), name
 
 
 def test_points_that_cannot_differ_are_counted_apart() -> None:

@@ -28,7 +28,7 @@ from tolcost.elaborate.values import Value, Vec
 
 
 def _instance(traits: dict[str, str], eops: Poly, **measures: Poly) -> Instance:
-    return Instance("Op", "", traits, measures, False, (eops, eops), ())
+    return Instance(0, "", traits, measures, False, 0, (eops, eops), ())
 
 
 def test_the_simplest_of_columns_that_agree_are_taken() -> None:
@@ -64,7 +64,9 @@ def test_forms_are_divided_by_what_decides_between_them() -> None:
 
 def test_what_is_no_combination_has_no_form() -> None:
     n, m = length("n"), length("m")
-    assert Search(lambda name: (0, 0, name)).rows([_instance({}, n // 3 * (m // 2) + n, n=n, m=m)]) is None
+    one = _instance({}, n // 3 * (m // 2) + n, n=n, m=m)
+    one.test = "a test"
+    assert Search(lambda name: (0, 0, name)).rows([one]) is None
 
 
 def test_a_wrong_form_is_told() -> None:
@@ -105,7 +107,7 @@ POOL = [
     [
         ("Softmax", SOFTMAX, "5*vol(output)"),
         ("ReduceL2", REDUCE, "2*vol(data) + vol(reduced)"),
-        ("Conv", CONV, "2*cg*prod(k)*vol(Y)"),  # though all cases have one channel, one group, no dilation
+        ("Conv", CONV, "2*vol(W[1])*vol(Y)"),  # though all cases have one channel, one group, no dilation
         ("MaxPool", POOL, "c*n*prod(#max)"),
     ],
 )

@@ -16,6 +16,7 @@ from tolcost.audit.catalogue import (
 )
 from tolcost.audit.charts import growth_chart, ratio_chart, scatter_chart
 from tolcost.audit.four_columns import four_column_tables
+from tolcost.audit.general_table import evidence_table
 from tolcost.audit.hardware import gpu_charts, gpu_table
 from tolcost.audit.judge import Judged, judge
 from tolcost.audit.league import league_table, who_counts_table
@@ -28,6 +29,7 @@ from tolcost.audit.peers import (
     peers_table,
     points,
     read_conformance,
+    read_general,
     read_peers,
     read_reasons,
 )
@@ -61,12 +63,14 @@ def build_reports(folder: Path, library: Library | None = None) -> Reports:
     """Make every report; ``folder`` is where the evidence is read from (``data/`` in it)."""
     specs = library or open_library()
     conformance, peers, reasons = read_conformance(folder), read_peers(folder), read_reasons(folder)
+    general = read_general(folder)
     listed = tuple(entry for entry in entries(specs) if entry.domain in FOLDER_OF_DOMAIN)
     judged = judge_all(specs)
     found = points(peers, specs)
     tables = (
-        *four_column_tables(judged),
+        *four_column_tables(judged, listed, general, conformance, found, specs),
         paper_table(judged),
+        evidence_table(listed, general, conformance),
         answer_table(found),
         operators_table(found, reasons),
         peers_table(found),
@@ -89,7 +93,8 @@ def build_reports(folder: Path, library: Library | None = None) -> Reports:
         Chart("scatter", "EOPs against XLA's compiled count.", PEERS_MADE, scatter_chart(found)),
         Chart("growth", "How EOPs grow with one length n.", _COMMAND, growth_chart(specs)),
     )
-    figures = paper_figures(judged, standing_counts(listed, conformance), _tests(conformance), found)
+    standing = standing_counts(listed, conformance)
+    figures = paper_figures(judged, standing, general.count, _tests(conformance), found)
     summary = summary_text(figures)
     page = ReportPage(
         title=TITLE,
@@ -154,8 +159,8 @@ def _index(tables: Sequence[ReportTable], forms: ReportTable, charts: Sequence[C
         "# Reports",
         "",
         "Written by `tolcost report` (`make report`); do not edit. `data/` holds what takes long to make or "
-        "needs other tools, and is read back: `conformance.json`, `peers.csv`, and `reasons.toml` and "
-        "`polybench.toml`, which are written by hand.",
+        "needs other tools, and is read back: `conformance.json`, `general.json`, `peers.csv`, and "
+        "`reasons.toml` and `polybench.toml`, which are written by hand.",
         "",
         "- [report.html](report.html): everything on one page, with sorting, filtering and live closed forms",
         "- [summary.md](summary.md): the figures and the conclusion",

@@ -14,10 +14,12 @@ from statistics import median
 
 from tolcost.algebra import product_of
 from tolcost.audit.instances import Instance, analyse_instance, command_of
+from tolcost.catalogue.general.record import GeneralForms
 from tolcost.catalogue.specs import Library
 from tolcost.cost import Analysis
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.result.conformance import CONFORMANCE, CONFORMANCE_COMMAND, Conformance, conformance_of
+from tolcost.result.general import GENERAL, GENERAL_COMMAND, general_of
 from tolcost.show.document import Cell, Code, Column, ReportTable
 
 COMPILED, WRITTEN, ONNX_TOOL = "XLA compiled", "XLA as written", "onnx-tool"
@@ -333,6 +335,11 @@ class Reasons:
 def read_conformance(reports: Path) -> Conformance:
     """Read the stored outcome of ``tolcost verify``."""
     return conformance_of(_read(reports / CONFORMANCE, CONFORMANCE_COMMAND))
+
+
+def read_general(reports: Path) -> GeneralForms:
+    """Read the stored general forms."""
+    return general_of(_read(reports / GENERAL, GENERAL_COMMAND))
 
 
 def read_peers(reports: Path) -> tuple[Peer, ...]:

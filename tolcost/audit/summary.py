@@ -28,6 +28,7 @@ class AuditFigures:
     equal_corrected: int
     equal_verified: int
     standing: Mapping[str, int]
+    general: int
     tests_passed: int
     tests: int
     compiled: Spread
@@ -39,6 +40,7 @@ class AuditFigures:
 def paper_figures(
     judged: Sequence[Judged],
     standing: Mapping[str, int],
+    general: int,
     tests: tuple[int, int],
     points: Sequence[Measured],
 ) -> AuditFigures:
@@ -56,6 +58,7 @@ def paper_figures(
         equal_corrected=sum(found.corrected.equal for found in judged),
         equal_verified=sum(found.by_definition is not None and found.by_definition.equal for found in judged),
         standing=standing,
+        general=general,
         tests_passed=tests[0],
         tests=tests[1],
         compiled=spread(points),
@@ -114,7 +117,8 @@ def summary_text(figures: AuditFigures) -> str:
         f"- **{figures.hold_up} of the 60 rows** hold up in all three: accepted, right on every test, at the "
         "printed cost.",
         f"- {verified} operators of ONNX are verified by their own tests ({figures.tests_passed:,} of "
-        f"{figures.tests:,} node tests pass in value, shape and count), with closed forms for all of them.",
+        f"{figures.tests:,} node tests pass in value, shape and count), with closed forms for all of them; "
+        f"{figures.general} have one for every rank, which gives the counts of all their tests.",
         f"- Against XLA's compiled count, EOPs of {figures.operators_counted} operators were compared at "
         f"{compiled.points} points. At {trivial_points} of these the operator applies no function, or one "
         f"function once to each element, where two counts can hardly differ ({trivial_equal} are equal). Of "

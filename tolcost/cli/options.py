@@ -273,7 +273,7 @@ Literal: TypeAlias = "int | Fraction | float | bool | str | tuple[Literal, ...]"
 _TOKEN = re.compile(
     r"""\s*(?:(?P<number>[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?(?![A-Za-z0-9_.]))
     |(?P<special>[+-]?(?:[Ii]nf|[Nn]a[Nn])(?![A-Za-z0-9_]))
-    |(?P<word>[A-Za-z_][A-Za-z0-9_.-]*)
+    |(?P<word>[A-Za-z_][A-Za-z0-9_.-]*(?:>=[0-9]{1,9})?)
     |(?P<quoted>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
     |(?P<sign>[\[\],]))""",
     re.VERBOSE,

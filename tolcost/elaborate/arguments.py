@@ -4,14 +4,16 @@
     shapes = {"xs": (("n",), ("m",))}    several inputs under a variadic name
     attrs  = {"axis": -1, "pads": (1, 2), "mode": "linear", "size": ("n", 3)}
 
-A text is itself for an input of texts, and the name of a length for any other.
+A text is itself for an input of texts, and the name of a length for any other; an attribute that may be less
+than 1 says the least that it can be, as in ``p>=0``.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TypeAlias
@@ -45,6 +47,7 @@ from tolcost.spaces import SPACES, Bounds, bounds_of, kind_of
 from tolcost.syntax import tree
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_AT_LEAST = re.compile(rf"({_NAME.pattern})(?:>=([0-9]+))?")
 _EXPRESSION = re.compile(r"[A-Za-z0-9_ +*()-]+")
 _MOST_ENTRIES = 100_000
 
@@ -70,7 +73,30 @@ def arguments(
             hint = "say `static` or `attr` in the program if its value is known while compiling"
             fail("T0412", f"{quoted(name)} is data: it has no value yet", statement.span, hint)
         found[name] = static_value(value, statement)
+        _one_meaning(found, statement)
     return found
+
+
+def _one_meaning(found: Mapping[str, Argument], statement: tree.InputDecl) -> None:
+    """Refuse a name that is said to be at least this in one place, and at least that in another."""
+    lengths = {symbol for argument in found.values() for d in _polys(argument) for symbol in symbols_of(d)}
+    for name, count in Counter(symbol.name for symbol in lengths).items():
+        if count > 1:
+            hint = f"write `{name}>=0` in every place, or use another name"
+            fail("T0412", f"{quoted(name)} has two different least values", statement.span, hint)
+
+
+def _polys(argument: Argument) -> Iterator[Poly]:
+    match argument:
+        case Poly():
+            yield argument
+        case Tensor(shape=shape):
+            yield from shape
+        case Vec(items=items) | Inputs(items=items):
+            for item in items:
+                yield from _polys(item)
+        case _:
+            return
 
 
 def _declaration(declared: Mapping[str, tree.InputDecl], name: str) -> tree.InputDecl:
@@ -158,8 +184,8 @@ def static_value(value: PlainValue, statement: tree.InputDecl) -> Value:
 
 
 def _named(name: str, statement: tree.InputDecl) -> Poly:
-    if _NAME.fullmatch(name):
-        return length(name)
+    if named := _AT_LEAST.fullmatch(name):
+        return length(named[1], int(named[2] or 1))
     hint = f"{quoted(statement.name)} is declared in {statement.space}"
     fail("T0412", f"{quoted(name)} is no value for {quoted(statement.name)}", statement.span, hint)
 

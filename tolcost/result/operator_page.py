@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Literal
 
 from tolcost.algebra import to_text
+from tolcost.catalogue.general.record import OperatorForms, shown
 from tolcost.catalogue.listing import Entry, attributes
 from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, Library, Spec
 from tolcost.cost.derive import Derivation, derive
 from tolcost.diagnostics import visible
 from tolcost.result.conformance import Conformance, Tested
 from tolcost.result.derivation import derivation_text
+from tolcost.result.general import operator_json, operator_lines, stored_forms, with_condition
 from tolcost.result.operators import (
     Named,
     NoForm,
@@ -26,6 +28,7 @@ from tolcost.result.operators import (
     forms_by_rank,
     in_output_lengths,
     is_rank_generic,
+    length_along_one,
 )
 from tolcost.show.json import Json, document
 from tolcost.show.tables import markdown_code, markdown_text
@@ -235,6 +238,8 @@ class OperatorPage:
     forms: tuple[RankForm | NoForm, ...] = ()
     explained: RankForm | None = None
     derivation: Derivation | None = None
+    general: OperatorForms | None = None
+    window: str | None = None
 
 
 def page_of(listed: Listed, library: Library) -> OperatorPage:
@@ -242,6 +247,11 @@ def page_of(listed: Listed, library: Library) -> OperatorPage:
     spec = listed.entry.spec
     if spec is None:
         return OperatorPage(listed)
+    window = length_along_one(spec, library, listed.cases)
+    return replace(_page_of(listed, spec, library), general=stored_forms(spec), window=window)
+
+
+def _page_of(listed: Listed, spec: Spec, library: Library) -> OperatorPage:
     forms = forms_by_rank(spec, library, listed.cases)
     derived = [form for form in forms if isinstance(form, RankForm) and form.lowered is not None]
     preferred = [form for form in derived if form.rank in (None, _DERIVED_RANK)]
@@ -272,6 +282,9 @@ def _page(page: OperatorPage, record: Record) -> Iterator[str]:
     known = page.listed.cases or record.found is None
     yield f"  {record.source if known else 'no test of ONNX is about it'}"
     if spec is not None:
+        if page.general is not None and page.general.is_general:
+            yield from ("", "General form, for every rank", *map(visible, operator_lines(page.general)))
+            yield from (f"  with {visible(page.window)} for one dimension",) if page.window else ()
         yield from ("", *_form_lines(page, spec))
         yield from _derivation(page, spec)
         yield from ("", f"Definition, {visible(spec.source.name)}", "")
@@ -370,6 +383,8 @@ def _page_json(page: OperatorPage) -> Json:
     return {
         **record_json(page.listed),
         "attributes": [] if spec is None else list(attributes(spec)),
+        "general": operator_json(page.general),
+        "window": page.window,
         "forms": forms,
         "derivation": None if page.derivation is None else _steps(page),
         "definition": None if spec is None else spec.source.text,
@@ -404,6 +419,9 @@ def _markdown(page: OperatorPage, record: Record) -> Iterator[str]:
     if spec is None:
         return
     yield from (markdown_code(entry.signature), "")
+    if page.general is not None and page.general.is_general:
+        every = (markdown_code(with_condition(shown(row.eops), row)) for row in page.general.rows)
+        yield from (f"For every rank: {'; '.join(every)}.", "")
     yield from ("| rank | inputs | EOPs | remark |", "| --- | --- | --- | --- |")
     for form in page.forms:
         rank = "" if form.rank is None else form.rank

@@ -89,6 +89,32 @@ def forms_by_rank(
     return tuple(found)
 
 
+def length_along_one(spec: Spec, library: Library, cases: Iterable[Tested] = ()) -> str | None:
+    """The length of what an operator with windows gives along one dimension, as ``|Y|[3] = ...``.
+
+    Everything that its attributes say of a dimension is a symbol; what they say of both ends may be 0.
+    """
+    named = {s.name: _along(s) for s in spec.attributes if _along(s)}
+    for setting in _settings(spec, 1, [], sorted(cases, key=_plainness)) if named else ():
+        try:
+            lowered = _lower(spec, library, RankSetting(setting.shapes, {**setting.values, **named}))
+        except (Rejected, AlgebraBudget):
+            continue
+        for output in lowered.program.outputs:
+            shape = output.node.type[0].shape
+            return f"|{output.name}|[{len(shape)}] = {to_text(shape[-1])}" if shape else None
+    return None
+
+
+def _along(statement: tree.InputDecl) -> list[Stored]:
+    """The entries that an attribute has for one dimension, as names."""
+    if _rank_of_values(statement):
+        return [statement.name]
+    if statement.space == "Z" and len(statement.shape) == 1 and isinstance(statement.shape[0], tree.Infix):
+        return [f"{statement.name}_{n}>=0" for n in (1, 2)]
+    return []
+
+
 def _plainness(case: Tested) -> tuple[int, str]:
     """Cases that say little come first."""
     return len(case.shapes) + len(case.values), case.case

@@ -1,14 +1,15 @@
 """The combination of some quantities that another one is, at all points that are known of it: exactly.
 
-Quantities are columns of integers, simple ones first.  Of columns that depend on one another the first are
-kept, so that what they come to is told by the simplest there are.  The work is done modulo a prime; what
-comes out is checked in integers by whoever asks.
+Quantities are columns of integers, simple ones first.  A combination of one, two or three of them is looked
+for among all that there are; a longer one by elimination, where of columns that depend on one another the
+first are kept.  The work is done modulo a prime; what comes out is checked in integers by whoever asks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 
@@ -22,6 +23,91 @@ _LARGEST = 20_000
 def residues(values: Sequence[int]) -> Array:
     """A column of integers as it is worked with."""
     return np.array([value % PRIME for value in values], np.int64)
+
+
+def shortest(columns: Sequence[Array], target: Array, most: int = 3) -> dict[int, Fraction] | None:
+    """The combination of the fewest columns that comes to the target, of at most three; None if none does.
+
+    >>> columns = [residues(column) for column in ([1, 1, 1, 1], [2, 3, 5, 7], [4, 9, 25, 49])]
+    >>> {column: str(factor) for column, factor in shortest(columns, residues([5, 10, 26, 50])).items()}
+    {0: '1', 2: '1'}
+    """
+    table = np.column_stack(columns)
+    order = np.random.default_rng(5).permutation(len(target))  # neighbours are alike: far ones tell more
+    table, wanted = table[order], target[order]
+    for terms in range(1, min(most, 3) + 1):
+        wide = _WIDEST[terms]
+        for start in range(min(_STARTS, len(target) - terms)):
+            found = _exactly(table[:, :wide], wanted, terms, start)
+            if found is not None:
+                return found
+    return None
+
+
+_WIDEST = {1: 2000, 2: 240, 3: 32}
+"""Among how many columns combinations of so many are looked for."""
+
+_STARTS, _CHECKS = 1, 6
+
+
+def _exactly(table: Array, wanted: Array, terms: int, start: int) -> dict[int, Fraction] | None:
+    """A combination of exactly so many columns: solved at as many points, then held to the others."""
+    chosen = np.array(list(combinations(range(table.shape[1]), terms)), np.int64).reshape(-1, terms)
+    points = slice(start, start + terms)
+    factors, chosen = _solved(table[points], wanted[points], chosen)
+    for row in range(len(wanted)):
+        if not len(chosen) or row >= _CHECKS:
+            break
+        holds = _sum(table[row][chosen] * factors % PRIME) == wanted[row]
+        factors, chosen = factors[holds], chosen[holds]
+    found: list[dict[int, Fraction]] = []
+    for some, which in zip(factors, chosen, strict=True):
+        if np.all(_sum(table[:, which] * some % PRIME) == wanted):
+            small = {int(n): _fraction(int(f)) for n, f in zip(which, some, strict=True)}
+            found.append({n: factor for n, factor in small.items() if factor})
+    whole = [one for one in found if all(factor.denominator == 1 for factor in one.values())]
+    return next((one for one in (*whole, *found) if len(one) == terms), None)
+
+
+def _sum(products: Array) -> Array:
+    return np.asarray(products.sum(axis=-1) % PRIME)
+
+
+def _solved(rows: Array, wanted: Array, chosen: Array) -> tuple[Array, Array]:
+    """The factors that each choice of columns has at as many points, by Cramer's rule; where it has any."""
+    matrix = rows[:, chosen]  # point, choice, column
+    whole = _determinant(matrix)
+    regular = whole != 0
+    matrix, chosen, below = matrix[:, regular], chosen[regular], _inverse(whole[regular])
+    factors = []
+    for column in range(chosen.shape[1]):
+        replaced = matrix.copy()
+        replaced[:, :, column] = wanted[:, None]
+        factors.append(_determinant(replaced) * below % PRIME)
+    return np.stack(factors, axis=-1), chosen
+
+
+def _determinant(matrix: Array) -> Array:
+    """The determinants of matrices of up to three rows; the first axis is rows, the last columns."""
+    if len(matrix) == 1:
+        return np.asarray(matrix[0, :, 0])
+    total = np.zeros(matrix.shape[1], np.int64)
+    for column in range(len(matrix)):
+        others = [n for n in range(len(matrix)) if n != column]
+        term = matrix[0, :, column] * _determinant(matrix[1:][:, :, others]) % PRIME
+        total = (total - term if column % 2 else total + term) % PRIME
+    return total
+
+
+def _inverse(values: Array) -> Array:
+    """What gives 1 with each of some residues: its power with the exponent of the prime less two."""
+    result, base, exponent = np.ones_like(values), values, PRIME - 2
+    while exponent:
+        if exponent & 1:
+            result = result * base % PRIME
+        base = base * base % PRIME
+        exponent >>= 1
+    return result
 
 
 def combination(columns: Sequence[Array], target: Array) -> dict[int, Fraction] | None:

@@ -11,27 +11,31 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import combinations, combinations_with_replacement, product
+from itertools import combinations, combinations_with_replacement, islice, product
 from math import lcm
 from random import Random
 
 import numpy as np
 
 from tolcost.algebra import Poly, const, length, product_of, total_of
-from tolcost.catalogue.general.fitting import PRIME, combination, residues
-from tolcost.catalogue.general.instances import FINE, Instance
+from tolcost.catalogue.general.fitting import PRIME, combination, residues, shortest
+from tolcost.catalogue.general.instances import FINE, OTHER, OTHER_REAL, VALUE, Instance, Sample
+from tolcost.catalogue.general.measures import is_by_place
 from tolcost.catalogue.types import Array
 
 Term = tuple[Fraction, tuple[str, ...]]
 Pattern = tuple[tuple[str, str], ...]
+Product = tuple[tuple[str, ...], Array]
 
-_WIDEST = {1: 100, 2: 18, 3: 9, 4: 6}
-"""How many measures products of so many factors are tried of."""
+_WIDEST = {1: 100, 2: 18, 3: 10, 4: 6}
+_WIDER = {1: 100, 2: 24, 3: 14, 4: 7}
+"""How many measures products of so many factors are tried of: in long combinations, and in short ones."""
 
 _HIGHEST = 3
-_MOST_TERMS, _PLAIN_TERMS, _LARGEST = 12, 3, 200
+_MOST_TERMS, _LARGEST = 9, 32
 _POINTS, _MOST_POINTS = 260, 120
-_OTHERWISE = "otherwise"
+_OTHERWISE, _NONE = "otherwise", "none"
+_MOST_TRAITS, _MOST_GROUPS = 4, 24
 _LONGEST = 90
 """The condition of the largest row is not spelled out where it takes more characters."""
 
@@ -55,6 +59,10 @@ class Form:
                 factor *= values[name]
             total += factor
         return total
+
+    def divides(self, measures: frozenset[str]) -> bool:
+        """Whether a term with one of these measures has a fraction for a factor."""
+        return any(f.denominator > 1 and not measures.isdisjoint(names) for f, names in self.terms)
 
     @property
     def poly(self) -> Poly:
@@ -128,14 +136,16 @@ class Search:
         for instance in instances:
             instance.sampled(max(4, _POINTS // max(len(instances), 1)), self.chance)
         known = Known(_patterns([instance for instance in instances if instance.rows], fine=False))
-        for group in _groups(known.patterns):
+        for group in islice(_groups(known.patterns), _MOST_GROUPS):
             self._learn(known, group)
         for pattern in known.left:
             if not self._learn(known, [pattern]):
                 known.refine(pattern)
         for pattern in known.left:
             if not self._learn(known, [pattern]):
-                return None
+                if any(instance.test for instance in known.patterns[pattern]):
+                    return None
+                del known.patterns[pattern]  # no test is like that
         return tuple(_described(_cover(known.patterns, known.forms), known.patterns))
 
     def _learn(self, known: Known, group: Sequence[Pattern]) -> bool:
@@ -155,34 +165,38 @@ class Search:
         return None if eops is None or flops is None else Forms(eops, flops)
 
     def _certain(self, group: Sequence[Instance], place: int) -> Form | None:
-        """A form that is so plain that it is none by chance, or that a part of the group tells too."""
+        """A form that is none by chance: a short one, or one in measures that vary as one pleases."""
         rows = [row for instance in group for row in instance.rows]
-        found = self._fit(rows, place)
-        if found is None or _is_plain(found):
+        fixed = frozenset().union(*({*one.measures} for one in group)) - _open_measures(group)
+        found = self._shortest(rows, place)
+        if found is not None and not found.divides(fixed):
             return found
-        for left_out in range(3):
-            part = [row for n, one in enumerate(group) if n % 3 != left_out for row in one.rows]
-            told = self._fit(part or rows[::2], place)
-            if told is not None and all(told.at(values) == counts[place] for values, counts in rows):
-                return told
-        return None
+        return self._longer(rows, place, fixed)
 
-    def _fit(self, rows: Sequence[tuple[Mapping[str, int], tuple[int, int]]], place: int) -> Form | None:
-        target = [counts[place] for _, counts in rows]
-        if not any(target):
+    def _shortest(self, rows: Sequence[Sample], place: int) -> Form | None:
+        """The combination of the fewest measures that a count is at all rows, of at most three products."""
+        wanted = residues([counts[place] for _, counts in rows])
+        if not wanted.any():
             return Form(())
-        wanted = residues(target)
-        columns = self._columns(rows)
-        for degree, widest in _WIDEST.items():
-            products = list(_products(columns[:widest], degree, len(rows)))[: len(rows) - _MORE]
-            found = combination([column for _, column in products], wanted) if products else None
-            if found is not None and _is_small(found.values()):
-                form = Form(tuple((factor, products[n][0]) for n, factor in found.items()))
-                if all(form.at(values) == counts[place] for values, counts in rows):
-                    return form
+        products = list(_products(self._columns(rows), _WIDER, len(rows)))
+        return _checked(shortest([column for _, column in products], wanted), products, rows, place)
+
+    def _longer(
+        self, rows: Sequence[Sample], place: int, without: frozenset[str] = frozenset()
+    ) -> Form | None:
+        """The same of any length, with products of as few measures as will do."""
+        wanted = residues([counts[place] for _, counts in rows])
+        usable = (one for one in self._columns(rows) if not is_by_place(one[0]))
+        columns = [(name, column) for name, column in usable if name not in without]
+        for degree in _WIDEST if columns else ():
+            widest = {size: wide for size, wide in _WIDEST.items() if size <= degree}
+            products = list(_products(columns, widest, len(rows)))[: max(len(rows) - _MORE, 1)]
+            form = _checked(combination([column for _, column in products], wanted), products, rows, place)
+            if form is not None:
+                return form
         return None
 
-    def _columns(self, rows: Sequence[tuple[Mapping[str, int], object]]) -> list[tuple[str, Array]]:
+    def _columns(self, rows: Sequence[Sample]) -> list[tuple[str, Array]]:
         """The measures that all rows have and that differ somewhere; of those that agree, the simplest."""
         known = set.intersection(*({*values} for values, _ in rows)) - self.without
         found: dict[tuple[int, ...], str] = {}
@@ -193,13 +207,28 @@ class Search:
         return [(name, residues(column)) for column, name in found.items()]
 
 
+def _checked(
+    found: dict[int, Fraction] | None, products: Sequence[Product], rows: Sequence[Sample], place: int
+) -> Form | None:
+    """The form of a combination, if its factors are small and it is right in integers, too."""
+    if found is None or not _is_small(found.values()):
+        return None
+    form = Form(tuple((factor, products[n][0]) for n, factor in found.items()))
+    return form if all(form.at(values) == counts[place] for values, counts in rows) else None
+
+
+def _open_measures(group: Iterable[Instance]) -> frozenset[str]:
+    """The measures that are not just a number in each instance: only these vary as one pleases."""
+    return frozenset(name for one in group for name, form in one.measures.items() if form.constant is None)
+
+
 def _products(
-    columns: Sequence[tuple[str, Array]], degree: int, rows: int
-) -> Iterator[tuple[tuple[str, ...], Array]]:
-    """Products of up to so many measures, short ones first; powers up to the third."""
+    columns: Sequence[tuple[str, Array]], widest: Mapping[int, int], rows: int
+) -> Iterator[Product]:
+    """Products of so many measures, short ones first; powers up to the third."""
     yield (), np.ones(rows, np.int64)
-    for size in range(1, degree + 1):
-        for chosen in combinations_with_replacement(columns, size):
+    for size, widest_here in widest.items():
+        for chosen in combinations_with_replacement(columns[:widest_here], size):
             names = tuple(name for name, _ in chosen)
             if max(Counter(names).values()) <= _HIGHEST:
                 column = np.ones(rows, np.int64)
@@ -211,10 +240,6 @@ def _products(
 def _is_small(factors: Iterable[Fraction]) -> bool:
     found = list(factors)
     return len(found) <= _MOST_TERMS and all(f.denominator <= 6 and abs(f) <= _LARGEST for f in found)
-
-
-def _is_plain(form: Form) -> bool:
-    return len(form.terms) <= _PLAIN_TERMS and all(f.denominator <= 2 for f, _ in form.terms)
 
 
 # ---- patterns ----------------------------------------------------------------------------
@@ -268,26 +293,47 @@ def _size(forms: Forms) -> int:
 def _described(
     chosen: Sequence[tuple[Forms, list[Pattern]]], patterns: Mapping[Pattern, list[Instance]]
 ) -> Iterator[Row]:
-    """Rows with conditions in words: those with few patterns say theirs, and the largest may be the rest."""
-    every = [[instance for pattern in here for instance in patterns[pattern]] for _, here in chosen]
+    """Rows with conditions in words; where that of the largest is long, it is all the rest."""
+    groups = [[instance for pattern in here for instance in patterns[pattern]] for _, here in chosen]
+    traits = [[instance.traits for instance in group] for group in groups]
+    telling = _telling(traits)
     for n, (forms, _) in enumerate(chosen):
-        mine = [instance.traits for instance in every[n]]
-        others = [instance.traits for m, there in enumerate(every) if m != n for instance in there]
-        when = _condition(mine, others)
-        yield Row(forms, _OTHERWISE if n == 0 and len(when) > _LONGEST else when, tuple(every[n]))
+        others = [one for m, there in enumerate(traits) if m != n for one in there]
+        when = _condition(traits[n], others, telling)
+        yield Row(forms, _OTHERWISE if n == 0 and len(when) > _LONGEST else when, tuple(groups[n]))
 
 
-def _condition(here: Sequence[Mapping[str, str]], others: Sequence[Mapping[str, str]]) -> str:
-    """What all of some instances have, and none of the others: in as few traits as tell them apart."""
-    if not others:
-        return ""
-    names = [name for name in here[0] if len({p.get(name) for p in (*here, *others)}) > 1]
-    names.sort(key=lambda name: name.startswith(FINE))
-    for size in range(1, 4):
+def _telling(rows: Sequence[Sequence[Mapping[str, str]]]) -> tuple[str, ...]:
+    """As few traits as tell which row an instance is in; of those, such as have few values."""
+    every = [one for row in rows for one in row]
+    values = {name: {one.get(name) for one in every} for name in {n: None for one in every for n in one}}
+    names = [name for name, found in values.items() if len(found) > 1]
+    names.sort(key=lambda name: (name.startswith(FINE), len(values[name])))
+    for size in range(_MOST_TRAITS + 1):
         for chosen in combinations(names, size):
-            mine = {tuple(p.get(n, "none") for n in chosen) for p in here}
-            if mine.isdisjoint({tuple(p.get(n, "none") for n in chosen) for p in others}):
-                return _words(chosen, mine)
+            if _tell(rows, chosen):
+                return chosen
+    return tuple(names)
+
+
+def _tell(rows: Sequence[Sequence[Mapping[str, str]]], names: Sequence[str]) -> bool:
+    """Whether some traits tell all rows apart."""
+    seen: dict[tuple[str, ...], int] = {}
+    return all(seen.setdefault(_values(one, names), n) == n for n, row in enumerate(rows) for one in row)
+
+
+def _values(traits: Mapping[str, str], names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(traits.get(name, _NONE) for name in names)
+
+
+def _condition(
+    here: Sequence[Mapping[str, str]], others: Sequence[Mapping[str, str]], names: Sequence[str]
+) -> str:
+    """What all of some instances have, and none of the others: in as few traits as tell them apart."""
+    for size in range(len(names) + 1):
+        for chosen in combinations(names, size):
+            if not others or _tell((here, others), chosen):
+                return _words(chosen, {_values(one, chosen) for one in here})
     return _OTHERWISE
 
 
@@ -308,5 +354,9 @@ def _words(names: Sequence[str], values: set[tuple[str, ...]]) -> str:
 def _word(name: str, values: Sequence[str]) -> str:
     if name.startswith("given("):
         what = name[len("given(") : -1]
-        return f"{what} given" if values == ["true"] else f"no {what}"
+        return f"{what} given" if values == ["true"] else f"no {what}" if values == ["false"] else ""
+    if name.startswith(VALUE):
+        name = name[len(VALUE) : -1]
+    if values in ([OTHER], [OTHER_REAL]):
+        return f"{name} {values[0]}"
     return f"{name} = {' or '.join(values)}"

@@ -31,6 +31,7 @@ from tolcost.algebra import (
     substitute,
     symbols_of_cond,
 )
+from tolcost.atoms.nodes import Output
 from tolcost.catalogue.cases import Case, Item
 from tolcost.catalogue.deriving import Derived, arrays_by_name, attempt, derive, placed
 from tolcost.catalogue.general.measures import measures
@@ -39,32 +40,43 @@ from tolcost.catalogue.general.sections import is_of_section, section_measures
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.cost import shipped, weigh
 from tolcost.diagnostics import Rejected
-from tolcost.elaborate.values import Cast, Missing, Value
+from tolcost.elaborate.values import Cast, Data, Missing, Value, Vec
+from tolcost.execute import run_vectorised
 from tolcost.execute.inputs import arrays_of, bind_lengths
 from tolcost.spaces import kind_of
+from tolcost.syntax import tree
 
-_MOST_NEIGHBOURS = 12
-_MOST_IN_ALL = 160
+_MOST_NEIGHBOURS = 8
+_MOST_IN_ALL = 90
 _TRIES = 30
 _REACHES = (3, 6, 12, 30)
+OTHER, OTHER_REAL = "not 0, 1 or 2", "not 0 or 1"
+
+
+Sample = tuple[Mapping[str, int], tuple[int, int]]
+"""What all measures come to at a point, and EOPs and FLOPs."""
 
 
 @dataclass(slots=True, eq=False)
 class Instance:
     """An operator at some inputs.  ``test`` is the node test that it is, "" for a neighbour of one.
 
-    ``rows`` are what all measures, EOPs and FLOPs come to, point by point; the first is that of the test.
+    A test and its neighbours are a ``family``.
+
+    ``divided`` says whether it can be taken apart by dimensions, ``broad`` how many lengths of its outputs
+    are symbols.  ``rows`` are what measures, EOPs and FLOPs come to, point by point, the test's own first.
     """
 
-    op: str
+    family: int
     test: str
     traits: Mapping[str, str]
     measures: dict[str, Poly]
     divided: bool
+    broad: int
     counts: tuple[Poly, Poly]
     conditions: tuple[Cond, ...]
     own: Mapping[Symbol, int] | None = None
-    rows: list[tuple[Mapping[str, int], tuple[int, int]]] = field(default_factory=list)
+    rows: list[Sample] = field(default_factory=list)
     exhausted: bool = False
 
     def sampled(self, count: int, chance: Random) -> None:
@@ -121,44 +133,53 @@ def instances(cases: tuple[Case, ...], library: Library) -> tuple[Instance, ...]
 
 def _instances(cases: tuple[Case, ...], library: Library) -> Iterator[Instance]:
     seen: set[object] = set()
-    most = max(3, min(_MOST_NEIGHBOURS, _MOST_IN_ALL // len(cases)))
-    for case in cases:
+    most = max(2, min(_MOST_NEIGHBOURS, _MOST_IN_ALL // len(cases)))
+    for family, case in enumerate(cases):
         spec = library.find(case.node.domain, case.node.op, case.opset)
         if spec is None:
             continue
         derived = derive(case, spec, library)
-        own = _instance(case, spec, library, derived, case.name)
+        own = _instance(case, spec, library, derived, family)
+        own.test = case.name
         own.own = _own_point(case, spec, derived)
         yield own
         looks = (frozenset(own.traits.items()), _shapes(case))
         if looks not in seen:
             seen.add(looks)
-            yield from islice(_neighbours(case, spec, library), most)
+            yield from islice(_neighbours(own, case, spec, library, family), most)
 
 
 def _own_point(case: Case, spec: Spec, derived: Derived) -> dict[Symbol, int]:
-    """What all lengths are in a test."""
+    """What all lengths are in a test; those that data decides are told by running it."""
     program, arrays = derived.lowered.program, arrays_by_name(case, spec)
     used = arrays_of(program, {needed.name: arrays[needed.name] for needed in program.inputs})
-    return bind_lengths(program, used, None)
+    point = bind_lengths(program, used, None)
+    forms = (derived.counts.eops, *measures(derived.lowered).values())
+    if all(form.free <= point.keys() for form in forms):
+        return point
+    return dict(run_vectorised(program, {name: arrays[name] for name in used}).bindings)
 
 
-def _neighbours(case: Case, spec: Spec, library: Library) -> Iterator[Instance]:
+def _neighbours(own: Instance, case: Case, spec: Spec, library: Library, family: int) -> Iterator[Instance]:
     looked = {_shapes(case)}
     larger = (near for near in grown(case, spec) if _shapes(near) not in looked)
-    first = next(_lowered(larger, spec, library), None)
+    first = next(_lowered(larger, spec, library, family), None)
     if first is not None:
         yield first[1]
+    for _, instance in _lowered(shrunk(case, spec), spec, library, family):
+        if instance.broad == own.broad > 0:  # it broadcasts: all else is another, smaller case
+            yield instance
     base = case if first is None else first[0]
-    near = chain(without(base, spec), shrunk(base, spec), stepped(base, spec))
-    for _, instance in _lowered(near, spec, library):
+    for _, instance in _lowered(chain(without(base, spec), stepped(base, spec)), spec, library, family):
         yield instance
 
 
-def _lowered(near: Iterator[Case], spec: Spec, library: Library) -> Iterator[tuple[Case, Instance]]:
+def _lowered(
+    near: Iterator[Case], spec: Spec, library: Library, family: int
+) -> Iterator[tuple[Case, Instance]]:
     for case in near:
         with suppress(Rejected, AlgebraBudget):
-            yield case, _instance(case, spec, library, attempt(case, spec, library, ()), "")
+            yield case, _instance(case, spec, library, attempt(case, spec, library, ()), family)
 
 
 def _shapes(case: Case) -> tuple[object, ...]:
@@ -172,31 +193,35 @@ def _shapes(case: Case) -> tuple[object, ...]:
     )
 
 
-def _instance(case: Case, spec: Spec, library: Library, derived: Derived, test: str) -> Instance:
+def _instance(case: Case, spec: Spec, library: Library, derived: Derived, family: int) -> Instance:
     counts = derived.counts
     sections = section_measures(case, spec, library)
-    by_name = {**measures(derived.lowered), **(sections or {})}
+    inputs = [statement.name for statement in spec.inputs]
+    defined = [s.name for s in spec.program.statements if isinstance(s, tree.Define)]
+    by_name = {**measures(derived.lowered, inputs, defined), **(sections or {})}
     equal = derived.lowered.equal
-    known = {
-        name: form
-        for name, form in ((name, substitute(form, equal)) for name, form in by_name.items())
-        if all(symbol.kind == "length" for symbol in form.free)
-    }
+    known = {name: substitute(form, equal) for name, form in by_name.items()}
     return Instance(
-        case.node.op,
-        test,
+        family,
+        "",
         dict(_traits(case, spec, derived)),
         known,
         sections is not None,
+        sum(d.constant is None for output in derived.lowered.program.outputs for d in _lengths(output)),
         (counts.eops, weigh(counts, shipped("flops")).numerator),
         tuple(c.condition for c in derived.lowered.program.conditions),
     )
 
 
+def _lengths(output: Output) -> tuple[Poly, ...]:
+    return output.node.type[0].shape
+
+
 # ---- traits ------------------------------------------------------------------------------
 
 
-FINE = ("dim(", "space(", "since")
+VALUE = "value("
+FINE = ("dim(", "space(", "since", VALUE)
 """How traits start that a form should do without."""
 
 
@@ -212,8 +237,14 @@ def _traits(case: Case, spec: Spec, derived: Derived) -> Iterator[tuple[str, str
         yield f"kind({output.name})", kind_of(space)
         yield f"space({output.name})", space
     for statement in spec.attributes:
-        yield statement.name, _said(derived.lowered.named.get(statement.name))
-    yield "inputs", str(len(case.inputs))
+        value = derived.lowered.named.get(statement.name)
+        yield f"{VALUE}{statement.name})" if isinstance(value, Poly) else statement.name, _said(value)
+    for name, value in derived.lowered.named.items():
+        if isinstance(value, Vec) and len(value.shape) == 1:
+            yield f"len({name})", "0" if value.shape == (0,) else "more than 0"
+        if isinstance(value, Data) and name not in met:
+            yield f"kind({name})", kind_of(value.node.type[0].space)
+    yield "inputs", "1" if len(case.inputs) == 1 else "more than 1"
     yield "outputs", str(case.node.asked)
     yield "since", str(spec.since)
 
@@ -231,7 +262,7 @@ def _truth(value: bool) -> str:
 
 
 def _said(value: Value | None) -> str:
-    """An attribute as far as it can decide anything: of numbers, only 0 and 1 are apart from others."""
+    """An attribute as far as it can decide between forms: of integers only 0, 1 and 2, of reals 0 and 1."""
     match value:
         case Cast(value=inner):
             return _said(inner)
@@ -240,9 +271,9 @@ def _said(value: Value | None) -> str:
         case Truth(value=known):
             return _truth(known)
         case Poly():
-            return str(value)
+            return str(value) if value in (0, 1, 2) else OTHER
         case Fraction():
-            return str(value) if value in (0, 1) else "neither 0 nor 1"
+            return str(value) if value in (0, 1) else OTHER_REAL
         case Missing() | None:
             return "left out"
         case _:

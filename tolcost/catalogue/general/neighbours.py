@@ -60,7 +60,7 @@ def stepped(case: Case, spec: Spec) -> Iterator[Case]:
             for other in _twos(statement):
                 yield _with(case, statement.name, other)
     for n, (statement, _, item) in enumerate(placed(case, spec)):
-        if statement.kind == "static" and isinstance(item, np.ndarray) and item.dtype.kind in "iu":
+        if statement.kind == "static" and isinstance(item, np.ndarray) and _is_whole(item):
             for array in _above_array(item):
                 yield replace(case, inputs=(*case.inputs[:n], array, *case.inputs[n + 1 :]))
 
@@ -81,6 +81,10 @@ def _above(value: Value) -> Iterator[Value]:
                 yield Vec(shape, (entries[0] + 1, *entries[1:]))
         case _:
             return
+
+
+def _is_whole(array: Array) -> bool:
+    return array.dtype.kind in "iu" or (array.dtype.kind == "f" and bool(np.all(array == np.round(array))))
 
 
 def _above_array(array: Array) -> Iterator[Array]:

@@ -87,6 +87,11 @@ class GeneralForms:
     onnx: str
     operators: tuple[OperatorForms, ...]
 
+    @property
+    def count(self) -> int:
+        """How many operators have forms for all of their tests."""
+        return sum(one.is_general for one in self.operators)
+
     def of(self, domain: str, op: str) -> OperatorForms | None:
         """Those of one operator."""
         return next((one for one in self.operators if (one.domain, one.op) == (domain, op)), None)
@@ -103,7 +108,8 @@ def shown(form: Poly) -> str:
 
 def digest(spec: Spec) -> str:
     """What the text of a definition, and of the library files that it uses, comes to."""
-    texts = (spec.source.text, *(file.span.source.text for file in spec.library))
+    used = {statement.span.source.text for file in spec.library for statement in file.statements}
+    texts = (spec.source.text, *sorted(used))
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
 
 
@@ -145,11 +151,15 @@ def forms_of(domain: str, op: str, cases: Sequence[Case], library: Library) -> O
     spec = library.find(domain, op)
     if spec is None:
         return OperatorForms(op, domain, "", (), len(cases), "there is no definition")
+    if any(statement.space == "G" and not statement.optional for statement in spec.attributes):
+        reason = "its cost is that of a graph that it is given"
+        return OperatorForms(op, domain, digest(spec), (), len(cases), reason)
     every = instances(tuple(cases), library)
     attributes = frozenset(statement.name for statement in spec.attributes)
     rows = Search(preference(spec), attributes).rows(every) or Search(preference(spec)).rows(every)
     reason = "" if rows else "no combination of measures was found"
-    return OperatorForms(op, domain, digest(spec), tuple(map(_row, rows or ())), len(cases), reason)
+    tested = tuple(row for row in map(_row, rows or ()) if row.tests)
+    return OperatorForms(op, domain, digest(spec), tested, len(cases), reason)
 
 
 def _row(row: Row) -> GeneralRow:
@@ -175,7 +185,7 @@ def as_record(found: GeneralForms) -> dict[str, object]:
         "onnx": found.onnx,
         "summary": {
             "operators": len(found.operators),
-            "general": sum(one.is_general for one in found.operators),
+            "general": found.count,
             "tests": sum(one.tests for one in found.operators),
             "held": sum(len(row.tests) for one in found.operators for row in one.rows),
         },

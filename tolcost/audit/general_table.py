@@ -1,0 +1,136 @@
+"""General forms of the catalogue: in the layout of the paper's tables, and with what they rest on beside it.
+
+A row is an operator: with its parameters, its definition, FLOPs by weights and by what other tools count, and
+EOPs.  Forms speak of what the definition names, and hold for every rank; where an operator has none, the form
+of one node test stands instead, and says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tolcost.algebra import Poly
+from tolcost.audit.catalogue import representative, status_of
+from tolcost.audit.peers import COMPILED, ONNX_TOOL, Measured
+from tolcost.catalogue.general.record import GeneralForms, GeneralRow, shown
+from tolcost.catalogue.listing import Entry, attributes
+from tolcost.catalogue.specs import Library, Spec
+from tolcost.result.conformance import Conformance
+from tolcost.result.operators import length_along_one
+from tolcost.show.document import Cell, Code, Column, ReportTable, Verdict, rounded
+
+GENERAL_MADE = "make general report"
+
+COLUMNS = (
+    Column("operator", "operator"),
+    Column("domain", "domain"),
+    Column("when", "holds where"),
+    Column("eops", "EOPs", "code"),
+    Column("flops", "FLOPs", "code"),
+    Column("tests", "node tests held to", "number"),
+    Column("instances", "instances in all", "number"),
+    Column("general", "for every rank"),
+    Column("command", "shown by", "code", printed=False),
+)
+
+
+def catalogue_row(
+    entry: Entry,
+    spec: Spec,
+    body: str,
+    forms: GeneralForms,
+    record: Conformance,
+    points: Sequence[Measured],
+    library: Library,
+) -> tuple[Cell, ...]:
+    """The row of an operator in the paper's four columns."""
+    rows = _rows(entry, forms)
+    if rows:
+        window = length_along_one(spec, library, record.of(entry.name))
+        eops = [*(_told(row.eops, row) for row in rows), *([f"with {window}"] if window else [])]
+        flops = ["= EOPs"] if all(r.eops == r.flops for r in rows) else [_told(r.flops, r) for r in rows]
+    else:
+        eops, flops = [_of_one_test(entry, record)], []
+    return (
+        Code(parameters(spec)),
+        Code(body),
+        Code("\n".join((*flops, *witnesses(points)))),
+        Code("\n".join(eops)),
+    )
+
+
+def parameters(spec: Spec) -> str:
+    """An operator as it is called, with its attributes: ``Elu(X; alpha = 1.0) -> Y``."""
+    inputs = ", ".join(s.name + "?" * s.optional + "..." * s.variadic for s in spec.inputs)
+    outputs = ", ".join(s.name + "..." * s.variadic for s in spec.outputs)
+    named = ", ".join(attributes(spec))
+    return f"{spec.name}({'; '.join(filter(None, (inputs, named)))}) -> {outputs}"
+
+
+def _rows(entry: Entry, forms: GeneralForms) -> tuple[GeneralRow, ...]:
+    found = forms.of(entry.domain, entry.name)
+    return found.rows if found is not None and found.is_general else ()
+
+
+def _told(form: Poly, row: GeneralRow) -> str:
+    return f"{shown(form)} where {row.when}" if row.when else shown(form)
+
+
+def _of_one_test(entry: Entry, record: Conformance) -> str:
+    stands = representative(record.of(entry.name))
+    if stands is None:
+        return "no test tells"
+    return f"{shown(stands.eops)} in {stands.case.case}"
+
+
+def witnesses(points: Sequence[Measured]) -> Iterator[str]:
+    """What other tools count of an operator, beside EOPs."""
+    for tool, name in ((COMPILED, "XLA"), (ONNX_TOOL, "onnx-tool")):
+        found = [point for point in points if tool in point.counts]
+        ratios = [
+            ratio
+            for point in found
+            if (ratio := point.ratio_macs if tool == ONNX_TOOL else point.ratio(tool)) is not None and ratio
+        ]
+        if ratios:
+            times = sorted({rounded(1 / ratio) for ratio in (max(ratios), min(ratios))}, key=float)
+            yield f"{name}: {' to '.join(times)} times ours at {len(ratios)} shapes"
+
+
+def evidence_table(listed: Sequence[Entry], forms: GeneralForms, record: Conformance) -> ReportTable:
+    """Every general form with where it holds and what it was held to; operators without one say why."""
+    verified = [e for e in listed if status_of(e, record.of(e.name)) == "verified"]
+    rows = tuple(row for entry in verified for row in _evidence(entry, forms))
+    general = sum(bool(_rows(entry, forms)) for entry in verified)
+    held = sum(len(row.tests) for entry in verified for row in _rows(entry, forms))
+    about = (
+        f"{general} of {len(verified)} verified operators have a form for every rank, in norms of what the "
+        "definition names: vol(X) is the volume of a tensor, prod(k) the product of a vector, |X|[a] a "
+        "length, #max how often max is applied along one dimension by itself. Each was found from ONNX's "
+        "tests and from cases near them (other lengths, attributes and inputs), and gives the counts of all "
+        f"{held:,} node tests of these operators when their lengths and attributes are put in; "
+        "`data/general.json` has the values."
+    )
+    return ReportTable(COLUMNS, rows, "general", "General forms", about, GENERAL_MADE)
+
+
+def _evidence(entry: Entry, forms: GeneralForms) -> Iterator[tuple[Cell, ...]]:
+    command = Code(f"tolcost verify --general {entry.name}")
+    found = forms.of(entry.domain, entry.name)
+    domain = entry.domain or "ai.onnx"
+    if found is None or not found.is_general:
+        reason = "not looked for" if found is None else found.reason or "not for all of its tests"
+        yield entry.name, domain, reason, None, None, 0, 0, Verdict("no", False), command
+        return
+    for row in found.rows:
+        yield (
+            entry.name,
+            domain,
+            row.when,
+            Code(shown(row.eops)),
+            Code(shown(row.flops)),
+            len(row.tests),
+            row.instances,
+            Verdict("yes", True),
+            command,
+        )
