@@ -8,16 +8,14 @@ runs is one as well.  Prefill is the same graph with an empty cache, or a model 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
 
 from tolcost.algebra import (
     FALSE,
     TRUE,
-    ZERO,
     And,
     Cond,
     Eq,
@@ -40,30 +38,27 @@ from tolcost.algebra.parse import parse_text
 from tolcost.algebra.poly import affine_parts
 from tolcost.cost import Counts
 from tolcost.cost.device import Work
-from tolcost.cost.record import traffic_with
 from tolcost.cost.span import Depth
-from tolcost.cost.traffic import Traffic, bits_of, bytes_of
+from tolcost.cost.traffic import bits_of, bytes_of
 from tolcost.cost.weights import Weighed, Weights, weigh
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.models.memory import dominating
 from tolcost.models.walking import Session
-from tolcost.result.claims import Certainty
+from tolcost.result.adding import combined, figures_with, row_with, rows_added
 from tolcost.result.cost import Cost
 from tolcost.result.growth import open_symbol
 from tolcost.result.model import ModelStudy, Wanted, file_cost, of_model
 from tolcost.result.model_record import group_json, model_record
 from tolcost.result.point import Point, Requirement, locate
 from tolcost.result.records import Show, at_json, form_json, functions_json, symbol_json
-from tolcost.result.rows import AMOUNTS, TableRow
-from tolcost.result.study import Coverage, Figures, Group, Located, Measure, Study, locate_study
+from tolcost.result.rows import TableRow
+from tolcost.result.study import Coverage, Group, Located, Measure, Study, locate_study
 from tolcost.result.time import Step
 from tolcost.show.document import Fact
 from tolcost.show.forms import Form, text_of
 from tolcost.show.json import Json
 
-_K = TypeVar("_K", bound=Hashable)
 _STEPS = re.compile(r"\s*(?P<name>.+?)\s*:\s*(?P<first>.+?)\s*\.\.\s*(?P<end>.+?)\s*", re.DOTALL)
-_CERTAINTIES: tuple[Certainty, ...] = ("lower bound", "upper bound", "depends on data", "exact")
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,8 +194,8 @@ class GenerationStudy(Study):
 
     def rows(self, by: str, depth: int) -> tuple[TableRow, ...]:
         """The rows of a table of all runs; parameters are those of the model."""
-        tables = [[_row_with(row, p.put) for row in p.study.rows(by, depth)] for p in self.pieces]
-        return tuple(_rows_added(tables))
+        tables = [[row_with(row, p.put) for row in p.study.rows(by, depth)] for p in self.pieces]
+        return tuple(rows_added(tables))
 
     def record(self, cost: Located, metrics: frozenset[str] | None) -> dict[str, Json]:
         """The document of the model, with the figures of all runs and none of single nodes."""
@@ -420,67 +415,3 @@ def _distinct(needed: Iterable[Requirement]) -> Iterator[Requirement]:
 
 
 # ---- figures -----------------------------------------------------------------------------------
-
-
-def figures_with(figures: Figures, change: Callable[[Poly], Poly]) -> Figures:
-    """Figures with every form changed."""
-    return Figures(
-        histogram={key: change(form) for key, form in figures.histogram.items()},
-        index={key: change(form) for key, form in figures.index.items()},
-        atoms={key: change(form) for key, form in figures.atoms.items()},
-        macs=change(figures.macs),
-        flops=change(figures.flops),
-        traffic=traffic_with(figures.traffic, change),
-        status=figures.status,
-    )
-
-
-def combined(parts: Sequence[Figures]) -> Figures:
-    """Several figures added up; the status is the least sure one."""
-    moved = [part.traffic for part in parts]
-    read, written, least = (
-        _added(maps)
-        for maps in ([t.read for t in moved], [t.written for t in moved], [t.certain for t in moved])
-    )
-    unsized = tuple(sorted({space for one in moved for space in one.unsized}))
-    statuses = {part.status for part in parts}
-    return Figures(
-        histogram=_added([part.histogram for part in parts]),
-        index=_added([part.index for part in parts]),
-        atoms=_added([part.atoms for part in parts]),
-        macs=total_of(part.macs for part in parts),
-        flops=total_of(part.flops for part in parts),
-        traffic=Traffic(read, written, unsized, least=least),
-        status=next(status for status in _CERTAINTIES if status in statuses),
-    )
-
-
-def _added(maps: Sequence[Mapping[_K, Poly]]) -> dict[_K, Poly]:
-    keys = dict.fromkeys(key for one in maps for key in one)
-    return {key: total_of(one.get(key, ZERO) for one in maps) for key in keys}
-
-
-def _row_with(row: TableRow, change: Callable[[Poly], Poly]) -> TableRow:
-    """A row with its amounts changed; parameters are held, not spent."""
-    amounts = {
-        key: form if form is None or key == "parameters" else change(form)
-        for key, form in row.amounts.items()
-    }
-    return replace(row, amounts=amounts, children=tuple(_row_with(child, change) for child in row.children))
-
-
-def _rows_added(tables: Sequence[Sequence[TableRow]]) -> Iterator[TableRow]:
-    """Rows of the same title as one."""
-    found: dict[str, list[TableRow]] = {}
-    for row in (row for table in tables for row in table):
-        found.setdefault(row.title, []).append(row)
-    for same in found.values():
-        amounts = {key: _sum([row.amounts[key] for row in same]) for key in AMOUNTS}
-        amounts["parameters"] = same[-1].amounts["parameters"]
-        children = tuple(_rows_added([row.children for row in same]))
-        yield replace(same[-1], amounts=amounts, children=children)
-
-
-def _sum(forms: Sequence[Poly | None]) -> Poly | None:
-    known = [form for form in forms if form is not None]
-    return total_of(known) if len(known) == len(forms) else None
