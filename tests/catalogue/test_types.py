@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
 from tolcost.algebra import TRUE, const
-from tolcost.catalogue.reading import array_of, attribute_value
+from tolcost.catalogue.protobuf import array_of, attribute_value
 from tolcost.catalogue.types import (
     CODE_OF_SPACE,
     SPACE_OF_CODE,

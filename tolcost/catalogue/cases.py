@@ -15,7 +15,8 @@ from typing import Any, TypeAlias
 from onnx.backend.test.loader import load_node_model_tests
 
 from tolcost.catalogue.graph import GraphNode
-from tolcost.catalogue.reading import array_of, node_of
+from tolcost.catalogue.protobuf import array_of
+from tolcost.catalogue.reading import node_of
 from tolcost.catalogue.types import Array
 
 Item: TypeAlias = Array | tuple[Array, ...] | None

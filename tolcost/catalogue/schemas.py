@@ -20,7 +20,8 @@ from onnx import AttributeProto, FunctionProto, TensorProto, TypeProto, helper, 
 
 from tolcost.algebra import Poly
 from tolcost.catalogue.graph import Attribute, GraphNode, ModelFunction, Reference, Weight
-from tolcost.catalogue.reading import attribute_value, function_of
+from tolcost.catalogue.protobuf import attribute_value
+from tolcost.catalogue.reading import function_of
 from tolcost.catalogue.specs import folder_of
 from tolcost.catalogue.types import CODE_OF_SPACE
 from tolcost.diagnostics import Diagnostic, Rejected, quoted

@@ -1,0 +1,183 @@
+"""What messages of ONNX hold: tensors, attributes, and what a file declares of values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NoReturn
+
+import numpy as np
+from onnx import (
+    AttributeProto,
+    SparseTensorProto,
+    TensorProto,
+    TypeProto,
+    ValueInfoProto,
+    numpy_helper,
+)
+
+from tolcost.algebra import const
+from tolcost.catalogue.graph import (
+    MOST_RANK,
+    Declared,
+)
+from tolcost.catalogue.types import SMALL, Array, constant, simplest, space_of_code
+from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.elaborate.values import Value, Vec
+
+_DECIDING = {"int64": SMALL, "int32": SMALL, "bool": SMALL, "float32": 16, "float64": 16, "float16": 16}
+"""Up to how many elements a constant of a space may decide a shape; all else is a weight."""
+
+_NAMELESS = ("", "?", "*", "-1", "None", "none", "unknown")
+"""What exporters write for a length that has no name; two of them are not the same length."""
+
+MOST_DENSE = 1 << 20
+"""The most elements of a sparse tensor that is written out."""
+
+_STORED: dict[int, tuple[str, int]] = {
+    TensorProto.FLOAT: ("float_data", 4),
+    TensorProto.INT64: ("int64_data", 8),
+    TensorProto.INT32: ("int32_data", 4),
+    TensorProto.DOUBLE: ("double_data", 8),
+}
+"""Where tensors keep their elements if not as raw bytes, and the bytes of one."""
+
+
+def refuse(code: str, message: str, hint: str | None = None) -> NoReturn:
+    """Say what is wrong with a file."""
+    raise Rejected(Diagnostic(code, message, hint=hint))
+
+
+def shown(name: str | bytes) -> str:
+    """A name in a message; one that is not text comes from protobuf as bytes."""
+    return quoted(name if isinstance(name, str) else name.decode("utf-8", "replace"))
+
+
+def check_rank(name: str, rank: int) -> None:
+    """Refuse more dimensions than anybody has."""
+    if rank > MOST_RANK:
+        refuse("T0506", f"{shown(name)} has {rank:,} dimensions: more than {MOST_RANK}")
+
+
+def checked_shape(name: str, dims: Sequence[int]) -> tuple[int, ...]:
+    """The shape of a tensor that the model holds."""
+    check_rank(name, len(dims))
+    if any(d < 0 for d in dims):
+        refuse("T0674", f"the initializer {shown(name)} has a negative length")
+    return tuple(dims)
+
+
+# ---- tensors -----------------------------------------------------------------------------
+
+
+def array_of(value: object) -> Array:
+    """The array that a tensor, an array or a scalar stands for."""
+    if not isinstance(value, TensorProto):
+        return np.asarray(value)
+    check_inside(value, f"the tensor {shown(value.name)}")
+    try:
+        return numpy_helper.to_array(value)
+    except (ValueError, TypeError, AttributeError) as error:
+        refuse("T0674", f"the tensor {shown(value.name)} does not hold what it says: {error}"[:300])
+
+
+def dense(sparse: SparseTensorProto) -> Array:
+    """The array that a sparse tensor stands for; its indices are flat, or a row of coordinates each."""
+    values, places = array_of(sparse.values), array_of(sparse.indices)
+    shape = tuple(sparse.dims)
+    if math.prod(shape) > MOST_DENSE:
+        refuse("T0651", f"a sparse constant of {math.prod(shape):,} elements is too large")
+    try:
+        flat = places if places.ndim == 1 else np.ravel_multi_index(tuple(places.T), shape)
+        array = np.zeros(math.prod(shape), dtype=values.dtype)
+        array[flat] = values
+        return array.reshape(shape)
+    except (ValueError, TypeError, IndexError) as error:
+        refuse("T0674", f"a sparse tensor does not hold what it says: {error}"[:300])
+
+
+def check_inside(tensor: TensorProto, what: str) -> None:
+    """Refuse a tensor whose elements are needed but stand in another file, which is never opened."""
+    if tensor.data_location == TensorProto.EXTERNAL:
+        hint = "only initializers may keep their data beside the model, and a cost needs none of it"
+        refuse("T0674", f"{what} keeps its data in another file", hint)
+
+
+def small_value(tensor: TensorProto, space: str, size: int) -> Value | None:
+    """The value of a tensor that is small enough to decide a shape, else None."""
+    if size > 1 and (space not in _DECIDING or size > _DECIDING[space]):
+        return None
+    return constant(array_of(tensor))
+
+
+def check_size(tensor: TensorProto, size: int) -> None:
+    """Refuse a tensor that does not hold as many elements as its shape says, where that is plain to see."""
+    if tensor.data_type not in _STORED:
+        return
+    field, width = _STORED[tensor.data_type]
+    held = len(tensor.raw_data) if tensor.HasField("raw_data") else len(getattr(tensor, field)) * width
+    if held != size * width:
+        text = f"the tensor {shown(tensor.name)} has {held:,} bytes, but its shape needs {size * width:,}"
+        refuse("T0674", text)
+
+
+# ---- attributes of numbers and text ------------------------------------------------------
+
+
+def attribute_value(attribute: AttributeProto) -> Value | None:
+    """What an attribute of numbers or text says, as a static value; None for anything else."""
+    kind = AttributeProto
+    match attribute.type:
+        case kind.INT:
+            return const(attribute.i)
+        case kind.FLOAT:
+            return simplest(attribute.f)
+        case kind.STRING:
+            return _text(attribute.s)
+        case kind.INTS:
+            return _vector([const(i) for i in attribute.ints])
+        case kind.FLOATS:
+            return _vector([simplest(f) for f in attribute.floats])
+        case kind.STRINGS:
+            return _vector([_text(s) for s in attribute.strings])
+        case _:
+            return None
+
+
+def _vector(items: Sequence[Value]) -> Value:
+    return Vec((len(items),), tuple(items))
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")
+
+
+# ---- what the file declares of values ------------------------------------------------------
+
+
+def declared_of(info: ValueInfoProto) -> Declared:
+    """What the model declares of a value."""
+    kind = info.type
+    if kind.HasField("optional_type"):
+        kind = kind.optional_type.elem_type
+    sequence = kind.HasField("sequence_type")
+    if sequence:
+        kind = kind.sequence_type.elem_type
+    if not kind.HasField("tensor_type") or not kind.tensor_type.elem_type:
+        return Declared(info.name, "", None, sequence)
+    return Declared(info.name, space_of_code(kind.tensor_type.elem_type), _lengths(info.name, kind), sequence)
+
+
+def _lengths(name: str, kind: TypeProto) -> tuple[int | str | None, ...] | None:
+    if not kind.tensor_type.HasField("shape"):
+        return None
+    check_rank(name, len(kind.tensor_type.shape.dim))
+    found: list[int | str | None] = []
+    for d in kind.tensor_type.shape.dim:
+        if d.HasField("dim_value"):
+            if d.dim_value < -1:
+                refuse("T0691", f"{shown(name)} is declared with a length of {d.dim_value}")
+            found.append(d.dim_value if d.dim_value >= 0 else None)
+        else:
+            found.append(None if d.dim_param in _NAMELESS else d.dim_param)
+    return tuple(found)
