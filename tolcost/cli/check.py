@@ -211,8 +211,8 @@ def costing_for() -> Costing:
 
         return open_library(folders)
 
-    @cache
     def session(folders: tuple[Path, ...]) -> Session:
+        """For one model alone: what data decides has its name from a node, which is to be the model's own."""
         from tolcost.models.walking import Session
 
         return Session(library(folders))
