@@ -11,20 +11,26 @@ function frame(label) {
   return drawn("svg", { viewBox: `0 0 ${FRAME.wide} ${FRAME.high}`, class: "chart", role: "img", "aria-label": label });
 }
 
-const right = () => FRAME.wide - FRAME.right, ground = () => FRAME.high - FRAME.bottom;
+const right = () => FRAME.wide - FRAME.right,
+  ground = () => FRAME.high - FRAME.bottom;
 const told = (text) => drawn("title", {}, text);
 
 function axis(svg, ticks, place, name, say = short) {
   for (const tick of ticks) {
     svg.append(drawn("line", { x1: FRAME.left, x2: right(), y1: place(tick), y2: place(tick), class: "grid" }));
-    svg.append(drawn("text", { x: FRAME.left - 8, y: place(tick) + 4, class: "tick", "text-anchor": "end" }, say(tick)));
+    svg.append(
+      drawn("text", { x: FRAME.left - 8, y: place(tick) + 4, class: "tick", "text-anchor": "end" }, say(tick)),
+    );
   }
   svg.append(drawn("text", { x: FRAME.left, y: 9, class: "axis" }, name));
 }
 
 function below(svg, ticks, place, name, say = short) {
-  for (const tick of ticks) svg.append(drawn("text", { x: place(tick), y: ground() + 17, class: "tick", "text-anchor": "middle" }, say(tick)));
-  svg.append(drawn("text", { x: (FRAME.left + right()) / 2, y: FRAME.high - 3, class: "axis", "text-anchor": "middle" }, name));
+  for (const tick of ticks)
+    svg.append(drawn("text", { x: place(tick), y: ground() + 17, class: "tick", "text-anchor": "middle" }, say(tick)));
+  svg.append(
+    drawn("text", { x: (FRAME.left + right()) / 2, y: FRAME.high - 3, class: "axis", "text-anchor": "middle" }, name),
+  );
 }
 
 function powers(low, high, most) {
@@ -36,9 +42,14 @@ function powers(low, high, most) {
 // Labels at the ends of lines, moved apart where they would overlap.
 function spread(wanted, gap = 13) {
   const order = wanted.map((y, place) => [y, place]).sort((a, b) => a[0] - b[0]);
-  order.forEach((one, k) => { if (k && one[0] - order[k - 1][0] < gap) one[0] = order[k - 1][0] + gap; });
+  order.forEach((one, k) => {
+    if (k && one[0] - order[k - 1][0] < gap) one[0] = order[k - 1][0] + gap;
+  });
   const over = Math.max(0, (order.at(-1)?.[0] ?? 0) - ground());
-  return order.map(([y, place]) => [place, y - over]).sort((a, b) => a[0] - b[0]).map(([, y]) => y);
+  return order
+    .map(([y, place]) => [place, y - over])
+    .sort((a, b) => a[0] - b[0])
+    .map(([, y]) => y);
 }
 
 // Lines over a length, both axes logarithmic.  series: {name, points: [[x, y]]}, marks: {x, text}.
@@ -46,25 +57,60 @@ function lineChart(series, { name, unit, now, marks = [] }) {
   const svg = frame(`${unit} with ${name}`);
   const points = series.flatMap((one) => one.points).filter(([, y]) => y > 0);
   if (!points.length) return svg;
-  const xs = points.map(([x]) => x), ys = points.map(([, y]) => y);
+  const xs = points.map(([x]) => x),
+    ys = points.map(([, y]) => y);
   const ticks = powers(Math.min(...ys), Math.max(...ys, 10), 5);
   const log = scale(Math.log10(Math.min(...xs)), Math.log10(Math.max(...xs)), FRAME.left, right());
   const height = scale(Math.log10(ticks[0]), Math.log10(ticks.at(-1)), ground(), FRAME.top + 6);
-  const x = (value) => log(Math.log10(value)), y = (value) => height(Math.log10(value));
+  const x = (value) => log(Math.log10(value)),
+    y = (value) => height(Math.log10(value));
   axis(svg, ticks, y, unit);
   const distinct = [...new Set(xs)].sort((a, b) => a - b);
   const each = Math.max(1, Math.ceil(distinct.length / 8));
-  below(svg, distinct.filter((_, k) => k % each === 0), x, name);
-  if (now >= distinct[0] && now <= distinct.at(-1)) svg.append(drawn("line", { x1: x(now), x2: x(now), y1: FRAME.top, y2: ground(), class: "now" }, told(`${name} = ${grouped(now)}`)));
-  for (const { at, text } of marks) svg.append(drawn("line", { x1: x(at), x2: x(at), y1: FRAME.top, y2: ground(), class: "crossing" }, told(text)));
+  below(
+    svg,
+    distinct.filter((_, k) => k % each === 0),
+    x,
+    name,
+  );
+  if (now >= distinct[0] && now <= distinct.at(-1))
+    svg.append(
+      drawn(
+        "line",
+        { x1: x(now), x2: x(now), y1: FRAME.top, y2: ground(), class: "now" },
+        told(`${name} = ${grouped(now)}`),
+      ),
+    );
+  for (const { at, text } of marks)
+    svg.append(drawn("line", { x1: x(at), x2: x(at), y1: FRAME.top, y2: ground(), class: "crossing" }, told(text)));
   const shown = series.filter((one) => one.points.some(([, value]) => value > 0));
   const ends = spread(shown.map((one) => y(one.points.filter(([, value]) => value > 0).at(-1)[1])));
   shown.forEach((one, k) => {
     const drawnPoints = one.points.filter(([, value]) => value > 0);
     const colour = `stroke: var(--c${k % 8})`;
-    svg.append(drawn("polyline", { points: drawnPoints.map(([a, b]) => `${x(a).toFixed(1)},${y(b).toFixed(1)}`).join(" "), class: "series", style: colour }));
-    for (const [a, b] of drawnPoints) svg.append(drawn("circle", { cx: x(a), cy: y(b), r: 2.4, style: `fill: var(--c${k % 8})` }, told(`${one.name} at ${name} = ${grouped(a)}: ${short(b)}`)));
-    svg.append(drawn("text", { x: right() + 8, y: ends[k] + 4, class: "label", style: `fill: var(--c${k % 8})` }, one.name.length > 14 ? `${one.name.slice(0, 13)}…` : one.name, told(one.name)));
+    svg.append(
+      drawn("polyline", {
+        points: drawnPoints.map(([a, b]) => `${x(a).toFixed(1)},${y(b).toFixed(1)}`).join(" "),
+        class: "series",
+        style: colour,
+      }),
+    );
+    for (const [a, b] of drawnPoints)
+      svg.append(
+        drawn(
+          "circle",
+          { cx: x(a), cy: y(b), r: 2.4, style: `fill: var(--c${k % 8})` },
+          told(`${one.name} at ${name} = ${grouped(a)}: ${short(b)}`),
+        ),
+      );
+    svg.append(
+      drawn(
+        "text",
+        { x: right() + 8, y: ends[k] + 4, class: "label", style: `fill: var(--c${k % 8})` },
+        one.name.length > 14 ? `${one.name.slice(0, 13)}…` : one.name,
+        told(one.name),
+      ),
+    );
   });
   return svg;
 }
@@ -72,19 +118,33 @@ function lineChart(series, { name, unit, now, marks = [] }) {
 // Something over the order of nodes, from 0; `chosen` is called with the place that is pointed at.
 function areaChart(values, { name, unit, titles, chosen }) {
   const svg = frame(`${unit} over ${name}`);
-  const most = Math.max(...values, 1), buckets = Math.min(values.length, 400);
+  const most = Math.max(...values, 1),
+    buckets = Math.min(values.length, 400);
   const x = scale(0, Math.max(values.length - 1, 1), FRAME.left, right());
   const y = scale(0, most, ground(), FRAME.top + 8);
-  axis(svg, [0, 0.25, 0.5, 0.75, 1].map((part) => part * most), y, unit);
-  below(svg, [0, Math.floor((values.length - 1) / 2), values.length - 1], x, name, (tick) => grouped(Math.round(tick) + 1));
+  axis(
+    svg,
+    [0, 0.25, 0.5, 0.75, 1].map((part) => part * most),
+    y,
+    unit,
+  );
+  below(svg, [0, Math.floor((values.length - 1) / 2), values.length - 1], x, name, (tick) =>
+    grouped(Math.round(tick) + 1),
+  );
   const tops = Array.from({ length: buckets }, (_, k) => {
-    const from = Math.floor((k * values.length) / buckets), to = Math.max(from + 1, Math.floor(((k + 1) * values.length) / buckets));
+    const from = Math.floor((k * values.length) / buckets),
+      to = Math.max(from + 1, Math.floor(((k + 1) * values.length) / buckets));
     let at = from;
     for (let n = from; n < to; n++) if (values[n] > values[at]) at = n;
     return at;
   });
   const outline = tops.map((at) => `${x(at).toFixed(1)},${y(values[at]).toFixed(1)}`).join(" ");
-  svg.append(drawn("polygon", { points: `${FRAME.left},${ground()} ${outline} ${x(tops.at(-1) ?? 0)},${ground()}`, class: "area" }));
+  svg.append(
+    drawn("polygon", {
+      points: `${FRAME.left},${ground()} ${outline} ${x(tops.at(-1) ?? 0)},${ground()}`,
+      class: "area",
+    }),
+  );
   svg.append(drawn("polyline", { points: outline, class: "series", style: "stroke: var(--c0)" }));
   const peak = values.indexOf(most);
   if (peak >= 0) {
@@ -103,22 +163,51 @@ function areaChart(values, { name, unit, titles, chosen }) {
 // Points under the roof of a device: FLOPs per second over FLOPs per byte.
 function roofChart(points, { peaks, bandwidth, name }) {
   const svg = frame(`roofline of ${name}`);
-  const top = Math.max(...peaks.map(([, rate]) => rate)), ridge = top / bandwidth;
+  const top = Math.max(...peaks.map(([, rate]) => rate)),
+    ridge = top / bandwidth;
   const xs = [...points.map((one) => one.x), ridge];
-  const low = Math.max(Math.min(...xs) / 3, 1e-3), high = Math.max(...xs) * 4;
+  const low = Math.max(Math.min(...xs) / 3, 1e-3),
+    high = Math.max(...xs) * 4;
   const lowest = Math.max(Math.min(...points.map((one) => one.y), low * bandwidth), top / 1e9);
-  const ticks = powers(lowest, top, 5), across = powers(low, high, 6).filter((tick) => tick >= low && tick <= high);
+  const ticks = powers(lowest, top, 5),
+    across = powers(low, high, 6).filter((tick) => tick >= low && tick <= high);
   const log = scale(Math.log10(low), Math.log10(high), FRAME.left, right());
   const height = scale(Math.log10(ticks[0]), Math.log10(Math.max(ticks.at(-1), top)), ground(), FRAME.top + 8);
-  const x = (value) => log(Math.log10(value)), y = (value) => Math.min(ground(), height(Math.log10(value)));
+  const x = (value) => log(Math.log10(value)),
+    y = (value) => Math.min(ground(), height(Math.log10(value)));
   axis(svg, ticks, y, "FLOPs per second");
   below(svg, across, x, "FLOPs per byte");
   const sides = spread(peaks.map(([, rate]) => y(rate)));
   peaks.forEach(([space, rate], k) => {
     const from = Math.max(low, ticks[0] / bandwidth);
-    svg.append(drawn("polyline", { points: `${x(from)},${y(from * bandwidth)} ${x(rate / bandwidth)},${y(rate)} ${x(high)},${y(rate)}`, class: "roof" }, told(`${space}: ${short(rate)}FLOPs per second`)));
+    svg.append(
+      drawn(
+        "polyline",
+        {
+          points: `${x(from)},${y(from * bandwidth)} ${x(rate / bandwidth)},${y(rate)} ${x(high)},${y(rate)}`,
+          class: "roof",
+        },
+        told(`${space}: ${short(rate)}FLOPs per second`),
+      ),
+    );
     svg.append(drawn("text", { x: right() + 8, y: sides[k] + 4, class: "label" }, space));
   });
-  points.forEach((one, k) => svg.append(drawn("circle", { cx: x(one.x), cy: y(one.y), r: 3 + 7 * Math.sqrt(one.share / 100), class: "dot", style: `fill: var(--c${k % 8})` }, told(`${one.name}: ${short(one.x)} FLOPs per byte, ${short(one.y)}FLOPs per second, ${inPercent(one.share)} of the time`))));
+  points.forEach((one, k) =>
+    svg.append(
+      drawn(
+        "circle",
+        {
+          cx: x(one.x),
+          cy: y(one.y),
+          r: 3 + 7 * Math.sqrt(one.share / 100),
+          class: "dot",
+          style: `fill: var(--c${k % 8})`,
+        },
+        told(
+          `${one.name}: ${short(one.x)} FLOPs per byte, ${short(one.y)}FLOPs per second, ${inPercent(one.share)} of the time`,
+        ),
+      ),
+    ),
+  );
   return svg;
 }

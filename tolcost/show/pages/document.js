@@ -3,7 +3,8 @@
 for (const head of document.querySelectorAll("th")) {
   head.tabIndex = 0;
   const sort = () => {
-    const table = head.closest("table"), column = head.cellIndex;
+    const table = head.closest("table"),
+      column = head.cellIndex;
     const rows = [...table.querySelectorAll("tr")].filter((row) => row.querySelector("td"));
     const down = head.dataset.order !== "down";
     const text = (row) => row.cells[column].textContent.trim();

@@ -7,7 +7,7 @@ class Undefined extends Error {}
 function floorDivide(a, b) {
   if (b === 0n) throw new Undefined("a division by 0");
   const quotient = a / b;
-  return a % b !== 0n && (a < 0n) !== (b < 0n) ? quotient - 1n : quotient;
+  return a % b !== 0n && a < 0n !== b < 0n ? quotient - 1n : quotient;
 }
 
 // The value of a form, as a big integer; `values` has one for each name.
@@ -21,15 +21,22 @@ function evaluate(tree, values, budget = { left: STEPS }) {
   const [kind, ...parts] = tree;
   const at = (part) => evaluate(part, values, budget);
   switch (kind) {
-    case "+": return parts.reduce((sum, part) => sum + at(part), 0n);
-    case "*": return parts.reduce((product, part) => product * at(part), 1n);
+    case "+":
+      return parts.reduce((sum, part) => sum + at(part), 0n);
+    case "*":
+      return parts.reduce((product, part) => product * at(part), 1n);
     case "/": {
-      const top = at(parts[0]), bottom = at(parts[1]);
+      const top = at(parts[0]),
+        bottom = at(parts[1]);
       if (bottom === 0n || top % bottom !== 0n) throw new Undefined("not an integer here");
       return top / bottom;
     }
-    case "f": return floorDivide(at(parts[0]), at(parts[1]));
-    case "m": { const value = at(parts[0]); return value > 0n ? value : 0n; }
+    case "f":
+      return floorDivide(at(parts[0]), at(parts[1]));
+    case "m": {
+      const value = at(parts[0]);
+      return value > 0n ? value : 0n;
+    }
     case "l": {
       const value = at(parts[0]);
       if (value < 1n) throw new Undefined("a logarithm of nothing");
@@ -47,7 +54,8 @@ function evaluate(tree, values, budget = { left: STEPS }) {
       for (let n = at(low); n <= last; n++) sum += evaluate(body, new Map(values).set(name, n), budget);
       return sum;
     }
-    default: throw new Undefined("an unknown form");
+    default:
+      throw new Undefined("an unknown form");
   }
 }
 
@@ -66,14 +74,16 @@ function short(value) {
 }
 
 const percent = (part, whole) => (whole > 0n ? Number((part * 10n ** 15n) / whole) / 1e13 : 0);
-const inPercent = (share) => `${share >= 10 ? share.toFixed(0) : share >= 0.95 ? share.toFixed(1) : share >= 0.01 ? share.toFixed(2) : share > 0 ? "<0.01" : 0} %`;
+const inPercent = (share) =>
+  `${share >= 10 ? share.toFixed(0) : share >= 0.95 ? share.toFixed(1) : share >= 0.01 ? share.toFixed(2) : share > 0 ? "<0.01" : 0} %`;
 
 // ---- elements
 
 function set(made, attributes) {
   for (const [key, value] of Object.entries(attributes)) {
     if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
-    else if (value !== null && value !== undefined && value !== false) made.setAttribute(key, value === true ? "" : value);
+    else if (value !== null && value !== undefined && value !== false)
+      made.setAttribute(key, value === true ? "" : value);
   }
   return made;
 }
@@ -97,7 +107,11 @@ function notation(markup) {
   const box = element("span", { class: "form" });
   box.innerHTML = markup;
   for (const sign of box.querySelectorAll("mo")) {
-    if (sign.textContent === "\u2062" && [sign.previousElementSibling, sign.nextElementSibling].every((one) => /[\p{L}\d]/u.test(one?.textContent ?? ""))) sign.setAttribute("lspace", ".17em");
+    if (
+      sign.textContent === "\u2062" &&
+      [sign.previousElementSibling, sign.nextElementSibling].every((one) => /[\p{L}\d]/u.test(one?.textContent ?? ""))
+    )
+      sign.setAttribute("lspace", ".17em");
     if (!sign.parentElement.querySelector("mfrac, munderover")) sign.setAttribute("stretchy", "false");
   }
   return box;

@@ -49,10 +49,13 @@ function column(table, place, hidden) {
 
 // Columns that do not fit are left to a row of their own, which a click opens: the widest ones first.
 function fit(box) {
-  const table = box.querySelector("table"), heads = [...table.tHead.rows[0].cells];
+  const table = box.querySelector("table"),
+    heads = [...table.tHead.rows[0].cells];
   const all = box.previousElementSibling.querySelector(".all");
   closeRows(table);
-  heads.forEach((head, place) => { if (head.hidden) column(table, place, false); });
+  heads.forEach((head, place) => {
+    if (head.hidden) column(table, place, false);
+  });
   const wanted = all.getAttribute("aria-pressed") === "false";
   while (wanted && table.scrollWidth > box.clientWidth + 1) {
     const left = heads.filter((head, place) => place && !head.hidden && !head.classList.contains("held"));
@@ -70,15 +73,29 @@ function openRow(row) {
   if (!table.classList.contains("fitted") || row.classList.contains("more")) return;
   if (row.classList.toggle("open")) {
     const heads = [...table.tHead.rows[0].cells];
-    const parts = heads.flatMap((head, place) => (head.hidden && row.cells[place].textContent.trim() ? [element("dt", {}, head.textContent), element("dd", {}, ...[...row.cells[place].childNodes].map((node) => node.cloneNode(true)))] : []));
-    row.after(element("tr", { class: "more" }, element("td", { colspan: heads.filter((head) => !head.hidden).length }, element("dl", {}, ...parts))));
+    const parts = heads.flatMap((head, place) =>
+      head.hidden && row.cells[place].textContent.trim()
+        ? [
+            element("dt", {}, head.textContent),
+            element("dd", {}, ...[...row.cells[place].childNodes].map((node) => node.cloneNode(true))),
+          ]
+        : [],
+    );
+    row.after(
+      element(
+        "tr",
+        { class: "more" },
+        element("td", { colspan: heads.filter((head) => !head.hidden).length }, element("dl", {}, ...parts)),
+      ),
+    );
   } else row.nextElementSibling.remove();
 }
 
 // ---- live closed forms
 
 const forms = JSON.parse(byId("forms").textContent);
-const chosen = byId("live-form"), sliders = byId("live-dims");
+const chosen = byId("live-form"),
+  sliders = byId("live-dims");
 const values = new Map();
 
 function show(id, tree) {
@@ -103,7 +120,8 @@ function recompute() {
 function setDimension(name, text, from) {
   if (!/^-?\d+$/.test(text)) return;
   values.set(name, BigInt(text));
-  for (const input of sliders.querySelectorAll("input")) if (input.dataset.name === name && input !== from) input.value = text;
+  for (const input of sliders.querySelectorAll("input"))
+    if (input.dataset.name === name && input !== from) input.value = text;
   recompute();
 }
 
@@ -111,42 +129,82 @@ function choose() {
   const form = forms[chosen.value];
   byId("live-formula").replaceChildren(notation(form.math));
   byId("live-command").textContent = form.command;
-  sliders.replaceChildren(...form.symbols.map((name) => {
-    if (!values.has(name)) values.set(name, 8n);
-    const inputs = ["range", "number"].map((type) => {
-      const input = element("input", { type, class: type === "number" ? "field" : null, min: 0, step: 1, max: type === "range" ? 1024 : null, "data-name": name, "aria-label": `${name} (${type})`, oninput: () => setDimension(name, input.value, input) });
-      input.value = values.get(name).toString();
-      return input;
-    });
-    return element("div", { class: "dim" }, element("label", {}, name), ...inputs);
-  }));
+  sliders.replaceChildren(
+    ...form.symbols.map((name) => {
+      if (!values.has(name)) values.set(name, 8n);
+      const inputs = ["range", "number"].map((type) => {
+        const input = element("input", {
+          type,
+          class: type === "number" ? "field" : null,
+          min: 0,
+          step: 1,
+          max: type === "range" ? 1024 : null,
+          "data-name": name,
+          "aria-label": `${name} (${type})`,
+          oninput: () => setDimension(name, input.value, input),
+        });
+        input.value = values.get(name).toString();
+        return input;
+      });
+      return element("div", { class: "dim" }, element("label", {}, name), ...inputs);
+    }),
+  );
   recompute();
 }
 
 for (const header of document.querySelectorAll("thead th")) header.addEventListener("click", () => sortBy(header));
-for (const input of document.querySelectorAll("input[data-table]")) input.addEventListener("input", () => filterBy(input));
-for (const body of document.querySelectorAll("tbody")) body.addEventListener("click", (event) => { if (!event.target.closest("a, button")) openRow(event.target.closest("tr")); });
-for (const all of document.querySelectorAll(".all")) all.addEventListener("click", () => {
-  all.setAttribute("aria-pressed", String(all.getAttribute("aria-pressed") === "false"));
-  fit(all.parentNode.nextElementSibling);
-});
-const seen = new IntersectionObserver((entries) => {
-  for (const { isIntersecting, target } of entries) if (isIntersecting && target.dataset.wide !== String(innerWidth)) { target.dataset.wide = innerWidth; fit(target); }
-}, { rootMargin: "600px" });
+for (const input of document.querySelectorAll("input[data-table]"))
+  input.addEventListener("input", () => filterBy(input));
+for (const body of document.querySelectorAll("tbody"))
+  body.addEventListener("click", (event) => {
+    if (!event.target.closest("a, button")) openRow(event.target.closest("tr"));
+  });
+for (const all of document.querySelectorAll(".all"))
+  all.addEventListener("click", () => {
+    all.setAttribute("aria-pressed", String(all.getAttribute("aria-pressed") === "false"));
+    fit(all.parentNode.nextElementSibling);
+  });
+const seen = new IntersectionObserver(
+  (entries) => {
+    for (const { isIntersecting, target } of entries)
+      if (isIntersecting && target.dataset.wide !== String(innerWidth)) {
+        target.dataset.wide = innerWidth;
+        fit(target);
+      }
+  },
+  { rootMargin: "600px" },
+);
 for (const box of document.querySelectorAll(".wide")) seen.observe(box);
-addEventListener("resize", () => { for (const box of document.querySelectorAll(".wide")) { seen.unobserve(box); seen.observe(box); } });
-const reading = new IntersectionObserver((entries) => {
-  for (const { isIntersecting, target } of entries) if (isIntersecting) for (const link of document.querySelectorAll("nav a")) link.classList.toggle("here", link.hash === `#${target.id}`);
-}, { rootMargin: "0px 0px -70% 0px" });
+addEventListener("resize", () => {
+  for (const box of document.querySelectorAll(".wide")) {
+    seen.unobserve(box);
+    seen.observe(box);
+  }
+});
+const reading = new IntersectionObserver(
+  (entries) => {
+    for (const { isIntersecting, target } of entries)
+      if (isIntersecting)
+        for (const link of document.querySelectorAll("nav a"))
+          link.classList.toggle("here", link.hash === `#${target.id}`);
+  },
+  { rootMargin: "0px 0px -70% 0px" },
+);
 for (const title of document.querySelectorAll("h2[id]")) reading.observe(title);
 chosen.addEventListener("change", choose);
 byId("live-find").addEventListener("input", (event) => {
   const wanted = event.target.value.toLowerCase();
   const found = [...chosen.options].find((option) => option.textContent.toLowerCase().includes(wanted));
-  if (wanted && found) { chosen.value = found.value; choose(); }
+  if (wanted && found) {
+    chosen.value = found.value;
+    choose();
+  }
 });
 // The page opens on a form with something to move; on a phone the list of sections is closed.
-chosen.selectedIndex = Math.max(0, forms.findIndex((form) => form.symbols.length >= 3));
+chosen.selectedIndex = Math.max(
+  0,
+  forms.findIndex((form) => form.symbols.length >= 3),
+);
 choose();
 themed(byId("theme"));
 if (innerWidth <= 960) document.querySelector("nav details").open = false;

@@ -6,40 +6,133 @@ function comparison() {
   const titles = [...new Set([...data.operators, ...other.operators].map((one) => one.title))];
   const find = (list, title) => list.find((one) => one.title === title);
   const at = (form) => (state.outside ? null : form === undefined || form === null ? 0n : valueAt(form));
-  const rows = [["all", other.eops, data.scopes.find((one) => !one.path.length).eops], ...titles.map((title) => [title, find(other.operators, title)?.eops, find(data.operators, title)?.eops])]
-    .map(([title, before, after]) => [title, at(before), at(after)]).filter(([, before, after]) => before !== 0n || after !== 0n);
-  const change = (before, after) => (before === null || after === null ? "" : before === after ? "same" : before === 0n ? "new" : `${after > before ? "+" : "−"}${inPercent(Math.abs(percent(after > before ? after - before : before - after, before)))}`);
+  const rows = [
+    ["all", other.eops, data.scopes.find((one) => !one.path.length).eops],
+    ...titles.map((title) => [title, find(other.operators, title)?.eops, find(data.operators, title)?.eops]),
+  ]
+    .map(([title, before, after]) => [title, at(before), at(after)])
+    .filter(([, before, after]) => before !== 0n || after !== 0n);
+  const change = (before, after) =>
+    before === null || after === null
+      ? ""
+      : before === after
+        ? "same"
+        : before === 0n
+          ? "new"
+          : `${after > before ? "+" : "−"}${inPercent(Math.abs(percent(after > before ? after - before : before - after, before)))}`;
   byId("compared").hidden = false;
   byId("compared").dataset.verdict = other.verdict;
-  const shown = (name, list) => element("div", { class: "wide" }, element("table", {},
-    element("thead", {}, element("tr", {}, ...[name, other.name, data.name, "change"].map((title, k) => element("th", { class: k ? "number" : null }, title)))),
-    element("tbody", {}, ...list.map(([title, before, after]) => element("tr", { "data-op": title },
-      element("td", {}, title), ...[before, after].map((value) => element("td", { class: "number", "data-value": value ?? "", title: value === null ? "" : grouped(value) }, value === null ? "—" : said(value))),
-      element("td", { class: `number ${after > before ? "more" : after < before ? "less" : ""}` }, change(before, after)))))));
+  const shown = (name, list) =>
+    element(
+      "div",
+      { class: "wide" },
+      element(
+        "table",
+        {},
+        element(
+          "thead",
+          {},
+          element(
+            "tr",
+            {},
+            ...[name, other.name, data.name, "change"].map((title, k) =>
+              element("th", { class: k ? "number" : null }, title),
+            ),
+          ),
+        ),
+        element(
+          "tbody",
+          {},
+          ...list.map(([title, before, after]) =>
+            element(
+              "tr",
+              { "data-op": title },
+              element("td", {}, title),
+              ...[before, after].map((value) =>
+                element(
+                  "td",
+                  { class: "number", "data-value": value ?? "", title: value === null ? "" : grouped(value) },
+                  value === null ? "—" : said(value),
+                ),
+              ),
+              element(
+                "td",
+                { class: `number ${after > before ? "more" : after < before ? "less" : ""}` },
+                change(before, after),
+              ),
+            ),
+          ),
+        ),
+      ),
+    );
   const layers = other.layers.map(([title, before, after]) => [title, at(before), at(after)]);
   byId("compared").replaceChildren(
     element("h2", {}, `${other.name} → ${data.name}: ${other.said}`),
     ...other.notes.map((note) => element("p", { class: "quiet" }, note)),
     shown("EOPs by operator", rows),
-    ...(layers.length ? [element("details", {}, element("summary", { class: "quiet" }, `${layers.length} layers that differ`), shown("EOPs by layer", layers))] : []));
+    ...(layers.length
+      ? [
+          element(
+            "details",
+            {},
+            element("summary", { class: "quiet" }, `${layers.length} layers that differ`),
+            shown("EOPs by layer", layers),
+          ),
+        ]
+      : []),
+  );
 }
 
 function about() {
   byId("name").textContent = data.name;
-  byId("chips").replaceChildren(element("span", { class: `chip${data.missing.length ? " bad" : ""}` }, data.coverage), element("span", { class: `chip${data.status === "exact" ? "" : " bad"}` }, data.status));
-  byId("types").replaceChildren(...data.types.map(([way, name, type]) => element("li", {}, element("span", { class: "quiet" }, `${way} `), element("code", {}, `${name}: ${type}`))));
+  byId("chips").replaceChildren(
+    element("span", { class: `chip${data.missing.length ? " bad" : ""}` }, data.coverage),
+    element("span", { class: `chip${data.status === "exact" ? "" : " bad"}` }, data.status),
+  );
+  byId("types").replaceChildren(
+    ...data.types.map(([way, name, type]) =>
+      element("li", {}, element("span", { class: "quiet" }, `${way} `), element("code", {}, `${name}: ${type}`)),
+    ),
+  );
   byId("head").replaceChildren(...data.head.flatMap(([label, value]) => [`${label}: ${value}`, element("br")]));
   byId("missing-card").hidden = !data.missing.length;
-  byId("missing").replaceChildren(...data.missing.map(([op, name, why]) => element("li", {}, element("code", {}, op), ` ${name}: `, element("span", { class: "quiet" }, why))));
+  byId("missing").replaceChildren(
+    ...data.missing.map(([op, name, why]) =>
+      element("li", {}, element("code", {}, op), ` ${name}: `, element("span", { class: "quiet" }, why)),
+    ),
+  );
 }
 
 function pressed(event) {
-  if (event.target.matches("input, select, textarea") ? event.key !== "Escape" : event.ctrlKey || event.metaKey || event.altKey) return;
+  if (
+    event.target.matches("input, select, textarea")
+      ? event.key !== "Escape"
+      : event.ctrlKey || event.metaKey || event.altKey
+  )
+    return;
   const does = {
-    "/": () => byId("filter").focus(), t: () => byId("theme").click(), "?": () => byId("help").click(), e: () => byId("exact").click(),
-    Escape: () => { byId("keys").hidden = true; byId("columns").open = false; if (document.activeElement === byId("filter")) { byId("filter").value = ""; nodes(); byId("rows").focus(); } else if (state.chosen) { state.chosen = null; detail(); table.select(null); } },
+    "/": () => byId("filter").focus(),
+    t: () => byId("theme").click(),
+    "?": () => byId("help").click(),
+    e: () => byId("exact").click(),
+    Escape: () => {
+      byId("keys").hidden = true;
+      byId("columns").open = false;
+      if (document.activeElement === byId("filter")) {
+        byId("filter").value = "";
+        nodes();
+        byId("rows").focus();
+      } else if (state.chosen) {
+        state.chosen = null;
+        detail();
+        table.select(null);
+      }
+    },
   }[event.key];
-  if (does) { event.preventDefault(); does(); }
+  if (does) {
+    event.preventDefault();
+    does();
+  }
 }
 
 function start() {
@@ -48,29 +141,57 @@ function start() {
   byId("lengths").append(...data.symbols.map(lengthRow));
   byId("lengths").addEventListener("submit", (event) => event.preventDefault());
   if (!data.symbols.length) byId("lengths").append(element("p", { class: "quiet" }, "All are given."));
-  byId("columns").querySelector(".card").append(...COLUMNS.slice(1).map((column) => {
-    const box = element("input", { type: "checkbox", "data-column": column.key, onchange: () => { table.asked.set(column.key, box.checked); nodes(); } });
-    box.checked = table.fitting().includes(column);
-    return element("label", {}, box, ` ${column.title}`);
-  }));
+  byId("columns")
+    .querySelector(".card")
+    .append(
+      ...COLUMNS.slice(1).map((column) => {
+        const box = element("input", {
+          type: "checkbox",
+          "data-column": column.key,
+          onchange: () => {
+            table.asked.set(column.key, box.checked);
+            nodes();
+          },
+        });
+        box.checked = table.fitting().includes(column);
+        return element("label", {}, box, ` ${column.title}`);
+      }),
+    );
   state.outside = !fine(state.values);
   setView(data.nodes.some(([, , path]) => path.length) ? "scope" : "op");
   refresh();
   themed(byId("theme"));
   byId("filter").addEventListener("input", nodes);
   byId("fold").addEventListener("change", () => setView(state.view));
-  byId("exact").addEventListener("change", (event) => { state.exact = event.target.checked; comparison(); nodes(); detail(); });
-  byId("help").addEventListener("click", () => { byId("keys").hidden = !byId("keys").hidden; byId("help").setAttribute("aria-expanded", String(!byId("keys").hidden)); });
+  byId("exact").addEventListener("change", (event) => {
+    state.exact = event.target.checked;
+    comparison();
+    nodes();
+    detail();
+  });
+  byId("help").addEventListener("click", () => {
+    byId("keys").hidden = !byId("keys").hidden;
+    byId("help").setAttribute("aria-expanded", String(!byId("keys").hidden));
+  });
   byId("unfold").addEventListener("click", () => {
     const every = (one) => one.children.flatMap((child) => (child.children.length ? [child, ...every(child)] : []));
-    const all = every(state.root), closing = all.every((one) => open.has(one.key));
-    for (const one of all) if (closing) open.delete(one.key); else open.add(one.key);
+    const all = every(state.root),
+      closing = all.every((one) => open.has(one.key));
+    for (const one of all)
+      if (closing) open.delete(one.key);
+      else open.add(one.key);
     byId("unfold").textContent = closing ? "Open all" : "Close all";
     nodes();
   });
   addEventListener("keydown", pressed);
-  addEventListener("beforeprint", () => { byId("rows").style.height = `${Math.min(table.rows.length, 400) * ROW}px`; table.draw(true); });
-  addEventListener("afterprint", () => { byId("rows").style.height = ""; table.draw(); });
+  addEventListener("beforeprint", () => {
+    byId("rows").style.height = `${Math.min(table.rows.length, 400) * ROW}px`;
+    table.draw(true);
+  });
+  addEventListener("afterprint", () => {
+    byId("rows").style.height = "";
+    table.draw();
+  });
 }
 
 start();

@@ -23,7 +23,8 @@ function nodeItems(data) {
 
 // By scope; with `fold`, scopes that are alike are one, and so are nodes that cost nothing.
 function scopeTree(data, fold) {
-  const root = item("", { sum: null }), scopes = new Map([["", root]]);
+  const root = item("", { sum: null }),
+    scopes = new Map([["", root]]);
   const sums = new Map(data.scopes.map((one) => [one.path.join("\u0000"), one]));
   const scope = (path) => {
     const key = path.join("\u0000");
@@ -40,9 +41,11 @@ function scopeTree(data, fold) {
 }
 
 function operatorTree(data) {
-  const root = item(""), operators = new Map();
+  const root = item(""),
+    operators = new Map();
   for (const one of nodeItems(data)) {
-    if (!operators.has(one.kind.op)) operators.set(one.kind.op, adopt(root, item(one.kind.op, { operator: one.kind.op })));
+    if (!operators.has(one.kind.op))
+      operators.set(one.kind.op, adopt(root, item(one.kind.op, { operator: one.kind.op })));
     adopt(operators.get(one.kind.op), one);
   }
   return root;
@@ -62,7 +65,8 @@ function leaves(one, found = []) {
 
 function signature(one, data) {
   const counts = new Map();
-  for (const { kind } of leaves(one)) if (!free(kind, data)) counts.set(`${kind.eops},${kind.macs}`, (counts.get(`${kind.eops},${kind.macs}`) ?? 0) + 1);
+  for (const { kind } of leaves(one))
+    if (!free(kind, data)) counts.set(`${kind.eops},${kind.macs}`, (counts.get(`${kind.eops},${kind.macs}`) ?? 0) + 1);
   return JSON.stringify([...counts].sort());
 }
 
@@ -71,7 +75,11 @@ function folded(root, data) {
   const groups = new Map();
   for (const child of root.children) {
     const nothing = child.kind && free(child.kind, data);
-    const key = nothing ? "without cost" : child.kind ? `#${child.node}` : `${child.title.replace(/\d+/g, "*")} ${signature(child, data)}`;
+    const key = nothing
+      ? "without cost"
+      : child.kind
+        ? `#${child.node}`
+        : `${child.title.replace(/\d+/g, "*")} ${signature(child, data)}`;
     groups.set(key, [...(groups.get(key) ?? []), child]);
   }
   const before = root.children;
@@ -79,13 +87,25 @@ function folded(root, data) {
   const added = new Set();
   for (const child of before) {
     const [key, alike] = [...groups].find(([, one]) => one.includes(child));
-    if (alike.length === 1) { root.children.push(child); continue; }
+    if (alike.length === 1) {
+      root.children.push(child);
+      continue;
+    }
     if (added.has(key)) continue;
     added.add(key);
     const nothing = key === "without cost";
-    const fold = item(nothing ? `${alike.length} nodes without cost` : child.title.replace(/\d+/g, "*"), { key: `*${key}`, times: nothing ? 1 : alike.length, fold: true, nothing, sum: nothing ? null : child.sum });
+    const fold = item(nothing ? `${alike.length} nodes without cost` : child.title.replace(/\d+/g, "*"), {
+      key: `*${key}`,
+      times: nothing ? 1 : alike.length,
+      fold: true,
+      nothing,
+      sum: nothing ? null : child.sum,
+    });
     adopt(root, fold);
-    for (const one of alike) { one.parent = fold; fold.children.push(one); }
+    for (const one of alike) {
+      one.parent = fold;
+      fold.children.push(one);
+    }
   }
   const last = root.children.findIndex((one) => one.nothing);
   if (last >= 0) root.children.push(...root.children.splice(last, 1));
@@ -120,19 +140,21 @@ function added(one, at) {
 
 function compared(sort) {
   const { column, down } = sort;
-  const size = (one) => (column === "intensity" ? intensity(one.values) ?? -1 : one.values[column] ?? -1n);
-  const text = (one) => (column === "title" ? one.title : one.kind?.[column] ?? "");
+  const size = (one) => (column === "intensity" ? (intensity(one.values) ?? -1) : (one.values[column] ?? -1n));
+  const text = (one) => (column === "title" ? one.title : (one.kind?.[column] ?? ""));
   return (a, b) => {
     const [x, y] = column === "title" || column === "op" || column === "type" ? [text(a), text(b)] : [size(a), size(b)];
     return (x < y ? -1 : x > y ? 1 : 0) * (down ? -1 : 1);
   };
 }
 
-const intensity = (values) => (values.flops === null || !values.bytes ? null : Number((values.flops * 10_000n) / values.bytes) / 10_000);
+const intensity = (values) =>
+  values.flops === null || !values.bytes ? null : Number((values.flops * 10_000n) / values.bytes) / 10_000;
 
 function rowsOf(root, { open, sort, words }) {
   const found = [];
-  const fits = (one) => words.every((word) => `${one.title} ${one.kind?.op ?? ""} ${one.kind?.type ?? ""}`.toLowerCase().includes(word));
+  const fits = (one) =>
+    words.every((word) => `${one.title} ${one.kind?.op ?? ""} ${one.kind?.type ?? ""}`.toLowerCase().includes(word));
   const keep = (one, inside) => inside || fits(one) || one.children.some((child) => keep(child, false));
   const visit = (one, level, inside) => {
     const order = sort ? [...one.children].sort(compared(sort)) : one.children;
@@ -151,7 +173,17 @@ function rowsOf(root, { open, sort, words }) {
 
 class Table {
   constructor(box, columns, choose, toggle) {
-    Object.assign(this, { box, columns, choose, toggle, rows: [], shown: [], asked: new Map(), drawn: new Map(), chosen: null });
+    Object.assign(this, {
+      box,
+      columns,
+      choose,
+      toggle,
+      rows: [],
+      shown: [],
+      asked: new Map(),
+      drawn: new Map(),
+      chosen: null,
+    });
     this.inside = element("div", { class: "inside" });
     box.append(this.inside);
     box.addEventListener("scroll", () => requestAnimationFrame(() => this.draw(false, true)));
@@ -165,7 +197,8 @@ class Table {
     for (const column of [...this.columns].sort((a, b) => a.rank - b.rank)) {
       const asked = this.asked.get(column.key);
       left -= column.least;
-      if (asked ?? (left >= 0 && !column.seldom)) kept.add(column); else left += column.least;
+      if (asked ?? (left >= 0 && !column.seldom)) kept.add(column);
+      else left += column.least;
     }
     return this.columns.filter((column) => kept.has(column));
   }
@@ -182,10 +215,13 @@ class Table {
   // What is seen; while scrolling, rows that stay are left as they are.
   draw(all = false, scrolling = false) {
     const first = all ? 0 : Math.max(0, Math.floor(this.box.scrollTop / ROW) - 4);
-    const last = all ? Math.min(this.rows.length, 400) : Math.min(this.rows.length, first + Math.ceil(this.box.clientHeight / ROW) + 8);
+    const last = all
+      ? Math.min(this.rows.length, 400)
+      : Math.min(this.rows.length, first + Math.ceil(this.box.clientHeight / ROW) + 8);
     const before = scrolling ? this.drawn : new Map();
     this.drawn = new Map();
-    for (let place = first; place < last; place++) this.drawn.set(place, before.get(place) ?? this.row(...this.rows[place], place));
+    for (let place = first; place < last; place++)
+      this.drawn.set(place, before.get(place) ?? this.row(...this.rows[place], place));
     this.inside.replaceChildren(...this.drawn.values());
   }
 
@@ -194,11 +230,21 @@ class Table {
     const more = one.children.length > 0;
     const opened = more ? String(this.toggle.open.has(one.key)) : null;
     const made = element("div", {
-      class: `row${chosen ? " chosen" : ""}${one.kind ? "" : " scope"}`, role: "row", "aria-level": level + 1, "aria-expanded": opened,
-      "aria-selected": String(chosen), "aria-rowindex": place + 1, style: `top: ${place * ROW}px`, "data-key": one.key,
-      onclick: (event) => { if (more && (event.target.closest(".twig") || chosen || !one.sum)) this.toggle(one); this.choose(one); },
+      class: `row${chosen ? " chosen" : ""}${one.kind ? "" : " scope"}`,
+      role: "row",
+      "aria-level": level + 1,
+      "aria-expanded": opened,
+      "aria-selected": String(chosen),
+      "aria-rowindex": place + 1,
+      style: `top: ${place * ROW}px`,
+      "data-key": one.key,
+      onclick: (event) => {
+        if (more && (event.target.closest(".twig") || chosen || !one.sum)) this.toggle(one);
+        this.choose(one);
+      },
     });
-    for (const column of this.shown) made.append(element("div", { class: `cell ${column.key}`, role: "gridcell" }, column.cell(one, level)));
+    for (const column of this.shown)
+      made.append(element("div", { class: `cell ${column.key}`, role: "gridcell" }, column.cell(one, level)));
     return made;
   }
 
@@ -208,7 +254,8 @@ class Table {
     if (place >= 0) {
       const top = place * ROW;
       if (top < this.box.scrollTop) this.box.scrollTop = top;
-      else if (top + 2 * ROW > this.box.scrollTop + this.box.clientHeight) this.box.scrollTop = top + 2 * ROW - this.box.clientHeight;
+      else if (top + 2 * ROW > this.box.scrollTop + this.box.clientHeight)
+        this.box.scrollTop = top + 2 * ROW - this.box.clientHeight;
     }
     this.draw();
   }
@@ -216,7 +263,14 @@ class Table {
   pressed(event) {
     const place = this.rows.findIndex(([one]) => one === this.chosen);
     const one = this.rows[place]?.[0];
-    const moves = { ArrowDown: place + 1, ArrowUp: Math.max(place - 1, 0), Home: 0, End: this.rows.length - 1, PageDown: place + 15, PageUp: place - 15 };
+    const moves = {
+      ArrowDown: place + 1,
+      ArrowUp: Math.max(place - 1, 0),
+      Home: 0,
+      End: this.rows.length - 1,
+      PageDown: place + 15,
+      PageUp: place - 15,
+    };
     if (event.key in moves) this.choose(this.rows[Math.max(0, Math.min(moves[event.key], this.rows.length - 1))]?.[0]);
     else if (event.key === "ArrowRight" && one?.children.length && !this.toggle.open.has(one.key)) this.toggle(one);
     else if (event.key === "ArrowLeft" && one && this.toggle.open.has(one.key)) this.toggle(one);
