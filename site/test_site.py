@@ -220,7 +220,7 @@ def record(cold: float, times: dict[str, tuple[float, float]]) -> None:
         "",
         f"In a Chromium without a cache, on {os.cpu_count()} cores: {cold / 1000:.1f} s from opening it",
         "to the first answer (15 s are allowed). After a keystroke, until all on the page is right again",
-        "(200 ms are allowed at the median), of fifteen each. Made by `TOLCOST_RECORD=1 make site-test`.",
+        "(200 ms are allowed at the median), of fifteen each. Made by `make site-test`, with TOLCOST_RECORD.",
         "",
         "| program | median | at most |",
         "|---|---|---|",

@@ -204,7 +204,7 @@ def test_every_part_of_the_page_says_how_its_figures_are_made() -> None:
     for section in sections:
         words = 'id="live-command"' if section.startswith('id="live"') else "Made by <code>"
         assert words in section, section[:40]
-    assert page.count("<figure>") == page.count("</svg>") == 6
+    assert page.count("<figure>") == page.count("</figcaption><svg ") == 6
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no pdflatex")

@@ -84,7 +84,7 @@ def test_random_inputs_are_the_same_for_the_same_seed(capsys: pytest.CaptureFixt
 def test_a_count_that_differs_is_told(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import tolcost.cli.run as command
+    import tolcost.cli.execute as command
     from tolcost.execute import RunCounts
 
     genuine = command.compare_counts

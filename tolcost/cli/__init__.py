@@ -21,7 +21,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "explain": ("explain", "How a cost comes about, step by step; or what a diagnostic code means."),
         "lower": ("lower", "A program as its syntax tree, as atoms, or as a circuit."),
         "circuit": ("circuit", "A circuit read back as a program, or held to another one."),
-        "run": ("run", "Execute a program, and count while doing so."),
+        "run": ("execute", "Execute a program, and count while doing so."),
         "ops": ("ops", "The catalogue of ONNX operators."),
         "model": ("model", "What a whole ONNX model costs, in its free dimensions."),
         "torch": ("torch", "What a module of PyTorch costs, by torch's own exporter."),
