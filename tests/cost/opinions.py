@@ -137,7 +137,8 @@ the equality, and that both are what visiting every coordinate counts at up to t
 program: `tolcost analyze FILE --symbolic --engine sympy`.
 
 Made by `make sympy` with sympy {version}, at most {seconds:g} s a count.
-`python -m tests.cost.opinions 0` does the programs of `specs/` alone and leaves the random ones of the last run as they are told.
+`python -m tests.cost.opinions 0` does the programs of `specs/` alone and leaves the random ones of the last
+run as they are told.
 """
 
 _TRAPS = """
