@@ -1,4 +1,4 @@
--- ToLang by its language server: `vim.lsp.enable("tolang")`.
+-- ToLang by its language server, which `pip install '.[lsp]'` brings.
 return {
   cmd = { "tolcost", "lsp" },
   filetypes = { "tolang" },

@@ -1,0 +1,3 @@
+-- Files that end in `.tol` are ToLang, and have their language server.
+vim.filetype.add({ extension = { tol = "tolang" } })
+vim.lsp.enable("tolang")
