@@ -5,7 +5,7 @@ from __future__ import annotations
 from tolcost.algebra import Poly, const
 from tolcost.atoms.nodes import Lambda, Node, Part
 from tolcost.diagnostics import Span
-from tolcost.elaborate.constant_folding import fold_integers, fold_static, integer_division
+from tolcost.elaborate.constant_folding import fold_by_rule, fold_static, integer_division
 from tolcost.elaborate.context import Env, ListForNumber, Misfit, bind_data, fail
 from tolcost.elaborate.indexing import element
 from tolcost.elaborate.layout import grid, in_spaces, lay, materialise
@@ -34,9 +34,10 @@ _ORDER = ("B", "Z", "R", "C", "S")
 def apply(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value:
     """An elementary function of some values; ToLs combine element by element, a scalar spreads."""
     env.context.tick(span)
-    found = fold_integers(env, name, args, span)
-    if found is not None:
-        return found
+    if all(isinstance(a, Poly) for a in args):  # as most static values are
+        found = fold_by_rule(env, name, args, span)
+        if found is not None:
+            return found
     space = _space_of_casts(name, args)
     args = _entries_for_numbers(tuple(map(plain, args)))
     if not any(map(_is_tol, args)):

@@ -30,12 +30,12 @@ from tolcost.algebra import (
 from tolcost.atoms.nodes import Node, Part, Select, Where
 from tolcost.diagnostics import Span
 from tolcost.elaborate.apply import check_numbers
-from tolcost.elaborate.constant_folding import as_number, truth
 from tolcost.elaborate.context import Env, Fault, Misfit, RankMismatch, Scope, bind_data, fail
 from tolcost.elaborate.evaluate import evaluate, form, results
 from tolcost.elaborate.indexing import element, leaves, regrown
 from tolcost.elaborate.layout import component, grid, in_spaces, index_node, lay, made_of, materialise
 from tolcost.elaborate.shapes import decide, known, label_operands, shape_of, shape_text, solve, unify
+from tolcost.elaborate.static_numbers import as_number, truth
 from tolcost.elaborate.values import (
     Data,
     Missing,

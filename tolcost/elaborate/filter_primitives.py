@@ -5,12 +5,12 @@ from __future__ import annotations
 from tolcost.algebra import FALSE, TRUE, Poly, atom, const, coordinate, data_symbol, the_symbol
 from tolcost.atoms.nodes import Filter, Part
 from tolcost.diagnostics import Span
-from tolcost.elaborate.constant_folding import truth
 from tolcost.elaborate.context import Env, bind_data, fail
 from tolcost.elaborate.indexing import element, integers, spread
 from tolcost.elaborate.layout import check_size, materialise
 from tolcost.elaborate.shapes import decide, known, shape_of, shape_text, space_of, unify
 from tolcost.elaborate.signatures import integer, primitive, tol
+from tolcost.elaborate.static_numbers import truth
 from tolcost.elaborate.values import Data, Pieces, Seq, Value, Vec, View, is_static
 
 

@@ -16,12 +16,12 @@ from tolcost.atoms.nodes import Input as InputNode
 from tolcost.atoms.nodes import Part, Type
 from tolcost.elaborate.arguments import Argument, Inputs, Tensor, kind_of_declared, length_for, shape_given
 from tolcost.elaborate.bounds import check_within
-from tolcost.elaborate.constant_folding import truth
 from tolcost.elaborate.context import Env, Lazy, fail
 from tolcost.elaborate.evaluate import evaluate
 from tolcost.elaborate.expressions import as_length, asked_known, is_callable_name, mentioned
 from tolcost.elaborate.layout import check_rank, check_sequence, check_size
 from tolcost.elaborate.shapes import shape_text, unify
+from tolcost.elaborate.static_numbers import truth
 from tolcost.elaborate.values import Cast, Data, Missing, Opaque, Seq, Spaces, Value, Vec
 from tolcost.spaces import Bounds, bounds_of, kind_of
 from tolcost.syntax import tree

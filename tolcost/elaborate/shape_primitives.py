@@ -26,7 +26,7 @@ from tolcost.atoms.nodes import Convert, Node, Part
 from tolcost.diagnostics import Span
 from tolcost.elaborate.apply import apply
 from tolcost.elaborate.bounds import check_within
-from tolcost.elaborate.constant_folding import integer_division, truth
+from tolcost.elaborate.constant_folding import integer_division
 from tolcost.elaborate.context import Env, Misfit, fail
 from tolcost.elaborate.indexing import capacity_of, integers
 from tolcost.elaborate.layout import component, materialise
@@ -41,6 +41,7 @@ from tolcost.elaborate.signatures import (
     text,
     tol,
 )
+from tolcost.elaborate.static_numbers import truth
 from tolcost.elaborate.values import (
     Cast,
     Data,

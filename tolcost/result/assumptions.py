@@ -271,13 +271,12 @@ def _check_bounds(found: Assumed) -> None:
 # ---- what would help -----------------------------------------------------------------------------
 
 
-def partitions(symbols: Iterable[Symbol]) -> Iterator[str]:
+def partitions(kept: Sequence[Symbol]) -> Iterator[str]:
     """What to assume of counts that data decides and that may split one number among them, as options.
 
     Nothing says that they do: it is so where every entry goes to exactly one of them, as tokens to experts.
     """
     together: dict[Poly, list[Symbol]] = {}
-    kept = [symbol for symbol in symbols if symbol.role == "kept"]
     for symbol in kept:
         if symbol.hi is not None:
             together.setdefault(symbol.hi, []).append(symbol)

@@ -15,11 +15,8 @@ from tolcost.show.forms import Form
 from tolcost.show.json import Json
 
 
-def time_blocks(cost: Located, by: str) -> Iterator[Section]:
+def time_blocks(cost: Located, times: Times, by: str) -> Iterator[Section]:
     """Times by operator or node, the longest first, and where they come to be bound by something else."""
-    times = cost.times
-    if times is None:
-        return
     if cost.study.kind == "model":
         yield _table(cost, times if by != "node" else cost.study.times(times.device, by))
     elif (limit := _limits(times, cost.point.values)) and cost.point.complete:

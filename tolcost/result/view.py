@@ -103,7 +103,8 @@ def _document(cost: Located, view: CostView, form: str) -> Iterator[Section]:
     else:
         yield Facts((*study.head(), *known, *status))
         yield _figures(cost, view)
-    yield from time_blocks(cost, view.table.by)
+    if cost.times is not None:
+        yield from time_blocks(cost, cost.times, view.table.by)
     yield Facts(tuple(_standing(cost, view, form)))
     for grown in view.growths:
         yield from growth_blocks(grown)
@@ -173,18 +174,21 @@ def _titles(point: Point) -> tuple[str, str]:
 
 
 def _rows(cost: Located, view: CostView) -> Iterator[FigureRow]:
+    value = cost.value if _point_shown(cost, view) else _no_value
     for measure in measures_shown(cost, view):
         strong = measure.key == "eops"
-        value = cost.value(measure.form)
-        yield FigureRow(
-            measure.label, measure.form, value, measure.unit, strong=strong, headed=measure.headed
-        )
+        at = value(measure.form)
+        yield FigureRow(measure.label, measure.form, at, measure.unit, strong=strong, headed=measure.headed)
         leading = cost.study.leading if strong else None
         if leading is not None and len(text_of(leading)) < max(_LONG, len(text_of(cost.total.eops)) // 2):
             yield FigureRow("grows as", leading, level=1, general=True)
         for part in measure.parts:
             label = f"{part.name} {part.space}".rstrip()
-            yield FigureRow(label, part.form, cost.value(part.form), part.remark, level=1)
+            yield FigureRow(label, part.form, value(part.form), part.remark, level=1)
+
+
+def _no_value(form: Form | None) -> None:
+    return None
 
 
 # ---- what figures rely on ------------------------------------------------------------------
@@ -204,7 +208,8 @@ def _standing(cost: Located, view: CostView, form: str) -> Iterator[Fact]:
             for s in study.symbols
             if s.kind == "data" and s not in known
         )
-        yield from (Fact("by data", said) for said in partitions(s for s in study.symbols if s not in known))
+        kept = [s for s in study.symbols if s.role == "kept" and s not in known]
+        yield from (Fact("by data", said) for said in (partitions(kept) if kept else ()))
     yield from study.remarks()
     if _forms_shown(cost, view) or not cost.point.complete:
         yield from _requirements(cost, "holds where", "needed", _MOST_CONDITIONS if text else None)
@@ -218,8 +223,9 @@ def _offer(cost: Located) -> Iterator[Fact]:
     """Assumptions under which forms are polynomials, where there are floors."""
     study, total = cost.study, cost.total
     forms = [form for form in (total.eops, total.macs, total.bytes) if form is not None]
-    found = offered(forms, study.requirements, (symbol.name for symbol in study.symbols))
-    yield from () if found is None else (Fact(found),)
+    if study.requirements or any(form.height for form in forms):
+        found = offered(forms, study.requirements, (symbol.name for symbol in study.symbols))
+        yield from () if found is None else (Fact(found),)
 
 
 def _requirements(cost: Located, heading: str, kind: str, most: int | None) -> Iterator[Fact]:
