@@ -5,8 +5,10 @@ import json
 import os
 import shutil
 import socket
+import struct
 import subprocess
 import time
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -118,3 +120,26 @@ def _connected(port: int, arguments: tuple[str, ...]) -> Browser:
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.2)
+
+
+# ---- pictures that say what they show ------------------------------------------------------
+
+_HEAD = 8 + 25
+"""A PNG's mark and its first chunk."""
+
+
+def noted(picture: bytes, key: str, text: str) -> bytes:
+    """A PNG with a note in it."""
+    body = b"tEXt" + key.encode("latin-1") + b"\0" + text.encode("latin-1")
+    chunk = struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body))
+    return picture[:_HEAD] + chunk + picture[_HEAD:]
+
+
+def note(picture: bytes, key: str) -> str | None:
+    """The note of a PNG, if it has one."""
+    begin = b"tEXt" + key.encode("latin-1") + b"\0"
+    place = picture.find(begin)
+    if place < 0:
+        return None
+    (size,) = struct.unpack(">I", picture[place - 4 : place])
+    return picture[place + len(begin) : place + 4 + size].decode("latin-1")

@@ -90,7 +90,7 @@ def test_the_page_knows_the_conditions() -> None:
     cost, forms = costed(graphs.bert(17, graphs.SMALL), Session(open_library())), _Forms()
     data = {**_data(cost, forms), "forms": forms.trees}
     assert {s["name"]: s["value"] for s in data["symbols"]} == {"batch": 1, "seq": 16}
-    engine = script[script.index("let known") : script.index("// ---- lengths")]
+    engine = script[script.index("let known") : script.index("// ---- what is shown")]
     parts = (pages / "parts.js").read_text(encoding="utf-8")
     asked = "[[1, 16], [1, 17], [4, 4096], [0, 1]]"
     lengths = "new Map([['batch', BigInt(b)], ['seq', BigInt(s)]])"

@@ -22,8 +22,9 @@ from tolcost.show.json import Json
 
 _FOLDER = Path(__file__).with_name("pages")
 _LONG, _VERY_LONG = 60, 240
+_MODEL = ("parts", "charts", "tree", "model", "lengths", "figures", "nodes", "detail", "compared", "start")
 _PARTS = {
-    "model": (("parts.css", "model.css"), ("parts.js", "charts.js", "tree.js", "model.js", "start.js")),
+    "model": (("parts.css", "model.css"), tuple(f"{name}.js" for name in _MODEL)),
     "document": (("parts.css", "document.css"), ("document.js",)),
     "report": (("parts.css", "report.css"), ("parts.js", "report.js")),
 }

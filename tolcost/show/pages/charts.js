@@ -7,7 +7,9 @@ function scale(low, high, from, to) {
   return (value) => from + ((value - low) / span) * (to - from);
 }
 
+// On a narrow screen a chart is narrower rather than its letters smaller.
 function frame(label) {
+  FRAME.wide = innerWidth <= 560 ? 400 : 560;
   return drawn("svg", { viewBox: `0 0 ${FRAME.wide} ${FRAME.high}`, class: "chart", role: "img", "aria-label": label });
 }
 
@@ -66,7 +68,7 @@ function lineChart(series, { name, unit, now, marks = [] }) {
     y = (value) => height(Math.log10(value));
   axis(svg, ticks, y, unit);
   const distinct = [...new Set(xs)].sort((a, b) => a - b);
-  const each = Math.max(1, Math.ceil(distinct.length / 8));
+  const each = Math.max(1, Math.ceil(distinct.length / (FRAME.wide / 70)));
   below(
     svg,
     distinct.filter((_, k) => k % each === 0),
@@ -160,6 +162,8 @@ function areaChart(values, { name, unit, titles, chosen }) {
   return svg;
 }
 
+const NAMED = 4; // so many points of a roofline have their name beside them
+
 // Points under the roof of a device: FLOPs per second over FLOPs per byte.
 function roofChart(points, { peaks, bandwidth, name }) {
   const svg = frame(`roofline of ${name}`);
@@ -192,22 +196,33 @@ function roofChart(points, { peaks, bandwidth, name }) {
     );
     svg.append(drawn("text", { x: right() + 8, y: sides[k] + 4, class: "label" }, space));
   });
-  points.forEach((one, k) =>
+  points.forEach((one, k) => {
+    const size = 3 + 7 * Math.sqrt(one.share / 100),
+      style = `fill: var(--c${k % 8})`,
+      side = x(one.x) < FRAME.wide / 2 ? 1 : -1;
     svg.append(
       drawn(
         "circle",
-        {
-          cx: x(one.x),
-          cy: y(one.y),
-          r: 3 + 7 * Math.sqrt(one.share / 100),
-          class: "dot",
-          style: `fill: var(--c${k % 8})`,
-        },
+        { cx: x(one.x), cy: y(one.y), r: size, class: "dot", style },
         told(
           `${one.name}: ${short(one.x)} FLOPs per byte, ${short(one.y)}FLOPs per second, ${inPercent(one.share)} of the time`,
         ),
       ),
-    ),
-  );
+    );
+    if (k < NAMED)
+      svg.append(
+        drawn(
+          "text",
+          {
+            x: x(one.x) + side * (size + 4),
+            y: y(one.y) + 4,
+            class: "label",
+            "text-anchor": side < 0 ? "end" : "start",
+            style,
+          },
+          one.name,
+        ),
+      );
+  });
   return svg;
 }

@@ -161,8 +161,9 @@ function rowsOf(root, { open, sort, words }) {
     for (const child of order) {
       const here = inside || (words.length > 0 && fits(child));
       if (words.length && !keep(child, here)) continue;
-      found.push([child, level]);
-      if (open.has(child.key) || (words.length && !here)) visit(child, level + 1, here);
+      const opened = open.has(child.key) || (words.length > 0 && !here);
+      found.push([child, level, opened]);
+      if (opened) visit(child, level + 1, here);
     }
   };
   visit(root, 0, false);
@@ -225,15 +226,14 @@ class Table {
     this.inside.replaceChildren(...this.drawn.values());
   }
 
-  row(one, level, place) {
+  row(one, level, opened, place) {
     const chosen = one === this.chosen;
     const more = one.children.length > 0;
-    const opened = more ? String(this.toggle.open.has(one.key)) : null;
     const made = element("div", {
       class: `row${chosen ? " chosen" : ""}${one.kind ? "" : " scope"}`,
       role: "row",
       "aria-level": level + 1,
-      "aria-expanded": opened,
+      "aria-expanded": more ? String(opened) : null,
       "aria-selected": String(chosen),
       "aria-rowindex": place + 1,
       style: `top: ${place * ROW}px`,
@@ -244,7 +244,7 @@ class Table {
       },
     });
     for (const column of this.shown)
-      made.append(element("div", { class: `cell ${column.key}`, role: "gridcell" }, column.cell(one, level)));
+      made.append(element("div", { class: `cell ${column.key}`, role: "gridcell" }, column.cell(one, level, opened)));
     return made;
   }
 
