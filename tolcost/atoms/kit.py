@@ -226,8 +226,9 @@ def schedule_block(block: Block) -> Schedule:
     return schedule(block.bindings, (block.result,))
 
 
+@lru_cache(maxsize=8)
 def schedule_program(program: Program) -> Schedule:
-    """Order the nodes of a program that are in no block."""
+    """Order the nodes of a program that are in no block; it may be run many times."""
     return schedule(program.bindings, tuple(out.node for out in program.outputs))
 
 

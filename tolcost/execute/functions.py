@@ -11,7 +11,7 @@ call and the coordinates around it), so every interpreter gives the same numbers
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from math import erf as scalar_erf
 from typing import Any
 
@@ -239,7 +239,8 @@ MEANINGS: Mapping[str, ArrayFunction] = {
 """Every elementary function but ``rand``, which also needs to know where it stands."""
 
 
-def rand_sites(program: Program) -> dict[Lambda, int]:
+@lru_cache(maxsize=8)
+def rand_sites(program: Program) -> Mapping[Lambda, int]:
     """Give every call of ``rand`` a number that depends only on its place in the program."""
     calls = (
         node for node in inner_nodes(roots(program)) if isinstance(node, Lambda) and node.function == "rand"

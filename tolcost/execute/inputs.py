@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from math import isfinite
 from pathlib import Path
 from typing import Protocol, TypeAlias
@@ -103,9 +104,14 @@ def arrays_of(program: Program, given: InputArrays) -> dict[str, tuple[Array, ..
     return found
 
 
-def _check_ranks(program: Program) -> None:
+@lru_cache(maxsize=8)
+def _greatest_rank(program: Program) -> int:
     types = (node.type for node in inner_nodes(roots(program)))
-    rank = max((len(part.shape) for parts in types for part in parts), default=0)
+    return max((len(part.shape) for parts in types for part in parts), default=0)
+
+
+def _check_ranks(program: Program) -> None:
+    rank = _greatest_rank(program)
     if rank > MAX_RANK:
         text = f"a value of rank {rank} cannot be executed with (the limit is {MAX_RANK})"
         raise Rejected(Diagnostic("T0520", text))

@@ -9,8 +9,9 @@ subtracted one by one is added up first, and subtracted then.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -46,6 +47,7 @@ class FoldReduction:
     through: Var | None
 
 
+@lru_cache(maxsize=1 << 10)
 def recognise(fold: Fold) -> FoldReduction | None:
     """Find out whether a fold is a reduction; ``None`` if it has to be done step by step."""
     if len(fold.type) != 1 or fold.type[0].shape:
@@ -144,20 +146,21 @@ def fusible(plan: Schedule, reductions: Mapping[Fold, FoldReduction | None]) -> 
         for fold in folds
         if (reduction := reductions[fold]) is not None and reduction.through in built
     }
-    uses = Counter(_uses(plan))
+    uses = _uses(plan)
     return frozenset(
         var for var, fold in wanted.items() if uses[var] == 1 and built[var].extents == fold.extents
     )
 
 
-def _uses(plan: Schedule) -> Iterator[Var]:
-    """Give each variable as often as something takes its value; one Ref may stand in several places."""
+@lru_cache(maxsize=1 << 10)
+def _uses(plan: Schedule) -> Counter[Var]:
+    """Tell how often something takes the value of each variable; one Ref may stand in several places."""
     taken = [plan.steps[k].node for k in plan.roots]
     for node in inner_nodes(step.node for step in plan.steps):
         taken.extend(children(node))
         for block in blocks(node):
             taken.extend(roots(block))
-    return (node.var for node in taken if isinstance(node, Ref))
+    return Counter(node.var for node in taken if isinstance(node, Ref))
 
 
 def numeric_body(build: Build) -> bool:

@@ -200,11 +200,18 @@ def _spoken(names: Iterable[str], row: Iterable[int]) -> Iterable[str]:
 _RENAMED = {"c_phonecode": "c_phone", **{ours: theirs for ours, (theirs, _) in _FLAGGED.items()}}
 
 
-def database(columns: Columns, folder: Path) -> duckdb.DuckDBPyConnection:
-    """The tables in DuckDB, with the text that was there; files go through a folder."""
+def database(
+    columns: Columns, folder: Path, trials: Mapping[str, Array] | None = None
+) -> duckdb.DuckDBPyConnection:
+    """The tables in DuckDB, with the text that was there; files go through a folder.
+
+    ``trials`` may say for each row of a table which database it is of: there is a column for that then.
+    """
     connection = duckdb.connect()
     for table, fields in FIELDS.items():
         decoded = {_RENAMED.get(name, name): _decoded(name, columns[name]) for name in fields}
+        if trials is not None:
+            decoded["trial"] = ("bigint", trials[table].tolist())
         typed = ", ".join(f"{name} {kind}" for name, (kind, _) in decoded.items())
         file = folder / f"{table}.csv"
         rows = zip(*(values for _, values in decoded.values()), strict=True)
