@@ -9,7 +9,7 @@ Each stage is a function of the one before; stop wherever you like.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from tolcost.algebra import AlgebraBudget
@@ -21,6 +21,7 @@ from tolcost.diagnostics import Diagnostic, Rejected, Source
 from tolcost.elaborate import Argument, Elaborated, elaborate
 from tolcost.elaborate.finish import repeated_work
 from tolcost.syntax import parse
+from tolcost.syntax.resolve import unused
 from tolcost.syntax.tree import Module, Use
 
 
@@ -63,9 +64,11 @@ def lower(parsed: Parsed, given: Mapping[str, Argument] | None = None, name: str
     return elaborated
 
 
-def warnings_of(lowered: Elaborated) -> tuple[Diagnostic, ...]:
-    """What the author of a program might want to know, besides the result."""
-    return (*lowered.warnings, *repeated_work(lowered.program))
+def lower_for_author(parsed: Parsed, given: Mapping[str, Argument] | None = None) -> Elaborated:
+    """The same, with all warnings: what the author of a program might want to know, besides the result."""
+    found = lower(parsed, given)
+    warnings = (*unused(parsed.program), *found.warnings, *repeated_work(found.program))
+    return replace(found, warnings=warnings)
 
 
 def analyze_source(source: Source, given: Mapping[str, Argument] | None = None) -> Analysis:

@@ -1,7 +1,10 @@
 """What the editor's parts say, without any protocol."""
 
+from pathlib import Path
+
 import pytest
 
+import tolcost
 from tests.syntax import cases
 from tolcost.algebra import total_of
 from tolcost.diagnostics import Diagnostic, Rejected, Source
@@ -13,7 +16,7 @@ from tolcost.editor.reading import read
 from tolcost.editor.words import words
 from tolcost.library import read_spec, spec_names
 from tolcost.spaces import SPACES
-from tolcost.syntax import parse, resolve
+from tolcost.syntax import parse, read_source, resolve
 from tolcost.syntax.declarations import BUILTINS, CONSTANTS
 
 BROKEN = cases.read("diagnostics")
@@ -87,3 +90,11 @@ def test_colours_leave_the_text_as_it_is(name: str) -> None:
     assert "".join(piece for _, piece in pieces) == text
     assert {"Keyword.Declaration", "Keyword.Type", "Name.Builtin", "Operator"} <= {kind for kind, _ in pieces}
     assert not [piece for kind, piece in pieces if kind == "Text"]
+
+
+def test_a_definition_that_nothing_uses_is_told_everywhere(tmp_path: Path) -> None:
+    """By the editor, the command and the API alike."""
+    file = tmp_path / "p.tol"
+    file.write_text("tol x: R [n]\nk = map(x, exp)\ny := map(x, log)\n", "utf-8")
+    codes = [one.code for one in read(read_source(file)).diagnostics]
+    assert codes == ["T0218"] == [one.code for one in tolcost.analyze(file).warnings]

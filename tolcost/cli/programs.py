@@ -13,10 +13,9 @@ from tolcost.cli.output import colour_on_stderr
 from tolcost.diagnostics import Source, render_all
 from tolcost.elaborate import Elaborated
 from tolcost.elaborate.arguments import PlainShape, arguments
-from tolcost.pipeline import Parsed, lower, read_program, warnings_of
+from tolcost.pipeline import Parsed, lower_for_author, read_program
 from tolcost.result.program import program_source
 from tolcost.syntax import read_source
-from tolcost.syntax.resolve import unused
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,8 +50,7 @@ def lowered(file: str, request: Request) -> Elaborated:
 
 def lowered_with(parsed: Parsed, request: Request) -> Elaborated:
     """Lower a program that is read already."""
-    found = lower(parsed, arguments(parsed.program, request.shapes, request.attrs))
-    return replace(found, warnings=(*unused(parsed.program), *found.warnings))
+    return lower_for_author(parsed, arguments(parsed.program, request.shapes, request.attrs))
 
 
 def name_of(file: str) -> str:
@@ -62,6 +60,5 @@ def name_of(file: str) -> str:
 
 def warn(program: Elaborated) -> None:
     """Tell what the author of a program might want to know."""
-    warnings = warnings_of(program)
-    if warnings:
-        click.echo(render_all(warnings, colour=colour_on_stderr()) + "\n", err=True)
+    if program.warnings:
+        click.echo(render_all(program.warnings, colour=colour_on_stderr()) + "\n", err=True)

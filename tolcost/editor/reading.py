@@ -15,9 +15,9 @@ from tolcost.pipeline import (
     analyze_lowered,
     as_rejected,
     lower,
+    lower_for_author,
     read_program,
     shipped_specs,
-    warnings_of,
 )
 from tolcost.syntax import parse, signatures, tree
 from tolcost.syntax.declarations import KnownNames
@@ -51,16 +51,15 @@ def read(source: Source, specs: Library | None = None) -> Reading:
     try:
         program = parse(source)
         parsed = read_program(source, specs)
-        lowered = lower(parsed)
-        warnings = warnings_of(lowered)
+        lowered = lower_for_author(parsed)
         analysis = analyze_lowered(lowered, source.name)
     except Exception as error:
         failure = as_rejected(error)
         if not isinstance(failure, Rejected):
             raise
-        warned = () if lowered is None else warnings_of(lowered)
+        warned = () if lowered is None else lowered.warnings
         return Reading(source, (*warned, *failure.diagnostics), program, parsed, lowered)
-    return Reading(source, warnings, program, parsed, lowered, analysis)
+    return Reading(source, lowered.warnings, program, parsed, lowered, analysis)
 
 
 @lru_cache(maxsize=32)

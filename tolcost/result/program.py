@@ -13,7 +13,7 @@ from tolcost.cost.record import Analysis, NamedType, analysis_with
 from tolcost.cost.weights import Weighed, Weights, weigh
 from tolcost.diagnostics import Diagnostic, Rejected, Source, place, quoted, visible
 from tolcost.elaborate.arguments import PlainShape, PlainValue, arguments
-from tolcost.pipeline import analyze_lowered, lower, read_program, warnings_of
+from tolcost.pipeline import analyze_lowered, lower_for_author, read_program
 from tolcost.result.assumptions import assumed
 from tolcost.result.comparison import FUNCTIONS
 from tolcost.result.cost import Cost
@@ -294,9 +294,9 @@ def analyze(
     """Give the cost of a program: text or file in, closed forms out."""
     source = _text_or_file(program)
     parsed = read_program(source)
-    lowered = lower(parsed, arguments(parsed.program, shapes, attrs))
+    lowered = lower_for_author(parsed, arguments(parsed.program, shapes, attrs))
     study = program_study(analyze_lowered(lowered, source.name)).assuming(assume)
-    return locate_study(Cost, study, dims, warnings=warnings_of(lowered))
+    return locate_study(Cost, study, dims, warnings=lowered.warnings)
 
 
 def _text_or_file(program: str | Path) -> Source:
