@@ -6,7 +6,7 @@
 #   make fmt      put the code and the programs into the house style
 #   make soak     random programs and property tests, as many as asked: make soak N=100000
 #   make fleet    thousands of models through one summary, while workers and the command itself are killed: N=2000
-#   make mutants  definitions broken on purpose: which changes does no test notice?
+#   make mutants  definitions and lines of code broken on purpose: which changes does no test notice? reports/mutants.md
 #   make bench    the measurements of benchmarks/
 #   make site     the playground and the documentation, into build/site (needs node and npm)
 #   make vsix     the extension for VS Code, into build/tolang.vsix (needs node and npm)
@@ -26,6 +26,7 @@
 
 PYTHON ?= python3
 N ?= 2000
+SEED ?= 1
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 VENV := .venv
 BIN := $(VENV)/bin
@@ -131,7 +132,10 @@ fleet: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.fleet.campaign $(N)
 
 mutants: $(VENV)/dev.stamp
-	$(BIN)/python -m tests.mutants.definitions
+	$(INSTALL) coverage
+	$(BIN)/python -m tests.mutants.definitions --seed $(SEED)
+	$(BIN)/python -m tests.mutants.code --seed $(SEED) --count 100 --map
+	$(BIN)/python -m tests.mutants.report
 
 # A target that is missed does not hide the others.
 bench: $(VENV)/run.stamp

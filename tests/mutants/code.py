@@ -1,35 +1,29 @@
 """Lines of our own code broken on purpose: would the tests notice?
 
-    python -m tests.mutants.code [--seed N] [--count N] [--own] [PART ...]
+    python -m tests.mutants.code [--seed N] [--count N] [--map [SUITE ...]] [--parts PART ...]
 
 Random places of ``algebra``, ``cost`` and ``check`` are changed one at a time (a comparison, an operation, a
-number, a condition) in a copy of the project, and the tests of that part run until one fails; then, if none
-did, the tests that hold whole programs, unless only the part's own are asked for.  What does not end has
-failed, too.
+number, a condition) in a copy of the project, and the tests that run the line are run until one fails, the
+fastest first: those of the part's own folder, then all others.  Which tests run a line is found by ``--map``,
+and kept under ``build/``.  What does not end has failed, too.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
-import shutil
-import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-ROOT = Path(__file__).parents[2]
-TESTS = {
-    "algebra": ("tests/algebra", "tests/elaborate"),
-    "cost": ("tests/cost", "tests/elaborate", "tests/programs/test_paper_counts.py"),
-    "check": ("tests/check",),
-}
-WHOLE = ("tests/specs/test_expert_forms.py", "tests/cli/test_sessions.py", "tests/programs", "tests/result")
-MOST_SECONDS = 1500
+from tests.mutants.kept import ROOT, Outcome, keep, kept
+from tests.mutants.selection import MOST_SECONDS, PARTS, SUITES, Tests, copied, failing, watch
+
+OWN_SECONDS = 10.0
+"""So long may the tests of the part's own folder take before the others are asked."""
 
 _COMPARED = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
@@ -48,30 +42,55 @@ _OPERATED = {
 class Change:
     """A place in a module, what stands there, and how to change it."""
 
-    line: int
+    lines: range
     before: str
-    make: Callable[[], None]
+    make: Callable[[], str]
 
 
-def changes(module: ast.Module) -> Iterator[Change]:
-    """All changes of a module: only code that runs, neither types nor texts."""
+def changes(module: ast.Module) -> Iterator[tuple[str, Change]]:
+    """All changes of a module, with what they are in: only code that runs, neither types nor texts."""
     quiet = {id(n) for top in ast.walk(module) for part in _unmeant(top) for n in ast.walk(part)}
-    for node in ast.walk(module):
+    for inside, lines, node, shown in _placed(module, (), range(0), module):
         if id(node) in quiet:
             continue
-        match node:
-            case ast.Compare(ops=[op]) if type(op) in _COMPARED:
-                yield _change(node, "ops", [_COMPARED[type(op)]()])
-            case ast.BinOp(op=op) if type(op) in _OPERATED:
-                yield _change(node, "op", _OPERATED[type(op)]())
-            case ast.BoolOp(op=op):
-                yield _change(node, "op", ast.Or() if isinstance(op, ast.And) else ast.And())
-            case ast.Constant(value=bool() as value):
-                yield _change(node, "value", not value)
-            case ast.Constant(value=int() as value):
-                yield _change(node, "value", value + 1)
-            case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test):
-                yield _change(node, "test", ast.UnaryOp(ast.Not(), test))
+        for field, value in _broken(node):
+            yield inside, Change(lines, _text(shown), _making(node, field, value, shown))
+
+
+def _broken(node: ast.AST) -> Iterator[tuple[str, object]]:
+    match node:
+        case ast.Compare(ops=[op]) if type(op) in _COMPARED:
+            yield "ops", [_COMPARED[type(op)]()]
+        case ast.BinOp(op=op) if type(op) in _OPERATED:
+            yield "op", _OPERATED[type(op)]()
+        case ast.BoolOp(op=op):
+            yield "op", ast.Or() if isinstance(op, ast.And) else ast.And()
+        case ast.Constant(value=bool() as value):
+            yield "value", not value
+        case ast.Constant(value=int() as value):
+            yield "value", value + 1
+        case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test):
+            yield "test", ast.UnaryOp(ast.Not(), test)
+
+
+def _placed(
+    node: ast.AST, inside: tuple[str, ...], lines: range, above: ast.AST
+) -> Iterator[tuple[str, range, ast.AST, ast.AST]]:
+    """All nodes, each with the definition it is in, the lines of its statement, and what to show of it.
+
+    The lines are without those of statements below; a number is shown with what it is a part of.
+    """
+    if isinstance(node, ast.stmt | ast.ExceptHandler | ast.match_case):
+        first = getattr(node, "lineno", None) or node.pattern.lineno
+        below = [s.lineno for s in ast.walk(node) if isinstance(s, ast.stmt) and s is not node]
+        end = min(below) - 1 if below else node.end_lineno
+        lines = range(first, max(first, end) + 1)
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        inside = (*inside, node.name)
+    bare = isinstance(node, ast.Constant) and not isinstance(above, ast.FunctionDef)
+    yield ".".join(inside), lines, node, above if bare else node
+    for child in ast.iter_child_nodes(node):
+        yield from _placed(child, inside, lines, node)
 
 
 def _unmeant(node: ast.AST) -> list[ast.AST]:
@@ -97,29 +116,48 @@ def _unmeant(node: ast.AST) -> list[ast.AST]:
             return []
 
 
-def _change(node: ast.AST, field: str, value: object) -> Change:
-    return Change(node.lineno, ast.unparse(node).splitlines()[0][:70], lambda: setattr(node, field, value))
+def _text(node: ast.AST) -> str:
+    return ast.unparse(node).splitlines()[0][:90]
 
 
-def caught(project: Path, module: Path, suites: Sequence[tuple[str, ...]], text: str) -> str:
-    """The test that fails, or nothing."""
-    file = project / module
-    kept = file.read_text("utf-8")
+def _making(node: ast.AST, field: str, value: object, shown: ast.AST) -> Callable[[], str]:
+    def make() -> str:
+        setattr(node, field, value)
+        return _text(shown)
+
+    return make
+
+
+def sample(part: str, count: int, seed: int) -> list[tuple[Path, int]]:
+    """Random places of a part: the file, and the number of the change in it."""
+    files = sorted((ROOT / "tolcost" / part).glob("*.py"))
+    places = [(file, n) for file in files for n, _ in enumerate(changes(ast.parse(file.read_text("utf-8"))))]
+    return Random(f"{seed} {part}").sample(places, count)
+
+
+def tried(project: Path, part: str, places: list[tuple[Path, int]], known: Tests) -> Iterator[Outcome]:
+    """Break places of a part one after the other."""
+    for file, number in places:
+        module = ast.parse(whole := file.read_text("utf-8"))
+        inside, change = list(changes(module))[number]
+        after = change.make()
+        name = file.relative_to(ROOT).as_posix()
+        copy = project / name
+        _write(copy, ast.unparse(ast.fix_missing_locations(module)))
+        tests = known.running(name, change.lines)
+        own = [test for test in tests if test.startswith(f"tests/{part}/")]
+        by = failing(project, first := known.within(own, OWN_SECONDS), known.seconds)
+        others = known.within([test for test in tests if test not in set(first)], MOST_SECONDS)
+        by = by or failing(project, others, known.seconds)
+        _write(copy, whole)
+        yield Outcome(part, f"{name}:{inside}", number, change.before, after, by)
+
+
+def _write(file: Path, text: str) -> None:
+    """A module's text, and nothing compiled of another: a second is long for the clock of files."""
     file.write_text(text, "utf-8")
-    try:
-        for tests in suites:
-            ran = subprocess.run(
-                [sys.executable, "-m", "pytest", "-q", "-x", "-n", "2", "-p", "no:cacheprovider", *tests],
-                cwd=project, capture_output=True, text=True, check=False, timeout=MOST_SECONDS,
-            )  # fmt: skip
-            if ran.returncode:
-                failed = [line for line in ran.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-                return failed[0].split(" - ")[0] if failed else f"exit code {ran.returncode}"
-    except subprocess.TimeoutExpired:
-        return "takes too long"
-    finally:
-        file.write_text(kept, "utf-8")
-    return ""
+    for compiled in file.parent.glob(f"__pycache__/{file.stem}.*.pyc"):
+        compiled.unlink()
 
 
 def main() -> int:
@@ -127,35 +165,34 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=20, help="how many of each part")
-    parser.add_argument("--own", action="store_true", help="only the tests in the part's own folder")
-    parser.add_argument("parts", nargs="*", default=list(TESTS))
+    parser.add_argument("--again", action="store_true", help="only those that survived")
+    parser.add_argument("--map", nargs="*", metavar="SUITE", help="find again which tests run a line")
+    parser.add_argument("--parts", nargs="*", default=list(PARTS))
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        project = Path(folder) / "project"
-        leave = shutil.ignore_patterns(".*", "build", "__pycache__")
-        shutil.copytree(ROOT, project, ignore=leave, symlinks=True)
-        for part in asked.parts:
-            suites = (TESTS[part][:1],) if asked.own else (TESTS[part], WHOLE)
-            random = Random(f"{asked.seed} {part}")
-            survivors = sum(not by for by in _tried(project, part, asked.count, random, suites))
-            print(f"{part}: {asked.count - survivors} of {asked.count} caught, seed {asked.seed}", flush=True)
+        project = copied(folder)
+        if asked.map is not None:
+            for suite in asked.map or SUITES:
+                print(watch(project, suite), flush=True)
+        for part in asked.parts if asked.count else ():
+            _part(project, part, asked.count, asked.seed, asked.again)
     return 0
 
 
-def _tried(
-    project: Path, part: str, count: int, random: Random, suites: Sequence[tuple[str, ...]]
-) -> Iterator[str]:
-    files = sorted((ROOT / "tolcost" / part).glob("*.py"))
-    places = [(file, n) for file in files for n, _ in enumerate(changes(ast.parse(file.read_text("utf-8"))))]
-    for file, number in random.sample(places, count):
-        module = ast.parse(file.read_text("utf-8"))
-        change = list(changes(module))[number]
-        change.make()
-        start = time.monotonic()
-        by = caught(project, file.relative_to(ROOT), suites, ast.unparse(ast.fix_missing_locations(module)))
-        where = f"{file.relative_to(ROOT)}:{change.line}: `{change.before}`"
-        print(f"{where}: {by or 'SURVIVES'} ({time.monotonic() - start:.0f} s)", flush=True)
-        yield by
+def _part(project: Path, part: str, count: int, seed: int, again: bool) -> None:
+    places = sample(part, count, seed)
+    if again:
+        left = {outcome.name for outcome in kept(part, seed) if not outcome.by}
+        places = [(file, n) for file, n in places if f"{file.relative_to(ROOT).as_posix()}:{n}" in left]
+    for outcome in tried(project, part, places, Tests.read()):
+        print(
+            f"{outcome.where}: `{outcome.before}` -> `{outcome.after}`: {outcome.by or 'SURVIVES'}",
+            flush=True,
+        )
+        keep(outcome, seed)
+    done = kept(part, seed)
+    caught = sum(bool(outcome.by) for outcome in done)
+    print(f"{part}: {caught} of {len(done)} caught, seed {seed}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Definitions broken on purpose: would the tests notice?
 
-    python -m tests.mutants.definitions [--seed N] [--fast] [FILE.tol ...]
+    python -m tests.mutants.definitions [--seed N] [--count N] [--fast] [FILE.tol ...]
 
 Every file of ``specs/`` that defines an operator, and every library file, gets one random change of value
 (another function, sign or number) that keeps it well-formed.  A mutant is caught where
@@ -9,7 +9,8 @@ Every file of ``specs/`` that defines an operator, and every library file, gets 
 2. or the gate finds a program that costs something else (``tolcost check``),
 3. or a test of ``tests/specs`` fails.
 
-The last two run in a copy of the project, on what the first lets through.
+The last two run in a copy of the project, on what the first lets through.  What came of it is kept under
+``build/``, where ``tests.mutants.report`` reads it.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from tests.mutants.kept import ROOT, Outcome, keep
 from tolcost.catalogue.cases import Case, load_cases
 from tolcost.catalogue.conformance import check
 from tolcost.catalogue.recorded import recorded_cases
@@ -33,7 +35,6 @@ from tolcost.catalogue.specs import open_library
 from tolcost.diagnostics import Rejected, Source
 from tolcost.syntax import parse, read_source
 
-ROOT = Path(__file__).parents[2]
 SPECS = ROOT / "specs"
 FOLDERS = ("onnx", "onnx.ml", "onnx.preview", "onnx.preview.training", "com.microsoft", "lib")
 
@@ -52,6 +53,8 @@ _PLACES = re.compile(
     r"|(?<= )(?P<sign>[-+*/%]|<=?|>=?|==|!=|and|or)(?= )"
     r"|(?<![\w.@])(?P<number>\d+(?:\.\d+)?)(?![\w.])"
 )
+TESTS = ("specs", "referee", "kernels", "paper")
+_USES = re.compile(r"^use (.*)$", re.MULTILINE)
 _HEADER = re.compile(r"^(?:operator|use|tol|static|attr|space|list)\b.*$|#.*$", re.MULTILINE)
 
 
@@ -68,9 +71,6 @@ class Mutant:
     @property
     def name(self) -> str:
         return self.file.relative_to(SPECS).as_posix()
-
-    def __str__(self) -> str:
-        return f"{self.name}:{self.line}: `{self.before}` became `{self.after}`"
 
 
 def mutants(file: Path, random: Random) -> Iterator[Mutant]:
@@ -145,8 +145,8 @@ def caught_by_tests(mutant: Mutant) -> str:
         leave = shutil.ignore_patterns(".*", "build", "__pycache__")
         shutil.copytree(ROOT, copy, ignore=leave, symlinks=True)
         (copy / "specs" / mutant.name).write_text(mutant.text, "utf-8")
-        only = () if mutant.name.startswith("lib/") else (f"specs/{mutant.name}",)
-        gate = _run(copy, "-m", "tolcost", "check", "--strict", "--fresh", *only)
+        programs = [f"specs/{name}" for name in _affected(mutant)]
+        gate = _run(copy, "-m", "tolcost", "check", "--strict", "--fresh", *programs)
         if gate.returncode:
             return "tolcost check"
         tests = _run(copy, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *_tests_of(mutant))
@@ -154,12 +154,25 @@ def caught_by_tests(mutant: Mutant) -> str:
         return failed[1] if failed else ""
 
 
+def _affected(mutant: Mutant) -> list[str]:
+    """The programs that a change has to do with: the file, or those that use the library, directly or not."""
+    if not mutant.name.startswith("lib/"):
+        return [mutant.name]
+    files = {file.relative_to(SPECS).as_posix(): file.read_text("utf-8") for file in SPECS.rglob("*.tol")}
+    used = {name: set(re.findall(r"\w+", " ".join(_USES.findall(text)))) for name, text in files.items()}
+    reached = {mutant.file.stem}
+    while more := {Path(n).stem for n in used if n.startswith("lib/") and used[n] & reached} - reached:
+        reached |= more
+    return sorted(n for n in files if used[n] & reached and not n.startswith("lib/"))
+
+
 def _tests_of(mutant: Mutant) -> list[str]:
-    """The tests of definitions that mention the operator, or all where a library file changed."""
-    name = mutant.file.stem.partition("@")[0]
-    files = sorted((ROOT / "tests" / "specs").glob("test_*.py"))
-    naming = [f for f in files if mutant.name.startswith("lib/") or re.search(rf"\b{name}\b", f.read_text())]
-    return [str(f.relative_to(ROOT)) for f in naming or files]
+    """The tests of definitions that mention what a change has to do with, or all."""
+    names = {Path(name).name.split(".")[0].partition("@")[0] for name in (mutant.name, *_affected(mutant))}
+    named = re.compile(rf"\b(?:{'|'.join(names)})\b")
+    files = [file for folder in TESTS for file in sorted((ROOT / "tests" / folder).glob("test_*.py"))]
+    naming = [file for file in files if named.search(file.read_text("utf-8"))]
+    return [str(file.relative_to(ROOT)) for file in naming or files]
 
 
 def _run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -172,34 +185,44 @@ def _run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def main() -> int:
-    """Break every definition once, and say which changes nobody notices."""
+    """Break every definition once, or some, and say which changes nobody notices."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, help="so many random files of those")
     parser.add_argument("--fast", action="store_true", help="ONNX's node tests only")
     parser.add_argument("files", nargs="*", type=Path)
     asked = parser.parse_args()
     every = [file for folder in FOLDERS for file in sorted((SPECS / folder).glob("*.tol"))]
     files = [file.resolve() for file in asked.files] or every
+    if asked.count is not None:
+        files = Random(asked.seed).sample(files, min(asked.count, len(files)))
+    caught, total = 0, 0
+    for outcome in _outcomes(files, asked.seed, asked.fast):
+        print(
+            f"{outcome.name}: `{outcome.before}` -> `{outcome.after}`: {outcome.by or 'SURVIVES'}",
+            flush=True,
+        )
+        caught, total = caught + bool(outcome.by), total + 1
+        keep(outcome, asked.seed)
+    print(f"\n{total} mutants, {caught} caught ({100 * caught / max(total, 1):.1f} %), seed {asked.seed}")
+    print(f"nothing to change: {len(files) - total} files")
+    return 0
+
+
+def _outcomes(files: list[Path], seed: int, fast: bool) -> Iterator[Outcome]:
     recorded = recorded_cases(open_library())
     cases = cases_by_file((*load_cases(), *recorded))
     stored = json.loads((ROOT / "reports" / "data" / "conformance.json").read_text("utf-8"))["cases"]
     passed = frozenset(case["name"] for case in stored if case["status"] == "pass")
     passed |= {case.name for case in recorded}
-    survivors, caught, none = [], 0, []
     for file in files:
-        mutant = next(mutants(file, Random(f"{asked.seed} {file.relative_to(SPECS)}")), None)
+        mutant = next(mutants(file, Random(f"{seed} {file.relative_to(SPECS)}")), None)
         if mutant is None:
-            none.append(file.relative_to(SPECS).as_posix())
             continue
-        by = caught_by_onnx(mutant, cases.get(mutant.name, ()), passed)
-        by = by or ("" if asked.fast else caught_by_tests(mutant))
-        caught += bool(by)
-        survivors += [] if by else [mutant]
-        print(f"{mutant}: {by or 'SURVIVES'}", flush=True)
-    total = caught + len(survivors)
-    print(f"\n{total} mutants, {caught} caught ({100 * caught / max(total, 1):.1f} %), seed {asked.seed}")
-    print(f"nothing to change: {', '.join(none)}")
-    return 0
+        case = caught_by_onnx(mutant, cases.get(mutant.name, ()), passed)
+        by = f"ONNX: {case}" if case else "" if fast else caught_by_tests(mutant)
+        kind = "library" if mutant.name.startswith("lib/") else "operators"
+        yield Outcome(kind, mutant.name, mutant.line, mutant.before, mutant.after, by)
 
 
 if __name__ == "__main__":

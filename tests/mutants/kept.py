@@ -1,0 +1,62 @@
+"""What became of mutants, kept under ``build/`` by every run: one file for each kind and seed."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+KEPT = ROOT / "build" / "mutants"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A mutant, and what caught it: the name of a test, or nothing."""
+
+    kind: str
+    where: str
+    """The file, and what in it."""
+    number: int
+    """Which change of the file, or in which line it is."""
+    before: str
+    after: str
+    by: str
+
+    @property
+    def file(self) -> str:
+        return self.where.partition(":")[0]
+
+    @property
+    def name(self) -> str:
+        return f"{self.file}:{self.number}"
+
+    @property
+    def is_code(self) -> bool:
+        return self.file.endswith(".py")
+
+    @property
+    def change(self) -> str:
+        return f"{self.before} -> {self.after}"
+
+
+def keep(outcome: Outcome, seed: int) -> None:
+    """Add to what is kept."""
+    KEPT.mkdir(parents=True, exist_ok=True)
+    with (KEPT / f"{outcome.kind}-{seed}.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps(asdict(outcome)) + "\n")
+
+
+def kept(kind: str, seed: int) -> list[Outcome]:
+    """What was kept of a kind and a seed, the latest of each mutant."""
+    file = KEPT / f"{kind}-{seed}.jsonl"
+    text = file.read_text("utf-8") if file.exists() else ""
+    found = [Outcome(**json.loads(line)) for line in text.splitlines()]
+    return list({outcome.name: outcome for outcome in found}.values())
+
+
+def runs() -> dict[tuple[str, int], list[Outcome]]:
+    """All that is kept, by kind and seed."""
+    named = (re.fullmatch(r"(\w+)-(\d+)", file.stem) for file in sorted(KEPT.glob("*.jsonl")))
+    return {(m[1], int(m[2])): kept(m[1], int(m[2])) for m in named if m}
