@@ -18,16 +18,19 @@ from tolcost.algebra import (
     cond_text,
     conj,
     coordinate,
+    decide_many,
     disj,
     eq,
     evaluate,
     evaluate_cond,
+    evaluate_each,
     ge,
     indicator,
     le,
     length,
     lt,
     negate,
+    prepared_cond,
     relu,
     substitute_cond,
     symbols_of_cond,
@@ -144,9 +147,15 @@ def test_conditions_and_indicators_mean_what_they_say(tree: Tree) -> None:
     names = lengths("nm")
     cond = build_cond(tree, names)  # type: ignore[arg-type]
     one = indicator(cond)
-    for point in grid("nm", range(1, 6)):
+    points = list(grid("nm", range(1, 6)))
+    holds = prepared_cond(cond)
+    for point in points:
         there = at(names, point)
         expected = truth(tree, point)
         assert evaluate_cond(cond, there) is expected
         assert evaluate_cond(negate(cond), there) is not expected
         assert evaluate(one, there) == int(expected)
+        assert evaluate_each([one, cond], there) == [expected, expected]
+        assert holds(there) is expected
+    decided = decide_many(cond, {the_symbol(names[name]): [p[name] for p in points] for name in names})
+    assert (decided == [truth(tree, point) for point in points]).all()

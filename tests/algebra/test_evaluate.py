@@ -13,10 +13,14 @@ from tolcost.algebra import (
     Poly,
     UnboundSymbol,
     coordinate,
+    data_symbol,
     evaluate,
     evaluate_many,
     length,
+    powers,
+    prepared,
     relu,
+    solve,
     the_symbol,
     total,
 )
@@ -32,7 +36,9 @@ def test_many_agrees_with_python(tree: object, rows: list[tuple[int, int]]) -> N
     names = lengths("nm")
     columns = {N: [a for a, _ in rows], M: [b for _, b in rows]}
     expected = [value(tree, {"n": a, "m": b}) for a, b in rows]
-    assert evaluate_many(build(tree, names), columns).tolist() == expected
+    form = build(tree, names)
+    assert evaluate_many(form, columns).tolist() == expected
+    assert [prepared(form)({N: a, M: b}) for a, b in rows] == expected
 
 
 @pytest.mark.parametrize("exponent", range(1, 24))
@@ -89,6 +95,32 @@ def test_edges() -> None:
         evaluate_many(n // m, {N: [1], M: [0]})
     small = {N: np.array([3], dtype=np.uint64), M: np.array([4], dtype=np.int8)}
     assert evaluate_many(n + m, small).tolist() == [7]
+
+
+@given(st.integers(-50, 50), st.lists(st.tuples(st.sampled_from([-3, -2, -1, 1, 2, 3]), st.integers(-9, 9))))
+def test_a_chain_of_equations_is_solved_as_far_as_it_goes(first: int, steps: list[tuple[int, int]]) -> None:
+    """Each length follows from the one before, if it is an integer; the equations come in the wrong order."""
+    names = [data_symbol(f"x{k}", None, None) for k in range(len(steps) + 1)]
+    equations = [a * y + b - x for x, y, (a, b) in zip(names, names[1:], steps, strict=False)]
+    expected, broken = {the_symbol(names[0]): first}, []
+    for name, equation, (a, b) in zip(names[1:], equations, steps, strict=False):
+        first, rest = divmod(first - b, a)
+        if rest:
+            broken = [equation]
+            break
+        expected[the_symbol(name)] = first
+    known, impossible = solve(equations[::-1], {the_symbol(names[0]): expected[the_symbol(names[0])]})
+    assert known == expected
+    assert list(impossible) == broken
+
+
+def test_an_exponent_is_found_or_there_is_none() -> None:
+    s = data_symbol("s", 0, 40)
+    for number in range(1, 70):
+        known, impossible = solve([powers(2, s) - n], {N: number})
+        exact = number & (number - 1) == 0
+        assert known.get(the_symbol(s)) == (number.bit_length() - 1 if exact else None)
+        assert len(impossible) == (not exact)
 
 
 @given(st.integers(0, 60), st.integers(0, 50), st.integers(-50, 50), st.integers(1, 50))

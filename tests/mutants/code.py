@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from tests.mutants.kept import ROOT, Outcome, keep, kept
+from tests.mutants.kept import Outcome, keep, kept
 from tests.mutants.selection import MOST_SECONDS, PARTS, SUITES, Tests, copied, failing, watch
 
 OWN_SECONDS = 10.0
@@ -128,9 +128,9 @@ def _making(node: ast.AST, field: str, value: object, shown: ast.AST) -> Callabl
     return make
 
 
-def sample(part: str, count: int, seed: int) -> list[tuple[Path, int]]:
+def sample(project: Path, part: str, count: int, seed: int) -> list[tuple[Path, int]]:
     """Random places of a part: the file, and the number of the change in it."""
-    files = sorted((ROOT / "tolcost" / part).glob("*.py"))
+    files = sorted((project / "tolcost" / part).glob("*.py"))
     places = [(file, n) for file in files for n, _ in enumerate(changes(ast.parse(file.read_text("utf-8"))))]
     return Random(f"{seed} {part}").sample(places, count)
 
@@ -141,15 +141,14 @@ def tried(project: Path, part: str, places: list[tuple[Path, int]], known: Tests
         module = ast.parse(whole := file.read_text("utf-8"))
         inside, change = list(changes(module))[number]
         after = change.make()
-        name = file.relative_to(ROOT).as_posix()
-        copy = project / name
-        _write(copy, ast.unparse(ast.fix_missing_locations(module)))
+        name = file.relative_to(project).as_posix()
+        _write(file, ast.unparse(ast.fix_missing_locations(module)))
         tests = known.running(name, change.lines)
         own = [test for test in tests if test.startswith(f"tests/{part}/")]
         by = failing(project, first := known.within(own, OWN_SECONDS), known.seconds)
         others = known.within([test for test in tests if test not in set(first)], MOST_SECONDS)
         by = by or failing(project, others, known.seconds)
-        _write(copy, whole)
+        _write(file, whole)
         yield Outcome(part, f"{name}:{inside}", number, change.before, after, by)
 
 
@@ -180,10 +179,10 @@ def main() -> int:
 
 
 def _part(project: Path, part: str, count: int, seed: int, again: bool) -> None:
-    places = sample(part, count, seed)
+    places = sample(project, part, count, seed)
     if again:
         left = {outcome.name for outcome in kept(part, seed) if not outcome.by}
-        places = [(file, n) for file, n in places if f"{file.relative_to(ROOT).as_posix()}:{n}" in left]
+        places = [(file, n) for file, n in places if f"{file.relative_to(project).as_posix()}:{n}" in left]
     for outcome in tried(project, part, places, Tests.read()):
         print(
             f"{outcome.where}: `{outcome.before}` -> `{outcome.after}`: {outcome.by or 'SURVIVES'}",

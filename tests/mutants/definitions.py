@@ -142,7 +142,7 @@ def caught_by_tests(mutant: Mutant) -> str:
     """The first of our own checks that a mutant fails, in a copy of the project."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "project"
-        leave = shutil.ignore_patterns(".*", "build", "__pycache__")
+        leave = shutil.ignore_patterns(".git", ".venv*", ".*_cache", ".hypothesis", "build", "__pycache__")
         shutil.copytree(ROOT, copy, ignore=leave, symlinks=True)
         (copy / "specs" / mutant.name).write_text(mutant.text, "utf-8")
         programs = [f"specs/{name}" for name in _affected(mutant)]

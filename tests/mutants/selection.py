@@ -45,7 +45,7 @@ MOST_MEMORY = 6 << 30
 
 def copied(folder: str) -> Path:
     """A copy of the project in a folder."""
-    leave = shutil.ignore_patterns(".*", "build", "__pycache__")
+    leave = shutil.ignore_patterns(".git", ".venv*", ".*_cache", ".hypothesis", "build", "__pycache__")
     return Path(shutil.copytree(ROOT, Path(folder) / "project", ignore=leave, symlinks=True))
 
 
