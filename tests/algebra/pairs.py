@@ -1,7 +1,8 @@
 """The plain files under ``cases/``: reading a line, and what it says at concrete numbers.
 
 A line is what is asked, an arrow, and the answer; ``#`` begins a comment.  Expressions are written as in
-Python, with ``floor``, ``Max`` and ``Min``.  Names are lengths: at least 1, or 0 if they begin with z.
+Python, with ``floor``, ``Max`` and ``Min``.  Names are lengths: at least 1, or 0 if they begin with z; those
+that begin with d or u are integers that data decides: at least 0, or any, and without an end.
 
     BODY for i = 1..n, j = 1..i if CONDITION given FACT -> CLOSED FORM, or open
     CLAIM for i = 1..n given FACT -> proved, open, refuted everywhere, or refuted at n = 1
@@ -30,6 +31,7 @@ from tolcost.algebra import (
     conj,
     const,
     coordinate,
+    data_symbol,
     disj,
     eq,
     floordiv,
@@ -44,6 +46,8 @@ CASES = Path(__file__).with_name("cases")
 _RANGE = re.compile(r"\s*(\w+)\s*=\s*(.+?)\s*\.\.\s*(.+?)\s*\Z")
 _REACH = (1, 24, 20, 10, 6)
 """How far to go from the least value of each length, by how many lengths and coordinates there are."""
+_LEAST = {"z": 0, "d": 0, "u": -4}
+"""Where to begin, by the first letter of a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +120,7 @@ def points(line: Line) -> Iterator[dict[str, int]]:
     """Points near the least values of the lengths, where the facts hold."""
     names = line.lengths
     reach = _REACH[min(len(names) + len(line.ranges), len(_REACH) - 1)]
-    starts = [0 if name.startswith("z") else 1 for name in names]
+    starts = [_LEAST.get(name[0], 1) for name in names]
     for offsets in product(range(reach), repeat=len(names)):
         point = {name: start + by for name, start, by in zip(names, starts, offsets, strict=True)}
         if number(line.fact, point):
@@ -142,10 +146,19 @@ def inside(line: Line, point: Mapping[str, int]) -> Iterator[dict[str, int]]:
 
 def symbols(line: Line) -> dict[str, Poly]:
     """The lengths and coordinates of a line."""
-    names = {name: length(name, 0 if name.startswith("z") else 1) for name in line.lengths}
+    names = {name: _symbol(name) for name in line.lengths}
     for name, lo, hi in line.ranges:
         names[name] = coordinate(name, poly(hi, names), poly(lo, names))
     return names
+
+
+def _symbol(name: str) -> Poly:
+    match name[0]:
+        case "d":
+            return data_symbol(name, 0, None)
+        case "u":
+            return data_symbol(name, None, None)
+    return length(name, _LEAST.get(name[0], 1))
 
 
 def poly(text: str, names: Mapping[str, Poly]) -> Poly:

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from tolcost.algebra import Poly, coordinate, evaluate, ge, length, the_symbol, total
+from tolcost.algebra import Poly, coordinate, eq, evaluate, ge, length, relu, the_symbol, total
 
 LENGTHS = {
     "alike": (length("h"), length("w")),
@@ -53,3 +53,22 @@ def test_what_is_known_of_one_is_not_taken_over() -> None:
     for a, b in product(range(1, 6), range(6, 10)):
         point = {the_symbol(w): a, the_symbol(h): b}
         assert evaluate(found, point) == brute(a, 3) * brute(b, 3)
+
+
+H, W, Z = length("h"), length("w"), length("z", 0)
+SIZES = [H, W, Z, H // 2, W // 2, relu(H - 2), Poly({(): 5})]
+
+
+@pytest.mark.parametrize("first", SIZES, ids=str)
+def test_halves_of_ranges_of_every_kind(first: Poly) -> None:
+    """Two ranges have the same numbers in their forms; what these are of differs, and the guards may."""
+    for second, same in product(SIZES, (True, False)):
+        i, j = coordinate("i", first), coordinate("j", second)
+        guards = [ge(2 * i - first), ge(2 * j - second) if same else eq(2 * j - second)]
+        found = total(1, [(the_symbol(i), 1, first), (the_symbol(j), 1, second)], guards)
+        for values in ((1, 2, 0), (4, 3, 1), (7, 8, 6)):
+            point = {the_symbol(s): v for s, v in zip(SIZES[:3], values, strict=True)}
+            a, b = evaluate(first, point), evaluate(second, point)
+            rows = sum(2 * x >= a for x in range(1, a + 1))
+            columns = sum(2 * x >= b if same else 2 * x == b for x in range(1, b + 1))
+            assert evaluate(found, point) == rows * columns

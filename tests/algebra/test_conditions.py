@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -100,6 +102,16 @@ def test_symbols_and_substitution() -> None:
     assert symbols_of_cond(cond) == {N, M}
     assert substitute_cond(cond, {N: 7, M: 7}) == FALSE
     assert substitute_cond(cond, {N: m, M: n}) == conj(ge(m - 5), negate(eq(n - m)))
+
+
+def test_below_and_not_above() -> None:
+    sides = [n, m, 2 * n - 3, m // 2, relu(n - m), n * m - 4]
+    for a, b in product(sides, repeat=2):
+        for x, y in product(range(1, 6), repeat=2):
+            there = {N: x, M: y}
+            left, right = evaluate(a, there), evaluate(b, there)
+            assert evaluate_cond(le(a, b), there) is (left <= right)
+            assert evaluate_cond(lt(a, b), there) is (left < right)
 
 
 Logic = tuple[str, object, object]
