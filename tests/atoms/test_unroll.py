@@ -10,10 +10,12 @@ import pytest
 from tests.execute import programs as p
 from tests.execute.random_ir import Gen
 from tests.execute.test_random import inputs
+from tolcost.algebra import evaluate
 from tolcost.atoms.atomic import Unrolled
 from tolcost.atoms.nodes import Program
 from tolcost.atoms.text import unrolled_text
 from tolcost.atoms.unroll import unroll
+from tolcost.cost import analyze_program
 from tolcost.diagnostics import Rejected, Source
 from tolcost.execute import run_reference, run_unrolled
 from tolcost.pipeline import lower, read_program
@@ -107,6 +109,27 @@ def test_a_length_that_stands_for_a_number_is_asked_for():
         "‖x‖", "Π(%7; 2)", "Λ(mul; 2, %8)", "Π(%7; 1)", "Λ(mul; -1, %10)", "Λ(add; %9, %11)",
     ]  # fmt: skip
     assert sum("‖" in line for line in lines) == 1
+
+
+EMPTY_MAPS = (
+    "map(tol[n - 1, 2], (x[i], x[i + 1]), [i, j])",
+    "map(tol[2, n - 1, 3], (x[j], x[j + 1], 1), [i, j, k])",
+    "map(tol[n - 1, 2], (x[i], x), [i, j])",
+    "map(tol[n - 1], x)",
+)
+
+
+@pytest.mark.parametrize("body", EMPTY_MAPS)
+def test_a_map_without_members_counts_as_its_closed_form_says(body):
+    program = lower(read_program(Source("p.tol", f"tol x: R [n]\ny := {body}\n"))).program
+    for n in (1, 2, 3):
+        values = {"x": np.arange(1.0, n + 1)}
+        same_as_reference(program, values)
+        closed = analyze_program(program).counts.atoms
+        symbols = {symbol.name: symbol for form in closed.values() for symbol in form.free}
+        at = {symbol: n for symbol in symbols.values()}
+        found = run_unrolled(program, values).counts.atoms
+        assert {name: evaluate(form, at) for name, form in closed.items()} == dict(found)
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -45,7 +45,7 @@ from tolcost.atoms.kit import (
     schedule_program,
 )
 from tolcost.atoms.lengths import given_lengths, norms_of
-from tolcost.atoms.nodes import Block, Constant, Node, Part, Program, Type, Var
+from tolcost.atoms.nodes import Block, Charge, Constant, Node, Part, Program, Type, Var
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span
 
 MAX_ATOMS = 100_000
@@ -269,12 +269,13 @@ class _Unroller:
         shape, space = value.parts[j - 1]
         return _Value(self.emit(Atom("member", (value.operand,), (space,), component=j)), ((shape, space),))
 
-    def pack(self, items: Sequence[_Value]) -> _Value:
+    def pack(self, items: Sequence[_Value], charge: Charge = "data") -> _Value:
         found = items[0]
         for item in items[1:]:
             parts = (*found.parts, *item.parts)
             spaces = tuple(space for _, space in parts)
-            found = _Value(self.emit(Atom("join", (found.operand, item.operand), spaces)), parts)
+            joined = Atom("join", (found.operand, item.operand), spaces, charge=charge)
+            found = _Value(self.emit(joined), parts)
         return found
 
     def joined_types(self, node: ir.Join, args: list[_Value]) -> _Parts:
@@ -324,6 +325,8 @@ class _Unroller:
         members = [self.visit(node.body) for _ in self.over(node.coords, node.extents)]
         if not node.coords:
             return members[0]
+        if not members and all(len(part.shape) == len(extents) for part in node.type):
+            return self.empty(extents, tuple(part.space for part in node.type))
         if not members:
             return self.pack([self.empty(self.known(part), (part.space,)) for part in node.type])
         if all(not shape for shape, _ in members[0].parts):
@@ -335,12 +338,16 @@ class _Unroller:
         return tuple(max(self.integer(s), 0) if s.free <= self.env.keys() else 0 for s in part.shape)
 
     def empty(self, shape: tuple[int, ...], spaces: tuple[str, ...]) -> _Value:
-        """Give a ToL without members: its columns are embedded, and there is nothing to join."""
+        """Give a ToL without members: its columns are embedded, and there is nothing to join.
+
+        A list is what its members would have been, so making one of nothing is free.
+        """
         for k in range(1, len(shape)):
             column = Constants((), (0, *shape[1:k]), spaces[0])
             for _ in range(prod(shape[k:])):
                 self.emit(Atom("embed", (column,), spaces, shape=(0, *shape[1:k], 1)))
-        return _Value(Constants((), shape, spaces[0]), tuple((shape, space) for space in spaces))
+        parts = ((shape, space) for space in spaces)
+        return self.pack([_Value(Constants((), *part), (part,)) for part in parts], "static")
 
     def column(self, members: Sequence[_Value], j: int, extents: tuple[int, ...]) -> _Value:
         """Put one component of members that are ToLs together, element by element."""
