@@ -31,6 +31,8 @@ COMMANDS = [
     ("diff", ["diff", MATMUL, MATMUL]),
     ("model", ["model", "small.onnx"]),
     ("model", ["model", "small.onnx", "--dim", "batch=8", "--sweep", "batch=1..8"]),
+    ("model", ["model", "small.onnx", "--dim", "batch=8", "--metric", "macs"]),
+    ("analysis", ["analyze", MATMUL, "--dim", "n=4", "--sweep", "k=1..2", "--sweep", "m=1..4"]),
     ("models", ["model", ".", "--jobs", "1"]),
     ("ops", ["ops", "Softmax", "If", "StringConcat"]),
     ("circuit", ["lower", MATMUL, "--circuit", "json", "--dim", "n=2", "--dim", "k=2", "--dim", "m=2"]),

@@ -126,8 +126,7 @@ def test_a_map_without_members_counts_as_its_closed_form_says(body):
         values = {"x": np.arange(1.0, n + 1)}
         same_as_reference(program, values)
         closed = analyze_program(program).counts.atoms
-        symbols = {symbol.name: symbol for form in closed.values() for symbol in form.free}
-        at = {symbol: n for symbol in symbols.values()}
+        at = dict.fromkeys({symbol for form in closed.values() for symbol in form.free}, n)
         found = run_unrolled(program, values).counts.atoms
         assert {name: evaluate(form, at) for name, form in closed.items()} == dict(found)
 

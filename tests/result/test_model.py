@@ -1,6 +1,7 @@
 """Models from Python: sympy expressions, numbers, frames."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +11,10 @@ from tolcost.catalogue.specs import open_library
 from tolcost.diagnostics import Rejected
 from tolcost.models.walking import Session
 from tolcost.result.cost import Cost
-from tolcost.result.model import Wanted, model_cost
+from tolcost.result.model import Wanted, load_model, model_cost
+from tolcost.result.view import CostView, written
+
+BERT = Path(__file__).parents[2] / "examples" / "bert.onnx"
 
 
 @pytest.fixture(name="result", scope="module")
@@ -38,6 +42,17 @@ def test_numbers_are_exact(result: Cost) -> None:
         result.at(batch=2)
     with pytest.raises(Rejected):
         result.at(batch=2, seq=17)
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_a_bert_fits_a_screen(width: int) -> None:
+    """What, how much, where, and under which conditions: on 80 columns, in 40 lines."""
+    lines = written([load_model(BERT)], "text", CostView(symbolic=False), width=width).splitlines()
+    assert len(lines) < 40
+    assert max(map(len, lines)) <= max(width, 80)
+    for word in ("input_ids: int64 [batch, seq]", "EOPs   ", "MatMul  ", "seq <= 512"):
+        assert any(word in line for line in lines), word
+    assert any("in closed form" in line for line in lines) == (width == 100)
 
 
 def test_documents_and_frames(result: Cost) -> None:

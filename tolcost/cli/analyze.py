@@ -9,14 +9,14 @@ import click
 
 from tolcost.cli import options
 from tolcost.cli.failures import show
-from tolcost.cli.output import colour_on_stdout, deliver
+from tolcost.cli.output import deliver, screen
 from tolcost.cli.programs import Request, lowered, name_of, warn
 from tolcost.cost import Weights
 from tolcost.cost.device import Device
 from tolcost.diagnostics import Rejected
 from tolcost.pipeline import analyze_lowered, as_rejected
 from tolcost.result.program import METRICS, program_study
-from tolcost.result.study import Located, locate_study
+from tolcost.result.study import Growth, Located, locate_study
 from tolcost.result.view import FORMATS, CostView, written
 
 _T = TypeVar("_T")
@@ -28,6 +28,7 @@ _T = TypeVar("_T")
         "tolcost analyze matmul.tol --symbolic",
         "tolcost analyze matmul.tol --dim n=64 --dim k=32 --dim m=16",
         "tolcost analyze softmax.tol --shape x=batch,1000 --attr axis=2 --format json",
+        "tolcost analyze matmul.tol --dim k=64 --dim m=64 --sweep n=64..1024",
         "tolcost analyze matmul.tol --weights energy-45nm --metric eops,bytes",
         "tolcost analyze matmul.tol --dim n=4096 --dim k=64 --device h200",
         "tolcost analyze matmul.tol --symbolic --engine sympy",
@@ -39,6 +40,7 @@ _T = TypeVar("_T")
 @options.assume_option
 @options.input_options
 @options.metric_option(METRICS)
+@options.sweep_option
 @options.weights_option
 @options.device_option
 @click.option("--engine", type=click.Choice(["tolcost", "sympy"]), default="tolcost",
@@ -54,6 +56,7 @@ def command(
     attrs: tuple[str, ...],
     specs: tuple[str, ...],
     metrics: tuple[str, ...] | None,
+    sweeps: tuple[str, ...],
     models: tuple[str, ...],
     device: str | None,
     engine: str,
@@ -67,11 +70,13 @@ def command(
     """
     request = Request.read(shapes, attrs, specs)
     if engine == "sympy":
-        if not symbolic or dims or models or device:
+        if not symbolic or dims or models or device or sweeps:
             raise click.UsageError(
-                "--engine sympy derives closed forms: --symbolic, no --dim, --weights, --device"
+                "--engine sympy derives closed forms: --symbolic, no --dim, --sweep, --weights, --device"
             )
         return _second_opinion(files, request, form, output)
+    if sweeps and len(files) > 1:
+        raise click.UsageError("--sweep is for a single program")
     numbers, equal = options.equated(dims)
     lengths, weights = options.read_dims(numbers), options.read_weights(models)
     on = options.read_device(device)
@@ -79,8 +84,9 @@ def command(
     if not failed:
         options.check_lengths([cost.study for cost in costs], lengths)
     if costs:
-        colour = form == "text" and output is None and colour_on_stdout()
-        deliver(written(costs, form, CostView(frozenset(metrics or METRICS), symbolic), colour), output)
+        grown = _grown(costs[0], sweeps) if sweeps else ()
+        view = CostView(frozenset(metrics or METRICS), symbolic, growths=grown)
+        deliver(written(costs, form, view, *screen(form, output)), output)
     return 2 if failed else 0
 
 
@@ -100,6 +106,12 @@ def _all(files: Sequence[str], analyse: Callable[[str], _T]) -> tuple[list[_T], 
     return found, failed
 
 
+def _grown(cost: Located, sweeps: Sequence[str]) -> tuple[Growth, ...]:
+    from tolcost.result.growth import growths, read_sweep  # knows models, which take time to load
+
+    return growths(cost, [read_sweep(sweep) for sweep in sweeps])
+
+
 def _second_opinion(files: Sequence[str], request: Request, form: str, output: str | None) -> int:
     """Let sympy take the sums; a count that is found wrong, ours or not, is told by the exit code."""
     from tolcost.cost.second_opinion import second_opinion  # sympy takes a second to load
@@ -107,8 +119,7 @@ def _second_opinion(files: Sequence[str], request: Request, form: str, output: s
 
     found, failed = _all(files, lambda file: (name_of(file), second_opinion(lowered(file, request).program)))
     if found:
-        colour = form == "text" and output is None and colour_on_stdout()
-        deliver(write_opinions(found, form, colour), output)
+        deliver(write_opinions(found, form, screen(form, output)[0]), output)
     wrong = any(opinion.verdict == "ours is wrong" for _, opinions in found for opinion in opinions)
     return 2 if failed else int(wrong)
 

@@ -12,7 +12,7 @@ import click
 
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import options
-from tolcost.cli.output import ProgressLine, deliver, write_whole
+from tolcost.cli.output import ProgressLine, deliver, screen, write_whole
 from tolcost.deep import with_deep_stack
 from tolcost.fleet import Engine, Task, is_fleet, models_at, on_dask, on_this_machine, studied
 from tolcost.fleet.parquet import check_installed, parquet
@@ -80,8 +80,7 @@ class _Command(options.Command):
 )
 @options.metric_option(METRICS)
 @options.weights_option
-@click.option("--sweep", "sweeps", metavar="NAME=FROM..TO", multiple=True,
-              help="Figures for a length that doubles from one value to another; repeatable.")  # fmt: skip
+@options.sweep_option
 @click.option("--generate", metavar="NAME:FIRST..END",
               help="All runs together in which a length grows by one: 'past: 0..n' is n runs.")  # fmt: skip
 @click.option("--prefill", metavar="[FILE.onnx:]NAME=LENGTH",
@@ -153,15 +152,16 @@ def command(
     grown = with_deep_stack(lambda: growths(cost, [read_sweep(sweep) for sweep in sweeps]))
     asked = None if metrics is None else frozenset(metrics)
     view = CostView(asked, symbolic, table, grown)
-    deliver(with_deep_stack(lambda: _written(cost, view, form)), output)
+    seen = screen(form, output)
+    deliver(with_deep_stack(lambda: _written(cost, view, form, *seen)), output)
     if annotate is not None:
         write_whole(Path(annotate), annotated(path, *node_notes(of_model(cost), cost)))
     return _verdict(cost, allow_uncosted)
 
 
-def _written(cost: Located, view: CostView, form: str) -> str:
+def _written(cost: Located, view: CostView, form: str, colour: bool, width: int | None) -> str:
     if form != "html":
-        return written([cost], form, view)
+        return written([cost], form, view, colour, width)
     from tolcost.result.page import model_page
 
     return model_page(cost, [grown.name for grown in view.growths])

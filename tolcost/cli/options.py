@@ -154,6 +154,12 @@ def metric_option(known: Sequence[str]) -> Callable[[F], F]:
     return click.option("--metric", "metrics", metavar="NAMES", callback=listed(known), help=text)
 
 
+def sweep_option(function: F) -> F:
+    """Add ``--sweep``."""
+    text = "Figures for a length that doubles from one value to another; repeatable."
+    return click.option("--sweep", "sweeps", metavar="NAME=FROM..TO", multiple=True, help=text)(function)
+
+
 def weights_option(function: F) -> F:
     """Add ``--weights``."""
     text = "A cost model: a weight file, or the name of a shipped one; repeatable."

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from shutil import get_terminal_size
 
 import click
 
@@ -34,6 +35,13 @@ def colour_on_stderr() -> bool:
 def colour_on_stdout() -> bool:
     """Whether results may have colours."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def screen(form: str, output: str | None) -> tuple[bool, int | None]:
+    """Whether a result may have colours, and how wide it may be: None where it goes to no terminal."""
+    if form != "text" or output is not None or not sys.stdout.isatty():
+        return False, None
+    return colour_on_stdout(), get_terminal_size().columns
 
 
 def refuse_over(outputs: Iterable[str | Path], inputs: Iterable[str | Path]) -> None:

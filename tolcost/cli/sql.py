@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tolcost.cli import options
-from tolcost.cli.output import colour_on_stdout, deliver
+from tolcost.cli.output import deliver, screen
 from tolcost.cli.programs import warn
 from tolcost.deep import with_deep_stack
 from tolcost.elaborate import Elaborated
@@ -69,8 +69,8 @@ def command(
         return _run(program, found)
     study = program_study(analyze_lowered(program, "<sql>"))
     cost = locate_study(Located, study, options.read_dims(dims))
-    colour = form == "text" and output is None and colour_on_stdout()
-    deliver(written([cost], form, CostView(frozenset(metrics or METRICS), not dims), colour), output)
+    view = CostView(frozenset(metrics or METRICS), not dims)
+    deliver(written([cost], form, view, *screen(form, output)), output)
     return 0
 
 

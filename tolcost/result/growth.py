@@ -1,4 +1,4 @@
-"""How a model grows with one length: a table of figures, and where one part overtakes another.
+"""How a program or a model grows with one length: a table of figures, and where one part overtakes another.
 
 Overtaking is found in the closed forms: exactly, as the least length from which on one form is
 larger than the other, up to the end of the range.
@@ -27,9 +27,10 @@ from tolcost.algebra import (
 from tolcost.algebra.poly import poly
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.models.walking import Applied
+from tolcost.result.example import at_example
 from tolcost.result.model import ModelStudy
 from tolcost.result.scopes import scope_of
-from tolcost.result.study import Crossing, Group, Growth, Located, SweepRow, locate_study, size
+from tolcost.result.study import Crossing, Group, Growth, Located, Study, SweepRow, locate_study, size
 from tolcost.result.totals import parts_of
 
 _MOST_POINTS = 200
@@ -70,7 +71,10 @@ def read_values(text: str, name: str) -> tuple[int, ...]:
 
 
 def growths(cost: Located, sweeps: Sequence[Sweep]) -> tuple[Growth, ...]:
-    """How figures grow with the last of some lengths, for all values of those before it."""
+    """How figures grow with the last of some lengths, for all values of those before it.
+
+    What else is open is as in the example that a report shows.
+    """
     if not sweeps:
         return ()
     points = math.prod(len(sweep.values) for sweep in sweeps)
@@ -78,11 +82,20 @@ def growths(cost: Located, sweeps: Sequence[Sweep]) -> tuple[Growth, ...]:
         message = f"sweeps are of different lengths, and of at most {_MOST_POINTS} points together"
         raise Rejected(Diagnostic("T0694", message))
     found = []
+    others = _others(cost, sweeps)
     for values in product(*(sweep.values for sweep in sweeps[:-1])):
-        fixed = {sweep.name: value for sweep, value in zip(sweeps, values, strict=False)}
+        fixed = {**others, **{sweep.name: value for sweep, value in zip(sweeps, values, strict=False)}}
         there = locate_study(type(cost), cost.study, {**cost.point.given, **fixed}) if fixed else cost
         found.append(replace(growth(there, sweeps[-1]), fixed=fixed))
     return tuple(found)
+
+
+def _others(cost: Located, sweeps: Sequence[Sweep]) -> dict[str, int]:
+    """The lengths that are neither given nor swept, at the example."""
+    example = at_example(cost)
+    swept = {open_symbol(cost.study, sweep.name).name for sweep in sweeps}
+    told = {} if example is None else example.point.given
+    return {n: value for n, value in told.items() if n not in cost.point.given and n not in swept}
 
 
 def growth(cost: Located, sweep: Sweep) -> Growth:
@@ -91,7 +104,6 @@ def growth(cost: Located, sweep: Sweep) -> Growth:
     Every value is a point like any other: what does not hold there has no figures.
     """
     study = cost.study
-    assert isinstance(study, ModelStudy)
     symbol = open_symbol(study, sweep.name)
     known = {s: v for s, v in cost.point.values.items() if s is not symbol}
     rows = tuple(_row(cost, symbol, value) for value in sweep.values[:_MOST_POINTS])
@@ -100,16 +112,19 @@ def growth(cost: Located, sweep: Sweep) -> Growth:
     return Growth(sweep.name, rows, crossings[:_MOST_CROSSINGS])
 
 
-def open_symbol(study: ModelStudy, name: str) -> Symbol:
+def open_symbol(study: Study, name: str) -> Symbol:
     """The symbol of a length by its name; ``Rejected`` where it is not open."""
-    form = study.cost.dimensions.get(name)
-    form = None if form is None else substitute(form, study.cost.equal)
+    form = None
+    if isinstance(study, ModelStudy) and name in study.cost.dimensions:
+        form = substitute(study.cost.dimensions[name], study.cost.equal)
     symbols = [s for s in study.symbols if s.name == name or (form is not None and form == poly({(s,): 1}))]
     if not symbols:
         known = ", ".join(quoted(s.name) for s in study.symbols if s.kind == "length")
         raise Rejected(
             Diagnostic(
-                "T0412", f"the model has no open length {quoted(name)}", hint=f"open: {known or 'none'}"
+                "T0412",
+                f"the {study.kind} has no open length {quoted(name)}",
+                hint=f"open: {known or 'none'}",
             )
         )
     return symbols[0]
@@ -134,8 +149,10 @@ def _row(cost: Located, symbol: Symbol, value: int) -> SweepRow:
 # ---- where one part overtakes another ------------------------------------------------------
 
 
-def parts_compared(study: ModelStudy) -> dict[str, Poly]:
-    """EOPs of the parts whose growth is compared: kinds of scopes, or operators."""
+def parts_compared(study: Study) -> dict[str, Poly]:
+    """EOPs of the parts whose growth is compared: kinds of scopes, or operators; of a program, functions."""
+    if not isinstance(study, ModelStudy):
+        return {f"{name} {space}": form for (name, space), form in study.total.histogram.items()}
     scopes = kinds_of_scopes(study)
     groups = scopes if len(scopes) > 1 else study.operators
     largest = sorted(groups, key=lambda group: -size(group.figures.eops, {}))[:_MOST_GROUPS]
@@ -166,7 +183,7 @@ def _by_power(form: Poly, symbol: Symbol) -> dict[str, Poly]:
 
 
 def _crossings(
-    study: ModelStudy, symbol: Symbol, known: Mapping[Symbol, int], values: Sequence[int]
+    study: Study, symbol: Symbol, known: Mapping[Symbol, int], values: Sequence[int]
 ) -> Iterator[Crossing]:
     numbers: dict[Symbol, Poly | int] = {s: const(v) for s, v in known.items()}
     for parts in (parts_compared(study), _by_power(study.total.eops, symbol)):

@@ -196,7 +196,7 @@ class ModelStudy(Study):
 
     def record(self, cost: Located, metrics: frozenset[str] | None) -> dict[str, Json]:
         """What the document of ``model`` holds."""
-        return model_record(self, cost)
+        return model_record(self, cost, metrics)
 
     def weighed(self, weights: Weights) -> Weighed:
         """All nodes by a cost model."""

@@ -9,7 +9,7 @@ from tolcost.diagnostics import visible
 from tolcost.models.walking import Applied
 from tolcost.result.records import Show, at_json, form_json, functions_json, symbol_json, value_json
 from tolcost.result.scopes import path_of
-from tolcost.result.study import Figures, Group, Located
+from tolcost.result.study import Figures, Group, Located, is_asked
 from tolcost.show.forms import text_of
 from tolcost.show.json import Json
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from tolcost.result.model import ModelStudy
 
 
-def model_record(study: ModelStudy, cost: Located) -> dict[str, Json]:
-    """What the document of ``model`` holds."""
+def model_record(study: ModelStudy, cost: Located, metrics: frozenset[str] | None = None) -> dict[str, Json]:
+    """What the document of ``model`` holds; ``metrics`` are the figures asked for."""
     types: dict[str, list[Json]] = {"input": [], "output": []}
     for way, name, kind in study.types(cost.value):
         types[way].append({"name": name, "type": kind})
@@ -27,13 +27,14 @@ def model_record(study: ModelStudy, cost: Located) -> dict[str, Json]:
         found: dict[str, Json] = {
             m.key: show(m.form) for m in cost.measures if m.key not in ("weights", "time")
         }
-        atoms: dict[str, Json] = {name: show(form) for name, form in study.total.atoms.items()}
+        found["histogram"] = functions_json(study.total.histogram, show)
+        found["atoms"] = {name: show(form) for name, form in study.total.atoms.items()}
         weighed: dict[str, Json] = {
             model.name: {"value": show(one := study.weighed(model)), "unit": one.unit}
             for model in cost.weights
         }
         more: dict[str, Json] = {"weighed": weighed} if weighed else {}
-        return {**found, "histogram": functions_json(study.total.histogram, show), "atoms": atoms, **more}
+        return {**_asked(found, metrics), **more}
 
     return {
         "name": study.name,
@@ -54,10 +55,14 @@ def model_record(study: ModelStudy, cost: Located) -> dict[str, Json]:
         **({"assumptions": list(study.assumed.texts)} if study.assumed.texts else {}),
         "by_data": [symbol.name for symbol in study.symbols if symbol.kind == "data"],
         **at_json(cost, totals),
-        "by_op": [group_json(cost, group, "op") for group in cost.groups("op")],
-        "by_scope": [group_json(cost, group, "scope") for group in cost.groups("scope")],
-        "nodes": _nodes_json(study, cost),
+        "by_op": [group_json(cost, group, "op", metrics) for group in cost.groups("op")],
+        "by_scope": [group_json(cost, group, "scope", metrics) for group in cost.groups("scope")],
+        "nodes": _nodes_json(study, cost, metrics),
     }
+
+
+def _asked(figures: dict[str, Json], metrics: frozenset[str] | None) -> dict[str, Json]:
+    return {key: value for key, value in figures.items() if is_asked(key, metrics)}
 
 
 def _coverage_json(study: ModelStudy) -> dict[str, Json]:
@@ -72,16 +77,17 @@ def _coverage_json(study: ModelStudy) -> dict[str, Json]:
     }
 
 
-def _nodes_json(study: ModelStudy, cost: Located) -> list[Json]:
+def _nodes_json(study: ModelStudy, cost: Located, metrics: frozenset[str] | None) -> list[Json]:
     """Every node; nodes of one kind share their figures, which are written out once."""
     cache: dict[Applied, dict[str, Json]] = {}
     found: list[Json] = []
     for step, applied in zip(study.model.graph.nodes, study.cost.nodes, strict=True):
         if applied not in cache:
             figures = study.adder.node(applied)
-            record: dict[str, Json] = {**_figures_json(figures, form_json), "status": figures.status}
+            shown = _asked(_figures_json(figures, form_json), metrics)
+            record: dict[str, Json] = {**shown, "status": figures.status}
             if cost.point.complete:
-                record["at"] = _figures_json(figures, value_json(cost))
+                record["at"] = _asked(_figures_json(figures, value_json(cost)), metrics)
             if applied.uncosted:
                 record["problem"] = applied.uncosted[0].why.message
             cache[applied] = record
@@ -105,18 +111,17 @@ def _figures_json(figures: Figures, show: Show) -> dict[str, Json]:
     }
 
 
-def group_json(cost: Located, group: Group, by: str) -> dict[str, Json]:
+def group_json(
+    cost: Located, group: Group, by: str, metrics: frozenset[str] | None = None
+) -> dict[str, Json]:
     """A group, in closed forms, and in numbers where every length is known."""
-    found: dict[str, Json] = {
-        by: group.title,
-        "nodes": group.nodes,
-        **_figures_json(group.figures, form_json),
-        "histogram": functions_json(group.figures.histogram, form_json),
-        "status": group.figures.status,
-    }
+    figures = _figures_json(group.figures, form_json)
+    figures["histogram"] = functions_json(group.figures.histogram, form_json)
+    named: dict[str, Json] = {by: group.title, "nodes": group.nodes}
+    found = {**named, **_asked(figures, metrics), "status": group.figures.status}
     if cost.point.complete:
         part = cost.share(group.figures)
-        found["at"] = _figures_json(group.figures, value_json(cost))
+        found["at"] = _asked(_figures_json(group.figures, value_json(cost)), metrics)
         found["share"] = None if part is None else f"{float(part):.6f}"
     return found
 

@@ -18,7 +18,7 @@ from tolcost.show.units import si
 
 _BYTES = ("bytes", "model_bytes", "param_bytes", "peak_bytes", "cache_bytes", "memory_bytes")
 _WIDTH = 78
-_CUT = f"{MORE} is more than fits: --symbolic gives closed forms in full, --format json gives all"
+_CUT = f"{MORE} is more than fits: --symbolic gives closed forms in full, --format json all"
 
 
 def point_fact(cost: Located, at: Located | None) -> Fact:
@@ -29,7 +29,7 @@ def point_fact(cost: Located, at: Located | None) -> Fact:
     lengths = ", ".join(f"{n} = {value:,}" for n, value in sorted(at.point.dims.items()) if n in shown)
     if not lengths:
         return Fact("figures", "every length is fixed by the file")
-    example = "for example: --dim sets lengths that are open" if cost.point.missing else ""
+    example = "for example: --dim sets open lengths" if cost.point.missing else ""
     return Fact("figures at", cut(lengths, _WIDTH), example)
 
 

@@ -203,6 +203,22 @@ class Measure:
     """False where only the parts are figures, as with the five atoms."""
 
 
+_BELONGS = {
+    "intensity": "bytes",
+    "parallelism": "span",
+    "model_bytes": "bytes",
+    "param_bytes": "params",
+    "peak_bytes": "peak",
+    "histogram": "eops",
+}
+"""Measures that are asked for by the name of another."""
+
+
+def is_asked(key: str, metrics: frozenset[str] | None) -> bool:
+    """Whether a measure is among those asked for; None asks for all."""
+    return metrics is None or _BELONGS.get(key, key) in metrics
+
+
 @dataclass(frozen=True, eq=False)
 class Study(ABC):
     """What was analysed, and all that is known of what it costs."""

@@ -12,7 +12,7 @@ from tolcost.result.example import at_example
 from tolcost.result.model_table import TableView, model_table, shown_rows
 from tolcost.result.model_view import model_blocks, point_fact
 from tolcost.result.point import Point
-from tolcost.result.study import Growth, Located, Measure, MissingNode
+from tolcost.result.study import Growth, Located, Measure, MissingNode, is_asked
 from tolcost.result.time_view import time_blocks, time_cells, time_record
 from tolcost.show import write
 from tolcost.show.document import (
@@ -39,14 +39,6 @@ from tolcost.show.shorten import Subterms
 from tolcost.show.tables import csv_text
 
 FORMATS = ("text", "json", "md", "csv", "latex")
-_BELONGS = {
-    "intensity": "bytes",
-    "parallelism": "span",
-    "model_bytes": "bytes",
-    "param_bytes": "params",
-    "peak_bytes": "peak",
-}
-"""Measures that are asked for by the name of another."""
 _MOST_MISSING, _MOST_CONDITIONS, _MOST_GIVEN = 20, 12, 4
 _MEANINGS = {"turns": "the turns of that loop", "kept": "how many entries are kept"}
 _LONG, _LONGEST_REASON = 96, 60
@@ -63,7 +55,13 @@ class CostView:
     growths: tuple[Growth, ...] = ()
 
 
-def written(costs: Sequence[Located], form: str, view: CostView | None = None, colour: bool = False) -> str:
+def written(
+    costs: Sequence[Located],
+    form: str,
+    view: CostView | None = None,
+    colour: bool = False,
+    width: int | None = None,
+) -> str:
     """Give costs in one of the formats: programs one after another, or a single model."""
     asked = view or CostView(
         symbolic=not any(cost.point.dims or cost.study.kind == "model" for cost in costs)
@@ -74,15 +72,19 @@ def written(costs: Sequence[Located], form: str, view: CostView | None = None, c
         case "csv":
             return csv_text(csv_table(costs, asked))
         case _:
-            return "\n".join(write(tuple(_document(cost, asked, form)), form, colour) for cost in costs)
+            documents = (tuple(_document(cost, asked, form)) for cost in costs)
+            return "\n".join(write(document, form, colour, width) for document in documents)
 
 
 def _json(costs: Sequence[Located], view: CostView) -> str:
-    records = [{**cost.study.record(cost, view.metrics), **time_record(cost)} for cost in costs]
+    sweeps: list[Json] = [growth_record(grown) for grown in view.growths]
+    swept: dict[str, Json] = {"sweep": sweeps[0]} if len(sweeps) == 1 else {"sweeps": sweeps}
+    records = [
+        {**cost.study.record(cost, view.metrics), **time_record(cost), **(swept if sweeps else {})}
+        for cost in costs
+    ]
     if costs and costs[0].study.kind == "model":
-        sweeps: list[Json] = [growth_record(grown) for grown in view.growths]
-        swept: dict[str, Json] = {"sweep": sweeps[0]} if len(sweeps) == 1 else {"sweeps": sweeps}
-        return json_document("model", {**records[0], **(swept if sweeps else {})})
+        return json_document("model", records[0])
     programs: list[Json] = [*records]
     return json_document("analysis", {"programs": programs})
 
@@ -146,8 +148,7 @@ def _point_shown(cost: Located, view: CostView) -> bool:
 def measures_shown(cost: Located, view: CostView) -> Iterator[Measure]:
     """The figures that are asked for."""
     for measure in cost.measures:
-        wanted = _BELONGS.get(measure.key, measure.key)
-        if view.metrics is None or wanted in view.metrics or wanted in ("weights", "time"):
+        if measure.key in ("weights", "time") or is_asked(measure.key, view.metrics):
             yield measure
 
 
@@ -298,7 +299,11 @@ def _growth_table(growth: Growth) -> ReportTable:
     most = max((row.eops for row in growth.rows if row.eops), default=None)
     titles = (growth.name, "EOPs", "MACs", "bytes", "peak")
     keys = (growth.name, "eops", "macs", "bytes", "peak_bytes")
-    columns = tuple(Column(key, title, "number") for key, title in zip(keys, titles, strict=True))
+    peaks = any(row.peak is not None for row in growth.rows)
+    columns = tuple(
+        Column(key, title, "number", shown=peaks or key != "peak_bytes")
+        for key, title in zip(keys, titles, strict=True)
+    )
     rows = []
     for row in growth.rows:
         figures = (row.eops, row.macs, row.bytes, row.peak)

@@ -10,12 +10,12 @@ from tolcost.show.document import Document
 _WRITERS = {"md": ("tables", "markdown"), "latex": ("latex", "latex"), "fragment": ("fragment", "fragment")}
 
 
-def write(document: Document, form: str, colour: bool = False) -> str:
-    """Write a document in one of the formats; only the writer that is used gets loaded."""
+def write(document: Document, form: str, colour: bool = False, width: int | None = None) -> str:
+    """Write a document in one of the formats, text in so many columns; only its writer gets loaded."""
     if form == "text":
         from tolcost.show.text import text
 
-        return text(document, colour)
+        return text(document, colour, width)
     module, name = _WRITERS[form]
     writer: Callable[[Document], str] = getattr(import_module(f"tolcost.show.{module}"), name)
     return writer(document)

@@ -34,13 +34,17 @@ _WIDEST = 60
 _WIDE, _MOST_LINES = 96, 8
 """How many characters of a broken form stand on a line, and how many lines it may have."""
 _CELL, _BAR = 72, 40
+_LEAST_ROOM = 4
 
 
-def text(document: Document, colour: bool = False) -> str:
-    """Give blocks with an empty line between them; a heading stands right above what follows it."""
+def text(document: Document, colour: bool = False, width: int | None = None) -> str:
+    """Give blocks with an empty line between them; a heading stands right above what follows it.
+
+    Tables are made to fit ``width`` where there is one.
+    """
     parts: list[str] = []
     for n, block in enumerate(document):
-        lines = "\n".join(_block(block, colour))
+        lines = "\n".join(_block(block, colour, width))
         if isinstance(block, Heading):
             parts += ["\n"] * (n > 0) + [f"{lines}\n"]
         elif lines:
@@ -49,7 +53,7 @@ def text(document: Document, colour: bool = False) -> str:
     return "".join(parts)
 
 
-def _block(block: Section, colour: bool) -> Iterable[str]:
+def _block(block: Section, colour: bool, width: int | None) -> Iterable[str]:
     match block:
         case Heading(text=title, remark=remark):
             name, file = visible(title), visible(remark)
@@ -62,7 +66,7 @@ def _block(block: Section, colour: bool) -> Iterable[str]:
         case Lines(rows=rows):
             return map(visible, rows)
         case ReportTable():
-            return _table(block)
+            return _table(block, width)
 
 
 def _said(value: str | Code) -> str:
@@ -167,12 +171,12 @@ def _terms(form: str, deep: int = 0) -> Iterator[str]:
 # ---- tables --------------------------------------------------------------------------------
 
 
-def _table(table: ReportTable) -> Iterator[str]:
+def _table(table: ReportTable, width: int | None) -> Iterator[str]:
     shown = table.shown
     right = {k for k, (n, column) in enumerate(shown) if column.kind == "number"}
     rows = [[column.title for _, column in shown]]
     rows += [[_cell(row[n]) for n, _ in shown] for row in table.rows]
-    yield columns(rows, right)
+    yield columns(rows, right) if width is None else fitting(rows, right, width)
     forms = ((row[n], _cell(row[n])) for row in table.rows for n, _ in shown)
     if any(shown_.endswith(" …") for cell, shown_ in forms if not isinstance(cell, str | Code)):
         yield "… is more of a form than fits: --format json"
@@ -203,6 +207,25 @@ def columns(rows: Sequence[Sequence[str]], right: Iterable[int] = ()) -> str:
         ).rstrip()
         for row in rows
     )
+
+
+def fitting(rows: Sequence[Sequence[str]], right: Iterable[int], width: int) -> str:
+    """Rows of cells in so many columns: the last cells begin earlier, are cut, or are left out.
+
+    >>> print(fitting([["n", "form", ""], ["a", "x + y + z", "at most"], ["b", "x", "bytes"]], [], 20))
+    n  form
+    a  x + y + z  at m …
+    b  x  bytes
+    """
+    whole = columns(rows, right)
+    if len(rows[0]) < 3 or max(map(len, whole.splitlines())) <= width:
+        return whole
+    before = columns([row[:-1] for row in rows], right)
+    lines = [f"{line}  {row[-1]}".rstrip() for line, row in zip(before.splitlines(), rows, strict=True)]
+    rooms = [width - len(line) - 2 for line, row in zip(before.splitlines(), rows, strict=True) if row[-1]]
+    if min(rooms, default=0) < _LEAST_ROOM:
+        return fitting([row[:-1] for row in rows], right, width)
+    return "\n".join(cut(line, width) for line in lines)
 
 
 def bar(value: int | None, most: int | None) -> str:
