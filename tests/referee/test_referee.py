@@ -30,8 +30,8 @@ SOAK = "TOLCOST_SOAK" in os.environ
 
 @pytest.fixture(scope="module")
 def judged() -> list[Judgement]:
-    """All formulas in a soak, and every fifth otherwise."""
-    chosen = [formula for formula in SHIPPED if SOAK or zlib.crc32(formula.name.encode()) % 5 == 0]
+    """All formulas in a soak, and every sixth otherwise."""
+    chosen = [formula for formula in SHIPPED if SOAK or zlib.crc32(formula.name.encode()) % 6 == 0]
     assert len(chosen) >= 100
     return list(judge_formulas(chosen, LIBRARY))
 
@@ -51,7 +51,7 @@ def test_the_committed_verdicts_are_those_of_the_referee(judged: list[Judgement]
 
 def test_what_was_executed_is_what_was_counted(judged: list[Judgement]) -> None:
     """The interpreter knows nothing of closed forms; it must side with ours at every size shown."""
-    shown = [one.witness for one in judged if one.witness is not None and one.witness.executed is not None]
+    shown = [witness for one in judged for witness in one.witnesses]
     assert len(shown) > 30
     for witness in shown:
         assert witness.executed == witness.ours != witness.theirs
@@ -74,11 +74,12 @@ def test_no_verdict_is_contradicted_at_random_sizes(judged: list[Judgement]) -> 
             assert allowed, (one.formula.name, point, theirs, ours)
 
 
-def test_every_formula_that_is_wrong_has_a_size_that_shows_it(judged: list[Judgement]) -> None:
+def test_every_formula_that_is_wrong_has_sizes_that_show_it(judged: list[Judgement]) -> None:
     for one in judged:
-        assert (one.witness is None) is (one.verdict == "equal"), one.formula.name
-        if one.witness is not None and one.formula.counts in ("eops", "flops"):
-            assert one.witness.executed is not None, one.formula.name
+        low = [witness.theirs < witness.ours for witness in one.witnesses]
+        assert low == ["low" in word for word in one.verdict.split(" and ") if word != "equal"], (
+            one.formula.name
+        )
 
 
 @pytest.mark.parametrize(

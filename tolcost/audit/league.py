@@ -25,6 +25,7 @@ LEAGUE = (
     Column("both", "too low and too high", "number"),
     Column("products", "models: equal in products alone", "number"),
     Column("where", "published in"),
+    Column("checked", "held there to"),
 )
 WHO = (
     ("operator", "operator"), ("at", "shapes"), ("EOPs", "eops"), ("XLA as written", "written"),
@@ -62,6 +63,7 @@ def _line(name: str, rows: Sequence[Mapping[str, str]]) -> tuple[Cell, ...]:
         told["too low and too high"],
         sum(row["products"] == "equal" for row in rows) if any(row["products"] for row in rows) else None,
         rows[0]["source"],
+        rows[0]["checked"],
     )
 
 

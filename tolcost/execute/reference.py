@@ -8,6 +8,7 @@ of cleverness here.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any, NamedTuple, TypeAlias
@@ -17,7 +18,7 @@ import numpy as np
 from tolcost.algebra import PointFunction, Poly, Symbol, prepared, prepared_cond
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import Schedule, schedule_block, schedule_program
-from tolcost.atoms.nodes import Block, Node, Program, Type, Var
+from tolcost.atoms.nodes import Block, Charge, Node, Program, Type, Var
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.execute.dtypes import DTYPES, Array, convert, dtype_of, same_bits
 from tolcost.execute.functions import as_dtype, rand_sites, resolved, uniform
@@ -68,14 +69,19 @@ def run_reference(
     inputs: InputArrays,
     dims: Mapping[str, int] | None = None,
     max_steps: int = DEFAULT_STEPS,
+    watched: Counter[Node] | None = None,
 ) -> Execution:
     """Run a program one element at a time.
 
     ``dims`` gives lengths by name that no input decides.  A run that takes more than
-    ``max_steps`` evaluations of a node stops with a diagnostic.
+    ``max_steps`` evaluations of a node stops with a diagnostic.  How often each function was
+    applied, node by node, is added to ``watched``.
     """
     return execute(
-        program, inputs, dims, lambda arrays, lengths: _Reference(program, arrays, lengths, max_steps)
+        program,
+        inputs,
+        dims,
+        lambda arrays, lengths: _Reference(program, arrays, lengths, max_steps, watched),
     )
 
 
@@ -88,8 +94,10 @@ class _Reference(State):
         arrays: Mapping[str, tuple[Array, ...]],
         bindings: Mapping[Symbol, int],
         max_steps: int,
+        watched: Counter[Node] | None,
     ) -> None:
         super().__init__(bindings)
+        self.watched = watched
         self.program = program
         self.arrays = arrays
         self.sites = rand_sites(program)
@@ -139,6 +147,18 @@ class _Reference(State):
     def prepare(self, node: Node) -> Prepared:
         return _RULES[type(node)](self, node)
 
+    def counter_of(self, node: ir.Lambda) -> Callable[[str, str, Charge, int], None]:
+        """Give what counts applications of a function."""
+        count, watched = self.tally.apply, self.watched
+        if watched is None:
+            return count
+
+        def both(function: str, space: str, charge: Charge, times: int) -> None:
+            count(function, space, charge, times)
+            watched[node] += times
+
+        return both
+
     # ---- functions -------------------------------------------------------------------------
 
     def function(self, node: ir.Lambda) -> Run:
@@ -148,7 +168,7 @@ class _Reference(State):
         meaning, dtype = resolved(function, space)
         result = node.type[0].space
         made = dtype_of(result)
-        count = self.tally.apply
+        count = self.counter_of(node)
 
         def plain(args: list[RunValue], times: int) -> RunValue:
             """As it mostly is: two numbers of the type that the function computes in, and no fault."""

@@ -18,8 +18,9 @@ A formula about a whole model names a program of a library, and what its own nam
     where = { N = "12*l*(h*e)**2", f = "4*h*e" }   # f is a length of the program: judged where it is that
     times = 3                                      # training: each product once forward, twice backward
 
-What no operator is has its ``definition``, a program, in place of a name.  A file is read whole or refused
-with every mistake in it.
+What no operator is has its ``definition``, a program, in place of a name.  ``source`` and ``checked`` (what
+of it the formula was held to) are those of the file where a formula has none of its own.  A file is read
+whole or refused with every mistake in it.
 """
 
 from __future__ import annotations
@@ -38,8 +39,9 @@ from tolcost.referee.subjects import ModelProgram, Subject
 Counts: TypeAlias = Literal["eops", "flops", "macs", "bytes"]
 METRICS: tuple[Counts, ...] = get_args(Counts)
 
+_FILE_KEYS = {"source", "checked"}
 _SUBJECT_KEYS = {"operator", "program", "definition", "shapes", "attrs", "outputs"}
-_KEYS = {"name", "counts", "formula", "where", "times", "about", "expect"} | _SUBJECT_KEYS
+_KEYS = {"name", "counts", "formula", "where", "times", "about", "expect"} | _SUBJECT_KEYS | _FILE_KEYS
 _MOST_BYTES = 1 << 20
 _MOST_FORMULAS = 2_000
 MOST_TIMES = 100
@@ -52,6 +54,7 @@ class PublishedFormula:
     ``where`` says what names of the formula mean; one that is a length of what it is about restricts that
     length.  ``times`` is how often all is counted.  ``expect`` is the verdict that its users rely on, and
     anything else is news; None for those that come with tolcost, which are judged as they were published.
+    ``checked`` says what of the source the text was held to.
     """
 
     name: str
@@ -63,6 +66,7 @@ class PublishedFormula:
     expect: str | None = "equal"
     where: Mapping[str, str] = field(default_factory=dict)
     times: int = 1
+    checked: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +114,12 @@ def parse_formulas(text: str, name: str, expect: str | None = "equal") -> Formul
     problems = list(_problems(table, entries, name))
     if problems:
         raise Rejected(*problems[:20])
-    source = str(table.get("source", name))
-    return FormulaFile(name, tuple(_formula(entry, source, name, expect) for entry in entries))
+    known = {"source": name} | {key: table[key] for key in _FILE_KEYS if key in table}
+    return FormulaFile(name, tuple(_formula(known | entry, name, expect) for entry in entries))
 
 
 def _problems(table: Mapping[str, Any], entries: object, name: str) -> Iterator[Diagnostic]:
-    for key in sorted(set(table) - {"source", "formula"}):
+    for key in sorted(set(table) - _FILE_KEYS - {"formula"}):
         yield Diagnostic("T0731", f"{name}: there is no key {quoted(key)}")
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         yield Diagnostic("T0731", f"{name}: formulas are written as [[formula]]")
@@ -146,10 +150,10 @@ def _entry_problems(entry: Mapping[str, Any]) -> Iterator[str]:
         yield f"times is a number from 1 to {MOST_TIMES}"
 
 
-def _formula(entry: Mapping[str, Any], source: str, file: str, expect: str | None) -> PublishedFormula:
+def _formula(entry: Mapping[str, Any], file: str, expect: str | None) -> PublishedFormula:
     return PublishedFormula(
         name=f"{file}/{entry['name']}",
-        source=source,
+        source=str(entry["source"]),
         subject=_subject(entry),
         counts=cast(Counts, entry.get("counts", "flops")),
         text=entry["formula"],
@@ -157,6 +161,7 @@ def _formula(entry: Mapping[str, Any], source: str, file: str, expect: str | Non
         expect=entry.get("expect", expect),
         where={name: str(text) for name, text in entry.get("where", {}).items()},
         times=entry.get("times", 1),
+        checked=str(entry.get("checked", "")),
     )
 
 

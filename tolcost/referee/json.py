@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from tolcost.referee.judge import Judgement
+from tolcost.referee.judge import FormulaWitness, Judgement
 from tolcost.referee.subjects import command_for, title_of
 from tolcost.referee.table import forgets_text
 from tolcost.show.forms import text_of
@@ -21,6 +21,7 @@ def verdicts_json(found: Sequence[Judgement]) -> str:
 
 def _formula(one: Judgement) -> dict[str, Json]:
     formula = one.formula
+    shown: tuple[Json, ...] = tuple(map(_witness, one.witnesses))
     return {
         "name": formula.name,
         "source": formula.source,
@@ -38,18 +39,17 @@ def _formula(one: Judgement) -> dict[str, Json]:
         "too_low_where": one.low_where or None,
         "too_high_where": one.high_where or None,
         "holds_where": list(one.holds_where),
-        "witness": _witness(one),
+        "witness": next(iter(shown), None),
+        "witnesses": list(shown),
         "forgets": forgets_text(one) or None,
         "command": command_for(formula.subject) or None,
     }
 
 
-def _witness(one: Judgement) -> dict[str, Json] | None:
-    if one.witness is None:
-        return None
+def _witness(witness: FormulaWitness) -> dict[str, Json]:
     return {
-        "dims": dict(one.witness.point),
-        "published": one.witness.theirs,
-        "verified": one.witness.ours,
-        "executed": one.witness.executed,
+        "dims": dict(witness.point),
+        "published": witness.theirs,
+        "verified": witness.ours,
+        "executed": witness.executed,
     }

@@ -7,9 +7,9 @@ at which it is, and the operator's definition is run there by the reference inte
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import chain, combinations, product
 from typing import Literal, TypeAlias
 
 from tolcost.algebra import (
@@ -23,6 +23,7 @@ from tolcost.algebra import (
     evaluate,
     substitute,
     substitute_cond,
+    symbols_of_cond,
     total_of,
 )
 from tolcost.algebra.compare import ComparisonVerdict, hold_at
@@ -42,7 +43,8 @@ from tolcost.result.regions import Assignment, region, try_shapes
 
 RefereeVerdict: TypeAlias = Literal["equal", "too low", "too high", "too low and too high", "undecided"]
 _MOST_LINES = 14
-_LARGEST_RUN = 20_000
+_LARGE = (2, 4, 8, 16, 32)
+_LARGEST_RUN = 60_000
 """No witness is executed that takes more applications of functions than this."""
 
 
@@ -50,7 +52,7 @@ _LARGEST_RUN = 20_000
 class FormulaWitness:
     """The smallest size found at which a formula is wrong: what it says, what is counted, what a run took.
 
-    ``executed`` is None where a run cannot tell: bytes are no functions, and some inputs cannot be random.
+    ``executed`` is None where a run cannot tell: some inputs cannot be random.
     """
 
     point: tuple[tuple[str, int], ...]
@@ -83,12 +85,18 @@ class Judgement:
     high_where: str = ""
     facts: tuple[Cond, ...] = ()
     """What the verified form relies on."""
-    witness: FormulaWitness | None = None
+    witnesses: tuple[FormulaWitness, ...] = ()
+    """A size at which it is too low, and one at which it is too high, as the verdict says."""
     forgets: tuple[DefinitionLine, ...] = ()
     products: RefereeVerdict | None = None
     """The verdict on a model's formula if only products of matrices are to be counted."""
     parts: Explanation = NOTHING
     """What a model's formula forgets, or counts besides, in words."""
+
+    @property
+    def witness(self) -> FormulaWitness | None:
+        """The first size that shows a difference."""
+        return next(iter(self.witnesses), None)
 
     @property
     def holds_where(self) -> tuple[str, ...]:
@@ -110,6 +118,17 @@ class _Stated:
     parts: tuple[ModelPart, ...]
     facts: tuple[Cond, ...]
     restricted: Mapping[Symbol, Poly]
+
+    def side(self, point: Assignment) -> int | None:
+        """1 where the formula is too high, -1 where it is too low; None where nothing is verified."""
+        if not hold_at(self.facts, point):
+            return None
+        gap = evaluate(self.theirs, point) - evaluate(self.ours, point)
+        return (gap > 0) - (gap < 0)
+
+    def small(self, point: Assignment) -> bool:
+        """Whether a run there is a matter of seconds."""
+        return evaluate(self.ours, point) <= _LARGEST_RUN
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -165,7 +184,7 @@ def _shown(found: Judgement, stated: _Stated, program: Program, library: Library
         found,
         low_where=low if low and "low" in verdict else "",
         high_where=high if high and "high" in verdict else "",
-        witness=_witness(formula, stated, program, library),
+        witnesses=tuple(_witnesses(verdict, formula, stated, program, library)),
         forgets=_forgotten(program, gap) if applied and not stated.parts else (),
         parts=explained(stated.parts, gap),
     )
@@ -262,45 +281,65 @@ def _divides(mono: Monomial, large: Counter[Generator]) -> bool:
 # ---- the smallest size at which it is wrong -------------------------------------------------------
 
 
-def _witness(
-    formula: PublishedFormula, stated: _Stated, program: Program, library: Library
-) -> FormulaWitness | None:
-    theirs, ours, facts = stated.theirs, stated.ours, stated.facts
-    tried = [found for found in try_shapes(theirs, ours, facts) if found.old != found.new]
-    if not tried:
-        return None
-    start = min(tried, key=lambda found: (sum(found.point.values()), found.new))
-    least = _shrunk(start.point, theirs, ours, facts)
+def _witnesses(
+    verdict: RefereeVerdict, formula: PublishedFormula, stated: _Stated, program: Program, library: Library
+) -> Iterator[FormulaWitness]:
+    shapes = try_shapes(stated.theirs, stated.ours, stated.facts)
+    tried = sorted((found.point for found in shapes), key=lambda point: sum(point.values()))
+    for sign, word in ((-1, "low"), (1, "high")):
+        if word in verdict:
+            wrong = (point for point in chain(tried, _uneven(stated)) if stated.side(point) == sign)
+            first = next(wrong, None)
+            start = next((point for point in chain([first], wrong) if point and stated.small(point)), first)
+            if start is not None:
+                yield _witness_at(_shrunk(start, stated, sign), formula, stated, program, library)
+
+
+def _uneven(stated: _Stated) -> Iterator[Assignment]:
+    """Sizes of which up to three lengths are large and the others 1, the smaller ones first."""
+    relied = (symbol for fact in stated.facts for symbol in symbols_of_cond(fact))
+    symbols = sorted({*stated.ours.free, *stated.theirs.free, *relied}, key=lambda symbol: symbol.name)
+    for large in _LARGE:
+        for chosen in combinations(symbols, min(3, len(symbols))):
+            for values in product((1, *(value for value in _LARGE if value <= large)), repeat=len(chosen)):
+                if large in values:
+                    yield dict.fromkeys(symbols, 1) | dict(zip(chosen, values, strict=True))
+
+
+def _witness_at(
+    least: Assignment, formula: PublishedFormula, stated: _Stated, program: Program, library: Library
+) -> FormulaWitness:
     follow = {symbol: evaluate(form, least) for symbol, form in stated.restricted.items()}
     point = tuple(sorted((symbol.name, value) for symbol, value in {**least, **follow}.items()))
-    said, counted = evaluate(theirs, least), evaluate(ours, least)
-    executed = _executed(formula, dict(point), counted, program, library)
+    said, counted = evaluate(stated.theirs, least), evaluate(stated.ours, least)
+    executed = _executed(formula, dict(point), program, library) if stated.small(least) else None
     return FormulaWitness(point, said, counted, executed)
 
 
-def _shrunk(point: Assignment, theirs: Poly, ours: Poly, facts: Sequence[Cond]) -> Assignment:
+def _shrunk(point: Assignment, stated: _Stated, sign: int) -> Assignment:
     """A size no length of which can be made smaller alone without the difference going away."""
     least = dict(point)
-    for symbol in sorted(least, key=lambda symbol: symbol.name):
-        for value in range(1, least[symbol]):
-            smaller = {**least, symbol: value}
-            if hold_at(facts, smaller) and evaluate(theirs, smaller) != evaluate(ours, smaller):
-                least = smaller
-                break
+    for symbol in sorted(least, key=lambda symbol: (-least[symbol], symbol.name)):
+        smaller = ({**least, symbol: value} for value in range(1, least[symbol]))
+        least = next((one for one in smaller if stated.side(one) == sign), least)
     return least
 
 
 def _executed(
-    formula: PublishedFormula, point: Mapping[str, int], expected: int, program: Program, library: Library
+    formula: PublishedFormula, point: Mapping[str, int], program: Program, library: Library
 ) -> int | None:
     """What a run of the definition takes at a size; None where none can tell."""
-    if formula.counts not in ("eops", "flops") or expected > _LARGEST_RUN:
-        return None
     try:
-        counts = run_subject(formula.subject, program, point, library)
+        run = run_subject(formula.subject, program, point, library)
     except Rejected:
         return None
-    found = counts.eops if formula.counts == "eops" else _weighed(counts)
+    taken: Mapping[Counts, int | None] = {
+        "eops": run.counts.eops,
+        "flops": _weighed(run.counts),
+        "macs": run.macs,
+        "bytes": run.moved,
+    }
+    found = taken[formula.counts]
     return None if found is None else found * formula.times
 
 

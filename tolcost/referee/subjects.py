@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias, cast
 
-from tolcost.atoms.nodes import Program
+from tolcost.atoms.kit import schedules
+from tolcost.atoms.nodes import Node, Program, Type
 from tolcost.audit.instances import Instance, Shapes, command_of, lower_instance, lower_source
 from tolcost.catalogue.libraries import read_library
 from tolcost.catalogue.specs import Library
+from tolcost.cost.macs import accumulated_products
+from tolcost.cost.traffic import bits_of
 from tolcost.diagnostics import Source
 from tolcost.elaborate.arguments import PlainValue, arguments
 from tolcost.execute import run_reference
 from tolcost.execute.inputs import lengths_of, random_arrays
-from tolcost.execute.values import RunCounts
+from tolcost.execute.values import OutputValue, RunCounts
 from tolcost.spaces import SPACES
 from tolcost.syntax import parse, read_source
 from tolcost.syntax.tree import Ellipsis as Ellipsis_
@@ -84,8 +88,20 @@ def _source(subject: ModelProgram) -> Source:
     return read_library(folder).find(name).source
 
 
-def run_subject(subject: Subject, program: Program, point: Mapping[str, int], library: Library) -> RunCounts:
-    """What the reference interpreter applies at a size; what cannot be run raises ``Rejected``.
+@dataclass(frozen=True, slots=True)
+class SubjectRun:
+    """What a run took: functions applied, multiply-adds among these, and bytes that went in and came out.
+
+    Nobody knows the bytes of a text.
+    """
+
+    counts: RunCounts
+    macs: int
+    moved: int | None
+
+
+def run_subject(subject: Subject, program: Program, point: Mapping[str, int], library: Library) -> SubjectRun:
+    """Run by the reference interpreter at a size; what cannot be run raises ``Rejected``.
 
     ``program`` is the subject lowered; an operator is lowered again, since attributes become numbers.
     """
@@ -101,7 +117,25 @@ def run_subject(subject: Subject, program: Program, point: Mapping[str, int], li
         for needed in program.inputs
         if SPACES[needed.type[0].space].kind == "Z"
     }
-    return run_reference(program, {**arrays, **first}, dims).counts
+    given = {**arrays, **first}
+    watched: Counter[Node] = Counter()
+    run = run_reference(program, given, dims, watched=watched)
+    macs = sum(watched[node] for node in accumulated_products(program, schedules(program)))
+    values = (*((needed.type, given[needed.name]) for needed in program.inputs),
+              *((out.node.type, run.outputs[out.name]) for out in program.outputs))  # fmt: skip
+    return SubjectRun(run.counts, macs, _bytes_of(values))
+
+
+def _bytes_of(values: Iterable[tuple[Type, OutputValue]]) -> int | None:
+    """The bytes that values take, each padded to a whole one; None where a text is among them."""
+    total = 0
+    for parts, value in values:
+        for part, array in zip(parts, value if isinstance(value, tuple) else (value,), strict=True):
+            bits = bits_of(part.space)
+            if bits is None:
+                return None
+            total += -(-array.size * bits // 8)
+    return total
 
 
 def _put(value: PlainValue, point: Mapping[str, int]) -> PlainValue:

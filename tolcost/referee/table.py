@@ -34,10 +34,11 @@ COLUMNS = (
     Column("products", "products alone"),
     Column("where", "where", "code"),
     Column("holds_where", "verified where", "code"),
-    Column("witness", "smallest size that shows it"),
-    Column("executed", "executed there", "number"),
+    Column("witness", "smallest sizes that show it"),
+    Column("executed", "executed there"),
     Column("forgets", "what it forgets"),
     Column("source", "source", shown=False),
+    Column("checked", "held to its source by", shown=False),
     Column("about", "about", shown=False),
     Column("command", "the verified form by", "code", shown=False),
 )
@@ -63,7 +64,7 @@ def verdict_table(found: Sequence[Judgement]) -> ReportTable:
 
 
 def _row(one: Judgement) -> tuple[Cell, ...]:
-    formula, witness = one.formula, one.witness
+    formula = one.formula
     return (
         formula.name,
         title_of(formula.subject),
@@ -75,10 +76,11 @@ def _row(one: Judgement) -> tuple[Cell, ...]:
         one.products or "",
         Code(where_text(one)),
         Code("; ".join(one.holds_where)),
-        witness_text(witness) if witness else "",
-        witness.executed if witness else None,
+        "; ".join(map(witness_text, one.witnesses)),
+        "; ".join(_executed_text(witness) for witness in one.witnesses),
         forgets_text(one),
         formula.source,
+        formula.checked,
         formula.about,
         Code(command_for(formula.subject)),
     )
@@ -95,6 +97,10 @@ def witness_text(witness: FormulaWitness) -> str:
     """A size, and what both say there."""
     point = ", ".join(f"{name} = {value:,}" for name, value in witness.point) or "every size"
     return f"{point}: {witness.theirs:,}, not {witness.ours:,}"
+
+
+def _executed_text(witness: FormulaWitness) -> str:
+    return "" if witness.executed is None else str(witness.executed)
 
 
 def forgets_text(one: Judgement) -> str:
@@ -123,8 +129,9 @@ def in_full(one: Judgement) -> tuple[Section, ...]:
 
 def _facts(one: Judgement) -> Iterator[Fact]:
     yield Fact("operator", Code(title_of(one.formula.subject)), one.formula.counts)
-    if one.formula.about:
-        yield Fact("about", one.formula.about)
+    for label, text in (("held there to", one.formula.checked), ("about", one.formula.about)):
+        if text:
+            yield Fact(label, text)
     yield Fact("published", Code(text_of(one.theirs)))
     yield Fact("verified", Code(text_of(one.ours)))
     yield Fact("verdict", one.verdict + (", in the leading term right" if _mostly_right(one) else ""))
@@ -135,10 +142,10 @@ def _facts(one: Judgement) -> Iterator[Fact]:
             yield Fact(label, Code(where))
     for condition in one.holds_where:
         yield Fact("holds where", Code(condition))
-    if one.witness is not None:
-        yield Fact("shown at", witness_text(one.witness))
-        if one.witness.executed is not None:
-            yield Fact("executed", f"{one.witness.executed:,}", "by the reference interpreter")
+    for witness in one.witnesses:
+        yield Fact("shown at", witness_text(witness))
+        if witness.executed is not None:
+            yield Fact("executed", f"{witness.executed:,}", "by the reference interpreter")
     if one.products is not None:
         yield Fact("products alone", one.products, "if only products of matrices are to be counted")
     for label, words in parts_texts(one.parts):
