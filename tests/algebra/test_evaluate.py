@@ -64,6 +64,9 @@ def test_denominators() -> None:
     assert evaluate_many(p, {N: numbers}).tolist() == [x * (x + 1) * (x + 2) // 6 for x in numbers]
     with pytest.raises(NotInteger):
         evaluate_many(Poly({(N,): 1}, 2), {N: [2, 3]})
+    assert evaluate_many(Poly({(N,): 1}, 2**70), {N: [0]}).tolist() == [0]
+    large = evaluate_many(Poly({(N, N, N): 1}, 2**20), {N: [2**25, 2**26]})
+    assert (large.tolist(), large.dtype) == ([2**55, 2**58], np.int64)
 
 
 def test_a_million_points() -> None:
@@ -81,6 +84,14 @@ def test_sums_without_closed_form() -> None:
     columns = {N: [1, 5, 7, 5], M: [3, 3, 4, 3]}
     expected = [sum(x * b // a for x in range(1, a + 1)) for a, b in zip(columns[N], columns[M], strict=True)]
     assert evaluate_many(p, columns).tolist() == expected
+
+
+def test_long_sums_without_closed_form() -> None:
+    """As many terms as NumPy takes at once, and more."""
+    i = coordinate("i", n)
+    p = total((i * i * m) // n, [(the_symbol(i), 1, n)])
+    for count in (3, 1500, 70_000):
+        assert evaluate(p, {N: count, M: 7}) == sum(x * x * 7 // count for x in range(1, count + 1))
 
 
 def test_edges() -> None:

@@ -22,6 +22,7 @@ from tolcost.algebra import (
     the_symbol,
     total,
 )
+from tolcost.algebra.poly import MAX_DEGREE
 
 n = length("n")
 
@@ -81,6 +82,12 @@ def nested_floors(count: int) -> Poly:
 def test_what_would_blow_up_is_refused(make: Callable[[], Poly], refusal: str) -> None:
     with pytest.raises(AlgebraBudget, match=refusal):
         make()
+
+
+def test_the_largest_degree_is_allowed_and_no_larger_one() -> None:
+    assert (n**MAX_DEGREE).terms
+    with pytest.raises(AlgebraBudget, match="degree"):
+        n ** (MAX_DEGREE + 1)
 
 
 @pytest.mark.parametrize("make", [lambda: clip_product(5), lambda: nested_floors(14)])

@@ -186,3 +186,8 @@ def test_latex() -> None:
         assert "\x1b" not in shown
         assert "\u202e" not in shown
         assert len(shown) < 500
+
+
+def test_escapes_of_no_character_are_read() -> None:
+    for digits, character in (("61", "a"), ("10ffff", chr(0x10FFFF)), ("110000", chr(0x10FFFF))):
+        assert the_symbol(parse_text(f"`x\\u{{{digits}}}`")).name == f"x{character}"

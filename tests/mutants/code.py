@@ -24,6 +24,8 @@ from tests.mutants.selection import MOST_SECONDS, PARTS, SUITES, Tests, copied, 
 
 OWN_SECONDS = 10.0
 """So long may the tests of the part's own folder take before the others are asked."""
+FEW = 12
+"""So many are tried at first: most mutants are caught by one of them, and little has to be loaded for it."""
 
 _COMPARED = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
@@ -143,13 +145,18 @@ def tried(project: Path, part: str, places: list[tuple[Path, int]], known: Tests
         after = change.make()
         name = file.relative_to(project).as_posix()
         _write(file, ast.unparse(ast.fix_missing_locations(module)))
-        tests = known.running(name, change.lines)
-        own = [test for test in tests if test.startswith(f"tests/{part}/")]
-        by = failing(project, first := known.within(own, OWN_SECONDS), known.seconds)
-        others = known.within([test for test in tests if test not in set(first)], MOST_SECONDS)
-        by = by or failing(project, others, known.seconds)
+        by = _caught(project, part, known, known.running(name, change.lines))
         _write(file, whole)
         yield Outcome(part, f"{name}:{inside}", number, change.before, after, by)
+
+
+def _caught(project: Path, part: str, known: Tests, tests: list[str]) -> str:
+    """The test that fails, or nothing: a few are tried, then those of the part's folder, then the others."""
+    own = known.within([test for test in tests if test.startswith(f"tests/{part}/")], OWN_SECONDS)
+    few = (own or tests)[:FEW]
+    others = known.within([test for test in tests if test not in {*few, *own}], MOST_SECONDS)
+    stages = (few, [test for test in own if test not in few], others)
+    return next(filter(None, (failing(project, stage, known.seconds) for stage in stages)), "")
 
 
 def _write(file: Path, text: str) -> None:

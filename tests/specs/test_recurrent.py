@@ -32,6 +32,15 @@ FUNCTIONS: dict[str, Callable[[Array, float, float], Array]] = {
     "Softsign": lambda x, a, b: x / (1 + np.abs(x)),
     "Softplus": lambda x, a, b: np.log1p(np.exp(x)),
 }
+DEFAULTS = {
+    "Affine": (1.0, 0.0),
+    "LeakyRelu": (0.01, 0.0),
+    "ThresholdedRelu": (1.0, 0.0),
+    "ScaledTanh": (1.0, 1.0),
+    "HardSigmoid": (0.2, 0.5),
+    "Elu": (1.0, 0.0),
+}
+"""Parameters that are not given are those of the operator of the same name."""
 USUAL = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 
@@ -89,8 +98,8 @@ def expected(op: str, inputs: list[Array | None], options: dict[str, Any]) -> li
     ways, size, count = len(w), r.shape[-1], len(USUAL[op])
     names = options.get("activations", USUAL[op] * ways)
     alphas, betas = iter(options.get("activation_alpha", ())), iter(options.get("activation_beta", ()))
-    given_alphas = [next(alphas) if name in ALPHAS else 0.0 for name in names]
-    given_betas = [next(betas) if name in BETAS else 0.0 for name in names]
+    given_alphas = [next(alphas, DEFAULTS[name][0]) if name in ALPHAS else 0.0 for name in names]
+    given_betas = [next(betas, DEFAULTS[name][1]) if name in BETAS else 0.0 for name in names]
     zeros = np.zeros((ways, x.shape[1], size))
     found = []
     for d in range(ways):
@@ -143,6 +152,15 @@ def test_layers_with_all_options(op: str, seed: int) -> None:
     inputs, options = layer_case(op, seed)
     result = held(op, 14, inputs, options, expected(op, inputs, options), rtol=1e-4)
     assert result.concrete == ()
+
+
+@pytest.mark.parametrize("name", ALPHAS)
+def test_parameters_of_functions_that_are_not_given(name: str) -> None:
+    inputs, _ = layer_case("RNN", 0)
+    ways, size, _ = np.shape(inputs[1])
+    direction = "bidirectional" if ways == 2 else "forward"
+    options = {"hidden_size": size, "direction": direction, "activations": [name] * ways}
+    held("RNN", 14, inputs, options, expected("RNN", inputs, options), rtol=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,117 @@
+"""Ranges by numbers alone: as tight as they can be for one function of one integer, and for a product."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+
+import pytest
+
+from tolcost.algebra import (
+    Poly,
+    Symbol,
+    ceil_log2,
+    coordinate,
+    data_symbol,
+    evaluate,
+    ge,
+    length,
+    powers,
+    relu,
+    the_symbol,
+    total,
+)
+from tolcost.algebra.floors import quick_relu
+from tolcost.algebra.intervals import range_of
+from tolcost.algebra.powers import least_value
+
+LOWS: tuple[int | None, ...] = (None, -3, -1, 0, 1, 2)
+HIGHS: tuple[int | None, ...] = (None, -1, 0, 1, 4)
+ENDS = [(lo, hi) for lo, hi in product(LOWS, HIGHS) if lo is None or hi is None or lo <= hi]
+End = tuple[int | None, int | None]
+
+ONE: dict[str, Callable[[Poly], Poly]] = {
+    "itself": lambda d: d,
+    "linear": lambda d: 3 - 2 * d,
+    "clipped": lambda d: relu(d - 1),
+    "halved": lambda d: (d + 1) // 2,
+    "logarithm": lambda d: ceil_log2(d + 1),
+    "power": lambda d: powers(2, relu(d)),
+    "square": lambda d: d * d,
+}
+
+
+def numbers(ends: End, reach: int) -> range:
+    low, high = ends
+    return range(-reach if low is None else low, (reach if high is None else high) + 1)
+
+
+def extremes(values: Callable[[int], list[int]]) -> End:
+    """The least and the largest value; none where they go on as one looks further."""
+    near, far = values(30), values(60)
+    return (min(near) if min(near) == min(far) else None), (max(near) if max(near) == max(far) else None)
+
+
+@pytest.mark.parametrize("name", ONE)
+def test_one_integer(name: str) -> None:
+    for ends in ENDS:
+        d = data_symbol("d", *ends)
+        form = ONE[name](d)
+        inside = {the_symbol(d)} if d.constant is None else set[Symbol]()
+
+        def values(
+            reach: int, form: Poly = form, ends: End = ends, inside: set[Symbol] = inside
+        ) -> list[int]:
+            return [evaluate(form, dict.fromkeys(inside, k)) for k in numbers(ends, reach)]
+
+        assert range_of(form) == extremes(values), (ends, str(form))
+
+
+def test_a_product() -> None:
+    some = [ends for ends in ENDS if ends != (0, 0)]
+    for first, second in product(some[::2], some[1::2]):
+        d, e = data_symbol("d", *first), data_symbol("e", *second)
+
+        def values(reach: int, first: End = first, second: End = second) -> list[int]:
+            a, b = numbers(first, reach), numbers(second, reach)
+            return [x * y for x in (a[0], a[len(a) // 2], a[-1]) for y in b]
+
+        assert range_of(d * e) == extremes(values), (first, second)
+
+
+def test_clips_that_ranges_decide_are_not_made() -> None:
+    n = length("n")
+    assert quick_relu(n - 1) == n - 1
+    assert quick_relu(1 - n) == 0
+    assert str(quick_relu(n - 2)) == "Max(n - 2, 0)"
+
+
+def test_the_least_of_a_sum_of_symbols() -> None:
+    a, b = data_symbol("a", -2, 3), data_symbol("b", 1, 4)
+    c = coordinate("c", b + 1, a)
+    for x, y, z in product((-2, 0, 1), (-1, 0, 2), (-1, 0, 1)):
+        form = x * a + y * b + z * c + 5
+        there = [
+            (i, j, k) for i in range(-2, 4) for j in range(1, 5) for k in (range(i, j + 2) if z else (0,))
+        ]
+        least, found = min(x * i + y * j + z * k + 5 for i, j, k in there), least_value(form)
+        assert found is not None
+        assert found == least if z == 0 or x == y == 0 else found <= least
+    assert least_value(data_symbol("u", None, None) + a) is None
+    assert least_value(a // 2) is None
+    assert least_value(Poly({(the_symbol(a),): 1}, 2)) is None
+
+
+@pytest.mark.parametrize(
+    "low, divisor", [(4, "i - 3"), (2, "i*i - 3"), (1, "2*i - 1"), (3, "i - k + 1"), (1, "i*k - k + 1")]
+)
+def test_divisors_that_are_positive_inside_only(low: int, divisor: str) -> None:
+    """A sum that stays one is evaluated where it is empty, too: then nothing is divided by what vanishes."""
+    n, m, k = length("n"), length("m"), length("k")
+    i = coordinate("i", n, low)
+    made = eval(divisor, {"i": i, "k": k})  # noqa: S307 - the lines above
+    found = total(m // made, [(the_symbol(i), low, n)], [ge(made - 1)])
+    for x, y, z in product(range(1, 8), (1, 7), (1, 2, 5)):
+        rows = [eval(divisor, {"i": j, "k": z}) for j in range(low, x + 1)]  # noqa: S307
+        expected = sum(y // row for row in rows if row >= 1)
+        assert evaluate(found, {the_symbol(n): x, the_symbol(m): y, the_symbol(k): z}) == expected

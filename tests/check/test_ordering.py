@@ -1,0 +1,57 @@
+"""Which of two costs is the larger, where a proof of their difference as it stands fails."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from tolcost.algebra import Cond, Poly, const, evaluate, evaluate_cond, ge, length, maximum, relu, the_symbol
+from tolcost.algebra.compare import compare
+from tolcost.check.ordering import ordering
+
+n, m, k = length("n"), length("m"), length("k")
+
+NEVER_BELOW_ZERO: list[tuple[Poly, tuple[Cond, ...]]] = [
+    ((n - m) * (n - m), ()),
+    ((n - m) * (n - m) * (n - k) * (n - k), ()),
+    ((n - k + 1) * (n - k + 1) * (n + 1), ()),
+    ((n - 1) * (n - 2) * (n - 3), ()),
+    ((n - 10_000) * (n - 10_001), ()),
+    ((n - k + 1) * (n - k + 1) * (n - k + 1), (ge(n - k + 1),)),
+    ((n - k) * (n - 2 * k), (ge(n - 2 * k),)),
+    (n * (n - k) * (n + k - 1), (ge(n - k),)),
+    ((n + m) * maximum(n, m) - n * m - m * m, ()),
+    (relu(n - m) * (relu(n - m) - 1), ()),
+    ((n - k) * (n - k) + relu(n - k), ()),
+]
+
+
+@pytest.mark.parametrize("gap, facts", NEVER_BELOW_ZERO, ids=str)
+def test_what_is_never_below_zero(gap: Poly, facts: tuple[Cond, ...]) -> None:
+    assert compare(0, gap, facts).verdict == "unknown"
+    assert ordering(const(0), gap, facts) == "less_or_equal"
+    assert ordering(gap, const(0), facts) == "greater_or_equal"
+    assert ordering(gap, gap, facts) == "equal"
+    for numbers in product(range(1, 6), repeat=3):
+        there = dict(zip(map(the_symbol, (n, m, k)), numbers, strict=True))
+        assert evaluate(gap, there) >= 0 or not all(evaluate_cond(fact, there) for fact in facts)
+
+
+@pytest.mark.parametrize(
+    "gap, facts",
+    [
+        ((n - 2) * (n - 5) * (n - 7), ()),
+        ((n - 20) * (m - 30), ()),
+        ((n - k + 1) * (n - k + 1) * (n - k + 1), ()),
+        ((n - 100) * (n - 2 * k), (ge(n - 2 * k),)),
+        (n * n * m - 900 * n * k, ()),
+    ],
+    ids=str,
+)
+def test_what_crosses(gap: Poly, facts: tuple[Cond, ...]) -> None:
+    assert ordering(const(0), gap, facts) == ordering(gap, const(0), facts) == "crosses"
+
+
+def test_what_is_not_known_is_not_said() -> None:
+    assert ordering(n * n * k, n * n * n + k * k * k) == "unknown"
