@@ -89,6 +89,17 @@ def test_no_row_computes_something_else_that_computes_nothing() -> None:
     assert all("stops on" in row["explanation"] for row in stopped)
 
 
+def test_every_operator_with_a_node_test_runs_as_atoms_and_agrees() -> None:
+    """As the table says in its head: so many definitions with tests, and as many that agree."""
+    found = rows("theorem")
+    tested = [row for row in found if int(row["tests"])]
+    assert all(row["outcome"] == "agree" and int(row["run"]) for row in tested)
+    assert {row["outcome"] for row in found if not int(row["tests"])} == {"no node test"}
+    head = (REPORTS / "theorem.md").read_text("utf-8")
+    assert f"Of {len(found)} definitions, {len(tested)} have node tests in onnx." in head
+    assert f"{len(tested)} agree." in head
+
+
 def test_the_papers_tables_in_its_own_four_columns() -> None:
     """Rows in the paper's order; each count is that of a program whose verdicts are told elsewhere."""
     printed = [[row.signature for row in paper_rows() if row.part == part] for part in (1, 2)]

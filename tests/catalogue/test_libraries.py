@@ -23,6 +23,16 @@ def test_a_library_says_what_it_is_and_its_tests_exist(name: str) -> None:
         assert bool(program.agreed) == bool(program.tests), program.name
 
 
+@pytest.mark.parametrize(
+    "name", ["circuits", "lambda", "matlang", "motifs", "polybench", "relational", "turing"]
+)
+def test_programs_of_other_domains_are_held_to_something_on_a_hundred_inputs(name: str) -> None:
+    """The tests that are named hold to these numbers themselves."""
+    for program in read_library(name).programs:
+        assert program.agreed, program.name
+        assert (program.inputs or 0) >= 100, program.name
+
+
 def test_every_library_is_in_the_index() -> None:
     index = (ROOT / "docs" / "libraries.md").read_text("utf-8")
     assert all(f"../specs/{name})" in index for name in library_names())

@@ -7,21 +7,25 @@ over a batch.
 from __future__ import annotations
 
 import inspect
-import os
 import re
+import warnings
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import numpy as np
+import pytest
 
 from tests.programs.road import arrays, lengths_of, same_counts, same_shapes
 from tests.specs.library_programs import possibly_empty
 from tolcost.algebra import evaluate
 from tolcost.atoms.nodes import Part, Program
+from tolcost.catalogue.libraries import read_library
 from tolcost.cost import Counts, count
 from tolcost.diagnostics import Source
 from tolcost.elaborate.arguments import PlainValue, arguments
@@ -30,6 +34,7 @@ from tolcost.pipeline import lower, read_program
 
 SPECS = Path(__file__).parents[2] / "specs"
 BATCH = 25
+REFUSALS = (ArithmeticError, LookupError, TypeError, ValueError, Warning, nx.NetworkXException)
 
 Inputs = dict[str, Any]
 Twin = Callable[..., Any]
@@ -155,19 +160,26 @@ def hold(
     one_by_one: bool = False,
     at: Sequence[Mapping[str, int]] | None = None,
     batch: int = BATCH,
+    none: Mapping[str, int] | None = None,
+    refused: bool = False,
 ) -> None:
     """A program and its twin give the same on a hundred inputs, and the closed forms what runs count.
 
     The twin takes inputs by name, and those lengths and attributes that it has parameters for.  Lengths
     that only data decides cannot be those of a batch: such programs run one by one.  ``at`` gives lengths
-    where they may not be any.
+    where they may not be any.  One input more has no elements, where not ``none`` says otherwise; or the
+    twin has no answer to that and is ``refused`` by what it is made of.  All in all there are as many
+    inputs as the library says.
     """
     held = Held(name, attrs or {})
     seed = zlib.crc32(name.encode())
     rng = np.random.default_rng(seed)
+    done = 0
     for dims in at or points(held.program, longest, fixed or {}, seed):
         given = [change(drawn(held.program, dims, rng), rng) for _ in range(batch)]
-        wanted = [expected_of(twin, {**dims, **(attrs or {}), **one}) for one in given]
+        with warnings.catch_warnings():  # as that there is no number to give
+            warnings.simplefilter("ignore")
+            wanted = [expected_of(twin, {**dims, **(attrs or {}), **one}) for one in given]
         singles = given if one_by_one else given[:1]
         for one, expected in zip(singles, wanted, strict=False):
             run = run_vectorised(held.program, one, dims)
@@ -177,24 +189,31 @@ def hold(
                 same_values(a, b, f"{name} at {dims}", rtol)
         if not one_by_one:
             hold_batch(held, given, wanted, dims, rtol)
-    if at is None and os.environ.get("TOLCOST_SOAK"):
-        hold_empty(held, twin, change, fixed or {}, rtol)
+        done += len(given)
+    hold_empty(held, twin, change, {**(fixed or {}), **(none or {})}, rtol, refused)
+    library, _, program = name.partition("/")
+    assert done >= (read_library(library).find(program).inputs or 0) >= 100
 
 
-def hold_empty(held: Held, twin: Twin, change: Change, fixed: Mapping[str, int], rtol: float) -> None:
-    """Inputs without elements, where the twin has an answer to them."""
+def hold_empty(
+    held: Held, twin: Twin, change: Change, known: Mapping[str, int], rtol: float, refused: bool
+) -> None:
+    """Inputs without elements; they are refused without an answer, or with one and a warning."""
     shapes = {
         s.name for needed in held.program.inputs for part in needed.type for d in part.shape for s in d.free
     }
-    dims = {s.name: 0 if s.name in shapes else 1 for s in lengths_of(held.program)} | fixed
-    try:
+    dims = {s.name: 0 if s.name in shapes else 1 for s in lengths_of(held.program)} | known
+    with warnings.catch_warnings(), pytest.raises(REFUSALS) if refused else nullcontext():
+        warnings.simplefilter("error")
         given = change(drawn(held.program, dims, np.random.default_rng(1)), np.random.default_rng(2))
         wanted = expected_of(twin, {**dims, **held.attrs, **given})
-    except Exception:  # whatever a library says to inputs that it does not take
+    if refused:
         return
-    parsed = read_program(Source(f"{held.name}.tol", held.text))
-    known = arguments(parsed.program, None, held.attrs)
-    program = lower(parsed, {**known, **possibly_empty(held.program)}).program
+    program = held.program
+    if not all(dims[name] for name in shapes):
+        parsed = read_program(Source(f"{held.name}.tol", held.text))
+        attributes = arguments(parsed.program, None, held.attrs)
+        program = lower(parsed, {**attributes, **possibly_empty(program)}).program
     run = run_vectorised(program, given, dims)
     same_counts(count(program), run, dims)
     for a, b in zip(outputs_of(run), wanted, strict=True):

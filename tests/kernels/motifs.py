@@ -34,40 +34,37 @@ def power_iteration(A, v, rounds):  # noqa: N803
 # ---- sampling ----------------------------------------------------------------------------
 
 
-def philox_words(counter: list[int], key: list[int]) -> list[int]:
-    c, k = [int(v) for v in counter], [int(v) for v in key]
+def philox(counter, key):
+    """The published rounds, on all counters at once; the words are the last axis."""
+    c, k = np.asarray(counter, np.uint64), np.asarray(key, np.uint64)
     for _ in range(10):
-        p, q = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
-        c = [(q >> 32) ^ c[1] ^ k[0], q & MASK, (p >> 32) ^ c[3] ^ k[1], p & MASK]
-        k = [(k[0] + 0x9E3779B9) & MASK, (k[1] + 0xBB67AE85) & MASK]
+        p, q = c[..., 0] * 0xD2511F53, c[..., 2] * 0xCD9E8D57
+        c = np.stack([(q >> 32) ^ c[..., 1] ^ k[0], q & MASK, (p >> 32) ^ c[..., 3] ^ k[1], p & MASK], -1)
+        k = (k + np.array([0x9E3779B9, 0xBB67AE85], np.uint64)) & MASK
     return c
 
 
-def philox(counter, key):
-    return np.array([philox_words(c, key) for c in counter])
-
-
 def monte_carlo_pi(key, n):
-    points = (philox_words([i] * 4, key) for i in range(1, n + 1))
-    return 4 * sum((w[0] / 2**32) ** 2 + (w[1] / 2**32) ** 2 < 1 for w in points) / n
+    words = philox(np.repeat(np.arange(1, n + 1)[:, None], 4, axis=1), key)
+    return 4 * (np.hypot(*words[:, :2].T / 2**32) < 1).mean()
 
 
 def shuffle(x, u):
+    """The exchanges as permutation matrices."""
     n = len(x)
-    for i in range(n):
-        k = n - i
-        j = math.floor(u[i] * k)
-        x[k - 1], x[j] = x[j], x[k - 1]
+    for k in range(n, 0, -1):
+        swap, j = np.eye(n), math.floor(u[n - k] * k)
+        swap[[k - 1, j]] = swap[[j, k - 1]]
+        x = swap @ x
     return x
 
 
 def reservoir(x, u, k):
-    kept = [0.0] * k
-    for i, e in enumerate(x, start=1):
-        j = i if i <= k else math.floor(u[i - 1] * i) + 1
-        if j <= k:
-            kept[j - 1] = e
-    return np.array(kept)
+    """In each place is the last element that went there."""
+    i = np.arange(1, len(x) + 1)
+    place = np.where(i <= k, i, np.floor(u * i) + 1)
+    last = [np.flatnonzero(place == j)[-1:] for j in range(1, k + 1)]
+    return [x[at[0]] if len(at) else 0 for at in last]
 
 
 # ---- transform ---------------------------------------------------------------------------
@@ -85,8 +82,9 @@ def walsh_hadamard(x):
 
 
 def dct(x):
-    n = len(x)
-    return [2 * sum(x[j] * math.cos(math.pi * (2 * j + 1) * k / (2 * n)) for j in range(n)) for k in range(n)]
+    """By the Fourier transform of the numbers and their mirror image."""
+    k = np.arange(len(x))
+    return (np.fft.fft([*x, *x[::-1]])[: len(x)] * np.exp(-0.5j * np.pi * k / len(x))).real
 
 
 def convolution(x, h):
@@ -119,12 +117,13 @@ def bfs(edge):
 
 
 def bellman_ford(**given):
-    start, end, weight, n = given["from"], given["to"], given["weight"], given["n"]
-    distance = [0.0] + [math.inf] * (n - 1)
-    for _ in range(n - 1):
-        for u, v, w in zip(start, end, weight, strict=True):
-            distance[v - 1] = min(distance[v - 1], distance[u - 1] + w)
-    return distance
+    graph = nx.MultiDiGraph()
+    graph.add_nodes_from(range(1, given["n"] + 1))
+    graph.add_weighted_edges_from(
+        zip(given["from"].tolist(), given["to"].tolist(), given["weight"].tolist(), strict=True)
+    )
+    found = nx.single_source_bellman_ford_path_length(graph, 1)
+    return [found.get(node, math.inf) for node in graph]
 
 
 def pagerank(link, rounds):
@@ -174,43 +173,43 @@ def life(cells, generations):
 
 
 def adder(x, y):
-    total = sum(int(v) << k for t in (x, y) for k, v in enumerate(t))
-    return [total >> k & 1 for k in range(len(x) + 1)]
+    places = 2 ** np.arange(len(x))
+    return (x @ places + y @ places) >> np.arange(len(x) + 1) & 1
 
 
 def edit_distance(a, b):
-    table = {(i, 0): i for i in range(len(a) + 1)} | {(0, j): j for j in range(len(b) + 1)}
-    for i in range(1, len(a) + 1):
-        for j in range(1, len(b) + 1):
-            table[i, j] = min(
-                table[i - 1, j] + 1, table[i, j - 1] + 1, table[i - 1, j - 1] + int(a[i - 1] != b[j - 1])
-            )
-    return table[len(a), len(b)]
+    """The shortest way through the table of all beginnings, a letter of one word or of both at a time."""
+    n, m = len(a), len(b)
+    graph = nx.DiGraph()
+    graph.add_weighted_edges_from(((i, j), (i + 1, j), 1) for i in range(n) for j in range(m + 1))
+    graph.add_weighted_edges_from(((i, j), (i, j + 1), 1) for i in range(n + 1) for j in range(m))
+    graph.add_weighted_edges_from(
+        ((i, j), (i + 1, j + 1), int(a[i] != b[j])) for i in range(n) for j in range(m)
+    )
+    return nx.dijkstra_path_length(graph, (0, 0), (n, m)) if n or m else 0
 
 
 # ---- set ---------------------------------------------------------------------------------
 
 
 def union(a, b):
-    return [*a, *(e for e in b if e not in set(a.tolist()))]
+    return np.concatenate([a, b[~np.isin(b, a)]])
 
 
 def intersection(a, b):
-    return [e for e in a if e in set(b.tolist())]
+    return a[np.isin(a, b)]
 
 
 def difference(a, b):
-    return [e for e in a if e not in set(b.tolist())]
+    return a[~np.isin(a, b)]
 
 
 def distinct(a):
-    return list(dict.fromkeys(a.tolist()))
+    return a[np.sort(np.unique(a, return_index=True)[1])]
 
 
 def jaccard(a, b):
-    both = {k for k, v in enumerate(a) if v}, {k for k, v in enumerate(b) if v}
-    joint = both[0] | both[1]
-    return len(both[0] & both[1]) / len(joint) if joint else 1
+    return (a & b).sum() / (a | b).sum() if (a | b).any() else 1
 
 
 def union_find(**given):
@@ -253,8 +252,18 @@ def regression(x, y):
     return tuple(np.polyfit(x, y, 1))
 
 
+def kmeans_round(x, centre):
+    of = ((x[:, None, :] - centre[None]) ** 2).sum(2).argmin(1)
+    return np.array([x[of == c].mean(0) if (of == c).any() else centre[c] for c in range(len(centre))])
+
+
 def kmeans(x, centre, rounds):
     for _ in range(rounds):
-        of = ((x[:, None, :] - centre[None]) ** 2).sum(2).argmin(1)
-        centre = np.array([x[of == c].mean(0) if (of == c).any() else centre[c] for c in range(len(centre))])
+        centre = kmeans_round(x, centre)
+    return centre
+
+
+def kmeans_at_rest(x, centre):
+    while not np.array_equal(after := kmeans_round(x, centre), centre):
+        centre = after
     return centre

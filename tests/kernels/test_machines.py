@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.kernels.holding import Held, Inputs, hold
+from tolcost.catalogue.libraries import read_library
 from tolcost.execute import run_vectorised
 
 Rng = np.random.Generator
@@ -63,7 +64,8 @@ def turing(table, tape, steps, start):
 
 
 def test_any_machine_does_as_its_table_says() -> None:
-    hold("turing/machine", turing, machines, attrs={"start": 1}, longest=9)
+    no_steps = {"m": 3, "q": 2, "s": 2, "steps": 0}
+    hold("turing/machine", turing, machines, attrs={"start": 1}, longest=9, none=no_steps)
 
 
 def busy(table, m, steps):
@@ -75,7 +77,7 @@ def test_any_machine_on_an_empty_tape() -> None:
     def only(given: Inputs, rng: Rng) -> Inputs:
         return {"table": machines({**given, "tape": np.ones(1)}, rng)["table"]}
 
-    hold("turing/busy_beaver", busy, only, longest=8)
+    hold("turing/busy_beaver", busy, only, longest=8, none={"m": 3, "q": 2, "steps": 0})
 
 
 # ---- combinators -------------------------------------------------------------------------
@@ -154,12 +156,15 @@ def told(head: int, depth: int, stack: Any, f: Any, a: Any, count: int) -> tuple
 
 def test_combinators_reduce_as_trees_do() -> None:
     rng = np.random.default_rng(3)
-    done = 0
-    for steps in (1, 7, 14, 25):
-        terms = [drawn(rng, int(rng.integers(0, USED + 1))) for _ in range(30)]
+    inputs = done = 0
+    for steps in (0, 1, 7, 14, 25):
+        sizes = (0, 1, *(int(rng.integers(2, USED + 1)) for _ in range(28)))
+        terms = [drawn(rng, size) for size in sizes]
         expected = [reduced(term, steps) for term in terms]
         assert after(terms, steps) == expected
+        inputs += len(terms)
         done += sum(count for _, count in expected)
+    assert inputs >= (read_library("lambda").find("ski").inputs or 0) >= 100
     assert done > 100
 
 

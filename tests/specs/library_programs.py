@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tolcost.algebra import Poly, length, the_symbol
+from tolcost.algebra import Poly, length, substitute
 from tolcost.atoms.nodes import Program
 from tolcost.catalogue.libraries import read_library
 from tolcost.cost import Analysis
@@ -57,7 +57,7 @@ def possibly_empty(program: Program) -> dict[str, Argument]:
     """The inputs of a program with lengths from 0 on."""
 
     def opened(form: Poly) -> Poly:
-        return form if form.constant is not None else length(the_symbol(form).name, 0)
+        return substitute(form, {symbol: length(symbol.name, 0) for symbol in form.free})
 
     return {
         needed.name: Tensor(tuple(map(opened, part.shape)), part.space)
