@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -137,13 +137,17 @@ class _Place:
     """Where a node is evaluated: the coordinates around it, and the conditions under which it is."""
 
     ranges: Ranges = ()
-    guards: tuple[Cond, ...] = ()
+    guards: tuple[Cond, ...] = field(default=(), hash=False)
+    known: frozenset[Cond] = field(default=frozenset(), compare=False, hash=True)
+    """The guards again: a set that has its hash, and is quickly asked."""
 
     def under(self, guard: Cond) -> _Place:
-        return self if guard in self.guards else _Place(self.ranges, (*self.guards, guard))
+        if guard in self.known:
+            return self
+        return _Place(self.ranges, (*self.guards, guard), self.known | {guard})
 
     def inside(self, node: ir.Build | ir.Fold) -> _Place:
-        return _Place((*self.ranges, *zip(node.coords, node.extents, strict=True)), self.guards)
+        return replace(self, ranges=(*self.ranges, *zip(node.coords, node.extents, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,7 +338,7 @@ def _distinct(reads: list[_Read]) -> list[_Read]:
 
 def _covers(other: _Read, read: _Read) -> bool:
     same = other.at is not None and other.at == read.at and other.shape == read.shape
-    return same and set(other.place.guards) <= set(read.place.guards) and _used(other) == _used(read)
+    return same and other.place.known <= read.place.known and _used(other) == _used(read)
 
 
 def _used(read: _Read) -> Ranges:
