@@ -1,69 +1,20 @@
-"""Values in their spaces: what is known while compiling is checked, what depends on lengths is a condition.
+"""Static values in their spaces: what is known is checked, what depends on lengths is a condition.
 
 What only data decides is checked during a run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from fractions import Fraction
 
 from tolcost.algebra import Poly, eq, ge, negate, to_text
-from tolcost.diagnostics import Span, quoted
-from tolcost.elaborate.context import Env, Lazy, fail
-from tolcost.elaborate.evaluate import evaluate
+from tolcost.diagnostics import Span
+from tolcost.elaborate.context import Env, fail
 from tolcost.elaborate.shapes import require
-from tolcost.elaborate.values import Spaces, Value, Vec, plain
-from tolcost.spaces import Bounds, bounded_text, bounds_of, narrowed
-from tolcost.syntax import tree
+from tolcost.elaborate.values import Value, Vec, plain
+from tolcost.spaces import Bounds, bounded_text
 
 CODE = "T0349"
-
-
-def declared_spaces(env: Env, program: tree.Module) -> dict[str, Lazy | Value]:
-    """Spaces and lists that a program declares, each standing for the spaces it is made of."""
-    spaces: dict[str, Lazy | Value] = {}
-    for statement in program.statements:
-        match statement:
-            case tree.SpaceDecl(name=name, space=space):
-                found = _made_of(spaces, (space,))
-                spaces[name] = Spaces(
-                    found.names, tuple(_with_bounds(env, statement, b) for b in found.within)
-                )
-            case tree.ListDecl(name=name, spaces=names):
-                spaces[name] = _made_of(spaces, names)
-            case _:
-                pass
-    return spaces
-
-
-def _made_of(known: Mapping[str, Lazy | Value], names: tuple[str, ...]) -> Spaces:
-    found = [known.get(name, Spaces((name,), (bounds_of(name),))) for name in names]
-    lists = [one for one in found if isinstance(one, Spaces)]
-    return Spaces(
-        tuple(name for one in lists for name in one.names), tuple(b for one in lists for b in one.within)
-    )
-
-
-def _with_bounds(env: Env, statement: tree.SpaceDecl, base: Bounds) -> Bounds:
-    if statement.low is None or statement.high is None:
-        return base
-    low, high = (_number(env, end) for end in (statement.low, statement.high))
-    if low > high or low not in base or high not in base:
-        message = f"{quoted(statement.name)} has no bounds in {statement.space}: {low} and {high}"
-        fail(CODE, message, statement.span, hint=f"a lower and an upper one, {base}")
-    return narrowed(base, Bounds(low, high))
-
-
-def _number(env: Env, expr: tree.Expr) -> int | float | Fraction:
-    match plain(evaluate(env, expr)):
-        case Poly(constant=int(number)):
-            return number
-        case Fraction() | float() as number:
-            return number
-        case _:
-            pass
-    fail(CODE, "a bound of a space is a number", expr.span, hint="space pixel: N [0, 255]")
 
 
 def check_within(env: Env, value: Value, space: str, bounds: Bounds, span: Span) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -14,7 +15,9 @@ from tolcost.algebra import (
 from tolcost.algebra.substitute import symbols_of
 from tolcost.atoms.nodes import Input as InputNode
 from tolcost.atoms.nodes import Part, Type
+from tolcost.diagnostics import quoted
 from tolcost.elaborate.arguments import Argument, Inputs, Tensor, kind_of_declared, length_for, shape_given
+from tolcost.elaborate.bounds import CODE as BOUNDS_CODE
 from tolcost.elaborate.bounds import check_within
 from tolcost.elaborate.context import Env, Lazy, fail
 from tolcost.elaborate.evaluate import evaluate
@@ -22,8 +25,8 @@ from tolcost.elaborate.expressions import as_length, asked_known, is_callable_na
 from tolcost.elaborate.layout import check_rank, check_sequence, check_size
 from tolcost.elaborate.shapes import shape_text, unify
 from tolcost.elaborate.static_numbers import truth
-from tolcost.elaborate.values import Cast, Data, Missing, Opaque, Seq, Spaces, Value, Vec
-from tolcost.spaces import Bounds, bounds_of, kind_of
+from tolcost.elaborate.values import Cast, Data, Missing, Opaque, Seq, Spaces, Value, Vec, plain
+from tolcost.spaces import Bounds, bounds_of, kind_of, narrowed
 from tolcost.syntax import tree
 
 
@@ -260,3 +263,52 @@ def _static_argument(statement: tree.InputDecl, value: Value) -> Value:
     ):
         return Fraction(value.constant)
     return value
+
+
+# ---- spaces of a program's own -------------------------------------------------------------------
+
+
+def declared_spaces(env: Env, program: tree.Module) -> dict[str, Lazy | Value]:
+    """Spaces and lists that a program declares, each standing for the spaces it is made of."""
+    spaces: dict[str, Lazy | Value] = {}
+    for statement in program.statements:
+        match statement:
+            case tree.SpaceDecl(name=name, space=space):
+                found = _made_of(spaces, (space,))
+                spaces[name] = Spaces(
+                    found.names, tuple(_with_bounds(env, statement, b) for b in found.within)
+                )
+            case tree.ListDecl(name=name, spaces=names):
+                spaces[name] = _made_of(spaces, names)
+            case _:
+                pass
+    return spaces
+
+
+def _made_of(known: Mapping[str, Lazy | Value], names: tuple[str, ...]) -> Spaces:
+    found = [known.get(name, Spaces((name,), (bounds_of(name),))) for name in names]
+    lists = [one for one in found if isinstance(one, Spaces)]
+    return Spaces(
+        tuple(name for one in lists for name in one.names), tuple(b for one in lists for b in one.within)
+    )
+
+
+def _with_bounds(env: Env, statement: tree.SpaceDecl, base: Bounds) -> Bounds:
+    if statement.low is None or statement.high is None:
+        return base
+    low, high = (_number(env, end) for end in (statement.low, statement.high))
+    if low > high or low not in base or high not in base:
+        message = f"{quoted(statement.name)} has no bounds in {statement.space}: {low} and {high}"
+        fail(BOUNDS_CODE, message, statement.span, hint=f"a lower and an upper one, {base}")
+    return narrowed(base, Bounds(low, high))
+
+
+def _number(env: Env, expr: tree.Expr) -> int | float | Fraction:
+    match plain(evaluate(env, expr)):
+        case Poly(constant=int(number)):
+            return number
+        case Fraction() | float() as number:
+            return number
+        case _:
+            pass
+    fail(BOUNDS_CODE, "a bound of a space is a number", expr.span, hint="space pixel: N [0, 255]")

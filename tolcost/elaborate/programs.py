@@ -10,7 +10,6 @@ from tolcost.atoms.nodes import Input as InputNode
 from tolcost.atoms.nodes import Output, Part, Program
 from tolcost.diagnostics import Diagnostic, Span
 from tolcost.elaborate.arguments import Argument, Tensor
-from tolcost.elaborate.bounds import declared_spaces
 from tolcost.elaborate.context import (
     Context,
     Env,
@@ -24,7 +23,7 @@ from tolcost.elaborate.context import (
 )
 from tolcost.elaborate.expressions import define_all, delay, dimensions, mentioned, zeros
 from tolcost.elaborate.finish import finish
-from tolcost.elaborate.input_binder import InputBinder
+from tolcost.elaborate.input_binder import InputBinder, declared_spaces
 from tolcost.elaborate.layout import check_sequence, materialise
 from tolcost.elaborate.values import (
     Data,

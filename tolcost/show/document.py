@@ -6,12 +6,12 @@ bytes, and no cell can become markup, a formula of a spreadsheet or a command.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
-from tolcost.show.forms import Form, text_of
+from tolcost.show.forms import Form, Formula, text_of
 
 CellKind: TypeAlias = Literal["text", "code", "form", "number"]
 LONGEST = 160
@@ -170,6 +170,29 @@ def plain(cell: Cell) -> str:
             return text
         case _:
             return text_of(cell)
+
+
+def cell_text(
+    cell: Cell,
+    text: Callable[[str], str],
+    code: Callable[[str], str],
+    form: Callable[[Formula], str],
+    grouped: bool = True,
+) -> str:
+    """Give a cell by how a format writes text, code and formulas; numbers are the same in all of them."""
+    match cell:
+        case None | Bar():
+            return ""
+        case str():
+            return text(cell)
+        case Code(text=written):
+            return code(written)
+        case Fraction():
+            return rounded(cell)
+        case int():
+            return text_of(cell, grouped)
+        case _:
+            return form(cell)
 
 
 def rounded(value: Fraction, digits: int = 4) -> str:

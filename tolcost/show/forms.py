@@ -38,7 +38,8 @@ from tolcost.cost.record import FormRatio
 from tolcost.cost.span import Depth
 from tolcost.cost.weights import Weighed
 
-Form: TypeAlias = Poly | Depth | FormRatio | Weighed | Duration | int | Fraction
+Formula: TypeAlias = Poly | Depth | FormRatio | Weighed | Duration
+Form: TypeAlias = Formula | int | Fraction
 Valuation: TypeAlias = Mapping[Symbol, int]
 
 _MOST_BITS = 12_000
@@ -63,7 +64,7 @@ def form_at(form: Form, values: Valuation) -> Form | None:
         return _partly(form, values)
 
 
-def _partly(form: Poly | Depth | FormRatio | Weighed | Duration, values: Valuation) -> Form:
+def _partly(form: Formula, values: Valuation) -> Form:
     """Put numbers in place of the symbols that have one."""
     match form:
         case Poly():

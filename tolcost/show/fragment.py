@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from fractions import Fraction
 from html import escape
 
 from tolcost.algebra import Poly
@@ -12,9 +11,7 @@ from tolcost.diagnostics import visible
 from tolcost.show.document import (
     LONGEST,
     UNKNOWN,
-    Bar,
     Cell,
-    Code,
     Document,
     Fact,
     FigureList,
@@ -22,12 +19,12 @@ from tolcost.show.document import (
     Lines,
     ReportTable,
     Section,
+    cell_text,
     cut,
     plain,
-    rounded,
 )
 from tolcost.show.document import Facts as FactList
-from tolcost.show.forms import mathml_of, text_of
+from tolcost.show.forms import Formula, mathml_of
 
 
 def fragment(document: Document) -> str:
@@ -77,23 +74,14 @@ def _table(titles: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def _cell(cell: Cell) -> str:
-    match cell:
-        case None | Bar():
-            return ""
-        case str():
-            return _text(cell)
-        case Code(text=text):
-            return _code(text)
-        case int():
-            return text_of(cell, grouped=True)
-        case Fraction():
-            return rounded(cell)
-        case Poly() if len(plain(cell)) <= LONGEST:
-            return mathml_of(cell)
-        case FormRatio() if isinstance(cell.denominator, Poly) and len(plain(cell)) <= LONGEST:
-            return mathml_of(cell)
-        case _:
-            return _code(cut(plain(cell)))
+    return cell_text(cell, _text, _code, _formula)
+
+
+def _formula(form: Formula) -> str:
+    written = isinstance(form, Poly) or (isinstance(form, FormRatio) and isinstance(form.denominator, Poly))
+    if isinstance(form, Poly | FormRatio) and written and len(plain(form)) <= LONGEST:
+        return mathml_of(form)
+    return _code(cut(plain(form)))
 
 
 def _text(text: str) -> str:

@@ -7,24 +7,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from fractions import Fraction
 
 from tolcost.diagnostics import visible
 from tolcost.show.document import (
     LONGEST,
     UNKNOWN,
-    Bar,
     Cell,
-    Code,
     Column,
     Document,
     FigureList,
     ReportTable,
+    cell_text,
     cut,
     plain,
-    rounded,
 )
-from tolcost.show.forms import Form, latex_of, text_of
+from tolcost.show.forms import Formula, latex_of, text_of
 
 _SIGNS = {
     "−": "$-$", "×": r"$\times$", "●": r"$\bullet$", "…": r"\ldots{}", "‖": r"$\|$", "∈": r"$\in$",
@@ -116,19 +113,11 @@ def _held(cells: Sequence[Cell]) -> int:
 
 
 def _latex_cell(cell: Cell) -> str:
-    match cell:
-        case None | Bar():
-            return ""
-        case str():
-            return _words(cell)
-        case Code(text=text):
-            return r" \newline ".join(rf"\texttt{{{_code(line)}}}" for line in text.split("\n"))
-        case Fraction():
-            return rounded(cell)
-        case int():
-            return text_of(cell)
-        case _:
-            return _latex_form(cell)
+    return cell_text(cell, _words, _code_lines, _latex_form, grouped=False)
+
+
+def _code_lines(text: str) -> str:
+    return r" \newline ".join(rf"\texttt{{{_code(line)}}}" for line in text.split("\n"))
 
 
 def _words(text: str) -> str:
@@ -143,7 +132,7 @@ def _code(text: str) -> str:
     )
 
 
-def _latex_form(form: Form) -> str:
+def _latex_form(form: Formula) -> str:
     text = text_of(form)
     return f"${_product(latex_of(form))}$" if len(text) <= LONGEST else rf"\texttt{{{_code(cut(text))}}}"
 

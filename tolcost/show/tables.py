@@ -9,12 +9,10 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterable, Iterator
-from fractions import Fraction
 
 from tolcost.diagnostics import visible
 from tolcost.show.document import (
     UNKNOWN,
-    Bar,
     Cell,
     Code,
     Document,
@@ -25,9 +23,9 @@ from tolcost.show.document import (
     Lines,
     ReportTable,
     Section,
+    cell_text,
     cut,
     plain,
-    rounded,
 )
 from tolcost.show.forms import text_of
 
@@ -95,19 +93,11 @@ def _line(cells: Iterable[str]) -> str:
 
 
 def _markdown_cell(cell: Cell) -> str:
-    match cell:
-        case None | Bar():
-            return ""
-        case str():
-            return markdown_text(cell)
-        case Code(text=text):
-            return "<br>".join(markdown_code(line) for line in text.split("\n"))
-        case Fraction():
-            return rounded(cell)
-        case int():
-            return text_of(cell, grouped=True)
-        case _:
-            return markdown_code(cut(text_of(cell)))
+    return cell_text(cell, markdown_text, _code_lines, lambda form: markdown_code(cut(text_of(form))))
+
+
+def _code_lines(text: str) -> str:
+    return "<br>".join(markdown_code(line) for line in text.split("\n"))
 
 
 def markdown_text(text: str) -> str:
