@@ -143,6 +143,17 @@ def test_renamed(project: Project) -> None:
     assert project.check().out == "ok: 1 unchanged (1 program against tolcost.lock)\n"
 
 
+def test_what_is_left_out_was_not_renamed(project: Project) -> None:
+    """A program that settings do not name any more, beside a new one alike: its file is still there."""
+    project.locked(loop=SQUARE)
+    project.write(sum=SUM)
+    project.file("tolcost.toml", 'paths = ["sum.tol"]\n')
+    said = project.check()
+    assert said.code == 1
+    assert "renamed" not in said.out
+    assert "loop.tol\n  no longer checked" in said.out
+
+
 def test_renamed_and_costlier(project: Project) -> None:
     long = "# one\n# two\n# three\n# four\n# five\n# six\n"
     project.locked(sum=long + SUM)

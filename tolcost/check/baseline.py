@@ -165,11 +165,18 @@ class Pairs:
     """Programs that are gone, and nothing says which of the new ones they became, if any."""
 
 
-def paired(base: Baseline, asked: Sequence[Target], present: Mapping[str, LockEntry]) -> Pairs:
-    """Find out which programs have another name: equal ones, then those that are the only ones alike."""
+def paired(
+    base: Baseline, asked: Sequence[Target], present: Mapping[str, LockEntry], root: Path = Path()
+) -> Pairs:
+    """Find out which programs have another name: equal ones, then those that are the only ones alike.
+
+    A program whose file is still there did not become another file: it is not checked any more.
+    """
     names = {target.name for target in asked}
-    gone = {n: e for n, e in base.entries.items() if n not in names}
     come = {n: e for n, e in present.items() if n not in base.entries and n not in base.broken}
+    files = {_file(name) for name in come}
+    lost = {n: e for n, e in base.entries.items() if n not in names}
+    gone = {n: e for n, e in lost.items() if _file(n) in files or not (root / _file(n)).is_file()}
     found: dict[str, str] = {}
     for key, is_enough in _LIKENESS:
         news, olds = _grouped(come, key), _grouped(gone, key)
@@ -178,8 +185,12 @@ def paired(base: Baseline, asked: Sequence[Target], present: Mapping[str, LockEn
                 found.update(zip(news[alike], olds[alike], strict=False))
         come = {name: entry for name, entry in come.items() if name not in found}
         gone = {name: entry for name, entry in gone.items() if name not in found.values()}
-    left = tuple(sorted(name for name in (*gone, *base.broken) if name not in names))
+    left = tuple(sorted({*lost, *base.broken} - {*found.values()} - names))
     return Pairs(found, left, left if come else ())
+
+
+def _file(name: str) -> str:
+    return name.partition("#")[0]
 
 
 def _grouped(entries: Mapping[str, LockEntry], key: Callable[[LockEntry], object]) -> dict[object, list[str]]:

@@ -142,7 +142,7 @@ def _checked(
     notes: tuple[str, ...],
 ) -> Checked:
     entries = entries_of(outcomes)
-    pairs = paired(base, asked, entries)
+    pairs = paired(base, asked, entries, gate.config.root)
     budgets = read_budgets(gate.config)
     comparing = _Comparing(gate, base, lock, outcomes, pairs, budgets)
     by_target = {target.name: tuple(_changes(comparing, target)) for target in asked}

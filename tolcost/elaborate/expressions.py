@@ -12,7 +12,7 @@ from tolcost.elaborate.apply import apply, divide
 from tolcost.elaborate.context import Env, Lazy, Misfit, OutOfRange, bind_data, fail, force, force_results
 from tolcost.elaborate.evaluate import FORMS, PRIMITIVES, evaluate, evaluates, results
 from tolcost.elaborate.indexing import capacity_of, element, pick_result, spread
-from tolcost.elaborate.layout import check_rank, check_size, materialise
+from tolcost.elaborate.layout import check_components, check_rank, check_size, materialise
 from tolcost.elaborate.shapes import facts_here, known, label_operands, require, shape_of
 from tolcost.elaborate.tol_primitives import as_entry, join_values
 from tolcost.elaborate.values import (
@@ -43,9 +43,6 @@ CONSTANTS: dict[str, Value] = {
     "true": TRUE,
     "false": FALSE,
 }
-
-MOST_COMPONENTS = 1024
-"""The largest capacity of a list."""
 
 _BIND_EVERY = 64
 """A long sum is bound now and then, so that the IR does not grow deep."""
@@ -195,8 +192,7 @@ def _tuple(env: Env, expr: tree.Tuple) -> Value:
         if isinstance(value, (Missing, Seq)) or is_function(value):
             materialise(env, value, item.span)
         items.extend(value.items if isinstance(value, Pieces) else (value,))
-    if len(items) > MOST_COMPONENTS:
-        fail("T0502", f"a list of {len(items):,} components is too large", expr.span)
+    check_components(len(items), expr.span)
     return Pieces(tuple(items))
 
 

@@ -50,6 +50,9 @@ from tolcost.spaces import join_spaces
 MOST_DIMENSIONS = 256
 """The highest rank."""
 
+MOST_COMPONENTS = 1024
+"""The largest capacity of a list."""
+
 LAY_OUT_LIMIT = 100_000
 """The largest static ToL that is taken entry by entry."""
 
@@ -167,6 +170,12 @@ def check_size(size: int, span: Span) -> None:
     """Refuse to lay out what would fill the memory."""
     if size > LAY_OUT_LIMIT:
         fail("T0502", f"a static ToL of {size:,} entries is too large to lay out while compiling", span)
+
+
+def check_components(size: int, span: Span) -> None:
+    """Refuse a list of more components than are worth taking one by one."""
+    if size > MOST_COMPONENTS:
+        fail("T0502", f"a list of {size:,} components is too large", span)
 
 
 def check_sequence(size: int, span: Span) -> None:

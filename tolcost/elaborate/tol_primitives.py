@@ -27,6 +27,7 @@ from tolcost.elaborate.indexing import (
     pick_component,
 )
 from tolcost.elaborate.layout import (
+    check_components,
     check_rank,
     check_sequence,
     check_size,
@@ -229,6 +230,7 @@ def _tile(env: Env, span: Span, given: Value) -> Value:
     size = shape[-1].constant if shape else None
     if not size:
         fail("T0318", "`tile` moves the last dimension into the list, so its length must be a number", span)
+    check_components(size, span)
 
     def get(env: Env, at: tuple[Value, ...]) -> Value:
         pieces = [element(env, value, (*at, const(j)), span, checked=True) for j in range(1, size + 1)]
