@@ -201,6 +201,23 @@ def test_the_readme_shows_what_the_commands_say(capsys: pytest.CaptureFixture[st
     said_again(README, ROOT / "README.md", capsys)
 
 
+@pytest.mark.parametrize("page", ["libraries", "theorems", "sql"])
+def test_the_commands_of_pages_on_programs_run(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Those that are whole, and not in README; what a command writes, the next ones read."""
+    text = (ROOT / "docs" / f"{page}.md").read_text("utf-8")
+    (tmp_path / "specs").symlink_to(ROOT / "specs")
+    (tmp_path / "tables.toml").write_text("".join(blocks(text, "toml")), "utf-8")
+    monkeypatch.chdir(tmp_path)
+    wanted = [command.partition(" | ")[0] for command in readme.commands(text)]
+    told = [c for c in wanted if re.match(r"tolcost \w+ (?!NAME)(?!.*\.\.\.)", c)]
+    assert told
+    for command in told:
+        if command not in readme.commands(README):
+            assert run(shlex.split(command)[1:]) == 0, capsys.readouterr().err
+
+
 def test_the_targets_that_pages_name_are_there() -> None:
     there = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
     for page in PAGES:

@@ -12,9 +12,9 @@ from typing import Any, TypeAlias
 import duckdb
 import pytest
 
-from tests.specs.tpch.holding import held, held_on_each
+from tests.specs.tpch.holding import asked, held, held_on_each
 from tests.specs.tpch.queries import QUERIES
-from tests.specs.tpch.random_tables import GIVEN, TRIALS, random_databases, side_by_side
+from tests.specs.tpch.random_tables import COUNTED, TRIALS, random_databases, side_by_side
 from tests.specs.tpch.tables import SLICE, Columns, database, stored
 from tolcost.catalogue.libraries import read_library
 
@@ -30,32 +30,26 @@ OTHERS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def connection(tmp_path_factory: pytest.TempPathFactory) -> duckdb.DuckDBPyConnection:
-    return database(COLUMNS, Path(tmp_path_factory.mktemp("tpch")))
-
-
-@pytest.mark.parametrize("name", QUERIES)
-def test_a_query_gives_the_answer_of_duckdb(name: str, connection: duckdb.DuckDBPyConnection) -> None:
-    found = held(name, COLUMNS, connection, OTHERS.get(name, {}), share=100)
-    assert found.rows, "a query that selects nothing shows little"
-
-
-Random: TypeAlias = tuple[list[Columns], duckdb.DuckDBPyConnection]
+Databases: TypeAlias = tuple[duckdb.DuckDBPyConnection, list[Columns], duckdb.DuckDBPyConnection]
 
 
 @pytest.fixture(scope="module")
-def databases(tmp_path_factory: pytest.TempPathFactory) -> Random:
+def databases(tmp_path_factory: pytest.TempPathFactory) -> Databases:
+    """The slice in DuckDB, random databases, and all of these in DuckDB."""
     found = random_databases()
     whole, trials = side_by_side(found)
-    return found, database(whole, Path(tmp_path_factory.mktemp("random")), trials)
+    sliced, random = (Path(tmp_path_factory.mktemp(name)) for name in ("slice", "random"))
+    return database(COLUMNS, sliced), found, database(whole, random, trials)
 
 
 @pytest.mark.parametrize("name", QUERIES)
-def test_a_query_on_random_databases(name: str, databases: Random) -> None:
-    """The first has no rows at all, the next have one table without, or one row in each."""
-    rows = held_on_each(name, *databases, GIVEN.get(name, {}), share=4, counted=20)
-    assert len(rows) >= read_library("relational").find(f"tpch/{name}").inputs == TRIALS
+def test_a_query_gives_the_answers_of_duckdb(name: str, databases: Databases) -> None:
+    """On the slice, and on random databases: no rows at all, a table without, one row in each, and others."""
+    connection, random, all_random = databases
+    query = asked(name, OTHERS.get(name, {}), share=100, empty=True)
+    assert held(query, COLUMNS, connection).rows, "a query that selects nothing shows little"
+    rows = held_on_each(query, random, all_random, COUNTED)
+    assert len(rows) >= (read_library("relational").find(f"tpch/{name}").inputs or 0) >= TRIALS
     assert sum(map(bool, rows)) > 3, "databases on which a query selects nothing show little"
 
 

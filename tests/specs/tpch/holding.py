@@ -25,50 +25,56 @@ class Held:
     eops: int
 
 
-def held(
-    name: str, columns: Columns, connection: duckdb.DuckDBPyConnection, given: Mapping[str, Any], share: int
-) -> Held:
-    """Run a query on both sides; ``given`` are other values than the benchmark's, ``share`` is Query 11's."""
-    query = QUERIES[name]
-    values = {**query.given, **given}
-    program = ready("relational", f"tpch/{name}", **values)
-    ours, eops = run(name, program, columns, share, counted=True)
-    theirs = answered(connection.execute(query.sql.format(share=share, **values)).fetchall())
-    assert same(ours, theirs), f"{name}: {ours[:3]} against {theirs[:3]}"
-    return Held(name, len(ours), str(program.analysis.eops), eops)
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A query with its values: the program, and the text for DuckDB; ``share`` is Query 11's."""
+
+    name: str
+    program: Ready
+    sql: str
+    share: int
+
+
+def asked(name: str, given: Mapping[str, Any], share: int, empty: bool = False) -> Asked:
+    """A query with other values than the benchmark's; tables without rows are ``empty``."""
+    values = {**QUERIES[name].given, **given}
+    program = ready("relational", f"tpch/{name}", empty=empty, **values)
+    return Asked(name, program, QUERIES[name].sql.format(share=share, **values), share)
+
+
+def held(query: Asked, columns: Columns, connection: duckdb.DuckDBPyConnection) -> Held:
+    """Run a query on both sides."""
+    ours, eops = run(query, columns, counted=True)
+    theirs = answered(connection.execute(query.sql).fetchall())
+    assert same(ours, theirs), f"{query.name}: {ours[:3]} against {theirs[:3]}"
+    return Held(query.name, len(ours), str(query.program.analysis.eops), eops)
 
 
 def held_on_each(
-    name: str,
-    databases: Sequence[Columns],
-    connection: duckdb.DuckDBPyConnection,
-    given: Mapping[str, Any],
-    share: int,
-    counted: int,
+    query: Asked, databases: Sequence[Columns], connection: duckdb.DuckDBPyConnection, counted: int
 ) -> list[int]:
     """Hold a query to DuckDB on databases whose tables may be empty; give how many rows it has on each.
 
     The connection has all of them side by side.  The closed forms are held to the first ``counted`` runs.
     Rows are compared in any order: that of a query is settled where it is asked for by itself (``held``).
     """
-    query = QUERIES[name]
-    values = {**query.given, **given}
-    program = ready("relational", f"tpch/{name}", empty=True, **values)
-    theirs = each_answered(query.sql.format(share=share, **values), connection, len(databases))
+    theirs = each_answered(query.sql, connection, len(databases))
     for trial, columns in enumerate(databases):
-        ours, _ = run(name, program, columns, share, counted=trial < counted)
-        assert same(sorted(ours), sorted(theirs[trial])), f"{name} {trial}: {ours[:3]}, {theirs[trial][:3]}"
+        ours, _ = run(query, columns, counted=trial < counted)
+        assert same(sorted(ours), sorted(theirs[trial])), (
+            f"{query.name} {trial}: {ours[:3]}, {theirs[trial][:3]}"
+        )
     return [len(rows) for rows in theirs]
 
 
-def run(name: str, program: Ready, columns: Columns, share: int, counted: bool) -> tuple[list[Row], int]:
+def run(query: Asked, columns: Columns, counted: bool) -> tuple[list[Row], int]:
     """Our rows, and the EOPs of the run, which the closed forms give, too, if it is ``counted``."""
-    dims = {"p": max(len(columns["p_partkey"]), 1), "share": share} if name == "Q11" else {}
-    execution = run_vectorised(program.lowered.program, columns, dims)
+    dims = {"p": max(len(columns["p_partkey"]), 1), "share": query.share} if query.name == "Q11" else {}
+    execution = run_vectorised(query.program.lowered.program, columns, dims)
     if counted:
-        text, agree = compare_counts(execution.counts, execution.bindings, program.analysis)
-        assert agree, f"{name}\n{text}"
-    return QUERIES[name].rows(execution.outputs), sum(execution.counts.histogram.values())
+        text, agree = compare_counts(execution.counts, execution.bindings, query.program.analysis)
+        assert agree, f"{query.name}\n{text}"
+    return QUERIES[query.name].rows(execution.outputs), sum(execution.counts.histogram.values())
 
 
 def each_answered(sql: str, connection: duckdb.DuckDBPyConnection, count: int) -> list[list[Row]]:

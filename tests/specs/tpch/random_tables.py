@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -30,14 +29,8 @@ LONGEST = {"region": 2, "nation": 3, "orders": 12, "lineitem": 50}
 """The most rows of a table; of any other, five."""
 
 TRIALS = 100
-
-GIVEN: dict[str, dict[str, Any]] = {
-    "Q05": {"region": "EUROPE"},
-    "Q18": {"pieces": 150},
-    "Q20": {"nation": "FRANCE"},
-    "Q21": {"nation": "FRANCE"},
-}
-"""Values in place of the benchmark's."""
+COUNTED = 20
+"""On so many of them closed forms are held to runs, too."""
 
 _DAYS = ("1993-08-15", "1993-11-20", "1994-05-05", "1994-10-03", "1995-03-12", "1995-09-12", "1996-02-10")
 _WORDS = {
@@ -46,13 +39,13 @@ _WORDS = {
     "modes": ("AIR", "MAIL", "REG AIR", "SHIP"),
     "instructions": ("DELIVER IN PERSON", "NONE"),
     "regions": ("AMERICA", "EUROPE"),
-    "nations": ("BRAZIL", "FRANCE", "GERMANY"),
+    "nations": ("BRAZIL", "PERU", "UNITED KINGDOM"),
     "sizes_of_type": ("ECONOMY", "MEDIUM", "PROMO"),
     "finishes": ("ANODIZED", "POLISHED"),
     "metals": ("BRASS", "STEEL"),
     "wraps": ("MED", "SM"),
     "boxes": ("BOX", "CASE"),
-    "colours": ("forest", "green"),
+    "colours": ("bisque", "green"),
 }
 """What is drawn of the benchmark's lists; of those that are not here, all."""
 
@@ -150,7 +143,7 @@ class _Drawing:
             "p_name": self.words("part", *["colours"] * 5),
             "p_brand": self.among([12, 23, 45], "part"),
             "p_type": self.words("part", "sizes_of_type", "finishes", "metals"),
-            "p_size": self.among([3, 9, 15], "part"),
+            "p_size": self.among([3, 9, 45], "part"),
             "p_container": self.words("part", "wraps", "boxes"),
             "ps_partkey": parts,
             "ps_suppkey": sellers,
