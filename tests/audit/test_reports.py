@@ -11,10 +11,13 @@ from typing import get_args
 
 import pytest
 
+from tolcost.algebra.parse import parse_text
+from tolcost.audit.instances import Instance, analyse_instance
 from tolcost.audit.judge import FormVerdict, ValueVerdict
 from tolcost.audit.readings import errata_table, paper_rows
 from tolcost.audit.summary import END, START, with_figures
 from tolcost.catalogue.cases import load_cases
+from tolcost.catalogue.specs import open_library
 from tolcost.cli import run
 from tolcost.cli.report import seen
 from tolcost.show.document import Code
@@ -144,6 +147,38 @@ def test_where_the_definition_costs_something_else_it_is_said_why() -> None:
         )
         if comparable and row["eops_verified"] != row["eops_corrected"]:
             assert notes[row["operator"]], row["operator"]
+
+
+def test_what_a_row_costs_is_told_apart_from_what_it_computes() -> None:
+    """A row may be right on every test at a cost that its definition does not have, and conversely."""
+    found = {row["operator"]: row for row in rows("paper")}
+    assert found["LeakyRelu"]["value"].startswith("right on all")
+    assert "not the definition's" in found["LeakyRelu"]["count"]
+    assert found["Selu"]["value"].startswith("wrong")
+    assert found["Selu"]["count"].endswith("; the definition's")
+
+
+def test_slips_of_our_own_stay_mended() -> None:
+    library = open_library()
+    taken = library.find("", "Range")
+    assert taken is not None
+    assert [(one.name, one.kind) for one in taken.inputs] == [
+        (name, "static") for name in ("start", "limit", "delta")
+    ]
+    given: dict[str, list[int | str]] = {"A": ["m", "k"], "B": ["k", "n"], "C": ["n"]}
+    scaled = analyse_instance(Instance("Gemm", given, {"beta": 0.5}), library)
+    assert scaled.eops == parse_text("2*k*m*n + n")
+    printed = (ROOT / "specs" / "paper" / "onnx" / "BatchNormalization.printed.tol").read_text("utf-8")
+    assert "tol mean: R\ntol var: R\n" in printed
+
+
+def test_what_the_definitions_need_besides_the_thirteen_is_said() -> None:
+    (words,) = (row["slip"] for row in rows("errata") if row["place"] == "Section 5.2")
+    named = words.partition("needed besides: ")[2].partition(" (")[0]
+    columns = list(rows("primitives")[0])
+    besides = columns[columns.index("reduce") + 1 : columns.index("lines")]
+    used = {name for name in besides if any(row[name] for row in rows("primitives"))}
+    assert used == set(besides) & set(re.findall(r"\w+", named))
 
 
 def test_the_flops_column_is_not_independent() -> None:
