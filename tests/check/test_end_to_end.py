@@ -323,10 +323,12 @@ def test_no_lock(project: Project) -> None:
 
 def test_a_revision_that_is_not_there(project: Project) -> None:
     project.locked(sum=SUM)
-    for revision in ("nonsense", "--output=x", ""):
+    told = {"nonsense": "there is no revision `nonsense`", "--output=x": "is not a revision", "": "is not a"}
+    for revision, words in told.items():
         said = project.run("check", f"--base={revision}")
         assert (said.code, said.out) == (2, "")
         assert said.err.startswith("error[T0720]: ")
+        assert words in said.err
 
 
 def test_a_folder_without_a_repository(project: Project) -> None:

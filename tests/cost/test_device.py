@@ -47,6 +47,8 @@ pattern = "normalise"
 quantity = "bytes"
 start = 1
 rate = 4
+error = 0.25
+points = 8
 [[fitted.group]]
 pattern = "gather"
 quantity = "elements"
@@ -99,6 +101,7 @@ def test_a_device_is_read_in_full() -> None:
     assert [group.title for group in groups] == [
         "stream", "product float32", "product float16", "normalise", "gather",
     ]  # fmt: skip
+    assert [(group.error, group.points) for group in groups[2:]] == [(None, 0), (F(1, 4), 8), (None, 0)]
     for zero in ("bytes = 0", "bytes = true"):
         with pytest.raises(Rejected):
             parse_device(f"[peak]\n{zero}")

@@ -13,6 +13,7 @@ from tolcost.algebra import Poly, Symbol, evaluate, evaluate_cond, to_text
 from tolcost.atoms.kit import children
 from tolcost.atoms.nodes import Block, Build, Fold, Input, Member, Node, Program, Ref, Select, Var
 from tolcost.cost.traffic import elements_read, traffic
+from tolcost.diagnostics import Source
 from tolcost.elaborate.arguments import arguments
 from tolcost.library import read_spec
 from tolcost.pipeline import lower, read_program
@@ -110,6 +111,21 @@ def test_elements_that_operators_read(name, shapes, attrs, read):
     program = lower(parsed, arguments(parsed.program, shapes, attrs)).program
     found = {given: to_text(form) for given, ((_, form),) in elements_read(program).items()}
     assert found == read
+
+
+@pytest.mark.parametrize(
+    "body, read",
+    [
+        ("x[i] + where(i <= m, x[i], 0)", "30"),  # the second is read by the first
+        ("x[i] + x[i + 40]", "60"),
+        ("x[i] * x[i]", "30"),
+    ],
+)
+def test_elements_that_are_read_twice(body, read):
+    text = f"tol x: R [100]\ntol w: R [m]\ny := map(tol[30], {body} + w[1], [i])"
+    program = lower(read_program(Source("twice.tol", text))).program
+    (_, form), *_ = elements_read(program)["x"]
+    assert to_text(form) == read
 
 
 @pytest.mark.parametrize(

@@ -20,12 +20,10 @@ from pathlib import Path
 from random import Random
 
 from tests.mutants.kept import Outcome, keep, kept
-from tests.mutants.selection import MOST_SECONDS, PARTS, SUITES, Tests, copied, failing, watch
+from tests.mutants.selection import MOST_SECONDS, PARTS, SUITES, Mutant, Tests, caught, copied, watch
 
-OWN_SECONDS = 10.0
+OWN_SECONDS = 8.0
 """So long may the tests of the part's own folder take before the others are asked."""
-FEW = 12
-"""So many are tried at first: most mutants are caught by one of them, and little has to be loaded for it."""
 
 _COMPARED = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
@@ -137,33 +135,23 @@ def sample(project: Path, part: str, count: int, seed: int) -> list[tuple[Path, 
     return Random(f"{seed} {part}").sample(places, count)
 
 
-def tried(project: Path, part: str, places: list[tuple[Path, int]], known: Tests) -> Iterator[Outcome]:
-    """Break places of a part one after the other."""
+def tried(
+    project: Path, part: str, places: list[tuple[Path, int]], known: Tests, seconds: float
+) -> Iterator[Outcome]:
+    """Break places of a part one after the other; tests of other folders may take so many seconds."""
+    mutants, told = [], []
     for file, number in places:
-        module = ast.parse(whole := file.read_text("utf-8"))
+        module = ast.parse(file.read_text("utf-8"))
         inside, change = list(changes(module))[number]
         after = change.make()
         name = file.relative_to(project).as_posix()
-        _write(file, ast.unparse(ast.fix_missing_locations(module)))
-        by = _caught(project, part, known, known.running(name, change.lines))
-        _write(file, whole)
-        yield Outcome(part, f"{name}:{inside}", number, change.before, after, by)
-
-
-def _caught(project: Path, part: str, known: Tests, tests: list[str]) -> str:
-    """The test that fails, or nothing: a few are tried, then those of the part's folder, then the others."""
-    own = known.within([test for test in tests if test.startswith(f"tests/{part}/")], OWN_SECONDS)
-    few = (own or tests)[:FEW]
-    others = known.within([test for test in tests if test not in {*few, *own}], MOST_SECONDS)
-    stages = (few, [test for test in own if test not in few], others)
-    return next(filter(None, (failing(project, stage, known.seconds) for stage in stages)), "")
-
-
-def _write(file: Path, text: str) -> None:
-    """A module's text, and nothing compiled of another: a second is long for the clock of files."""
-    file.write_text(text, "utf-8")
-    for compiled in file.parent.glob(f"__pycache__/{file.stem}.*.pyc"):
-        compiled.unlink()
+        tests = known.running(name, change.lines)
+        own = known.within([test for test in tests if test.startswith(f"tests/{part}/")], OWN_SECONDS)
+        others = known.within([test for test in tests if test not in set(own)], seconds)
+        mutants.append(Mutant(file, module, [*own, *others]))
+        told.append((part, f"{name}:{inside}", number, change.before, after))
+    for parts, by in zip(told, caught(project, mutants, known.seconds), strict=True):
+        yield Outcome(*parts, by)
 
 
 def main() -> int:
@@ -172,6 +160,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=20, help="how many of each part")
     parser.add_argument("--again", action="store_true", help="only those that survived")
+    parser.add_argument("--own", action="store_true", help="only the tests in the part's own folder")
     parser.add_argument("--map", nargs="*", metavar="SUITE", help="find again which tests run a line")
     parser.add_argument("--parts", nargs="*", default=list(PARTS))
     asked = parser.parse_args()
@@ -181,24 +170,25 @@ def main() -> int:
             for suite in asked.map or SUITES:
                 print(watch(project, suite), flush=True)
         for part in asked.parts if asked.count else ():
-            _part(project, part, asked.count, asked.seed, asked.again)
+            _part(project, part, asked)
     return 0
 
 
-def _part(project: Path, part: str, count: int, seed: int, again: bool) -> None:
-    places = sample(project, part, count, seed)
-    if again:
+def _part(project: Path, part: str, asked: argparse.Namespace) -> None:
+    seed: int = asked.seed
+    places = sample(project, part, asked.count, seed)
+    if asked.again:
         left = {outcome.name for outcome in kept(part, seed) if not outcome.by}
         places = [(file, n) for file, n in places if f"{file.relative_to(project).as_posix()}:{n}" in left]
-    for outcome in tried(project, part, places, Tests.read()):
+    for outcome in tried(project, part, places, Tests.read(), 0.0 if asked.own else MOST_SECONDS):
         print(
             f"{outcome.where}: `{outcome.before}` -> `{outcome.after}`: {outcome.by or 'SURVIVES'}",
             flush=True,
         )
         keep(outcome, seed)
     done = kept(part, seed)
-    caught = sum(bool(outcome.by) for outcome in done)
-    print(f"{part}: {caught} of {len(done)} caught, seed {seed}", flush=True)
+    noticed = sum(bool(outcome.by) for outcome in done)
+    print(f"{part}: {noticed} of {len(done)} caught, seed {seed}", flush=True)
 
 
 if __name__ == "__main__":

@@ -2,14 +2,15 @@
 
     python -m tests.mutants.report
 
-Reasons are in ``reasons.toml`` beside this file, by the place of a mutant and its change.
+Reasons are in ``reasons.toml`` beside this file, by their kind, the place of a mutant and its change.
 """
 
 from __future__ import annotations
 
 import sys
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.mutants.kept import Outcome, runs
@@ -18,7 +19,9 @@ HERE = Path(__file__).parent
 REPORT = HERE.parents[1] / "reports" / "mutants.md"
 HEAD = """# Broken on purpose: what the tests notice
 
-Written by `python -m tests.mutants.report` from runs of `make mutants`; a seed names a random sample.
+Written by `python -m tests.mutants.report` from runs of `make mutants`; a seed names a random sample. What
+survives is *the same* where nothing that is computed changes, so that no test can notice it; *a limit* where
+only the work that is allowed or tried changes a little; *open* where a test could notice it and none does.
 """
 DEFINITIONS = """
 ## Definitions
@@ -32,43 +35,70 @@ CODE = """
 
 Random places of `tolcost/algebra`, `cost` and `check`, changed one at a time (a comparison, an operation, a
 number, a condition): `python -m tests.mutants.code --seed SEED --count COUNT`. Then those tests run that run
-the line, as many of them as take half a minute together; what they let pass counts as a survivor, whatever
+the line, as many of them as take 20 seconds together; what they let pass counts as a survivor, whatever
 the rest of the suite would say.
 """
+Runs = dict[tuple[str, int], list[Outcome]]
 
 
-def report(found: dict[tuple[str, int], list[Outcome]], why: dict[str, dict[str, str]]) -> str:
+@dataclass(frozen=True)
+class Reasons:
+    """Why mutants survive: ``same``, ``limit`` or ``open``, and in words."""
+
+    known: dict[str, dict[str, dict[str, str]]]
+
+    def of(self, mutant: Outcome) -> tuple[str, str]:
+        """The kind, and the words."""
+        for kind, places in self.known.items():
+            if mutant.change in places.get(mutant.where, {}):
+                return kind, places[mutant.where][mutant.change]
+        return "open", "not looked into"
+
+
+def report(found: Runs, why: Reasons) -> str:
     """The whole report."""
     parts = [HEAD]
     for text, is_code in ((DEFINITIONS, False), (CODE, True)):
         some = {key: ran for key, ran in found.items() if ran[0].is_code == is_code}
         if some:
-            parts += [text, "\n", *_shares(some), "\n", *_survivors(some, why)]
+            parts += [text, "\n", *_shares(some, why), "\n", *_survivors(some, why)]
     return "".join(parts)
 
 
-def _shares(found: dict[tuple[str, int], list[Outcome]]) -> Iterator[str]:
-    yield "| what | seed | mutants | caught | share |\n|---|---|---|---|---|\n"
-    for (kind, seed), ran in found.items():
-        caught = sum(bool(outcome.by) for outcome in ran)
-        yield f"| {kind} | {seed} | {len(ran)} | {caught} | {100 * caught / len(ran):.1f} % |\n"
+def _shares(found: Runs, why: Reasons) -> Iterator[str]:
+    yield "| what | seed | mutants | caught | the same | a limit | open | caught | not counting the same |\n"
+    yield "|---|---|---|---|---|---|---|---|---|\n"
+    kinds = sorted({kind for kind, _ in found})
+    rows = [(f"{kind} | {seed}", found[kind, seed]) for kind in kinds for k, seed in found if k == kind]
+    rows += [
+        (f"{kind} | all", [one for (k, _), ran in found.items() if k == kind for one in ran])
+        for kind in kinds
+        if sum(k == kind for k, _ in found) > 1
+    ]
+    for name, ran in rows:
+        caught = sum(bool(one.by) for one in ran)
+        left = [why.of(one)[0] for one in ran if not one.by]
+        same, limit, open_ = (left.count(kind) for kind in ("same", "limit", "open"))
+        shares = f"{100 * caught / len(ran):.1f} % | {100 * caught / (len(ran) - same):.1f} %"
+        yield f"| {name} | {len(ran)} | {caught} | {same} | {limit} | {open_} | {shares} |\n"
 
 
-def _survivors(found: dict[tuple[str, int], list[Outcome]], why: dict[str, dict[str, str]]) -> Iterator[str]:
-    left = {outcome.name: outcome for ran in found.values() for outcome in ran if not outcome.by}
-    yield "| survivor | change | why |\n|---|---|---|\n"
-    for _, one in sorted(left.items()):
-        reason = why.get(one.where, {}).get(one.change, "not looked into")
-        yield f"| `{one.where}` | {_code(one.before)} became {_code(one.after)} | {reason} |\n"
+def _survivors(found: Runs, why: Reasons) -> Iterator[str]:
+    left = {one.name: one for ran in found.values() for one in ran if not one.by}
+    yield "| survivor | change | is | why |\n|---|---|---|---|\n"
+    for one in sorted(left.values(), key=lambda one: (why.of(one)[0], one.name)):
+        kind, reason = why.of(one)
+        yield f"| `{one.where}` | {_code(one.before)} became {_code(one.after)} | {kind} | {reason} |\n"
 
 
 def _code(text: str) -> str:
     return f"`{text}`".replace("|", "\\|")
 
 
-def main(arguments: Sequence[str] = ()) -> int:
+def main() -> int:
     """Write the report."""
-    REPORT.write_text(report(runs(), tomllib.loads((HERE / "reasons.toml").read_text("utf-8"))), "utf-8")
+    why = Reasons(tomllib.loads((HERE / "reasons.toml").read_text("utf-8")))
+    REPORT.write_text(report(runs(), why), "utf-8")
     return 0
 
 

@@ -6,6 +6,7 @@ what was changed is loaded as it is now.
 
 from __future__ import annotations
 
+import ast
 import gc
 import json
 import os
@@ -15,10 +16,11 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import _lru_cache_wrapper
 from pathlib import Path
+from types import CodeType, FunctionType
 
 import hypothesis  # noqa: F401  (warm)
 import numpy  # noqa: F401
@@ -36,7 +38,7 @@ SUITES = (
 )  # fmt: skip
 MOST_TESTS = 400
 """So many of a suite are kept for a line, the fastest."""
-MOST_SECONDS = 20.0
+MOST_SECONDS = 12.0
 """So long may the tests of one run take, together, on what is not changed."""
 PATIENCE = 15.0
 """So many seconds more than ten times as long may a test take: then it does not end."""
@@ -49,33 +51,49 @@ def copied(folder: str) -> Path:
     return Path(shutil.copytree(ROOT, Path(folder) / "project", ignore=leave, symlinks=True))
 
 
-def forked(project: Path, work: Callable[[int], int], patience: float) -> tuple[int | None, str]:
-    """Work in a process of its own: the exit code, none where it took too long, and what it says."""
+def _child(project: Path, work: Callable[[int], int]) -> tuple[int, int]:
+    """A process that does some work in a project: its number, and where to hear what it says."""
     hear, say = os.pipe()
     child = os.fork()
-    if not child:
-        os.setsid()
-        quiet = os.open(os.devnull, os.O_RDWR)
-        for stream in range(3):
-            os.dup2(quiet, stream)
-        os.chdir(project)
-        os.environ["PYTHONPATH"] = str(project)
+    if child:
+        os.close(say)
+        return child, hear
+    os.setsid()
+    quiet = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(quiet, stream)
+    os.chdir(project)
+    os.environ["PYTHONPATH"] = str(project)
+    if str(project) not in sys.path:
         sys.path = [str(project), *(entry for entry in sys.path if entry not in ("", str(ROOT)))]
         for name in [name for name in sys.modules if name.partition(".")[0] == "tests"]:
             del sys.modules[name]
-        code = 70
-        try:
-            code = work(say)
-        finally:
-            os._exit(code)
-    os.close(say)
-    ended, _, _ = select.select([os.pidfd_open(child)], [], [], patience)
+    code = 70
+    try:
+        code = work(say)
+    finally:
+        os._exit(code)
+
+
+def forked(project: Path, work: Callable[[int], int], patience: float) -> tuple[int | None, str]:
+    """Work in a process of its own: the exit code, none where it took too long, and what it says."""
+    child, hear = _child(project, work)
+    ended, _, _ = select.select([watched := os.pidfd_open(child)], [], [], patience)
     if not ended:
         os.killpg(child, signal.SIGKILL)
+    os.close(watched)
     _, status = os.waitpid(child, 0)
     with open(hear, "rb") as heard:
-        said = heard.read().decode() if ended else ""
-    return (None if os.WIFSIGNALED(status) else os.waitstatus_to_exitcode(status)), said
+        told = heard.read().decode() if ended else ""
+    return (None if os.WIFSIGNALED(status) else os.waitstatus_to_exitcode(status)), told
+
+
+def said(project: Path, work: Callable[[int], int]) -> Iterator[str]:
+    """What work in a process of its own says, line by line."""
+    child, hear = _child(project, work)
+    with open(hear, encoding="utf-8") as heard:
+        yield from heard
+    os.waitpid(child, 0)
 
 
 # ---- which tests run a line --------------------------------------------------------------------
@@ -107,11 +125,16 @@ class Watch:
     def _forget(self) -> None:
         if len(sys.modules) != self._modules:
             self._modules = len(sys.modules)
-            ours = tuple(f"tolcost.{part}." for part in (*PARTS, "atoms"))
-            found = (o for o in gc.get_objects() if isinstance(o, _lru_cache_wrapper))
-            self._caches = [o for o in found if o.__module__.startswith(ours)]
+            self._caches = caches()
         for cache in self._caches:
             cache.cache_clear()
+
+
+def caches() -> list[_lru_cache_wrapper[object]]:
+    """What remembers results of the parts."""
+    ours = tuple(f"tolcost.{part}." for part in (*PARTS, "atoms"))
+    found = (o for o in gc.get_objects() if isinstance(o, _lru_cache_wrapper))
+    return [o for o in found if o.__module__.startswith(ours)]
 
 
 def watch(project: Path, suite: str) -> str:
@@ -191,43 +214,138 @@ class Tests:
         return chosen
 
 
-# ---- a few tests on what was changed ---------------------------------------------------------------
+# ---- tests on what was changed -----------------------------------------------------------------------
 
 
-class Chosen:
-    """A plugin of pytest that runs some tests, in their order, and says which fails."""
+@dataclass(frozen=True)
+class Mutant:
+    """A module with a change in it, and the tests to run on it."""
 
-    def __init__(self, tests: Sequence[str], seconds: dict[str, float], say: int) -> None:
-        self.tests, self.seconds, self.say = tests, seconds, say
+    file: Path
+    tree: ast.Module
+    tests: list[str]
 
-    @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        found = {item.nodeid: item for item in items}
-        items[:] = [found[test] for test in self.tests if test in found]
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, bool, bool]:
-        signal.setitimer(signal.ITIMER_PROF, PATIENCE + 10 * self.seconds[item.nodeid])
-        return (yield)
+class Runner:
+    """A plugin of pytest that runs chosen tests, in their order, until one fails or does not end."""
+
+    def __init__(self, seconds: dict[str, float]) -> None:
+        self.seconds, self.failed = seconds, ""
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
-            os.write(self.say, f"{report.nodeid}\n".encode())
+            self.failed = report.nodeid
+
+    def run(self, items: Sequence[pytest.Item]) -> str:
+        """The first that fails, or nothing."""
+        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            signal.setitimer(signal.ITIMER_PROF, PATIENCE + 10 * self.seconds[item.nodeid])
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            if self.failed:
+                break
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        return self.failed
 
 
-def failing(project: Path, tests: Sequence[str], seconds: dict[str, float]) -> str:
-    """The first of some tests that fails in a project, or nothing."""
-    if not tests:
-        return ""
+class Swapped(Runner):
+    """All tests are collected once; for each mutant a process is forked, with other code in functions."""
+
+    def __init__(self, mutants: Sequence[Mutant], seconds: dict[str, float], say: int) -> None:
+        super().__init__(seconds)
+        self.mutants, self.say = mutants, say
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        items = {item.nodeid: item for item in session.items}
+        files = {str(mutant.file) for mutant in self.mutants}
+        functions = [o for o in gc.get_objects() if isinstance(o, FunctionType)]
+        ours = [function for function in functions if function.__code__.co_filename in files]
+        for cache in caches():
+            cache.cache_clear()
+        for number, mutant in enumerate(self.mutants):
+            swaps = list(_swaps(mutant, ours))
+            by = (
+                self._caught(swaps, [items[test] for test in mutant.tests if test in items])
+                if swaps
+                else None
+            )
+            os.write(self.say, f"{json.dumps([number, by])}\n".encode())
+        return True
+
+    def _caught(self, swaps: list[tuple[FunctionType, CodeType]], items: list[pytest.Item]) -> str:
+        def work(say: int) -> int:
+            for function, code in swaps:
+                function.__code__ = code
+            os.write(say, self.run(items).encode())
+            return 0
+
+        code, said = forked(Path.cwd(), work, patience=60 * MOST_SECONDS)
+        return "takes too long" if code is None else said if code == 0 else "ends the process"
+
+
+def _swaps(mutant: Mutant, functions: Iterable[FunctionType]) -> Iterator[tuple[FunctionType, CodeType]]:
+    """The functions that a change is in, with their new code; none where it is in what runs on loading."""
+    whole = compile(ast.fix_missing_locations(mutant.tree), str(mutant.file), "exec", dont_inherit=True)
+    made = {(code.co_qualname, code.co_firstlineno): code for code in _codes(whole)}
+    for function in functions:
+        old = function.__code__
+        code = made.get((old.co_qualname, old.co_firstlineno))
+        if old.co_filename == str(mutant.file) and code is not None and code != old:
+            yield function, code
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield inner
+            yield from _codes(inner)
+
+
+def caught(project: Path, mutants: Sequence[Mutant], seconds: dict[str, float]) -> Iterator[str]:
+    """For each mutant the test that fails, or nothing."""
+    tests = {test for mutant in mutants for test in mutant.tests}
 
     def work(say: int) -> int:
-        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
-        signal.setitimer(signal.ITIMER_PROF, 2 * PATIENCE)
-        files = sorted({test.partition("::")[0] for test in tests})
-        options = ("-q", "-x", "-n", "0", "-p", "no:cacheprovider")
-        return int(pytest.main([*options, *files], plugins=[Chosen(tests, seconds, say)]))
+        return _pytest(tests, Swapped(mutants, seconds, say))
 
-    code, said = forked(project, work, patience=20 * (MOST_SECONDS + PATIENCE))
-    if code is None:
-        return "takes too long"
-    return "" if code == 0 else said.partition("\n")[0] or "cannot be loaded"
+    for line in said(project, work):
+        number, by = json.loads(line)
+        yield _loaded_anew(project, mutants[number], seconds) if by is None else by
+
+
+def _loaded_anew(project: Path, mutant: Mutant, seconds: dict[str, float]) -> str:
+    """What changes on loading is loaded anew: the text of a module is another one for a while."""
+    whole = mutant.file.read_text("utf-8")
+    _write(mutant.file, ast.unparse(mutant.tree))
+
+    def work(say: int) -> int:
+        return _pytest(mutant.tests, Chosen(mutant.tests, seconds, say))
+
+    code, told = forked(project, work, patience=60 * MOST_SECONDS) if mutant.tests else (0, "")
+    _write(mutant.file, whole)
+    return "takes too long" if code is None else told or ("" if code == 0 else "cannot be loaded")
+
+
+class Chosen(Runner):
+    """Some tests, and which of them fails."""
+
+    def __init__(self, tests: Sequence[str], seconds: dict[str, float], say: int) -> None:
+        super().__init__(seconds)
+        self.tests, self.say = tests, say
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        found = {item.nodeid: item for item in session.items}
+        os.write(self.say, self.run([found[test] for test in self.tests if test in found]).encode())
+        return True
+
+
+def _pytest(tests: Iterable[str], plugin: object) -> int:
+    files = sorted({test.partition("::")[0] for test in tests})
+    return int(pytest.main(["-q", "-n", "0", "-p", "no:cacheprovider", *files], plugins=[plugin]))
+
+
+def _write(file: Path, text: str) -> None:
+    """A module's text, and nothing compiled of another: a second is long for the clock of files."""
+    file.write_text(text, "utf-8")
+    for compiled in file.parent.glob(f"__pycache__/{file.stem}.*.pyc"):
+        compiled.unlink()

@@ -1,0 +1,97 @@
+"""What the gate says, of every kind of finding: text, Markdown and the list of findings, to the letter.
+
+After a change that is meant, TOLCOST_ACCEPT=1 writes ``words.txt`` anew: read the difference first.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from tolcost.check.records import BlamedLine, CostChange, CostlierRegion, Example, GateReport, HeldBudget
+from tolcost.check.text import gate_markdown, gate_text
+from tolcost.check.words import findings, growth
+
+EXPECTED = Path(__file__).with_name("words.txt")
+WHERE, SAMPLED = CostlierRegion("where n >= 5"), CostlierRegion("n >= 5", exact=False)
+
+
+def at(old: int, new: int) -> Example:
+    return Example((("n", 4),), old, new)
+
+
+def change(kind: str, **given: object) -> CostChange:
+    return CostChange("a.tol", kind, "eops", **{"file": "a.tol", **given})  # type: ignore[arg-type]
+
+
+FIGURES = [
+    change("costlier", old="n", new="n**2", example=at(100, 101)),
+    change("costlier", old="n", new="2*n", difference="n", region=WHERE, example=at(8, 16), other=at(3, 2),
+           place=BlamedLine("a.tol", 7, "y := x", "adds n"), notes=("one", "two")),
+    change("costlier", place=BlamedLine("lib.tol", 9, "", "adds n"), example=at(1000, 1001)),
+    change("costlier", example=at(0, 2**399 - 1), other=at(2**400, 2**401)),
+    change("crosses", region=CostlierRegion("n >= 5"), place=BlamedLine("a.tol", 0, "", "is new")),
+    change("crosses", region=SAMPLED, file="", place=BlamedLine("", 3, "text", "")),
+    change("crosses", why="needed"),
+    change("cheaper", example=at(0, 0)),
+    change("undecided", tried=1200, example=at(3, 5)),
+    change("undecided", tried=12, example=at(5, 5)),
+    change("undecided", tried=12),
+    change("undecided"),
+    change("same"),
+]  # fmt: skip
+PROGRAMS = [
+    CostChange("a.tol", "new"),
+    CostChange("a.tol", "gone"),
+    CostChange("b.tol", "renamed", old="a.tol"),
+    CostChange("a.tol", "excluded"),
+    CostChange("a.tol", "broken", new="T0101: no"),
+]
+BUDGETS = [
+    HeldBudget("a.tol", "within", "b", "eops"),
+    HeldBudget("a.tol#x", "exceeded", "b", "eops", actual="2*n", limit="n", region=WHERE, example=at(3, 9)),
+    HeldBudget("a.tol", "exceeded", "b", "eops", actual="n", limit="n"),
+    HeldBudget("a.tol", "crosses", "b", "eops"),
+    HeldBudget("a.tol", "crosses", "b", "eops", region=CostlierRegion("n >= 2")),
+    HeldBudget("a.tol", "crosses", "b", "eops", region=SAMPLED),
+    HeldBudget("a.tol", "overstated", "b", "eops", region=CostlierRegion("n > 1")),
+    HeldBudget("a.tol", "overstated", "b", "eops"),
+    HeldBudget("a.tol", "undecided", "b", "eops", tried=9),
+    HeldBudget("a.tol", "undecided", "b", "eops"),
+]
+
+
+def reports() -> Iterator[GateReport]:
+    two = ("a.tol", "ok.tol")
+    yield GateReport("tolcost.lock", ("a.tol",))
+    yield from (GateReport("tolcost.lock", two, (one,)) for one in (*FIGURES, *PROGRAMS))
+    yield from (GateReport("tolcost.lock", two, (), (one,)) for one in BUDGETS)
+    for one in PROGRAMS:
+        yield GateReport("HEAD", two, (one,), new_fails=False)
+        yield GateReport("tolcost.lock", two, (one,), strict=True)
+        yield GateReport("tolcost.lock", two, (one,), written="tolcost.lock", pruned=True)
+    yield GateReport("HEAD", two, (change("cheaper"),), strict=True, notes=("a note",))
+    yield GateReport("HEAD", two, (*FIGURES[:3], PROGRAMS[0]), tuple(BUDGETS[:4]))
+
+
+def shown(report: GateReport) -> Iterator[str]:
+    yield gate_text(report)
+    for found in findings(report):
+        yield f"{found.level} {found.rule} {found.file}:{found.line} {found.title}: {found.message}\n"
+
+
+def test_every_kind_of_finding() -> None:
+    found = list(reports())
+    texts = ["".join(shown(report)) for report in found]
+    actual = "\n----\n".join([*texts, repr(gate_text(found[1], colour=True)), gate_markdown(found[-1])])
+    if os.environ.get("TOLCOST_ACCEPT"):
+        EXPECTED.write_text(actual, encoding="utf-8")
+    assert actual == EXPECTED.read_text(encoding="utf-8")
+
+
+def test_the_largest_growth_comes_first() -> None:
+    grown = [growth(one) for one in FIGURES[:3]]
+    assert [str(one) for one in grown] == ["1/100", "1", "1/1000"]
+    assert growth(change("costlier", example=at(0, 7))) == 7
+    assert growth(change("costlier")) == 0
