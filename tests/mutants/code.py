@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from tests.mutants.kept import Outcome, keep, kept
+from tests.mutants.kept import Outcome, Reasons, keep, kept
 from tests.mutants.selection import MOST_SECONDS, PARTS, SUITES, Mutant, Tests, caught, copied, watch
 
 OWN_SECONDS = 8.0
@@ -159,7 +159,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=20, help="how many of each part")
-    parser.add_argument("--again", action="store_true", help="only those that survived")
+    parser.add_argument("--again", action="store_true", help="only those that survived for no known reason")
     parser.add_argument("--own", action="store_true", help="only the tests in the part's own folder")
     parser.add_argument("--map", nargs="*", metavar="SUITE", help="find again which tests run a line")
     parser.add_argument("--parts", nargs="*", default=list(PARTS))
@@ -178,7 +178,8 @@ def _part(project: Path, part: str, asked: argparse.Namespace) -> None:
     seed: int = asked.seed
     places = sample(project, part, asked.count, seed)
     if asked.again:
-        left = {outcome.name for outcome in kept(part, seed) if not outcome.by}
+        why = Reasons.read()
+        left = {outcome.name for outcome in kept(part, seed) if not outcome.by and why.of(outcome) is None}
         places = [(file, n) for file, n in places if f"{file.relative_to(project).as_posix()}:{n}" in left]
     for outcome in tried(project, part, places, Tests.read(), 0.0 if asked.own else MOST_SECONDS):
         print(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -60,3 +61,22 @@ def runs() -> dict[tuple[str, int], list[Outcome]]:
     """All that is kept, by kind and seed."""
     named = (re.fullmatch(r"(\w+)-(\d+)", file.stem) for file in sorted(KEPT.glob("*.jsonl")))
     return {(m[1], int(m[2])): kept(m[1], int(m[2])) for m in named if m}
+
+
+@dataclass(frozen=True)
+class Reasons:
+    """Why mutants survive: ``same``, ``limit`` or ``open``, and in words."""
+
+    known: dict[str, dict[str, dict[str, str]]]
+
+    @classmethod
+    def read(cls) -> Reasons:
+        """Those that were found."""
+        return cls(tomllib.loads(Path(__file__).with_name("reasons.toml").read_text("utf-8")))
+
+    def of(self, mutant: Outcome) -> tuple[str, str] | None:
+        """The kind, and the words; none where nobody looked into it."""
+        found = (
+            (kind, places.get(mutant.where, {}).get(mutant.change)) for kind, places in self.known.items()
+        )
+        return next(((kind, words) for kind, words in found if words is not None), None)

@@ -8,15 +8,12 @@ Reasons are in ``reasons.toml`` beside this file, by their kind, the place of a 
 from __future__ import annotations
 
 import sys
-import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
-from tests.mutants.kept import Outcome, runs
+from tests.mutants.kept import Outcome, Reasons, runs
 
-HERE = Path(__file__).parent
-REPORT = HERE.parents[1] / "reports" / "mutants.md"
+REPORT = Path(__file__).parents[2] / "reports" / "mutants.md"
 HEAD = """# Broken on purpose: what the tests notice
 
 Written by `python -m tests.mutants.report` from runs of `make mutants`; a seed names a random sample. What
@@ -41,20 +38,6 @@ the rest of the suite would say.
 Runs = dict[tuple[str, int], list[Outcome]]
 
 
-@dataclass(frozen=True)
-class Reasons:
-    """Why mutants survive: ``same``, ``limit`` or ``open``, and in words."""
-
-    known: dict[str, dict[str, dict[str, str]]]
-
-    def of(self, mutant: Outcome) -> tuple[str, str]:
-        """The kind, and the words."""
-        for kind, places in self.known.items():
-            if mutant.change in places.get(mutant.where, {}):
-                return kind, places[mutant.where][mutant.change]
-        return "open", "not looked into"
-
-
 def report(found: Runs, why: Reasons) -> str:
     """The whole report."""
     parts = [HEAD]
@@ -77,7 +60,7 @@ def _shares(found: Runs, why: Reasons) -> Iterator[str]:
     ]
     for name, ran in rows:
         caught = sum(bool(one.by) for one in ran)
-        left = [why.of(one)[0] for one in ran if not one.by]
+        left = [_reason(one, why)[0] for one in ran if not one.by]
         same, limit, open_ = (left.count(kind) for kind in ("same", "limit", "open"))
         shares = f"{100 * caught / len(ran):.1f} % | {100 * caught / (len(ran) - same):.1f} %"
         yield f"| {name} | {len(ran)} | {caught} | {same} | {limit} | {open_} | {shares} |\n"
@@ -86,9 +69,13 @@ def _shares(found: Runs, why: Reasons) -> Iterator[str]:
 def _survivors(found: Runs, why: Reasons) -> Iterator[str]:
     left = {one.name: one for ran in found.values() for one in ran if not one.by}
     yield "| survivor | change | is | why |\n|---|---|---|---|\n"
-    for one in sorted(left.values(), key=lambda one: (why.of(one)[0], one.name)):
-        kind, reason = why.of(one)
+    for one in sorted(left.values(), key=lambda one: (_reason(one, why)[0], one.name)):
+        kind, reason = _reason(one, why)
         yield f"| `{one.where}` | {_code(one.before)} became {_code(one.after)} | {kind} | {reason} |\n"
+
+
+def _reason(mutant: Outcome, why: Reasons) -> tuple[str, str]:
+    return why.of(mutant) or ("open", "not looked into")
 
 
 def _code(text: str) -> str:
@@ -97,8 +84,7 @@ def _code(text: str) -> str:
 
 def main() -> int:
     """Write the report."""
-    why = Reasons(tomllib.loads((HERE / "reasons.toml").read_text("utf-8")))
-    REPORT.write_text(report(runs(), why), "utf-8")
+    REPORT.write_text(report(runs(), Reasons.read()), "utf-8")
     return 0
 
 
