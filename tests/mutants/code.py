@@ -160,7 +160,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=20, help="how many of each part")
     parser.add_argument("--again", action="store_true", help="only those that survived for no known reason")
-    parser.add_argument("--own", action="store_true", help="only the tests in the part's own folder")
+    parser.add_argument("--seconds", type=float, default=MOST_SECONDS, help="of tests besides the part's own")
     parser.add_argument("--map", nargs="*", metavar="SUITE", help="find again which tests run a line")
     parser.add_argument("--parts", nargs="*", default=list(PARTS))
     asked = parser.parse_args()
@@ -181,7 +181,7 @@ def _part(project: Path, part: str, asked: argparse.Namespace) -> None:
         why = Reasons.read()
         left = {outcome.name for outcome in kept(part, seed) if not outcome.by and why.of(outcome) is None}
         places = [(file, n) for file, n in places if f"{file.relative_to(project).as_posix()}:{n}" in left]
-    for outcome in tried(project, part, places, Tests.read(), 0.0 if asked.own else MOST_SECONDS):
+    for outcome in tried(project, part, places, Tests.read(), asked.seconds):
         print(
             f"{outcome.where}: `{outcome.before}` -> `{outcome.after}`: {outcome.by or 'SURVIVES'}",
             flush=True,
