@@ -143,6 +143,13 @@ def test_statistics_of_a_layer() -> None:
     held("LpNormalization", 7, [np.zeros((2, 3), np.float32)], {"p": 1}, [np.zeros((2, 3), np.float32)])
 
 
+def test_a_few_numbers_over_their_root_mean_square_atom_by_atom() -> None:
+    """Onnx has no test of this."""
+    x, scale = floats(2, 3), floats(3)
+    expected = x / np.sqrt((x * x).mean(1, keepdims=True) + 1e-5) * scale
+    assert held("SimplifiedLayerNormalization", 17, [x, scale], {}, [expected]).unrolled is not None
+
+
 # ---- linear algebra and transforms ------------------------------------------------------------
 
 

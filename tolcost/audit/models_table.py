@@ -99,7 +99,7 @@ def _program(library: ProgramLibrary, one: CostedProgram) -> tuple[Cell, ...]:
         program.role,
         program.lines,
         one.eops,
-        one.status,
+        one.certainty,
         one.agreement,
         Code(f"tolcost ops --library {library.name} {program.name}"),
     )

@@ -16,11 +16,17 @@ from tolcost.show.json import Json, document
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CostedProgram:
-    """A program of a library with its cost, all lengths symbols."""
+    """A program of a library with its cost, all lengths symbols; data decides those of ``by_data``."""
 
     program: LibraryProgram
     eops: Poly
     status: CountStatus
+    by_data: tuple[str, ...]
+
+    @property
+    def certainty(self) -> str:
+        """Whether its counts are exact, or what they depend on besides lengths that are given."""
+        return f"{self.status}: {', '.join(self.by_data)}" if self.by_data else self.status
 
     @property
     def agreement(self) -> str:
@@ -33,7 +39,11 @@ def costed(program: LibraryProgram) -> CostedProgram:
     """Count a program as its library says that it is used."""
     parsed = read_program(program.source)
     counts = count(lower(parsed, arguments(parsed.program, program.shapes, program.attrs)).program)
-    return CostedProgram(program, counts.eops, counts.status)
+    forms = (*counts.histogram.values(), *counts.index.values(), *counts.atoms.values())
+    found = {symbol.name for form in forms for symbol in form.free if symbol.kind == "data"}
+    return CostedProgram(
+        program, counts.eops, counts.status, tuple(sorted(found, key=lambda name: (len(name), name)))
+    )
 
 
 # ---- for people ------------------------------------------------------------------------------
@@ -60,7 +70,7 @@ def library_document(library: ProgramLibrary, programs: Sequence[CostedProgram])
         Column("about", "about"),
     )
     rows = tuple(
-        (one.program.name, one.program.lines, one.eops, one.status, one.program.about) for one in programs
+        (one.program.name, one.program.lines, one.eops, one.certainty, one.program.about) for one in programs
     )
     said = (library.about, *([f"Held to {library.agreed}."] if library.agreed else []))
     return Heading(library.title, f"specs/{library.name}"), Lines(said), ReportTable(columns, rows)
@@ -69,7 +79,7 @@ def library_document(library: ProgramLibrary, programs: Sequence[CostedProgram])
 def program_document(one: CostedProgram) -> Document:
     """What is known of a program, and its text."""
     program = one.program
-    facts = [Fact("EOPs", Code(to_text(one.eops))), Fact("status", one.status)]
+    facts = [Fact("EOPs", Code(to_text(one.eops))), Fact("status", one.certainty)]
     if program.agreed:
         facts.append(Fact("held to", f"{one.agreement}: {program.tests}"))
     text = tuple(program.source.text.splitlines())
