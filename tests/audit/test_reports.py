@@ -59,6 +59,14 @@ def test_the_figures_in_the_readme_are_those_of_the_table() -> None:
     assert f"{values['right on all']} rows are right on all, {values['right on some']} on some" in marked
 
 
+def test_the_summary_tells_three_things_apart_and_concludes_nothing_without_a_figure() -> None:
+    text = (REPORTS / "summary.md").read_text("utf-8")
+    assert all(f"- **{word}**: " in text for word in ("Form", "Value", "Count"))
+    closing = text.split("\n\n")[-2]
+    assert closing.startswith("Of the paper's 60 rows")
+    assert all(re.search(r"\d", sentence) for sentence in closing.rstrip(".").split(". "))
+
+
 def test_a_row_is_tried_on_every_node_test_or_it_is_said_why_not() -> None:
     """None is chosen by hand: what is run and what is not make up all tests of the operator."""
     cases: dict[str, set[str]] = {row["operator"]: set() for row in rows("paper")}

@@ -1,12 +1,18 @@
 """Other algorithms for operators: right where they are for, counted as they run, and compared by proof.
 
+Where two cross is told in words, and the words are held to both counts at every size tried.
+
 `make alternatives` holds every alternative to every node test that it is for; here each is held to one.
 """
 
 import csv
 import io
+import math
+import re
+from collections.abc import Mapping
 from pathlib import Path
 
+from tolcost.algebra import Symbol
 from tolcost.catalogue.alternatives import (
     NodeTests,
     alternatives,
@@ -63,6 +69,19 @@ def not_contradicted(one: Comparison) -> None:
         allowed = {"equal": {0}, "less_or_equal": {0, -1}, "greater_or_equal": {0, 1}}
         assert signs <= allowed.get(pair.verdict, {-1, 0, 1}), (one.setting, pair)
         assert EVERYWHERE not in (pair.first_fewer, pair.second_fewer) or 0 not in signs, (one.setting, pair)
+        for words, sign in ((pair.first_fewer, -1), (pair.second_fewer, 1)):
+            for point in tried if words not in ("", EVERYWHERE) else ():
+                fewer = (point.old > point.new) - (point.old < point.new) == sign
+                assert said_of(words, point.point) == fewer, (one.setting, words, point)
+
+
+def said_of(words: str, point: Mapping[Symbol, int]) -> bool:
+    """Whether a size is where the words say: "from n = 4 on", "where p = 0 or p > 9"."""
+    text = re.sub(r"^from (\w+) = (\d+) on$", r"\1 >= \2", words).removeprefix("where ")
+    text = re.sub(r"(?<![<>=])=(?!=)", "==", text)
+    known = {"floor": math.floor, "ceiling": math.ceil, "log": lambda n, _: math.log2(n)}
+    lengths = {symbol.name: value for symbol, value in point.items()}
+    return bool(eval(text, {"__builtins__": {}}, known | lengths))  # noqa: S307  (our own words)
 
 
 def test_node_tests_pass() -> None:

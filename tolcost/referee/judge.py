@@ -312,7 +312,7 @@ def _witness_at(
     follow = {symbol: evaluate(form, least) for symbol, form in stated.restricted.items()}
     point = tuple(sorted((symbol.name, value) for symbol, value in {**least, **follow}.items()))
     said, counted = evaluate(stated.theirs, least), evaluate(stated.ours, least)
-    executed = _executed(formula, dict(point), program, library) if stated.small(least) else None
+    executed = executed_at(dict(point), formula, program, library) if stated.small(least) else None
     return FormulaWitness(point, said, counted, executed)
 
 
@@ -325,10 +325,10 @@ def _shrunk(point: Assignment, stated: _Stated, sign: int) -> Assignment:
     return least
 
 
-def _executed(
-    formula: PublishedFormula, point: Mapping[str, int], program: Program, library: Library
+def executed_at(
+    point: Mapping[str, int], formula: PublishedFormula, program: Program, library: Library
 ) -> int | None:
-    """What a run of the definition takes at a size; None where none can tell."""
+    """What a run of the definition takes at a size, by what a formula counts; None where none can tell."""
     try:
         run = run_subject(formula.subject, program, point, library)
     except Rejected:
