@@ -62,7 +62,7 @@ sympy: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.cost.opinions 10000 --jobs $(JOBS)
 
 torch: $(TORCH)/stamp
-	$(TORCH)/bin/python -m pytest -q -p no:cacheprovider tests/models/test_torch.py tolcost/api.py
+	$(TORCH)/bin/python -m pytest -q -p no:cacheprovider tests/models/test_torch.py tests/test_tasks.py tolcost/api.py
 
 tpch: $(VENV)/dev.stamp
 	$(INSTALL) tpchgen-cli

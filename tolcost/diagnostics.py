@@ -170,6 +170,17 @@ def quoted(name: str) -> str:
     return f"`{visible(short)}`"
 
 
+def unreadable(error: OSError | UnicodeError) -> str:
+    """Why a file cannot be read as text, in words.
+
+    >>> unreadable(FileNotFoundError(2, "No such file or directory", "a.toml"))
+    'no such file or directory'
+    """
+    if isinstance(error, OSError):
+        return (error.strerror or str(error)).lower()
+    return "it is not text in UTF-8"
+
+
 def visible(text: str) -> str:
     """Text with everything that does not show, or acts on the screen, written as an escape."""
     return text if text.isprintable() else "".join(map(_shown, text))

@@ -43,8 +43,12 @@ def test_session(
     if "bert.onnx" in expected:  # one session for all commands: what was lowered for one serves the next
         onnx.save(graphs.bert(17, graphs.SMALL), tmp_path / "bert.onnx")
         shared = Session(open_library())
-        monkeypatch.setattr("tolcost.models.walking.Session", lambda _: shared)
-        monkeypatch.setattr("tolcost.cli.model.Session", lambda _: shared)
+        for part in (
+            "cli.model",
+            "api",
+            "models.walking",
+        ):  # where it is from last: others are loaded by then
+            monkeypatch.setattr(f"tolcost.{part}.Session", lambda _: shared)
     if "deeper.onnx" in expected:
         deeper = graphs.bert(17, replace(graphs.SMALL, layers=3))
         for node in deeper.graph.node:

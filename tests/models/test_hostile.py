@@ -56,6 +56,7 @@ def refusal(proto: onnx.ModelProto, session: Session, **dims: int) -> str:
     "content, code, word",
     [
         (b"", "T0672", "empty"),
+        (b"\x08\x0a\x12\x40pytorch", "T0673", "cut off or damaged"),
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", "T0673", "git lfs pull"),
         (b"<!DOCTYPE html><html></html>", "T0673", "web page"),
         (b"PK\x03\x04 and more", "T0673", "zip"),

@@ -112,16 +112,26 @@ def as_bytes(model: object) -> bytes:
     refuse("T0673", f"an object of type {shown(type(model).__name__)} is not an ONNX model", hint)
 
 
+_BEGINS = b"\x08"
+"""The field of ONNX's version, which comes first."""
+
+
+def other_format(name: str) -> str | None:
+    """What to type for a file of others, which its name tells."""
+    return _EXPORTS.get("." + name.rpartition(".")[2].lower())
+
+
 def _likely(head: bytes, name: str) -> str | None:
-    suffix = "." + name.rpartition(".")[2].lower()
-    if suffix in _EXPORTS:
-        return _EXPORTS[suffix]
+    if exported := other_format(name):
+        return exported
     if head.startswith(b"version https://git-lfs"):
         return "this is a pointer of Git LFS, not the model: fetch it with `git lfs pull`"
     if head.startswith((b"<!doctype", b"<html")):
         return "this is a web page: the download did not give the model"
     if head.startswith(b"pk\x03\x04"):
         return "this is a zip archive: unpack it, or export the model to ONNX"
+    if head.startswith(_BEGINS):
+        return "it begins like one, and is cut off or damaged: fetch or export it again"
     return None
 
 

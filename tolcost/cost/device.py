@@ -38,7 +38,7 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 
 from tolcost.algebra import Poly, Symbol, const, is_nonnegative, maximum, to_text
 from tolcost.cost.weights import Weighed, read_toml
-from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.diagnostics import Diagnostic, Rejected, quoted, unreadable
 from tolcost.library import device_names, read_device
 from tolcost.spaces import SPACES
 
@@ -275,7 +275,8 @@ def _text(given: str | Path) -> str:
         return Path(given).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         hint = f"known by name: {', '.join(device_names())}"
-        raise Rejected(Diagnostic("T0616", f"cannot read the device {given}: {error}", hint=hint)) from error
+        message = f"cannot read the device {given}: {unreadable(error)}"
+        raise Rejected(Diagnostic("T0616", message, hint=hint)) from error
 
 
 def parse_device(text: str, name: str = "<device>") -> Device:

@@ -34,7 +34,7 @@ from typing import TypeAlias
 from tolcost.algebra import ZERO, Poly, Symbol, evaluate
 from tolcost.algebra.poly import scale
 from tolcost.cost.count import Counts
-from tolcost.diagnostics import Diagnostic, Rejected
+from tolcost.diagnostics import Diagnostic, Rejected, unreadable
 from tolcost.elementary import FUNCTIONS
 from tolcost.spaces import SPACES
 
@@ -261,7 +261,7 @@ def _read(path: str | Path) -> str:
             raise Rejected(Diagnostic("T0610", f"{path}: a weight file has at most {_MAX_FILE} bytes"))
         return found.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        message = f"cannot read the weight file {path}: {error}"
+        message = f"cannot read the weight file {path}: {unreadable(error)}"
         hint = f"shipped cost models: {', '.join(SHIPPED)}"
         raise Rejected(Diagnostic("T0610", message, hint=hint)) from error
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import IO, TYPE_CHECKING, Any, cast
 
+from tolcost.catalogue.reading import other_format
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 
 if TYPE_CHECKING:
@@ -35,7 +36,9 @@ def models_at(patterns: Iterable[str]) -> tuple[str, ...]:
     given = tuple(patterns)
     found = tuple(dict.fromkeys(source for pattern in given for source in _at(pattern)))
     if not found:
-        raise Rejected(Diagnostic("T0671", f"there is no model at {quoted(' '.join(given))}"))
+        inside = (file.name for pattern in given for file in sorted(Path(pattern).glob("*.*")))
+        hint = next(filter(None, map(other_format, inside)), "models are files that end in .onnx")
+        raise Rejected(Diagnostic("T0671", f"there is no model at {quoted(' '.join(given))}", hint=hint))
     return found
 
 

@@ -92,7 +92,10 @@ def chosen(rows: Sequence[TableRow], choice: Choice, sizes: Mapping[int, int], w
 
 
 def _missing(measure: str | None) -> str:
-    return measure if measure in ("bytes", "parameters") else "cost"
+    """What rows lack; without EOPs they cost nothing."""
+    return {"flops": "FLOPs", "macs": "MACs", "bytes": "bytes", "parameters": "parameters"}.get(
+        measure or "", "cost"
+    )
 
 
 def flat(rows: Iterable[TableRow], level: int = 0) -> Iterator[tuple[int, TableRow]]:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.diagnostics import Diagnostic, Rejected, quoted, unreadable
 from tolcost.spaces import SPACES
 
 Values: TypeAlias = tuple[int | float, ...]
@@ -54,7 +54,7 @@ def read_tables(files: Iterable[str]) -> dict[str, SqlTable]:
                 raise _wrong(file, "it is too large")
             text = path.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
-            raise _wrong(file, str(error)) from None
+            raise _wrong(file, unreadable(error)) from None
         tables = _from_toml(file, text) if path.suffix == ".toml" else (_from_csv(path, text),)
         found.update({table.name.lower(): table for table in tables})
     return found
