@@ -7,9 +7,9 @@ from random import Random
 import numpy as np
 import pytest
 
-from tolcost.algebra import Poly, const, length
+from tolcost.algebra import Poly, const, length, total_of
 from tolcost.catalogue.cases import Case
-from tolcost.catalogue.general.fitting import combination, residues
+from tolcost.catalogue.general.fitting import residues, shortest
 from tolcost.catalogue.general.forms import Form, Search
 from tolcost.catalogue.general.instances import Instance
 from tolcost.catalogue.general.record import (
@@ -24,6 +24,7 @@ from tolcost.catalogue.general.record import (
 from tolcost.catalogue.graph import GraphNode
 from tolcost.catalogue.specs import open_library
 from tolcost.catalogue.types import Array
+from tolcost.diagnostics import NOWHERE
 from tolcost.elaborate.values import Value, Vec
 
 
@@ -36,9 +37,9 @@ def test_the_simplest_of_columns_that_agree_are_taken() -> None:
     one, two = ([chance.randint(1, 9) for _ in range(9)] for _ in range(2))
     columns = [one, two, [a + b for a, b in zip(one, two, strict=True)]]
     target = [3 * a - 2 * b for a, b in zip(one, two, strict=True)]
-    found = combination([residues(c) for c in columns], residues(target))
+    found = shortest([residues(c) for c in columns], residues(target))
     assert found == {0: Fraction(3), 1: Fraction(-2)}
-    assert combination([residues(c) for c in columns], residues([*target[:-1], target[-1] + 1])) is None
+    assert shortest([residues(c) for c in columns[:2]], residues([*target[:-1], target[-1] + 1])) is None
 
 
 def test_a_form_that_no_trait_divides_is_one_row() -> None:
@@ -49,6 +50,18 @@ def test_a_form_that_no_trait_divides_is_one_row() -> None:
     ]
     (row,) = Search(lambda name: (0, 0, name)).rows(plain)
     assert (shown(row.forms.eops.poly), row.when) == ("2*m*n + 7", "")
+
+
+def test_what_is_done_at_many_places_is_the_sum_of_a_form_for_each() -> None:
+    """A count of more than three products is found, as no place has more than one; FLOPs go by weights."""
+    n, m, k, p = (length(name) for name in "nmkp")
+    parts = (n * m, n * k, m * k, n * p, m * p)
+    one = _instance({}, total_of(parts), n=n, m=m, k=k, p=p)
+    one.places = {(NOWHERE, f"f{i}", Fraction(i % 2)): part for i, part in enumerate(parts)}
+    one.counts = (one.counts[0], n * k + n * p)
+    (row,) = Search(lambda name: (0, 0, name)).rows([one])
+    assert row.forms.are(one)
+    assert shown(row.forms.eops.poly) == shown(one.counts[0])
 
 
 def test_forms_are_divided_by_what_decides_between_them() -> None:

@@ -1,8 +1,8 @@
 """The combination of some quantities that another one is, at all points that are known of it: exactly.
 
 Quantities are columns of integers, simple ones first.  A combination of one, two or three of them is looked
-for among all that there are; a longer one by elimination, where of columns that depend on one another the
-first are kept.  The work is done modulo a prime; what comes out is checked in integers by whoever asks.
+for among all that there are.  The work is done modulo a prime; what comes out is checked in integers by
+whoever asks.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def residues(values: Sequence[int]) -> Array:
     return np.array([value % PRIME for value in values], np.int64)
 
 
-def shortest(columns: Sequence[Array], target: Array, most: int = 3) -> dict[int, Fraction] | None:
+def shortest(columns: Sequence[Array], target: Array) -> dict[int, Fraction] | None:
     """The combination of the fewest columns that comes to the target, of at most three; None if none does.
 
     >>> columns = [residues(column) for column in ([1, 1, 1, 1], [2, 3, 5, 7], [4, 9, 25, 49])]
@@ -34,9 +34,9 @@ def shortest(columns: Sequence[Array], target: Array, most: int = 3) -> dict[int
     """
     table = np.column_stack(columns)
     order = np.random.default_rng(5).permutation(len(target))  # neighbours are alike: far ones tell more
+    order = order[np.argsort(target[order] == 0, kind="stable")]  # and where nothing is, nothing is told
     table, wanted = table[order], target[order]
-    for terms in range(1, min(most, 3) + 1):
-        wide = _WIDEST[terms]
+    for terms, wide in _WIDEST.items():
         for start in range(min(_STARTS, len(target) - terms)):
             found = _exactly(table[:, :wide], wanted, terms, start)
             if found is not None:
@@ -108,42 +108,6 @@ def _inverse(values: Array) -> Array:
         base = base * base % PRIME
         exponent >>= 1
     return result
-
-
-def combination(columns: Sequence[Array], target: Array) -> dict[int, Fraction] | None:
-    """The coefficients, by the number of the column, with which columns come to the target; None if none do.
-
-    >>> columns = [residues(column) for column in ([1, 1, 1], [2, 3, 5], [4, 6, 10])]
-    >>> {column: str(factor) for column, factor in combination(columns, residues([5, 7, 11])).items()}
-    {0: '1', 1: '2'}
-    """
-    rows = np.column_stack([*columns, target])
-    last = len(columns)
-    pivots: list[int] = []
-    for column in range(last):
-        height = len(pivots)
-        below = np.flatnonzero(rows[height:, column])
-        if not below.size:
-            continue
-        if height + 1 >= len(rows):
-            return None  # as many unknowns as there are points: anything would fit
-        _eliminate(rows, height, height + int(below[0]), column)
-        pivots.append(column)
-    if np.any(rows[len(pivots) :, last]):
-        return None
-    found = {column: _fraction(int(rows[n, last])) for n, column in enumerate(pivots)}
-    told = {column: factor for column, factor in found.items() if factor is not None}
-    return {column: factor for column, factor in told.items() if factor} if len(told) == len(found) else None
-
-
-def _eliminate(rows: Array, to: int, pivot: int, column: int) -> None:
-    """Bring a row to its place, with 1 in a column, and 0 there in all others."""
-    if pivot != to:
-        rows[[to, pivot]] = rows[[pivot, to]]
-    rows[to] = rows[to] * pow(int(rows[to, column]), -1, PRIME) % PRIME
-    others = np.flatnonzero(rows[:, column])
-    others = others[others != to]
-    rows[others] = (rows[others] - rows[others, column, None] * rows[to]) % PRIME
 
 
 def _fraction(residue: int) -> Fraction | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations, combinations_with_replacement, islice, product
@@ -17,9 +18,19 @@ from random import Random
 
 import numpy as np
 
-from tolcost.algebra import Poly, const, length, product_of, total_of
-from tolcost.catalogue.general.fitting import PRIME, combination, residues, shortest
-from tolcost.catalogue.general.instances import FINE, OTHER, OTHER_REAL, VALUE, Instance, Sample
+from tolcost.algebra import AlgebraBudget, Poly, const, length, product_of, substitute, total_of
+from tolcost.catalogue.general.fitting import PRIME, residues, shortest
+from tolcost.catalogue.general.instances import (
+    FINE,
+    OTHER,
+    OTHER_REAL,
+    RANK,
+    SINGLE,
+    VALUE,
+    Instance,
+    Place,
+    Sample,
+)
 from tolcost.catalogue.general.measures import is_by_place
 from tolcost.catalogue.types import Array
 
@@ -27,9 +38,8 @@ Term = tuple[Fraction, tuple[str, ...]]
 Pattern = tuple[tuple[str, str], ...]
 Product = tuple[tuple[str, ...], Array]
 
-_WIDEST = {1: 100, 2: 18, 3: 10, 4: 6}
-_WIDER = {1: 100, 2: 24, 3: 14, 4: 7}
-"""How many measures products of so many factors are tried of: in long combinations, and in short ones."""
+_WIDEST = {1: 100, 2: 24, 3: 14, 4: 7}
+"""How many measures products of so many factors are tried of."""
 
 _HIGHEST = 3
 _MOST_TERMS, _LARGEST = 9, 32
@@ -38,9 +48,6 @@ _OTHERWISE, _NONE = "otherwise", "none"
 _MOST_TRAITS, _MOST_GROUPS = 4, 24
 _LONGEST = 90
 """The condition of the largest row is not spelled out where it takes more characters."""
-
-_MORE = 12
-"""So many points more than unknowns are asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +66,10 @@ class Form:
                 factor *= values[name]
             total += factor
         return total
+
+    def gives(self, rows: Sequence[Sample], wanted: Sequence[int]) -> bool:
+        """Whether it comes to a column at some rows."""
+        return all(self.at(row.values) == count for row, count in zip(rows, wanted, strict=True))
 
     def divides(self, measures: frozenset[str]) -> bool:
         """Whether a term with one of these measures has a fraction for a factor."""
@@ -83,10 +94,20 @@ class Forms:
     def hold(self, instances: Iterable[Instance]) -> bool:
         """Whether both give the counts of instances, wherever these were looked at."""
         return all(
-            self.eops.at(values) == counts[0] and self.flops.at(values) == counts[1]
+            self.eops.at(row.values) == row.counts[0] and self.flops.at(row.values) == row.counts[1]
             for instance in instances
-            for values, counts in instance.rows
+            for row in instance.rows
         )
+
+    def are(self, instance: Instance) -> bool:
+        """Whether both are the counts of an instance as formulas, so that they hold at all of its lengths."""
+        for form, counted in zip((self.eops.poly, self.flops.poly), instance.counts, strict=True):
+            by = {symbol: instance.measures[symbol.name] for symbol in form.free}
+            with suppress(AlgebraBudget):
+                if substitute(form, by) == counted:
+                    continue
+            return False
+        return True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,16 +144,59 @@ class Known:
         self.covered.update(p for p, some in finer.items() if any(forms.hold(some) for forms in self.forms))
 
 
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows, and the products of measures there that a count may be a combination of.
+
+    ``fixed`` are the values of those measures that are a number in each instance.
+    """
+
+    rows: Sequence[Sample]
+    products: Sequence[Product]
+    fixed: Mapping[str, set[int | None]]
+
+    def form(self, wanted: Sequence[int], whole: bool = True) -> Form | None:
+        """The combination of the fewest measures that a column is, of at most three products; none by chance.
+
+        Where it is not the ``whole`` count but that of a place, a factor may not be what the instances have
+        in common.
+        """
+        if not any(wanted):
+            return Form(())
+        found = shortest([column for _, column in self.products], residues(wanted))
+        if found is None or not _is_small(found.values()):
+            return None
+        form = Form(tuple((factor, self.products[n][0]) for n, factor in found.items()))
+        by_chance = self._by_chance(form) or (not whole and self._in_common(form))
+        return form if not by_chance and form.gives(self.rows, wanted) else None
+
+    def _by_chance(self, form: Form) -> bool:
+        """Whether so many terms fit whatever there is: a measure has too few values, or divides."""
+        used = self.fixed.keys() & {name for _, names in form.terms for name in names}
+        return form.divides(frozenset(used)) or any(len(self.fixed[name]) <= len(form.terms) for name in used)
+
+    def _in_common(self, form: Form) -> bool:
+        """Whether a factor may stand for a number that all instances have, other than 1 and 2."""
+        common = {next(iter(v)) for name, v in self.fixed.items() if len(v) == 1 and not is_by_place(name)}
+        return any(n and n > 2 and factor.numerator % n == 0 for n in common for factor, _ in form.terms)
+
+
 @dataclass(slots=True)
 class Search:
-    """The search for the forms of one operator; ``order`` sorts measures, the simplest first."""
+    """The search for the forms of one operator; ``order`` sorts measures, the simplest first.
+
+    ``every`` are the instances, ``places`` the forms of places in all of them, as far as they were asked for.
+    """
 
     order: Callable[[str], tuple[int, int, str]]
     without: frozenset[str] = frozenset()
     chance: Random = field(default_factory=lambda: Random(17))
+    every: Sequence[Instance] = ()
+    places: dict[Place, Form | None] = field(default_factory=dict)
 
     def rows(self, instances: Sequence[Instance]) -> tuple[Row, ...] | None:
         """Forms that cover all instances; None where there are none for some."""
+        self.every = instances
         for instance in instances:
             instance.sampled(max(4, _POINTS // max(len(instances), 1)), self.chance)
         known = Known(_patterns([instance for instance in instances if instance.rows], fine=False))
@@ -157,64 +221,56 @@ class Search:
         return known.covered.issuperset(group)
 
     def fit(self, group: Sequence[Instance]) -> Forms | None:
-        """The forms of EOPs and FLOPs that all of a group have in common."""
+        """The forms of EOPs and FLOPs that a group has in common: of all at once, or place by place."""
+        table = self._table(group)
+        eops = table.form([row.counts[0] for row in table.rows])
+        flops = None if eops is None else table.form([row.counts[1] for row in table.rows])
+        return self._by_places(group, table) if eops is None or flops is None else Forms(eops, flops)
+
+    def _table(self, group: Sequence[Instance]) -> Table:
         for instance in group:
             instance.sampled(min(_MOST_POINTS, max(len(instance.rows), _POINTS // len(group))), self.chance)
-        eops = self._certain(group, 0)
-        flops = None if eops is None else self._certain(group, 1)
-        return None if eops is None or flops is None else Forms(eops, flops)
-
-    def _certain(self, group: Sequence[Instance], place: int) -> Form | None:
-        """A form that is none by chance: a short one, or one in measures that vary as one pleases."""
         rows = [row for instance in group for row in instance.rows]
         fixed = frozenset().union(*({*one.measures} for one in group)) - _open_measures(group)
-        found = self._shortest(rows, place)
-        if found is not None and not found.divides(fixed):
-            return found
-        return self._longer(rows, place, fixed)
+        values = {name: {row.values.get(name) for row in rows} for name in fixed}
+        return Table(rows, list(_products(self._columns(rows), len(rows))), values)
 
-    def _shortest(self, rows: Sequence[Sample], place: int) -> Form | None:
-        """The combination of the fewest measures that a count is at all rows, of at most three products."""
-        wanted = residues([counts[place] for _, counts in rows])
-        if not wanted.any():
-            return Form(())
-        products = list(_products(self._columns(rows), _WIDER, len(rows)))
-        return _checked(shortest([column for _, column in products], wanted), products, rows, place)
+    def _by_places(self, group: Sequence[Instance], table: Table) -> Forms | None:
+        """The sum of how often each place of the definition applies its function, each a form by itself."""
+        eops: dict[tuple[str, ...], Fraction] = defaultdict(Fraction)
+        flops: dict[tuple[str, ...], Fraction] = defaultdict(Fraction)
+        for place in {place: None for one in group for place in one.places}:
+            if any(place not in one.places for one in group):
+                return None
+            column = [row[place] for one in group for row in one.at_places()]
+            found = self._everywhere(place)
+            if found is None or not found.gives(table.rows, column):
+                found = table.form(column, whole=False)
+            if found is None:
+                return None
+            for factor, names in found.terms:
+                eops[names] += factor
+                flops[names] += factor * place[2]
+        return Forms(*(Form(tuple((f, n) for n, f in terms.items() if f)) for terms in (eops, flops)))
 
-    def _longer(
-        self, rows: Sequence[Sample], place: int, without: frozenset[str] = frozenset()
-    ) -> Form | None:
-        """The same of any length, with products of as few measures as will do."""
-        wanted = residues([counts[place] for _, counts in rows])
-        usable = (one for one in self._columns(rows) if not is_by_place(one[0]))
-        columns = [(name, column) for name, column in usable if name not in without]
-        for degree in _WIDEST if columns else ():
-            widest = {size: wide for size, wide in _WIDEST.items() if size <= degree}
-            products = list(_products(columns, widest, len(rows)))[: max(len(rows) - _MORE, 1)]
-            form = _checked(combination([column for _, column in products], wanted), products, rows, place)
-            if form is not None:
-                return form
-        return None
+    def _everywhere(self, place: Place) -> Form | None:
+        """The form that a place has in all instances that come by it; None if there is none."""
+        if place not in self.places:
+            group = [one for one in self.every if place in one.places and one.rows]
+            table = self._table(group)
+            column = [row[place] for one in group for row in one.at_places()]
+            self.places[place] = table.form(column, whole=False)
+        return self.places[place]
 
     def _columns(self, rows: Sequence[Sample]) -> list[tuple[str, Array]]:
         """The measures that all rows have and that differ somewhere; of those that agree, the simplest."""
-        known = set.intersection(*({*values} for values, _ in rows)) - self.without
+        known = set.intersection(*({*row.values} for row in rows)) - self.without
         found: dict[tuple[int, ...], str] = {}
         for name in sorted(known, key=self.order):
-            column = tuple(values[name] for values, _ in rows)
+            column = tuple(row.values[name] for row in rows)
             if len(set(column)) > 1:
                 found.setdefault(column, name)
         return [(name, residues(column)) for column, name in found.items()]
-
-
-def _checked(
-    found: dict[int, Fraction] | None, products: Sequence[Product], rows: Sequence[Sample], place: int
-) -> Form | None:
-    """The form of a combination, if its factors are small and it is right in integers, too."""
-    if found is None or not _is_small(found.values()):
-        return None
-    form = Form(tuple((factor, products[n][0]) for n, factor in found.items()))
-    return form if all(form.at(values) == counts[place] for values, counts in rows) else None
 
 
 def _open_measures(group: Iterable[Instance]) -> frozenset[str]:
@@ -222,13 +278,11 @@ def _open_measures(group: Iterable[Instance]) -> frozenset[str]:
     return frozenset(name for one in group for name, form in one.measures.items() if form.constant is None)
 
 
-def _products(
-    columns: Sequence[tuple[str, Array]], widest: Mapping[int, int], rows: int
-) -> Iterator[Product]:
+def _products(columns: Sequence[tuple[str, Array]], rows: int) -> Iterator[Product]:
     """Products of so many measures, short ones first; powers up to the third."""
     yield (), np.ones(rows, np.int64)
-    for size, widest_here in widest.items():
-        for chosen in combinations_with_replacement(columns[:widest_here], size):
+    for size, widest in _WIDEST.items():
+        for chosen in combinations_with_replacement(columns[:widest], size):
             names = tuple(name for name, _ in chosen)
             if max(Counter(names).values()) <= _HIGHEST:
                 column = np.ones(rows, np.int64)
@@ -299,8 +353,15 @@ def _described(
     telling = _telling(traits)
     for n, (forms, _) in enumerate(chosen):
         others = [one for m, there in enumerate(traits) if m != n for one in there]
-        when = _condition(traits[n], others, telling)
+        when = _with_ranks(_condition(traits[n], others, telling), traits[n], telling)
         yield Row(forms, _OTHERWISE if n == 0 and len(when) > _LONGEST else when, tuple(groups[n]))
+
+
+def _with_ranks(when: str, here: Sequence[Mapping[str, str]], telling: Sequence[str]) -> str:
+    """A condition with the ranks that a row is of, where any row of the operator goes by ranks."""
+    found = {name: {one.get(name, _NONE) for one in here} for name in telling if name.startswith(RANK)}
+    told = (_word(name, [*values]) for name, values in found.items() if len(values) == 1 and name not in when)
+    return ", ".join(filter(None, (when, *told)))
 
 
 def _telling(rows: Sequence[Sequence[Mapping[str, str]]]) -> tuple[str, ...]:
@@ -355,6 +416,9 @@ def _word(name: str, values: Sequence[str]) -> str:
     if name.startswith("given("):
         what = name[len("given(") : -1]
         return f"{what} given" if values == ["true"] else f"no {what}" if values == ["false"] else ""
+    if name.startswith(SINGLE):
+        single = " or ".join("one number" if value == "true" else "more than one number" for value in values)
+        return f"{name[len(SINGLE) : -1]} is {single}"
     if name.startswith(VALUE):
         name = name[len(VALUE) : -1]
     if values in ([OTHER], [OTHER_REAL]):

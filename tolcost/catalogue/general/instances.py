@@ -6,11 +6,11 @@ said in words, which kinds of numbers there are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import chain, islice
+from itertools import islice
 from random import Random
 
 import numpy as np
@@ -35,11 +35,20 @@ from tolcost.atoms.nodes import Output
 from tolcost.catalogue.cases import Case, Item
 from tolcost.catalogue.deriving import Derived, arrays_by_name, attempt, derive, placed
 from tolcost.catalogue.general.measures import measures
-from tolcost.catalogue.general.neighbours import grown, shrunk, stepped, without
+from tolcost.catalogue.general.neighbours import (
+    alternately,
+    crossed,
+    grown,
+    repeated,
+    shrunk,
+    stepped,
+    without,
+)
 from tolcost.catalogue.general.sections import is_of_section, section_measures
 from tolcost.catalogue.specs import Library, Spec
-from tolcost.cost import shipped, weigh
-from tolcost.diagnostics import Rejected
+from tolcost.cost import Counts, shipped, weigh
+from tolcost.cost.weights import weight_of
+from tolcost.diagnostics import Rejected, Span
 from tolcost.elaborate.values import Cast, Data, Missing, Value, Vec
 from tolcost.execute import run_vectorised
 from tolcost.execute.inputs import arrays_of, bind_lengths
@@ -53,8 +62,18 @@ _REACHES = (3, 6, 12, 30)
 OTHER, OTHER_REAL = "not 0, 1 or 2", "not 0 or 1"
 
 
-Sample = tuple[Mapping[str, int], tuple[int, int]]
-"""What all measures come to at a point, and EOPs and FLOPs."""
+Place = tuple[Span, str, Fraction]
+"""Where in a definition a function is applied, which, and how many FLOPs that is."""
+
+
+@dataclass(slots=True, eq=False)
+class Sample:
+    """What measures, EOPs and FLOPs come to at a point; and places, once they are asked for."""
+
+    point: Mapping[Symbol, int]
+    values: Mapping[str, int]
+    counts: tuple[int, int]
+    at_places: Mapping[Place, int] | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -64,7 +83,8 @@ class Instance:
     A test and its neighbours are a ``family``.
 
     ``divided`` says whether it can be taken apart by dimensions, ``broad`` how many lengths of its outputs
-    are symbols.  ``rows`` are what measures, EOPs and FLOPs come to, point by point, the test's own first.
+    are symbols.  ``places`` are how often each place of the definition applies its function.  ``rows`` are
+    what measures, EOPs and FLOPs come to, point by point, the test's own first.
     """
 
     family: int
@@ -75,6 +95,7 @@ class Instance:
     broad: int
     counts: tuple[Poly, Poly]
     conditions: tuple[Cond, ...]
+    places: Mapping[Place, Poly] = field(default_factory=dict)
     own: Mapping[Symbol, int] | None = None
     rows: list[Sample] = field(default_factory=list)
     exhausted: bool = False
@@ -84,37 +105,63 @@ class Instance:
         if self.own is not None and not self.rows:
             with suppress(UnboundSymbol):
                 self.look(self.own)
+        if len(self.rows) >= count or self.exhausted:
+            return
+        drawn = Drawn.of((*self.counts, *self.measures.values()), self.conditions)
         for _ in range(_TRIES * count):
-            if len(self.rows) >= count or self.exhausted:
-                return
             with suppress(AlgebraBudget, NotInteger, UnboundSymbol, ZeroDivisionError):
-                point = self._point(chance)
+                point = drawn.point(chance)
                 if all(evaluate_cond(c, point) for c in self.conditions):
                     self.look(point)
-        self.exhausted = True
+            if len(self.rows) >= count or (self.rows and not drawn.symbols):
+                break
+        self.exhausted = len(self.rows) < count
 
     def look(self, point: Mapping[Symbol, int]) -> None:
         """Keep what everything comes to at a point."""
         found = evaluate_each((*self.measures.values(), *self.counts), point)
         values = dict(zip(self.measures, found, strict=False))
-        self.rows.append((values, (found[-2], found[-1])))
+        self.rows.append(Sample(point, values, (found[-2], found[-1])))
 
-    def _point(self, chance: Random) -> dict[Symbol, int]:
-        """Numbers for all lengths, by chance as far as equations leave them open."""
-        forms = chain(self.counts, self.measures.values())
-        symbols = {s for form in forms for s in form.free}.union(*map(symbols_of_cond, self.conditions))
-        order = sorted(symbols, key=lambda s: s.key)
-        chance.shuffle(order)
-        equations, reach = equations_in(self.conditions), chance.choice(_REACHES)
+    def at_places(self) -> Iterator[Mapping[Place, int]]:
+        """How often each place applies its function, row by row."""
+        for row in self.rows:
+            if row.at_places is None:
+                found = evaluate_each(self.places.values(), row.point)
+                row.at_places = dict(zip(self.places, found, strict=True))
+            yield row.at_places
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """Numbers for lengths, by chance as far as equations leave them open."""
+
+    symbols: tuple[Symbol, ...]
+    equations: tuple[Poly, ...]
+    tied: frozenset[Symbol]
+    """The symbols that an equation tells, once all others in it are known: these are drawn last."""
+
+    @classmethod
+    def of(cls, forms: Iterable[Poly], conditions: Iterable[Cond]) -> Drawn:
+        """For all that forms and conditions speak of."""
+        conditions = tuple(conditions)
+        symbols = {s for form in forms for s in form.free}.union(*map(symbols_of_cond, conditions))
+        equations = tuple(equations_in(conditions))
+        tied = {s for p in equations for s in p.free if abs(p.terms.get((s,), 0)) == 1}
+        return cls(tuple(sorted(symbols, key=lambda s: s.key)), equations, frozenset(tied))
+
+    def point(self, chance: Random) -> dict[Symbol, int]:
+        """A number for each."""
+        order = chance.sample(self.symbols, len(self.symbols))
+        order.sort(key=lambda symbol: symbol in self.tied)
+        reach = chance.choice(_REACHES)
         point: dict[Symbol, int] = {}
-        for symbol in order:
+        for n, symbol in enumerate(order):
             if symbol not in point:
                 least = max(1, (None if symbol.lo is None else symbol.lo.constant) or 0)
                 point[symbol] = chance.randint(least, least + reach)
-                if equations:
-                    point = dict(solve(equations, point)[0])
-        if not symbols:
-            self.exhausted = bool(self.rows)
+                if self.equations and (symbol in self.tied or n + 1 == len(order) - len(self.tied)):
+                    point = dict(solve(self.equations, point)[0])
         return point
 
 
@@ -146,7 +193,7 @@ def _instances(cases: tuple[Case, ...], library: Library) -> Iterator[Instance]:
         looks = (frozenset(own.traits.items()), _shapes(case))
         if looks not in seen:
             seen.add(looks)
-            yield from islice(_neighbours(own, case, spec, library, family), most)
+            yield from islice(_neighbours(own, case, cases, spec, library), most)
 
 
 def _own_point(case: Case, spec: Spec, derived: Derived) -> dict[Symbol, int]:
@@ -160,22 +207,28 @@ def _own_point(case: Case, spec: Spec, derived: Derived) -> dict[Symbol, int]:
     return dict(run_vectorised(program, {name: arrays[name] for name in used}).bindings)
 
 
-def _neighbours(own: Instance, case: Case, spec: Spec, library: Library, family: int) -> Iterator[Instance]:
+def _neighbours(
+    own: Instance, case: Case, tests: Sequence[Case], spec: Spec, library: Library
+) -> Iterator[Instance]:
     looked = {_shapes(case)}
-    larger = (near for near in grown(case, spec) if _shapes(near) not in looked)
-    first = next(_lowered(larger, spec, library, family), None)
-    if first is not None:
-        yield first[1]
-    for _, instance in _lowered(shrunk(case, spec), spec, library, family):
-        if instance.broad == own.broad > 0:  # it broadcasts: all else is another, smaller case
-            yield instance
+
+    def lowered(near: Iterable[Case]) -> Iterator[tuple[Case, Instance]]:
+        return _lowered(near, spec, library, own.family)
+
+    first = next(lowered(near for near in grown(case, spec) if _shapes(near) not in looked), None)
     base = case if first is None else first[0]
-    for _, instance in _lowered(chain(without(base, spec), stepped(base, spec)), spec, library, family):
-        yield instance
+    # it broadcasts: all else is another, smaller case
+    smaller = (one for _, one in lowered(shrunk(case, spec)) if one.broad == own.broad > 0)
+    worded = (
+        one for other in crossed(base, tests) for _, one in islice(lowered([other, *grown(other, spec)]), 1)
+    )
+    more = (without(base, spec), repeated(base, spec), stepped(base, spec))
+    yield from () if first is None else (first[1],)
+    yield from alternately(smaller, worded, *((one for _, one in lowered(near)) for near in more))
 
 
 def _lowered(
-    near: Iterator[Case], spec: Spec, library: Library, family: int
+    near: Iterable[Case], spec: Spec, library: Library, family: int
 ) -> Iterator[tuple[Case, Instance]]:
     for case in near:
         with suppress(Rejected, AlgebraBudget):
@@ -208,9 +261,24 @@ def _instance(case: Case, spec: Spec, library: Library, derived: Derived, family
         known,
         sections is not None,
         sum(d.constant is None for output in derived.lowered.program.outputs for d in _lengths(output)),
-        (counts.eops, weigh(counts, shipped("flops")).numerator),
+        (substitute(counts.eops, equal), substitute(weigh(counts, shipped("flops")).numerator, equal)),
         tuple(c.condition for c in derived.lowered.program.conditions),
+        dict(_places(counts)),
     )
+
+
+def _places(counts: Counts) -> Iterator[tuple[Place, Poly]]:
+    """How often each place applies its function, those of one function and weight together."""
+    found: dict[Place, Poly] = {}
+    for term in counts.terms:
+        if term.kind == "data":
+            place = (
+                term.span,
+                term.function,
+                weight_of(shipped("flops"), term.function, term.space) or Fraction(0),
+            )
+            found[place] = found.get(place, ZERO) + term.count
+    yield from found.items()
 
 
 def _lengths(output: Output) -> tuple[Poly, ...]:
@@ -221,7 +289,8 @@ def _lengths(output: Output) -> tuple[Poly, ...]:
 
 
 VALUE = "value("
-FINE = ("dim(", "space(", "since", VALUE)
+SINGLE, RANK = "single(", "dim("
+FINE = (RANK, "space(", "since", SINGLE, VALUE)
 """How traits start that a form should do without."""
 
 
@@ -253,8 +322,9 @@ def _of_item(name: str, item: Item) -> Iterator[tuple[str, str]]:
     if isinstance(item, np.ndarray):
         space = "string" if item.dtype.kind in "OUST" else item.dtype.name
         yield f"kind({name})", kind_of(space)
-        yield f"dim({name})", str(item.ndim)
+        yield f"{RANK}{name})", str(item.ndim)
         yield f"space({name})", space
+        yield f"{SINGLE}{name})", _truth(item.size == 1)
 
 
 def _truth(value: bool) -> str:

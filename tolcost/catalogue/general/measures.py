@@ -32,7 +32,6 @@ def measures(lowered: Elaborated, inputs: Iterable[str] = (), defined: Iterable[
         shape = shape_of(lowered.named[name]) if name in lowered.named else None
         if shape:
             found[f"vol({name}[1])"] = product_of(shape[1:])
-            found[f"last(|{name}|)"] = shape[-1]
             for axis, places in axes.items():
                 found.update(_along(f"|{name}|", shape, axis, places))
     return found
@@ -64,7 +63,7 @@ def _of(name: str, value: Value) -> Iterator[tuple[str, Poly]]:
     match value:
         case Cast(value=inner):
             yield from _of(name, inner)
-        case Poly():
+        case Poly() if [symbol.name for symbol in value.free] != [name]:  # else nothing says what it is
             yield name, value
         case Seq(items=items):
             yield f"len({name})", const(len(items))
@@ -78,6 +77,9 @@ def _of(name: str, value: Value) -> Iterator[tuple[str, Poly]]:
             shape = shape_of(value)
             if shape is not None:
                 yield f"vol({name})", product_of(shape)
+                if shape:
+                    yield f"rows({name})", product_of(shape[:-1])
+                    yield f"last(|{name}|)", shape[-1]
                 yield from ((f"|{name}|[{n}]", d) for n, d in enumerate(shape, start=1))
 
 
@@ -124,6 +126,8 @@ def preference(spec: Spec) -> Callable[[str], tuple[int, int, str]]:
             place = 1
         elif title in inputs:
             place = 2
+        elif title.startswith("rows("):
+            place = 5
         elif is_by_place(title):
             place = 6
         else:

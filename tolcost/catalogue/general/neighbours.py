@@ -7,18 +7,23 @@ neighbour; nothing here knows any operator.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import islice
+from typing import TypeVar
 
 import numpy as np
 
 from tolcost.algebra import Poly, const
 from tolcost.catalogue.cases import Case, Item
 from tolcost.catalogue.deriving import placed
+from tolcost.catalogue.graph import Attribute, Weight
 from tolcost.catalogue.specs import Spec
 from tolcost.catalogue.types import Array
-from tolcost.elaborate.values import Value, Vec
+from tolcost.elaborate.values import Cast, Value, Vec
 from tolcost.syntax import tree
+
+T = TypeVar("T")
 
 _ENTRIES = (1, 2, 3, 4, 6)
 """How many entries a vector may have that no test gives: one or two for each dimension."""
@@ -63,6 +68,48 @@ def stepped(case: Case, spec: Spec) -> Iterator[Case]:
         if statement.kind == "static" and isinstance(item, np.ndarray) and _is_whole(item):
             for array in _above_array(item):
                 yield replace(case, inputs=(*case.inputs[:n], array, *case.inputs[n + 1 :]))
+
+
+def repeated(case: Case, spec: Spec) -> Iterator[Case]:
+    """The case with all entries given twice: of all vectors among attributes, or of those of one length."""
+    given = case.node.attributes
+    by: dict[str, dict[str, Attribute]] = {}
+    for statement in spec.attributes:
+        if len(statement.shape) == 1 and isinstance(statement.shape[0], tree.Name):
+            twice = _twice(given.get(statement.name))
+            if twice is not None:
+                by.setdefault(statement.shape[0].name, {})[statement.name] = twice
+    every = {name: value for more in by.values() for name, value in more.items()}
+    for more in (every, *by.values()) if len(by) > 1 else by.values():
+        yield replace(case, node=case.node._replace(attributes={**given, **more}))
+
+
+def _twice(value: Attribute | None) -> Attribute | None:
+    match value:
+        case Weight(value=Cast(value=Vec(shape=(_,)) as inner, space=space)):
+            return Cast(_twice_vector(inner), space)
+        case Vec(shape=(_,)):
+            return _twice_vector(value)
+        case _:
+            return None
+
+
+def _twice_vector(value: Vec) -> Vec:
+    return Vec((2 * value.shape[0],), value.items * 2)
+
+
+def crossed(case: Case, tests: Iterable[Case]) -> Iterator[Case]:
+    """The case with words among its attributes as other tests have them."""
+    seen = {*_words(case)}
+    for other in tests:
+        for name, word in _words(other):
+            if (name, word) not in seen:
+                seen.add((name, word))
+                yield _with(case, name, word)
+
+
+def _words(case: Case) -> Iterator[tuple[str, str]]:
+    return ((name, value) for name, value in case.node.attributes.items() if isinstance(value, str))
 
 
 def _with(case: Case, name: str, value: Value) -> Case:
@@ -117,6 +164,22 @@ def _shaped(case: Case, spec: Spec, places: set[tuple[int, int]], old: int | Non
         )
         items[n] = found if isinstance(item, tuple) else found[0]
     return replace(case, inputs=tuple(items))
+
+
+def alternately(*several: Iterator[T]) -> Iterator[T]:
+    """One of each in turn, as long as there are any.
+
+    >>> "".join(alternately(iter("ace"), iter(""), iter("b")))
+    'abce'
+    """
+    left = list(several)
+    while left:
+        more = []
+        for one in left:
+            for found in islice(one, 1):
+                yield found
+                more.append(one)
+        left = more
 
 
 def _rank(item: Item) -> int:

@@ -40,13 +40,17 @@ class HeldTest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GeneralRow:
-    """Forms in measures, where they hold, and what they were held to: tests, and so many instances in all."""
+    """Forms in measures, where they hold, and what they were held to: tests, and so many instances in all.
+
+    In ``proved`` of these the form is the count as a formula: it holds at all lengths of the instance.
+    """
 
     when: str
     eops: Poly
     flops: Poly
     tests: tuple[HeldTest, ...]
     instances: int
+    proved: int = 0
 
     def problem(self, test: HeldTest) -> str | None:
         """How a form differs from the count of a test; None if it does not."""
@@ -166,12 +170,13 @@ def _row(row: Row) -> GeneralRow:
     eops, flops = row.forms.eops.poly, row.forms.flops.poly
     used = {symbol.name for form in (eops, flops) for symbol in form.free}
     tests = [
-        HeldTest(one.test, {name: values[name] for name in sorted(used)}, *counts)
+        HeldTest(one.test, {name: sample.values[name] for name in sorted(used)}, *sample.counts)
         for one in row.instances
         if one.test and one.own is not None
-        for values, counts in one.rows[:1]
+        for sample in one.rows[:1]
     ]
-    return GeneralRow(row.when, eops, flops, tuple(tests), len(row.instances))
+    proved = sum(map(row.forms.are, row.instances))
+    return GeneralRow(row.when, eops, flops, tuple(tests), len(row.instances), proved)
 
 
 # ---- keeping -----------------------------------------------------------------------------
@@ -200,6 +205,7 @@ def _operator_record(one: OperatorForms) -> dict[str, object]:
             "eops": to_text(row.eops),
             "flops": to_text(row.flops),
             "instances": row.instances,
+            "proved": row.proved,
             "tests": [
                 {"name": t.name, "values": dict(t.values), "eops": t.eops, "flops": t.flops}
                 for t in row.tests
@@ -230,6 +236,7 @@ def _operator(one: Mapping[str, Any]) -> OperatorForms:
             parse_text(row["flops"]),
             tuple(HeldTest(t["name"], t["values"], t["eops"], t["flops"]) for t in row["tests"]),
             row["instances"],
+            row.get("proved", 0),
         )
         for row in one["rows"]
     )

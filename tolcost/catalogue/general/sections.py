@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tolcost.algebra import ZERO, AlgebraBudget, Poly, length, product_of, substitute
+from tolcost.algebra import ONE, ZERO, AlgebraBudget, Poly, length, product_of, substitute
 from tolcost.catalogue.cases import Case, Item
 from tolcost.catalogue.deriving import attempt, placed
 from tolcost.catalogue.graph import Attribute
@@ -54,12 +54,13 @@ def _is_by_dimension(statement: tree.InputDecl) -> bool:
 
 
 def _rank(case: Case, spec: Spec) -> int | None:
-    """How many lengths the `...` of the first tensor stands for."""
+    """How many lengths the `...` of the first tensor stands for; else how many a static vector holds."""
     for statement, _, item in placed(case, spec):
-        if any(isinstance(entry, tree.Ellipsis) for entry in statement.shape) and isinstance(
-            item, np.ndarray
-        ):
-            return item.ndim - len(statement.shape) + 1
+        if isinstance(item, np.ndarray):
+            if _is_open(statement):
+                return item.ndim - len(statement.shape) + 1
+            if statement.kind == "static" and _is_by_dimension(statement):
+                return len(item)
     return None
 
 
@@ -72,11 +73,16 @@ def _along(case: Case, spec: Spec, library: Library, d: int, rank: int) -> Itera
     names = {
         f"{base}_{fixed + 1}": f"{base}_{fixed + 1 + d}"
         for statement, base, _ in placed(case, spec)
-        if (fixed := len(statement.shape) - 1) >= 0
+        if _is_open(statement) and (fixed := len(statement.shape) - 1) >= 0
     }
     for function, form in found.items():
         by = {s: length(names[s.name], _least(s.lo)) for s in form.free if s.name in names}
-        yield function, substitute(form, by)
+        yield function, substitute(form, by if names else dict.fromkeys(form.free, ONE))
+
+
+def _is_open(statement: tree.InputDecl) -> bool:
+    """Whether a tensor has any number of dimensions."""
+    return any(isinstance(entry, tree.Ellipsis) for entry in statement.shape)
 
 
 def _least(low: Poly | None) -> int:
@@ -84,10 +90,13 @@ def _least(low: Poly | None) -> int:
 
 
 def _section(case: Case, spec: Spec, d: int, rank: int) -> Case:
-    """The case with one dimension of those that `...` stands for, and 1 for all lengths that have a name."""
+    """The case with one dimension of those that `...` stands for, and 1 for all lengths that have a name.
+
+    Where there is no `...`, lengths stay open: what is given for each dimension says what they are.
+    """
+    anywhere = any(_is_open(statement) for statement, _, _ in placed(case, spec))
     items: list[Item] = [
-        _cut(statement, item, d) if statement.kind == "tol" else item
-        for statement, _, item in placed(case, spec)
+        _cut(statement, item, d, rank, anywhere) for statement, _, item in placed(case, spec)
     ]
     defaults = {s.name for s in spec.attributes if s.default is not None and s.space == "Z"}
     attributes = {
@@ -96,12 +105,14 @@ def _section(case: Case, spec: Spec, d: int, rank: int) -> Case:
     return replace(case, node=case.node._replace(attributes=attributes), inputs=tuple(items))
 
 
-def _cut(statement: tree.InputDecl, item: Item, d: int) -> Item:
+def _cut(statement: tree.InputDecl, item: Item, d: int, rank: int, anywhere: bool) -> Item:
     if not isinstance(item, np.ndarray):
         return item
+    if statement.kind == "static":
+        return item[d::rank] if _is_by_dimension(statement) and len(item) in (rank, 2 * rank) else item
     fixed = len(statement.shape) - 1
-    if not any(isinstance(entry, tree.Ellipsis) for entry in statement.shape):
-        return _resized(item, [1] * item.ndim)
+    if not _is_open(statement):
+        return _resized(item, [1] * item.ndim) if anywhere else item
     return _resized(item, [*[1] * fixed, *item.shape[fixed + d : fixed + d + 1]])
 
 
