@@ -40,7 +40,7 @@ def step(project: Project, runner: Path, folder: Path | None = None, **inputs: s
     """Run the checking step; gives the exit code and what it wrote."""
     environment = {
         **os.environ,
-        "RUNNER_TEMP": str(runner),
+        "RUNNER_TEMP": inputs.get("temp", str(runner)),
         "GITHUB_STEP_SUMMARY": str(runner / "summary.md"),
         "GITHUB_OUTPUT": str(runner / "output"),
         **{f"TOLCOST_{name}": inputs.get(name, "") for name in ("BASE", "PATHS", "SARIF", "JUNIT")},
@@ -90,6 +90,17 @@ def test_nothing_changed(project: Project, runner: Path) -> None:
     project.locked(sum=SUM)
     assert step(project, runner) == (0, "ok: 1 unchanged (1 program against tolcost.lock)\n")
     assert (runner / "output").read_text() == "exit-code=0\n"
+
+
+def test_it_runs_where_paths_and_lines_are_those_of_windows(project: Project, runner: Path) -> None:
+    """Backslashes in the runner's folder, programs in Scripts, and lines that end in two characters."""
+    (runner / "tolcost" / "bin").rename(runner / "tolcost" / "Scripts")
+    project.locked(sum=SUM, loop=SQUARE)
+    windows = str(runner).replace("/", "\\")
+    assert step(project, runner, PATHS="sum.tol\r\nloop.tol\r\n", temp=windows)[0] == 0
+    project.write(sum=SUM_OF_EXP)
+    assert step(project, runner, PATHS="sum.tol\r\n", temp=windows)[0] == 1
+    assert (runner / "output").read_text() == "exit-code=0\nexit-code=1\n"
 
 
 def test_paths_are_lines_and_nothing_else(project: Project, runner: Path) -> None:

@@ -17,7 +17,7 @@ from tolcost.show.shorten import MORE, Subterms, shortened, subterms
 from tolcost.show.units import si
 
 _BYTES = ("bytes", "model_bytes", "param_bytes", "peak_bytes", "cache_bytes", "memory_bytes")
-_WIDTH = 78
+_WIDTH, _WIDEST = 78, 104
 _CUT = f"{MORE} is more than fits: --symbolic gives closed forms in full, --format json all"
 
 
@@ -29,8 +29,8 @@ def point_fact(cost: Located, at: Located | None) -> Fact:
     lengths = ", ".join(f"{n} = {value:,}" for n, value in sorted(at.point.dims.items()) if n in shown)
     if not lengths:
         return Fact("figures", "every length is fixed by the file")
-    example = "for example: --dim sets open lengths" if cost.point.missing else ""
-    return Fact("figures at", cut(lengths, _WIDTH), example)
+    example = "for example: --dim sets open lengths" if cost.point.missing and len(lengths) <= _WIDTH else ""
+    return Fact("figures at", cut(lengths, _WIDEST), example)
 
 
 def model_blocks(
