@@ -13,6 +13,7 @@ from tolcost.algebra import (
     ceil_log2,
     coordinate,
     data_symbol,
+    eq,
     evaluate,
     ge,
     length,
@@ -115,3 +116,18 @@ def test_divisors_that_are_positive_inside_only(low: int, divisor: str) -> None:
         rows = [eval(divisor, {"i": j, "k": z}) for j in range(low, x + 1)]  # noqa: S307
         expected = sum(y // row for row in rows if row >= 1)
         assert evaluate(found, {the_symbol(n): x, the_symbol(m): y, the_symbol(k): z}) == expected
+
+
+def test_a_divisor_at_the_one_place_that_counts() -> None:
+    """Where the place lies outside of the range, the divisor there may vanish."""
+    n, m, k = length("n"), length("m"), length("k")
+    i = coordinate("i", n, 4)
+    bodies: list[tuple[Poly, Callable[[int, int], int]]] = [
+        (m // (i - 3), lambda y, z: y // (z - 3)),
+        (m // (m // (i - 3) + 1), lambda y, z: y // (y // (z - 3) + 1)),
+    ]
+    for body, number in bodies:
+        found = total(body, [(the_symbol(i), 4, n)], [eq(i - k)])
+        for x, y, z in product((2, 5, 7), (1, 9), range(1, 9)):
+            there = {the_symbol(n): x, the_symbol(m): y, the_symbol(k): z}
+            assert evaluate(found, there) == (number(y, z) if 4 <= z <= x else 0)
