@@ -9,8 +9,10 @@ from tests.cost.brute_depth import brute_depth
 from tests.cost.programs import SYMBOLS
 from tests.cost.random_programs import random_program
 from tests.cost.test_count import at
-from tolcost.cost import count, depths
+from tolcost.cost import count, count_functions, depths
 from tolcost.cost.derive import derive
+from tolcost.diagnostics import Source
+from tolcost.pipeline import lower, read_program
 
 N, M, K = SYMBOLS
 POINTS = [{N: a, M: b, K: c} for a, b, c in ((1, 1, 1), (2, 3, 1), (4, 2, 3), (5, 1, 4))]
@@ -25,6 +27,13 @@ def test_counts_of_random_programs(seed):
         assert at(counts, values) == dict(brute(made, values)), values
 
 
+@pytest.mark.parametrize("seed", range(0, 300, 7))
+def test_functions_alone_are_counted_alike(seed):
+    made = random_program(seed)
+    counts, alone = count(made), count_functions(made)
+    assert (alone.histogram, alone.status) == (counts.histogram, counts.status)
+
+
 @pytest.mark.parametrize("seed", range(300))
 def test_depths_of_random_programs(seed):
     made = random_program(seed)
@@ -37,6 +46,21 @@ def test_depths_of_random_programs(seed):
             assert depth.at(values) >= walked
             if depth.exact:
                 assert depth.at(values) == walked
+
+
+@pytest.mark.parametrize("inner", ["i", "i + 2", "n + 1 - i"])
+def test_depths_of_steps_that_differ(inner):
+    """Steps of one fold that get longer or shorter: what is called exact is, and nothing is forgotten."""
+    step = f"reduce(tol[{inner}], (t, w) => t * x[j], 1, [j])"
+    text = f"tol x: R [m]\nn = |x|[1] - 2\ny := reduce(tol[n], (s, z) => s + {step}, 0, [i])"
+    made = lower(read_program(Source("steps.tol", text))).program
+    found = depths(made)
+    for size in (3, 4, 7):
+        values = {symbol: size for given in made.inputs for symbol in given.type[0].shape[0].free}
+        for depth, trees in ((found.chain, False), (found.tree, True)):
+            walked = brute_depth(made, values, trees)
+            assert walked is not None
+            assert depth.at(values) == walked if depth.exact else depth.at(values) >= walked
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -12,6 +12,7 @@ from tests.cost.random_programs import random_program
 from tolcost.algebra import Poly, Symbol, evaluate, evaluate_cond, to_text
 from tolcost.atoms.kit import children
 from tolcost.atoms.nodes import Block, Build, Fold, Input, Member, Node, Program, Ref, Select, Var
+from tolcost.cost.record import traffic_with
 from tolcost.cost.traffic import elements_read, traffic
 from tolcost.diagnostics import Source
 from tolcost.elaborate.arguments import arguments
@@ -89,6 +90,7 @@ def test_no_element_is_forgotten_and_what_is_told_apart_is_exact(seed):
         ("Conv", {"X": ["n", 3, 9, 9], "W": [8, 3, 1, 1]}, {"strides": [2, 2]}, {"X": "75*n", "W": "24"}),
         ("Conv", {"X": ["n", 3, 9, 9], "W": [8, 3, 3, 3]}, {"strides": [2, 2]}, {"X": "243*n", "W": "216"}),
         ("MaxPool", {"X": ["n", 1, 9, 9]}, {"kernel_shape": [2, 2], "strides": [2, 2]}, {"X": "64*n"}),
+        ("MaxPool", {"X": ["n", 1, 20]}, {"kernel_shape": [3], "strides": [2]}, {"X": "19*n"}),
         ("Gather", {"data": [9, "m"], "indices": [4]}, {}, {"data": "4*m", "indices": "4"}),
         ("Gather", {"data": [9, "m"], "indices": [40]}, {}, {"data": "9*m", "indices": "40"}),
         (
@@ -142,3 +144,17 @@ def test_what_is_read_for_certain_does_not_take_indices_to_differ(name, shapes, 
     parsed = read_program(read_spec("onnx", name))
     program = lower(parsed, arguments(parsed.program, shapes, attrs)).program
     assert {space: to_text(form) for space, form in traffic(program).certain.items()} == read
+
+
+@pytest.mark.parametrize("name, given", [("Gather", {"indices": ["k"]}), ("Softmax", {})])
+def test_traffic_with_every_form_changed(name, given):
+    shapes = {"data" if given else "input": ["r", "w"], **given}
+    parsed = read_program(read_spec("onnx", name))
+    found = traffic(lower(parsed, arguments(parsed.program, shapes, {})).program)
+    twice = traffic_with(found, lambda form: 2 * form)
+    for changed, form in (
+        (twice.read, found.read),
+        (twice.written, found.written),
+        (twice.certain, found.certain),
+    ):
+        assert changed == {space: 2 * count for space, count in form.items()}
