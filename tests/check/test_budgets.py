@@ -34,6 +34,12 @@ def budget(project: Project, *texts: str, name: str = "sum.tol") -> None:
         ("time_h200 <= 5 ms at batch=1, seq=512", "time_h200", 5 * 10**15),
         ("seq=512: bound_h200 <= 2.5 us", "bound_h200", 2_500_000_000_000),
         ("1.0000000000000000000001 TFLOP", "flops", 10**12),
+        ("3 MMAC", "macs", 3 * 10**6),
+        ("2 PFLOP", "flops", 2 * 10**15),
+        ("5 GiB", "bytes", 5 * 2**30),
+        ("5 TiB", "bytes", 5 * 2**40),
+        ("time_h200 <= 7 ns", "time_h200", 7 * 10**9),
+        ("time_h200 <= 7 s", "time_h200", 7 * 10**18),
     ],
 )
 def test_amounts_are_exact(text: str, metric: str, limit: int) -> None:

@@ -43,6 +43,8 @@ class Change:
     """A place in a module, what stands there, and how to change it."""
 
     lines: range
+    loads: bool
+    """Whether it runs when the module is loaded, in no function."""
     before: str
     make: Callable[[], str]
 
@@ -50,11 +52,13 @@ class Change:
 def changes(module: ast.Module) -> Iterator[tuple[str, Change]]:
     """All changes of a module, with what they are in: only code that runs, neither types nor texts."""
     quiet = {id(n) for top in ast.walk(module) for part in _unmeant(top) for n in ast.walk(part)}
+    called = {id(n) for top in ast.walk(module) if isinstance(top, ast.FunctionDef) for n in ast.walk(top)}
     for inside, lines, node, shown in _placed(module, (), range(0), module):
         if id(node) in quiet:
             continue
         for field, value in _broken(node):
-            yield inside, Change(lines, _text(shown), _making(node, field, value, shown))
+            make = _making(node, field, value, shown)
+            yield inside, Change(lines, id(node) not in called, _text(shown), make)
 
 
 def _broken(node: ast.AST) -> Iterator[tuple[str, object]]:
@@ -145,13 +149,13 @@ def tried(
         inside, change = list(changes(module))[number]
         after = change.make()
         name = file.relative_to(project).as_posix()
-        tests = known.running(name, change.lines)
+        tests = known.running(name, None if change.loads else change.lines)
         own = known.within([test for test in tests if test.startswith(f"tests/{part}/")], OWN_SECONDS)
         others = known.within([test for test in tests if test not in set(own)], seconds)
         mutants.append(Mutant(file, module, [*own, *others]))
         told.append((part, f"{name}:{inside}", number, change.before, after))
-    for parts, by in zip(told, caught(project, mutants, known.seconds), strict=True):
-        yield Outcome(*parts, by)
+    for number, by in caught(project, mutants, known.seconds):
+        yield Outcome(*told[number], by)
 
 
 def main() -> int:

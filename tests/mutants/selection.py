@@ -195,12 +195,10 @@ class Tests:
                     lines.setdefault(file, {}).setdefault(int(line), []).extend(tests)
         return cls(seconds, lines)
 
-    def running(self, file: str, places: Iterable[int]) -> list[str]:
-        """The tests that run one of some lines, the fastest first; for what runs on loading, the file's."""
+    def running(self, file: str, places: Iterable[int] | None) -> list[str]:
+        """The tests that run one of some lines of a file, or any of it, the fastest first."""
         ran = self.lines.get(file, {})
-        found = {test for line in places for test in ran.get(line, ())}
-        if found == {""}:
-            found = {test for tests in ran.values() for test in tests}
+        found = {test for line in (ran if places is None else places) for test in ran.get(line, ())}
         return sorted(found - {""}, key=lambda test: (self.seconds[test], test))
 
     def within(self, tests: Sequence[str], most: float) -> list[str]:
@@ -301,16 +299,21 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
             yield from _codes(inner)
 
 
-def caught(project: Path, mutants: Sequence[Mutant], seconds: dict[str, float]) -> Iterator[str]:
-    """For each mutant the test that fails, or nothing."""
+def caught(project: Path, mutants: Sequence[Mutant], seconds: dict[str, float]) -> Iterator[tuple[int, str]]:
+    """For each mutant, by its number, the test that fails, or nothing."""
     tests = {test for mutant in mutants for test in mutant.tests}
 
     def work(say: int) -> int:
         return _pytest(tests, Swapped(mutants, seconds, say))
 
-    for line in said(project, work):
-        number, by = json.loads(line)
-        yield _loaded_anew(project, mutants[number], seconds) if by is None else by
+    loading = []
+    for number, by in map(json.loads, said(project, work)):
+        if by is None:
+            loading.append(number)
+        else:
+            yield number, by
+    for number in loading:
+        yield number, _loaded_anew(project, mutants[number], seconds)
 
 
 def _loaded_anew(project: Path, mutant: Mutant, seconds: dict[str, float]) -> str:
