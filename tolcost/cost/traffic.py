@@ -330,15 +330,13 @@ def _surely(reads: list[_Read], doubts: _Doubts) -> Poly:
 def _distinct(reads: list[_Read]) -> list[_Read]:
     """Reads without those that another takes under fewer conditions."""
     kept: list[_Read] = []
+    alike: dict[object, list[_Place]] = {}
     for read in sorted(dict.fromkeys(reads), key=lambda read: len(read.place.guards)):
-        if not any(_covers(other, read) for other in kept):
+        places = alike.setdefault((read.shape, read.at, _used(read)), [])
+        if read.at is None or not any(place.known <= read.place.known for place in places):
+            places.append(read.place)
             kept.append(read)
     return kept
-
-
-def _covers(other: _Read, read: _Read) -> bool:
-    same = other.at is not None and other.at == read.at and other.shape == read.shape
-    return same and other.place.known <= read.place.known and _used(other) == _used(read)
 
 
 def _used(read: _Read) -> Ranges:
