@@ -177,6 +177,12 @@ def test_a_sweep_says_what_is_outside() -> None:
             tolcost.sweep(MATMUL, **{"n": 1, "k": 1, "m": 1, **wrong})  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("by", ["layer", "ops", ""])
+def test_parts_that_there_are_not_are_refused(by: str) -> None:
+    with pytest.raises(tolcost.Rejected, match="a program has parts by op, scope, node, line"):
+        tolcost.analyze(MATMUL).by(by)
+
+
 def test_notebooks_see_formulas_and_nothing_from_outside_becomes_markup(tmp_path: Path) -> None:
     shown = tolcost.analyze(MATMUL)._repr_html_()
     assert "<math>" in shown

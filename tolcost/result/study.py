@@ -376,6 +376,10 @@ class Located:
 
     def groups(self, by: str) -> tuple[Group, ...]:
         """Figures by line, node, operator or scope; the costliest operators and scopes first."""
+        known = ("op", "scope", "node", *(["line"] if self.study.kind == "program" else []))
+        if by not in known:
+            hint = f"a {self.study.kind} has parts by {', '.join(known)}"
+            raise Rejected(Diagnostic("T0412", f"there are no parts by {quoted(by)}", hint=hint))
         found = self.study.groups(by)
         if by in ("line", "node"):
             return found
