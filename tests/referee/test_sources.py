@@ -1,20 +1,28 @@
 """Where formulas come from: each has a place and was held to it, and no rule goes without a word."""
 
 import csv
+import json
 from collections import defaultdict
+from math import prod
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.referee.rules import RULES, known
+from tolcost.algebra.parse import parse_text
+from tolcost.audit.instances import Shapes
 from tolcost.catalogue.specs import open_library
 from tolcost.referee.formulas import shipped_files
-from tolcost.referee.subjects import ModelProgram
+from tolcost.referee.subjects import ModelProgram, title_of
 
 FILES = {file.name: file.formulas for file in shipped_files()}
 REPORTS = Path(__file__).parents[2] / "reports"
 NOBODY_IS_HELD_TO = {"Compress", "NonMaxSuppression", "NonZero", "Scan"}
 """Operators of ours with a rule elsewhere whose count data decides, or a graph that they run."""
+
+MORE_THAN_A_RULE = {"jax/gather"}
+"""What was counted for the operator is the rule, and what makes it the operator: places from the end."""
 
 
 def test_every_formula_says_where_it_is_from_and_what_it_was_held_to() -> None:
@@ -42,6 +50,38 @@ def test_rules_by_the_names_of_onnx_are_judged_where_we_have_the_operator(source
     library = open_library()
     left_out = {name for name in RULES[source]["without"] if library.find("", name) is not None}
     assert left_out <= NOBODY_IS_HELD_TO
+
+
+@pytest.mark.parametrize("source, column, least", [("onnx_tool", "onnx_tool", 50), ("jax", "roofline", 30)])
+def test_what_a_tool_is_said_to_say_is_what_it_answered(source: str, column: str, least: int) -> None:
+    """Formulas in our notation against what the tools gave for a node of the operator (`make peers`)."""
+    witnesses = csv.DictReader((REPORTS / "witnesses.csv").read_text("utf-8").splitlines())
+    answered = {row["operator"]: row for row in witnesses if row[column]}
+    held = 0
+    for formula in FILES[source]:
+        row = answered.get(title_of(formula.subject))
+        lengths = fitted(formula.subject.shapes, json.loads(row["shapes"])) if row else None
+        if row is not None and lengths is not None and formula.counts != "bytes":
+            names = {name: parse_text(str(value)) for name, value in lengths.items()}
+            said = parse_text(formula.text, names)
+            if not said.free and formula.name not in MORE_THAN_A_RULE:
+                assert said == int(row[column]), formula.name
+                held += 1
+    assert held >= least
+
+
+def fitted(shapes: Shapes, given: dict[str, Any]) -> dict[str, int] | None:
+    """What lengths are at given shapes, of the same inputs and ranks; one length stands for all elements."""
+    lengths: dict[str, int] = {}
+    if set(shapes) != set(given):
+        return None
+    for name, shape in shapes.items():
+        flat = len(shape) == 1 and all(isinstance(entry, int) for entry in given[name])
+        here = [prod(given[name])] if flat else given[name]
+        if len(here) != len(shape) or any(not isinstance(entry, str) for entry in shape):
+            return None
+        lengths |= dict(zip(map(str, shape), here, strict=True))
+    return lengths
 
 
 def test_as_many_are_judged_as_asked() -> None:
