@@ -9,7 +9,7 @@ These functions only build; rewriting to normal form is done by ``floors``, ``pi
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, Literal, TypeAlias
 from weakref import ref
@@ -99,16 +99,22 @@ class Symbol:
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Floor:
+class _Composite:
+    """What is made of polynomials has besides these what a symbol has too."""
+
+    key: OrderKey
+    free: frozenset[Symbol]
+    height: int
+    interval: Interval | None = field(default=None, kw_only=True)
+    samples: tuple[int | None, ...] = field(default=(), kw_only=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Floor(_Composite):
     """The floor of ``p / q``, where q >= 1."""
 
     p: Poly
     q: Poly
-    key: OrderKey
-    free: frozenset[Symbol]
-    height: int
-    interval: Interval | None = None
-    samples: tuple[int | None, ...] = ()
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle by what it is made of, so that the copy is interned again."""
@@ -124,16 +130,11 @@ class Floor:
         return self.p, self.q
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Relu:
+@dataclass(frozen=True, slots=True, eq=False)
+class Relu(_Composite):
     """The larger of ``p`` and 0: the only clip there is."""
 
     p: Poly
-    key: OrderKey
-    free: frozenset[Symbol]
-    height: int
-    interval: Interval | None = None
-    samples: tuple[int | None, ...] = ()
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle by what it is made of, so that the copy is interned again."""
@@ -149,16 +150,11 @@ class Relu:
         return (self.p,)
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Log2:
+@dataclass(frozen=True, slots=True, eq=False)
+class Log2(_Composite):
     """The least integer e >= 0 with ``2**e >= p``: a logarithm rounded up, 0 where there is none."""
 
     p: Poly
-    key: OrderKey
-    free: frozenset[Symbol]
-    height: int
-    interval: Interval | None = None
-    samples: tuple[int | None, ...] = ()
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle by what it is made of, so that the copy is interned again."""
@@ -174,8 +170,8 @@ class Log2:
         return (self.p,)
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Power:
+@dataclass(frozen=True, slots=True, eq=False)
+class Power(_Composite):
     """A prime to the power of ``p``, which is at least 0 wherever the power stands.
 
     An exponent that is one generator makes a power that is multiplied like any other: ``2**(2*p)`` is the
@@ -186,11 +182,6 @@ class Power:
     base: int
     p: Poly
     whole: bool
-    key: OrderKey
-    free: frozenset[Symbol]
-    height: int
-    interval: Interval | None = None
-    samples: tuple[int | None, ...] = ()
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle by what it is made of, so that the copy is interned again."""
@@ -206,8 +197,8 @@ class Power:
         return (self.p,)
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Sum:
+@dataclass(frozen=True, slots=True, eq=False)
+class Sum(_Composite):
     """A sum of ``body`` for ``symbol`` from ``lo`` to ``hi``, 0 when the range is empty.
 
     The binder is canonical (see ``faulhaber``), so sums that differ only in its name are equal.
@@ -217,11 +208,6 @@ class Sum:
     symbol: Symbol
     lo: Poly
     hi: Poly
-    key: OrderKey
-    free: frozenset[Symbol]
-    height: int
-    interval: Interval | None = None
-    samples: tuple[int | None, ...] = ()
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle by what it is made of, so that the copy is interned again."""
@@ -301,7 +287,7 @@ def floor_of(p: Poly, q: Poly) -> Floor:
     identity = (Floor, p, q)
     found = _interned.find(identity)
     if found is None:
-        made = Floor(p, q, (1, q.key, p.key), p.free | q.free, _height((p, q)))
+        made = Floor((1, q.key, p.key), p.free | q.free, _height((p, q)), p, q)
         found = _interned.keep(identity, made)
     assert isinstance(found, Floor)
     return found
@@ -312,7 +298,7 @@ def relu_of(p: Poly) -> Relu:
     identity = (Relu, p)
     found = _interned.find(identity)
     if found is None:
-        found = _interned.keep(identity, Relu(p, (2, p.key), p.free, _height((p,))))
+        found = _interned.keep(identity, Relu((2, p.key), p.free, _height((p,)), p))
     assert isinstance(found, Relu)
     return found
 
@@ -323,7 +309,7 @@ def log2_of(p: Poly) -> Log2:
     found = _interned.find(identity)
     if found is None:
         key = (0, "ceiling log2", 0, "", p.key)
-        found = _interned.keep(identity, Log2(p, key, p.free, _height((p,))))
+        found = _interned.keep(identity, Log2(key, p.free, _height((p,)), p))
     assert isinstance(found, Log2)
     return found
 
@@ -337,7 +323,7 @@ def power_of(base: int, p: Poly, whole: bool) -> Power:
     found = _interned.find(identity)
     if found is None:
         key = (WHOLE, base, p.key) if whole else (0, "", base, "", p.key)
-        found = _interned.keep(identity, Power(base, p, whole, key, p.free, _height((p,))))
+        found = _interned.keep(identity, Power(key, p.free, _height((p,)), base, p, whole))
     assert isinstance(found, Power)
     return found
 
@@ -349,7 +335,7 @@ def sum_of(body: Poly, symbol: Symbol, lo: Poly, hi: Poly) -> Sum:
     if found is None:
         free = (body.free - {symbol}) | lo.free | hi.free
         key = (3, body.key, lo.key, hi.key)
-        made = Sum(body, symbol, lo, hi, key, free, _height((body, lo, hi)))
+        made = Sum(key, free, _height((body, lo, hi)), body, symbol, lo, hi)
         found = _interned.keep(identity, made)
     assert isinstance(found, Sum)
     return found
