@@ -139,6 +139,18 @@ def sample(project: Path, part: str, count: int, seed: int) -> list[tuple[Path, 
     return Random(f"{seed} {part}").sample(places, count)
 
 
+def left(project: Path, part: str, seed: int) -> list[tuple[Path, int]]:
+    """The places of mutants that survived for no known reason, where the code is as it was."""
+    why = Reasons.read()
+    found = []
+    for one in kept(part, seed):
+        if not one.by and why.of(one) is None:
+            places = dict(enumerate(changes(ast.parse((project / one.file).read_text("utf-8")))))
+            if one.number in places and places[one.number][1].before == one.before:
+                found.append((project / one.file, one.number))
+    return found
+
+
 def tried(
     project: Path, part: str, places: list[tuple[Path, int]], known: Tests, seconds: float
 ) -> Iterator[Outcome]:
@@ -180,11 +192,7 @@ def main() -> int:
 
 def _part(project: Path, part: str, asked: argparse.Namespace) -> None:
     seed: int = asked.seed
-    places = sample(project, part, asked.count, seed)
-    if asked.again:
-        why = Reasons.read()
-        left = {outcome.name for outcome in kept(part, seed) if not outcome.by and why.of(outcome) is None}
-        places = [(file, n) for file, n in places if f"{file.relative_to(project).as_posix()}:{n}" in left]
+    places = left(project, part, seed) if asked.again else sample(project, part, asked.count, seed)
     for outcome in tried(project, part, places, Tests.read(), asked.seconds):
         print(
             f"{outcome.where}: `{outcome.before}` -> `{outcome.after}`: {outcome.by or 'SURVIVES'}",

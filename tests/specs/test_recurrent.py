@@ -156,11 +156,17 @@ def test_layers_with_all_options(op: str, seed: int) -> None:
 
 @pytest.mark.parametrize("name", ALPHAS)
 def test_parameters_of_functions_that_are_not_given(name: str) -> None:
-    inputs, _ = layer_case("RNN", 0)
-    ways, size, _ = np.shape(inputs[1])
-    direction = "bidirectional" if ways == 2 else "forward"
-    options = {"hidden_size": size, "direction": direction, "activations": [name] * ways}
-    held("RNN", 14, inputs, options, expected("RNN", inputs, options), rtol=1e-4)
+    """A sum that is negative at first, and one that is positive, so that every part of a function is run."""
+    x = np.array([[[0.75]], [[-1.5]], [[3.0]]], np.float32)
+    for sign in (1, -1):
+        inputs: list[Array | None] = [
+            sign * x,
+            np.ones((1, 1, 1), np.float32),
+            np.ones((1, 1, 1), np.float32),
+        ]
+        inputs += [None, None, None]
+        options = {"hidden_size": 1, "direction": "forward", "activations": [name]}
+        held("RNN", 14, inputs, options, expected("RNN", inputs, options), rtol=1e-4)
 
 
 @pytest.mark.parametrize(
