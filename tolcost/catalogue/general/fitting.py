@@ -7,7 +7,7 @@ whoever asks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import combinations
 
@@ -25,8 +25,15 @@ def residues(values: Sequence[int]) -> Array:
     return np.array([value % PRIME for value in values], np.int64)
 
 
-def shortest(columns: Sequence[Array], target: Array) -> dict[int, Fraction] | None:
+Combination = dict[int, Fraction]
+
+
+def shortest(
+    columns: Sequence[Array], target: Array, accept: Callable[[Combination], bool] = bool
+) -> Combination | None:
     """The combination of the fewest columns that comes to the target, of at most three; None if none does.
+
+    Of several, the first that is accepted.
 
     >>> columns = [residues(column) for column in ([1, 1, 1, 1], [2, 3, 5, 7], [4, 9, 25, 49])]
     >>> {column: str(factor) for column, factor in shortest(columns, residues([5, 10, 26, 50])).items()}
@@ -38,7 +45,7 @@ def shortest(columns: Sequence[Array], target: Array) -> dict[int, Fraction] | N
     table, wanted = table[order], target[order]
     for terms, wide in _WIDEST.items():
         for start in range(min(_STARTS, len(target) - terms)):
-            found = _exactly(table[:, :wide], wanted, terms, start)
+            found = _exactly(table[:, :wide], wanted, terms, start, accept)
             if found is not None:
                 return found
     return None
@@ -50,7 +57,9 @@ _WIDEST = {1: 2000, 2: 240, 3: 32}
 _STARTS, _CHECKS = 1, 6
 
 
-def _exactly(table: Array, wanted: Array, terms: int, start: int) -> dict[int, Fraction] | None:
+def _exactly(
+    table: Array, wanted: Array, terms: int, start: int, accept: Callable[[Combination], bool]
+) -> Combination | None:
     """A combination of exactly so many columns: solved at as many points, then held to the others."""
     chosen = np.array(list(combinations(range(table.shape[1]), terms)), np.int64).reshape(-1, terms)
     points = slice(start, start + terms)
@@ -60,13 +69,13 @@ def _exactly(table: Array, wanted: Array, terms: int, start: int) -> dict[int, F
             break
         holds = _sum(table[row][chosen] * factors % PRIME) == wanted[row]
         factors, chosen = factors[holds], chosen[holds]
-    found: list[dict[int, Fraction]] = []
+    found: list[Combination] = []
     for some, which in zip(factors, chosen, strict=True):
         if np.all(_sum(table[:, which] * some % PRIME) == wanted):
             small = {int(n): _fraction(int(f)) for n, f in zip(which, some, strict=True)}
             found.append({n: factor for n, factor in small.items() if factor})
     whole = [one for one in found if all(factor.denominator == 1 for factor in one.values())]
-    return next((one for one in (*whole, *found) if len(one) == terms), None)
+    return next((one for one in (*whole, *found) if len(one) == terms and accept(one)), None)
 
 
 def _sum(products: Array) -> Array:

@@ -19,7 +19,7 @@ from random import Random
 import numpy as np
 
 from tolcost.algebra import AlgebraBudget, Poly, const, length, product_of, substitute, total_of
-from tolcost.catalogue.general.fitting import PRIME, residues, shortest
+from tolcost.catalogue.general.fitting import PRIME, Combination, residues, shortest
 from tolcost.catalogue.general.instances import (
     FINE,
     OTHER,
@@ -31,7 +31,6 @@ from tolcost.catalogue.general.instances import (
     Place,
     Sample,
 )
-from tolcost.catalogue.general.measures import is_by_place
 from tolcost.catalogue.types import Array
 
 Term = tuple[Fraction, tuple[str, ...]]
@@ -42,6 +41,7 @@ _WIDEST = {1: 100, 2: 24, 3: 14, 4: 7}
 """How many measures products of so many factors are tried of."""
 
 _HIGHEST = 3
+_OF_VECTORS = ("len(", "prod(")
 _MOST_TERMS, _LARGEST = 9, 32
 _POINTS, _MOST_POINTS = 260, 120
 _OTHERWISE, _NONE = "otherwise", "none"
@@ -163,12 +163,21 @@ class Table:
         """
         if not any(wanted):
             return Form(())
-        found = shortest([column for _, column in self.products], residues(wanted))
-        if found is None or not _is_small(found.values()):
-            return None
-        form = Form(tuple((factor, self.products[n][0]) for n, factor in found.items()))
-        by_chance = self._by_chance(form) or (not whole and self._in_common(form))
-        return form if not by_chance and form.gives(self.rows, wanted) else None
+
+        def accept(found: Combination) -> bool:
+            form = self._of(found)
+            return (
+                _is_small(found.values())
+                and not self._by_chance(form)
+                and (whole or not self._in_common(form))
+            )
+
+        found = shortest([column for _, column in self.products], residues(wanted), accept)
+        form = None if found is None else self._of(found)
+        return form if form is not None and form.gives(self.rows, wanted) else None
+
+    def _of(self, found: Combination) -> Form:
+        return Form(tuple((factor, self.products[n][0]) for n, factor in found.items()))
 
     def _by_chance(self, form: Form) -> bool:
         """Whether so many terms fit whatever there is: a measure has too few values, or divides."""
@@ -176,8 +185,9 @@ class Table:
         return form.divides(frozenset(used)) or any(len(self.fixed[name]) <= len(form.terms) for name in used)
 
     def _in_common(self, form: Form) -> bool:
-        """Whether a factor may stand for a number that all instances have, other than 1 and 2."""
-        common = {next(iter(v)) for name, v in self.fixed.items() if len(v) == 1 and not is_by_place(name)}
+        """Whether a factor may stand for a number that all instances give, other than 1 and 2."""
+        given = (v for name, v in self.fixed.items() if name.isidentifier() or name.startswith(_OF_VECTORS))
+        common = {next(iter(values)) for values in given if len(values) == 1}
         return any(n and n > 2 and factor.numerator % n == 0 for n in common for factor, _ in form.terms)
 
 

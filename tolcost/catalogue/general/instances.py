@@ -213,7 +213,8 @@ def _neighbours(
     looked = {_shapes(case)}
 
     def lowered(near: Iterable[Case]) -> Iterator[tuple[Case, Instance]]:
-        return _lowered(near, spec, library, own.family)
+        found = _lowered(near, spec, library, own.family)
+        return (one for one in found if one[1].divided or not own.divided)
 
     first = next(lowered(near for near in grown(case, spec) if _shapes(near) not in looked), None)
     base = case if first is None else first[0]
