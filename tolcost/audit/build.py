@@ -16,7 +16,7 @@ from tolcost.audit.catalogue import (
 )
 from tolcost.audit.charts import growth_chart, ratio_chart, scatter_chart
 from tolcost.audit.four_columns import four_column_tables
-from tolcost.audit.general_table import evidence_table
+from tolcost.audit.general_table import evidence_table, verified_with_forms
 from tolcost.audit.hardware import gpu_charts, gpu_table
 from tolcost.audit.judge import Judged, judge
 from tolcost.audit.league import league_table, who_counts_table
@@ -94,7 +94,8 @@ def build_reports(folder: Path, library: Library | None = None) -> Reports:
         Chart("growth", "How EOPs grow with one length n.", _COMMAND, growth_chart(specs)),
     )
     standing = standing_counts(listed, conformance)
-    figures = paper_figures(judged, standing, general.count, _tests(conformance), found)
+    _, with_forms = verified_with_forms(listed, general, conformance)
+    figures = paper_figures(judged, standing, len(with_forms), _tests(conformance), found)
     summary = summary_text(figures)
     page = ReportPage(
         title=TITLE,

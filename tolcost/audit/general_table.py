@@ -1,8 +1,8 @@
 """General forms of the catalogue: in the layout of the paper's tables, and with what they rest on beside it.
 
 A row is an operator: with its parameters, its definition, FLOPs by weights and by what other tools count, and
-EOPs.  Forms speak of what the definition names, and hold for every rank; where an operator has none, the form
-of one node test stands instead, and says so.
+EOPs.  Forms speak of what the definition names, and hold for every rank unless they say otherwise; where an
+operator has none, the form of one node test stands instead, and says so.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ COLUMNS = (
     Column("flops", "FLOPs", "code"),
     Column("tests", "node tests held to", "number"),
     Column("instances", "instances in all", "number"),
-    Column("general", "for every rank"),
+    Column("proved", "proved at all lengths of", "number"),
+    Column("general", "general"),
     Column("command", "shown by", "code", printed=False),
 )
 
@@ -97,19 +98,33 @@ def witnesses(points: Sequence[Measured]) -> Iterator[str]:
             yield f"{name}: {' to '.join(times)} times ours at {len(ratios)} shapes"
 
 
+def verified_with_forms(
+    listed: Sequence[Entry], forms: GeneralForms, record: Conformance
+) -> tuple[list[Entry], list[Entry]]:
+    """The operators that are verified, and those of them that have a general form."""
+    verified = [e for e in listed if status_of(e, record.of(e.name)) == "verified"]
+    return verified, [entry for entry in verified if _rows(entry, forms)]
+
+
 def evidence_table(listed: Sequence[Entry], forms: GeneralForms, record: Conformance) -> ReportTable:
     """Every general form with where it holds and what it was held to; operators without one say why."""
-    verified = [e for e in listed if status_of(e, record.of(e.name)) == "verified"]
+    verified, general = verified_with_forms(listed, forms, record)
     rows = tuple(row for entry in verified for row in _evidence(entry, forms))
-    general = sum(bool(_rows(entry, forms)) for entry in verified)
-    held = sum(len(row.tests) for entry in verified for row in _rows(entry, forms))
+    found = [row for entry in verified for row in _rows(entry, forms)]
+    held, cases, proved = (
+        sum(numbers)
+        for numbers in zip(*((len(row.tests), row.instances, row.proved) for row in found), strict=True)
+    )
     about = (
-        f"{general} of {len(verified)} verified operators have a form for every rank, in norms of what the "
-        "definition names: vol(X) is the volume of a tensor, prod(k) the product of a vector, |X|[a] a "
-        "length, #max how often max is applied along one dimension by itself. Each was found from ONNX's "
-        "tests and from cases near them (other lengths, attributes and inputs), and gives the counts of all "
-        f"{held:,} node tests of these operators when their lengths and attributes are put in; "
-        "`data/general.json` has the values."
+        f"{len(general)} of {len(verified)} verified operators have a general form, for every rank unless a "
+        "row says otherwise, in norms of what the definition names: vol(X) is the volume of a tensor, "
+        "prod(k) the product of a vector, |X|[a] a length, rows(X) the product of all lengths but the "
+        "last, #max how often max is applied along one dimension by itself. Each was found from ONNX's "
+        "tests and from cases near them (other lengths, attributes and inputs), and gives the counts of"
+        f" all {held:,} node tests of these operators when their lengths and attributes are put in; "
+        f"`data/general.json` has the values. In {proved:,} of {cases:,} instances a form is the count "
+        "as a formula, so that it holds at all of their lengths; in the others it was checked at "
+        "points. At ranks and attributes that no instance has it is not checked at all."
     )
     return ReportTable(COLUMNS, rows, "general", "General forms", about, GENERAL_MADE)
 
@@ -120,7 +135,7 @@ def _evidence(entry: Entry, forms: GeneralForms) -> Iterator[tuple[Cell, ...]]:
     domain = entry.domain or "ai.onnx"
     if found is None or not found.is_general:
         reason = "not looked for" if found is None else found.reason or "not for all of its tests"
-        yield entry.name, domain, reason, None, None, 0, 0, Verdict("no", False), command
+        yield entry.name, domain, reason, None, None, 0, 0, 0, Verdict("no", False), command
         return
     for row in found.rows:
         yield (
@@ -131,6 +146,7 @@ def _evidence(entry: Entry, forms: GeneralForms) -> Iterator[tuple[Cell, ...]]:
             Code(shown(row.flops)),
             len(row.tests),
             row.instances,
+            row.proved,
             Verdict("yes", True),
             command,
         )

@@ -118,7 +118,7 @@ def summary_text(figures: AuditFigures) -> str:
         "printed cost.",
         f"- {verified} operators of ONNX are verified by their own tests ({figures.tests_passed:,} of "
         f"{figures.tests:,} node tests pass in value, shape and count), with closed forms for all of them; "
-        f"{figures.general} have one for every rank, which gives the counts of all their tests.",
+        f"{figures.general} have a general one, which gives the counts of all their tests.",
         f"- Against XLA's compiled count, EOPs of {figures.operators_counted} operators were compared at "
         f"{compiled.points} points. At {trivial_points} of these the operator applies no function, or one "
         f"function once to each element, where two counts can hardly differ ({trivial_equal} are equal). Of "

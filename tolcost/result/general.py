@@ -74,7 +74,8 @@ def with_condition(form: str, row: GeneralRow) -> str:
 def held_text(row: GeneralRow) -> str:
     """What a row was held to."""
     near = row.instances - len(row.tests)
-    return f"held to {len(row.tests)} node tests, and to {near} cases near them"
+    held = f"held to {len(row.tests)} node tests, and to {near} cases near them"
+    return f"{held}; proved at all lengths of {row.proved}"
 
 
 def operator_json(one: OperatorForms | None) -> Json:
@@ -88,6 +89,7 @@ def operator_json(one: OperatorForms | None) -> Json:
             "flops": to_text(row.flops),
             "tests": len(row.tests),
             "instances": row.instances,
+            "proved": row.proved,
         }
         for row in one.rows
     ]

@@ -283,7 +283,7 @@ def _page(page: OperatorPage, record: Record) -> Iterator[str]:
     yield f"  {record.source if known else 'no test of ONNX is about it'}"
     if spec is not None:
         if page.general is not None and page.general.is_general:
-            yield from ("", "General form, for every rank", *map(visible, operator_lines(page.general)))
+            yield from ("", "General form", *map(visible, operator_lines(page.general)))
             yield from (f"  with {visible(page.window)} for one dimension",) if page.window else ()
         yield from ("", *_form_lines(page, spec))
         yield from _derivation(page, spec)

@@ -41,11 +41,11 @@ def shortest(
     """
     table = np.column_stack(columns)
     order = np.random.default_rng(5).permutation(len(target))  # neighbours are alike: far ones tell more
-    order = order[np.argsort(target[order] == 0, kind="stable")]  # and where nothing is, nothing is told
-    table, wanted = table[order], target[order]
+    telling = order[np.argsort(target[order] == 0, kind="stable")]  # where nothing is, nothing is told of one
     for terms, wide in _WIDEST.items():
+        places = telling if terms == 1 else order
         for start in range(min(_STARTS, len(target) - terms)):
-            found = _exactly(table[:, :wide], wanted, terms, start, accept)
+            found = _exactly(table[places, :wide], target[places], terms, start, accept)
             if found is not None:
                 return found
     return None
@@ -54,7 +54,7 @@ def shortest(
 _WIDEST = {1: 2000, 2: 240, 3: 32}
 """Among how many columns combinations of so many are looked for."""
 
-_STARTS, _CHECKS = 1, 6
+_STARTS, _CHECKS = 4, 6
 
 
 def _exactly(

@@ -23,7 +23,6 @@ from tolcost.catalogue.general.fitting import PRIME, Combination, residues, shor
 from tolcost.catalogue.general.instances import (
     FINE,
     OTHER,
-    OTHER_REAL,
     RANK,
     SINGLE,
     VALUE,
@@ -209,7 +208,7 @@ class Search:
         self.every = instances
         for instance in instances:
             instance.sampled(max(4, _POINTS // max(len(instances), 1)), self.chance)
-        known = Known(_patterns([instance for instance in instances if instance.rows], fine=False))
+        known = Known(_patterns([instance for instance in instances if instance.tells], fine=False))
         for group in islice(_groups(known.patterns), _MOST_GROUPS):
             self._learn(known, group)
         for pattern in known.left:
@@ -431,6 +430,6 @@ def _word(name: str, values: Sequence[str]) -> str:
         return f"{name[len(SINGLE) : -1]} is {single}"
     if name.startswith(VALUE):
         name = name[len(VALUE) : -1]
-    if values in ([OTHER], [OTHER_REAL]):
+    if values == [OTHER]:
         return f"{name} {values[0]}"
     return f"{name} = {' or '.join(values)}"

@@ -59,7 +59,7 @@ _MOST_NEIGHBOURS = 8
 _MOST_IN_ALL = 90
 _TRIES = 30
 _REACHES = (3, 6, 12, 30)
-OTHER, OTHER_REAL = "not 0, 1 or 2", "not 0 or 1"
+OTHER = "not 0, 1 or 2"
 
 
 Place = tuple[Span, str, Fraction]
@@ -116,6 +116,11 @@ class Instance:
             if len(self.rows) >= count or (self.rows and not drawn.symbols):
                 break
         self.exhausted = len(self.rows) < count
+
+    @property
+    def tells(self) -> bool:
+        """Whether something is computed at a point: where nothing is, any form that is 0 there would hold."""
+        return bool(self.rows) and (not self.counts[0].terms or any(row.counts[0] for row in self.rows))
 
     def look(self, point: Mapping[Symbol, int]) -> None:
         """Keep what everything comes to at a point."""
@@ -333,7 +338,7 @@ def _truth(value: bool) -> str:
 
 
 def _said(value: Value | None) -> str:
-    """An attribute as far as it can decide between forms: of integers only 0, 1 and 2, of reals 0 and 1."""
+    """An attribute as far as it can decide between forms: of numbers only 0, 1 and 2."""
     match value:
         case Cast(value=inner):
             return _said(inner)
@@ -341,10 +346,8 @@ def _said(value: Value | None) -> str:
             return f'"{value}"'
         case Truth(value=known):
             return _truth(known)
-        case Poly():
+        case Poly() | Fraction():
             return str(value) if value in (0, 1, 2) else OTHER
-        case Fraction():
-            return str(value) if value in (0, 1) else OTHER_REAL
         case Missing() | None:
             return "left out"
         case _:

@@ -163,6 +163,8 @@ def forms_of(domain: str, op: str, cases: Sequence[Case], library: Library) -> O
     rows = Search(preference(spec), attributes).rows(every) or Search(preference(spec)).rows(every)
     reason = "" if rows else "no combination of measures was found"
     tested = tuple(row for row in map(_row, rows or ()) if row.tests)
+    if any(not row.proved for row in tested):  # a few points are met by many forms
+        tested, reason = (), "a form that was found is proved in none of its cases"
     return OperatorForms(op, domain, digest(spec), tested, len(cases), reason)
 
 
