@@ -81,8 +81,9 @@ alternatives: $(VENV)/run.stamp
 	$(BIN)/tolcost ops --alternatives --verify --format md --output reports/alternatives.md
 	$(BIN)/tolcost ops --alternatives --verify --format csv --output reports/alternatives.csv
 
-# Those that use one core go side by side.
-test:
+# Those that use one core go side by side, once there is one environment for all of them: two installations at the
+# same time would break each other.
+test: $(VENV)/dev.stamp
 	$(MAKE) --jobs=2 --output-sync=target lint types imports gate
 	$(MAKE) unit
 
