@@ -11,7 +11,7 @@ import tolcost.check.gate
 from tests.check.adversary.campaign import Answer, answers
 from tolcost.check.records import CostChange, LockEntry
 
-CASES, PARTS = 2_000, 20
+CASES, PARTS = 1_000, 10
 
 
 @pytest.mark.parametrize("part", range(PARTS))
