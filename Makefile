@@ -105,7 +105,7 @@ lock: $(VENV)/run.stamp
 	$(BIN)/tolcost check --update --prune
 
 unit: $(VENV)/dev.stamp
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist worksteal
 
 fmt: $(VENV)/dev.stamp
 	$(BIN)/ruff check --fix .
