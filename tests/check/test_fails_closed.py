@@ -440,6 +440,6 @@ def test_a_thousand_new_names_are_found_in_time() -> None:
     other = (("eops", LockedFigure("exact", "2*n")),)
     new = {f"new/q{n}.tol": LockEntry(f"new/q{n}.tol", "x R[n]", "", other) for n in range(1_000)}
     start = time.process_time()
-    found = paired(Baseline("then", old, lambda *_: None), [Target(n, n) for n in new], new)
+    found = paired(Baseline("then", old, lambda *_: None), [Target(n, n) for n in new], new, Path())
     assert time.process_time() - start < 2
     assert (found.renamed, len(found.unclear)) == ({}, 1_000)  # which is which, nobody can tell

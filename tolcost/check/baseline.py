@@ -17,7 +17,7 @@ from tolcost.check.config import Config, config_of, narrowed
 from tolcost.check.costing import Analysed, Computing, Contribution, Costed
 from tolcost.check.lockfile import LOCK_NAME, Lock
 from tolcost.check.matching import shapes
-from tolcost.check.records import LockEntry
+from tolcost.check.records import LockEntry, file_of
 from tolcost.check.revision import Former, file_at, last_change
 from tolcost.check.seals import Origins
 from tolcost.check.targets import Target, covers, programs
@@ -66,7 +66,7 @@ class History:
 
     def parts(self, name: str, target: Target) -> Contributions | None:
         """The parts of the version that cost what is locked; None where no such version is found."""
-        root, file = self.gate.config.root, name.partition("#")[0]
+        root, file = self.gate.config.root, file_of(name)
         for commit in dict.fromkeys(("HEAD", last_change(root, LOCK_NAME))):
             text = None if commit is None else file_at(root, commit, file)
             found = None if text is None else self._cost(text, replace(target, file=file))
@@ -165,18 +165,16 @@ class Pairs:
     """Programs that are gone, and nothing says which of the new ones they became, if any."""
 
 
-def paired(
-    base: Baseline, asked: Sequence[Target], present: Mapping[str, LockEntry], root: Path = Path()
-) -> Pairs:
+def paired(base: Baseline, asked: Sequence[Target], present: Mapping[str, LockEntry], root: Path) -> Pairs:
     """Find out which programs have another name: equal ones, then those that are the only ones alike.
 
     A program whose file is still there did not become another file: it is not checked any more.
     """
     names = {target.name for target in asked}
     come = {n: e for n, e in present.items() if n not in base.entries and n not in base.broken}
-    files = {_file(name) for name in come}
+    files = {file_of(name) for name in come}
     lost = {n: e for n, e in base.entries.items() if n not in names}
-    gone = {n: e for n, e in lost.items() if _file(n) in files or not (root / _file(n)).is_file()}
+    gone = {n: e for n, e in lost.items() if file_of(n) in files or not (root / file_of(n)).is_file()}
     found: dict[str, str] = {}
     for key, is_enough in _LIKENESS:
         news, olds = _grouped(come, key), _grouped(gone, key)
@@ -187,10 +185,6 @@ def paired(
         gone = {name: entry for name, entry in gone.items() if name not in found.values()}
     left = tuple(sorted({*lost, *base.broken} - {*found.values()} - names))
     return Pairs(found, left, left if come else ())
-
-
-def _file(name: str) -> str:
-    return name.partition("#")[0]
 
 
 def _grouped(entries: Mapping[str, LockEntry], key: Callable[[LockEntry], object]) -> dict[object, list[str]]:

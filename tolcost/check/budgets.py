@@ -32,7 +32,7 @@ from tolcost.algebra import substitute as put
 from tolcost.algebra.parse import parse_text
 from tolcost.check.config import Config
 from tolcost.check.matching import alone, shapes
-from tolcost.check.records import METRICS, UNKNOWN, BudgetKind, Example, HeldBudget, LockEntry, timed
+from tolcost.check.records import METRICS, UNKNOWN, BudgetKind, Example, HeldBudget, LockEntry, file_of, timed
 from tolcost.check.verdicts import concluded, outcome_of
 from tolcost.diagnostics import Diagnostic, Rejected, Span, quoted
 from tolcost.result.regions import try_shapes
@@ -160,7 +160,7 @@ def matches(name: str, pattern: str) -> bool:
     >>> matches("ops/conv.tol#strided", "ops/*.tol"), matches("ops/conv.tol#a", "ops/conv.tol#b")
     (True, False)
     """
-    return fnmatchcase(name, pattern) or fnmatchcase(name.partition("#")[0], pattern)
+    return fnmatchcase(name, pattern) or fnmatchcase(file_of(name), pattern)
 
 
 def _matches_nothing(pattern: str) -> Diagnostic:

@@ -27,7 +27,7 @@ from tolcost.check.budgets import Budget, hold, matches, read_budgets
 from tolcost.check.config import Config
 from tolcost.check.costing import Analysed
 from tolcost.check.lockfile import LOCK_NAME, Lock
-from tolcost.check.records import BlamedLine, CostChange, GateReport, LockEntry
+from tolcost.check.records import BlamedLine, CostChange, GateReport, LockEntry, file_of
 from tolcost.check.revision import checked_out
 from tolcost.check.seals import Origins, intact, own_folders
 from tolcost.check.targets import Target, covers, excluded_by, outside, targets
@@ -165,7 +165,7 @@ def _checked(
 
 def _missing(config: Config, name: str) -> CostChange:
     """A program that is not checked any more: gone, or left out by a setting."""
-    file = name.partition("#")[0]
+    file = file_of(name)
     if not (config.root / file).is_file():
         return CostChange(name, "gone", file=file)
     pattern = excluded_by(config, file)

@@ -34,6 +34,11 @@ def timed(metric: str) -> tuple[str, str] | None:
     return (kind, device) if kind in TIMED and device in device_names() else None
 
 
+def file_of(name: str) -> str:
+    """The file of a program by its name in the gate, which ends in ``#`` and the case where it has cases."""
+    return name.partition("#")[0]
+
+
 FigureStatus = Literal["exact", "at-most", "data", "incomplete", "unknown"]
 STATUSES: tuple[FigureStatus, ...] = ("exact", "at-most", "data", "incomplete", "unknown")
 UNKNOWN = "?"

@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
 from tolcost.check.config import Config, ProgramCase
+from tolcost.check.records import file_of
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 
 SUFFIXES = (".tol", ".onnx")
@@ -66,7 +67,7 @@ def excluded_by(config: Config, file: str) -> str | None:
 
 def covers(asked: Iterable[Path], config: Config, name: str) -> bool:
     """Whether an entry of a lock file is among what was asked for; all are where nothing was."""
-    file = PurePosixPath(name.partition("#")[0])
+    file = PurePosixPath(file_of(name))
     prefixes = [PurePosixPath(_relative(config, path)) for path in asked]
     return not prefixes or any(file == prefix or prefix in file.parents for prefix in prefixes)
 

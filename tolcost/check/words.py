@@ -21,6 +21,7 @@ from tolcost.check.records import (
     Example,
     GateReport,
     HeldBudget,
+    file_of,
     severity,
 )
 from tolcost.diagnostics import visible
@@ -273,4 +274,4 @@ def _of_budget(held: HeldBudget) -> Finding:
     message = f"budget {cut(held.budget, 200)}: {held_text(held)}" + (f"; {numbers}" if numbers else "")
     level: Level = "warning" if held.kind == "undecided" else "error"
     title = f"{cut(held.name, 200)} {held.metric} budget {cut(held.budget, 120)}"
-    return Finding("budget", level, held.name, held.name.partition("#")[0], 1, title, message)
+    return Finding("budget", level, held.name, file_of(held.name), 1, title, message)
