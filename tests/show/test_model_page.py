@@ -73,6 +73,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "fixed", [x], [y])
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]), found / "fixed.onnx")
     assert run(["model", f"{found}/fixed.onnx", "--format", "html", "--output", f"{found}/fixed.html"]) == 0
+    onnx.save(_branches(), found / "many.onnx")
+    assert run(["model", f"{found}/many.onnx", "--format", "html", "--output", f"{found}/many.html"]) == 0
     page = (found / "bert.html").read_text("utf-8")
     data = re.search(r'id="data">(.*?)</script>', page)
     assert data is not None
@@ -81,6 +83,25 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     text = json.dumps(large).replace("<", "\\u003c")
     (found / "large.html").write_text(page.replace(data[1], text), "utf-8")
     return found
+
+
+def _branches() -> onnx.ModelProto:
+    """Many operators on two vectors: where most memory is used depends on which of them is longer."""
+    ops = ("Exp", "Log", "Sqrt", "Abs", "Neg", "Sin", "Cos", "Tan", "Floor", "Ceil", "Erf", "Tanh", "Sign")
+    nodes = [
+        helper.make_node(op, [f"{name}{n or ''}"], [f"{name}{n + 1}"])
+        for name in "xz"
+        for n, op in enumerate(ops)
+    ]
+    inputs, outputs = (
+        [
+            helper.make_tensor_value_info(f"{name}{end}", TensorProto.FLOAT, [length])
+            for name, length in ("xn", "zm")
+        ]
+        for end in ("", len(ops))
+    )
+    graph = helper.make_graph(nodes, "many", inputs, outputs)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
 
 
 @pytest.fixture(scope="module")
@@ -292,6 +313,10 @@ def test_rows_sort_filter_fold_and_open(page: Browser, bert: Cost) -> None:
         assert page.run(shown) == before
         page.run(PRESS, box)
         assert page.run(shown) != before
+        if not before:  # those that are shown are sorted by above
+            downwards, upwards = (_pressed(page, column) for _ in range(2))
+            assert downwards != upwards, column
+            assert _pressed(page, column)[0] == bert.groups("node")[0].title
         page.run(PRESS, box)
     page.keys("#rows", ESCAPE)
     assert not page.run("return document.getElementById('columns').open")
@@ -306,6 +331,12 @@ def test_rows_sort_filter_fold_and_open(page: Browser, bert: Cost) -> None:
     assert page.run(count) > closed
     page.run(PRESS, "#rows .twig")
     assert page.run(count) == closed
+
+
+def _pressed(page: Browser, column: str) -> list[str]:
+    """The rows in their order after a click on the head of a column."""
+    page.run(PRESS, f"#titles [data-column={column}]")
+    return list(page.run(TITLES))
 
 
 def test_keys_do_what_the_list_says(page: Browser) -> None:
@@ -374,6 +405,20 @@ def test_a_model_of_one_size_has_its_figures(browser: Browser, folder: Path) -> 
     browser.open((folder / "fixed.html").as_uri())
     assert browser.run(FIGURES)["eops"] == "6"
     assert "No length is open" in browser.run("return document.getElementById('growth').textContent")
+
+
+def test_what_is_left_out_opens(browser: Browser, folder: Path) -> None:
+    """Operators beyond those that are listed, and the forms of a figure that is the largest of several."""
+    browser.open((folder / "many.html").as_uri())
+    browser.run(CLICK, "[data-view]", "in order")
+    rest = browser.run("return [...document.querySelectorAll('.share')].at(-1).textContent")
+    assert " more" in rest
+    browser.run("[...document.querySelectorAll('.share')].at(-1).click()")
+    assert len(browser.run(TITLES)) == 13
+    forms = "document.querySelector('.figure details')"
+    assert browser.run(f"return {forms}.open") is False
+    browser.run(f"{forms}.querySelector('summary').click()")
+    assert browser.run(f"return {forms}.open && {forms}.querySelectorAll('math').length") > 1
 
 
 def test_two_models_are_shown_beside_each_other(browser: Browser, folder: Path) -> None:
