@@ -107,6 +107,17 @@ def test_the_edited_line_is_named_beside_the_costlier_one(project: Project) -> N
     assert "    loop.tol:3: add:R was 2*n, is 20*n; edited: line 2, k = 20\n" in said.out
 
 
+def test_each_metric_names_the_line_that_it_grew_by(project: Project) -> None:
+    """Four real functions are more than a complex product, and fewer FLOPs."""
+    project.file("tolcost.toml", 'metrics = ["eops", "flops"]\n')
+    program = "tol x: R [n]\ntol c: C [n]\ny := map(x, {})\nz := map(c, {})\n"
+    project.locked(two=program.format("*", "*"))
+    project.write(two=program.format("exp(exp(exp(exp(*))))", "* * c[1]"))
+    said = project.check()
+    assert "    two.tol:3: exp:R was 0, is 4*n\n" in said.out
+    assert "    two.tol:4: mul:C was 0, is 6*n\n" in said.out
+
+
 def test_a_costlier_change_is_shown_at_the_size_of_its_budget(project: Project) -> None:
     project.file("tolcost.toml", '[budgets]\n"sum.tol" = "n=4096: eops <= 1000000"\n')
     project.locked(sum=SUM)
@@ -212,6 +223,21 @@ def test_new(project: Project) -> None:
     assert said.code == 0
 
 
+def test_only_what_is_asked_for_is_compared_with_a_revision(project: Project) -> None:
+    project.locked(a=SUM, b=SUM, c=SUM)
+    project.write(b=SUM_OF_EXP)
+    (project.root / "c.tol").unlink()
+    said = project.check("--base HEAD a.tol")
+    assert (said.code, said.out) == (0, "ok: 1 unchanged (1 program against git HEAD)\n")
+
+
+def test_a_budget_of_what_did_not_change(project: Project) -> None:
+    project.file("tolcost.toml", '[budgets]\n"sum.tol" = "eops <= n"\n')
+    project.locked(sum=SUM)
+    said = project.check("--base HEAD")
+    assert (said.code, said.out) == (0, "ok: 1 unchanged (1 program against git HEAD)\n")
+
+
 def test_undecided(project: Project) -> None:
     project.locked(pool=TOGETHER)
     project.write(pool=APART)
@@ -261,6 +287,9 @@ def test_a_file_that_was_broken_before(project: Project) -> None:
     assert said.code == 3  # whether it costs more than what was meant, nobody can tell
     assert project.run("accept", "sum.tol", "-m", "it is whole again", "--base", "HEAD").code == 0
     assert project.check("--base HEAD").code == 0
+    lines = project.lock.splitlines(keepends=True)
+    project.file("tolcost.lock", "".join(line for line in lines if " flops accepted " not in line))
+    assert project.check("--base HEAD").code == 3  # a program was accepted only if all its figures were
 
 
 def test_a_corrupted_lock(project: Project) -> None:

@@ -76,13 +76,16 @@ def test_a_revision_without_its_content(project: Project) -> None:
 
 
 @pytest.mark.parametrize("against", ["", "--base HEAD"])
-@pytest.mark.parametrize("how", ["file", "folder", "chain", "ending"])
+@pytest.mark.parametrize("how", ["file", "folder", "below", "chain", "ending"])
 def test_a_program_behind_a_link(project: Project, against: str, how: str) -> None:
     project.file("tolcost.toml", 'paths = ["ops"]\n')
     real = "real/a.txt" if how == "ending" else "real/a.tol"
     project.file(real, SUM)
     if how == "folder":
         (project.root / "ops").symlink_to("real")
+    elif how == "below":
+        (project.root / "ops").mkdir()
+        (project.root / "ops" / "deep").symlink_to("../real")
     elif how == "ending":
         (project.root / "ops").mkdir()
         (project.root / "ops" / "a.tol").symlink_to(f"../{real}")
@@ -95,7 +98,8 @@ def test_a_program_behind_a_link(project: Project, against: str, how: str) -> No
     assert project.check(against).code == 0
     project.file(real, SUM_OF_EXP)
     said = project.check(against)
-    assert (said.code, "ops/a.tol\n" in said.out) == (1, True)
+    name = "ops/deep/a.tol" if how == "below" else "ops/a.tol"
+    assert (said.code, f"{name}\n" in said.out) == (1, True)
 
 
 @pytest.mark.parametrize("against", ["", "--base HEAD"])

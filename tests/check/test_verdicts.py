@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 
 import pytest
 from hypothesis import given
@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tolcost.algebra import evaluate, length, the_symbol
 from tolcost.algebra.parse import parse_text
-from tolcost.check.records import CostChange, LockedFigure, LockEntry
-from tolcost.check.verdicts import judge, outcome_of
+from tolcost.check.records import CostChange, CostlierRegion, Example, FigureStatus, LockedFigure, LockEntry
+from tolcost.check.verdicts import Compared, concluded, judge, outcome_of
 from tolcost.result.regions import positive_ranges, region
 
 coefficients = st.lists(st.integers(-50, 50), min_size=1, max_size=6)
@@ -205,25 +205,55 @@ def test_what_data_decides_is_the_same_in_the_same_program_only() -> None:
     assert verdict(replace(old, source="a"), replace(cheaper, source="a")).kind == "cheaper"
 
 
-KNOWN_AS = {"exact": "exact", "upper": "at-most", "lower": "incomplete"}
-LESS, EQUAL, MORE = ("2*n", "n"), ("n", "n"), ("n", "2*n")
+COSTS = {
+    "exact": lambda c: [c], "data": lambda c: [c],
+    "at-most": lambda c: range(c + 1), "incomplete": lambda c: range(c, 8),
+}  # fmt: skip
+"""What a cost may be where its form has some value, by status."""
+OLD = (3, 3)
+FORMS = {
+    "same": ([(3, 3)], Compared("same")),
+    "cheaper": ([(3, 2)], Compared("cheaper")),
+    "costlier": ([(4, 3)], Compared("costlier")),
+    "costlier at a shape, unproved": (
+        [(4, other) for other in range(8)],
+        Compared("costlier", CostlierRegion("at 1 of 2 shapes tried", exact=False)),
+    ),
+    "crosses": ([(4, 2)], Compared("crosses", CostlierRegion("n < 2"))),
+    "undecided": ([(a, b) for a in range(8) for b in range(8)], Compared("undecided")),
+}
+"""What new forms may be at two shapes, the first of which is the example, where so much is known of them."""
 
 
-@pytest.mark.parametrize("was", KNOWN_AS)
-@pytest.mark.parametrize("now", KNOWN_AS)
-def test_only_what_bounds_can_tell_is_concluded(was: str, now: str) -> None:
-    """Whatever costs two figures may stand for, no verdict is false of them."""
-    ranges = {"exact": lambda c: [c], "upper": lambda c: range(c + 1), "lower": lambda c: range(c, 9)}
-    for old, new in (LESS, EQUAL, MORE):
-        found = verdict(entry(old, status=KNOWN_AS[was]), entry(new, status=KNOWN_AS[now])).kind
-        values = [(2 if "2" in form else 1) * 3 for form in (old, new)]
-        costs = [(o, n) for o in ranges[was](values[0]) for n in ranges[now](values[1])]
-        if found in ("same", "cheaper"):
-            assert all(n <= o for o, n in costs)
-        if found in ("same", "costlier"):
-            assert all(n >= o for o, n in costs)
-        decidable = all(n <= o for o, n in costs) or all(n > o for o, n in costs)
-        assert decidable == (found in ("same", "cheaper", "costlier"))
+@pytest.mark.parametrize("now", COSTS)
+@pytest.mark.parametrize("was", COSTS)
+@pytest.mark.parametrize("known", FORMS)
+def test_bounds_tell_as_much_as_they_can_and_no_more(
+    was: FigureStatus, now: FigureStatus, known: str
+) -> None:
+    """Whatever two figures may stand for, the verdict is true of it; and no stronger one is true of all."""
+    news, compared = FORMS[known]
+    shown = Example((("n", 1),), 3, 4)
+    found = concluded(was, now, replace(compared, example=shown))
+    olds = list(product(*map(COSTS[was], OLD)))
+    gaps = [(a - o, b - p) for new in news for a, b in product(*map(COSTS[now], new)) for o, p in olds]
+    more, less = all(a > 0 for a, _ in gaps), all(b < 0 for _, b in gaps)
+    never_more, never_less = max(map(max, gaps)) <= 0, min(map(min, gaps)) >= 0
+    assert found.kind == (
+        "same" if never_more and never_less
+        else "cheaper" if never_more
+        else "costlier" if more and (never_less or not less)
+        else "crosses" if more
+        else "undecided"
+    )  # fmt: skip
+    assert found.example == shown
+    if found.kind in ("same", "cheaper", "undecided") or (found.kind == "costlier" and never_less):
+        assert found.region is None
+    elif found.kind == "costlier" and known == "crosses":
+        assert found.region == CostlierRegion("at n=1", exact=False)
+    else:
+        assert found.region == compared.region
+    assert len(found.notes) == sum(status in ("at-most", "incomplete") for status in (was, now))
 
 
 def test_a_bound_is_no_proof_of_more() -> None:

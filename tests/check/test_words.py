@@ -1,4 +1,4 @@
-"""What the gate says, of every kind of finding: text, Markdown and the list of findings, to the letter.
+"""What the gate says, of every kind of finding: text, the list of findings and other formats, to the letter.
 
 After a change that is meant, TOLCOST_ACCEPT=1 writes ``words.txt`` anew: read the difference first.
 """
@@ -9,8 +9,9 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from tolcost.check.formats import write_report
 from tolcost.check.records import BlamedLine, CostChange, CostlierRegion, Example, GateReport, HeldBudget
-from tolcost.check.text import gate_markdown, gate_text
+from tolcost.check.text import gate_text
 from tolcost.check.words import findings, growth
 
 EXPECTED = Path(__file__).with_name("words.txt")
@@ -84,7 +85,8 @@ def shown(report: GateReport) -> Iterator[str]:
 def test_every_kind_of_finding() -> None:
     found = list(reports())
     texts = ["".join(shown(report)) for report in found]
-    actual = "\n----\n".join([*texts, repr(gate_text(found[1], colour=True)), gate_markdown(found[-1])])
+    formats = [write_report(found[-1], form, "1.2.3") for form in ("md", "github", "junit", "json")]
+    actual = "\n----\n".join([*texts, repr(gate_text(found[1], colour=True)), *formats])
     if os.environ.get("TOLCOST_ACCEPT"):
         EXPECTED.write_text(actual, encoding="utf-8")
     assert actual == EXPECTED.read_text(encoding="utf-8")

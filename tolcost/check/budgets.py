@@ -9,7 +9,7 @@ time_h200 <= 5 ms at seq=4096 as predicted for a device; bound_h200: what it tak
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from fractions import Fraction
@@ -21,9 +21,11 @@ from tolcost.algebra import (
     Poly,
     Symbol,
     Truth,
+    atom,
     cond_text,
     const,
     display_names,
+    ge,
     product_of,
     substitute_cond,
     to_text,
@@ -204,17 +206,27 @@ def _facts(
     budget: Budget, entry: LockEntry, facts: tuple[Cond, ...], given: Mapping[Symbol, Poly | int]
 ) -> tuple[Cond, ...]:
     """What is known at the lengths of a budget; those that the program does not take are an error."""
-    there = {fact: substitute_cond(fact, given) for fact in facts}
+    there = {cond_text(fact): substitute_cond(fact, given) for fact in facts} | dict(_within(given))
     if FALSE in there.values():
-        failing = next(fact for fact, found in there.items() if found == FALSE)
+        failing = next(text for text, found in there.items() if found == FALSE)
         message = f"the budget {quoted(budget.text)} is for a shape that {quoted(entry.name)} does not take"
-        raise Rejected(Diagnostic("T0714", message, hint=f"it holds where {cond_text(failing)}"))
+        raise Rejected(Diagnostic("T0714", message, hint=f"it holds where {failing}"))
     return tuple(found for found in there.values() if not isinstance(found, Truth))
 
 
+def _within(given: Mapping[Symbol, Poly | int]) -> Iterator[tuple[str, Cond]]:
+    """What the bounds of lengths say of the values given to them; of the lengths alone, they are no news."""
+    for symbol, value in given.items():
+        if symbol.lo is not None:
+            yield f"{atom(symbol)} >= {symbol.lo}", ge(put(value - symbol.lo, given))
+        if symbol.hi is not None:
+            yield f"{atom(symbol)} <= {symbol.hi}", ge(put(symbol.hi - value, given))
+
+
 def _at(budget: Budget, example: Example) -> Example:
-    """An example together with the lengths that the budget gives."""
-    return Example((*budget.dims, *example.dims), example.old, example.new)
+    """An example together with the lengths that the budget gives, which what data decides may rest on."""
+    others = ((name, value) for name, value in example.dims if name not in dict(budget.dims))
+    return Example((*budget.dims, *others), example.old, example.new)
 
 
 def _limit(budget: Budget, entry: LockEntry, names: dict[str, Poly]) -> Poly:

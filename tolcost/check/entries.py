@@ -111,9 +111,8 @@ def _depth(program: Program) -> Depth | None:
 
 def _part(term: Term) -> Contribution:
     weight = weight_of(shipped("flops"), term.function, term.space)
-    counts = {"eops": term.count}
-    if weight is not None and weight.denominator == 1:
-        counts["flops"] = term.count * weight.numerator
+    assert weight is not None, "FLOPs are told of every function"
+    counts = {"eops": term.count, "flops": term.count * weight.numerator}
     return Contribution(f"{term.function}:{term.space}", counts, term.span)
 
 

@@ -93,7 +93,7 @@ def _joint(old: LockEntry, new: LockEntry, pairs: Sequence[tuple[str, str]]) -> 
 def alone(entry: LockEntry) -> Joint:
     """How to read the forms of one entry; its bounds are among the facts, for who gives a length."""
     names = symbol_table(entry)
-    table = {name: names.get(name, length(name)) for name in sorted(_mentioned(entry))}
+    table = {name: names.get(name, length(name)) for name in sorted(_mentioned(entry) | names.keys())}
     facts = (*_conditions(entry, names), *_old_bounds(entry, table))
     return Joint(names, table, facts)
 
