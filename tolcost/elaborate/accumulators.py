@@ -240,6 +240,7 @@ def _adjust(
                     step.span,
                     kind=RankMismatch,
                 )
+            _check_steady(now.shape, coords, step)
             parts.append(Part(now.shape, space))
             by.append(tuple(const(0) for _ in now.shape))
             continue
@@ -251,6 +252,17 @@ def _adjust(
             )
         )
     return _Growth(tuple(parts), tuple(by))
+
+
+def _check_steady(shape: tuple[Poly, ...], coords: tuple[Poly, ...], step: Step) -> None:
+    """What a number becomes in a step has the same lengths at every step."""
+    own = {the_symbol(coord) for coord in coords}
+    for length in shape:
+        if not own.isdisjoint(symbols_of(length)):
+            message = (
+                f"a step makes a ToL of length {to_text(length)} of the accumulator, another at every step"
+            )
+            fail("T0326", message, step.span, hint=_HINT)
 
 
 def _grow(env: Env, want: Poly, now: Poly, grows: Poly, coords: tuple[Poly, ...], step: Step) -> Poly:

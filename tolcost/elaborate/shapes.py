@@ -7,15 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
+from typing import NoReturn
 
 from tolcost.algebra import (
     FALSE,
     TRUE,
     Cond,
+    Eq,
     Ge,
     Poly,
     Symbol,
     atom,
+    conj,
     const,
     eq,
     ge,
@@ -110,16 +113,15 @@ def unify(env: Env, left: Poly, right: Poly, what: Said, span: Span) -> Poly:
     verdict = proved(eq(left - right), facts_here(env))
     if verdict is True:
         return left
+
+    def refuse(definite: bool = False) -> NoReturn:
+        message = f"lengths {to_text(left)} and {to_text(right)} differ, but {said(what)}"
+        fail("T0301", message, span, kind=Misfit, definite=definite)
+
     if verdict is False:
-        fail(
-            "T0301",
-            f"lengths {to_text(left)} and {to_text(right)} differ, but {said(what)}",
-            span,
-            kind=Misfit,
-            definite=True,
-        )
+        refuse(definite=True)
     solved = solve(left - right)
-    context.record(eq(left - right), "equal", said(what), span)
+    context.record(_everywhere(env, eq(left - right), refuse), "equal", said(what), span)
     if solved is not None:
         symbol, value = solved
         context.adopt(symbol, value)
@@ -157,14 +159,23 @@ def require(
         return
     if verdict is FALSE:
         fail(code, said(message), span, kind=OutOfRange, definite=True)
+
+    def refuse() -> NoReturn:
+        fail(code, said(message), span, kind=OutOfRange)
+
+    env.context.record(_everywhere(env, verdict, refuse), kind, reason, span)
+
+
+def _everywhere(env: Env, condition: Cond, refuse: Callable[[], NoReturn]) -> Cond:
+    """What an open condition says of lengths alone, to hold at every coordinate; itself if unknown."""
     # Under a guard on coordinates the worst case may lie where the guard does not hold.
     guarded = any(s.kind == "coord" for fact in env.scope.facts for s in symbols_of_cond(fact))
-    worst = None if guarded else worst_case(verdict)
-    if worst is FALSE or (worst not in (None, verdict) and proved(worst, facts_here(env)) is False):
+    worst = None if guarded else worst_case(condition)
+    if worst is FALSE or (worst not in (None, condition) and proved(worst, facts_here(env)) is False):
         if not env.scope.naming:
-            fail(code, said(message), span, kind=OutOfRange)
+            refuse()
         worst = None  # a named value may be used only where it is in range
-    env.context.record(verdict if worst is None else worst, kind, reason, span)
+    return condition if worst is None else worst
 
 
 def worst_case(condition: Cond) -> Cond | None:
@@ -176,6 +187,9 @@ def worst_case(condition: Cond) -> Cond | None:
 
 
 def _at_worst(condition: Cond) -> Cond | None:
+    if isinstance(condition, Eq) and any(s.kind == "coord" for s in symbols_of(condition.p)):
+        above, below = _at_worst(ge(condition.p)), _at_worst(ge(-condition.p))
+        return None if above is None or below is None else conj(above, below)
     if not isinstance(condition, Ge):
         return None
     p = condition.p
