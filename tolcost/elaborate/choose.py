@@ -18,10 +18,13 @@ from tolcost.algebra import (
     Ge,
     Poly,
     Symbol,
+    atom,
     bounds,
     conj,
     const,
+    data_symbol,
     disj,
+    exact_div,
     indicator,
     negate,
     substitute,
@@ -279,16 +282,29 @@ def merge_integers(condition: Cond, a: Poly, b: Poly) -> Poly:
 
 
 def _agree(condition: Cond, a: Poly, b: Poly) -> bool:
-    """Whether two formulas are equal where a condition holds, because it leaves a length one value."""
+    """Whether two formulas are equal where a condition holds: it makes something 0, or bounds a length."""
     equation = _equation(condition)
-    solved = None if equation is None else solve(equation)
-    if solved is None:
-        return False
-    symbol, value = solved
     try:
+        if equation is None:
+            return _agree_within(condition, a, b)
+        solved = solve(equation)
+        if solved is None:
+            return exact_div(a - b, equation) is not None
+        symbol, value = solved
         return _at_equality(a, symbol, value) == _at_equality(b, symbol, value)
     except ZeroDivisionError:
         return False
+
+
+def _agree_within(condition: Cond, a: Poly, b: Poly) -> bool:
+    """The same for a condition ``s <= c`` on a length: in its smaller range, floors of it may be numbers."""
+    if not isinstance(condition, Ge):
+        return False
+    symbol = next(iter(symbols_of(condition.p)))
+    if symbol.kind == "coord":
+        return False
+    most = (condition.p + atom(symbol)).constant
+    return most is not None and substitute(a - b, {symbol: data_symbol("few", symbol.lo, most)}) == 0
 
 
 def _equation(condition: Cond) -> Poly | None:
