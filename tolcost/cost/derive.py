@@ -257,7 +257,7 @@ class _Explainer:
     def _last(self, formula: Formula, node: Node, total: Poly, complete: bool) -> DerivationStep:
         reason = "in closed form" if complete else "further steps left out; in closed form"
         if self._counter.bounded:
-            reason += ", lengths that data decides inside loops at their largest"
+            reason += ", what data decides at its largest"
         return DerivationStep(show(formula), show(ClosedForm(total)), _span(node), total, reason)
 
     def _poly(self, node: Node | Block) -> Poly | None:
@@ -311,7 +311,9 @@ class _Explainer:
         then, other = self._inside(node.then), self._inside(node.other)
         condition = static_condition(node)
         if condition is None:
-            return Largest((then, other)), "only running decides; the larger side is a bound"
+            asked = (part for child in children(node) for part in self._parts(child))
+            larger = Largest((then, other))
+            return _plus((*asked, larger)), "only running decides; the larger side is a bound"
         return Either(condition, (then, other)), "only the chosen side is evaluated"
 
     def _inside(self, block: Block) -> Formula:

@@ -16,6 +16,9 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import combinations, product
+from math import gcd
+from operator import add
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias
@@ -28,6 +31,8 @@ from tolcost.algebra import (
     Poly,
     Sum,
     Symbol,
+    const,
+    evaluate,
     generators_in,
     is_nonnegative,
     minimum,
@@ -50,6 +55,10 @@ Ranges: TypeAlias = tuple[tuple[Symbol, Poly], ...]
 _MOST_VISITS = 20_000
 _FEW_TERMS = 8
 """A longer form is no clearer than the whole."""
+_FEW_IMAGES = 64
+"""So many reads of one input are held against each other."""
+_FEW_ELEMENTS = 1 << 14
+"""So many elements of a read are gone through one by one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -295,7 +304,7 @@ def _elements(volume: Poly, reads: list[_Read], doubts: _Doubts) -> Poly:
 def _different(volume: Poly, reads: list[_Read], doubts: _Doubts) -> Poly:
     if doubts.least and any(read.at is not None and index_nodes(read.at) for read in reads):
         return _surely(reads, doubts)
-    known: dict[object, Poly] = {}
+    known: dict[_Image, None] = {}
     by_data: list[Poly] = []
     for read in _distinct(reads):
         if read.replaced is not None:
@@ -305,12 +314,15 @@ def _different(volume: Poly, reads: list[_Read], doubts: _Doubts) -> Poly:
             visits = _visits(read.place.ranges, read.place.guards, doubts)
             by_data.append(volume if visits is None else visits)
         else:
-            key, count = _image(read, doubts) or (None, volume)
-            if count == volume:
+            image = _image(read, doubts)
+            if image is None or image.count == volume:
                 return volume
-            known[key] = count
-    every = total_of((*known.values(), *by_data))
-    doubts.met |= len(known) > 1 and every.constant is None  # numbers might show two of them to be one
+            known[image] = None
+    by_coordinates = _together(list(known))
+    if by_coordinates is None:
+        doubts.met |= any(not image.is_constant for image in known)
+        return volume
+    every = total_of((by_coordinates, *by_data))
     if len(known) == 1 and not by_data:
         return every
     if by_data and len(every.terms) <= _FEW_TERMS:
@@ -324,7 +336,7 @@ def _surely(reads: list[_Read], doubts: _Doubts) -> Poly:
     Where an index is data, the others still do: of a gathered row every column is read once.
     """
     images = (_image(read, doubts) for read in _distinct(reads) if read.at is not None)
-    return next((count for found in images if found is not None for _, count in [found]), ZERO)
+    return next((image.count for image in images if image is not None), ZERO)
 
 
 def _distinct(reads: list[_Read]) -> list[_Read]:
@@ -359,25 +371,92 @@ def _visits(ranges: Ranges, guards: tuple[Cond, ...], doubts: _Doubts) -> Poly |
     return None if involved else found
 
 
-def _image(read: _Read, doubts: _Doubts) -> tuple[object, Poly] | None:
-    """What elements a read takes, by coordinates alone: something to tell them apart by, and how many."""
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """The values of an index: the least of them, how far each is from the next, and how many there are."""
+
+    first: Poly
+    step: int
+    count: Poly
+
+    @property
+    def last(self) -> Poly:
+        return self.first + self.step * (self.count - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Image:
+    """Elements of an input under some shape: a box, or so many of it, or of what is no box.
+
+    Those are where ``guards`` hold: ``at`` takes each of the coordinates that it mentions to one of its own.
+    """
+
+    count: Poly
+    shape: Shape
+    box: tuple[_Side, ...] | None
+    at: tuple[Poly, ...] = ()
+    guards: frozenset[Cond] = frozenset()
+
+    @property
+    def is_constant(self) -> bool:
+        sides = self.box
+        return sides is not None and all(not (side.first.free | side.count.free) for side in sides)
+
+    def is_apart(self, other: _Image) -> bool:
+        """Whether no element is in both, as far as can be told."""
+        if self.shape != other.shape:
+            return False
+        if self.at == other.at and any(negate(guard) in other.guards for guard in self.guards):
+            return True
+        return self.box is not None and other.box is not None and any(map(_are_apart, self.box, other.box))
+
+    def elements(self) -> set[tuple[int, ...]] | None:
+        """Every element, where they are few and known."""
+        if self.at or self.box is None or not self.is_constant or (self.count.constant or 0) > _FEW_ELEMENTS:
+            return None
+        ranges = (range(0, evaluate(side.count, {}) * side.step, side.step) for side in self.box)
+        firsts = [evaluate(side.first, {}) for side in self.box]
+        return {tuple(map(add, firsts, at)) for at in product(*ranges)}
+
+
+def _are_apart(a: _Side, b: _Side) -> bool:
+    """Whether two indices have no value in common: one is beyond the other, or they never meet."""
+    distance = (a.first - b.first).constant
+    if distance is not None and distance % gcd(a.step, b.step):
+        return True
+    return is_nonnegative(a.first - b.last - 1) or is_nonnegative(b.first - a.last - 1)
+
+
+def _together(images: list[_Image]) -> Poly | None:
+    """How many elements images have together; None where it cannot be told which they share."""
+    if len(images) <= _FEW_IMAGES and all(a.is_apart(b) for a, b in combinations(images, 2)):
+        return total_of(image.count for image in images)
+    found = [image.elements() for image in images] if len({image.shape for image in images}) == 1 else [None]
+    known = [elements for elements in found if elements is not None]
+    return const(len(set().union(*known))) if len(known) == len(found) else None
+
+
+def _image(read: _Read, doubts: _Doubts) -> _Image | None:
+    """The elements that a read takes, by coordinates alone; None where they are not told apart."""
     assert read.at is not None
     at = tuple(index for index in read.at if isinstance(index, Poly))
     ranges = _used(read)
     axes = [tuple((s, e) for s, e in ranges if s in index.free) for index in at]
     if sum(map(len, axes)) != len(ranges):
         return None  # a coordinate in two places: a diagonal, say
-    plain = not read.place.guards and not any(s.kind == "coord" for _, e in ranges for s in e.free)
-    if plain:
-        box = [_axis(index, own, doubts) for index, own in zip(at, axes, strict=True)]
-        known = [side for side in box if side is not None]
-        return (tuple(known), product_of(count for _, count in known)) if len(known) == len(box) else None
-    if any(
-        len(own) > 1 or (own and _step(index, own[0][0]) is None) for index, own in zip(at, axes, strict=True)
-    ):
-        return None
-    count = _visits(ranges, read.place.guards, doubts)
-    return None if count is None else ((at, read.place), count)
+    box: list[_Side] = []
+    if not any(s.kind == "coord" for _, e in ranges for s in e.free):
+        sides = (_axis(index, own, doubts) for index, own in zip(at, axes, strict=True))
+        box = [side for side in sides if side is not None]
+    whole = tuple(box) if len(box) == len(at) else None
+    if whole is not None and not read.place.guards:
+        return _Image(product_of(side.count for side in whole), read.shape, whole)
+    one_to_one = (
+        len(own) <= 1 and all(_step(index, symbol) is not None for symbol, _ in own)
+        for index, own in zip(at, axes, strict=True)
+    )
+    count = _visits(ranges, read.place.guards, doubts) if all(one_to_one) else None
+    return None if count is None else _Image(count, read.shape, whole, at, read.place.known)
 
 
 def _step(index: Poly, symbol: Symbol) -> int | None:
@@ -386,21 +465,21 @@ def _step(index: Poly, symbol: Symbol) -> int | None:
     return None if parts is None else parts[0].constant or None
 
 
-def _axis(index: Poly, given: Ranges, doubts: _Doubts) -> tuple[Poly, Poly] | None:
-    """The first of the values that an index takes, and how many there are, where they are evenly spaced."""
+def _axis(index: Poly, given: Ranges, doubts: _Doubts) -> _Side | None:
+    """The values that an index takes, where they are evenly spaced."""
     own = tuple((symbol, extent) for symbol, extent in given if extent != ONE)
     steps = {symbol: step for symbol, _ in own if (step := _step(index, symbol)) is not None}
     if len(steps) < len(own):
         return None
     ends = {symbol: extent if steps.get(symbol, 1) < 0 else ONE for symbol, extent in given}
     first = substitute(index, ends)
-    if len(own) <= 1:
-        return first, own[0][1] if own else ONE
     sizes = sorted(((abs(steps[symbol]), extent) for symbol, extent in own), key=lambda size: size[0])
+    if len(sizes) <= 1:
+        return _Side(first, *sizes[0]) if sizes else _Side(first, 1, ONE)
     reach, unit = ONE, sizes[0][0]
     for size, extent in sizes:
         gap, rest = divmod(size, unit)
         if rest or not doubts.proved(reach - gap) or not doubts.proved(extent - 1):
             return None
         reach = reach + gap * (extent - 1)
-    return first, reach
+    return _Side(first, unit, reach)

@@ -1,0 +1,149 @@
+"""Programs, and what is said of them besides their counts: text pairs (``cases/*.txt``).
+
+    reads          what is read of each input, the bytes, what is read whatever data says, and whether numbers
+                   for lengths might tell more
+    depths         the longest chain, with folds as chains and as trees
+    derivations    how the count is derived, step by step
+
+Reads are held to what matters: an element that is changed, and with it a result, was read.  Depths are held
+to walking every coordinate, and derivations to the count.  TOLCOST_ACCEPT=1 writes what comes out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.cost.brute_depth import brute_depth
+from tests.programs.points import candidates
+from tests.programs.road import inputs_for, lengths_of
+from tests.syntax import cases
+from tolcost.algebra import Poly, evaluate, to_text
+from tolcost.atoms.nodes import Program
+from tolcost.cost import count, depths, traffic
+from tolcost.cost.derive import derive
+from tolcost.cost.span import Depth
+from tolcost.cost.traffic import elements_read
+from tolcost.diagnostics import Source, place
+from tolcost.execute import run_reference
+from tolcost.pipeline import lower, read_program
+
+CASES = cases.read(Path(__file__).with_name("cases"))
+LARGEST, POINTS = 5, 4
+
+
+def program_of(case: cases.Case) -> Program:
+    return lower(read_program(Source("case.tol", case.program))).program
+
+
+def points(program: Program) -> list[dict[str, int]]:
+    found = [point for _, point in zip(range(20), candidates(program, LARGEST), strict=False) if point]
+    return found[:POINTS] if lengths_of(program) else [{}]
+
+
+def reads(program: Program) -> str:
+    moved = traffic(program)
+    lines = [
+        f"{name}: {', '.join(f'{to_text(form)} of {space}' for space, form in parts)}"
+        for name, parts in elements_read(program).items()
+    ]
+    lines += [f"bytes: {_by_space(moved.read)} in, {_by_space(moved.written)} out"]
+    lines += [f"certain: {_by_space(moved.certain)}"] if moved.certain != moved.read else []
+    lines += [f"without a size: {', '.join(moved.unsized)}"] if moved.unsized else []
+    lines += ["numbers might tell more"] if moved.open else []
+    return "\n".join(lines)
+
+
+def _by_space(forms: Mapping[str, Poly]) -> str:
+    return ", ".join(f"{space} {to_text(form)}" for space, form in forms.items()) or "nothing"
+
+
+def depths_(program: Program) -> str:
+    found = depths(program)
+    return f"chain: {_depth(found.chain)}\ntree: {_depth(found.tree)}"
+
+
+def _depth(depth: Depth) -> str:
+    return f"{depth}" if depth.exact else f"at most {depth}"
+
+
+def derivations(program: Program) -> str:
+    lines = []
+    for chain in derive(program).chains:
+        lines += [chain.steps[0].text_before] if chain.steps else [f"EOPs({chain.name})"]
+        for step in chain.steps:
+            cost = "" if step.poly is None else f", worth {to_text(step.poly)}"
+            lines.append(f"  = {step.text_after}    line {place(step.span).line}: {step.reason}{cost}")
+        lines += [] if chain.complete else ["  not complete"]
+    return "\n".join(lines)
+
+
+ANSWERS = {"reads": reads, "depths": depths_, "derivations": derivations}
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_what_is_said(case: cases.Case) -> None:
+    cases.compare(case, ANSWERS[case.file.stem](program_of(case)))
+
+
+@pytest.mark.parametrize(
+    "case",
+    [case for case in CASES if case.file.stem == "reads" and not re.search(": (S|int4) ", case.program)],
+    ids=str,
+)
+def test_what_matters_is_read(case: cases.Case) -> None:
+    program = program_of(case)
+    chosen = traffic(program).least is not None or "filter" in case.program or "put" in case.program
+    for point in points(program):
+        given = inputs_for(program, point, seed=1)
+        given |= {"at": np.ones_like(given["at"])} if "at" in given else {}  # in the range of any length
+        symbols = {symbol: point[symbol.name] for symbol in lengths_of(program)}
+        plain = run_reference(program, given, point)  # type: ignore[arg-type]
+        bindings = {**symbols, **plain.bindings}
+        told = elements_read(program)
+        for name, values in given.items():
+            if isinstance(values, np.ndarray) and values.dtype == float:
+                counted = sum(evaluate(form, bindings) for _, form in told.get(name, ()))
+                matter = sum(_matters(program, given, point, name, at) for at in np.ndindex(values.shape))
+                assert matter <= counted <= values.size
+                if counted < values.size and not chosen:
+                    assert matter == counted
+
+
+def _matters(
+    program: Program, given: dict[str, object], point: dict[str, int], name: str, at: object
+) -> bool:
+    changed = np.array(given[name])
+    changed[at] += 1000.25  # type: ignore[index]
+    runs = [
+        run_reference(program, values, point).outputs  # type: ignore[arg-type]
+        for values in (given, {**given, name: changed})
+    ]
+    return not all(
+        np.array_equal(*pair, equal_nan=True) for pair in zip(*(r.values() for r in runs), strict=True)
+    )
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case.file.stem == "depths" and "filter" not in case.program], ids=str
+)
+def test_depths_are_what_is_walked(case: cases.Case) -> None:
+    program = program_of(case)
+    found = depths(program)
+    for point in points(program):
+        values = {symbol: point[symbol.name] for symbol in lengths_of(program)}
+        for depth, trees in ((found.chain, False), (found.tree, True)):
+            if all(form.free <= values.keys() for form in depth.candidates):
+                walked = brute_depth(program, values, trees)
+                if walked is not None:
+                    assert depth.at(values) == walked if depth.exact else depth.at(values) >= walked
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.file.stem == "derivations"], ids=str)
+def test_derivations_end_at_the_count(case: cases.Case) -> None:
+    program = program_of(case)
+    assert derive(program).total == count(program).eops
