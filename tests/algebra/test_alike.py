@@ -56,7 +56,7 @@ def test_what_is_known_of_one_is_not_taken_over() -> None:
 
 
 H, W, Z = length("h"), length("w"), length("z", 0)
-SIZES = [H, W, Z, H // 2, W // 2, relu(H - 2), Poly({(): 5})]
+SIZES = [H, W, Z, H // 2, W // 2, (W + 1) // 2, W // 3, relu(H - 2), Poly({(): 5})]
 
 
 @pytest.mark.parametrize("first", SIZES, ids=str)
@@ -72,3 +72,17 @@ def test_halves_of_ranges_of_every_kind(first: Poly) -> None:
             rows = sum(2 * x >= a for x in range(1, a + 1))
             columns = sum(2 * x >= b if same else 2 * x == b for x in range(1, b + 1))
             assert evaluate(found, point) == rows * columns
+
+
+@pytest.mark.parametrize("lengths", [*product((H, W), repeat=4)], ids=str)
+def test_names_that_change_their_roles(lengths: tuple[Poly, ...]) -> None:
+    """Two sums of the same numbers are alike only if the same lengths stand in the same places."""
+    first, beyond, second, other = lengths
+    i, j = coordinate("i", first), coordinate("j", second)
+    ranges = [(the_symbol(i), 1, first), (the_symbol(j), 1, second)]
+    found = total(1, ranges, [ge(2 * i - beyond), ge(2 * j - other)])
+    for a, b in product(range(1, 7), repeat=2):
+        size = {H: a, W: b}
+        rows = sum(2 * x >= size[beyond] for x in range(1, size[first] + 1))
+        columns = sum(2 * x >= size[other] for x in range(1, size[second] + 1))
+        assert evaluate(found, {the_symbol(H): a, the_symbol(W): b}) == rows * columns

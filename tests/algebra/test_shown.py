@@ -1,4 +1,4 @@
-"""Expressions in writing, as pairs of text (``cases/shown``): in every way of writing; and what is no expression.
+"""Expressions in writing, as pairs of text (``cases/shown``), in every way; and what is no expression.
 
 What is written for a script is computed here, what is written as text is read back, and what sympy gets is
 evaluated by sympy: all of it is the same number.  TOLCOST_ACCEPT=1 writes what comes out.

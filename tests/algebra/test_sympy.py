@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from itertools import islice
 
+import pytest
 import sympy
 from hypothesis import given, settings
 
+from tests.algebra.pairs import Line, condition, inside, lines, number, points, poly, symbols
 from tests.algebra.support import build, lengths, trees, value
 from tolcost.algebra import coordinate, evaluate, length, relu, the_symbol, to_sympy, total
 from tolcost.algebra.sympy_form import FloorDiv, safe_name, sympy_symbols
+from tolcost.algebra.sympy_sums import SympySums
 
 n, m = length("n"), length("m")
 N, M = the_symbol(n), the_symbol(m)
@@ -34,8 +38,8 @@ def test_values_survive_substitution_and_simplification(tree: object) -> None:
     names = sympy_symbols([N, M])
     x = sympy.Symbol("x", integer=True, positive=True)
     expression = sympy.expand(to_sympy(built, names).subs({names[N]: 2 * x, names[M]: x + 3}))
-    for number in (1, 2, 5):
-        assert expression.subs({x: number}) == value(tree, {"n": 2 * number, "m": number + 3})
+    for size in (1, 2, 5):
+        assert expression.subs({x: size}) == value(tree, {"n": 2 * size, "m": size + 3})
 
 
 def test_printing() -> None:
@@ -78,3 +82,17 @@ def test_sympy_is_loaded_only_when_asked_for() -> None:
     code = f"{use}; print('sympy' in sys.modules, 'numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False"]
+
+
+FROM_ONE = [line for line in lines("sums") if line.ranges and all(lo == "1" for _, lo, _ in line.ranges)]
+
+
+@pytest.mark.parametrize("line", FROM_ONE[::6], ids=lambda line: line.where)
+def test_sums_by_sympy_alone_are_what_adding_up_gives(line: Line) -> None:
+    names = symbols(line)
+    sums = SympySums.over(the_symbol(names[name]) for name in line.lengths)
+    over = [(the_symbol(names[name]), poly(hi, names)) for name, _, hi in line.ranges]
+    found = sums.total([*over, condition(line.guard, names)], sums.poly(poly(line.asked, names)))
+    for point in islice(points(line), 0, None, 7):
+        added = sum(number(line.asked, at) for at in inside(line, point) if number(line.guard, at))
+        assert sums.at(found, {the_symbol(names[name]): size for name, size in point.items()}) == added

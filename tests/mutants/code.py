@@ -144,17 +144,30 @@ def left(project: Path, part: str, seed: int) -> list[tuple[Path, int]]:
     why = Reasons.read()
     found = []
     for one in kept(part, seed):
-        if not one.by and why.of(one) is None:
-            places = dict(enumerate(changes(ast.parse((project / one.file).read_text("utf-8")))))
-            if one.number in places and places[one.number][1].before == one.before:
-                found.append((project / one.file, one.number))
+        if not one.by and why.of(one) is None and _before(project / one.file, one.number) == one.before:
+            found.append((project / one.file, one.number))
     return found
 
 
+def fresh(project: Path, part: str, seed: int, count: int) -> list[tuple[Path, int]]:
+    """The places of a sample that were not tried yet, or that stand in other code now."""
+    done = {(one.file, one.number): one.before for one in kept(part, seed)}
+    return [
+        (file, number)
+        for file, number in sample(project, part, count, seed)
+        if done.get((file.relative_to(project).as_posix(), number)) != _before(file, number)
+    ]
+
+
+def _before(file: Path, number: int) -> str | None:
+    places = dict(enumerate(changes(ast.parse(file.read_text("utf-8")))))
+    return places[number][1].before if number in places else None
+
+
 def tried(
-    project: Path, part: str, places: list[tuple[Path, int]], known: Tests, seconds: float
+    project: Path, part: str, places: list[tuple[Path, int]], known: Tests, seconds: tuple[float, float]
 ) -> Iterator[Outcome]:
-    """Break places of a part one after the other; tests of other folders may take so many seconds."""
+    """Break places of a part one after the other; tests of its folder, then others, take so many seconds."""
     mutants, told = [], []
     for file, number in places:
         module = ast.parse(file.read_text("utf-8"))
@@ -162,8 +175,8 @@ def tried(
         after = change.make()
         name = file.relative_to(project).as_posix()
         tests = known.running(name, None if change.loads else change.lines)
-        own = known.within([test for test in tests if test.startswith(f"tests/{part}/")], OWN_SECONDS)
-        others = known.within([test for test in tests if test not in set(own)], seconds)
+        own = known.within([test for test in tests if test.startswith(f"tests/{part}/")], seconds[0])
+        others = known.within([test for test in tests if test not in set(own)], seconds[1])
         mutants.append(Mutant(file, module, [*own, *others]))
         told.append((part, f"{name}:{inside}", number, change.before, after))
     for number, by in caught(project, mutants, known.seconds):
@@ -176,7 +189,10 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=20, help="how many of each part")
     parser.add_argument("--again", action="store_true", help="only those that survived for no known reason")
-    parser.add_argument("--seconds", type=float, default=MOST_SECONDS, help="of tests besides the part's own")
+    parser.add_argument(
+        "--own", type=float, default=OWN_SECONDS, help="seconds of tests of the part's folder"
+    )
+    parser.add_argument("--seconds", type=float, default=MOST_SECONDS, help="of others, besides")
     parser.add_argument("--map", nargs="*", metavar="SUITE", help="find again which tests run a line")
     parser.add_argument("--parts", nargs="*", default=list(PARTS))
     asked = parser.parse_args()
@@ -192,8 +208,8 @@ def main() -> int:
 
 def _part(project: Path, part: str, asked: argparse.Namespace) -> None:
     seed: int = asked.seed
-    places = left(project, part, seed) if asked.again else sample(project, part, asked.count, seed)
-    for outcome in tried(project, part, places, Tests.read(), asked.seconds):
+    places = left(project, part, seed) if asked.again else fresh(project, part, seed, asked.count)
+    for outcome in tried(project, part, places, Tests.read(), (asked.own, asked.seconds)):
         print(
             f"{outcome.where}: `{outcome.before}` -> `{outcome.after}`: {outcome.by or 'SURVIVES'}",
             flush=True,
