@@ -76,11 +76,12 @@ def lines(folder: str) -> list[Line]:
         for number, text in enumerate(file.read_text().splitlines(), 1):
             text = text.split("#")[0].strip()
             if text:
-                found.append(_line(f"{file.stem}:{number}", text))
+                found.append(read_line(f"{file.stem}:{number}", text))
     return found
 
 
-def _line(where: str, text: str) -> Line:
+def read_line(where: str, text: str) -> Line:
+    """Read one line."""
     asked, arrow, answer = text.partition(" -> ")
     assert arrow, f"{where} has no answer"
     asked, _, fact = asked.partition(" given ")

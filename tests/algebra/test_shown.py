@@ -12,13 +12,19 @@ from itertools import islice, product
 
 import pytest
 
-from tests.algebra.pairs import CASES
+from tests.algebra.pairs import CASES, condition, inside, number, read_line, symbols
+from tests.algebra.pairs import points as small
 from tests.syntax import cases
 from tolcost.algebra import (
     Poly,
+    cond_text,
     evaluate,
+    evaluate_cond,
     factor_text,
+    indicator,
+    negate,
     symbols_of,
+    the_symbol,
     to_browser,
     to_latex,
     to_mathml,
@@ -31,6 +37,7 @@ from tolcost.algebra.sympy_sums import SympySums
 from tolcost.diagnostics import Rejected, render_all
 
 SHOWN = cases.read(CASES / "shown")
+CONDITIONS = [case for case in SHOWN if case.file.stem == "conditions"]
 EXPRESSIONS = [case for case in SHOWN if case.file.stem == "expressions"]
 
 
@@ -47,10 +54,16 @@ def shown(text: str) -> str:
     return "\n".join(f"{name}: {value}" for name, value in found.items())
 
 
+def shown_condition(text: str) -> str:
+    line = read_line("condition", f"{text.strip()} -> ?")
+    cond = condition(line.asked, symbols(line))
+    return f"text: {cond_text(cond)}\nnot: {cond_text(negate(cond))}\ncount: {to_text(indicator(cond))}"
+
+
 @pytest.mark.parametrize("case", SHOWN, ids=str)
 def test_what_is_shown(case: cases.Case) -> None:
     try:
-        said = shown(case.program)
+        said = shown_condition(case.program) if case in CONDITIONS else shown(case.program)
     except Rejected as rejected:
         said = render_all(rejected.diagnostics).rstrip("\n")
     cases.compare(case, said)
@@ -106,3 +119,16 @@ def computed(tree: BrowserTree, names: Mapping[str, int]) -> int:
             ends = range(computed(low, names), computed(high, names) + 1)
             return sum(computed(body, {**names, binder: value}) for value in ends)
     raise AssertionError(tree)
+
+
+@pytest.mark.parametrize("case", CONDITIONS, ids=str)
+def test_conditions_and_their_counts_are_what_they_say(case: cases.Case) -> None:
+    line = read_line("condition", f"{case.program.strip()} -> ?")
+    names = symbols(line)
+    cond = condition(line.asked, names)
+    for at in islice((at for point in small(line) for at in inside(line, point)), 0, None, 3):
+        values = {the_symbol(names[name]): value for name, value in at.items()}
+        holds = bool(number(line.asked, at))
+        assert evaluate_cond(cond, values) == holds
+        assert evaluate_cond(negate(cond), values) != holds
+        assert evaluate(indicator(cond), values) == holds

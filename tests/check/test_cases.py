@@ -4,6 +4,7 @@
     budgets     an entry ``p``, and a line ``budget ...`` for each budget
     settings    a tolcost.toml: what it says, or what is wrong with it
     locks       a lock file: what is written again, or what is wrong with it
+    blame       a program, ``...``, and what became of it: the line that is named, where n = 4 and m = 3
 
 Verdicts on exact figures are held to numbers besides: Python alone evaluates both forms at all small shapes.
 TOLCOST_ACCEPT=1 writes what comes out, to be reviewed like any change.
@@ -21,13 +22,17 @@ import pytest
 
 from tests.algebra.pairs import number
 from tests.syntax import cases
+from tolcost.check.blame import blame
 from tolcost.check.budgets import hold, read_budget
 from tolcost.check.config import read_config
+from tolcost.check.costing import Contribution
+from tolcost.check.entries import costed_program
 from tolcost.check.lockfile import read_lock, write_lock
-from tolcost.check.records import CostChange, GateReport, LockEntry
+from tolcost.check.records import CostChange, Example, GateReport, LockEntry
 from tolcost.check.text import gate_text
 from tolcost.check.verdicts import judge
 from tolcost.diagnostics import Rejected, Source, render_all
+from tolcost.pipeline import lower, read_program
 
 HEAD = "tolcost-lock 1\n"
 CASES = cases.read(Path(__file__).with_name("cases"))
@@ -71,7 +76,19 @@ def locks(text: str) -> str:
     return write_lock(read_lock(Source("tolcost.lock", text))).rstrip("\n")
 
 
-ANSWERS = {answer.__name__: answer for answer in (verdicts, budgets, settings, locks)}
+def blamed(text: str) -> str:
+    before, _, after = text.rpartition("...\n")
+    old = parts_of(before) if before else None
+    found = blame(old, parts_of(after), "eops", Example((("n", 4), ("m", 3)), 1, 2))
+    return "none" if found is None else f"{found.file}:{found.line}: {found.remark}\n| {found.text}"
+
+
+def parts_of(text: str) -> tuple[Contribution, ...]:
+    program = lower(read_program(Source("a.tol", text))).program
+    return costed_program("a.tol", program, ("eops",)).parts
+
+
+ANSWERS = {"verdicts": verdicts, "budgets": budgets, "settings": settings, "locks": locks, "blame": blamed}
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
