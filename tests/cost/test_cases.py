@@ -4,6 +4,7 @@
                    for lengths might tell more
     depths         the longest chain, with folds as chains and as trees
     derivations    how the count is derived, step by step
+    files          of devices and of weights: what they say, or what is wrong with them
 
 Reads are held to what matters: an element that is changed, and with it a result, was read.  Depths are held
 to walking every coordinate, and derivations to the count.  TOLCOST_ACCEPT=1 writes what comes out.
@@ -13,7 +14,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,9 +29,11 @@ from tolcost.algebra import Poly, evaluate, to_text
 from tolcost.atoms.nodes import Program
 from tolcost.cost import count, depths, traffic
 from tolcost.cost.derive import derive
+from tolcost.cost.device import Habit, parse_device
 from tolcost.cost.span import Depth
 from tolcost.cost.traffic import elements_read
-from tolcost.diagnostics import Source, place
+from tolcost.cost.weights import parse_weights
+from tolcost.diagnostics import Rejected, Source, place, render_all
 from tolcost.execute import run_reference
 from tolcost.pipeline import lower, read_program
 
@@ -87,7 +92,39 @@ ANSWERS = {"reads": reads, "depths": depths_, "derivations": derivations}
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_what_is_said(case: cases.Case) -> None:
-    cases.compare(case, ANSWERS[case.file.stem](program_of(case)))
+    is_file = case.file.stem == "files"
+    cases.compare(case, file(case) if is_file else ANSWERS[case.file.stem](program_of(case)))
+
+
+def file(case: cases.Case) -> str:
+    """A file of a device or of weights, in the fields it is read into."""
+    read = parse_device if case.name.startswith("device") else parse_weights
+    try:
+        return _fields(read(case.program, "file.toml"))
+    except Rejected as rejected:
+        return render_all(rejected.diagnostics).rstrip("\n")
+
+
+def _fields(value: Any, indent: str = "") -> str:
+    lines = []
+    for field in fields(value):
+        inside = getattr(value, field.name)
+        for one in inside if isinstance(inside, tuple) and inside and is_dataclass(inside[0]) else (inside,):
+            shown = f"\n{_fields(one, indent + '  ')}" if is_dataclass(one) else f" {_plain(one)}"
+            lines.append(f"{indent}{field.name}:{shown}")
+    return "\n".join(lines)
+
+
+def _plain(value: object) -> str:
+    match value:
+        case Mapping():
+            return ", ".join(f"{_plain(key)} {_plain(inside)}" for key, inside in value.items())
+        case tuple():
+            return ", ".join(map(_plain, value))
+        case Habit():
+            return f"({_plain((value.pattern, value.kernels, value.passes))})"
+        case _:
+            return str(value)
 
 
 @pytest.mark.parametrize(
