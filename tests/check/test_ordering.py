@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import combinations_with_replacement, product
 
 import pytest
 
@@ -55,3 +55,30 @@ def test_what_crosses(gap: Poly, facts: tuple[Cond, ...]) -> None:
 
 def test_what_is_not_known_is_not_said() -> None:
     assert ordering(n * n * k, n * n * n + k * k * k) == "unknown"
+
+
+FACTS: dict[str, tuple[tuple[Cond, ...], range]] = {
+    "any": ((), range(1, 60)),
+    "from 4 on": ((ge(n - 4),), range(4, 60)),
+    "up to 5": ((ge(5 - n),), range(1, 6)),
+    "from 3 to 6": ((ge(n - 3), ge(6 - n)), range(3, 7)),
+    "no more than another": ((ge(m - n),), range(1, 60)),
+}
+
+
+@pytest.mark.parametrize(
+    "roots", [r for k in (1, 2, 3) for r in combinations_with_replacement((1, 3, 5, 8), k)]
+)
+@pytest.mark.parametrize("known", FACTS)
+def test_of_one_length_everything_is_decided(roots: tuple[int, ...], known: str) -> None:
+    """A product of differences, and what signs it takes at every length."""
+    facts, lengths = FACTS[known]
+    gap = const(1)
+    for root in roots:
+        gap = gap * (n - root)
+    signs = {(value > 0) - (value < 0) for x in lengths for value in [evaluate(gap, {the_symbol(n): x})]}
+    expected = {frozenset({0}): "equal", frozenset({0, 1}): "less_or_equal", frozenset({1}): "less_or_equal",
+                frozenset({-1}): "greater_or_equal", frozenset({0, -1}): "greater_or_equal"}  # fmt: skip
+    assert ordering(const(0), gap, facts) == expected.get(frozenset(signs), "crosses")
+    opposite = expected.get(frozenset(-sign for sign in signs), "crosses")
+    assert ordering(gap, const(0), facts) == opposite

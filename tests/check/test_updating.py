@@ -1,0 +1,60 @@
+"""Writing a lock file that others may have written meanwhile, in every way that can happen."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from tolcost.check.lockfile import LOCK_NAME, Lock, load_lock, write_lock
+from tolcost.check.records import LockedFigure, LockEntry
+from tolcost.check.updating import notes_on, write_merged
+
+STATES = (None, "n", "2*n")
+
+
+def lock(form: str | None) -> Lock:
+    """A lock file with one program beside another, or without it."""
+    forms = {"a.tol": form, "other.tol": "m"}
+    entries = {
+        name: LockEntry(name, figures=(("eops", LockedFigure("exact", text)),))
+        for name, text in forms.items()
+        if text is not None
+    }
+    seals = {name: f"{len(forms[name] or ''):032x}" for name in entries}
+    return Lock(entries, "1", "abc", seals)
+
+
+@pytest.mark.parametrize("read, now, new", [*product(STATES, repeat=3)])
+def test_what_others_wrote_stays(read: str | None, now: str | None, new: str | None, tmp_path: Path) -> None:
+    file = tmp_path / LOCK_NAME
+    file.write_text(write_lock(lock(now)), encoding="utf-8")
+    written: list[bytes] = []
+    write_merged(tmp_path, lock(read), lock(new), lambda path, data: written.append(data))
+    expected = write_lock(lock(new if now == read else now)).encode("utf-8")
+    assert written == ([] if expected == file.read_bytes() else [expected])
+
+
+def test_the_first_lock_file(tmp_path: Path) -> None:
+    write_merged(tmp_path, None, lock("n"), lambda path, data: path.write_bytes(data) and None)
+    assert load_lock(tmp_path / LOCK_NAME) == lock("n")
+
+
+def test_a_conflict_is_settled_by_what_is_new(tmp_path: Path) -> None:
+    text = write_lock(lock("n")).replace("a.tol eops", "<<<<<<< ours\na.tol eops")
+    (tmp_path / LOCK_NAME).write_text(text, encoding="utf-8")
+    write_merged(tmp_path, lock("n"), lock("2*n"), lambda path, data: path.write_bytes(data) and None)
+    assert load_lock(tmp_path / LOCK_NAME) == lock("2*n")
+
+
+def test_who_wrote_it_is_told() -> None:
+    assert list(notes_on(lock("n"), "1", "abc")) == []
+    assert list(notes_on(lock("n"), "2", "def")) == [
+        "tolcost.lock was written by tolcost 1, this is 2",
+        "tolcost.lock was written with cost model abc, this is def",
+    ]
+    assert list(notes_on(Lock(), "2", "def")) == [
+        "tolcost.lock was written by tolcost (unknown), this is 2",
+        "tolcost.lock was written with cost model (unknown), this is def",
+    ]
