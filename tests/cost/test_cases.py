@@ -25,13 +25,14 @@ from tests.cost.brute_depth import brute_depth
 from tests.programs.points import candidates
 from tests.programs.road import inputs_for, lengths_of
 from tests.syntax import cases
-from tolcost.algebra import Poly, evaluate, to_text
+from tolcost.algebra import ZERO, Poly, evaluate, to_text
 from tolcost.atoms.nodes import Program
 from tolcost.cost import count, depths, traffic
 from tolcost.cost.derive import derive
 from tolcost.cost.device import Habit, parse_device
 from tolcost.cost.span import Depth
 from tolcost.cost.traffic import elements_read
+from tolcost.cost.unsummed import unsummed, walked
 from tolcost.cost.weights import parse_weights
 from tolcost.diagnostics import Rejected, Source, place, render_all
 from tolcost.execute import run_reference
@@ -184,3 +185,17 @@ def test_depths_are_what_is_walked(case: cases.Case) -> None:
 def test_derivations_end_at_the_count(case: cases.Case) -> None:
     program = program_of(case)
     assert derive(program).total == count(program).eops
+
+
+PROGRAMS = [case for case in CASES if case.file.stem != "files" and "filter" not in case.program]
+
+
+@pytest.mark.parametrize("case", PROGRAMS[::2], ids=str)
+def test_counts_before_they_are_summed_are_the_counts(case: cases.Case) -> None:
+    program = program_of(case)
+    closed, summands = count(program).histogram, unsummed(program)
+    assert closed.keys() <= summands.keys()
+    for point in points(program):
+        values = {symbol: point[symbol.name] for symbol in lengths_of(program)}
+        for key, parts in summands.items():
+            assert walked(parts, values) == evaluate(closed.get(key, ZERO), values)

@@ -41,14 +41,23 @@ Seed 21 was drawn after that, and run on the tests of the part's own folder for 
 Runs = dict[tuple[str, int], list[Outcome]]
 
 
-def report(found: Runs, why: Reasons) -> str:
-    """The whole report."""
+def report(found: Runs, why: Reasons, before: str = "") -> str:
+    """The whole report; a section that nothing was run for stays as it was before."""
     parts = [HEAD]
     for text, is_code in ((DEFINITIONS, False), (CODE, True)):
         some = {key: ran for key, ran in found.items() if ran[0].is_code == is_code}
         if some:
             parts += [text, "\n", *_shares(some, why), "\n", *_survivors(some, why)]
+        else:
+            parts.append(_section(before, text.split("\n")[1]))
     return "".join(parts)
+
+
+def _section(text: str, title: str) -> str:
+    """A section of a report, from its title to the next one."""
+    _, found, rest = text.partition(f"\n{title}\n")
+    inside, _, _ = rest.partition("\n## ")
+    return f"\n{title}\n{inside}" if found else ""
 
 
 def _shares(found: Runs, why: Reasons) -> Iterator[str]:
@@ -87,7 +96,8 @@ def _code(text: str) -> str:
 
 def main() -> int:
     """Write the report."""
-    REPORT.write_text(report(runs(), Reasons.read()), "utf-8")
+    before = REPORT.read_text("utf-8") if REPORT.exists() else ""
+    REPORT.write_text(report(runs(), Reasons.read(), before), "utf-8")
     return 0
 
 
