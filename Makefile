@@ -21,6 +21,7 @@
 #   make referee  published cost formulas held to the definitions: reports/referee.md and .csv
 #   make alternatives  other algorithms for operators, and where they cross: reports/alternatives.md and .csv
 #   make torch    small modules of PyTorch exported anew and held to the stored exports; torch gets its own environment
+#   make models   models of packages, exports of torch, pipelines, held to onnxruntime: reports/models.md (an hour or more)
 #   make hardware what a GPU executes beside EOPs, from what was recorded: reports/hardware.md, devices/, weights
 #   make clean    remove .venv and caches
 
@@ -34,13 +35,14 @@ INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --quiet --co
 
 PEERS := .venv-peers
 TORCH := .venv-torch
+ZOO := .venv-models
 
 # Tests start tolcost many times: what Python compiles of it is kept, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: report conformance general theorem peers sympy tpch hardware referee alternatives
 .PHONY: test lint types imports gate lock unit fmt soak fleet mutants bench clean
-.PHONY: site site-test vsix fresh torch
+.PHONY: site site-test vsix fresh torch models
 
 report: $(VENV)/run.stamp
 	$(BIN)/tolcost report
@@ -63,6 +65,13 @@ sympy: $(VENV)/dev.stamp
 
 torch: $(TORCH)/stamp
 	$(TORCH)/bin/python -m pytest -q -p no:cacheprovider tests/models/test_torch.py tests/test_tasks.py tolcost/api.py
+
+# What is there already is neither fetched, exported nor looked at again: remove build/models to begin anew.
+models: $(ZOO)/stamp
+	$(ZOO)/bin/python benchmarks/fetch_models.py benchmarks/packages.txt build/models/packages
+	$(ZOO)/bin/python benchmarks/export_torch.py build/models/torch
+	$(ZOO)/bin/python benchmarks/export_pipelines.py build/models/pipelines
+	$(ZOO)/bin/python benchmarks/check_models.py build/models light --keep build/models/outcomes --output reports/models
 
 tpch: $(VENV)/dev.stamp
 	$(INSTALL) tpchgen-cli
@@ -156,7 +165,7 @@ site-test: site vsix
 	TOLCOST_BROWSER=required $(BIN)/pytest -q -p no:cacheprovider site/test_site.py
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(TORCH) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(PEERS) $(TORCH) $(ZOO) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find tolcost tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
@@ -184,4 +193,9 @@ $(PEERS)/stamp: pyproject.toml constraints.txt
 $(TORCH)/stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(TORCH)
 	$(TORCH)/bin/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt --editable '.[dev,torch]'
+	touch $@
+
+$(ZOO)/stamp: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(ZOO)
+	$(ZOO)/bin/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt --editable '.[torch,zoo]'
 	touch $@

@@ -1,11 +1,13 @@
 """Models from anywhere, held to what onnxruntime observes: the shape of every value, at two sets of lengths.
 
-    python benchmarks/check_models.py FOLDER... [--output reports/models]
+    python benchmarks/check_models.py FOLDER... [--keep FILE] [--output reports/models]
 
-A folder is searched for models; ``light`` is that of the graphs that come with onnx.  A model is run on
+A folder is searched for models; ``light`` is that of the graphs that come with onnx.  Each model is looked at
+in a process of its own, and one that takes too long or too much is a row that says so.  A model is run on
 random input with all values of its graph as outputs, and again with its branches as part of the graph, both
 sides of those that data decides, and a turn of its loops.  A model whose lengths are all fixed is run once:
-there is nothing else to try.  With ``--output`` the findings go to a Markdown and a CSV file of that name.
+there is nothing else to try.  With ``--output`` the findings go to a Markdown and a CSV file of that name;
+with ``--keep`` they stay in a file as well, and what is there already is not looked at again.
 Needs onnxruntime, which tolcost does not.
 """
 
@@ -13,18 +15,24 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import multiprocessing
+import pickle
+import resource
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import islice
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import numpy as np
 import onnx
 from model_branches import Observed, Place
-from model_outcomes import Outcome, Seen, Tally, cells, markdown, shown, summary, table
-from model_runs import CORRECTIONS, Model, Run, corrected, open_lengths
+from model_outcomes import Outcome, Seen, Tally, cells, shown
+from model_report import markdown, summary, table
+from model_runs import CORRECTIONS, Model, Run, corrected, name_of, open_lengths
 
 from tolcost.algebra import Poly, evaluate, to_text
 from tolcost.catalogue.specs import open_library
@@ -33,10 +41,14 @@ from tolcost.diagnostics import Rejected
 from tolcost.models.facts import shape_of
 from tolcost.models.walking import Session
 from tolcost.result.cost import Cost
-from tolcost.result.model import ModelStudy, Wanted, file_cost, of_model, study_file
+from tolcost.result.model import ModelStudy, of_model, study_file
+from tolcost.result.study import locate_study
 
 MOST_RUNS = 24
 """Lengths to try until each side of each branch was seen at two of them."""
+
+MOST_SECONDS, MOST_BYTES = 600, 12 << 30
+"""What looking at a model may take, all of its runs together."""
 
 Shape = tuple[Poly, ...]
 
@@ -62,7 +74,15 @@ def compare_inner(cost: Cost, inside: Mapping[Place, Shape], observed: Observed)
     return tally
 
 
+def tabled(value: object) -> object:
+    """Maps with the same keys as the table of their values, which is what they are for us."""
+    if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
+        return np.array([list(row.values()) for row in value])
+    return value
+
+
 def count(tally: Tally, cost: Cost, name: str, shape: Shape | None, value: object) -> None:
+    value = tabled(value)
     if not isinstance(value, np.ndarray):
         tally.others += 1
         return
@@ -83,38 +103,49 @@ def count(tally: Tally, cost: Cost, name: str, shape: Shape | None, value: objec
         tally.agree += 1
 
 
-def check(path: Path, session: Session, folder: Path) -> Outcome:
-    outcome = Outcome(path.stem.replace("__", ": "), hashlib.sha256(path.read_bytes()).hexdigest())
-    if path.stem in CORRECTIONS:
-        outcome.notes.append(str(CORRECTIONS[path.stem]))
+def named(path: Path) -> Outcome:
+    return Outcome(path.stem.replace("__", ": "), hashlib.sha256(path.read_bytes()).hexdigest())
+
+
+def check(path: Path, session: Session, folder: Path) -> Iterator[Outcome]:
+    """What becomes of a model, told before each step that may end the process."""
+    outcome = named(path)
+    if name_of(path) in CORRECTIONS:
+        outcome.notes.append(str(CORRECTIONS[name_of(path)]))
     path = corrected(path, folder)
-    start = time.perf_counter()
+    start = time.process_time()
     try:
         study = with_deep_stack(lambda: study_file(path, session))
         describe(outcome, study)
     except Rejected as rejected:
         outcome.notes.append(f"refused: {rejected}")
-        return outcome
-    outcome.seconds = time.perf_counter() - start
+        yield outcome
+        return
+    outcome.seconds = time.process_time() - start
     outcome.notes += [f"{m.op} {m.name}: {m.why}" for m in study.coverage.missing[:1]]
+    yield outcome
     try:
         model = Model(path, study)
     except Exception as error:
         outcome.notes.append(f"onnxruntime: {str(error)[:120]}")
-        return outcome
+        yield outcome
+        return
     outcome.values = len(model.names)
     outcome.fixed = not open_lengths(study)[0]
     for run in islice(model.runs(), MOST_RUNS):
-        look(outcome, model, run, path, session)
+        look(outcome, model, run)
+        yield outcome
         if len(outcome.seen) >= outcome.wanted and outcome.twice:
             break
-    return outcome
+    if not outcome.seen:
+        outcome.notes.append(f"onnxruntime runs it at no lengths tried: {model.refused}")
+    yield outcome
 
 
-def look(outcome: Outcome, model: Model, run: Run, path: Path, session: Session) -> None:
+def look(outcome: Outcome, model: Model, run: Run) -> None:
     """Compare a run with what is said at its lengths; a run after the first two only if it shows more."""
     try:
-        cost = with_deep_stack(lambda: file_cost(path, session, Wanted(run.dims)))
+        cost = with_deep_stack(lambda: locate_study(Cost, model.study, run.dims))
     except Rejected as rejected:
         outcome.notes.append(f"refused at {shown(run.dims)}, where it runs: {rejected}")
         return
@@ -131,8 +162,12 @@ def describe(outcome: Outcome, study: ModelStudy) -> None:
     outcome.nodes, outcome.costed = study.coverage.nodes, study.coverage.costed
     opsets = study.model.opsets
     outcome.opset = str(opsets.get("", next(iter(opsets.values()), "")))
-    outcome.eops, outcome.macs = to_text(study.total.eops), to_text(study.total.macs)
-    outcome.params, outcome.status = to_text(study.holdings.parameters), study.total.status
+    forms = {m.label: m.form for m in study.measures(()) if isinstance(m.form, Poly)}
+    texts = {label: to_text(form) for label, form in forms.items()}
+    outcome.eops, outcome.macs, outcome.params = (texts[label] for label in ("EOPs", "MACs", "parameters"))
+    outcome.longest = max(texts, key=lambda label: len(texts[label]))
+    outcome.characters = len(texts[outcome.longest])
+    outcome.form, outcome.status = study.total.macs, study.total.status
     outcome.uncosted = tuple(study.coverage.operators)
 
 
@@ -141,35 +176,82 @@ def describe(outcome: Outcome, study: ModelStudy) -> None:
 
 def models(folder: str) -> list[Path]:
     light = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
-    return sorted((light if folder == "light" else Path(folder)).rglob("*.onnx"))
+    where = light if folder == "light" else Path(folder)
+    return [where] if where.is_file() else sorted(where.rglob("*.onnx"))
+
+
+def apart(path: Path, session: Session, folder: Path) -> Outcome:
+    """Look at a model in a process of its own; what it told last counts, whatever ends it."""
+    context = multiprocessing.get_context("fork")
+    receiving, sending = context.Pipe(duplex=False)
+
+    def work(sending: Connection) -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
+        for outcome in check(path, session, folder):
+            sending.send(outcome)
+        sending.send(None)
+
+    process = context.Process(target=work, args=(sending,))
+    process.start()
+    sending.close()
+    told, ends = named(path), time.monotonic() + MOST_SECONDS
+    try:
+        while receiving.poll(max(ends - time.monotonic(), 0)):
+            outcome: Outcome | None = receiving.recv()
+            if outcome is None:
+                return told
+            told = outcome
+        told.notes.append(f"looking at it takes more than {MOST_SECONDS} s")
+    except EOFError:
+        process.join()
+        told.notes.append(
+            f"{'onnxruntime' if told.analysed else 'tolcost'} ends with signal {-(process.exitcode or 0)}"
+        )
+    finally:
+        process.kill()
+        process.join()
+    return told
+
+
+def kept(file: Path | None) -> dict[str, Outcome]:
+    """What was found before, by the digest of a model."""
+    if file is None or not file.exists():
+        return {}
+    found: dict[str, Outcome] = pickle.loads(file.read_bytes())  # noqa: S301  # a file of our own
+    return found
 
 
 def line(outcome: Outcome) -> str:
     row = cells(outcome)
     told = (outcome.name, f"{outcome.costed}/{outcome.nodes}", f"{outcome.seconds:.2f} s", outcome.status)
-    rest = ("shapes that agree", "those that agree", "lengths", "notes")
+    rest = ("characters", "shapes that agree", "those that agree", "lengths", "notes")
     return " | ".join((*told, *(str(row[column]) for column in rest)))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="+")
+    parser.add_argument("--keep", type=Path)
     parser.add_argument("--output", type=Path)
     wanted = parser.parse_args()
     session = Session(open_library())
     outcomes: list[Outcome] = []
+    seen = kept(wanted.keep)
     with tempfile.TemporaryDirectory() as copies:
         for path in (path for folder in wanted.folder for path in models(folder)):
-            outcomes.append(check(path, session, Path(copies)))
-            print(line(outcomes[-1]), flush=True)
+            name = named(path)
+            if name.digest not in seen:
+                seen[name.digest] = apart(path, session, Path(copies))
+                print(line(seen[name.digest]), flush=True)
+                if wanted.keep:
+                    wanted.keep.write_bytes(pickle.dumps(seen))
+            outcomes.append(replace(seen[name.digest], name=name.name))
     if not outcomes:
         print("no models there", file=sys.stderr)
         return 2
     print(*summary(outcomes), sep="\n")
     if wanted.output:
-        folders = " ".join("light" if folder == "light" else "FOLDER" for folder in wanted.folder)
-        command = f"python benchmarks/check_models.py {folders} --output reports/{wanted.output.name}"
-        wanted.output.with_suffix(".md").write_text(markdown(outcomes, command), encoding="utf-8")
+        wanted.output.with_suffix(".md").write_text(markdown(outcomes), encoding="utf-8")
         wanted.output.with_suffix(".csv").write_text(table(outcomes), encoding="utf-8")
     return 1 if any(o.wrong for o in outcomes) else 0
 

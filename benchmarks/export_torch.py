@@ -1,96 +1,70 @@
-"""BERT-base, GPT-2 and Llama as torch exports them: both exporters, three opsets, two kinds of attention.
+"""Architectures (``architectures.py``) as both of torch's exporters give them, with their lengths open.
 
-    python benchmarks/export_torch.py FOLDER
+    python benchmarks/export_torch.py FOLDER [NAME...]
 
-Batch and sequence stay open.  Weights are random, GPT-2 and Llama have four layers, Llama is small.
-Needs ``pip install torch transformers onnxscript``, which tolcost does not; the files take 4 GB.
-``check_models.py`` holds what tolcost says of them to what onnxruntime observes.
+A file that is there already is kept; what an exporter refuses is told, and left out.  Needs torch, onnxscript
+and transformers, which tolcost does not.  ``check_models.py`` holds what tolcost says of the files to what
+onnxruntime observes, and the MACs of the two files of an architecture to each other.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from itertools import product
+import warnings
 from pathlib import Path
 
 import torch
-from transformers import BertConfig, BertModel, GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
+from architectures import ARCHITECTURES, Architecture, Taken
 
-EXPORTERS = (("script", 17), ("script", 18), ("dynamo", 18), ("dynamo", 23))
-ATTENTION = ("eager", "sdpa")
-NAMES = ["input_ids", "attention_mask"]
+OPSETS = {"script": 17, "dynamo": 20}
 
 
-def bert(attention: str) -> torch.nn.Module:
-    return BertModel(BertConfig(attn_implementation=attention), add_pooling_layer=False)
-
-
-def gpt2(attention: str) -> torch.nn.Module:
-    return GPT2LMHeadModel(GPT2Config(n_layer=4, use_cache=False, attn_implementation=attention))
-
-
-def llama(attention: str) -> torch.nn.Module:
-    config = LlamaConfig(
-        hidden_size=256,
-        intermediate_size=688,
-        num_hidden_layers=4,
-        num_attention_heads=8,
-        num_key_value_heads=4,
-        vocab_size=1000,
-        use_cache=False,
-        attn_implementation=attention,
-    )
-    return LlamaForCausalLM(config)
-
-
-MODELS: dict[str, Callable[[str], torch.nn.Module]] = {"bert": bert, "gpt2": gpt2, "llama": llama}
-
-
-class FirstOutput(torch.nn.Module):
-    """A model with two inputs and its first output alone."""
-
-    def __init__(self, model: torch.nn.Module) -> None:
-        super().__init__()
-        self.model = model
-
-    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
-        """Apply the model."""
-        return self.model(input_ids=input_ids, attention_mask=attention_mask)[0]
-
-
-def export(model: torch.nn.Module, file: Path, exporter: str, opset: int) -> None:
-    ids = torch.randint(0, 900, (2, 16))
-    inputs = (ids, torch.ones_like(ids))
-    if exporter == "script":
-        axes = {name: {0: "batch", 1: "seq"} for name in NAMES}
-        torch.onnx.export(
-            model, inputs, file, opset_version=opset, input_names=NAMES, dynamic_axes=axes, dynamo=False
-        )
-        return
-    lengths = {0: torch.export.Dim("batch"), 1: torch.export.Dim("seq")}
+def export(wanted: Architecture | Taken, file: Path, exporter: str) -> None:
+    """Write a network as an exporter gives it."""
+    torch.manual_seed(0)
+    inputs = wanted.inputs()
+    model = wanted.make().eval()
+    open_ = {name: axes for name, (_, axes) in inputs.items()}
+    lengths = {"dynamic_axes": open_} if exporter == "script" else {"dynamic_shapes": shapes(model, open_)}
     torch.onnx.export(
         model,
-        inputs,
+        tuple(example for example, _ in inputs.values()),
         file,
-        opset_version=opset,
-        input_names=NAMES,
-        dynamic_shapes=(lengths, lengths),
-        dynamo=True,
+        opset_version=OPSETS[exporter],
+        input_names=list(inputs),
+        dynamo=exporter == "dynamo",
+        external_data=False,
+        verbose=False,
+        **lengths,
     )
+
+
+def shapes(model: torch.nn.Module, axes: dict[str, dict[int, str]]) -> object:
+    """The open lengths in the form of the arguments: those of ``*given`` are one tuple."""
+    given = tuple(axes.values())
+    return given if type(model).__name__ != "First" else (given,)
 
 
 def main() -> int:
-    if len(sys.argv) != 2:
+    if len(sys.argv) < 2:
         print(__doc__, file=sys.stderr)
         return 2
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    torch.manual_seed(0)
-    for name, attention, (exporter, opset) in product(MODELS, ATTENTION, EXPORTERS):
-        file = folder / f"torch__{name}_{attention}_{exporter}_{opset}.onnx"
-        export(FirstOutput(MODELS[name](attention)).eval(), file, exporter, opset)
-        print(file.name, flush=True)
+    warnings.simplefilter("ignore")
+    for name in sys.argv[2:] or ARCHITECTURES:
+        for exporter in OPSETS:
+            file = folder / f"torch__{name}_{exporter}.onnx"
+            if file.exists():
+                continue
+            try:
+                export(ARCHITECTURES[name], file, exporter)
+                print(file.name, flush=True)
+            except Exception as error:  # whatever the exporter cannot do
+                file.unlink(missing_ok=True)
+                print(
+                    f"{name}: the {exporter} exporter: {str(error).strip().splitlines()[0][:200]}", flush=True
+                )
     return 0
 
 

@@ -1,19 +1,14 @@
-"""What became of the models that were checked, and the report on it, as Markdown and CSV."""
+"""What became of the models that were checked."""
 
 from __future__ import annotations
 
-import csv
-import io
-import platform
 from collections import Counter
 from dataclasses import dataclass, field
 
-import onnx
-import onnxruntime as ort  # type: ignore[import-untyped]
 from model_branches import Place
 from model_runs import Dims
 
-import tolcost
+from tolcost.algebra import ZERO, Poly
 
 
 @dataclass
@@ -101,6 +96,9 @@ class Outcome:
     macs: str = ""
     params: str = ""
     status: str = ""
+    form: Poly = ZERO
+    longest: str = ""
+    characters: int = 0
     seconds: float = 0.0
     uncosted: tuple[str, ...] = ()
     values: int = 0
@@ -163,6 +161,8 @@ def cells(o: Outcome) -> dict[str, object]:
         "MACs": o.macs,
         "parameters": o.params,
         "status": status or "refused",
+        "characters": o.characters,
+        "seconds": f"{o.seconds:.1f}",
         "values": o.values,
         "shapes that agree": "; ".join(str(seen.values) for seen in o.seen) or "not run",
         "values inside": o.inner or "",
@@ -170,78 +170,3 @@ def cells(o: Outcome) -> dict[str, object]:
         "lengths": "; ".join(shown(s.dims) for s in o.seen),
         "notes": ". ".join([*o.notes, *o.wrong[:4]]),
     }
-
-
-def summary(outcomes: list[Outcome]) -> list[str]:
-    whole = sum(o.analysed and o.costed == o.nodes for o in outcomes)
-    agree = Counter(o.fixed for o in outcomes if o.agrees)
-    rest = [o.name for o in outcomes if not o.agrees]
-    different = len({o.digest for o in outcomes})
-    return [
-        f"- {sum(o.analysed for o in outcomes)} of {len(outcomes)} models ({different} different files) are "
-        f"analysed without failure; in {whole} of them every node is costed, the others say what is missing.",
-        f"- {agree[False]} models with open lengths agree with onnxruntime in the shape of every value, at "
-        f"two sets of lengths or more; {agree[True]} whose lengths are all fixed agree at the one there is.",
-        f"- That is {sum(o.values for o in outcomes):,} values of main graphs, and {_branches(outcomes)}",
-        f"- In {sum(bool(o.wrong) for o in outcomes)} models a shape is wrong. Short of full agreement: "
-        f"{', '.join(rest) or 'none'}.",
-    ]
-
-
-def _branches(outcomes: list[Outcome]) -> str:
-    """Say what was seen inside of branches and loops."""
-    having = [o for o in outcomes if any(seen.inner_text for seen in o.seen)]
-    values = sum(o.inner for o in having)
-    failed = sum(bool(seen.failed) for o in having for seen in o.seen)
-    unseen = [o.name for o in outcomes if any(seen.inner.unseen for seen in o.seen)]
-    late = (
-        f"at {failed} of the sets of lengths one side cannot be run, so these models are run at a third"
-        if failed
-        else "all sides can be run"
-    )
-    return (
-        f"{values:,} inside of the branches and loops of {len(having)} models ({late}). Values inside of "
-        f"nodes that are not observed: {', '.join(unseen) or 'none'}."
-    )
-
-
-def markdown(outcomes: list[Outcome], command: str) -> str:
-    versions = f"tolcost {tolcost.__version__}, onnx {onnx.__version__}, onnxruntime {ort.__version__}"
-    wide = [c for c in cells(outcomes[0]) if c not in ("MACs", "notes")]
-    lines = [
-        "# Models from packages and exporters",
-        "",
-        "Real models that packages carry (speech, OCR, detection, wake word and others), and BERT, GPT-2 and "
-        "Llama as torch exports them (`benchmarks/export_torch.py`); each with what `tolcost model` says of "
-        "it, and the shapes of its values held to those onnxruntime observes on random input.",
-        "",
-        "onnxruntime shows values of the main graph only. So in a copy each If is replaced by the side it "
-        "takes, until none is left, and a turn of each Loop is put after it (no model here has a Scan); "
-        "then, one at a time, each If by the other side, wherever the condition depends on more than "
-        "lengths. What lengths alone rule out never runs, and constants inside of branches are not counted. "
-        "Values of a Loop have the same shape at all of its turns, or count as wrong.",
-        "",
-        f"Made by `{command}` with {versions}, Python {platform.python_version()}. The models are not part "
-        "of the repository.",
-        "",
-        *summary(outcomes),
-        "",
-        f"| {' | '.join(wide)} |",
-        f"| {' | '.join('---' for _ in wide)} |",
-    ]
-    for o in outcomes:
-        row = cells(o)
-        row["EOPs"], row["parameters"] = f"`` {short(o.eops)} ``", f"`` {short(o.params)} ``"
-        lines.append(f"| {' | '.join(str(row[c]).replace('|', '/') for c in wide)} |")
-    noted = [o for o in outcomes if cells(o)["notes"]]
-    if noted:
-        lines += ["", "## Notes", "", *(f"- {o.name}: {cells(o)['notes']}" for o in noted)]
-    return "\n".join(lines) + "\n"
-
-
-def table(outcomes: list[Outcome]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(cells(outcomes[0])), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(map(cells, outcomes))
-    return text.getvalue()

@@ -16,7 +16,7 @@ from model_branches import Array, Observed, Place, has_graphs, inner_values, ses
 from tolcost.algebra import evaluate
 from tolcost.result.model import ModelStudy
 
-LENGTHS = (512, 320, 64, 96, 128, 48, 160, 32, 24, 16, 8, 5, 4, 3, 2, 1)
+LENGTHS = (96, 64, 512, 320, 1600, 4000, 128, 48, 160, 32, 24, 16, 8, 5, 4, 3, 2, 1)
 BATCHES = (1, 2, 3)
 KINDS = {
     "tensor(float)": np.float32,
@@ -27,6 +27,10 @@ KINDS = {
     "tensor(bool)": np.bool_,
     "tensor(uint8)": np.uint8,
     "tensor(int8)": np.int8,
+    "tensor(int16)": np.int16,
+    "tensor(uint16)": np.uint16,
+    "tensor(uint64)": np.uint64,
+    "tensor(string)": np.object_,
 }
 
 Dims = dict[str, int]
@@ -59,9 +63,14 @@ CORRECTIONS = {
 }
 
 
+def name_of(path: Path) -> str:
+    """The name of a model in its package."""
+    return path.stem.split("__")[-1]
+
+
 def corrected(path: Path, folder: Path) -> Path:
     """A copy of the file in a folder with its correction made; the file itself where it has none."""
-    correction = CORRECTIONS.get(path.stem)
+    correction = CORRECTIONS.get(name_of(path))
     if correction is None:
         return path
     proto = onnx.load(path)
@@ -120,27 +129,42 @@ class Model:
 
     def __init__(self, path: Path, study: ModelStudy) -> None:
         self.study = study
+        self.refused = ""
         proto = onnx.load(path)
         self.whole = onnx.ModelProto.FromString(proto.SerializeToString()) if has_graphs(proto) else None
         self.runtime = session_of(proto, [n for node in proto.graph.node for n in node.output if n])
         self.names = [output.name for output in self.runtime.get_outputs()]
 
     def runs(self) -> Iterator[Run]:
-        """Runs at all lengths that the model takes; the second is as different from the first as may be."""
+        """Runs at all lengths that the model takes; the second is as different from the first as may be.
+
+        Those at which our conditions hold come first: beyond them some models end the process.
+        """
         dims = list({tuple(d.items()): d for d in candidates(self.study)}.values())
-        first = next(filter(None, map(self._run, dims)), None)
+        first = next(filter(None, map(self._run, self._accepted_first(dims))), None)
         if first is None:
             return
         yield first
         others = (d for d in dims if d != first.dims)
         far = sorted(others, key=lambda d: -sum(first.dims[k] != v for k, v in d.items()))
-        yield from filter(None, map(self._run, far))
+        yield from filter(None, map(self._run, self._accepted_first(far)))
+
+    def _accepted_first(self, dims: list[Dims]) -> Iterator[Dims]:
+        """Lengths, those at the end that break a condition which the forms rely on."""
+        later: list[Dims] = []
+        for each in dims:
+            if self.study.locate(each).problems:
+                later.append(each)
+            else:
+                yield each
+        yield from later
 
     def _run(self, dims: Dims) -> Run | None:
         feeds = self.feeds(dims)
         try:
             arrays = self.runtime.run(self.names, feeds)
-        except Exception:  # the model does not take these lengths
+        except Exception as error:  # the model does not take these lengths
+            self.refused = str(error)[:160]
             return None
         return Run(dims, feeds, dict(zip(self.names, arrays, strict=True)))
 
@@ -159,9 +183,16 @@ class Model:
                 for n, d in enumerate(declared[given.name])
             ]
             kind = KINDS[given.type]
-            floats = np.issubdtype(kind, np.floating)
-            values = random.random(shape) if floats else random.integers(0, 2, shape)
-            found[given.name] = values.astype(kind)
+            values = (
+                random.random(shape) if np.issubdtype(kind, np.floating) else random.integers(0, 2, shape)
+            )
+            found[given.name] = (
+                values.astype(str).astype(object) if kind is np.object_ else values.astype(kind)
+            )
             if given.name == "sr":  # a sampling rate: only two values mean anything
                 found[given.name] = np.full(shape, 16000, kind)
+            elif given.name.endswith(
+                ("lens", "lengths", "length")
+            ):  # how much of the rest is meant: all of it
+                found[given.name] = np.full(shape, max(dims.values(), default=1), kind)
         return found
