@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import sympy
@@ -25,7 +26,7 @@ from tolcost.atoms.nodes import Program
 from tolcost.cost.second_opinion import Verdict, second_opinion
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate.arguments import arguments
-from tolcost.pipeline import lower, read_program
+from tolcost.pipeline import Parsed, lower, read_program
 from tolcost.syntax import read_source
 
 ROOT = Path(__file__).parents[2]
@@ -54,11 +55,17 @@ def spec_programs() -> Iterator[tuple[str, Program]]:
     work += [(ROOT / path, case) for path, uses in cases.items() for case in uses.values()]
     for path, case in work:
         try:
-            parsed = read_program(read_source(path))
+            parsed = _parsed(path)
             given = arguments(parsed.program, case.get("shapes", {}), case.get("attrs", {}))
             yield str(path.relative_to(ROOT)), lower(parsed, given).program
         except Rejected:
             continue
+
+
+@cache
+def _parsed(path: Path) -> Parsed:
+    """A program, read once for all of its uses."""
+    return read_program(read_source(path))
 
 
 def random_atoms(seed: int) -> tuple[str, Program | None]:

@@ -1,35 +1,45 @@
-"""Programs that would blow up end: with the right count, or with a diagnostic."""
+"""Programs that would blow up end: with the right count, or with a diagnostic.
+
+How many terms and definitions there are: so many that one level of recursion for each would be too deep for
+the stack, in one program of each kind; ``make soak`` takes as many for all of them.
+"""
 
 from __future__ import annotations
+
+import os
 
 import pytest
 
 from tests.programs.limits import chain, doubling, long_sum, nested, outcome
 
 BIG = 2**63
+SOAK = "TOLCOST_SOAK" in os.environ
+TERMS = 100_000 if SOAK else 40_000
+MANY = 10_000 if SOAK else 2_000
+MAPS = 10_000 if SOAK else 5_000
 
 COUNTED = {
     "10,000 definitions": (chain(10_000), "10000"),
-    "10,000 mapped definitions": (
+    "many mapped definitions": (
         "tol x: R [n]\nv0 = x\n"
-        + "\n".join(f"v{i} = map(v{i - 1}, * + 1)" for i in range(1, 10_001))
-        + "\ny := v10000\n",
-        "10000*n",
+        + "\n".join(f"v{i} = map(v{i - 1}, * + 1)" for i in range(1, MAPS + 1))
+        + f"\ny := v{MAPS}\n",
+        f"{MAPS}*n",
     ),
-    "10,000 unused definitions": (
-        "tol x: R\n" + "\n".join(f"v{i} = x" for i in range(10_000)) + "\ny := x + 1\n",
+    "many unused definitions": (
+        "tol x: R\n" + "\n".join(f"v{i} = x" for i in range(MANY)) + "\ny := x + 1\n",
         "1",
     ),
-    "10,000 shared values": (chain(10_000, "v{0} = v{1} + v{1}"), "10000"),
-    "10,000 outputs": ("tol x: R\n" + "\n".join(f"y{i} := x + {i}" for i in range(10_000)) + "\n", "10000"),
-    "10,000 inputs": (
-        "\n".join(f"tol x{i}: R" for i in range(10_000)) + "\ny := x0 + x9999\n",
+    "many shared values": (chain(MANY, "v{0} = v{1} + v{1}"), str(MANY)),
+    "many outputs": ("tol x: R\n" + "\n".join(f"y{i} := x + {i}" for i in range(MANY)) + "\n", str(MANY)),
+    "many inputs": (
+        "\n".join(f"tol x{i}: R" for i in range(MANY)) + f"\ny := x0 + x{MANY - 1}\n",
         "1",
     ),
-    "a sum of 100,000 terms": (long_sum(100_000), "99999"),
-    "a sum of 100,000 numbers": (long_sum(100_000, "1"), "0"),
-    "a sum of 20,000 elements": ("tol x: R [3]\ny := " + " + ".join(["x[2]"] * 20_000) + "\n", "19999"),
-    "a product of 20,000 terms": (long_sum(20_000, op="*"), "19999"),
+    "a sum of many terms": (long_sum(TERMS), str(TERMS - 1)),
+    "a sum of many numbers": (long_sum(TERMS, "1"), "0"),
+    "a sum of many elements": ("tol x: R [3]\ny := " + " + ".join(["x[2]"] * MANY) + "\n", str(MANY - 1)),
+    "a product of many terms": (long_sum(MANY, op="*"), str(MANY - 1)),
     "a length of 2^63": (f"tol x: R [{BIG}]\ny := map(x, * + 1)\n", str(BIG)),
     "a matrix of 2^63 squared": (f"tol x: R [{BIG}, {BIG}]\ny := reduce(x, add, 0)\n", str(BIG * BIG)),
     "a fold over 2^63 zeros": (f"tol x: R\ny := x + reduce(tol[{BIG}], add, 0)\n", "1"),
@@ -76,7 +86,7 @@ ENDING = {
     "1,000 static choices in a chain": chain(1_000, "v{0} = where(n > {0}, v{1} + 1, v{1} * 2)").replace(
         "x[1]", "n"
     ),
-    "10,000 functions in a chain": doubling(10_000, "f{0}(a) = f{1}(a) + 1"),
+    "many functions in a chain": doubling(MANY, "f{0}(a) = f{1}(a) + 1"),
     "2^40 calls": doubling(40, "f{0}(a) = f{1}(f{1}(a))"),
     "2^40 calls side by side": doubling(40, "f{0}(a) = f{1}(a) + f{1}(a)"),
     "2^40 static calls": doubling(40, "f{0}(a) = f{1}(a) + f{1}(a)", last="x + f{0}(1)"),

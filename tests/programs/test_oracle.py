@@ -11,7 +11,8 @@ from tests.programs.second import read_twice
 from tolcost.diagnostics import Rejected
 
 BATCH = 100
-BATCHES = 10
+BATCHES = 4
+"""A slice: ``make soak`` reads all of its programs twice."""
 FIRST = 1_000_000
 
 

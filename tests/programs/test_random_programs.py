@@ -12,7 +12,7 @@ from tests.programs.soak import KEPT, batch
 from tests.programs.verdict import judge
 
 BATCH = 250
-BATCHES = 5
+BATCHES = 3
 """A slice: `make soak` runs as many as it is asked for."""
 MOST_REFUSED = BATCH // 50
 

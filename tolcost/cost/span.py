@@ -30,6 +30,7 @@ from tolcost.algebra import (
     ceil_log2,
     const,
     data_symbol,
+    direction,
     evaluate,
     generators_in,
     indicator,
@@ -153,8 +154,12 @@ def logs_of(p: Poly, symbol: Symbol) -> list[Log2]:
 def _grows(p: Poly, symbol: Symbol) -> bool | None:
     """Whether an expression grows with a symbol, or falls; None if neither is proved.
 
-    It does if what its logarithms are of does, and what it is while they stay as they are.
+    Signs tell most, and no step has to be worked out.  Otherwise it does if what its logarithms are of
+    does, and what it is while they stay as they are.
     """
+    way = direction(p, symbol)
+    if way is not None:
+        return way > 0
     logs = logs_of(p, symbol)
     for log in logs:
         p = replace(p, log, data_symbol("log", 0))

@@ -11,7 +11,7 @@ import tolcost.check.gate
 from tests.check.adversary.campaign import Answer, answers
 from tolcost.check.records import CostChange, LockEntry
 
-CASES, PARTS = 1_000, 10
+CASES, PARTS = 500, 5
 
 
 @pytest.mark.parametrize("part", range(PARTS))
