@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache
 
 from tolcost.algebra import AlgebraBudget
 from tolcost.atoms.verify import verify
@@ -35,18 +34,12 @@ class Parsed:
     specs: Library
 
 
-@cache
-def shipped_specs() -> Library:
-    """The library files and operators that every program may use."""
-    return open_library()
-
-
 def read_program(source: Source, specs: Library | None = None) -> Parsed:
     """Parse a program and check its names; all mistakes found are reported together.
 
     ``specs`` is where library files and operators are looked up: those of tolcost if None.
     """
-    program, specs = parse(source), specs or shipped_specs()
+    program, specs = parse(source), specs or open_library()
     used = {name: use for use in program.statements if isinstance(use, Use) for name in use.names}
     library = tuple(specs.used(name, use) for name, use in used.items())
     specs.check_names(program, library)

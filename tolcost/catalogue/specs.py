@@ -12,6 +12,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
@@ -287,10 +288,23 @@ class _Operators(Mapping[str, Spec]):
 def open_library(folders: Iterable[str | Path] = ()) -> Library:
     """The operators in a user's folders, then those that come with tolcost.
 
+    Those that come with tolcost alone are read once in a process, however many ask for them.
+
     >>> open_library().find("", "Softmax", 13).since
     13
     """
-    return Library((*map(Path, folders), specs_root()))
+    own = tuple(map(Path, folders))
+    return new_library(own) if own else _shipped(specs_root())
+
+
+def new_library(folders: Iterable[Path]) -> Library:
+    """The same, read anew: for whoever watches files that change."""
+    return Library((*folders, specs_root()))
+
+
+@cache
+def _shipped(root: Traversable) -> Library:
+    return Library((root,))
 
 
 def folder_of(domain: str) -> str:

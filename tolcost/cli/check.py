@@ -207,9 +207,9 @@ def costing_for() -> Costing:
 
     @cache
     def library(folders: tuple[Path, ...]) -> Library:
-        from tolcost.catalogue.specs import open_library
+        from tolcost.catalogue.specs import new_library
 
-        return open_library(folders)
+        return new_library(folders)
 
     def session(folders: tuple[Path, ...]) -> Session:
         """For one model alone: what data decides has its name from a node, which is to be the model's own."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tolcost.catalogue.specs import Library
+from tolcost.catalogue.specs import Library, open_library
 from tolcost.cost import Analysis
 from tolcost.diagnostics import Diagnostic, Rejected, Source
 from tolcost.elaborate import Elaborated
@@ -17,7 +17,6 @@ from tolcost.pipeline import (
     lower,
     lower_for_author,
     read_program,
-    shipped_specs,
 )
 from tolcost.syntax import parse, signatures, tree
 from tolcost.syntax.declarations import KnownNames
@@ -114,4 +113,4 @@ def known_names(reading: Reading) -> KnownNames:
 
 def specs_of(reading: Reading) -> Library:
     """Where library files and operators are looked up."""
-    return reading.parsed.specs if reading.parsed else shipped_specs()
+    return reading.parsed.specs if reading.parsed else open_library()
