@@ -1,5 +1,6 @@
-"""How property tests run: the same cases every time, or many new ones under ``make soak``."""
+"""How tests run: property tests on the same cases every time, or on many new ones under ``make soak``."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -20,3 +21,14 @@ settings.load_profile("default")
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
     """Only tolcost has examples in docstrings: what tests share is not looked through for them."""
     return True if collection_path.suffix == ".py" and not collection_path.match("test_*.py") else None
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays.  Looking for garbage in it again and again took a tenth of all time."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """At the end all of it is to be found, as some libraries insist."""
+    gc.unfreeze()

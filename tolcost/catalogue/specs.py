@@ -294,7 +294,7 @@ def open_library(folders: Iterable[str | Path] = ()) -> Library:
     13
     """
     own = tuple(map(Path, folders))
-    return new_library(own) if own else _shipped(specs_root())
+    return new_library(own) if own else _shipped()
 
 
 def new_library(folders: Iterable[Path]) -> Library:
@@ -303,8 +303,8 @@ def new_library(folders: Iterable[Path]) -> Library:
 
 
 @cache
-def _shipped(root: Traversable) -> Library:
-    return Library((root,))
+def _shipped() -> Library:
+    return new_library(())
 
 
 def folder_of(domain: str) -> str:
