@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tolcost.check.formats import write_report
 from tolcost.check.records import BlamedLine, CostChange, CostlierRegion, Example, GateReport, HeldBudget
-from tolcost.check.text import gate_text
+from tolcost.check.text import gate_markdown, gate_text
 from tolcost.check.words import findings, growth
 
 EXPECTED = Path(__file__).with_name("words.txt")
@@ -41,6 +41,22 @@ FIGURES = [
     change("undecided", tried=12),
     change("undecided"),
     change("same"),
+]  # fmt: skip
+WIDE = tuple((f"length_{k:03}", k) for k in range(20))
+LONG = [
+    CostChange("a" * 201, "costlier", "eops", "f" * 101, "n" * 41, "m" * 41, "k" * 41,
+               example=Example(WIDE, 1, 2), place=BlamedLine("f" * 101, 7, "y := x", "r" * 241),
+               why="w" * 301, notes=("o" * 201,)),
+    CostChange("b" * 200, "costlier", "eops", "f" * 100, "n" * 40, "m" * 40, "k" * 40,
+               place=BlamedLine("f" * 100, 7, "y := x", "r" * 240), why="w" * 300, notes=("o" * 200,)),
+    CostChange("c.tol", "broken", new="e" * 201),
+    CostChange("c.tol", "renamed", old="p" * 41),
+    CostChange("d.tol", "costlier", "eops", old="n" * 201, new="n" * 200),
+]  # fmt: skip
+LONG_BUDGETS = [
+    HeldBudget("a" * 201, "exceeded", "b" * 121, "eops", actual="n" * 41, limit="m" * 41,
+               example=Example(WIDE, 1, 2)),
+    HeldBudget("a" * 200, "exceeded", "b" * 201, "eops", actual="n" * 40, limit="m" * 40),
 ]  # fmt: skip
 PROGRAMS = [
     CostChange("a.tol", "new"),
@@ -73,6 +89,7 @@ def reports() -> Iterator[GateReport]:
         yield GateReport("tolcost.lock", two, (one,), strict=True)
         yield GateReport("tolcost.lock", two, (one,), written="tolcost.lock", pruned=True)
     yield GateReport("HEAD", two, (change("cheaper"),), strict=True, notes=("a note",))
+    yield GateReport("HEAD", two, tuple(LONG), tuple(LONG_BUDGETS), notes=("t" * 301,))
     yield GateReport("HEAD", two, (*FIGURES[:3], PROGRAMS[0]), tuple(BUDGETS[:4]))
 
 
@@ -86,7 +103,9 @@ def test_every_kind_of_finding() -> None:
     found = list(reports())
     texts = ["".join(shown(report)) for report in found]
     formats = [write_report(found[-1], form, "1.2.3") for form in ("md", "github", "junit", "json")]
-    actual = "\n----\n".join([*texts, repr(gate_text(found[1], colour=True)), *formats])
+    actual = "\n----\n".join(
+        [*texts, repr(gate_text(found[1], colour=True)), gate_markdown(found[-2]), *formats]
+    )
     if os.environ.get("TOLCOST_ACCEPT"):
         EXPECTED.write_text(actual, encoding="utf-8")
     assert actual == EXPECTED.read_text(encoding="utf-8")
