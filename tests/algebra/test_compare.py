@@ -87,3 +87,28 @@ def test_never_wrong(a: object, b: object) -> None:
         assert verdict != "equal" or x == y
         assert verdict != "less_or_equal" or x <= y
         assert verdict != "greater_or_equal" or x >= y
+
+
+COMMON = (
+    1, 2, 3, 4, 5, 6, 7, 8, 10, 13, 16, 17, 32, 64, 100, 101, 128, 256, 1000, 4096,
+    10_001, 10**6 + 1, 10**9 + 1,
+)  # fmt: skip
+"""Lengths that are always looked at, whatever the expressions are."""
+
+
+@pytest.mark.parametrize("size", COMMON)
+def test_one_shape_of_common_lengths_is_enough_to_be_seen(size: int) -> None:
+    """Differences that are below zero at one shape only: lengths all alike, or all but one at their least."""
+    k = length("k")
+    for sizes in (
+        {n: size},
+        {n: size, m: size},
+        {n: size, m: 1},
+        {n: 1, m: size, k: 1},
+        {n: size, m: size, k: size},
+    ):
+        away = sum((symbol - at) * (symbol - at) for symbol, at in sizes.items())
+        found = compare(2 * away, 1).below
+        assert found is not None
+        assert dict(found.point) == {the_symbol(symbol): at for symbol, at in sizes.items()}
+        assert (found.left, found.right) == (0, 1)

@@ -10,6 +10,7 @@ from tolcost.algebra import (
     AlgebraBudget,
     Poly,
     Sum,
+    conj,
     const,
     coordinate,
     disj,
@@ -20,9 +21,13 @@ from tolcost.algebra import (
     maximum,
     relu,
     the_symbol,
+    to_text,
     total,
+    total_of,
 )
+from tolcost.algebra.parse import parse_text
 from tolcost.algebra.poly import MAX_DEGREE
+from tolcost.diagnostics import Rejected
 
 n = length("n")
 
@@ -106,3 +111,38 @@ def test_long_ranges_cost_nothing() -> None:
     ranges = [(the_symbol(i), 1, 2**63)]
     assert total(i, ranges) == 2**63 * (2**63 + 1) // 2
     assert total(i // 2, ranges) == 2**62 * 2**62
+
+
+@pytest.mark.parametrize(
+    "text, size, refusal",
+    [
+        (lambda size: "(" * (size - 1) + "n" + ")" * (size - 1), 60, "nested more than 60 levels deep"),
+        (lambda size: "9" * size, 1_000, "a number has more than 1000 digits"),
+        (lambda size: f"n**{size}", 64, "an exponent is a number up to 64"),
+        (lambda size: "n".ljust(size), 1_000_000, "an expression is longer than 1000000 characters"),
+    ],
+)
+def test_what_is_read_up_to_a_limit_and_no_further(
+    text: Callable[[int], str], size: int, refusal: str
+) -> None:
+    parse_text(text(size))
+    with pytest.raises(Rejected, match=refusal):
+        parse_text(text(size + 1))
+
+
+@pytest.mark.parametrize(
+    "make, size, refusal",
+    [
+        (lambda size: conj(*(ge(n - k) for k in range(2, size + 2))), 400, "more than 400 parts"),
+        (lambda size: const(2) ** size, 100_000, "a power is too large"),
+        (lambda size: total_of(length(f"n{k}") for k in range(size)), 20_000, "more than 20000 terms"),
+        (lambda size: n**200 * n ** (size - 200), 400, "degree above 400"),
+        (lambda size: to_text(const(2 ** (size - 1))), 12_000, "more than 4000 digits"),
+    ],
+)
+def test_what_is_made_up_to_a_limit_and_no_further(
+    make: Callable[[int], object], size: int, refusal: str
+) -> None:
+    make(size)
+    with pytest.raises(AlgebraBudget, match=refusal):
+        make(size + 1)

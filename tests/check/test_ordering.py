@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations_with_replacement, product
+from itertools import combinations, combinations_with_replacement, product
 
 import pytest
 
@@ -82,3 +82,23 @@ def test_of_one_length_everything_is_decided(roots: tuple[int, ...], known: str)
     assert ordering(const(0), gap, facts) == expected.get(frozenset(signs), "crosses")
     opposite = expected.get(frozenset(-sign for sign in signs), "crosses")
     assert ordering(gap, const(0), facts) == opposite
+
+
+SKEWED = [
+    tuple(high if k in chosen else low for k in range(3))
+    for low, high in ((1, 1000), (1000, 1), (2, 30), (30, 2))
+    for few in (1, 2)
+    for chosen in combinations(range(3), few)
+]
+
+
+@pytest.mark.parametrize("sizes", SKEWED, ids=str)
+@pytest.mark.parametrize("most", [None, 1000, 30])
+def test_shapes_with_one_or_two_lengths_unlike_the_others_are_seen(
+    sizes: tuple[int, ...], most: int | None
+) -> None:
+    """A difference below zero at one such shape only crosses, unless lengths may not be so large."""
+    lengths = [n, m, k] if most is None else [length(name, 1, most) for name in "nmk"]
+    away = sum((symbol - at) * (symbol - at) for symbol, at in zip(lengths, sizes, strict=True))
+    is_there = most is None or max(sizes) <= most
+    assert (ordering(const(0), 2 * away - 1) == "crosses") == is_there
