@@ -61,6 +61,12 @@ def test_budgets_that_are_none(text: str) -> None:
     assert caught.value.diagnostics[0].code == "T0712"
 
 
+def test_the_longest_budget_is_read_and_no_longer_one() -> None:
+    assert read_budget("*", "n=1: eops <= 3".ljust(2_000)).dims == (("n", 1),)
+    with pytest.raises(Rejected):
+        read_budget("*", "n=1: eops <= 3".ljust(2_001))
+
+
 def test_kept_for_every_shape(project: Project) -> None:
     project.locked(sum=SUM_OF_EXP)
     budget(project, "eops <= 6*vol(x)", "eops <= 2*n", "n=4096: 8.2 kFLOP", "bytes <= 4*n + 4")
