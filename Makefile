@@ -15,7 +15,7 @@
 #   make conformance  ONNX's node tests again, into reports/data (minutes)
 #   make theorem  every operator as its five atoms, run one by one: conformance again, and reports/theorem.md
 #   make general  general forms of all operators, held to ONNX's node tests, into reports/data (minutes)
-#   make peers    what XLA and onnx-tool count, into reports/data; they get an environment of their own
+#   make peers    what XLA, onnx-tool and onnxsim count, into reports/data; they get an environment of their own
 #   make sympy    the closed forms derived by sympy too, over specs/ and random programs: reports/sympy.md (long)
 #   make tpch     the queries of TPC-H beside DuckDB, on generated tables of three scales: reports/tpch.md
 #   make referee  published cost formulas held to the definitions: reports/referee.md and .csv
@@ -187,7 +187,7 @@ $(VENV)/site.stamp: pyproject.toml constraints.txt | $(BIN)/python
 
 $(PEERS)/stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(PEERS)
-	$(PEERS)/bin/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt jax absl-py onnx-tool
+	$(PEERS)/bin/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt jax absl-py onnx-tool onnxsim
 	touch $@
 
 $(TORCH)/stamp: pyproject.toml constraints.txt

@@ -3,7 +3,7 @@
 python -m peers PEERS.csv WITNESSES.csv     with this folder's parent on the path; see ``make peers``
 
 The second table says whether each twin computes what ONNX's reference does, and has what jax's roofline rules
-add up to, and what is counted for a witness only.
+add up to, what onnxsim says, and what is counted for a witness only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
-from peers import with_jax, with_onnx_tool
+from peers import with_jax, with_onnx_tool, with_onnxsim
 from peers.cases import Case, all_cases, further_cases
 from peers.values import held
 
@@ -29,7 +29,8 @@ HEADER = (
 def main(output: str, witnesses: str) -> None:
     """Write both tables, each whole or not at all."""
     write(output, HEADER, (row for case in all_cases() for row in rows_of(case)))
-    write(witnesses, (*HEADER, "values"), (row for case in told_cases() for row in witness_rows(case)))
+    rows = (row for told in told_cases() for row in (*witness_rows(told), *onnxsim_rows(told[0])))
+    write(witnesses, (*HEADER, "values"), rows)
 
 
 def write(output: str, header: tuple[str, ...], found: Iterable[tuple[str, ...]]) -> None:
@@ -64,6 +65,13 @@ def witness_rows(told: tuple[Case, bool]) -> list[tuple[str, ...]]:
     except Exception as error:  # some primitives cannot be traced by it
         rows = [(*what, "jax roofline", version("jaxlib"), "", "", "", type(error).__name__, values)]
     return rows + ([(*row, values) for row in rows_of(case)] if others else [])
+
+
+def onnxsim_rows(case: Case) -> list[tuple[str, ...]]:
+    """What onnxsim says of an operator that it has a rule for."""
+    macs = with_onnxsim.count(case)
+    what = (case.op, case.kind, json.dumps(case.shapes), json.dumps(case.attrs))
+    return [] if macs is None else [(*what, "onnxsim", version("onnxsim"), "", "", str(macs), "", "")]
 
 
 def rows_of(case: Case) -> list[tuple[str, ...]]:

@@ -22,18 +22,24 @@ OPSETS = {
 }
 TYPES = {
     "float32": TensorProto.FLOAT,
+    "float16": TensorProto.FLOAT16,
     "bool": TensorProto.BOOL,
     "int32": TensorProto.INT32,
+    "int64": TensorProto.INT64,
+    "uint8": TensorProto.UINT8,
     "uint32": TensorProto.UINT32,
 }
+RESULTS = {"ConvInteger": TensorProto.INT32, "MatMulInteger": TensorProto.INT32}
+"""Results of another type than the inputs."""
 
 
 def count(case: Case) -> tuple[float | None, str]:
     """Give its multiply-accumulates, or nothing and why: it stops, or warns that it has no rule."""
+    built = model_of(case)  # what goes wrong here is our own mistake
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         try:
-            model = onnx_tool.Model(_model(case))
+            model = onnx_tool.Model(built)
             model.graph.shape_infer(None)
             model.graph.profile()
             found = float(model.graph.macs[0])
@@ -44,7 +50,8 @@ def count(case: Case) -> tuple[float | None, str]:
     return found, ""
 
 
-def _model(case: Case) -> onnx.ModelProto:
+def model_of(case: Case) -> onnx.ModelProto:
+    """A model of one node."""
     opset = OPSETS.get(case.op, 18)
     schema = defs.get_schema(case.op, opset, "")
     names: list[str] = []
@@ -64,7 +71,7 @@ def _model(case: Case) -> onnx.ModelProto:
             constants.append(helper.make_tensor(formal.name, TensorProto.INT64, dims, listed))
     attributes = {name: value for name, value in case.attrs.items() if name in schema.attributes}
     node = helper.make_node(case.op, names, ["result"], **attributes)
-    output = helper.make_tensor_value_info("result", TYPES[case.dtype], None)
+    output = helper.make_tensor_value_info("result", RESULTS.get(case.op, TYPES[case.dtype]), None)
     graph = helper.make_graph([node], case.op, inputs, [output], constants)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
 

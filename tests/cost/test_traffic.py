@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from itertools import product
 
 import pytest
 
+from tests.cost.brute_traffic import numbers, walked
 from tests.cost.programs import SYMBOLS
 from tests.cost.random_programs import random_program
-from tolcost.algebra import Poly, Symbol, evaluate, evaluate_cond, to_text
-from tolcost.atoms.kit import children
-from tolcost.atoms.nodes import Block, Build, Fold, Input, Member, Node, Program, Ref, Select, Var
+from tolcost.algebra import evaluate, to_text
 from tolcost.cost.record import traffic_with
 from tolcost.cost.traffic import elements_read, traffic
 from tolcost.diagnostics import Source
@@ -21,47 +19,6 @@ from tolcost.pipeline import lower, read_program
 
 N, M, K = SYMBOLS
 POINTS = [{N: a, M: b, K: c} for a, b, c in ((1, 1, 1), (2, 3, 1), (3, 2, 2))]
-Values = Mapping[Symbol, int]
-Names = dict[Var, tuple[Node, Values]]
-Element = tuple[str, tuple[int, ...]]
-
-
-def walked(program: Program, values: Values) -> set[Element]:
-    """The elements that outputs need, one by one; no index may come from data."""
-    names: Names = {var: (node, values) for var, node in program.bindings}
-    return {element for out in program.outputs for element in _needed(out.node, values, names)}
-
-
-def _needed(node: Node, values: Values, names: Names) -> Iterator[Element]:
-    match node:
-        case Input(name=name, type=(part,)):
-            yield from (
-                (name, at) for at in product(*(range(1, n + 1) for n in _numbers(part.shape, values)))
-            )
-        case Ref(var=var) if var in names:
-            yield from _needed(*names[var], names)
-        case Member(tol=Input(name=name), at=at):
-            yield name, tuple(_numbers(at, values))
-        case Build() | Fold():
-            for child in children(node):
-                yield from _needed(child, values, names)
-            for at in product(*(range(1, n + 1) for n in _numbers(node.extents, values))):
-                inner = {**values, **dict(zip(node.coords, at, strict=True))}
-                yield from _inside(node.body, inner, names)
-        case Select(condition=condition, then=then, other=other):
-            yield from _inside(then if evaluate_cond(condition, values) else other, values, names)
-        case _:
-            for child in children(node):
-                yield from _needed(child, values, names)
-
-
-def _inside(block: Block, values: Values, names: Names) -> Iterator[Element]:
-    bound = {var: (node, values) for var, node in block.bindings}
-    yield from _needed(block.result, values, {**names, **bound})
-
-
-def _numbers(forms: tuple[Poly, ...], values: Values) -> list[int]:
-    return [evaluate(form, values) for form in forms]
 
 
 @pytest.mark.parametrize("seed", range(0, 160, 3))
@@ -72,7 +29,7 @@ def test_no_element_is_forgotten_and_what_is_told_apart_is_exact(seed):
         needed = walked(made, values)
         for given in made.inputs:
             there = sum(name == given.name for name, _ in needed)
-            volume = [len(list(product(*map(range, _numbers(part.shape, values))))) for part in given.type]
+            volume = [len(list(product(*map(range, numbers(part.shape, values))))) for part in given.type]
             counted = [evaluate(form, values) for _, form in found.get(given.name, ())]
             assert there <= sum(counted) <= sum(volume)
             if there and sum(counted) < sum(volume):  # a loop may turn out to be empty

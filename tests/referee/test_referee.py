@@ -6,22 +6,27 @@ import os
 import random
 import shlex
 import zlib
+from collections import Counter
 from collections.abc import Iterator
+from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
+from tests.cost.brute_traffic import can_be_walked, numbers, walked
 from tolcost.algebra import Symbol, evaluate, symbols_of_cond
 from tolcost.algebra.compare import hold_at
+from tolcost.atoms.nodes import Program
 from tolcost.audit.instances import Instance
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import run
+from tolcost.cost.traffic import bits_of
 from tolcost.diagnostics import Rejected
 from tolcost.execute.inputs import lengths_of
 from tolcost.referee.formulas import PublishedFormula, parse_formulas, shipped_files
-from tolcost.referee.judge import Judgement, executed_at, judge_formula, judge_formulas
-from tolcost.referee.subjects import lower_subject
+from tolcost.referee.judge import Judgement, judge_formula, judge_formulas, taken_by
+from tolcost.referee.subjects import ModelProgram, Subject, lower_subject, run_subject
 from tolcost.referee.table import verdict_table
 from tolcost.show.tables import csv_text, markdown
 
@@ -68,24 +73,63 @@ def test_no_verdict_is_contradicted_at_random_sizes(judged: list[Judgement]) -> 
             assert allowed(one, theirs, ours), (one.formula.name, point, theirs, ours)
 
 
-def test_no_verdict_is_contradicted_by_runs_at_random_sizes(judged: list[Judgement]) -> None:
-    """Brute force: no closed form of ours has a part in it, only the published formula and a run."""
+def test_no_verdict_is_contradicted_by_brute_force_at_random_sizes(judged: list[Judgement]) -> None:
+    """No closed form of ours has a part in it: only the published formula, and a run or a walk."""
     rng = random.Random(11)
-    runs = 0
+    runs: Counter[str] = Counter()
     for one in judged if SOAK else judged[::5]:
         program = lower_subject(one.formula.subject, LIBRARY)
         restricted = {symbol.name for symbol in lengths_of(program)} & set(one.formula.where)
-        if one.formula.counts == "bytes" or restricted:
-            continue  # which elements are read, no run tells; lengths that others decide are not random
+        if restricted:
+            continue  # lengths that others decide are not random
         for point in random_points(one, rng, 3 if SOAK else 1, 4):
-            names = {symbol.name: value for symbol, value in point.items()}
             if evaluate(one.ours, point) > 5_000:
                 continue
-            taken = executed_at(names, one.formula, program, LIBRARY)
-            if taken is not None:
-                runs += 1
-                assert allowed(one, evaluate(one.theirs, point), taken), (one.formula.name, names, taken)
-    assert runs > (1_000 if SOAK else 10)
+            lengths = {symbol: value for symbol, value in point.items() if symbol.kind != "data"}
+            how = moved if one.formula.counts == "bytes" else taken
+            found = how(one, program, lengths)
+            if found is not None:
+                runs[one.formula.counts] += 1
+                theirs = evaluate(one.theirs, {**point, **found.decided})
+                assert allowed(one, theirs, found.count), (one.formula.name, point, theirs, found)
+    print(f"brute force: {dict(runs)}")
+    assert runs.total() > (1_000 if SOAK else 10)
+    assert not SOAK or runs["bytes"] > 100
+
+
+class Forced(NamedTuple):
+    """What was counted without a closed form, and what data decided."""
+
+    count: int
+    decided: dict[Symbol, int]
+
+
+def taken(one: Judgement, program: Program, lengths: dict[Symbol, int]) -> Forced | None:
+    """What a run takes."""
+    names = {symbol.name: value for symbol, value in lengths.items()}
+    try:
+        run = run_subject(one.formula.subject, program, names, LIBRARY)
+    except Rejected:
+        return None
+    count = taken_by(run, one.formula)
+    by_data = {symbol for symbol in one.ours.free | one.theirs.free if symbol.kind == "data"}
+    return None if count is None else Forced(count, {symbol: run.decided[symbol.name] for symbol in by_data})
+
+
+def moved(one: Judgement, program: Program, lengths: dict[Symbol, int]) -> Forced | None:
+    """The bytes of every element that is read, found by walking, and of every output.
+
+    None where data says which are read, or where nothing is: no output has an element.
+    """
+    at = dict.fromkeys(lengths_of(program), 1) | lengths
+    read = walked(program, at) if can_be_walked(program) else set()
+    if not read:
+        return None
+    spaces = {given.name: given.type[0].space for given in program.inputs}
+    bits = [bits_of(spaces[name]) or 0 for name, _ in read]
+    for part in (part for out in program.outputs for part in out.node.type):
+        bits.append((bits_of(part.space) or 0) * prod(numbers(part.shape, at)))
+    return Forced(-(-sum(bits) // 8), {})
 
 
 def random_points(
@@ -128,6 +172,51 @@ def test_every_formula_that_is_wrong_has_sizes_that_show_it(judged: list[Judgeme
 def test_a_verdict(text: str, verdict: str, leading: bool) -> None:
     found = matmul(text)
     assert (found.verdict, found.leading) == (verdict, leading)
+
+
+BRANCH = ModelProgram("branch", text="tol x: R [n]\ny := reduce(x, (a, e) => choose(e > 0, exp(a), a), 0)\n")
+"""A comparison for each element, and up to one exponential."""
+NONZERO = Instance("NonZero", {"X": ["n"]})
+
+
+@pytest.mark.parametrize(
+    "subject, text, verdict",
+    [
+        (NONZERO, "n", "equal"),
+        (NONZERO, "z1", "too low"),
+        (NONZERO, "n + z1", "too high"),
+        (NONZERO, "2*z1", "too low and too high"),
+        (Instance("Compress", {"input": ["n"], "condition": ["n"]}), "0", "equal"),
+        (BRANCH, "n", "undecided"),
+        (BRANCH, "2*n", "undecided"),
+        (BRANCH, "3*n", "too high"),
+    ],
+)
+def test_what_data_decides(subject: Subject, text: str, verdict: str) -> None:
+    """A form in what data decides is compared as any other; a bound refutes only what is above it."""
+    found = judge_formula(PublishedFormula("mine", "", subject, "eops", text), LIBRARY)
+    assert found.verdict == verdict
+    assert verdict in ("equal", "undecided") or all(one.executed is not None for one in found.witnesses)
+
+
+def test_an_operator_of_another_domain(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = [
+        "referee",
+        "--formula",
+        "2*n",
+        "--shape",
+        "X=n",
+        "--attr",
+        "scale=[2.0]",
+        "--attr",
+        "offset=[1.0]",
+        "--op",
+    ]
+    assert run([*asked, "ai.onnx.ml.Scaler"]) == 0
+    assert run([*asked, "Scaler"]) == 2
+    assert "ai.onnx.ml.Scaler" in capsys.readouterr().err
+    assert run([*asked, "Scalr"]) == 2
+    assert "did you mean `Scaler`" in capsys.readouterr().err
 
 
 def test_what_a_formula_forgets_is_named_by_line() -> None:

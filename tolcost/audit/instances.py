@@ -1,7 +1,8 @@
 """Programs and operators analysed for the reports, each with the command that shows the same.
 
-An instance is an operator of ``specs/onnx`` with shapes and values for its inputs; lengths may be
-names.  Nothing is kept: whoever needs an analysis twice holds on to it.
+An instance is an operator with shapes and values for its inputs; lengths may be names.  An operator of
+another domain than ONNX's own has that before its name: ``ai.onnx.ml.Scaler``.  Nothing is kept: whoever
+needs an analysis twice holds on to it.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from fractions import Fraction
 from shlex import quote
 from types import MappingProxyType
 
-from tolcost.catalogue.specs import Library, Spec
+from tolcost.catalogue.listing import entries
+from tolcost.catalogue.specs import Library, Spec, folder_of
 from tolcost.cost import Analysis, analyze_program
-from tolcost.diagnostics import Diagnostic, Rejected, Source
+from tolcost.diagnostics import Diagnostic, Rejected, Source, quoted
 from tolcost.elaborate import Argument, Elaborated, elaborate
 from tolcost.elaborate.arguments import PlainShape, PlainValue, arguments
 from tolcost.pipeline import lower, read_program
@@ -44,11 +46,31 @@ def analyse_source(source: Source, library: Library, shapes: Shapes = MappingPro
     return analyze_program(lower_source(source, library, given).program, source.name)
 
 
+def spec_of(op: str, library: Library) -> Spec:
+    """The definition of an operator by its name, with its domain before it where that is not ai.onnx."""
+    domain, _, name = op.rpartition(".")
+    spec = library.find(domain, name)
+    if spec is None:
+        known = entries(library, (op,))  # says which one may be meant, where there is none
+        full = (quoted(f"{entry.domain}.{entry.name}") for entry in known if entry.spec is not None)
+        hint = f"with its domain it is {' or '.join(full)}" if domain == "" and known[0].domain else None
+        raise Rejected(Diagnostic("T0663", f"there is no definition of {quoted(op)}", hint=hint))
+    return spec
+
+
+def file_of(op: str) -> str:
+    """Where the definition of an operator is.
+
+    >>> file_of("Relu"), file_of("ai.onnx.ml.Scaler")
+    ('specs/onnx/Relu.tol', 'specs/onnx.ml/Scaler.tol')
+    """
+    domain, _, name = op.rpartition(".")
+    return f"specs/{folder_of(domain)}/{name}.tol"
+
+
 def lower_instance(instance: Instance, library: Library, other: Spec | None = None) -> Elaborated:
     """Lower an operator, or another definition of it, at the shapes and values of an instance."""
-    spec = other or library.find("", instance.op)
-    if spec is None:
-        raise Rejected(Diagnostic("T0663", f"there is no operator {instance.op!r}"))
+    spec = other or spec_of(instance.op, library)
     given = arguments(spec.program, instance.shapes, instance.attrs)
     return elaborate(
         spec.program,
@@ -62,7 +84,7 @@ def lower_instance(instance: Instance, library: Library, other: Spec | None = No
 
 def analyse_instance(instance: Instance, library: Library) -> Analysis:
     """What an operator costs at the shapes and values of an instance."""
-    return analyze_program(lower_instance(instance, library).program, f"specs/onnx/{instance.op}.tol")
+    return analyze_program(lower_instance(instance, library).program, file_of(instance.op))
 
 
 def command_of(instance: Instance, file: str = "") -> str:
@@ -71,7 +93,7 @@ def command_of(instance: Instance, file: str = "") -> str:
     >>> print(command_of(Instance("Softmax", {"input": ("n", 10)}, {"axis": 1})))
     tolcost analyze specs/onnx/Softmax.tol --symbolic --shape input=n,10 --attr axis=1
     """
-    parts = ["tolcost", "analyze", file or f"specs/onnx/{instance.op}.tol", "--symbolic"]
+    parts = ["tolcost", "analyze", file or file_of(instance.op), "--symbolic"]
     for name, shape in instance.shapes.items():
         for one in _several(shape):
             parts += ["--shape", quote(f"{name}={','.join(map(str, one)) or '[]'}")]

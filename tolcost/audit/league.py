@@ -30,7 +30,7 @@ LEAGUE = (
 WHO = (
     ("operator", "operator"), ("at", "shapes"), ("EOPs", "eops"), ("XLA as written", "written"),
     ("XLA compiled", "compiled"), ("jax roofline", "roofline"), ("onnx-tool", "onnx_tool"),
-    ("telling", "telling"), ("twin", "values"), ("H200, fp32 / EOPs", "executed"),
+    ("onnxsim", "onnxsim"), ("telling", "telling"), ("twin", "values"), ("H200, fp32 / EOPs", "executed"),
     ("rules by", "rules"), ("why none", "reason"),
 )  # fmt: skip
 

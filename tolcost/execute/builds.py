@@ -7,11 +7,12 @@ large grids are cut so that memory stays bounded: how much a block needs is told
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from math import prod
 
 import numpy as np
 
-from tolcost.algebra import Poly, Symbol
+from tolcost.algebra import NotInteger, Poly, Symbol
 from tolcost.atoms.kit import Schedule, blocks, inner_nodes, own_symbols, roots
 from tolcost.atoms.nodes import Build, Input, Node, Part, Ref, Table
 from tolcost.execute.batch import Batch, concatenate, each, fill_axes
@@ -182,7 +183,8 @@ def _volume(machine: Machine, shape: tuple[Poly, ...], grid: Grid) -> int:
     volume = 1
     for length in shape:
         if all(symbol in machine.env or symbol in grid.places for symbol in length.free):
-            volume *= max(1, largest(poly_on_grid(length, grid, machine.env), grid))
+            with suppress(NotInteger):  # the length at a turn of a loop that is over: 2**(p - s) past p
+                volume *= max(1, largest(poly_on_grid(length, grid, machine.env), grid))
     return volume
 
 

@@ -18,9 +18,11 @@ from tolcost.algebra import (
     Monomial,
     Poly,
     Symbol,
+    Truth,
     atom,
     cond_text,
     evaluate,
+    ge,
     substitute,
     substitute_cond,
     symbols_of_cond,
@@ -32,13 +34,15 @@ from tolcost.atoms.nodes import Node, Program
 from tolcost.catalogue.specs import Library
 from tolcost.check.ordering import ordering
 from tolcost.cost import Analysis, analyze_program, shipped
-from tolcost.cost.count import ProgramCounter
+from tolcost.cost.count import CountStatus, ProgramCounter
 from tolcost.cost.weights import weight_of
 from tolcost.diagnostics import Diagnostic, Rejected, place, quoted
 from tolcost.execute.values import RunCounts
 from tolcost.referee.formulas import Counts, PublishedFormula
 from tolcost.referee.parts import NOTHING, Explanation, ModelPart, explained, parts_of
-from tolcost.referee.subjects import ModelProgram, lower_subject, run_subject, title_of
+from tolcost.referee.subjects import ModelProgram, SubjectRun, lower_subject, run_subject, title_of
+from tolcost.result.claims import NOTHING as NOTHING_KNOWN
+from tolcost.result.claims import SAME, Claim, conclude
 from tolcost.result.regions import Assignment, region, try_shapes
 
 RefereeVerdict: TypeAlias = Literal["equal", "too low", "too high", "too low and too high", "undecided"]
@@ -81,6 +85,8 @@ class Judgement:
     ours: Poly
     leading: bool
     """Whether the terms of highest degree are the same."""
+    bound: bool = False
+    """Whether ours is only known not to be exceeded: data decides what is counted."""
     low_where: str = ""
     high_where: str = ""
     facts: tuple[Cond, ...] = ()
@@ -159,19 +165,53 @@ def _judged(formula: PublishedFormula, studied: _Studied, library: Library) -> J
     analysis = studied.analysis
     stated = _stated(formula, analysis)
     theirs, ours, facts = stated.theirs, stated.ours, stated.facts
-    # a bound or a form in what data decides is no count to hold anyone to; bytes have a status of their own
-    settled = formula.counts == "bytes" or analysis.status == "exact"
-    verdict = _VERDICTS[ordering(theirs, ours, facts)] if settled else "undecided"
+    # bytes have a status of their own
+    status = "exact" if formula.counts == "bytes" else analysis.status
+    verdict = _concluded(ordering(theirs, ours, facts), status)
     found = Judgement(
         formula,
         verdict,
         theirs,
         ours,
         leading=verdict == "equal" or _same_leading(theirs, ours),
+        bound=status == "upper bound",
         facts=facts,
-        products=_of_products(stated) if settled else None,
+        products=_of_products(stated) if status == "exact" else None,
     )
-    return found if verdict == "equal" or not settled else _shown(found, stated, studied.program, library)
+    if verdict == "equal" or (verdict == "undecided" and found.bound):
+        return found
+    shown = _shown(found, stated, studied.program, library)
+    # data may never decide what a proof about all that it might decide goes by: a run has to show it
+    seen = status == "exact" or all(witness.executed is not None for witness in shown.witnesses)
+    return shown if seen else replace(found, verdict="undecided")
+
+
+def _concluded(forms: ComparisonVerdict, status: CountStatus) -> RefereeVerdict:
+    """What two forms say of a formula: theirs is all it says, and ours may bound what is counted.
+
+    >>> [_concluded("less_or_equal", status) for status in ("exact", "upper bound")]
+    ['too low', 'undecided']
+    >>> _concluded("greater_or_equal", "upper bound")
+    'too high'
+    """
+    return _VERDICTS.get(conclude("exact", status, _CLAIMS[forms]), "undecided")
+
+
+_CLAIMS: Mapping[ComparisonVerdict, Claim] = {
+    "equal": SAME,
+    "less_or_equal": Claim(more=True, less=False),
+    "greater_or_equal": Claim(more=False, less=True),
+    "crosses": Claim(more=True, less=True),
+    "unknown": NOTHING_KNOWN,
+}
+"""Whether what is counted is more than a formula somewhere, and whether it is less."""
+
+_VERDICTS: Mapping[Claim, RefereeVerdict] = {
+    SAME: "equal",
+    Claim(more=True, less=False): "too low",
+    Claim(more=False, less=True): "too high",
+    Claim(more=True, less=True): "too low and too high",
+}
 
 
 def _shown(found: Judgement, stated: _Stated, program: Program, library: Library) -> Judgement:
@@ -203,14 +243,23 @@ def _stated(formula: PublishedFormula, analysis: Analysis) -> _Stated:
     def put(p: Poly) -> Poly:
         return substitute(p, restricted) if restricted else p
 
-    facts = tuple(condition.condition for condition in analysis.conditions)
+    theirs, ours = _read(formula, formula.text, names), _figure(analysis, formula)
+    facts = (*(condition.condition for condition in analysis.conditions), *_decided(theirs.free | ours.free))
     return _Stated(
-        theirs=put(_read(formula, formula.text, names)),
-        ours=put(_figure(analysis, formula)) * formula.times,
+        theirs=put(theirs),
+        ours=put(ours) * formula.times,
         parts=tuple(replace(part, form=put(part.form) * formula.times) for part in _parts(formula)),
         facts=tuple(substitute_cond(fact, restricted) for fact in facts) if restricted else facts,
         restricted=restricted,
     )
+
+
+def _decided(symbols: Iterable[Symbol]) -> Iterator[Cond]:
+    """What is known of numbers that data decides."""
+    for symbol in sorted((symbol for symbol in symbols if symbol.kind == "data"), key=lambda s: s.name):
+        limits = (None if symbol.lo is None else ge(atom(symbol) - symbol.lo),
+                  None if symbol.hi is None else ge(symbol.hi - atom(symbol)))  # fmt: skip
+        yield from (limit for limit in limits if limit is not None and not isinstance(limit, Truth))
 
 
 def _parts(formula: PublishedFormula) -> tuple[ModelPart, ...]:
@@ -223,7 +272,9 @@ def _parts(formula: PublishedFormula) -> tuple[ModelPart, ...]:
 def _of_products(stated: _Stated) -> RefereeVerdict | None:
     """The verdict if only products of matrices are to be counted, as formulas for models mostly do."""
     products = [part.form for part in stated.parts if part.product]
-    return _VERDICTS[ordering(stated.theirs, total_of(products), stated.facts)] if products else None
+    if not products:
+        return None
+    return _concluded(ordering(stated.theirs, total_of(products), stated.facts), "exact")
 
 
 def _figure(analysis: Analysis, formula: PublishedFormula) -> Poly:
@@ -249,15 +300,6 @@ def _read(formula: PublishedFormula, text: str, names: Mapping[str, Poly]) -> Po
         message = f"{formula.name}: there is no length {quoted(unknown[0])}"
         raise Rejected(Diagnostic("T0732", message, hint=hint))
     return found
-
-
-_VERDICTS: Mapping[ComparisonVerdict, RefereeVerdict] = {
-    "equal": "equal",
-    "less_or_equal": "too low",
-    "greater_or_equal": "too high",
-    "crosses": "too low and too high",
-    "unknown": "undecided",
-}
 
 
 def _same_leading(theirs: Poly, ours: Poly) -> bool:
@@ -330,9 +372,13 @@ def executed_at(
 ) -> int | None:
     """What a run of the definition takes at a size, by what a formula counts; None where none can tell."""
     try:
-        run = run_subject(formula.subject, program, point, library)
+        return taken_by(run_subject(formula.subject, program, point, library), formula)
     except Rejected:
         return None
+
+
+def taken_by(run: SubjectRun, formula: PublishedFormula) -> int | None:
+    """What a run took of what a formula counts; None where the run cannot tell."""
     taken: Mapping[Counts, int | None] = {
         "eops": run.counts.eops,
         "flops": _weighed(run.counts),

@@ -9,17 +9,17 @@ from typing import TypeAlias, cast
 
 from tolcost.atoms.kit import schedules
 from tolcost.atoms.nodes import Node, Program, Type
-from tolcost.audit.instances import Instance, Shapes, command_of, lower_instance, lower_source
+from tolcost.audit.instances import Instance, Shapes, command_of, lower_instance, lower_source, spec_of
 from tolcost.catalogue.libraries import read_library
 from tolcost.catalogue.specs import Library
 from tolcost.cost.macs import accumulated_products
 from tolcost.cost.traffic import bits_of
-from tolcost.diagnostics import Source
+from tolcost.diagnostics import Diagnostic, Rejected, Source
 from tolcost.elaborate.arguments import PlainValue, arguments
 from tolcost.execute import run_reference
-from tolcost.execute.inputs import lengths_of, random_arrays
+from tolcost.execute.draws import plain_arrays
+from tolcost.execute.inputs import lengths_of
 from tolcost.execute.values import OutputValue, RunCounts
-from tolcost.spaces import SPACES
 from tolcost.syntax import parse, read_source
 from tolcost.syntax.tree import Ellipsis as Ellipsis_
 from tolcost.syntax.tree import InputDecl
@@ -60,8 +60,7 @@ def command_for(subject: Subject) -> str:
 
 def plain_shapes(operator: str, library: Library) -> Shapes:
     """Shapes for the inputs that an operator needs, where nobody says any: two lengths for each `...`."""
-    spec = library.find("", operator)
-    needed = [s for s in spec.inputs if s.kind == "tol" and not s.optional] if spec is not None else []
+    needed = (s for s in spec_of(operator, library).inputs if s.kind == "tol" and not s.optional)
     return {s.name: _plain_shape(s) for s in needed if any(isinstance(e, Ellipsis_) for e in s.shape)}
 
 
@@ -88,42 +87,50 @@ def _source(subject: ModelProgram) -> Source:
     return read_library(folder).find(name).source
 
 
+_MOST_DRAWS = 60
+"""So many inputs are drawn for one at which data decides what it is to decide."""
+
+
 @dataclass(frozen=True, slots=True)
 class SubjectRun:
     """What a run took: functions applied, multiply-adds among these, and bytes that went in and came out.
 
-    Nobody knows the bytes of a text.
+    Nobody knows the bytes of a text.  ``decided`` is what data came to decide, by name.
     """
 
     counts: RunCounts
     macs: int
     moved: int | None
+    decided: Mapping[str, int]
 
 
 def run_subject(subject: Subject, program: Program, point: Mapping[str, int], library: Library) -> SubjectRun:
     """Run by the reference interpreter at a size; what cannot be run raises ``Rejected``.
 
-    ``program`` is the subject lowered; an operator is lowered again, since attributes become numbers.
+    ``program`` is the subject lowered; an operator is lowered again, since attributes become numbers.  What
+    data decides is as the point says: inputs are drawn until it is.
     """
     if isinstance(subject, Instance):
         shapes = cast(Shapes, {name: _put(shape, point) for name, shape in subject.shapes.items()})
         attrs = {name: _put(value, point) for name, value in subject.attrs.items()}
         program = lower_instance(Instance(subject.op, shapes, attrs, subject.outputs), library).program
     dims = {symbol.name: point.get(symbol.name, 1) for symbol in lengths_of(program)}
-    arrays = random_arrays(program, {}, dims, seed=1)
-    # whole numbers may be places in a table, of which the first is always there
-    first = {
-        needed.name: tuple(part * 0 for part in arrays[needed.name])
-        for needed in program.inputs
-        if SPACES[needed.type[0].space].kind == "Z"
-    }
-    given = {**arrays, **first}
+    for seed in range(1, _MOST_DRAWS + 1):
+        run = _run(program, dims, seed)
+        if all(point.get(name, value) == value for name, value in run.decided.items()):
+            return run
+    raise Rejected(Diagnostic("T0340", f"no input of {title_of(subject)} was found at which data decides so"))
+
+
+def _run(program: Program, dims: Mapping[str, int], seed: int) -> SubjectRun:
+    given = plain_arrays(program, dims, seed)
     watched: Counter[Node] = Counter()
     run = run_reference(program, given, dims, watched=watched)
     macs = sum(watched[node] for node in accumulated_products(program, schedules(program)))
     values = (*((needed.type, given[needed.name]) for needed in program.inputs),
               *((out.node.type, run.outputs[out.name]) for out in program.outputs))  # fmt: skip
-    return SubjectRun(run.counts, macs, _bytes_of(values))
+    decided = {symbol.name: value for symbol, value in run.bindings.items() if symbol.kind == "data"}
+    return SubjectRun(run.counts, macs, _bytes_of(values), decided)
 
 
 def _bytes_of(values: Iterable[tuple[Type, OutputValue]]) -> int | None:

@@ -133,7 +133,7 @@ def _facts(one: Judgement) -> Iterator[Fact]:
         if text:
             yield Fact(label, text)
     yield Fact("published", Code(text_of(one.theirs)))
-    yield Fact("verified", Code(text_of(one.ours)))
+    yield Fact("verified", Code(text_of(one.ours)), "at most: data decides" if one.bound else "")
     yield Fact("verdict", one.verdict + (", in the leading term right" if _mostly_right(one) else ""))
     if one.verdict != "equal":
         yield Fact("difference", Code(text_of(one.ours - one.theirs)), "verified less published")

@@ -1,8 +1,8 @@
 """Who counts what, operator by operator: every verified operator with its witnesses, or why it has none.
 
-A witness is independent of us: XLA as written and compiled, jax's roofline rules, onnx-tool, instructions
-that a GPU executed, and rules that others publish for the operator.  Where nobody counts it, a reason says
-why.
+A witness is independent of us: XLA as written and compiled, jax's roofline rules, onnx-tool, onnxsim,
+instructions that a GPU executed, and rules that others publish for the operator.  Where nobody counts it, a
+reason says why.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tolcost.referee.formulas import PublishedFormula
 from tolcost.result.conformance import CONFORMANCE, conformance_of
 from tolcost.show.document import Cell, Code, Column, ReportTable
 
-ROOFLINE = "jax roofline"
+ROOFLINE, ONNXSIM = "jax roofline", "onnxsim"
 MADE_BY = "make peers referee"
 COLUMNS = (
     Column("operator", "operator"),
@@ -34,6 +34,7 @@ COLUMNS = (
     Column("compiled", "XLA compiled", "number"),
     Column("roofline", "jax roofline", "number"),
     Column("onnx_tool", "onnx-tool", "number"),
+    Column("onnxsim", "onnxsim", "number"),
     Column("telling", "telling"),
     Column("values", "twin"),
     Column("executed", "executed on an H200, fp32 / EOPs"),
@@ -125,8 +126,17 @@ def _rules(formulas: Iterable[PublishedFormula]) -> Mapping[str, tuple[str, ...]
     found: dict[str, dict[str, None]] = {}
     for formula in formulas:
         if isinstance(formula.subject, Instance):
-            found.setdefault(formula.subject.op, {})[formula.name.partition("/")[0]] = None
+            found.setdefault(_without_domain(formula.subject.op), {})[formula.name.partition("/")[0]] = None
     return {op: tuple(names) for op, names in found.items()}
+
+
+def _without_domain(op: str) -> str:
+    """The name of an operator of ONNX; those of other domains keep theirs.
+
+    >>> _without_domain("ai.onnx.ml.Scaler"), _without_domain("com.microsoft.MoE")
+    ('Scaler', 'com.microsoft.MoE')
+    """
+    return op.rpartition(".")[2] if op.startswith("ai.onnx.") else op
 
 
 def witnesses_table(found: Sequence[OperatorWitnesses]) -> ReportTable:
@@ -155,7 +165,7 @@ def _row(one: OperatorWitnesses) -> tuple[Cell, ...]:
         None if point is None else point.eops,
         None if point is None else point.macs,
         *(_total(point, tool) for tool in (WRITTEN, COMPILED, ROOFLINE)),
-        None if point is None else _macs(point),
+        *(_macs(point, tool) for tool in (ONNX_TOOL, ONNXSIM)),
         "" if point is None else "trivial" if point.trivial else "yes",
         one.values,
         one.executed,
@@ -168,8 +178,8 @@ def _total(point: Measured | None, tool: str) -> Cell:
     return None if point is None else _number(point.total(tool))
 
 
-def _macs(point: Measured) -> Cell:
-    peer = point.counts.get(ONNX_TOOL)
+def _macs(point: Measured | None, tool: str) -> Cell:
+    peer = None if point is None else point.counts.get(tool)
     return _number(None if peer is None else peer.macs)
 
 
