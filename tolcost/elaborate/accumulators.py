@@ -296,7 +296,10 @@ def _by_form(difference: Poly, coords: tuple[Poly, ...]) -> Poly | None:
     if len(coords) != 1:
         return None
     grown = substitute(difference, {the_symbol(coords[0]): _STEPS})
-    return grown if _after(grown, const(0)) == const(0) else None
+    try:
+        return grown if _after(grown, const(0)) == const(0) else None
+    except ZeroDivisionError:  # n / s has no value before the first step
+        return None
 
 
 def _spread(begin: Node, parts: Type, env: Env, step: Step) -> Node:

@@ -10,6 +10,7 @@ from tolcost.algebra import (
     TRUE,
     Cond,
     Poly,
+    Symbol,
     atom,
     ceil_log2,
     const,
@@ -213,9 +214,8 @@ def _exact(env: Env, span: Span, a: Poly, b: Poly) -> Value:
         return found
     if a.constant is not None and b.constant is not None:
         fail("T0321", f"{b.constant} does not divide {a.constant}", span, kind=Misfit, definite=True)
-    symbols = symbols_of(a) if b.constant != 0 else frozenset()
-    if len(symbols) == 1 and atom(next(iter(symbols))) == a and next(iter(symbols)).kind == "length":
-        symbol = next(iter(symbols))
+    symbol = _divided(a, b)
+    if symbol is not None:
         share = length(env.context.unused(f"{symbol.name}_share"))
         env.context.record(eq(a - b * share), "divides", "the length divides", span)
         env.context.adopt(symbol, b * share)
@@ -223,6 +223,15 @@ def _exact(env: Env, span: Span, a: Poly, b: Poly) -> Value:
     quotient = integer_division(env, span, a, b)
     require(env, eq(a - b * quotient), "the length divides", span, "the length does not divide", "divides")
     return quotient
+
+
+def _divided(a: Poly, b: Poly) -> Symbol | None:
+    """The length that a division is of, if the divisor is the same at every coordinate."""
+    symbols = symbols_of(a)
+    if len(symbols) != 1 or b.constant == 0 or any(s.kind != "length" for s in symbols | symbols_of(b)):
+        return None
+    symbol = next(iter(symbols))
+    return symbol if atom(symbol) == a else None
 
 
 @primitive("halvings", integer)
