@@ -35,7 +35,7 @@ def test_every_program_of_specs():
     assert len(rows) > 700
 
 
-@pytest.mark.parametrize("start", range(0, 160, 20))
+@pytest.mark.parametrize("start", range(0, 80, 20))
 def test_random_programs(start):
     """No count of a random program is found wrong."""
     _, rows = batch(range(start, start + 20))
