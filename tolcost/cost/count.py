@@ -8,7 +8,7 @@ What a count weighs is for ``weights``; how long the longest chain is, for ``spa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, TypeAlias
@@ -140,6 +140,15 @@ class Term:
     span: Span = field(default=NOWHERE, repr=False)
 
 
+def applied(histogram: Mapping[CountKey, Poly], atoms: Mapping[str, Poly], bounded: bool) -> Poly:
+    """How many elementary functions are applied to data.
+
+    Of a branch that data decides, every function is bounded by the side that applies it more, and all of
+    them together by the side that applies more in all: these are the lambda atoms.
+    """
+    return atoms["lambda"] if bounded else total_of(histogram.values())
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
     """Everything counted in a program, in closed form."""
@@ -156,7 +165,7 @@ class Counts:
     @property
     def eops(self) -> Poly:
         """The number of elementary functions applied to data."""
-        return total_of(self.histogram.values())
+        return applied(self.histogram, self.atoms, self.status == "upper bound")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -180,13 +189,17 @@ class ProgramCounter:
     """
 
     def __init__(
-        self, program: Program, found: Schedules | None = None, functions_only: bool = False
+        self,
+        program: Program,
+        found: Schedules | None = None,
+        functions_only: bool = False,
+        summed: Set[Node] = frozenset(),
     ) -> None:
-        """Count every block of the program."""
+        """Count every block of the program; products that are ``summed`` elsewhere are MACs as well."""
         self.schedules = found or schedules(program)
         self.bounded: dict[Span, None] = {}
         self._functions_only = functions_only
-        self._products = set() if functions_only else accumulated_products(program, self.schedules)
+        self._products = set() if functions_only else accumulated_products(program, self.schedules) | summed
         self._sums = Sums()
         self._blocks: dict[Block, Unsummed] = {}
         self._done: dict[Node, Unsummed] = {}
@@ -309,6 +322,11 @@ def count(program: Program, found: Schedules | None = None) -> Counts:
     """
     closed, bounded = _closed(program, found, functions_only=False)
     return _counts(closed, bounded)
+
+
+def count_macs(program: Program, summed: Set[Node]) -> Poly:
+    """Count the multiplications that are added up, by the program or after it."""
+    return ProgramCounter(program, summed=summed).program().get(_MAC, ZERO)
 
 
 def count_functions(program: Program, found: Schedules | None = None) -> FunctionCounts:

@@ -39,6 +39,7 @@ from tolcost.elaborate.indexing import element, leaves, regrown
 from tolcost.elaborate.layout import component, grid, in_spaces, index_node, lay, made_of, materialise
 from tolcost.elaborate.shapes import decide, known, label_operands, shape_of, shape_text, solve, unify
 from tolcost.elaborate.static_numbers import as_number, truth
+from tolcost.elaborate.tol_primitives import reshape_value
 from tolcost.elaborate.values import (
     Data,
     Missing,
@@ -127,8 +128,33 @@ def _opaque_choice(env: Env, condition: Value, expr: tree.Call) -> Value:
     if is_static(a) and is_static(b) and a == b:
         return a
     if isinstance(a, Seq) and isinstance(b, Seq):
+        if any(isinstance(item, Missing) for item in (*a.items, *b.items)):
+            return _filled(*(entry(evaluate(env, side)) for side in expr.args[1:]))
+        a, b = _evened(ea, a, eb, b, expr.span)
         return _choose_sequence(env, node, (ea, a), (eb, b), expr.span)
     return _select(env, node, (ea, a), (eb, b), expr.span, is_static(condition))
+
+
+def _filled(a: Value, b: Value) -> Value:
+    """Sequences with what is missing in one taken from the other."""
+    assert isinstance(a, Seq)
+    assert isinstance(b, Seq)
+    return Seq(tuple(y if isinstance(x, Missing) else x for x, y in zip(a.items, b.items, strict=True)))
+
+
+def _evened(then_env: Env, a: Value, other_env: Env, b: Value, span: Span) -> tuple[Value, Value]:
+    """Two sequences; a number in one is a vector of one entry where it is that in the other."""
+    left, right = leaves(a), leaves(b)
+    if len(left) != len(right):
+        return a, b
+    first = [_as_entry_of(then_env, x, other_env, y, span) for x, y in zip(left, right, strict=True)]
+    second = [_as_entry_of(other_env, y, then_env, x, span) for x, y in zip(left, right, strict=True)]
+    return regrown(a, iter(first)), regrown(b, iter(second))
+
+
+def _as_entry_of(env: Env, value: Value, other_env: Env, other: Value, span: Span) -> Value:
+    alone = not shape_of(env, value, span) and [d.constant for d in shape_of(other_env, other, span)] == [1]
+    return reshape_value(env, value, (const(1),), span) if alone else value
 
 
 def _choose_sequence(env: Env, condition: Cond | Node, then: Side, other: Side, span: Span) -> Value:

@@ -17,7 +17,7 @@ from typing import ClassVar, Literal, TypeVar
 
 from tolcost.algebra import AlgebraBudget, NotInteger, Poly, Symbol, evaluate, total_of
 from tolcost.cost import Analysis, FormRatio, Traffic
-from tolcost.cost.count import CountKey
+from tolcost.cost.count import CountKey, applied
 from tolcost.cost.device import UNIT, Device, Work
 from tolcost.cost.record import NamedType
 from tolcost.cost.weights import Weighed, Weights
@@ -47,7 +47,7 @@ class Figures:
     @property
     def eops(self) -> Poly:
         """Elementary functions applied to data."""
-        return total_of(self.histogram.values())
+        return applied(self.histogram, self.atoms, self.status == "upper bound")
 
     @property
     def index_ops(self) -> Poly:

@@ -1,0 +1,77 @@
+"""Branches: bounded by the side that is dearer as a whole, each looked at once however deep they nest."""
+
+from __future__ import annotations
+
+import pytest
+from onnx.parser import parse_model
+
+import tolcost
+from tolcost import Cost
+from tolcost.catalogue import subgraphs
+
+HEAD = '<ir_version: 10, opset_import: ["" : 18]> g '
+
+
+def cost_of(text: str) -> Cost:
+    return tolcost.from_onnx(parse_model(HEAD + text))
+
+
+def branch(then: str, other: str, name: str = "y", kind: str = "float[n]") -> str:
+    """A node that takes one of two graphs; each gives ``t`` or ``e`` with its name behind."""
+    return (
+        f"{name} = If <then_branch = yes () => ({kind} t{name}) {{ {then} }}, "
+        f"else_branch = no () => ({kind} e{name}) {{ {other} }}> (p)"
+    )
+
+
+def test_the_dearer_side_counts_as_a_whole() -> None:
+    """Neither side applies every function more often: 3 or 4 functions are applied, never 6."""
+    then = "a = Exp(x) b = Exp(a) ty = Sin(b)"
+    other = "a = Cos(x) b = Tanh(a) c = Tanh(b) ey = Sin(c)"
+    cost = cost_of(f"(float[n] x, bool p) => (float[n] y) {{ {branch(then, other)} }}")
+    assert cost.status == "upper bound"
+    assert str(cost.eops) == "4*n"
+    bound = {name: str(form) for (name, _), form in cost.histogram.items()}
+    assert bound == {"cos": "n", "exp": "2*n", "sin": "n", "tanh": "2*n"}  # each by itself
+
+
+def test_lengths_may_decide_which_side_is_dearer() -> None:
+    axes = "one = Constant <value = int64[1] {1}> ()"
+    then = "m = MatMul(x, w) ty = ReduceSum <keepdims = 0> (m, one)"
+    other = "a = Exp(x) b = Exp(a) ey = ReduceMax <keepdims = 0> (b, one)"
+    text = f"(float[n, k] x, float[k, n] w, bool p) => (float[n] y) {{ {axes} {branch(then, other)} }}"
+    cost = cost_of(text)
+    for n, k in ((1, 1), (1, 5), (2, 1), (7, 3)):
+        assert cost(n=n, k=k).eops == max(2 * n * k * n + n * n, 3 * n * k)
+
+
+def test_a_branch_in_a_loop_and_a_loop_in_a_branch() -> None:
+    turns = "at = Constant <value = int64 {0}> () s = Shape(x) m = Gather(s, at)"
+    body = "b (int64 i, bool c, float[n] v) => (bool d, float[n] z) {{ d = Identity(c) {} }}"
+    loop = f"Loop <body = {body}> (m, , r)"
+    start = f"(float[k, n] x, bool p) => (float[n] y) {{ {turns} r = Gather(x, at) "
+    inside = branch("tz = Exp(v)", "w = Gather(x, i) a = Add(w, v) ez = Sin(a)", "z")
+    assert str(cost_of(f"{start} y = {loop.format(inside)} }}").eops) == "2*k*n"
+    around = branch(f"ty = {loop.format('w = Gather(x, i) z = Add(v, w)')}", "ey = Sin(r)")
+    assert str(cost_of(f"{start} {around} }}").eops) == "k*n"
+
+
+def nested(depth: int, of: str = "x") -> str:
+    """A branch in a branch, so deep."""
+    name = f"y{depth}" if of != "x" else "y"
+    if not depth:
+        return f"{name} = Exp({of})"
+    inner = f"a{depth} = Sin({of}) {nested(depth - 1, f'a{depth}')} t{name} = Identity(y{depth - 1})"
+    return branch(inner, f"e{name} = Cos({of})", name)
+
+
+@pytest.mark.parametrize("depth", [1, 4, 8])
+def test_every_branch_is_looked_at_once(depth: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    walked = []
+    apply_all = subgraphs._apply_all
+    monkeypatch.setattr(
+        subgraphs, "_apply_all", lambda env, *rest: (walked.append(1), apply_all(env, *rest))[1]
+    )
+    cost = cost_of(f"(float[n] x, bool p) => (float[n] y) {{ {nested(depth)} }}")
+    assert str(cost.eops) == f"{depth + 1}*n"
+    assert len(walked) == 2 * depth
