@@ -28,7 +28,9 @@ def test_a_length_that_data_decides_is_one_length(experts: Cost) -> None:
 def test_counts_are_set_by_name(experts: Cost) -> None:
     counts = dict(zip(COUNTS, (3, 5, 0, 8), strict=True))
     there = experts({"tokens": 8, **counts})
-    assert there.macs == 8 * 16 * 4 + sum(counts.values()) * 16 * 16
+    assert there.macs == 8 * 16 * 4 + sum(counts.values()) * (
+        16 * 16 + 16
+    )  # what experts say is weighed and added
     with pytest.raises(tolcost.Rejected) as caught:
         experts({"tokens": 8, **counts, COUNTS[0]: 17})  # of 16 that there are
     assert caught.value.code == "T0343"
@@ -39,7 +41,7 @@ def test_counts_are_set_by_name(experts: Cost) -> None:
 def test_a_relation_gives_one_closed_form(experts: Cost, capsys: pytest.CaptureFixture[str]) -> None:
     """Every token goes to two experts, whichever: the cost is that of two experts for each token."""
     for text in ("sum(node_NonZero_*_z1) = 2*tokens", "each(node_NonZero_*_z1) = (2*tokens)/4"):
-        assert str(experts.assume(text).macs) == f"{4 * 16 + 2 * 16 * 16}*tokens"
+        assert str(experts.assume(text).macs) == f"{4 * 16 + 2 * (16 * 16 + 16)}*tokens"
     assert run(["model", str(EXPERTS), "--dim", "tokens=8", "--dim", f"{COUNTS[0]}=3"]) == 0
     said = capsys.readouterr().out
     assert f"0 <= {COUNTS[1]} <= 2*tokens  how many entries are kept" in said

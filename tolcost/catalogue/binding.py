@@ -65,6 +65,14 @@ def formals(spec: Spec, count: int) -> list[tree.InputDecl]:
     return found[:count]
 
 
+def input_names(spec: Spec, count: int) -> list[str]:
+    """What a program that was lowered calls each of a node's inputs."""
+    return [
+        f"{statement.name}.{n + 2 - len(spec.inputs)}" if statement.variadic else statement.name
+        for n, statement in enumerate(formals(spec, count))
+    ]
+
+
 def _positional(
     node: GraphNode, spec: Spec, inputs: Sequence[Argument | None], problems: list[Diagnostic]
 ) -> dict[str, Argument]:

@@ -6,21 +6,30 @@ alone: as ``acc + x*w`` in the step, or as the element of a built ToL that the s
 reshape and convert make.  The accumulator may be a list or a ToL whose members add up, as
 when a transposed convolution puts ``t[p] + x*w`` back into ``t``.  A product chosen by data,
 or added outside a fold, does not count.
+
+What is summed may be computed elsewhere: of a program that is one node of a model, ``passing`` tells
+which inputs folds add up directly, and which products and inputs an output directly is.  There, a
+product with a single number is a scale and none.
 """
 
 from __future__ import annotations
 
-from tolcost.atoms.kit import Schedules, blocks, bound_nodes, children, is_ref
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tolcost.atoms.kit import Schedules, blocks, bound_nodes, children, is_ref, schedules
 from tolcost.atoms.nodes import (
     Build,
     Component,
     Convert,
     Embed,
     Fold,
+    Input,
     Join,
     Lambda,
     Member,
     Node,
+    Number,
     Pack,
     Program,
     Put,
@@ -33,14 +42,72 @@ from tolcost.atoms.nodes import (
 
 def accumulated_products(program: Program, found: Schedules) -> set[Node]:
     """Give the multiplications that folds add up directly."""
-    bound = bound_nodes(program, found)
-    products: set[Node] = set()
+    return {node for node in _summed(bound_nodes(program, found), found) if isinstance(node, Lambda)}
+
+
+def _summed(bound: dict[Var, Node], found: Schedules) -> set[Node]:
+    """Give the multiplications and inputs that folds add up directly."""
+    summed: set[Node] = set()
     for plan in found:
         for node in plan.nodes:
             if isinstance(node, Fold):
                 for term in _added_terms(node):
-                    products |= _products(term, bound)
-    return products
+                    summed |= _directly(term, bound)
+    return summed
+
+
+Names = frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What an output directly is: products, each with the inputs that its factors are, and inputs."""
+
+    products: Mapping[Node, tuple[Names, ...]]
+    inputs: Names
+
+
+@dataclass(frozen=True, slots=True)
+class Passing:
+    """The inputs that folds of a program add up directly, and what its outputs directly are."""
+
+    added: Names
+    outputs: Mapping[str, Given]
+
+
+def passing(program: Program) -> Passing:
+    """Tell what a program sums of what it is given, and what it gives that may be summed."""
+    found = schedules(program)
+    bound = bound_nodes(program, found)
+    outputs = {}
+    for output in program.outputs:
+        leaves = _directly(output.node, bound)
+        products: dict[Node, tuple[Names, ...]] = {
+            leaf: tuple(_inputs(_directly(factor, bound)) for factor in leaf.args)
+            for leaf in leaves
+            if isinstance(leaf, Lambda) and not any(_is_single(factor, bound) for factor in leaf.args)
+        }
+        outputs[output.name] = Given(products, _inputs(leaves))
+    return Passing(_inputs(_summed(bound, found)), outputs)
+
+
+def _is_single(node: Node, bound: dict[Var, Node]) -> bool:
+    """Whether a factor is one number for all products: a scale, which could as well be applied to the sum."""
+    match node:
+        case Number():
+            return True
+        case Input(type=type_):
+            return all(d.constant == 1 for part in type_ for d in part.shape)
+        case Ref(var=var) if var in bound:
+            return _is_single(bound[var], bound)
+        case Member(tol=value) | Reshape(value=value) | Convert(value=value):
+            return _is_single(value, bound)
+        case _:
+            return False
+
+
+def _inputs(leaves: set[Node]) -> Names:
+    return frozenset(leaf.name for leaf in leaves if isinstance(leaf, Input))
 
 
 def _added_terms(fold: Fold) -> list[Node]:
@@ -100,8 +167,8 @@ def _summands(node: Node, bound: dict[Var, Node]) -> tuple[Node, ...]:
             return ()
 
 
-def _products(term: Node, bound: dict[Var, Node]) -> set[Node]:
-    """Give the multiplications that a value, or the elements of a ToL, directly are."""
+def _directly(term: Node, bound: dict[Var, Node]) -> set[Node]:
+    """Give the multiplications and inputs that a value, or the elements of a ToL, directly are."""
     found: set[Node] = set()
     seen: set[Node] = set()
     stack = [term]
@@ -111,7 +178,7 @@ def _products(term: Node, bound: dict[Var, Node]) -> set[Node]:
             continue
         seen.add(node)
         match node:
-            case Lambda(function="mul", charge="data"):
+            case Lambda(function="mul", charge="data") | Input():
                 found.add(node)
             case Ref(var=var) if var in bound:
                 stack.append(bound[var])

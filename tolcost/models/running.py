@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tolcost.algebra import const
-from tolcost.catalogue.binding import formals
+from tolcost.catalogue.binding import formals, input_names
 from tolcost.catalogue.graph import GraphNode, Model, ModelFunction
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.catalogue.types import Array, space_of_dtype, static_value
@@ -100,12 +100,8 @@ def _known(array: Array, static: bool) -> Known:
 
 def _by_name(spec: Spec, given: Sequence[Array | None]) -> dict[str, Array]:
     """Arrays under the names that a lowered program has for its inputs."""
-    found: dict[str, Array] = {}
-    for n, (statement, array) in enumerate(zip(formals(spec, len(given)), given, strict=False)):
-        name = f"{statement.name}.{n + 2 - len(spec.inputs)}" if statement.variadic else statement.name
-        if array is not None:
-            found[name] = array
-    return found
+    pairs = zip(input_names(spec, len(given)), given, strict=False)
+    return {name: array for name, array in pairs if array is not None}
 
 
 def run_model(

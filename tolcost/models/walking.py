@@ -28,7 +28,7 @@ from tolcost.atoms.nodes import ATOMS, Program
 from tolcost.catalogue.graph import HOLDS_A_TENSOR, Declared, Graph, GraphNode, ModelFunction, Weight
 from tolcost.catalogue.schemas import TensorType, body_of, check_node
 from tolcost.catalogue.skeleton import skeleton
-from tolcost.catalogue.specs import Library
+from tolcost.catalogue.specs import Library, Spec
 from tolcost.cost import Counts, Traffic
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, quoted
 from tolcost.elaborate import Inputs, Tensor
@@ -38,6 +38,7 @@ from tolcost.models.functions import Functions
 from tolcost.models.input_shapes import is_form
 from tolcost.models.lowering import Given, Lowered, Setting, lower, renamed
 from tolcost.models.schemes import Schemes
+from tolcost.models.sums import with_sums
 
 HELD = Lowered(
     op=HOLDS_A_TENSOR[1],
@@ -238,7 +239,7 @@ class Walk:
             found.append(applied)
             for name, number in zip(outputs, applied.outputs, strict=False):
                 names.meet(name, number if number != UNKNOWN else self._as_declared(name))
-        return found
+        return with_sums(steps, found, self._spec)
 
     def _budget(self, steps: int) -> None:
         self.functions.walked += steps
@@ -280,6 +281,12 @@ class Walk:
         if not applied.data or len(applied.parts) == 1:
             self._done[key] = applied
         return applied
+
+    def _spec(self, node: GraphNode) -> Spec | None:
+        """The definition of a node's operator, where it is one that has a definition."""
+        if node.held is not None or self.functions.called(node) is not None:
+            return None
+        return self.session.library.find(node.domain, node.op, self.opsets.get(node.domain))
 
     def _operator(self, node: GraphNode, places: Sequence[int]) -> Applied:
         table = self.session.table
