@@ -8,6 +8,10 @@ from onnx.parser import parse_model
 import tolcost
 from tolcost import Cost
 from tolcost.catalogue import subgraphs
+from tolcost.cost import count
+from tolcost.cost.derive import derive
+from tolcost.diagnostics import Source
+from tolcost.pipeline import lower, read_program
 
 HEAD = '<ir_version: 10, opset_import: ["" : 18]> g '
 
@@ -33,6 +37,12 @@ def test_the_dearer_side_counts_as_a_whole() -> None:
     assert str(cost.eops) == "4*n"
     bound = {name: str(form) for (name, _), form in cost.histogram.items()}
     assert bound == {"cos": "n", "exp": "2*n", "sin": "n", "tanh": "2*n"}  # each by itself
+
+
+def test_the_derivation_ends_in_the_dearer_side() -> None:
+    text = "tol x: R [n]\ny := map(x, choose(* > 0, exp(sin(*)), cos(*)))"
+    program = lower(read_program(Source("one.tol", text))).program
+    assert str(derive(program).total) == str(count(program).eops) == "3*n"
 
 
 def test_lengths_may_decide_which_side_is_dearer() -> None:

@@ -212,9 +212,17 @@ class ProgramCounter:
         return collapse(self._visit(self.schedules.top), self._sums, lambda item: item)
 
     def data_terms(self, root: Node | Block) -> Unsummed:
-        """Give what one visit of a node or block applies to data, not yet summed."""
-        terms = self._blocks[root] if isinstance(root, Block) else self._visit(schedule((), (root,)))
-        return {key: poly for key, poly in terms.items() if key[0].kind == "data" and poly != ZERO}
+        """Give what one visit of a node or block applies to data, function by function, not yet summed."""
+        return {
+            key: poly for key, poly in self._terms(root).items() if key[0].kind == "data" and poly != ZERO
+        }
+
+    def whole_terms(self, root: Node | Block) -> Unsummed:
+        """Give how many functions one visit applies to data: of a choice, as many as its dearer side."""
+        return {key: poly for key, poly in self._terms(root).items() if key[0] == _LAMBDA and poly != ZERO}
+
+    def _terms(self, root: Node | Block) -> Unsummed:
+        return self._blocks[root] if isinstance(root, Block) else self._visit(schedule((), (root,)))
 
     def closed(self, terms: Unsummed) -> Poly:
         """Add terms up; coordinates around them stay symbols."""

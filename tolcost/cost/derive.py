@@ -231,7 +231,7 @@ class _Explainer:
     def terms(self, node: Node | Block) -> Unsummed:
         """Give what one visit applies to data."""
         if node not in self._terms:
-            self._terms[node] = self._counter.data_terms(node)
+            self._terms[node] = self._counter.whole_terms(node)
         return self._terms[node]
 
     def total(self, node: Node) -> Poly:
