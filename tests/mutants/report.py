@@ -31,12 +31,13 @@ CODE = """
 ## Lines of code
 
 Random places of `tolcost/algebra`, `cost` and `check`, changed one at a time (a comparison, an operation, a
-number, a condition): `python -m tests.mutants.code --seed SEED --count COUNT`. Then those tests run that run
-the line, as many of them as take 20 seconds together; what they let pass counts as a survivor, whatever
-the rest of the suite would say.
+number, a condition): `python -m tests.mutants.code --seed SEED --count COUNT`. Then tests run that run the
+line, the quickest first: as many of the part's own folder as take 5 seconds, and of others as take 3. What
+they let pass counts as a survivor, whatever the rest of the suite would say, so that shares are lower bounds.
 
-Seeds 11 to 14 were looked at: tests were added for what they showed, and what had survived was tried again.
-Seed 21 was drawn after that, and run on the tests of the part's own folder for the most part.
+Seed 31 was looked at: tests were added for what it showed, and what had survived was tried again, with more
+seconds. Seed 41 was drawn after that; nothing was added for it. Seeds 11 to 21, of tests of before, had 76 %
+to 77 %, and 78 % to 84 % not counting the same.
 """
 Runs = dict[tuple[str, int], list[Outcome]]
 
