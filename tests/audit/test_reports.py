@@ -187,6 +187,15 @@ def test_slips_of_our_own_stay_mended() -> None:
     assert "tol mean: R\ntol var: R\n" in printed
 
 
+def test_the_errata_have_what_a_second_reading_found() -> None:
+    """The gaps in the proof of Theorem One, the spaces of Example 5, and that a count is not defined."""
+    places = Counter(row["place"].partition(",")[0] for row in rows("errata"))
+    assert places["Proof of Theorem One"] >= 4
+    (spaces,) = (row["slip"] for row in rows("errata") if row["place"] == "Example 5")
+    assert "space" in spaces
+    assert any("again" in row["slip"] and "once" in row["slip"] for row in rows("errata"))
+
+
 def test_what_the_definitions_need_besides_the_thirteen_is_said() -> None:
     (words,) = (row["slip"] for row in rows("errata") if row["place"] == "Section 5.2")
     named = words.partition("needed besides: ")[2].partition(" (")[0]

@@ -55,7 +55,7 @@ def test_alternatives_give_and_count_what_they_say() -> None:
     )
     shown = {(one.setting.instance.op, row.name) for one in compared for row in one.rows[1:]}
     assert shown == tests.keys() == {(n, one.name) for n in OPERATORS for one in alternatives(n, LIBRARY)}
-    assert all(said.passed == said.admitted for said in tests.values())
+    assert all(said.passed == said.admitted > 0 for said in tests.values())
     assert [problem for one in compared for problem in held_at_sizes(one)] == []
     for one in compared:
         not_contradicted(one)
@@ -99,4 +99,4 @@ def test_node_tests_pass() -> None:
             first = next((said for said in held if said.admitted), NodeTests(0, 0))
             assert not first.failures, (name, one.name)
             assert tests[name, one.name].every == len(every), "run `make alternatives`"
-            assert bool(tests[name, one.name].admitted) == bool(first.admitted), "run `make alternatives`"
+            assert first.admitted, (name, one.name)
