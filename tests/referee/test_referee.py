@@ -237,6 +237,16 @@ def test_a_formula_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
     assert "k, m, n" in message
 
 
+def test_odd_formulas_and_meanings(capsys: pytest.CaptureFixture[str]) -> None:
+    """Half of a product is not always whole; a length is not said by itself, nor below its least."""
+    command = ["referee", "--op", "MatMul", "--shape", "A=m,k", "--shape", "B=k,n", "--formula"]
+    assert run([*command, "m*n*k/2"]) == 1
+    assert "too low" in capsys.readouterr().out
+    for meaning, words in (("n=n + 1", "is said by itself"), ("n=0", "is at least 1, not 0")):
+        assert run([*command, "2*m*n*k", "--where", meaning]) == 2
+        assert words in capsys.readouterr().err
+
+
 def test_a_file_in_ci(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = '[[formula]]\nname = "a"\noperator = "Relu"\nshapes.X = ["n"]\nformula = "{}"\n'
     file = tmp_path / "mine.toml"

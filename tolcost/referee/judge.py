@@ -16,6 +16,7 @@ from tolcost.algebra import (
     Cond,
     Generator,
     Monomial,
+    NotInteger,
     Poly,
     Symbol,
     Truth,
@@ -129,7 +130,10 @@ class _Stated:
         """1 where the formula is too high, -1 where it is too low; None where nothing is verified."""
         if not hold_at(self.facts, point):
             return None
-        gap = evaluate(self.theirs, point) - evaluate(self.ours, point)
+        try:
+            gap = evaluate(self.theirs, point) - evaluate(self.ours, point)
+        except NotInteger:  # half of something odd: another size shows it in whole numbers
+            return None
         return (gap > 0) - (gap < 0)
 
     def small(self, point: Assignment) -> bool:
@@ -238,7 +242,7 @@ def _stated(formula: PublishedFormula, analysis: Analysis) -> _Stated:
     for name, text in formula.where.items():
         names[name] = _read(formula, text, names)
         if name in lengths:
-            restricted[lengths[name]] = names[name]
+            restricted[lengths[name]] = _restricted(formula, lengths[name], names[name])
 
     def put(p: Poly) -> Poly:
         return substitute(p, restricted) if restricted else p
@@ -252,6 +256,17 @@ def _stated(formula: PublishedFormula, analysis: Analysis) -> _Stated:
         facts=tuple(substitute_cond(fact, restricted) for fact in facts) if restricted else facts,
         restricted=restricted,
     )
+
+
+def _restricted(formula: PublishedFormula, length: Symbol, form: Poly) -> Poly:
+    """What a length is said to be, which speaks of others and is not below the least that it may be."""
+    least = None if length.lo is None else length.lo.constant
+    if length in form.free:
+        raise Rejected(Diagnostic("T0732", f"{formula.name}: {quoted(length.name)} is said by itself"))
+    if least is not None and form.constant is not None and form.constant < least:
+        message = f"{formula.name}: {quoted(length.name)} is at least {least}, not {form.constant}"
+        raise Rejected(Diagnostic("T0732", message))
+    return form
 
 
 def _decided(symbols: Iterable[Symbol]) -> Iterator[Cond]:
