@@ -1,13 +1,14 @@
 """Models from anywhere, held to what onnxruntime observes: the shape of every value, at two sets of lengths.
 
-    python benchmarks/check_models.py FOLDER... [--keep FILE] [--output reports/models]
+    python benchmarks/check_models.py FOLDER... [--keep FILE] [--seconds N] [--output reports/models]
 
 A folder is searched for models; ``light`` is that of the graphs that come with onnx.  Each model is looked at
 in a process of its own, and one that takes too long or too much is a row that says so.  A model is run on
 random input with all values of its graph as outputs, and again with its branches as part of the graph, both
 sides of those that data decides, and a turn of its loops.  A model whose lengths are all fixed is run once:
 there is nothing else to try.  With ``--output`` the findings go to a Markdown and a CSV file of that name;
-with ``--keep`` they stay in a file as well, and what is there already is not looked at again.
+with ``--keep`` they stay in a file as well, and what is there already is not looked at again.  After
+``--seconds`` no other model is begun; those that are left are counted as such.
 Needs onnxruntime, which tolcost does not.
 """
 
@@ -202,6 +203,7 @@ def apart(path: Path, session: Session, folder: Path) -> Outcome:
                 return told
             told = outcome
         told.notes.append(f"looking at it takes more than {MOST_SECONDS} s")
+        told.seconds = told.seconds or MOST_SECONDS
     except EOFError:
         process.join()
         told.notes.append(
@@ -232,20 +234,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="+")
     parser.add_argument("--keep", type=Path)
+    parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--output", type=Path)
     wanted = parser.parse_args()
     session = Session(open_library())
     outcomes: list[Outcome] = []
-    seen = kept(wanted.keep)
+    seen, ends = kept(wanted.keep), time.monotonic() + wanted.seconds
     with tempfile.TemporaryDirectory() as copies:
         for path in (path for folder in wanted.folder for path in models(folder)):
             name = named(path)
-            if name.digest not in seen:
+            if name.digest not in seen and time.monotonic() < ends:
                 seen[name.digest] = apart(path, session, Path(copies))
                 print(line(seen[name.digest]), flush=True)
                 if wanted.keep:
                     wanted.keep.write_bytes(pickle.dumps(seen))
-            outcomes.append(replace(seen[name.digest], name=name.name))
+            outcomes.append(replace(seen.get(name.digest, name), name=name.name))
     if not outcomes:
         print("no models there", file=sys.stderr)
         return 2

@@ -107,6 +107,11 @@ class Outcome:
     notes: list[str] = field(default_factory=list)
 
     @property
+    def looked_at(self) -> bool:
+        """Whether anything came of it, if only a note that nothing did."""
+        return self.analysed or bool(self.notes)
+
+    @property
     def analysed(self) -> bool:
         """Whether the model was not refused."""
         return self.nodes > 0
@@ -160,7 +165,7 @@ def cells(o: Outcome) -> dict[str, object]:
         "EOPs": o.eops,
         "MACs": o.macs,
         "parameters": o.params,
-        "status": status or "refused",
+        "status": status or ("refused" if o.looked_at else "not looked at"),
         "characters": o.characters,
         "seconds": f"{o.seconds:.1f}",
         "values": o.values,

@@ -66,7 +66,9 @@ def compared(one: Outcome, other: Outcome) -> str:
 # ---- telling -----------------------------------------------------------------------------
 
 
-def summary(outcomes: list[Outcome]) -> list[str]:
+def summary(known: list[Outcome]) -> list[str]:
+    outcomes = [o for o in known if o.looked_at]
+    left = len(known) - len(outcomes)
     whole = sum(o.analysed and o.costed == o.nodes for o in outcomes)
     agree = Counter(o.fixed for o in outcomes if o.agrees)
     different = len({o.digest for o in outcomes})
@@ -82,7 +84,8 @@ def summary(outcomes: list[Outcome]) -> list[str]:
         f"- {len(packages)} packages, {len(both)} architectures by both exporters of torch, "
         f"{sum(kind(o) == KINDS['sklearn'] for o in outcomes)} pipelines.",
         f"- {sum(o.analysed for o in outcomes)} of {len(outcomes)} models ({different} different files) are "
-        f"analysed without failure; in {whole} of them every node is costed, the others say what is missing. "
+        f"analysed without failure, {left} more are not looked at yet; in {whole} of them every node is "
+        f"costed, the others say what is missing. "
         f"Of all {nodes:,} nodes {costed:,} are costed: {share}.",
         f"- {agree[False]} models with open lengths agree with onnxruntime in the shape of every value, at "
         f"two sets of lengths or more; {agree[True]} whose lengths are all fixed agree at the one there is.",
@@ -91,7 +94,7 @@ def summary(outcomes: list[Outcome]) -> list[str]:
         f"notes say: {sum(not o.agrees for o in outcomes)}.",
         f"- MACs of the two exports of an architecture are the same for {same} of {len(both)}.",
         f"- The longest form of {len(long)} models has more than {LONG:,} characters; {len(late)} models "
-        f"take more than {LATE} s of processor time, the slowest {slowest:.1f} s.",
+        f"take more than {LATE} s of processor time or were ended, the slowest {slowest:.1f} s.",
     ]
 
 
@@ -125,6 +128,7 @@ def by_kind(outcomes: list[Outcome]) -> list[str]:
     columns = [
         "",
         "models",
+        "not looked at",
         "refused",
         "nodes",
         "costed",
@@ -138,7 +142,8 @@ def by_kind(outcomes: list[Outcome]) -> list[str]:
             (
                 name,
                 len(group),
-                sum(not o.analysed for o in group),
+                sum(not o.looked_at for o in group),
+                sum(o.looked_at and not o.analysed for o in group),
                 f"{sum(o.nodes for o in group):,}",
                 f"{sum(o.costed for o in group):,}",
                 sum(len(o.wrong) for o in group),
@@ -172,8 +177,9 @@ def markdown(outcomes: list[Outcome]) -> str:
         "those of the longest form of a model in full: EOPs, FLOPs, MACs, bytes, parameters, peak of "
         "activations, depth.",
         "",
-        f"Made by `make models` with {versions}, Python {platform.python_version()}. The models are not part "
-        "of the repository.",
+        f"Made by the commands of `make models` with {versions}, Python {platform.python_version()}. The "
+        "models are not part of the repository. A model that was looked at once is not looked at again until "
+        "`build/models/outcomes` is removed, so a figure may be that of an earlier state of tolcost.",
         "",
         *summary(outcomes),
         "",
