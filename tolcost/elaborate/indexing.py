@@ -30,6 +30,9 @@ SHORT = 16
 
 def element(env: Env, value: Value, at: tuple[Value, ...], span: Span, checked: bool = False) -> Value:
     """The element at a full coordinate, or the slice at a partial one."""
+    value = _apart(env, value)
+    if isinstance(value, Pieces):  # each has a shape of its own
+        return Pieces(tuple(element(env, item, at, span, checked) for item in value.items))
     shape = shape_of(env, value, span)
     if len(at) > len(shape):
         fail(
@@ -45,8 +48,6 @@ def element(env: Env, value: Value, at: tuple[Value, ...], span: Span, checked: 
         check_indices(env, at, shape, span)
     if isinstance(value, Cast):
         return recast(element(env, value.value, at, span, checked=True), value.space)
-    if isinstance(value, Pieces):
-        return Pieces(tuple(element(env, item, at, span, checked=True) for item in value.items))
     if len(at) < len(shape):
         return _slice(env, value, at, shape, span)
     match value:
@@ -62,6 +63,14 @@ def element(env: Env, value: Value, at: tuple[Value, ...], span: Span, checked: 
             return _sequence_entry(items, at[0], span)
         case _:
             fail("T0303", "this value has no elements", span, kind=Misfit)
+
+
+def _apart(env: Env, value: Value) -> Value:
+    """A list that is data, one by one where its ToLs have different shapes."""
+    if not isinstance(value, Data) or all(part.shape == value.node.type[0].shape for part in value.node.type):
+        return value
+    whole = env.scope.bind(value.node)
+    return Pieces(tuple(Data(component(whole, j + 1)) for j in range(len(whole.type))))
 
 
 def check_indices(env: Env, at: tuple[Value, ...], shape: Shape, span: Span) -> None:
