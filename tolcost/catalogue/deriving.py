@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from itertools import groupby
 from typing import TypeAlias
 
@@ -57,50 +56,22 @@ def derive(case: Case, spec: Spec, library: Library) -> Derived:
 
 def attempt(case: Case, spec: Spec, library: Library, concrete: tuple[str, ...]) -> Derived:
     """Lower the operator of a case with a symbol for every length but those that are to be numbers."""
-    given = _arguments(case, spec, frozenset(concrete))
-    looks = (case.opset, case.node[:5], case.node.key, case.node.asked, *map(_look, case.inputs, given))
-    found = _lowered(_Question(case, given, spec, library, concrete, looks))
-    if isinstance(found, Rejected):
-        raise found.with_traceback(None)
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """What is to be lowered.  Cases that look the same differ in elements that lowering does not see."""
-
-    case: Case = field(compare=False)
-    given: list[Argument | None] = field(compare=False)
-    spec: Spec
-    library: Library
-    concrete: tuple[str, ...]
-    looks: tuple[object, ...]
-
-
-def _look(item: Item, given: Argument | None) -> object:
-    """What lowering sees of an input: its shape and space, and of one that is static its elements."""
-    if not isinstance(given, Cast) or item is None or isinstance(item, tuple):
-        return given
-    elements = tuple(item.flat) if item.dtype.kind in "OUST" else item.tobytes()
-    return item.dtype, item.shape, elements
-
-
-@lru_cache(maxsize=64)  # cases that look the same follow one another
-def _lowered(asked: _Question) -> Derived | Rejected:
-    case, spec, library = asked.case, asked.spec, asked.library
     surroundings = Surroundings(library, {case.node.domain: case.opset})
-    try:
-        lowered = elaborate(
-            spec.program,
-            bind(case.node, spec, asked.given, graph_functions(case.node, surroundings)),
-            name=spec.name,
-            library=spec.library,
-            operators=library.operators(),
-            outputs=case.node.asked,
-        )
-        return Derived(spec, lowered, count(lowered.program), asked.concrete)
-    except Rejected as error:
-        return error
+    given = bind(
+        case.node,
+        spec,
+        _arguments(case, spec, frozenset(concrete)),
+        graph_functions(case.node, surroundings),
+    )
+    lowered = elaborate(
+        spec.program,
+        given,
+        name=spec.name,
+        library=spec.library,
+        operators=library.operators(),
+        outputs=case.node.asked,
+    )
+    return Derived(spec, lowered, count(lowered.program), concrete)
 
 
 def _smaller(axes: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

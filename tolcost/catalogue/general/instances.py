@@ -44,7 +44,7 @@ from tolcost.catalogue.general.neighbours import (
     stepped,
     without,
 )
-from tolcost.catalogue.general.sections import is_of_section, section_measures
+from tolcost.catalogue.general.sections import has_dimensions, is_of_section, section_measures
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.cost import Counts, shipped, weigh
 from tolcost.cost.weights import weight_of
@@ -186,12 +186,13 @@ def instances(cases: tuple[Case, ...], library: Library) -> tuple[Instance, ...]
 def _instances(cases: tuple[Case, ...], library: Library) -> Iterator[Instance]:
     seen: set[object] = set()
     most = max(2, min(_MOST_NEIGHBOURS, _MOST_IN_ALL // len(cases)))
-    for family, case in enumerate(cases):
-        spec = library.find(case.node.domain, case.node.op, case.opset)
+    found = [library.find(case.node.domain, case.node.op, case.opset) for case in cases]
+    apart = any(spec and has_dimensions(case, spec) for case, spec in zip(cases, found, strict=True))
+    for family, (case, spec) in enumerate(zip(cases, found, strict=True)):
         if spec is None:
             continue
         derived = derive(case, spec, library)
-        own = _instance(case, spec, library, derived, family)
+        own = _instance(case, spec, library, derived, family, apart)
         own.test = case.name
         own.own = _own_point(case, spec, derived)
         yield own
@@ -218,7 +219,7 @@ def _neighbours(
     looked = {_shapes(case)}
 
     def lowered(near: Iterable[Case]) -> Iterator[tuple[Case, Instance]]:
-        found = _lowered(near, spec, library, own.family)
+        found = _lowered(near, spec, library, own)
         return (one for one in found if one[1].divided or not own.divided)
 
     first = next(lowered(near for near in grown(case, spec) if _shapes(near) not in looked), None)
@@ -234,11 +235,12 @@ def _neighbours(
 
 
 def _lowered(
-    near: Iterable[Case], spec: Spec, library: Library, family: int
+    near: Iterable[Case], spec: Spec, library: Library, own: Instance
 ) -> Iterator[tuple[Case, Instance]]:
     for case in near:
         with suppress(Rejected, AlgebraBudget):
-            yield case, _instance(case, spec, library, attempt(case, spec, library, ()), family)
+            derived = attempt(case, spec, library, ())
+            yield case, _instance(case, spec, library, derived, own.family, own.divided)
 
 
 def _shapes(case: Case) -> tuple[object, ...]:
@@ -252,9 +254,11 @@ def _shapes(case: Case) -> tuple[object, ...]:
     )
 
 
-def _instance(case: Case, spec: Spec, library: Library, derived: Derived, family: int) -> Instance:
+def _instance(
+    case: Case, spec: Spec, library: Library, derived: Derived, family: int, apart: bool
+) -> Instance:
     counts = derived.counts
-    sections = section_measures(case, spec, library)
+    sections = section_measures(case, spec, library) if apart else None
     inputs = [statement.name for statement in spec.inputs]
     defined = [s.name for s in spec.program.statements if isinstance(s, tree.Define)]
     by_name = {**measures(derived.lowered, inputs, defined), **(sections or {})}

@@ -31,6 +31,11 @@ def is_of_section(title: str) -> bool:
     return title.startswith(_TITLE)
 
 
+def has_dimensions(case: Case, spec: Spec) -> bool:
+    """Whether there are several dimensions: along a single one, what is done is the count itself."""
+    return (_rank(case, spec) or 0) > 1
+
+
 def section_measures(case: Case, spec: Spec, library: Library) -> dict[str, Poly] | None:
     """For every function, the product over the dimensions of how often it is applied along each.
 
