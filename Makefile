@@ -2,6 +2,7 @@
 #
 #   make report   environment, install, and everything under reports/
 #   make test     lint, types, import rules, the gate on specs/, all tests, ONNX's node tests among them
+#   make schemes  the schemes that come with tolcost, made again from the definitions: specs/schemes; MODELS=... adds theirs
 #   make lock     agree to what the programs of specs/ cost now: writes tolcost.lock
 #   make fmt      put the code and the programs into the house style
 #   make soak     random programs and property tests, as many as asked: make soak N=100000
@@ -41,7 +42,7 @@ ZOO := .venv-models
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: report conformance general theorem peers sympy tpch hardware referee alternatives
-.PHONY: test lint types imports gate lock unit fmt soak fleet mutants bench clean
+.PHONY: test lint types imports gate lock schemes unit fmt soak fleet mutants bench clean
 .PHONY: site site-test vsix fresh torch models
 
 report: $(VENV)/run.stamp
@@ -110,6 +111,9 @@ imports: $(VENV)/dev.stamp
 gate: $(VENV)/run.stamp
 	$(BIN)/tolcost check --strict --fresh
 
+schemes: $(VENV)/dev.stamp
+	$(BIN)/python -m tests.models.store_schemes $(MODELS)
+
 lock: $(VENV)/run.stamp
 	$(BIN)/tolcost check --update --prune
 
@@ -133,7 +137,7 @@ soak: $(VENV)/dev.stamp
 	-$(BIN)/tolcost verify --thorough
 	$(BIN)/tolcost verify --domain com.microsoft
 	$(BIN)/tolcost ops --alternatives --verify
-	TOLCOST_SOAK=1 $(BIN)/pytest -q tests/models/test_optimised.py tests/programs/test_limits.py
+	TOLCOST_SOAK=1 $(BIN)/pytest -q tests/models/test_optimised.py tests/models/test_stored_schemes.py tests/programs/test_limits.py
 	TOLCOST_SOAK=1 $(BIN)/pytest -q tests/referee
 	TOLCOST_SOAK=$(N) $(BIN)/pytest -n auto -m hypothesis --hypothesis-profile=soak tests
 

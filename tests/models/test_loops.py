@@ -35,7 +35,7 @@ from tolcost.elaborate import Tensor
 from tolcost.elaborate.trip_count import NO_END, leading
 from tolcost.elaborate.values import Cast, Vec
 from tolcost.execute import run_vectorised
-from tolcost.models.lowering import Lowered
+from tolcost.models.lowered import Lowered
 from tolcost.models.walking import Session
 from tolcost.result.model import ModelStudy
 

@@ -17,8 +17,10 @@ from tolcost.cost import depths
 from tolcost.cost.span import Depth, latest
 from tolcost.diagnostics import Rejected
 from tolcost.models.analysis import analyze_graph
-from tolcost.models.lowering import Given, Lowered, Setting, lower
-from tolcost.models.schemes import Schemes, same
+from tolcost.models.lowered import Given, Lowered, Setting
+from tolcost.models.lowering import lower
+from tolcost.models.scheme import same
+from tolcost.models.schemes import Schemes
 from tolcost.models.walking import Session
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from tolcost.catalogue.graph import GraphNode, Reference, Weight
 from tolcost.catalogue.specs import Spec
+from tolcost.catalogue.stored import Formal
 from tolcost.catalogue.types import constant
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import Missing, Value
-from tolcost.syntax import tree
+
+if TYPE_CHECKING:
+    from tolcost.syntax import tree
 
 Argument: TypeAlias = Tensor | Inputs | Value
 
@@ -55,6 +58,14 @@ def attribute_values(node: GraphNode) -> dict[str, Value]:
         elif not isinstance(attribute, Reference):  # one is left where no function gives what it names
             found[name] = attribute
     return found
+
+
+def takes(spec: Spec, count: int) -> list[Formal]:
+    """What is known of these declarations before the definition is read."""
+    found: list[Formal] = []
+    for formal in spec.head.takes:
+        found.extend([formal] * (count - len(found)) if formal.variadic else [formal])
+    return found[:count]
 
 
 def formals(spec: Spec, count: int) -> list[tree.InputDecl]:

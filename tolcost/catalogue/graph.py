@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from tolcost.algebra import Poly
 from tolcost.catalogue.types import Array
 from tolcost.diagnostics import quoted
 from tolcost.elaborate.values import Value
@@ -201,3 +202,22 @@ class Model:
     graph: Graph
     opsets: Mapping[str, int]
     functions: Mapping[FunctionKey, ModelFunction] = field(default_factory=dict)
+
+
+class Body(NamedTuple):
+    """The body of a function that a graph calls; it sees nothing of where it is called."""
+
+    inputs: tuple[str, ...]
+    nodes: tuple[GraphNode, ...]
+    outputs: tuple[str, ...]
+    opsets: Mapping[str, int]
+
+
+Inside = dict[tuple[str, ...], tuple[Poly, ...]]
+"""Shapes of values in graphs: by the name of the graph and of the value, for graphs inside of a node of the
+graph with that node's first output between."""
+
+
+def no_function(_: GraphNode) -> None:
+    """No node calls a function."""
+    return None

@@ -10,16 +10,20 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
+from tolcost.catalogue.stored import NOTHING_STORED, Formal, Head, Stored, stored_at
 from tolcost.diagnostics import Diagnostic, Rejected, Source, quoted
 from tolcost.library import specs_root
-from tolcost.syntax import operator_signature, parse, resolve, signatures, tree
-from tolcost.syntax.declarations import Signature
+
+if TYPE_CHECKING:
+    from tolcost.catalogue.definitions import Definitions
+    from tolcost.syntax import tree
 
 FOLDER_OF_DOMAIN = {
     "": "onnx",
@@ -35,13 +39,16 @@ FURTHER_DOMAINS = ("com.microsoft", "com.microsoft.nchwc", "com.ms.internal.nhwc
 
 _FILE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:@([0-9]{1,4}))?\.tol")
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_HEADER = re.compile(r"^operator[ \t]+([A-Za-z_][A-Za-z0-9_]*)(?:[ \t]+([0-9]{1,4}))?[ \t]*$", re.MULTILINE)
 _MAX_FILE = 1 << 20
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+_Parsed: TypeAlias = "tuple[tree.Module, tuple[tree.Module, ...]]"
+
+
+@dataclass(frozen=True, eq=False)
 class Spec:
-    """One meaning of an operator: its program, and the library files it uses.
+    """One meaning of an operator: its program, and the library files it uses, parsed when first asked for.
 
     ``shipped`` is whether it comes with tolcost, and not from a user's folder.
     """
@@ -50,29 +57,62 @@ class Spec:
     name: str
     since: int
     source: Source
-    program: tree.Module
-    library: tuple[tree.Module, ...]
+    parse: Callable[[], _Parsed] = field(repr=False)
     shipped: bool = True
+    stored: Head | None = None
+
+    @cached_property
+    def _parsed(self) -> _Parsed:
+        return self.parse()
+
+    @property
+    def program(self) -> tree.Module:
+        """Its program."""
+        return self._parsed[0]
+
+    @property
+    def library(self) -> tuple[tree.Module, ...]:
+        """The library files that it uses."""
+        return self._parsed[1]
+
+    @cached_property
+    def head(self) -> Head:
+        """What must be known before it is read, where that is stored; else it is read."""
+        return self.stored or _head_of(self)
 
     @property
     def inputs(self) -> tuple[tree.InputDecl, ...]:
         """Its inputs, in the order of a node's."""
+        from tolcost.syntax import tree
+
         return tuple(s for s in self.program.statements if isinstance(s, tree.InputDecl) and s.kind != "attr")
 
     @property
     def attributes(self) -> tuple[tree.InputDecl, ...]:
         """Its attributes."""
+        from tolcost.syntax import tree
+
         return tuple(s for s in self.program.statements if isinstance(s, tree.InputDecl) and s.kind == "attr")
 
     @property
     def outputs(self) -> tuple[tree.Define, ...]:
         """Its outputs, in the order of a node's."""
+        from tolcost.syntax import tree
+
         return tuple(s for s in self.program.statements if isinstance(s, tree.Define) and s.output)
 
     @property
     def branches(self) -> bool:
         """Whether it runs one of several graphs, by its first input."""
-        return sum(s.space == "G" for s in self.attributes) > 1
+        return self.head.branches
+
+
+def _head_of(spec: Spec) -> Head:
+    from tolcost.elaborate.expressions import asked_known  # what compiles is loaded where there is need
+
+    late = asked_known(spec.program)
+    takes = tuple(Formal(s.name, s.kind, s.variadic, s.name in late) for s in spec.inputs)
+    return Head(takes, sum(s.space == "G" for s in spec.attributes) > 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,11 +132,11 @@ class Library:
     roots: tuple[Traversable, ...]
     _files: dict[str, dict[str, list[_File]]] = field(default_factory=dict, repr=False)
     _specs: dict[tuple[str, str], tuple[Spec, ...]] = field(default_factory=dict, repr=False)
-    _used: dict[str, tree.Module] = field(default_factory=dict, repr=False)
-    _sources: dict[str, tree.Module] = field(default_factory=dict, repr=False)
+    _reading: list[Definitions] = field(default_factory=list, repr=False)
     _own: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     _domain_of: dict[str, str] = field(default_factory=dict, repr=False)
-    _signatures: dict[str, tuple[str, Signature] | None] = field(default_factory=dict, repr=False)
+    _stored: dict[tuple[str, str], Stored] = field(default_factory=dict, repr=False)
+    _digests: dict[str, str | None] = field(default_factory=dict, repr=False)
 
     def find(self, domain: str, name: str, opset: int | None = None) -> Spec | None:
         """The newest meaning that is not newer than the opset; the newest of all without one."""
@@ -114,6 +154,14 @@ class Library:
                 found.setdefault(spec.since, spec)
             self._specs[key] = tuple(found[since] for since in sorted(found))
         return self._specs[key]
+
+    def stored(self, domain: str, name: str) -> Stored:
+        """What comes with tolcost of what an operator is lowered to; nothing beside a user's own folders."""
+        key = (folder_of(domain), name)
+        if key not in self._stored:
+            alone = len(self.roots) == 1
+            self._stored[key] = stored_at(self.roots[0], *key, self._digests) if alone else NOTHING_STORED
+        return self._stored[key]
 
     def domains(self) -> tuple[str, ...]:
         """Every domain there is a folder for: those that come with tolcost, then those of a user, sorted."""
@@ -143,13 +191,6 @@ class Library:
                 self._domain_of.update(dict.fromkeys(self._listing(domain), domain))
         return self._domain_of
 
-    def _signature(self, name: str) -> tuple[str, Signature] | None:
-        """How an operator is called; its file is read once."""
-        if name not in self._signatures:
-            file = self._listing(self.callable_domain(name) or "")[name][0]
-            self._signatures[name] = operator_signature(parse(_source(file.path, file.shown)))
-        return self._signatures[name]
-
     def names(self, domain: str) -> tuple[str, ...]:
         """The operators of a domain that have a definition."""
         return tuple(sorted(self._listing(domain)))
@@ -167,32 +208,6 @@ class Library:
     def operators(self) -> Mapping[str, Spec]:
         """What a program may call: every operator of ONNX by name, and library files as ``use x``."""
         return _Operators(self)
-
-    def used(self, name: str, asked: tree.Use | None = None) -> tree.Module:
-        """A library file together with everything it uses itself."""
-        if name not in self._used:
-            order: dict[str, None] = {}
-            self._gather(name, asked, order, ())
-            statements = (s for file in order for s in self._sources[file].statements)
-            self._used[name] = tree.Module(tuple(s for s in statements if not isinstance(s, tree.Use)))
-        return self._used[name]
-
-    def _gather(
-        self, name: str, asked: tree.Use | None, order: dict[str, None], above: tuple[str, ...]
-    ) -> None:
-        """Put a library file after those it uses."""
-        if name in order or name in above:
-            return
-        for statement in self._library_file(name, asked).statements:
-            if isinstance(statement, tree.Use):
-                for inner in statement.names:
-                    self._gather(inner, statement, order, (*above, name))
-        order[name] = None
-
-    def _library_file(self, name: str, asked: tree.Use | None) -> tree.Module:
-        if name not in self._sources:
-            self._sources[name] = parse(self._library_source(name, asked))
-        return self._sources[name]
 
     def _library_source(self, name: str, asked: tree.Use | None) -> Source:
         for root in self.roots if _PLAIN.fullmatch(name) else ():
@@ -222,39 +237,59 @@ class Library:
         return found
 
     def _read(self, domain: str, name: str, file: _File) -> Spec:
-        spec = self.definition(domain, name, _source(file.path, file.shown), file.shipped)
-        if file.since is not None and file.since != spec.since:
-            problem = f"the file is named for version {file.since}, but its header says {spec.since}"
-            header = next(s for s in spec.program.statements if isinstance(s, tree.Operator))
-            raise Rejected(Diagnostic("T0652", problem, header.span))
-        return spec
+        source = _source(file.path, file.shown)
+        header = _HEADER.search(source.text) if file.shipped else None
+        since = int(header[2] or 1) if header is not None and header[1] == name else None
+        if since is not None and file.since in (None, since):  # what comes with tolcost was read by tests
+            head = self.stored(domain, name).heads.get(since)
+            return Spec(
+                domain, name, since, source, lambda: self._definitions().parsed(name, source)[1:], True, head
+            )
+        said, program, library = self._definitions().parsed(name, source)
+        found = said.since or 1
+        if file.since is not None and file.since != found:
+            problem = f"the file is named for version {file.since}, but its header says {found}"
+            raise Rejected(Diagnostic("T0652", problem, said.span))
+        return Spec(domain, name, found, source, lambda: (program, library), file.shipped)
 
     def definition(self, domain: str, name: str, source: Source, shipped: bool = True) -> Spec:
         """A definition of an operator from its text; one that no node is given, unless a file holds it."""
-        program = parse(source)
-        header = next((s for s in program.statements if isinstance(s, tree.Operator)), None)
-        if header is None or header.name != name:
-            problem = f"{source.name} must start with `operator {name}`"
-            raise Rejected(Diagnostic("T0652", problem, header.span if header else program.span))
-        uses = [s for s in program.statements if isinstance(s, tree.Use)]
-        library = tuple(self.used(n, s) for s in uses for n in s.names)
-        self.check_names(program, library)
-        return Spec(domain, name, header.since or 1, source, program, library, shipped)
+        header, program, library = self._definitions().parsed(name, source)
+        return Spec(domain, name, header.since or 1, source, lambda: (program, library), shipped)
+
+    def used(self, name: str, asked: tree.Use | None = None) -> tree.Module:
+        """A library file together with everything it uses itself."""
+        return self._definitions().used(name, asked)
 
     def check_names(self, program: tree.Module, library: Sequence[tree.Module]) -> None:
         """Refuse a program that mentions what neither it, its library files nor an operator defines."""
-        known = {name: found for file in library for name, found in signatures(file).items()}
-        for name in _called(program.span.source.text, self._callable()):
-            found = self._signature(name)
-            if found is not None:
-                known.setdefault(*found)
-        problems = [d for d in resolve(program, known, others=self._callable()) if d.severity == "error"]
-        if problems:
-            raise Rejected(*problems)
+        self._definitions().check_names(program, library)
 
+    def made_from(self, domain: str, name: str) -> tuple[str, ...]:
+        """The files that an operator's definitions are made from, as in ``onnx/Conv.tol``, all versions."""
+        found: dict[str, None] = {}
+        waiting = [(domain, name)]
+        while waiting:
+            domain, name = waiting.pop()
+            for file in self._listing(domain).get(name, []):
+                shown = f"{folder_of(domain)}/{file.path.name}"
+                if shown not in found:
+                    used, called = self._definitions().needs(_source(file.path, file.shown))
+                    found |= dict.fromkeys((shown, *(f"lib/{each}.tol" for each in used)))
+                    waiting += [(self.callable_domain(each) or "", each) for each in called]
+        return tuple(sorted(found))
 
-def _called(text: str, known: Iterable[str]) -> set[str]:
-    return set(_WORD.findall(text)).intersection(known)
+    def _definitions(self) -> Definitions:
+        """What reads definitions, loaded when the first has to be read."""
+        if not self._reading:
+            from tolcost.catalogue.definitions import Definitions
+
+            self._reading.append(Definitions(self._callable, self._callable_source, self._library_source))
+        return self._reading[0]
+
+    def _callable_source(self, name: str) -> Source:
+        file = self._listing(self.callable_domain(name) or "")[name][0]
+        return _source(file.path, file.shown)
 
 
 class _Operators(Mapping[str, Spec]):

@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count, product, zip_longest
-from typing import NamedTuple
 
-from tolcost.algebra import FALSE, TRUE, Cond, Eq, Ge, Not, Poly, bounds, negate
+from tolcost.algebra import FALSE, TRUE, Cond, Eq, Ge, Not, bounds, negate
 from tolcost.catalogue.binding import bind, formals
-from tolcost.catalogue.graph import Graph, GraphNode, Weight, first_output
+from tolcost.catalogue.graph import Body, Graph, GraphNode, Inside, Weight, first_output, no_function
 from tolcost.catalogue.schemas import check_node, output_spaces
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.catalogue.types import constant
@@ -45,15 +44,6 @@ MOST_CALLS = 5_000
 
 _MOST_UNKNOWN = 2
 """Of so many truths that are not known all combinations are tried."""
-
-
-class Body(NamedTuple):
-    """The body of a function that a graph calls; it sees nothing of where it is called."""
-
-    inputs: tuple[str, ...]
-    nodes: tuple[GraphNode, ...]
-    outputs: tuple[str, ...]
-    opsets: Mapping[str, int]
 
 
 @dataclass(slots=True)
@@ -94,16 +84,6 @@ class Choices:
 def _pins(condition: Cond) -> bool:
     """Whether a condition leaves one value to something: an equation, or a bound at the end of its range."""
     return isinstance(condition, Eq) or (isinstance(condition, Ge) and bounds(condition.p)[1] == 0)
-
-
-Inside = dict[tuple[str, ...], tuple[Poly, ...]]
-"""Shapes of values in graphs: by the name of the graph and of the value, for graphs inside of a node of the
-graph with that node's first output between."""
-
-
-def no_function(_: GraphNode) -> None:
-    """No node calls a function."""
-    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ import ml_dtypes
 import numpy as np
 from onnx import TensorProto
 
-from tolcost.algebra import FALSE, TRUE, const
+from tolcost.algebra import FALSE, TRUE, Poly, const
 from tolcost.atoms.nodes import Constant, Part, Table
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.elaborate.values import Cast, Data, Value, Vec
@@ -113,6 +113,18 @@ def constant(array: Array) -> Value:
     if array.size <= SMALL:
         return Cast(static_value(array), space_of_dtype(array.dtype))
     return table(array)
+
+
+def array_of(value: Cast) -> Array:
+    """The array that a constant of numbers was.
+
+    >>> array_of(constant(np.array([0.5], np.float32)))
+    array([0.5], dtype=float32)
+    """
+    inner = value.value
+    shape, items = (inner.shape, inner.items) if isinstance(inner, Vec) else ((), (inner,))
+    numbers = [item.constant if isinstance(item, Poly) else item for item in items]
+    return np.array(numbers).astype(value.space).reshape(shape)
 
 
 def table(array: Array) -> Value:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,20 +11,13 @@ import click
 
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import options
-from tolcost.cli.output import ProgressLine, deliver, screen, write_whole
+from tolcost.cli.output import deliver, screen, write_whole
 from tolcost.deep import with_deep_stack
-from tolcost.fleet import Engine, Task, is_fleet, models_at, on_dask, on_this_machine, studied
-from tolcost.fleet.parquet import check_installed, parquet
-from tolcost.fleet.task import SECONDS
-from tolcost.models.annotating import annotated
+from tolcost.fleet.sources import is_fleet, models_at
 from tolcost.models.walking import Session
-from tolcost.result.generation import generated_file
-from tolcost.result.growth import growths, read_sweep
-from tolcost.result.many import Summary, check_lengths, many_written
 from tolcost.result.model import METRICS, Wanted, file_cost, of_model
-from tolcost.result.model_record import node_notes
 from tolcost.result.model_table import BY, COLUMNS, DEPTH, SORTS, TableView
-from tolcost.result.study import Located
+from tolcost.result.study import Growth, Located
 from tolcost.result.view import CostView, written
 
 FORMATS = ("text", "json", "md", "csv", "html", "parquet")
@@ -133,8 +125,10 @@ def command(
         if sweeps or annotate or device or models or generate or form == "html":
             single = "--sweep, --device, --weights, --annotate, --generate and --format html"
             raise click.UsageError(f"{single} are for a single model")
-        run_on = _engine(engine, jobs, scheduler)
-        return _many(files, _task(wanted, specs), run_on, allow_uncosted, form, output)
+        from tolcost.cli import several
+
+        run_on = several.engine_of(engine, jobs, scheduler)
+        return several.studied_all(files, several.task(wanted, specs), run_on, allow_uncosted, form, output)
     if generate is None and prefill is not None:
         raise click.UsageError("--prefill is for --generate")
     if generate is not None and (sweeps or annotate or device or form == "html"):
@@ -146,15 +140,20 @@ def command(
     if generate is None:
         cost = with_deep_stack(lambda: file_cost(path, session, wanted))
     else:
+        from tolcost.result.generation import generated_file
+
         runs = generate  # what a lambda holds is known to stay
         cost = with_deep_stack(lambda: generated_file(path, session, wanted, runs, prefill))
     cost = replace(cost, device=on, weights=weights)
-    grown = with_deep_stack(lambda: growths(cost, [read_sweep(sweep) for sweep in sweeps]))
+    grown = with_deep_stack(lambda: _grown(cost, sweeps)) if sweeps else ()
     asked = None if metrics is None else frozenset(metrics)
     view = CostView(asked, symbolic, table, grown)
     seen = screen(form, output)
     deliver(with_deep_stack(lambda: _written(cost, view, form, *seen)), output)
     if annotate is not None:
+        from tolcost.models.annotating import annotated
+        from tolcost.result.model_record import node_notes
+
         write_whole(Path(annotate), annotated(path, *node_notes(of_model(cost), cost)))
     return _verdict(cost, allow_uncosted)
 
@@ -167,6 +166,12 @@ def _written(cost: Located, view: CostView, form: str, colour: bool, width: int 
     return model_page(cost, [grown.name for grown in view.growths])
 
 
+def _grown(cost: Located, sweeps: Sequence[str]) -> tuple[Growth, ...]:
+    from tolcost.result.growth import growths, read_sweep
+
+    return growths(cost, [read_sweep(sweep) for sweep in sweeps])
+
+
 def _verdict(cost: Located, allowed: bool) -> int:
     found = cost.coverage
     if not found.missing:
@@ -176,64 +181,6 @@ def _verdict(cost: Located, allowed: bool) -> int:
         f"warning: {len(found.missing):,} of {found.nodes:,} nodes are not costed: {counted}", err=True
     )
     return 0 if allowed else INCOMPLETE
-
-
-# ---- several models ------------------------------------------------------------------------
-
-
-def _task(wanted: Wanted, specs: tuple[str, ...]) -> Task:
-    limits = options.given_limits(click.get_current_context())
-    return Task(wanted, specs, limits.seconds or SECONDS, limits.memory)
-
-
-def _engine(name: str, jobs: int | None, scheduler: str | None) -> Engine:
-    if name == "dask":
-        return on_dask(scheduler, jobs)
-    if scheduler is not None:
-        raise click.UsageError("--scheduler is for --engine dask")
-    return on_this_machine(jobs)
-
-
-def _many(
-    files: Sequence[str], task: Task, engine: Engine, allowed: bool, form: str, output: str | None
-) -> int:
-    if form == "parquet" and output is None:
-        raise click.UsageError("--format parquet needs --output FILE")
-    kept = Path(f"{output}.journal") if form == "parquet" else None
-    if kept is not None:
-        check_installed()
-    sources, progress, began = models_at(files), ProgressLine(), time.monotonic()
-    studied_now: set[str] = set()
-
-    def tell(done: int, of: int, name: str) -> None:
-        studied_now.add(name)
-        progress.tell(done, of, name)
-
-    try:
-        found = studied(task, sources, engine, tell, kept)
-    finally:
-        progress.close()
-    check_lengths(found, task.wanted.dims)
-    if kept is None or output is None:
-        deliver(many_written(found, form), output)
-    else:
-        write_whole(Path(output), parquet(found))
-        kept.unlink()
-        fresh = [summary for summary in found if summary.file in studied_now]
-        click.echo(_told(found, fresh, time.monotonic() - began), err=True)
-    if any(summary.problem for summary in found):
-        return 2
-    return INCOMPLETE if any(summary.uncosted for summary in found) and not allowed else 0
-
-
-def _told(found: Sequence[Summary], fresh: Sequence[Summary], seconds: float) -> str:
-    """How a fleet went: what is in the table, and what was done for it now."""
-    problems, nodes = sum(bool(one.problem) for one in found), sum(one.nodes for one in found)
-    before = f", {len(found) - len(fresh):,} of them from before" if len(fresh) < len(found) else ""
-    done = sum(one.nodes for one in fresh)
-    rate = f"{len(fresh) / seconds:,.1f} models and {done / seconds:,.0f} nodes per second"
-    table = f"{len(found):,} models{before}, {problems:,} with a problem, {nodes:,} nodes"
-    return f"{table}; {seconds:,.1f} s: {rate}"
 
 
 # ---- what is said of inputs ----------------------------------------------------------------

@@ -1,30 +1,24 @@
-"""From syntax tree to atoms: partial evaluation with symbolic lengths."""
+"""From syntax tree to atoms: partial evaluation with symbolic lengths.
 
-from tolcost.elaborate import (
-    calls,
-    choose,
-    expressions,
-    filter_primitives,
-    maps,
-    reduce,
-    shape_primitives,
-    tol_primitives,
-    trip_count,
-)
-from tolcost.elaborate.arguments import Argument, Inputs, Tensor
-from tolcost.elaborate.programs import Elaborated, elaborate
+What is said of arguments is known at once; what compiles is loaded when it is asked for.
+"""
 
-RULE_MODULES = (
-    calls,
-    choose,
-    expressions,
-    filter_primitives,
-    maps,
-    reduce,
-    shape_primitives,
-    tol_primitives,
-    trip_count,
-)
-"""Imported for the rules they register with ``evaluate``."""
+from __future__ import annotations
 
-__all__ = ["RULE_MODULES", "Argument", "Elaborated", "Inputs", "Tensor", "elaborate"]
+from typing import TYPE_CHECKING
+
+from tolcost.elaborate.given import Argument, Inputs, Tensor
+
+if TYPE_CHECKING:
+    from tolcost.elaborate.programs import Elaborated, elaborate
+
+__all__ = ["Argument", "Elaborated", "Inputs", "Tensor", "elaborate"]
+
+
+def __getattr__(name: str) -> object:
+    """Load what compiles."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from tolcost.elaborate import programs
+
+    return getattr(programs, name)

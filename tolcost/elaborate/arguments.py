@@ -14,7 +14,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -33,7 +32,8 @@ from tolcost.algebra.substitute import symbols_of
 from tolcost.diagnostics import quoted
 from tolcost.elaborate.context import fail
 from tolcost.elaborate.expressions import asked_known
-from tolcost.elaborate.values import Cast, Data, Missing, Seq, Value, Vec, View
+from tolcost.elaborate.given import Argument, Inputs, Tensor
+from tolcost.elaborate.values import Value, Vec
 from tolcost.spaces import SPACES, kind_of
 from tolcost.syntax import tree
 
@@ -198,43 +198,6 @@ def _vector(values: Sequence[PlainValue], statement: tree.InputDecl) -> Vec:
         if len(level) > _MOST_ENTRIES:
             fail("T0412", f"{quoted(statement.name)} has more than {_MOST_ENTRIES:,} entries", statement.span)
     return Vec(tuple(shape), tuple(static_value(entry, statement) for entry in level))
-
-
-@dataclass(frozen=True, slots=True)
-class Tensor:
-    """An input of which only the shape and the space are known."""
-
-    shape: tuple[Poly, ...]
-    space: str
-
-
-@dataclass(frozen=True, slots=True)
-class Inputs:
-    """Several inputs under one name: a variadic input or a sequence."""
-
-    items: tuple[Tensor | Inputs | Value, ...]
-
-
-Argument = Tensor | Inputs | Value
-
-
-def shape_given(argument: Argument | None) -> tuple[Poly, ...] | None:
-    """The shape of an argument, if it is one ToL."""
-    match argument:
-        case Cast(value=value):
-            return shape_given(value)
-        case Tensor(shape=shape):
-            return shape
-        case Vec(shape=numbers):
-            return tuple(const(n) for n in numbers)
-        case Data(node=node):
-            return node.type[0].shape
-        case View(shape=shape):
-            return shape
-        case None | Missing() | Inputs() | Seq():
-            return None
-        case _:
-            return ()
 
 
 def kind_of_declared(space: str) -> str:

@@ -16,12 +16,13 @@ from tolcost.algebra.substitute import symbols_of
 from tolcost.atoms.nodes import Input as InputNode
 from tolcost.atoms.nodes import Part, Type
 from tolcost.diagnostics import quoted
-from tolcost.elaborate.arguments import Argument, Inputs, Tensor, kind_of_declared, length_for, shape_given
+from tolcost.elaborate.arguments import kind_of_declared, length_for
 from tolcost.elaborate.bounds import CODE as BOUNDS_CODE
 from tolcost.elaborate.bounds import check_within
 from tolcost.elaborate.context import Env, Lazy, fail
 from tolcost.elaborate.evaluate import evaluate
 from tolcost.elaborate.expressions import as_length, asked_known, is_callable_name, mentioned
+from tolcost.elaborate.given import Argument, Inputs, Tensor, shape_given
 from tolcost.elaborate.layout import check_rank, check_sequence, check_size
 from tolcost.elaborate.shapes import shape_text, unify
 from tolcost.elaborate.static_numbers import truth

@@ -30,6 +30,8 @@ from tolcost.diagnostics import NOWHERE, Span
 from tolcost.elaborate.context import Env, Misfit, NeedsUnrolling, bind_data, fail
 from tolcost.elaborate.shapes import Shape, decide, known, shape_of, space_of
 from tolcost.elaborate.values import (
+    LAY_OUT_LIMIT,
+    MOST_IN_SEQUENCE,
     Cast,
     Data,
     Missing,
@@ -52,12 +54,6 @@ MOST_DIMENSIONS = 256
 
 MOST_COMPONENTS = 1024
 """The largest capacity of a list."""
-
-LAY_OUT_LIMIT = 100_000
-"""The largest static ToL that is taken entry by entry."""
-
-MOST_IN_SEQUENCE = 2048
-"""The longest sequence, and the most inputs under one name: each is elaborated on its own."""
 
 TABLE_LIMIT = 4096
 """The largest static ToL that becomes a table; a larger one is computed where it is used."""

@@ -31,6 +31,7 @@ from tolcost.elaborate.layout import (
 )
 from tolcost.elaborate.shapes import Shape, known, shape_of, space_of
 from tolcost.elaborate.values import (
+    UNROLL_LIMIT,
     Data,
     Pieces,
     Seq,
@@ -44,9 +45,6 @@ from tolcost.elaborate.values import (
     recast,
 )
 from tolcost.syntax import tree
-
-UNROLL_LIMIT = 4096
-"""The largest static domain that is taken entry by entry."""
 
 MOST_UNROLLED = 50_000
 """So many entries are taken one by one in all; maps in maps multiply."""

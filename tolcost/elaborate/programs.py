@@ -9,7 +9,16 @@ from tolcost.algebra import AlgebraBudget, Cond, Poly, Symbol, const, symbols_of
 from tolcost.atoms.nodes import Input as InputNode
 from tolcost.atoms.nodes import Output, Part, Program
 from tolcost.diagnostics import Diagnostic, Span
-from tolcost.elaborate.arguments import Argument, Tensor
+from tolcost.elaborate import (  # noqa: F401 - for the rules that they register with ``evaluate``
+    calls,
+    choose,
+    filter_primitives,
+    maps,
+    reduce,
+    shape_primitives,
+    tol_primitives,
+    trip_count,
+)
 from tolcost.elaborate.context import (
     Context,
     Env,
@@ -23,6 +32,7 @@ from tolcost.elaborate.context import (
 )
 from tolcost.elaborate.expressions import define_all, delay, dimensions, mentioned, zeros
 from tolcost.elaborate.finish import finish
+from tolcost.elaborate.given import Argument, Tensor
 from tolcost.elaborate.input_binder import InputBinder, declared_spaces
 from tolcost.elaborate.layout import check_sequence, materialise
 from tolcost.elaborate.values import (

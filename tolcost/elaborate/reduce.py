@@ -25,9 +25,10 @@ from tolcost.elaborate.evaluate import evaluate, form
 from tolcost.elaborate.indexing import pick_component
 from tolcost.elaborate.induction import as_list, fold_list
 from tolcost.elaborate.layout import grid, inside, materialise
-from tolcost.elaborate.maps import UNROLL_LIMIT, Step, WrappedStep, WrittenStep, fresh, pattern_of
+from tolcost.elaborate.maps import Step, WrappedStep, WrittenStep, fresh, pattern_of
 from tolcost.elaborate.shapes import facts_here, known, shape_of, volume
 from tolcost.elaborate.values import (
+    UNROLL_LIMIT,
     Data,
     Opaque,
     Pieces,

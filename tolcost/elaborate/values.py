@@ -19,19 +19,30 @@ An operator with several outputs gives ``Results``, which is no value yet: ``sin
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from tolcost.algebra import TRUE, Cond, Poly
-from tolcost.atoms.nodes import Node
 from tolcost.spaces import Bounds
-from tolcost.syntax.tree import Expr
 
 if TYPE_CHECKING:
+    from tolcost.atoms.nodes import Node
     from tolcost.elaborate.context import Env
+    from tolcost.syntax.tree import Expr
+
+T = TypeVar("T")
+
+UNROLL_LIMIT = 4096
+"""The largest static domain that is taken entry by entry."""
+
+LAY_OUT_LIMIT = 100_000
+"""The largest static ToL that is taken entry by entry."""
+
+MOST_IN_SEQUENCE = 2048
+"""The longest sequence, and the most inputs under one name: each is elaborated on its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +84,7 @@ class Vec:
 
     def __post_init__(self) -> None:
         """Look through the entries."""
-        object.__setattr__(self, "static", all(map(is_static, self.items)))
+        object.__setattr__(self, "static", all(map(is_static, distinct(self.items).values())))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -207,6 +218,11 @@ Value: TypeAlias = (
     | Builtin
     | Native
 )
+
+
+def distinct(items: Iterable[T]) -> dict[int, T]:
+    """Objects by their identity, each once: a long vector often has one value everywhere."""
+    return {id(item): item for item in items}
 
 
 def is_static(value: Value) -> bool:

@@ -28,9 +28,12 @@ from tolcost.algebra import (
 )
 from tolcost.atoms.kit import inner_nodes, roots, static_condition
 from tolcost.atoms.nodes import Build, Fold, Input, Node, Ref, Reshape, Select
-from tolcost.elaborate.maps import UNROLL_LIMIT
-from tolcost.elaborate.shapes import worst_case
-from tolcost.models.lowering import Lowered
+from tolcost.elaborate.values import LAY_OUT_LIMIT, UNROLL_LIMIT
+from tolcost.models.facts import MOST_STATIC
+from tolcost.models.lowered import Lowered, shapes_of
+
+_LIMITS = (MOST_STATIC, UNROLL_LIMIT, LAY_OUT_LIMIT)
+"""Up to which sizes static values are handed on, domains taken entry by entry, and values laid out."""
 
 Case = tuple[object, ...]
 """The answers to the questions that a scheme leaves open."""
@@ -38,21 +41,32 @@ Case = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cases:
-    """The questions that a scheme leaves open: which conditions hold, and which sizes are small."""
+    """The questions that a scheme leaves open: which conditions hold, and which sizes are small.
+
+    ``static`` are the sizes of static values, which may be handed on or laid out.
+    """
 
     conditions: tuple[Cond, ...]
     sizes: tuple[Poly, ...]
+    static: tuple[Poly, ...] = ()
+
+    @property
+    def asked(self) -> tuple[Cond | Poly, ...]:
+        """All that is asked, in order."""
+        return (*self.conditions, *self.sizes, *self.static)
 
     def of(self, lengths: Mapping[Symbol, Poly]) -> Case:
         """The case of some lengths, of which not all are numbers."""
         conditions = (substitute_cond(c, lengths) for c in self.conditions)
-        sizes = (substitute(size, lengths).constant for size in self.sizes)
-        return (*map(prove, conditions), *map(_range, sizes))
+        sizes, static = (
+            [substitute(size, lengths).constant for size in listed] for listed in (self.sizes, self.static)
+        )
+        return (*map(prove, conditions), *map(_range, sizes), *map(_static_range, static))
 
     def told(self, answers: Sequence[int]) -> Case:
-        """The case that values of the conditions and sizes at a point belong to."""
-        many = len(self.conditions)
-        return (*answers[:many], *map(_range, answers[many:]))
+        """The case that values of what is asked at a point belong to."""
+        many, rest = len(self.conditions), len(self.conditions) + len(self.sizes)
+        return (*answers[:many], *map(_range, answers[many:rest]), *map(_static_range, answers[rest:]))
 
 
 def numbers(lengths: Mapping[Symbol, Poly]) -> dict[Symbol, int] | None:
@@ -63,25 +77,37 @@ def numbers(lengths: Mapping[Symbol, Poly]) -> dict[Symbol, int] | None:
 
 def _range(size: int | None) -> int | None:
     """A size as far as lowering minds it: nothing, one, few or many."""
-    return size if size is None or size < 2 else 2 if size <= UNROLL_LIMIT else 3
+    return size if size is None or size < 2 else 2 + (size > UNROLL_LIMIT)
 
 
-def cases_of(general: Lowered) -> Cases | None:
-    """The questions that an operator lowered under symbols leaves open; None where there are others."""
+def _static_range(size: int | None) -> int | None:
+    """The size of a static value: nothing, one, or how many of the limits it exceeds."""
+    return size if size is None or size < 2 else 2 + sum(size > limit for limit in _LIMITS)
+
+
+def cases_of(general: Lowered) -> Cases:
+    """The questions that an operator lowered under symbols leaves open."""
     conditions: dict[Cond, None] = dict.fromkeys(general.open)
     sizes: dict[Poly, None] = {}
+    static: dict[Poly, None] = {}
     for node in inner_nodes(roots(general.program)):
-        if _writes_out(node):
-            return None
         conditions.update(dict.fromkeys(_asked(node)))
         sizes.update(dict.fromkeys(_sizes(node)))
+        if _writes_out(node):
+            static.update(dict.fromkeys(product_of(part.shape) for part in node.type))
+    if general.forgets:  # a static value is known by itself where it is small
+        static.update(dict.fromkeys(product_of(shape) for shape in shapes_of(general.outputs)))
     told = {c.condition for c in general.conditions}
     kept = (
         c
         for c in conditions
         if c not in told and not isinstance(c, Truth) and _of_lengths(symbols_of_cond(c))
     )
-    return Cases(tuple(kept), tuple(s for s in sizes if s.constant is None and _of_lengths(s.free)))
+    return Cases(tuple(kept), tuple(filter(_is_open, sizes)), tuple(filter(_is_open, static)))
+
+
+def _is_open(size: Poly) -> bool:
+    return size.constant is None and _of_lengths(size.free)
 
 
 def _of_lengths(symbols: frozenset[Symbol]) -> bool:
@@ -89,7 +115,7 @@ def _of_lengths(symbols: frozenset[Symbol]) -> bool:
 
 
 def _writes_out(node: Node) -> bool:
-    """Whether a node makes a ToL of static numbers alone: of known lengths that is a table, and free."""
+    """Whether a node makes a ToL of static numbers alone: of known lengths that may be a table, and free."""
     return isinstance(node, Build) and not any(
         isinstance(inner, (Input, Ref)) for inner in inner_nodes((node.body.result,))
     )
@@ -112,6 +138,8 @@ def _asked(node: Node) -> Iterator[Cond]:
 
 def _at_worst(condition: Cond) -> Iterator[Cond]:
     """Whether parts of a condition hold at all coordinates, or at none."""
+    from tolcost.elaborate.shapes import worst_case
+
     for single in _parts(condition):
         yield from (worst for side in (single, negate(single)) if (worst := worst_case(side)) is not None)
 

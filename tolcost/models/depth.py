@@ -14,7 +14,7 @@ from tolcost.cost import depths
 from tolcost.cost.span import ZERO_DEPTH, Depth, later, latest
 from tolcost.diagnostics import Rejected
 from tolcost.models.analysis import GraphCost
-from tolcost.models.lowering import Lowered
+from tolcost.models.lowered import Lowered
 from tolcost.models.walking import Applied
 
 _MOST_NODES = 20_000
@@ -79,11 +79,13 @@ class _Depths:
             self._cases[id(lowered)] = self._of(lowered)
         return self._cases[id(lowered)]
 
-    def _of(self, lowered: Lowered) -> Depth | None:
-        program = lowered.program
+    def _program(self, program: Program) -> Depth | None:
         if id(program) not in self._programs:
             self._programs[id(program)] = _depth_of(program)
-        found = self._programs[id(program)]
+        return self._programs[id(program)]
+
+    def _of(self, lowered: Lowered) -> Depth | None:
+        found = Depth(lowered.chain) if lowered.chain else self._program(lowered.program)
         if found is None or lowered.data:
             return None
         if lowered.point:

@@ -25,8 +25,8 @@ from tolcost.algebra import (
 from tolcost.cost.traffic import bits_of, bytes_of
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.elaborate import Inputs, Tensor
-from tolcost.elaborate.arguments import shape_given
-from tolcost.elaborate.values import Cast, Data, Missing, Quotient, Seq, Value, Vec, View
+from tolcost.elaborate.given import shape_given
+from tolcost.elaborate.values import Cast, Data, Missing, Quotient, Seq, Value, Vec, View, distinct
 
 Known = Tensor | Inputs | Value
 """A shape and a space, several of them, or the value itself."""
@@ -70,7 +70,10 @@ def frozen(value: object) -> object:
         case Cast(value=inner, space=space):
             return ("cast", frozen(inner), space)
         case Vec(shape=shape, items=items):
-            return ("vec", shape, tuple(frozen(item) for item in items))
+            keys = {place: frozen(item) for place, item in distinct(items).items()}
+            if len(set(keys.values())) == 1:
+                return ("fill", shape, keys[id(items[0])])
+            return ("vec", shape, tuple([keys[id(item)] for item in items]))
         case Data() | View():
             return ("object", id(value))
         case float() | complex():
@@ -87,7 +90,7 @@ def symbols_in(value: object) -> frozenset[Symbol]:
         case Tensor(shape=shape):
             return frozenset().union(*map(symbols_of, shape))
         case Inputs(items=items) | Seq(items=items) | Vec(items=items):
-            return frozenset().union(*map(symbols_in, items))
+            return frozenset().union(*map(symbols_in, distinct(items).values()))
         case Cast(value=inner):
             return symbols_in(inner)
         case Quotient(over=over, under=under):
@@ -126,7 +129,8 @@ def _value(value: Value, change: Change) -> Value:
         case Cast(value=inner, space=space):
             return Cast(_value(inner, change), space)
         case Vec(shape=shape, items=items, loose=loose):
-            return Vec(shape, tuple(_value(item, change) for item in items), loose)
+            entries = {place: _value(item, change) for place, item in distinct(items).items()}
+            return Vec(shape, tuple([entries[id(item)] for item in items]), loose)
         case Quotient(over=over, under=under):
             return Quotient(change(over), change(under))
         case Poly():

@@ -8,6 +8,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 from tolcost.catalogue.graph import (
+    Body,
     FunctionKey,
     Graph,
     GraphNode,
@@ -18,7 +19,6 @@ from tolcost.catalogue.graph import (
     held_in,
 )
 from tolcost.catalogue.schemas import is_operator
-from tolcost.catalogue.subgraphs import Body
 
 
 class Functions:

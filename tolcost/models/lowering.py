@@ -7,127 +7,50 @@ it, named after the tensor: the cost then is a formula in that symbol.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import starmap, zip_longest
-from math import prod
 
 from tolcost.algebra import (
     FALSE,
-    LARGEST_LENGTH,
     TRUE,
     AlgebraBudget,
-    Cond,
     Poly,
     Symbol,
     const,
-    data_symbol,
     prove,
-    substitute,
-    substitute_cond,
     symbols_of,
-    the_symbol,
 )
-from tolcost.atoms.nodes import Condition, Node, Program
-from tolcost.catalogue.binding import bind, formals
+from tolcost.atoms.nodes import Condition, Node
+from tolcost.catalogue.binding import bind
 from tolcost.catalogue.graph import GraphNode
 from tolcost.catalogue.schemas import output_spaces
-from tolcost.catalogue.specs import Library, Spec
+from tolcost.catalogue.specs import Spec
 from tolcost.catalogue.subgraphs import (
-    Body,
     Choices,
-    Inside,
     Surroundings,
     graph_functions,
-    no_function,
 )
 from tolcost.catalogue.types import CODE_OF_SPACE
-from tolcost.cost import Counts, Traffic, count, traffic
-from tolcost.cost.record import counts_with, traffic_with
+from tolcost.cost import Counts, count, traffic
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.elaborate import Elaborated, Inputs, Tensor, elaborate
 from tolcost.elaborate.context import Misfit
-from tolcost.elaborate.expressions import asked_known
 from tolcost.elaborate.values import Cast, Data, Missing, Opaque, Quotient, Seq, Value, Vec, View, is_static
 from tolcost.models.facts import (
     MOST_STATIC,
     Known,
-    as_tensor,
     elements,
-    is_value,
-    replaced,
     space_of,
     symbols_in,
 )
+from tolcost.models.lowered import Given, Lowered, Setting, arguments
 from tolcost.spaces import kind_of
 
-_MOST_GUESSED = 16
 _MOST_CHOICES = 8
 
 _OTHERWISE = "the branch for all other lengths does not fit what follows"
-_MOST_VECTOR, _MOST_MATRIX = 64, 32
-_INDEX = ("int64", "int32", "bool")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Lowered:
-    """An operator lowered for certain inputs: what it costs, and what is known of its outputs.
-
-    ``equal`` are lengths that it makes equal; ``data`` the symbols that only data decides.
-    """
-
-    op: str
-    domain: str
-    counts: Counts
-    traffic: Traffic
-    outputs: tuple[Known, ...]
-    conditions: tuple[Condition, ...]
-    equal: Mapping[Symbol, Poly]
-    data: frozenset[Symbol]
-    program: Program
-    titles: tuple[str, ...] = ()
-    """What the outputs are called in the program, place by place."""
-    choices: tuple[Cond, ...] = ()
-    """Equations between lengths that decide a branch and were not taken to hold, in order."""
-    inside: Inside = field(default_factory=dict)
-    """The shapes of the values in graphs inside."""
-    forgets: bool = False
-    """Whether an output that is static is known by its shape only."""
-    open: tuple[Cond, ...] = ()
-    """Conditions on lengths that were asked for and could not be decided."""
-    lengths: Mapping[Symbol, Poly] = field(default_factory=dict)
-    """What stands for lengths in the program, where that is a general one: see ``schemes``."""
-    point: Mapping[Symbol, int] = field(default_factory=dict)
-    """The same where all of them are numbers."""
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """What an operator is applied to: by place, by name for graphs inside; and names to tell of."""
-
-    inputs: tuple[Known | None, ...]
-    names: tuple[str, ...]
-    around: Mapping[str, Known] = field(default_factory=dict)
-
-    @property
-    def decided(self) -> bool:
-        """Whether the first input is known before running."""
-        return bool(self.inputs) and is_value(self.inputs[0])
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Setting:
-    """Where an operator is applied: definitions and their versions.
-
-    ``body_of`` says what graphs inside of it node; ``assumed`` are equations between lengths that are taken
-    to hold where they decide a branch.
-    """
-
-    library: Library
-    opsets: Mapping[str, int]
-    body_of: Callable[[GraphNode], Body | None] = no_function
-    assumed: frozenset[Cond] = frozenset()
 
 
 def lower(setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowered | Rejected:
@@ -249,53 +172,6 @@ def _inherited(given: Given) -> frozenset[Symbol]:
     return frozenset().union(*map(symbols_in, (*given.inputs, *given.around.values())))
 
 
-# ---- what a definition is given -----------------------------------------------------------
-
-
-def arguments(spec: Spec, given: Given, graphs: bool) -> list[Known | None]:
-    """Inputs as a definition wants them: by value where it must know them, or where they are small."""
-    declared = formals(spec, len(given.inputs))
-    together = all(known is None or is_value(known) for known in given.inputs)
-    found: list[Known | None] = []
-    for n, known in enumerate(given.inputs):
-        if known is None or isinstance(known, Missing):
-            found.append(None)
-        elif n < len(declared) and declared[n].kind == "static":
-            late = isinstance(known, Tensor) and declared[n].name in asked_known(spec.program)
-            found.append(known if late else _demanded(known, given.names[n]))
-        else:
-            found.append(known if graphs or _handed(known, together) else as_tensor(known))
-    return found
-
-
-def _demanded(known: Known, name: str) -> Known:
-    """A value that must be known: symbols stand for integers that only data decides."""
-    if not isinstance(known, Tensor) or kind_of(known.space) != "Z":
-        return known
-    shape = tuple(d.constant for d in known.shape)
-    if any(d is None for d in shape) or prod(d or 0 for d in shape) > _MOST_GUESSED:
-        return known
-    numbers = tuple(d or 0 for d in shape)
-    if not numbers:
-        return Cast(data_symbol(name, 0, LARGEST_LENGTH), known.space)
-    entries = (data_symbol(f"{name}[{k}]", 0, LARGEST_LENGTH) for k in range(prod(numbers)))
-    return Cast(Vec(numbers, tuple(entries)), known.space)
-
-
-def _handed(known: Known, together: bool) -> bool:
-    """Whether a definition is given a value that it need not know.
-
-    Single numbers and short vectors of indices always are; a few reals only where nothing but
-    values is given, because then nothing is computed while the model runs.
-    """
-    size = elements(known)
-    if not isinstance(known, Cast) or size <= 1:
-        return True
-    rank = len(known.value.shape) if isinstance(known.value, Vec) else 0
-    most = _MOST_VECTOR if rank <= 1 else _MOST_MATRIX
-    return size <= most and (together or known.space in _INDEX)
-
-
 # ---- what is known of its outputs ----------------------------------------------------------
 
 
@@ -380,26 +256,3 @@ def _portable(value: Value) -> bool:
             return False
         case _:
             return True
-
-
-def shapes_of(outputs: Sequence[Known]) -> Iterator[tuple[Poly, ...]]:
-    """The shapes of the tensors among outputs, those in sequences included."""
-    for known in outputs:
-        if isinstance(known, Tensor):
-            yield known.shape
-        elif isinstance(known, Inputs):
-            yield from shapes_of(known.items)
-
-
-def renamed(lowered: Lowered, by: Mapping[Symbol, Poly]) -> Lowered:
-    """Put symbols in place of others, wherever the cost or an output mentions them."""
-    return replace(
-        lowered,
-        counts=counts_with(lowered.counts, lambda form: substitute(form, by)),
-        traffic=traffic_with(lowered.traffic, lambda form: substitute(form, by)),
-        outputs=tuple(replaced(known, by) for known in lowered.outputs),
-        conditions=tuple(replace(c, condition=substitute_cond(c.condition, by)) for c in lowered.conditions),
-        equal={s: substitute(p, by) for s, p in lowered.equal.items() if s not in by},
-        data=frozenset(the_symbol(by[s]) for s in lowered.data),
-        inside={at: tuple(substitute(d, by) for d in shape) for at, shape in lowered.inside.items()},
-    )

@@ -30,7 +30,7 @@ from tolcost.algebra import (
     total_of,
 )
 from tolcost.algebra.poly import UNIT, Terms, poly
-from tolcost.catalogue.binding import formals
+from tolcost.catalogue.binding import takes
 from tolcost.catalogue.graph import GraphNode
 from tolcost.cost.span import Depth
 from tolcost.cost.traffic import bits_of, bytes_of
@@ -187,7 +187,7 @@ def _demanded(cost: GraphCost, step: GraphNode) -> tuple[bool, ...]:
     """For each input of a node, whether its operator must know it while compiling."""
     count = len(step.inputs)
     spec = cost.session.library.find(step.domain, step.op, cost.model.opsets.get(step.domain))
-    known = [statement.kind == "static" for statement in formals(spec, count)] if spec else []
+    known = [formal.kind == "static" for formal in takes(spec, count)] if spec else []
     return (*known, *[False] * (count - len(known)))
 
 

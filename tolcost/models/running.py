@@ -20,7 +20,8 @@ from tolcost.elaborate.values import Cast
 from tolcost.execute import run_vectorised
 from tolcost.models.facts import Known, frozen
 from tolcost.models.functions import Functions
-from tolcost.models.lowering import Given, Lowered, Setting, lower
+from tolcost.models.lowered import Given, Lowered, Setting
+from tolcost.models.lowering import lower
 
 STEPS = 20_000_000_000
 Values = dict[str, "Array | None"]

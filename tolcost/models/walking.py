@@ -30,13 +30,13 @@ from tolcost.catalogue.schemas import TensorType, body_of, check_node
 from tolcost.catalogue.skeleton import skeleton
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.cost import Counts, Traffic
-from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, quoted
+from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.elaborate import Inputs, Tensor
-from tolcost.elaborate.layout import check_sequence
+from tolcost.elaborate.values import MOST_IN_SEQUENCE
 from tolcost.models.facts import NOTHING, UNKNOWN, Known, Names, Table, shape_of, space_of
 from tolcost.models.functions import Functions
 from tolcost.models.input_shapes import is_form
-from tolcost.models.lowering import Given, Lowered, Setting, lower, renamed
+from tolcost.models.lowered import Given, Lowered, Setting, lower, renamed
 from tolcost.models.schemes import Schemes
 from tolcost.models.sums import with_sums
 
@@ -49,7 +49,7 @@ HELD = Lowered(
     conditions=(),
     equal={},
     data=frozenset(),
-    program=Program(HOLDS_A_TENSOR[1], (), (), ()),
+    lowered=Program(HOLDS_A_TENSOR[1], (), (), ()),
 )
 """A node that only holds a tensor: nothing is computed, and nothing moves that is no parameter."""
 
@@ -303,7 +303,7 @@ class Walk:
             outside.update((weight.key, known_weight(weight)) for weight in weights)
         given = Given(tuple(inputs), node.inputs, outside)
         try:
-            check_sequence(len(node.inputs), NOWHERE)  # before anything is made of each
+            _check_sequence(len(node.inputs))  # before anything is made of each
             self._check(node, tuple([space_of(known) for known in inputs]))
         except Rejected as rejected:
             return not_costed(node, rejected.diagnostics[0])
@@ -373,6 +373,12 @@ def walk_of(
 ) -> Walk:
     """A walk that has not started."""
     return Walk(session, opsets, functions, Names(session.table), callers=callers)
+
+
+def _check_sequence(size: int) -> None:
+    if size > MOST_IN_SEQUENCE:
+        message = f"a sequence of {size:,} has more than {MOST_IN_SEQUENCE:,} entries"
+        raise Rejected(Diagnostic("T0502", message))
 
 
 def _rank(known: Known | None) -> int | None:

@@ -33,7 +33,7 @@ from tolcost.cost.device import Duration
 from tolcost.cost.span import Depth
 from tolcost.cost.weights import Weighed
 from tolcost.diagnostics import NOWHERE, Rejected, place, visible
-from tolcost.models.lowering import Lowered
+from tolcost.models.lowered import Lowered
 from tolcost.models.memory import lifetimes
 from tolcost.models.walking import Applied
 from tolcost.result.compare import match

@@ -20,7 +20,7 @@ from tolcost.cost import Counts, Traffic, shipped, weigh
 from tolcost.cost.device import Work
 from tolcost.cost.record import NamedType, counts_with, traffic_with
 from tolcost.models.analysis import GraphCost
-from tolcost.models.lowering import Lowered
+from tolcost.models.lowered import Lowered
 from tolcost.models.walking import Applied, Uncosted
 from tolcost.result.claims import Certainty
 from tolcost.result.scopes import scope_of

@@ -1,0 +1,160 @@
+"""Make ``specs/schemes`` again: the schemes that come with tolcost.
+
+    python -m tests.models.store_schemes [MODEL.onnx ...]
+
+Every pattern that is stored is lowered anew from the definitions of now; patterns that nodes of the given
+models have, and that are not stored yet, are added.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+
+from onnx import defs
+
+from tolcost.algebra import Poly, Symbol, const
+from tolcost.catalogue.graph import GraphNode
+from tolcost.catalogue.specs import Library, Spec, folder_of, open_library
+from tolcost.catalogue.stored import FOLDER, stored_text
+from tolcost.deep import with_deep_stack
+from tolcost.diagnostics import Rejected
+from tolcost.library import specs_root
+from tolcost.models.cases import numbers
+from tolcost.models.facts import replaced, symbols_in
+from tolcost.models.lowered import Given, Lowered, Setting, arguments
+from tolcost.models.lowering import lower
+from tolcost.models.scheme import Scheme, scheme_of
+from tolcost.models.schemes import First, Schemes, patterns_of
+from tolcost.models.stored_schemes import NO_SCHEME, examples_of, node_of_pattern, pattern_text, scheme_text
+from tolcost.models.walking import Session
+from tolcost.result.model import study_file
+
+Operator = tuple[str, str]
+
+PROBES, CASES = 40, 24
+LENGTHS = (2, 3, 5, 7, 8, 14, 16, 28, 32, 56, 64, 112, 128, 224, 256, 512, 768, 1000, 1024, 2048, 3072, 5000)
+"""Lengths that models have."""
+
+
+class Recording(Schemes):
+    """Makes the scheme of every pattern when it is met first, and keeps it by its text."""
+
+    def __init__(self) -> None:
+        super().__init__(stored=False)
+        self.texts: dict[Operator, dict[str, Scheme | None]] = defaultdict(dict)
+
+    def lower(self, setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowered | Rejected:
+        found = super().lower(setting, node, spec, given)
+        if node.graphs or spec.branches:
+            return found
+        alike = node._replace(key=str(pattern_text(node, spec.since, ())).encode())  # in whatever order
+        for pattern in patterns_of(arguments(spec, given, graphs=False)):
+            text = pattern_text(node, spec.since, pattern.inputs)
+            for _ in range(2):  # the second node of a pattern makes the scheme
+                super().lower(setting, alike, spec, given)
+            scheme = self.found.get((spec, node.asked, alike.key, *pattern.key))
+            assert not isinstance(scheme, First), node
+            if text is not None:
+                self.texts[spec.domain, spec.name][text] = scheme
+            if scheme is not None and scheme.lower(pattern.lengths, lambda: found) is not None:
+                break
+        return found
+
+
+def stored_operators() -> Iterator[Operator]:
+    """The operators that something is stored of."""
+    library = open_library()
+    for domain in library.domains():
+        folder = specs_root().joinpath(FOLDER, folder_of(domain))
+        if folder.is_dir():
+            yield from ((domain, Path(file.name).stem) for file in folder.iterdir())
+
+
+def anew(library: Library, operator: Operator, pattern: str, stored: str) -> Scheme | None:
+    """The scheme of a stored pattern, lowered anew and held to the same nodes."""
+    lowering = Pattern(library, operator, pattern)
+    scheme = scheme_of(lowering.at({}), lowering.symbols)
+    for lengths in [] if scheme is None or stored == NO_SCHEME else examples_of(stored):
+        assert scheme is not None
+        scheme.lower(lengths, partial(lowering.at, lengths))
+    return scheme
+
+
+class Pattern:
+    """A pattern as it is stored, to be lowered at any lengths."""
+
+    def __init__(self, library: Library, operator: Operator, text: str) -> None:
+        domain, name = operator
+        since, self.node, self.inputs = node_of_pattern(text, name, domain)
+        self.spec = next(spec for spec in library.versions(domain, name) if spec.since == since)
+        later = [other.since - 1 for other in library.versions(domain, name) if other.since > since]
+        opset = min(later, default=defs.onnx_opset_version()) if not domain else since
+        self.setting = Setting(library, {domain: opset})
+        self.symbols = frozenset[Symbol]().union(*map(symbols_in, self.inputs))
+
+    def at(self, lengths: Mapping[Symbol, Poly]) -> Lowered | Rejected:
+        """The operator at lengths, lowered by itself."""
+        given = tuple(None if known is None else replaced(known, lengths) for known in self.inputs)
+        return lower(self.setting, self.node, self.spec, Given(given, self.node.inputs))
+
+
+def probed(library: Library, operator: Operator, pattern: str, scheme: Scheme) -> None:
+    """Hold a scheme to nodes of further cases: other lengths than its examples have, equal ones together."""
+    lowering, rng = Pattern(library, operator, pattern), random.Random(pattern)
+    points = [numbers(lengths) for lengths in scheme.examples.values()]
+    for point in filter(None, points):
+        for _ in range(PROBES):
+            change = {value: rng.choice((value, *LENGTHS)) for value in point.values()}
+            lengths = {symbol: const(change[value]) for symbol, value in point.items()}
+            if len(scheme.held) < CASES:
+                scheme.lower(lengths, partial(lowering.at, lengths))
+
+
+def recorded(models: list[Path]) -> dict[Operator, dict[str, Scheme | None]]:
+    """The schemes of all nodes of some models."""
+    recording = Recording()
+    session = Session(open_library(), schemes=recording)
+    for path in models:
+        print(path.name, flush=True)
+        with_deep_stack(lambda path=path: study_file(path, session))  # type: ignore[misc]
+    return recording.texts
+
+
+def main(arguments: list[str]) -> None:
+    library, root = open_library(), specs_root()
+    assert isinstance(root, Path)
+    found: dict[Operator, dict[str, Scheme | None]] = defaultdict(dict)
+    for operator in stored_operators():
+        for pattern, stored in lines_of(root, operator).items():
+            found[operator][pattern] = anew(library, operator, pattern, stored)
+    for operator, new in recorded(list(map(Path, arguments))).items():
+        for pattern, scheme in new.items():
+            if pattern not in found[operator]:
+                found[operator][pattern] = scheme
+                if scheme is not None:
+                    probed(library, operator, pattern, scheme)
+    for (domain, name), schemes in found.items():
+        place = root / FOLDER / folder_of(domain) / f"{name}.tsv"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        heads = {spec.since: spec.head for spec in library.versions(domain, name)}
+        texts = {pattern: text for pattern, scheme in schemes.items() if (text := text_of_scheme(scheme))}
+        place.write_text(stored_text(root, library.made_from(domain, name), heads, texts), "utf-8")
+
+
+def text_of_scheme(scheme: Scheme | None) -> str | None:
+    return NO_SCHEME if scheme is None else scheme_text(scheme)
+
+
+def lines_of(root: Path, operator: Operator) -> Mapping[str, str]:
+    """What is stored of an operator, whether or not it fits the definitions of now."""
+    lines = (root / FOLDER / folder_of(operator[0]) / f"{operator[1]}.tsv").read_text("utf-8").splitlines()
+    return {pattern: text for pattern, _, text in (line.partition("\t") for line in lines[1:])}
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,139 @@
+"""Schemes that come with tolcost: the same as those made anew, and nothing rests on them."""
+
+import os
+import random
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import onnx
+import pytest
+
+from tests.models.store_schemes import Operator, anew, lines_of, stored_operators, text_of_scheme
+from tolcost.catalogue.graph import GraphNode
+from tolcost.catalogue.reading import load_model
+from tolcost.catalogue.specs import Library, Spec, new_library, open_library
+from tolcost.catalogue.stored import FOLDER, NOTHING_STORED
+from tolcost.diagnostics import Rejected
+from tolcost.library import specs_root
+from tolcost.models.analysis import analyze_graph
+from tolcost.models.lowered import Given, Lowered, Setting, lower
+from tolcost.models.schemes import Schemes
+from tolcost.models.stored_schemes import NO_SCHEME, node_of_pattern, pattern_text
+from tolcost.models.walking import Session
+from tolcost.result.model import walked
+
+LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
+SPECS = Path(str(specs_root()))
+COMMON = ("resnet50", "densenet121", "inception_v2", "shufflenet")
+
+STORED: list[tuple[Operator, str, str]] = [
+    (operator, pattern, text)
+    for operator in sorted(stored_operators())
+    for pattern, text in sorted(lines_of(SPECS, operator).items())
+]
+
+
+def _sample() -> list[tuple[Operator, str, str]]:
+    """One pattern of each operator; all of them in ``make soak``."""
+    if "TOLCOST_SOAK" in os.environ:
+        return STORED
+    rng, by = (
+        random.Random(21),
+        {operator: [s for s in STORED if s[0] == operator] for operator, *_ in STORED},
+    )
+    return [rng.choice([s for s in listed if s[2] != NO_SCHEME] or listed) for listed in by.values()]
+
+
+@pytest.mark.parametrize("operator", sorted({operator for operator, _, _ in STORED}))
+def test_what_is_stored_fits_the_definitions(operator: Operator) -> None:
+    """Where this fails, a definition was changed: ``make schemes`` makes them again."""
+    assert open_library().stored(*operator) is not NOTHING_STORED
+
+
+def test_every_scheme_is_what_lowering_gives_now() -> None:
+    library = open_library()
+    for operator, pattern, text in _sample():
+        assert text_of_scheme(anew(library, operator, pattern, text)) == text, (operator, pattern)
+
+
+def test_a_pattern_is_read_as_it_was_written() -> None:
+    for operator, pattern, _ in STORED:
+        since, node, inputs = node_of_pattern(pattern, operator[1], operator[0])
+        assert pattern_text(node, since, inputs) == pattern
+
+
+@pytest.mark.parametrize("name", COMMON)
+def test_nothing_is_elaborated_for_common_models(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work counted, not timed: what a cold process has to lower."""
+    calls: Counter[str] = Counter()
+
+    def counted(setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowered | Rejected:
+        calls[node.op] += 1
+        return lower(setting, node, spec, given)
+
+    monkeypatch.setattr("tolcost.models.schemes.lower", counted)
+    library = new_library(())
+    study = walked(name, load_model(LIGHT / f"light_{name}.onnx"), Session(library))
+    assert study.measures(())
+    assert not calls
+    assert not library._reading, "no definition was read, either"
+
+
+@pytest.mark.parametrize("name", ["shufflenet", "squeezenet"])
+def test_figures_are_the_same_without(name: str) -> None:
+    model = load_model(LIGHT / f"light_{name}.onnx")
+    one, other = (
+        walked(name, model, Session(open_library(), schemes=Schemes(stored=stored)))
+        for stored in (True, False)
+    )
+    assert [str(m.form) for m in one.measures(())] == [str(m.form) for m in other.measures(())]
+    assert one.total.histogram == other.total.histogram
+    assert one.total.atoms == other.total.atoms
+
+
+@pytest.fixture(name="copy")
+def _copy(tmp_path: Path) -> Path:
+    for folder in ("onnx", "lib", FOLDER):
+        shutil.copytree(SPECS / folder, tmp_path / folder)
+    return tmp_path
+
+
+def test_a_changed_definition_makes_what_is_stored_void(copy: Path) -> None:
+    assert Library((copy,)).stored("", "Conv").schemes
+    with (copy / "lib" / "windows.tol").open("a") as file:
+        file.write("\n# another remark\n")
+    assert Library((copy,)).stored("", "Conv") is NOTHING_STORED
+    assert Library((copy,)).stored("", "Relu").schemes
+
+
+DAMAGE: dict[str, Callable[[bytes], bytes]] = {
+    "a bit flipped": lambda raw: raw[:-20] + bytes([raw[-20] ^ 1]) + raw[-19:],
+    "cut off": lambda raw: raw[: len(raw) // 2],
+    "empty": lambda raw: b"",
+    "a pickle": lambda raw: b"\x80\x04" + raw,
+    "a list": lambda raw: b"[]\n",
+    "fields missing": lambda raw: b'{"format": 1}\n',
+    "another format": lambda raw: raw.replace(b'"format":1', b'"format":0'),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_a_damaged_file_is_no_file(copy: Path, damage: Callable[[bytes], bytes]) -> None:
+    file = copy / FOLDER / "onnx" / "Relu.tsv"
+    file.write_bytes(damage(file.read_bytes()))
+    library = Library((copy,))
+    assert library.stored("", "Relu") is NOTHING_STORED
+    cost = analyze_graph(load_model(LIGHT / "light_squeezenet.onnx"), Session(library))
+    assert not any(applied.uncosted for applied in cost.nodes)
+
+
+def test_definitions_of_a_user_come_before(tmp_path: Path) -> None:
+    (tmp_path / "onnx").mkdir()
+    (tmp_path / "onnx" / "Relu.tol").write_text("operator Relu\ntol X: R [...]\nY := map(X, max(*, 0) + 1)\n")
+    model = load_model(LIGHT / "light_squeezenet.onnx")
+    plain, own = (walked("", model, Session(open_library(folders))) for folders in ((), (tmp_path,)))
+    assert own.total.eops.constant is not None
+    assert plain.total.eops.constant is not None
+    assert own.total.eops.constant > plain.total.eops.constant

@@ -1,0 +1,93 @@
+"""What comes with tolcost of what operators are lowered to: ``specs/schemes``, a file for each operator.
+
+A file is a line about itself and a line for each pattern: the pattern, a tab, and what the operator is
+lowered to.  The first line has a digest of all others, and of every file of ``specs/`` that they were made
+from; where one of them does not fit, nothing is stored.  What a line says is for ``models.stored_schemes`` to
+read, and only when a node asks for it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+from importlib.resources.abc import Traversable
+from typing import NamedTuple
+
+FOLDER = "schemes"
+FORMAT = 1
+"""Of what is written here: files of another one are made again, not read."""
+
+_MOST_BYTES = 1 << 24
+
+
+class Formal(NamedTuple):
+    """An input as an operator declares it; ``late``: its definition asks whether it is known at all."""
+
+    name: str
+    kind: str
+    variadic: bool
+    late: bool
+
+
+class Head(NamedTuple):
+    """What must be known of a definition before it is read: its inputs, and whether it chooses graphs."""
+
+    takes: tuple[Formal, ...]
+    branches: bool
+
+
+class Stored(NamedTuple):
+    """What is stored of an operator: heads of its definitions by version, and texts of schemes by pattern."""
+
+    heads: Mapping[int, Head]
+    schemes: Mapping[str, str]
+
+
+NOTHING_STORED = Stored({}, {})
+
+
+def stored_at(root: Traversable, folder: str, name: str, digests: dict[str, str | None]) -> Stored:
+    """What is stored of an operator, if it was made from the definitions that are there now."""
+    try:
+        raw = root.joinpath(FOLDER, folder, f"{name}.tsv").read_bytes()
+        first, _, rest = raw[:_MOST_BYTES].partition(b"\n")
+        about = json.loads(first)
+        if about["format"] != FORMAT or about["digest"] != digest_of(rest):
+            return NOTHING_STORED
+        if any(_digest(root, file, digests) != digest for file, digest in about["from"].items()):
+            return NOTHING_STORED
+        heads = {
+            int(since): Head(tuple(Formal(*formal) for formal in takes), branches)
+            for since, (takes, branches) in about["heads"].items()
+        }
+        lines = (line.partition("\t") for line in rest.decode().split("\n") if line)
+        return Stored(heads, {pattern: scheme for pattern, _, scheme in lines})
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return NOTHING_STORED  # it is made again from the definition
+
+
+def stored_text(
+    root: Traversable, files: Iterable[str], heads: Mapping[int, Head], schemes: Mapping[str, str]
+) -> str:
+    """The text of a file."""
+    rest = "".join(f"{pattern}\t{scheme}\n" for pattern, scheme in sorted(schemes.items()))
+    about = {
+        "format": FORMAT,
+        "digest": digest_of(rest.encode()),
+        "from": {file: _digest(root, file, {}) for file in files},
+        "heads": {str(since): head for since, head in heads.items()},
+    }
+    return f"{json.dumps(about, separators=(',', ':'))}\n{rest}"
+
+
+def digest_of(raw: bytes) -> str:
+    """A digest of bytes."""
+    return blake2b(raw, digest_size=16).hexdigest()
+
+
+def _digest(root: Traversable, file: str, known: dict[str, str | None]) -> str | None:
+    if file not in known:
+        place = root.joinpath(*file.split("/"))
+        known[file] = digest_of(place.read_bytes()) if place.is_file() else None
+    return known[file]

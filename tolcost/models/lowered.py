@@ -1,0 +1,180 @@
+"""What an operator of a graph is lowered to, what it is given, and where it stands.
+
+How it is lowered is in ``lowering``, which is loaded only where something has to be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+
+from tolcost.algebra import (
+    LARGEST_LENGTH,
+    Cond,
+    Poly,
+    Symbol,
+    data_symbol,
+    substitute,
+    substitute_cond,
+    the_symbol,
+)
+from tolcost.atoms.nodes import Condition, Program
+from tolcost.catalogue.binding import takes
+from tolcost.catalogue.graph import Body, GraphNode, Inside, no_function
+from tolcost.catalogue.specs import Library, Spec
+from tolcost.cost import Counts, Traffic
+from tolcost.cost.record import counts_with, traffic_with
+from tolcost.diagnostics import Rejected
+from tolcost.elaborate import Inputs, Tensor
+from tolcost.elaborate.values import Cast, Missing, Vec
+from tolcost.models.facts import Known, as_tensor, elements, is_value, replaced
+from tolcost.spaces import kind_of
+
+_MOST_GUESSED = 16
+_MOST_VECTOR, _MOST_MATRIX = 64, 32
+_INDEX = ("int64", "int32", "bool")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lowered:
+    """An operator lowered for certain inputs: what it costs, and what is known of its outputs.
+
+    ``equal`` are lengths that it makes equal; ``data`` the symbols that only data decides.
+    """
+
+    op: str
+    domain: str
+    counts: Counts
+    traffic: Traffic
+    outputs: tuple[Known, ...]
+    conditions: tuple[Condition, ...]
+    equal: Mapping[Symbol, Poly]
+    data: frozenset[Symbol]
+    lowered: Program | Callable[[], Program]
+    titles: tuple[str, ...] = ()
+    """What the outputs are called in the program, place by place."""
+    choices: tuple[Cond, ...] = ()
+    """Equations between lengths that decide a branch and were not taken to hold, in order."""
+    inside: Inside = field(default_factory=dict)
+    """The shapes of the values in graphs inside."""
+    forgets: bool = False
+    """Whether an output that is static is known by its shape only."""
+    open: tuple[Cond, ...] = ()
+    """Conditions on lengths that were asked for and could not be decided."""
+    lengths: Mapping[Symbol, Poly] = field(default_factory=dict)
+    """What stands for lengths in the program, where that is a general one: see ``schemes``."""
+    point: Mapping[Symbol, int] = field(default_factory=dict)
+    """The same where all of them are numbers."""
+    chain: tuple[Poly, ...] = ()
+    """The depth of the program, where that is stored: the largest of these."""
+
+    @property
+    def program(self) -> Program:
+        """What it is lowered to; where only the cost is stored, it is lowered now."""
+        return self.lowered if isinstance(self.lowered, Program) else self.lowered()
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What an operator is applied to: by place, by name for graphs inside; and names to tell of."""
+
+    inputs: tuple[Known | None, ...]
+    names: tuple[str, ...]
+    around: Mapping[str, Known] = field(default_factory=dict)
+
+    @property
+    def decided(self) -> bool:
+        """Whether the first input is known before running."""
+        return bool(self.inputs) and is_value(self.inputs[0])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Setting:
+    """Where an operator is applied: definitions and their versions.
+
+    ``body_of`` says what graphs inside of it node; ``assumed`` are equations between lengths that are taken
+    to hold where they decide a branch.
+    """
+
+    library: Library
+    opsets: Mapping[str, int]
+    body_of: Callable[[GraphNode], Body | None] = no_function
+    assumed: frozenset[Cond] = frozenset()
+
+
+def lower(setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowered | Rejected:
+    """Lower an operator; a diagnostic says why where that cannot be done."""
+    from tolcost.models import lowering
+
+    return lowering.lower(setting, node, spec, given)
+
+
+# ---- what a definition is given -----------------------------------------------------------
+
+
+def arguments(spec: Spec, given: Given, graphs: bool) -> list[Known | None]:
+    """Inputs as a definition wants them: by value where it must know them, or where they are small."""
+    declared = takes(spec, len(given.inputs))
+    together = all(known is None or is_value(known) for known in given.inputs)
+    found: list[Known | None] = []
+    for n, known in enumerate(given.inputs):
+        if known is None or isinstance(known, Missing):
+            found.append(None)
+        elif n < len(declared) and declared[n].kind == "static":
+            late = isinstance(known, Tensor) and declared[n].late
+            found.append(known if late else _demanded(known, given.names[n]))
+        else:
+            found.append(known if graphs or _handed(known, together) else as_tensor(known))
+    return found
+
+
+def _demanded(known: Known, name: str) -> Known:
+    """A value that must be known: symbols stand for integers that only data decides."""
+    if not isinstance(known, Tensor) or kind_of(known.space) != "Z":
+        return known
+    shape = tuple(d.constant for d in known.shape)
+    if any(d is None for d in shape) or prod(d or 0 for d in shape) > _MOST_GUESSED:
+        return known
+    numbers = tuple(d or 0 for d in shape)
+    if not numbers:
+        return Cast(data_symbol(name, 0, LARGEST_LENGTH), known.space)
+    entries = (data_symbol(f"{name}[{k}]", 0, LARGEST_LENGTH) for k in range(prod(numbers)))
+    return Cast(Vec(numbers, tuple(entries)), known.space)
+
+
+def _handed(known: Known, together: bool) -> bool:
+    """Whether a definition is given a value that it need not know.
+
+    Single numbers and short vectors of indices always are; a few reals only where nothing but
+    values is given, because then nothing is computed while the model runs.
+    """
+    size = elements(known)
+    if not isinstance(known, Cast) or size <= 1:
+        return True
+    rank = len(known.value.shape) if isinstance(known.value, Vec) else 0
+    most = _MOST_VECTOR if rank <= 1 else _MOST_MATRIX
+    return size <= most and (together or known.space in _INDEX)
+
+
+def shapes_of(outputs: Sequence[Known]) -> Iterator[tuple[Poly, ...]]:
+    """The shapes of the tensors among outputs, those in sequences included."""
+    for known in outputs:
+        if isinstance(known, Tensor):
+            yield known.shape
+        elif isinstance(known, Inputs):
+            yield from shapes_of(known.items)
+
+
+def renamed(lowered: Lowered, by: Mapping[Symbol, Poly]) -> Lowered:
+    """Put symbols in place of others, wherever the cost or an output mentions them."""
+    return replace(
+        lowered,
+        counts=counts_with(lowered.counts, lambda form: substitute(form, by)),
+        traffic=traffic_with(lowered.traffic, lambda form: substitute(form, by)),
+        outputs=tuple(replaced(known, by) for known in lowered.outputs),
+        conditions=tuple(replace(c, condition=substitute_cond(c.condition, by)) for c in lowered.conditions),
+        equal={s: substitute(p, by) for s, p in lowered.equal.items() if s not in by},
+        data=frozenset(the_symbol(by[s]) for s in lowered.data),
+        inside={at: tuple(substitute(d, by) for d in shape) for at, shape in lowered.inside.items()},
+    )

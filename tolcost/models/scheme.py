@@ -1,0 +1,239 @@
+"""A scheme: an operator lowered once for a pattern, and what makes a node of it.
+
+What numbers would have decided and symbols leave open divides a pattern into cases (``cases``).  The first
+node of each case is lowered by itself, and the scheme is held to it: the rest of a case is like its first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
+
+from tolcost.algebra import (
+    AlgebraBudget,
+    Cond,
+    NotInteger,
+    Poly,
+    Symbol,
+    atom,
+    const,
+    coordinate,
+    evaluate_each,
+    exact_div,
+    prepared,
+    prepared_cond,
+    prove,
+    reach,
+    substitute,
+    substitute_cond,
+    symbols_of_cond,
+)
+from tolcost.cost.record import counts_with, traffic_with
+from tolcost.diagnostics import Rejected
+from tolcost.elaborate import Inputs, Tensor
+from tolcost.elaborate.values import Cast, Seq, Vec
+from tolcost.models.cases import Case, Cases, cases_of, numbers
+from tolcost.models.facts import changed, forms_in, frozen, symbols_in
+from tolcost.models.lowered import Lowered
+
+_OFTEN = 8
+"""What a scheme that is used so often asks for is prepared: a function of numbers each."""
+
+
+class Share(NamedTuple):
+    """A length that a definition has in so many equal parts, and the symbol for one of them."""
+
+    whole: Symbol
+    parts: int
+    symbol: Symbol
+
+
+@dataclass(slots=True, eq=False)
+class Scheme:
+    """An operator lowered for a pattern; every form in it once, and whether it holds, case by case."""
+
+    general: Lowered
+    forms: tuple[Poly, ...]
+    cases: Cases
+    shares: tuple[Share, ...]
+    unproved: tuple[Cond, ...] = ()
+    chain: tuple[Poly, ...] = ()
+    """The depth, where that is stored."""
+    held: dict[Case, bool] = field(default_factory=dict)
+    examples: dict[Case, Mapping[Symbol, Poly]] = field(default_factory=dict)
+    """The lengths of the first node of each case."""
+    uses: int = 0
+    prepared: Sequence[Callable[[Mapping[Symbol, int]], int]] | None = None
+
+    def lower(
+        self, lengths: Mapping[Symbol, Poly], itself: Callable[[], Lowered | Rejected]
+    ) -> Lowered | Rejected | None:
+        """The operator at some lengths; ``itself`` lowers it by itself, as the first of each case is.
+
+        None where the scheme is known not to hold: one for a pattern that says more may.
+        """
+        given, lengths = lengths, self._complete(lengths)
+        try:
+            point = numbers(lengths)
+            case, values = self._formulas(lengths) if point is None else self._numbers(point)
+        except (AlgebraBudget, NotInteger, KeyError, ZeroDivisionError):  # a share that does not divide, say
+            return itself()
+        if values is None:
+            return itself()
+        holds = self.held.get(case)
+        if holds is False:
+            return None if point is not None else itself()
+        instance = self._at(lengths, point, values)
+        if instance is not None and holds:
+            return instance
+        found = itself()
+        if holds is None:  # the rest of a case is like its first
+            self.held[case] = instance is not None and same(instance, found)
+            self.examples[case] = given
+        return found
+
+    def _complete(self, lengths: Mapping[Symbol, Poly]) -> Mapping[Symbol, Poly]:
+        """These lengths and the shares that divide them, as far as there are."""
+        if not self.shares:
+            return lengths
+        found = dict(lengths)
+        for share in self.shares:
+            value = exact_div(found[share.whole], const(share.parts))
+            if value is not None:
+                found[share.symbol] = value
+        return found
+
+    def _numbers(self, point: Mapping[Symbol, int]) -> tuple[Case, Sequence[Poly] | None]:
+        """The case of a point, and what the forms come to where all conditions hold."""
+        conditions = [c.condition for c in self.general.conditions]
+        asked = (*conditions, *self.cases.asked, *self.forms)
+        self.uses += 1
+        if self.uses == _OFTEN:
+            self.prepared = [prepared(one) if isinstance(one, Poly) else prepared_cond(one) for one in asked]
+        if self.prepared is None:
+            found = evaluate_each(asked, point)
+        else:
+            found = [int(function(point)) for function in self.prepared]
+        first, rest = len(conditions), len(found) - len(self.forms)
+        return self.cases.told(found[first:rest]), (
+            [const(value) for value in found[rest:]] if all(found[:first]) else None
+        )
+
+    def _formulas(self, lengths: Mapping[Symbol, Poly]) -> tuple[Case, Sequence[Poly] | None]:
+        """The same where some lengths are formulas."""
+        case = self.cases.of(lengths)
+        if any(form.height for form in self.forms):  # polynomials have one normal form, others do not
+            return case, None
+        conditions = (substitute_cond(c.condition, lengths) for c in self.general.conditions)
+        holds = all(prove(condition) is True for condition in conditions)
+        return case, [substitute(form, lengths) for form in self.forms] if holds else None
+
+    def _at(
+        self, lengths: Mapping[Symbol, Poly], point: Mapping[Symbol, int] | None, values: Sequence[Poly]
+    ) -> Lowered | None:
+        """The operator where the forms have these values; None where something is not proved."""
+        general = self.general
+        if not all(_everywhere(condition, lengths) for condition in self.unproved):
+            return None
+        change = dict(zip(self.forms, values, strict=True)).__getitem__
+        return Lowered(
+            general.op,
+            general.domain,
+            counts_with(general.counts, change),
+            traffic_with(general.traffic, change),
+            tuple([changed(known, change) for known in general.outputs]),
+            (),
+            _NOTHING,
+            general.data,
+            general.lowered,
+            general.titles,
+            inside=general.inside,
+            lengths=lengths if point is None else _NOTHING,
+            point=point or _NOWHERE,
+            chain=self.chain,
+        )
+
+
+_NOTHING: Mapping[Symbol, Poly] = MappingProxyType({})
+_NOWHERE: Mapping[Symbol, int] = MappingProxyType({})
+
+
+def _everywhere(condition: Cond, lengths: Mapping[Symbol, Poly]) -> bool:
+    """Whether a condition is proved to hold at all coordinates, where lengths are these."""
+    by = dict(lengths)
+    coordinates = (symbol for symbol in reach(symbols_of_cond(condition)) if symbol.kind == "coord")
+    for symbol in sorted(coordinates, key=lambda s: s.depth):
+        if symbol.lo is None or symbol.hi is None:
+            return False
+        by[symbol] = coordinate(symbol.name, substitute(symbol.hi, by), substitute(symbol.lo, by))
+    return prove(substitute_cond(condition, by)) is True
+
+
+def same(one: Lowered, other: Lowered | Rejected) -> bool:
+    """Whether two ways to lower an operator came to the same."""
+    if isinstance(other, Rejected) or other.conditions or other.equal or other.data or other.choices:
+        return False
+    return _told(one) == _told(other)
+
+
+def _told(lowered: Lowered) -> tuple[object, ...]:
+    counts, traffic = lowered.counts, lowered.traffic
+    functions = (dict(counts.histogram), dict(counts.index), dict(counts.atoms), counts.macs, counts.status)
+    moved = (dict(traffic.read), dict(traffic.certain), dict(traffic.written), traffic.unsized)
+    return (*functions, *moved, *map(frozen, lowered.outputs))
+
+
+def scheme_of(general: Lowered | Rejected, symbols: Iterable[Symbol]) -> Scheme | None:
+    """The scheme that an operator lowered for a pattern is; None where it does not tell its instances."""
+    if isinstance(general, Rejected) or general.data or general.counts.status != "exact":
+        return None
+    if general.counts.index or general.traffic.open or not all(map(_plain, general.outputs)):
+        return None  # whether a function computes an index is a matter of what needs it first
+    forms = forms_of(general)
+    mentioned = frozenset().union(
+        *(form.free for form in forms), *(symbols_of_cond(c.condition) for c in general.conditions)
+    )
+    shares = tuple(_shares(general.equal, mentioned.difference(symbols)))
+    cases = cases_of(general)
+    known = mentioned.issubset((*symbols, *(share.symbol for share in shares)))
+    unproved = tuple(c.condition for c in general.program.unproved)
+    return Scheme(general, forms, cases, shares, unproved) if known else None
+
+
+def _shares(equal: Mapping[Symbol, Poly], wanted: frozenset[Symbol]) -> Iterator[Share]:
+    """How symbols that lowering introduced follow from lengths."""
+    for whole, form in equal.items():
+        for symbol in form.free & wanted:
+            parts = form.terms.get((symbol,))
+            if parts is not None and form == atom(symbol) * parts:
+                yield Share(whole, parts, symbol)
+
+
+def _plain(known: object) -> bool:
+    """Whether lengths occur in something known as forms only: a quotient of numbers is another thing."""
+    match known:
+        case Tensor() | Poly():
+            return True
+        case Inputs(items=items) | Seq(items=items) | Vec(items=items):
+            return all(map(_plain, items))
+        case Cast(value=inner):
+            return _plain(inner)
+        case _:
+            return not symbols_in(known)
+
+
+def forms_of(general: Lowered) -> tuple[Poly, ...]:
+    """Every form in what an operator is lowered to, once."""
+    return tuple(dict.fromkeys(_forms(general)))
+
+
+def _forms(lowered: Lowered) -> Iterator[Poly]:
+    counts, traffic = lowered.counts, lowered.traffic
+    moved = (traffic.read, traffic.certain, traffic.written)
+    for forms in (counts.histogram, counts.index, counts.atoms, *moved):
+        yield from forms.values()
+    yield counts.macs
+    for known in lowered.outputs:
+        yield from forms_in(known)

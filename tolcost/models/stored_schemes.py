@@ -1,0 +1,156 @@
+"""Schemes as text, for ``specs/schemes``: written when the package is made, read when a node asks for one.
+
+A pattern says all that a node of it needs, so that the operator can be lowered anew.  With each case of a
+scheme go the lengths of the node that it was held to.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from tolcost.algebra import AlgebraBudget, Poly, Symbol
+from tolcost.atoms.nodes import Condition, Program
+from tolcost.catalogue.graph import Attribute, GraphNode, Weight
+from tolcost.catalogue.types import array_of
+from tolcost.cost import Counts, Traffic, depths
+from tolcost.diagnostics import Rejected
+from tolcost.elaborate.values import Cast
+from tolcost.models.cases import Cases
+from tolcost.models.facts import Known
+from tolcost.models.lowered import Lowered
+from tolcost.models.plain_data import NotStored, Reader, Writer, text_of
+from tolcost.models.scheme import Scheme, Share, forms_of
+
+NO_SCHEME = "null"
+"""The text of a pattern that has no scheme."""
+
+
+def pattern_text(node: GraphNode, since: int, inputs: Sequence[Known | None]) -> str | None:
+    """The text of a pattern, the same for all nodes of it; None where none is stored."""
+    writer = Writer()
+    try:
+        attributes = {name: writer.known(value) for name, value in sorted(node.attributes.items())}
+        known = list(map(writer.known, inputs))
+        return text_of([since, node.asked, attributes, known, writer.table])
+    except NotStored:
+        return None
+
+
+def node_of_pattern(text: str, op: str, domain: str) -> tuple[int, GraphNode, tuple[Known | None, ...]]:
+    """A node of a pattern with its inputs, and the version of its definition."""
+    since, asked, attributes, known, table = json.loads(text)
+    reader = Reader(table)
+    inputs = tuple(None if one is None else reader.known(one) for one in known)
+    given = {name: _attribute(reader, value) for name, value in attributes.items()}
+    names = tuple(f"x{n}" if one is not None else "" for n, one in enumerate(inputs))
+    outputs = tuple(f"y{n}" for n in range(asked))
+    return since, GraphNode(op, domain, "", names, outputs, given, text.encode(), asked), inputs
+
+
+def _attribute(reader: Reader, data: Any) -> Attribute:
+    if data[0] != "weight":
+        return reader.value(data)
+    value = reader.value(data[1])
+    if not isinstance(value, Cast):
+        raise NotStored(data)
+    array = array_of(value)
+    return Weight("", value.space, array.shape, lambda: array, value)
+
+
+def scheme_text(scheme: Scheme) -> str | None:
+    """The text of a scheme; None where it has something that is not stored, or holds nowhere."""
+    general, writer = scheme.general, Writer()
+    counts, traffic = general.counts, general.traffic
+    if general.inside or counts.bounded or not any(scheme.held.values()):
+        return None
+    try:
+        chain = depths(general.program).chain.candidates
+        data = {
+            "counts": [[*key, writer.form(form)] for key, form in counts.histogram.items()],
+            "atoms": {name: writer.form(form) for name, form in counts.atoms.items()},
+            "macs": writer.form(counts.macs),
+            "read": _by_space(writer, traffic.read),
+            "written": _by_space(writer, traffic.written),
+            "least": None if traffic.least is None else _by_space(writer, traffic.least),
+            "unsized": traffic.unsized,
+            "outputs": list(map(writer.known, general.outputs)),
+            "titles": general.titles,
+            "relies": [writer.condition(c.condition) for c in general.conditions],
+            "asks": list(map(writer.condition, scheme.cases.conditions)),
+            "sizes": writer.forms(scheme.cases.sizes),
+            "static": writer.forms(scheme.cases.static),
+            "shares": [
+                [writer.generator(s.whole), s.parts, writer.generator(s.symbol)] for s in scheme.shares
+            ],
+            "chain": writer.forms(chain),
+            "unproved": list(map(writer.condition, scheme.unproved)),
+            "held": list(_held(scheme)),
+        }
+        return text_of({**data, "table": writer.table})
+    except (NotStored, Rejected, AlgebraBudget, RecursionError):
+        return None
+
+
+def _by_space(writer: Writer, moved: Mapping[str, Poly]) -> dict[str, object]:
+    return {space: writer.form(form) for space, form in moved.items()}
+
+
+def _held(scheme: Scheme) -> Iterator[list[object]]:
+    """The cases of a scheme, whether it holds in them, and the lengths of a node of each."""
+    for case, lengths in scheme.examples.items():
+        own = Writer()
+        try:
+            example = [[own.generator(symbol), own.form(form)] for symbol, form in lengths.items()]
+        except NotStored:  # of a formula that data has a part in
+            continue
+        answers = [int(one) if isinstance(one, bool) else one for one in case]
+        yield [answers, scheme.held[case], example, own.table]
+
+
+def read_scheme(text: str, node: GraphNode, program: Callable[[], Program]) -> Scheme:
+    """The scheme of a text; ``program`` lowers the operator under the symbols of its pattern."""
+    data = json.loads(text)
+    reader = Reader(data["table"])
+    form, symbol = reader.form, reader.symbol
+    counts = {(function, space): form(count) for function, space, count in data["counts"]}
+    atoms = {name: form(count) for name, count in data["atoms"].items()}
+    read, written, least = (
+        None if data[way] is None else {space: form(moved) for space, moved in data[way].items()}
+        for way in ("read", "written", "least")
+    )
+    general = Lowered(
+        op=node.op,
+        domain=node.domain,
+        counts=Counts(counts, {}, atoms, form(data["macs"]), (), "exact"),
+        traffic=Traffic(read or {}, written or {}, tuple(data["unsized"]), least=least),
+        outputs=tuple(map(reader.known, data["outputs"])),
+        conditions=tuple(Condition(reader.condition(one), "") for one in data["relies"]),
+        equal={},
+        data=frozenset(),
+        lowered=program,
+        titles=tuple(data["titles"]),
+    )
+    return Scheme(
+        general,
+        forms_of(general),
+        Cases(
+            tuple(map(reader.condition, data["asks"])),
+            reader.forms(data["sizes"]),
+            reader.forms(data["static"]),
+        ),
+        tuple(Share(symbol(whole), parts, symbol(part)) for whole, parts, part in data["shares"]),
+        tuple(map(reader.condition, data["unproved"])),
+        reader.forms(data["chain"]),
+        {tuple(case): holds for case, holds, *_ in data["held"]},
+    )
+
+
+def examples_of(text: str) -> list[dict[Symbol, Poly]]:
+    """The lengths of the nodes that the cases of a stored scheme were held to."""
+    return [
+        {reader.symbol(place): reader.form(form) for place, form in lengths}
+        for _, _, lengths, table in json.loads(text)["held"]
+        for reader in [Reader(table)]
+    ]
