@@ -17,7 +17,7 @@ from tolcost.catalogue.graph import GraphNode
 from tolcost.catalogue.specs import Spec
 from tolcost.cost.count import count_macs
 from tolcost.cost.macs import Given, Passing, passing
-from tolcost.models.lowering import Lowered
+from tolcost.models.lowered import Lowered
 
 if TYPE_CHECKING:
     from tolcost.models.walking import Applied
