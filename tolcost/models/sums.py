@@ -43,7 +43,7 @@ class Sums:
         """A node with the MACs that these of its products are."""
         key = (applied, products)
         if key not in self.counted:
-            macs = substitute(count_macs(lowered.program, products), lowered.lengths)
+            macs = substitute(count_macs(lowered.program, products), {**lowered.lengths, **lowered.point})
             counts = replace(lowered.counts, macs=macs)
             self.counted[key] = replace(applied, parts=((replace(lowered, counts=counts), 1),))
         return self.counted[key]
