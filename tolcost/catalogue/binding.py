@@ -79,8 +79,8 @@ def formals(spec: Spec, count: int) -> list[tree.InputDecl]:
 def input_names(spec: Spec, count: int) -> list[str]:
     """What a program that was lowered calls each of a node's inputs."""
     return [
-        f"{statement.name}.{n + 2 - len(spec.inputs)}" if statement.variadic else statement.name
-        for n, statement in enumerate(formals(spec, count))
+        f"{formal.name}.{n + 2 - len(spec.head.takes)}" if formal.variadic else formal.name
+        for n, formal in enumerate(takes(spec, count))
     ]
 
 

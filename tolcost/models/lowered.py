@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
+from typing import NamedTuple
 
 from tolcost.algebra import (
     LARGEST_LENGTH,
@@ -34,6 +35,14 @@ from tolcost.spaces import kind_of
 _MOST_GUESSED = 16
 _MOST_VECTOR, _MOST_MATRIX = 64, 32
 _INDEX = ("int64", "int32", "bool")
+
+
+class Passes(NamedTuple):
+    """The inputs that a program adds up, those that its outputs are, and the outputs that have products."""
+
+    added: frozenset[str]
+    outputs: Mapping[str, frozenset[str]]
+    products: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,6 +77,8 @@ class Lowered:
     """The same where all of them are numbers."""
     chain: tuple[Poly, ...] = ()
     """The depth of the program, where that is stored: the largest of these."""
+    passes: Passes | None = None
+    """What it sums and passes on, where that is stored."""
 
     @property
     def program(self) -> Program:

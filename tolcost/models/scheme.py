@@ -36,7 +36,7 @@ from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import Cast, Seq, Vec
 from tolcost.models.cases import Case, Cases, cases_of, numbers
 from tolcost.models.facts import changed, forms_in, frozen, symbols_in
-from tolcost.models.lowered import Lowered
+from tolcost.models.lowered import Lowered, Passes
 
 _OFTEN = 8
 """What a scheme that is used so often asks for is prepared: a function of numbers each."""
@@ -61,6 +61,8 @@ class Scheme:
     unproved: tuple[Cond, ...] = ()
     chain: tuple[Poly, ...] = ()
     """The depth, where that is stored."""
+    passes: Passes | None = None
+    """What it sums and passes on, where that is stored."""
     held: dict[Case, bool] = field(default_factory=dict)
     examples: dict[Case, Mapping[Symbol, Poly]] = field(default_factory=dict)
     """The lengths of the first node of each case."""
@@ -153,6 +155,7 @@ class Scheme:
             lengths=lengths if point is None else _NOTHING,
             point=point or _NOWHERE,
             chain=self.chain,
+            passes=self.passes,
         )
 
 

@@ -15,11 +15,12 @@ from tolcost.atoms.nodes import Condition, Program
 from tolcost.catalogue.graph import Attribute, GraphNode, Weight
 from tolcost.catalogue.types import array_of
 from tolcost.cost import Counts, Traffic, depths
+from tolcost.cost.macs import passing
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate.values import Cast
 from tolcost.models.cases import Cases
 from tolcost.models.facts import Known
-from tolcost.models.lowered import Lowered
+from tolcost.models.lowered import Lowered, Passes
 from tolcost.models.plain_data import NotStored, Reader, Writer, text_of
 from tolcost.models.scheme import Scheme, Share, forms_of
 
@@ -85,6 +86,7 @@ def scheme_text(scheme: Scheme) -> str | None:
                 [writer.generator(s.whole), s.parts, writer.generator(s.symbol)] for s in scheme.shares
             ],
             "chain": writer.forms(chain),
+            "passes": _passes(general.program),
             "unproved": list(map(writer.condition, scheme.unproved)),
             "held": list(_held(scheme)),
         }
@@ -95,6 +97,13 @@ def scheme_text(scheme: Scheme) -> str | None:
 
 def _by_space(writer: Writer, moved: Mapping[str, Poly]) -> dict[str, object]:
     return {space: writer.form(form) for space, form in moved.items()}
+
+
+def _passes(program: Program) -> list[object]:
+    """What a program sums and passes on."""
+    found = passing(program)
+    outputs = {title: sorted(given.inputs) for title, given in found.outputs.items()}
+    return [sorted(found.added), outputs, sorted(t for t, given in found.outputs.items() if given.products)]
 
 
 def _held(scheme: Scheme) -> Iterator[list[object]]:
@@ -143,6 +152,11 @@ def read_scheme(text: str, node: GraphNode, program: Callable[[], Program]) -> S
         tuple(Share(symbol(whole), parts, symbol(part)) for whole, parts, part in data["shares"]),
         tuple(map(reader.condition, data["unproved"])),
         reader.forms(data["chain"]),
+        Passes(
+            frozenset(data["passes"][0]),
+            {title: frozenset(names) for title, names in data["passes"][1].items()},
+            frozenset(data["passes"][2]),
+        ),
         {tuple(case): holds for case, holds, *_ in data["held"]},
     )
 

@@ -60,17 +60,29 @@ def with_sums(steps: Sequence[GraphNode], found: Sequence[Applied], find: Find) 
 
 def _looked_at(sums: Sums, summed: set[str], node: GraphNode, applied: Applied, find: Find) -> Applied:
     lowered = applied.parts[0][0] if len(applied.parts) == 1 else None
-    spec = None if lowered is None or not lowered.program.outputs else find(node)
+    spec = None if lowered is None or not _gives(lowered) else find(node)
     if lowered is None or spec is None:
         return applied
     values = dict(zip(input_names(spec, len(node.inputs)), node.inputs, strict=False))
+    titles = list(zip(node.outputs, lowered.titles, strict=False))
+    stored = lowered.passes
+    if stored is not None:
+        summed.update(values[name] for name in stored.added if name in values)
+        asked = [title for name, title in titles if name in summed]
+        if stored.products.isdisjoint(asked):
+            passed = (name for title in asked for name in stored.outputs.get(title, ()))
+            summed.update(values[name] for name in passed if name in values)
+            return applied
     known = sums.of(lowered.program)
     summed.update(values[name] for name in known.added if name in values)
-    titles = zip(node.outputs, lowered.titles, strict=False)
     given = [known.outputs[title] for name, title in titles if name in summed and title in known.outputs]
     summed.update(values[name] for one in given for name in one.inputs if name in values)
     products = frozenset(node for one in given for node in _products(one, values))
     return sums.with_products(applied, lowered, products) if products else applied
+
+
+def _gives(lowered: Lowered) -> bool:
+    return lowered.passes is not None or bool(lowered.program.outputs)
 
 
 def _products(given: Given, values: Mapping[str, str]) -> Iterator[Node]:
