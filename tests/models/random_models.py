@@ -30,6 +30,7 @@ from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Inputs
 from tolcost.execute import run_reference
 from tolcost.models.facts import Known, shape_of, space_of
+from tolcost.models.lowered import Lowered
 from tolcost.models.walking import Applied, Session
 from tolcost.result.model import ModelStudy, Wanted, model_cost, of_model
 
@@ -58,6 +59,14 @@ def judge(made: Made, session: Session) -> str:
     return f"costed, {cost.status}"
 
 
+def _own_lengths(lowered: Lowered, study: ModelStudy, made: Made) -> dict[str, int]:
+    """What stands for lengths in the program of a scheme, by name."""
+    point = {s: made.dims[name] for name, form in study.cost.dimensions.items() for s in form.free}
+    known = {symbol: form for symbol, form in lowered.lengths.items() if form.free <= point.keys()}
+    at = {symbol: evaluate(form, point) for symbol, form in known.items()}
+    return {symbol.name: value for symbol, value in {**at, **lowered.point}.items()}
+
+
 def _node(step: GraphNode, applied: Applied, made: Made, study: ModelStudy, session: Session) -> int | None:
     for name in step.outputs:
         _shape(step, name, made, study)
@@ -71,7 +80,7 @@ def _node(step: GraphNode, applied: Applied, made: Made, study: ModelStudy, sess
     lengths = {s for form in study.cost.dimensions.values() for s in form.free}
     program = replace(lowered.program, symbols=(*lowered.program.symbols, *lengths))
     try:
-        execution = run_reference(program, used, made.dims)
+        execution = run_reference(program, used, {**made.dims, **_own_lengths(lowered, study, made)})
     except Rejected as rejected:
         if rejected.diagnostics[0].code == "T0345" and any(applied.data for applied in study.cost.nodes):
             return None  # what data decided at another node
