@@ -78,7 +78,8 @@ def _node(step: GraphNode, applied: Applied, made: Made, study: ModelStudy, sess
     arrays = _arrays(step, made, study, session)
     used = {needed.name: arrays[needed.name] for needed in lowered.program.inputs}
     lengths = {s for form in study.cost.dimensions.values() for s in form.free}
-    program = replace(lowered.program, symbols=(*lowered.program.symbols, *lengths))
+    own = (*lengths, *lowered.lengths, *lowered.point)
+    program = replace(lowered.program, symbols=tuple(dict.fromkeys((*lowered.program.symbols, *own))))
     try:
         execution = run_reference(program, used, {**made.dims, **_own_lengths(lowered, study, made)})
     except Rejected as rejected:
