@@ -58,6 +58,15 @@ def test_products_count_where_they_are_summed_and_nowhere_else() -> None:
     assert [str(form) for form in by["macs"]][1:4] == ["8*n", "0", "0"]
 
 
+def test_products_of_nodes_at_numbers_are_numbers() -> None:
+    """Nodes alike but for their lengths, all of them numbers, share a scheme; their MACs are numbers, too."""
+    text = """(float[3, 5] a, float[3, 5] b, float[4, 7] c, float[4, 7] d) => (float[3] y, float[4] z) {
+        one = Constant <value = int64[1] {1}> ()
+        p = Mul(a, b) y = ReduceSum <keepdims = 0> (p, one)
+        q = Mul(c, d) z = ReduceSum <keepdims = 0> (q, one) }"""
+    assert cost_of(text).macs == 3 * 5 + 4 * 7
+
+
 NONE = {
     "a square": "p = Mul(a, a) y = ReduceSum <keepdims = 0> (p, one)",
     "a power": "p = Pow(a, e) y = ReduceSum <keepdims = 0> (p, one)",
