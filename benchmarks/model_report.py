@@ -177,7 +177,7 @@ def markdown(outcomes: list[Outcome]) -> str:
         "those of the longest form of a model in full: EOPs, FLOPs, MACs, bytes, parameters, peak of "
         "activations, depth.",
         "",
-        f"Made by the commands of `make models` with {versions}, Python {platform.python_version()}. The "
+        f"Made by `make models` with {versions}, Python {platform.python_version()}. The "
         "models are not part of the repository. A model that was looked at once is not looked at again until "
         "`build/models/outcomes` is removed, so a figure may be that of an earlier state of tolcost.",
         "",

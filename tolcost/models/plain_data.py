@@ -34,6 +34,7 @@ from tolcost.algebra import (
     const,
     coordinate,
     the_symbol,
+    to_text,
 )
 from tolcost.algebra.symbols import floor_of, log2_of, power_of, relu_of, symbol_of
 from tolcost.catalogue.graph import Weight
@@ -93,7 +94,8 @@ class Writer:
         value = form.constant
         if value is not None:
             return value
-        return [form.den, *([coef, *map(self.generator, mono)] for mono, coef in form.terms.items())]
+        terms = sorted(form.terms.items(), key=_text_of_term)  # whatever order they were found in
+        return [form.den, *([coef, *map(self.generator, mono)] for mono, coef in terms)]
 
     def forms(self, forms: Iterable[Poly]) -> list[object]:
         """Several forms."""
@@ -151,6 +153,11 @@ class Writer:
                 return ["if", self.condition(value)]
             case _:
                 raise NotStored(value)
+
+
+def _text_of_term(term: tuple[tuple[Generator, ...], int]) -> str:
+    mono, _ = term
+    return to_text(Poly({mono: 1}, 1))
 
 
 def _bound(form: Poly | None) -> int | None:
