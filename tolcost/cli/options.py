@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar
 
 import click
 
@@ -406,14 +406,19 @@ def held_to(limits: Limits) -> Iterator[None]:
 
     def look(*_: object) -> None:
         if end is not None and time.monotonic() >= end:
-            raise LimitReached(f"stopped: it took longer than --timeout {limits.seconds:g}")
+            reached(f"stopped: it took longer than --timeout {limits.seconds:g}")
         if limits.memory is not None and (used := memory_used()) > limits.memory:
-            raise LimitReached(f"stopped: it took {used >> 20:,} MiB, more than --max-memory allows")
+            reached(f"stopped: it took {used >> 20:,} MiB, more than --max-memory allows")
+
+    def reached(message: str) -> NoReturn:
+        # wherever this comes, also before or behind the work: it comes once
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        raise LimitReached(message)
 
     look()
     before = signal.signal(signal.SIGALRM, look)
-    signal.setitimer(signal.ITIMER_REAL, min(_OFTEN, limits.seconds or _OFTEN), _OFTEN)
     try:
+        signal.setitimer(signal.ITIMER_REAL, min(_OFTEN, limits.seconds or _OFTEN), _OFTEN)
         with address_space(limits.memory):
             yield
     finally:
