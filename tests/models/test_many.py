@@ -22,7 +22,7 @@ from tolcost.result.model import Wanted, model_cost
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTED = (ROOT / "docs" / "limits.md").read_text("utf-8")
-SECONDS, KILOBYTES = 2, 300_000
+SECONDS, KILOBYTES = 5, 300_000
 Y = helper.make_tensor_value_info("y0", TensorProto.FLOAT, None)
 
 
