@@ -112,6 +112,7 @@ def _depth(program: Program) -> Depth | None:
 def _part(term: Term) -> Contribution:
     weight = weight_of(shipped("flops"), term.function, term.space)
     assert weight is not None, "FLOPs are told of every function"
+    assert weight.denominator == 1, "FLOPs of a function are whole"
     counts = {"eops": term.count, "flops": term.count * weight.numerator}
     return Contribution(f"{term.function}:{term.space}", counts, term.span)
 

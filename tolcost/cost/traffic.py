@@ -446,9 +446,8 @@ def _image(read: _Read, doubts: _Doubts) -> _Image | None:
         return None  # a coordinate in two places: a diagonal, say
     box: list[_Side] = []
     if not any(s.kind == "coord" for _, e in ranges for s in e.free):
-        asked = (
-            _Doubts() if read.place.guards else doubts
-        )  # where there are guards, a box is a help and no more
+        # where there are guards, a box is a help and no more
+        asked = _Doubts() if read.place.guards else doubts
         sides = (_axis(index, own, asked) for index, own in zip(at, axes, strict=True))
         box = [side for side in sides if side is not None]
     whole = tuple(box) if len(box) == len(at) else None

@@ -64,7 +64,8 @@ def scheme_text(scheme: Scheme) -> str | None:
     """The text of a scheme; None where it has something that is not stored, or holds nowhere."""
     general, writer = scheme.general, Writer()
     counts, traffic = general.counts, general.traffic
-    if general.inside or counts.bounded or not any(scheme.held.values()):
+    plain = counts.status == "exact" and not (general.inside or general.data)
+    if not plain or not any(scheme.held.values()):
         return None
     try:
         chain = depths(general.program).chain.candidates
