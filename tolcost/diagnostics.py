@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
 from typing import Literal
+
+from tolcost.dataclass import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)

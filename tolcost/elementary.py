@@ -8,8 +8,9 @@ its exact static meaning in ``tolcost.elaborate.constant_folding``; this module 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from tolcost.dataclass import dataclass
 
 SpaceRule = Literal["arithmetic", "real", "compare", "logic", "same", "where", "test"]
 """How the space of the result follows from the spaces of the arguments.

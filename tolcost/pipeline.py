@@ -9,12 +9,12 @@ Each stage is a function of the one before; stop wherever you like.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 from tolcost.algebra import AlgebraBudget
 from tolcost.atoms.verify import verify
 from tolcost.catalogue.specs import Library, open_library
 from tolcost.cost import Analysis, analyze_program
+from tolcost.dataclass import dataclass, replace
 from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Diagnostic, Rejected, Source
 from tolcost.elaborate import Argument, Elaborated, elaborate

@@ -6,7 +6,6 @@ import asyncio
 import json
 import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from mcp.server.stdio import stdio_server
 
 from tolcost import __version__
 from tolcost.agents.tools import TOOLS, Arguments, BadArguments, Tool
+from tolcost.dataclass import dataclass
 
 _ANSWERED = (0, 1, 3)
 """Exit codes of commands that have an answer: fine, costlier, undecided."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tolcost.dataclass import dataclass
 from tolcost.library import schema_text
 
 Arguments = Mapping[str, Any]

@@ -7,7 +7,6 @@ expressions without other floors decidable up to what ``prove`` can do with clip
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice, product
 from math import gcd, lcm
 from typing import Literal, TypeAlias
@@ -30,6 +29,7 @@ from tolcost.algebra.symbols import (
     Sum,
     Symbol,
 )
+from tolcost.dataclass import dataclass
 
 ComparisonVerdict: TypeAlias = Literal["equal", "less_or_equal", "greater_or_equal", "crosses", "unknown"]
 _MAX_RESIDUES = 400

@@ -7,7 +7,6 @@ so ``Not`` only ever holds an ``Eq``.  Whether a condition always holds is for `
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from math import gcd
 from typing import TypeAlias
 
@@ -15,6 +14,7 @@ from tolcost.algebra.floors import leading_coefficient
 from tolcost.algebra.intervals import numerator_range
 from tolcost.algebra.poly import UNIT, Poly, as_poly, atom, scale
 from tolcost.algebra.symbols import MAX_PARTS, AlgebraBudget, Floor, Relu, Symbol
+from tolcost.dataclass import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import groupby, islice, product
 from math import gcd
@@ -18,6 +17,7 @@ from typing import TypeAlias
 from tolcost.algebra.floors import exact_quotient, leading_coefficient
 from tolcost.algebra.poly import UNIT, Monomial, Poly, atom
 from tolcost.algebra.symbols import Floor, Generator, Log2, Power, Relu, Sum, Symbol
+from tolcost.dataclass import dataclass, field
 
 _MAX_TERMS = 80
 _MAX_DEGREE = 8

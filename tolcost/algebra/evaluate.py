@@ -10,7 +10,6 @@ left are used; any other stays as it is, for whoever checks conditions later.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -31,6 +30,7 @@ from tolcost.algebra.symbols import (
     Symbol,
     UnboundSymbol,
 )
+from tolcost.dataclass import dataclass, field
 
 if TYPE_CHECKING:
     from tolcost.algebra.vectorised import Ints

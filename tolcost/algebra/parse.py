@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import NoReturn
 
 from tolcost.algebra.floors import ceil_log2
@@ -16,6 +15,7 @@ from tolcost.algebra.poly import ONE, Poly, const, coordinate, length, scale, th
 from tolcost.algebra.powers import powers
 from tolcost.algebra.printers import RESERVED
 from tolcost.algebra.sums import total
+from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Diagnostic, Rejected, Source, Span
 
 MAX_LENGTH = 1_000_000

@@ -8,7 +8,6 @@ This module only adds and multiplies; it proves nothing and knows no rule about 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
 from math import gcd, lcm
@@ -28,6 +27,7 @@ from tolcost.algebra.symbols import (
     Symbol,
     symbol_of,
 )
+from tolcost.dataclass import dataclass
 
 Monomial: TypeAlias = tuple[Generator, ...]
 Terms: TypeAlias = dict[Monomial, int]

@@ -12,7 +12,6 @@ clip split into its two cases.  Fuel bounds the whole search.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth, eq, negate, polys_of
@@ -42,6 +41,7 @@ from tolcost.algebra.quick_checks import (
 )
 from tolcost.algebra.substitute import QUICK, generators_in, rebuild, replace_generator
 from tolcost.algebra.symbols import AlgebraBudget, Floor, Interval, Relu, Symbol, reach
+from tolcost.dataclass import dataclass
 
 _FUEL = 300
 _MOST_NESTED = 6

@@ -7,7 +7,6 @@ that may be the tightest.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 from itertools import product
 
@@ -17,6 +16,7 @@ from tolcost.algebra.poly import ZERO, Poly, affine_parts, coordinate, the_symbo
 from tolcost.algebra.prove import prove
 from tolcost.algebra.substitute import Rules, rebuild
 from tolcost.algebra.symbols import Symbol
+from tolcost.dataclass import dataclass
 
 _MAX_WORK = 12_000
 _MAX_TERMS = 400

@@ -7,7 +7,6 @@ A symbol keeps its own bounds: they speak of the values it was made for.  So do 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from math import gcd
 
 from tolcost.algebra.floors import ceil_log2, quick_floordiv, quick_relu
@@ -29,6 +28,7 @@ from tolcost.algebra.poly import (
 )
 from tolcost.algebra.powers import powers
 from tolcost.algebra.symbols import Floor, Generator, Log2, Power, Relu, Sum, Symbol, sum_of, symbol_of
+from tolcost.dataclass import dataclass
 
 
 def symbols_of(p: Poly | int) -> frozenset[Symbol]:

@@ -9,10 +9,11 @@ These functions only build; rewriting to normal form is done by ``floors``, ``pi
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, Literal, TypeAlias
 from weakref import ref
+
+from tolcost.dataclass import dataclass, field
 
 if TYPE_CHECKING:
     from tolcost.algebra.poly import Poly

@@ -9,7 +9,6 @@ sympy gives an empty range the negative of the reversed sum, so ranges end where
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import sympy
@@ -18,6 +17,7 @@ from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth
 from tolcost.algebra.poly import Poly
 from tolcost.algebra.symbols import Floor, Generator, Log2, Power, Relu, Sum, Symbol
 from tolcost.algebra.sympy_form import sympy_symbols
+from tolcost.dataclass import dataclass, field
 
 SympyExpr: TypeAlias = sympy.Expr
 SumScope: TypeAlias = tuple[Symbol, Poly] | Cond

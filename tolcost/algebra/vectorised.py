@@ -8,7 +8,6 @@ otherwise with Python integers.  Nothing ever overflows silently.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any, TypeAlias, TypeVar
 
@@ -30,6 +29,7 @@ from tolcost.algebra.symbols import (
     Symbol,
     UnboundSymbol,
 )
+from tolcost.dataclass import dataclass, field
 
 _K = TypeVar("_K")
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from tolcost.algebra import Symbol
 from tolcost.atoms.nodes import Charge
+from tolcost.dataclass import dataclass
 
 Operation = Literal["lambda", "norm", "member", "join", "embed"]
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias, TypeVar, get_args
@@ -26,6 +25,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar, get_args
 from tolcost.algebra import Cond, Poly, Symbol, symbols_of_cond
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.nodes import Block, Constant, Node, Program, Type, Var
+from tolcost.dataclass import dataclass
 
 Indices: TypeAlias = tuple[Poly | Node, ...]
 Bindings: TypeAlias = tuple[tuple[Var, Node], ...]

@@ -33,11 +33,11 @@ rebuild them, see ``kit``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal, TypeAlias, get_args
 
 from tolcost.algebra import Cond, Poly, Symbol
+from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import NOWHERE, Span
 from tolcost.spaces import Bounds
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -27,6 +26,7 @@ from tolcost.atoms.kit import (
     schedule_program,
 )
 from tolcost.atoms.nodes import Block, Constant, Node, Part, Program, Type, Var
+from tolcost.dataclass import dataclass, field
 
 WIDTH = 100
 """A part of a line longer than this becomes a line of its own."""

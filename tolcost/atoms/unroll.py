@@ -13,7 +13,6 @@ that is a diagnostic, and so is what would be too large.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial, reduce
 from itertools import product
@@ -46,6 +45,7 @@ from tolcost.atoms.kit import (
 )
 from tolcost.atoms.lengths import given_lengths, norms_of
 from tolcost.atoms.nodes import Block, Charge, Constant, Node, Part, Program, Type, Var
+from tolcost.dataclass import dataclass
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span
 
 MAX_ATOMS = 100_000

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from tolcost.audit.catalogue import (
@@ -40,6 +39,7 @@ from tolcost.audit.theorem import theorem_table
 from tolcost.catalogue.cases import Case, load_cases
 from tolcost.catalogue.listing import Entry, entries
 from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, Library, open_library
+from tolcost.dataclass import dataclass
 from tolcost.result.conformance import Conformance
 from tolcost.show.document import ReportTable
 from tolcost.show.html import Chart, LiveForm, ReportPage, html_page

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 
 from tolcost.algebra import Poly
 from tolcost.algebra.parse import parse_text
 from tolcost.audit.peers import CONFORMANCE_MADE
 from tolcost.catalogue.listing import Entry
 from tolcost.catalogue.specs import Library, Spec
+from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Span
 from tolcost.elementary import FUNCTIONS
 from tolcost.result.conformance import Conformance, Tested

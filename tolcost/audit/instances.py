@@ -8,7 +8,6 @@ needs an analysis twice holds on to it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from shlex import quote
 from types import MappingProxyType
@@ -16,6 +15,7 @@ from types import MappingProxyType
 from tolcost.catalogue.listing import entries
 from tolcost.catalogue.specs import Library, Spec, folder_of
 from tolcost.cost import Analysis, analyze_program
+from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Diagnostic, Rejected, Source, quoted
 from tolcost.elaborate import Argument, Elaborated, elaborate
 from tolcost.elaborate.arguments import PlainShape, PlainValue, arguments

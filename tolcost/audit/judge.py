@@ -8,7 +8,6 @@ rules give for the printed program, for its correction, and for the definition t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
@@ -20,6 +19,7 @@ from tolcost.audit.trials import TrialOutcome, Trials, hold_to_tests
 from tolcost.catalogue.cases import Case
 from tolcost.catalogue.specs import Library
 from tolcost.cost import Analysis, FormRatio
+from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, Source
 
 FormVerdict: TypeAlias = Literal["as printed", "under a reading", "refused", "not ToLang"]

@@ -7,7 +7,6 @@ import io
 import json
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from statistics import median
@@ -17,6 +16,7 @@ from tolcost.audit.instances import Instance, analyse_instance, command_of
 from tolcost.catalogue.general.record import GeneralForms
 from tolcost.catalogue.specs import Library
 from tolcost.cost import Analysis
+from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.result.conformance import CONFORMANCE, CONFORMANCE_COMMAND, Conformance, conformance_of
 from tolcost.result.general import GENERAL, GENERAL_COMMAND, general_of

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from tolcost.algebra.parse import parse_text
 from tolcost.audit.instances import analyse_source
 from tolcost.catalogue.specs import Library
 from tolcost.cost import Analysis
+from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.library import read_spec
 from tolcost.show.document import Cell, Code, Column, ReportTable

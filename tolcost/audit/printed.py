@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NoReturn, TypeAlias
 
 from tolcost.algebra import Poly, const, floordiv, length, product_of
+from tolcost.dataclass import dataclass
 
 _TOKEN = re.compile(r"\s*(?:(?P<number>[0-9]{1,9})|(?P<name>[A-Za-z][A-Za-z0-9_]*)|(?P<sign>[-+*/()|\[\]]))")
 _LONGEST = 400

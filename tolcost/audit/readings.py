@@ -7,10 +7,10 @@ import io
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from tolcost.audit.instances import Instance, Shapes
+from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Source
 from tolcost.elaborate.arguments import PlainValue
 from tolcost.library import read_spec, spec_names, specs_root

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from tolcost.audit.judge import Judged
 from tolcost.audit.paper_table import form_counts, value_counts
 from tolcost.audit.peers import WRITTEN, Measured, Spread, by_operator, several_functions, spread
+from tolcost.dataclass import dataclass
 
 START, END = "<!-- figures: start -->", "<!-- figures: end -->"
 """What stands between these in the README is written by ``tolcost report``."""

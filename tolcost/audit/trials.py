@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from tolcost.algebra import Poly, const
@@ -24,6 +23,7 @@ from tolcost.catalogue.conformance import value_difference
 from tolcost.catalogue.schemas import attribute_defaults, input_names, required_attributes
 from tolcost.catalogue.specs import Library
 from tolcost.catalogue.types import Array, static_value
+from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Rejected, Source
 from tolcost.elaborate import Argument
 from tolcost.elaborate.arguments import PlainValue, arguments

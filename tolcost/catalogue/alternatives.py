@@ -8,13 +8,13 @@ asked for the others.  No node is ever given one.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 
 from tolcost.catalogue.cases import Case
 from tolcost.catalogue.conformance import FAILED, Result, check
 from tolcost.catalogue.listing import opening
 from tolcost.catalogue.specs import Library, Spec
+from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Source
 from tolcost.library import specs_root
 

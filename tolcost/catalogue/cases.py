@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from onnx.backend.test.loader import load_node_model_tests
@@ -18,6 +17,7 @@ from tolcost.catalogue.graph import GraphNode
 from tolcost.catalogue.protobuf import array_of
 from tolcost.catalogue.reading import node_of
 from tolcost.catalogue.types import Array
+from tolcost.dataclass import dataclass
 
 Item: TypeAlias = Array | tuple[Array, ...] | None
 """A tensor, a sequence of them, or an optional that is empty."""

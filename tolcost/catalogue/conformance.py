@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, TypeVar
 
 import numpy as np
@@ -23,6 +22,7 @@ from tolcost.catalogue.deriving import Derived, Settings, arrays_by_name, derive
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.catalogue.types import Array
 from tolcost.cost import Counts
+from tolcost.dataclass import dataclass
 from tolcost.diagnostics import NOWHERE, Rejected, place, render_all
 from tolcost.elaborate.context import Outside
 from tolcost.elaborate.values import Missing, Seq, Value

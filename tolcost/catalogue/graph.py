@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tolcost.algebra import Poly
 from tolcost.catalogue.types import Array
+from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import quoted
 from tolcost.elaborate.values import Value
 

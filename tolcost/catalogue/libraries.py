@@ -21,11 +21,11 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.resources.abc import Traversable
 from typing import Any
 
+from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, Source, quoted
 from tolcost.library import specs_root
 

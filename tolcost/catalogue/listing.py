@@ -7,7 +7,6 @@ say its domain, as in ``ai.onnx.ml.Scaler``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal
 
@@ -15,6 +14,7 @@ from onnx import defs
 
 from tolcost.catalogue.schemas import recorded_schemas
 from tolcost.catalogue.specs import Library, Spec
+from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.syntax import tree
 

@@ -8,7 +8,6 @@ does not define are those of the graphs around it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count, product, zip_longest
 
@@ -18,6 +17,7 @@ from tolcost.catalogue.graph import Body, Graph, GraphNode, Inside, Weight, firs
 from tolcost.catalogue.schemas import check_node, output_spaces
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.catalogue.types import constant
+from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, quoted
 from tolcost.elaborate.context import Env
 from tolcost.elaborate.programs import apply_program

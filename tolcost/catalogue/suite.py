@@ -12,7 +12,6 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from tolcost.catalogue.cases import Case, load_cases
@@ -21,6 +20,7 @@ from tolcost.catalogue.recorded import recorded_cases
 from tolcost.catalogue.schemas import onnx_version
 from tolcost.catalogue.specs import Library, open_library
 from tolcost.catalogue.workers import spread
+from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, render_all
 
 SECONDS_PER_CASE = 120.0

@@ -14,12 +14,12 @@ import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Generic, TypeVar
 
+from tolcost.dataclass import dataclass
 from tolcost.deep import with_deep_stack
 
 T = TypeVar("T")

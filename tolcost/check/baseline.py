@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -21,6 +20,7 @@ from tolcost.check.records import LockEntry, file_of
 from tolcost.check.revision import Former, file_at, last_change
 from tolcost.check.seals import Origins
 from tolcost.check.targets import Target, covers, programs
+from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Rejected
 
 Contributions: TypeAlias = Sequence[Contribution]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from fractions import Fraction
 
@@ -36,6 +35,7 @@ from tolcost.check.config import Config
 from tolcost.check.matching import alone, shapes
 from tolcost.check.records import METRICS, UNKNOWN, BudgetKind, Example, HeldBudget, LockEntry, file_of, timed
 from tolcost.check.verdicts import concluded, outcome_of
+from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, Span, quoted
 from tolcost.result.regions import try_shapes
 

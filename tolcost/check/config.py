@@ -26,12 +26,12 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
 from typing import TypeAlias, cast
 
 from tolcost.check.records import GATED, METRICS, TIMED, is_metric
+from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Diagnostic, Rejected, Source, Span, quoted
 from tolcost.library import device_names
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from tolcost.algebra import Poly
 from tolcost.check.config import Config
 from tolcost.check.records import LockEntry
 from tolcost.check.targets import Target
+from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import NOWHERE, Diagnostic, InternalError, Rejected, Span
 
 

@@ -7,7 +7,6 @@ where nothing it could have come from is gone, and "gone" only where the setting
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cache
 
 from tolcost.algebra import Poly
@@ -32,6 +31,7 @@ from tolcost.check.revision import checked_out
 from tolcost.check.seals import Origins, intact, own_folders
 from tolcost.check.targets import Target, covers, excluded_by, outside, targets
 from tolcost.check.verdicts import judge
+from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, place, quoted
 
 _ORDER = (

@@ -22,11 +22,11 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from tolcost.algebra import quoted as quoted_name
 from tolcost.check.records import STATUSES, Accepted, FigureStatus, LockedFigure, LockEntry, is_metric
+from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Diagnostic, Rejected, Source, Span
 
 LOCK_NAME = "tolcost.lock"

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from tolcost.algebra import (
@@ -31,6 +30,7 @@ from tolcost.algebra import (
 )
 from tolcost.algebra.parse import parse_text
 from tolcost.check.records import UNKNOWN, LockEntry
+from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 
 _PIECE = re.compile(r"`(?:[^`\\]|\\.)*`|.", re.DOTALL)

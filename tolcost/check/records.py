@@ -7,9 +7,9 @@ An ``LockEntry`` is what a lock file says of one program: closed forms as text, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+from tolcost.dataclass import dataclass, replace
 from tolcost.library import device_names
 
 METRICS = ("eops", "flops", "macs", "bytes", "span", "params")

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from hashlib import file_digest, sha256
 from importlib.metadata import version
@@ -24,6 +23,7 @@ from tolcost.check.config import Config
 from tolcost.check.lockfile import Lock, entry_lines
 from tolcost.check.records import LockEntry
 from tolcost.check.targets import Target, files_below, outside
+from tolcost.dataclass import dataclass, replace
 from tolcost.library import locate_devices, locate_specs
 
 _CODE = (".py", ".toml", ".json", ".tol", ".lark")

@@ -8,7 +8,6 @@ that are only bounds enter as what they are (``result.claims``).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Literal
 
 from tolcost.algebra import (
@@ -34,6 +33,7 @@ from tolcost.check.records import (
     LockedFigure,
     LockEntry,
 )
+from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.result.claims import NOTHING, SAME, Certainty, Claim, conclude
 from tolcost.result.regions import Tried, proportion, region, sign_of, telling_shape, try_shapes

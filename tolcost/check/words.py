@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import sha256
 from typing import Literal
@@ -24,6 +23,7 @@ from tolcost.check.records import (
     file_of,
     severity,
 )
+from tolcost.dataclass import dataclass
 from tolcost.diagnostics import visible
 
 GATE_FORMATS = ("text", "md", "github", "gitlab", "sarif", "junit", "json")

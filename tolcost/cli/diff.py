@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -10,6 +9,7 @@ import click
 from tolcost.cli import options
 from tolcost.cli.output import deliver
 from tolcost.cost.device import Device
+from tolcost.dataclass import dataclass, replace
 from tolcost.deep import with_deep_stack
 from tolcost.result.compare import compare
 from tolcost.result.comparison import CostComparison

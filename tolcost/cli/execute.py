@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -12,6 +11,7 @@ from tolcost.cli import options
 from tolcost.cli.options import Literal, read_literal
 from tolcost.cli.output import refuse_over, write_whole
 from tolcost.cli.programs import Request, lowered_with, name_of, parsed_file, warn
+from tolcost.dataclass import dataclass
 from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.elaborate import Elaborated

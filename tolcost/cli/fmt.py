@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from tolcost.cli import options
 from tolcost.cli.output import colour_on_stderr, write_whole
+from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, Source, Span, render_all, visible
 from tolcost.syntax import parse, read_source
 from tolcost.syntax.format import format_program

@@ -7,7 +7,6 @@ import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar
 
@@ -16,6 +15,7 @@ import click
 from tolcost.cli.output import refuse_over
 from tolcost.cost.device import Device, load_device
 from tolcost.cost.weights import Weights, lacking, load_weights
+from tolcost.dataclass import dataclass
 from tolcost.diagnostics import quoted
 from tolcost.elementary import FUNCTIONS
 from tolcost.limits import address_space, memory_used

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 import click
 
 from tolcost.catalogue.specs import open_library
 from tolcost.cli.options import Literal, read_attrs, read_shapes
 from tolcost.cli.output import colour_on_stderr
+from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Source, render_all
 from tolcost.elaborate import Elaborated
 from tolcost.elaborate.arguments import PlainShape, arguments

@@ -9,7 +9,6 @@ What a count weighs is for ``weights``; how long the longest chain is, for ``spa
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
@@ -32,6 +31,7 @@ from tolcost.cost.terms import (
     mentions_data,
     quantify,
 )
+from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span
 
 

@@ -8,7 +8,6 @@ form.  The numbers are those of ``count``: a derivation explains, it does not co
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from tolcost.algebra import (
@@ -28,6 +27,7 @@ from tolcost.atoms.kit import Schedule, Schedules, blocks, children, schedule_bl
 from tolcost.atoms.nodes import Block, Build, Fold, Lambda, Member, Node, Program, Ref, Select, Var, Where
 from tolcost.cost.count import ProgramCounter
 from tolcost.cost.terms import Unsummed, free_in
+from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span
 
 _MAX_SOURCE = 72

@@ -31,13 +31,13 @@ the error that it had where it was tested.  All rates are per microsecond.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from tolcost.algebra import Poly, Symbol, const, is_nonnegative, maximum, to_text
 from tolcost.cost.weights import Weighed, read_toml
+from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, unreadable
 from tolcost.library import device_names, read_device
 from tolcost.spaces import SPACES

@@ -15,7 +15,6 @@ product with a single number is a scale and none.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from tolcost.atoms.kit import Schedules, blocks, bound_nodes, children, is_ref, schedules
 from tolcost.atoms.nodes import (
@@ -38,6 +37,7 @@ from tolcost.atoms.nodes import (
     Select,
     Var,
 )
+from tolcost.dataclass import dataclass
 
 
 def accumulated_products(program: Program, found: Schedules) -> set[Node]:

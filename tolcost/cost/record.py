@@ -6,7 +6,6 @@ Closed forms are expressions of the algebra; writers turn them into text.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from types import MappingProxyType
@@ -25,6 +24,7 @@ from tolcost.cost.count import CountKey, Counts, CountStatus, Term, count
 from tolcost.cost.span import Depth, Depths, depths
 from tolcost.cost.traffic import Traffic, traffic
 from tolcost.cost.weights import Weighed, Weights, load_weights, weigh
+from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Rejected
 
 

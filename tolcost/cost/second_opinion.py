@@ -11,7 +11,6 @@ import signal
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from random import Random
 from types import FrameType
 from typing import Literal, TypeAlias
@@ -38,6 +37,7 @@ from tolcost.cost.unsummed import (
     unsummed,
     walked,
 )
+from tolcost.dataclass import dataclass
 
 Verdict: TypeAlias = Literal[
     "for all lengths",

@@ -14,7 +14,6 @@ a logarithm in them always has a positive factor.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from tolcost.algebra import (
     ONE,
@@ -58,6 +57,7 @@ from tolcost.atoms.kit import (
 )
 from tolcost.atoms.nodes import Block, Build, Fold, Lambda, Node, Program, Ref, Select, Var, Where
 from tolcost.cost.terms import filter_lengths
+from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.elementary import FUNCTIONS
 

@@ -14,7 +14,6 @@ its place, and the result is an upper bound.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from tolcost.algebra import (
@@ -35,6 +34,7 @@ from tolcost.algebra import (
 )
 from tolcost.atoms.kit import Schedules, blocks
 from tolcost.atoms.nodes import Block, Filter
+from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span
 
 CountedKind = Literal["data", "index", "atom", "mac"]

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import combinations, product
 from math import gcd
@@ -48,6 +47,7 @@ from tolcost.algebra.poly import affine_parts
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import blocks, children, index_nodes, inner_nodes, is_ref, roots, static_condition
 from tolcost.atoms.nodes import Block, Input, Node, Program, Var
+from tolcost.dataclass import dataclass, field, replace
 from tolcost.spaces import SPACES
 
 Shape: TypeAlias = tuple[Poly, ...]

@@ -9,7 +9,6 @@ guard is negated away.  ``count`` does all of that with our own algebra; a secon
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from tolcost.algebra import Cond, Poly, Symbol, evaluate, evaluate_cond, negate, symbols_of, symbols_of_cond
@@ -18,6 +17,7 @@ from tolcost.atoms.kit import Schedule, schedules, static_condition
 from tolcost.atoms.nodes import Block, Node, Program
 from tolcost.cost.count import CountKey
 from tolcost.cost.terms import filter_lengths
+from tolcost.dataclass import dataclass
 
 Guarded: TypeAlias = tuple[tuple[Symbol, Poly] | Cond, ...]
 """Coordinates that run from 1 to their extents, and conditions, outermost first."""

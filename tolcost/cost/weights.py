@@ -24,7 +24,6 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from math import lcm
 from pathlib import Path
@@ -34,6 +33,7 @@ from typing import TypeAlias
 from tolcost.algebra import ZERO, Poly, Symbol, evaluate
 from tolcost.algebra.poly import scale
 from tolcost.cost.count import Counts
+from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Diagnostic, Rejected, unreadable
 from tolcost.elementary import FUNCTIONS
 from tolcost.spaces import SPACES

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from tolcost.algebra import to_text
+from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Fix, Rejected, Source, Span
 from tolcost.editor.costs import derivation_of, named_costs
 from tolcost.editor.names import diagnostics_here, names_of

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from tolcost.dataclass import dataclass
 from tolcost.editor.names import names_of
 from tolcost.editor.reading import Reading, known_names, specs_of
 from tolcost.editor.words import words

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from tolcost.algebra import Poly, total_of
 from tolcost.atoms.nodes import Program, Type
 from tolcost.cost.count import ProgramCounter
 from tolcost.cost.derive import Derivation, derive
+from tolcost.dataclass import dataclass
 from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Rejected, Source, Span, place
 from tolcost.editor.reading import Reading

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tolcost.algebra import to_text
 from tolcost.atoms.nodes import Type
+from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Source, Span
 from tolcost.editor.costs import cost_inside, derivation_of, named_costs, types_of
 from tolcost.editor.names import (

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
+from tolcost.dataclass import dataclass
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Source, Span
 from tolcost.editor.reading import Reading, known_names, specs_of
 from tolcost.library import specs_root

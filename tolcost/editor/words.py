@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from tolcost.dataclass import dataclass
 from tolcost.spaces import SPACES
 
 Kind: TypeAlias = Literal["primitives", "functions", "constants", "keywords", "spaces"]

@@ -5,7 +5,6 @@ Both are guesses at first.  A step is elaborated with them, and again until its 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from itertools import compress
 
 from tolcost.algebra import (
@@ -22,6 +21,7 @@ from tolcost.algebra import (
     to_text,
 )
 from tolcost.atoms.nodes import Block, Fold, Node, Part, Ref, Type, Var
+from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate.context import Env, OutOfRange, RankMismatch, fail
 from tolcost.elaborate.indexing import pick_component

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import NoReturn, Protocol
 
 from tolcost.algebra import TRUE, And, Cond, Poly, Symbol, substitute, symbols_of_cond
 from tolcost.atoms.nodes import Block, Condition, ConditionKind, Node, Number, Ref, Table, Var
 from tolcost.atoms.nodes import Input as InputNode
+from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span
 from tolcost.elaborate.values import Data, Opaque, Pieces, Results, Value, Vec, is_static, single
 from tolcost.syntax.declarations import Signature

@@ -11,7 +11,6 @@ what the program says; naming it outside of the body makes it count once.  The a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tolcost.algebra import Cond, Poly, Symbol, substitute, substitute_cond, symbols_of
@@ -31,6 +30,7 @@ from tolcost.atoms.kit import (
     type_symbols,
 )
 from tolcost.atoms.nodes import Block, Charge, Input, Node, Output, Program, Type, Var
+from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import NOWHERE, Diagnostic, Span
 from tolcost.elaborate.context import Context
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tolcost.algebra import Poly, const
+from tolcost.dataclass import dataclass
 from tolcost.elaborate.values import Cast, Data, Missing, Seq, Value, Vec, View
 
 

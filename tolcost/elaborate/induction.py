@@ -8,12 +8,12 @@ the accumulator.  What is known so is no part of the fold: it costs nothing, and
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from fractions import Fraction
 from math import prod
 
 from tolcost.algebra import Cond, Poly, const, ge, prove
 from tolcost.atoms.nodes import Component, Node, Ref
+from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import NOWHERE, Rejected
 from tolcost.elaborate.accumulators import fold_under_coordinates
 from tolcost.elaborate.context import Env, NeedsUnrolling, Scope, bind_data

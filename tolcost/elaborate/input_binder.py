@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from fractions import Fraction
 
 from tolcost.algebra import (
@@ -15,6 +14,7 @@ from tolcost.algebra import (
 from tolcost.algebra.substitute import symbols_of
 from tolcost.atoms.nodes import Input as InputNode
 from tolcost.atoms.nodes import Part, Type
+from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import quoted
 from tolcost.elaborate.arguments import kind_of_declared, length_for
 from tolcost.elaborate.bounds import CODE as BOUNDS_CODE

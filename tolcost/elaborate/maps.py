@@ -6,11 +6,11 @@ fresh coordinates: a static result stays a formula, a data result becomes a Buil
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Protocol
 
 from tolcost.algebra import Cond, Poly, const, coordinate, substitute, substitute_cond, the_symbol
 from tolcost.atoms.nodes import Node
+from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Rejected, Span
 from tolcost.elaborate.calls import call_values, function_of, is_functional, signature
 from tolcost.elaborate.context import Element, Env, Lazy, ListForNumber, NeedsUnrolling, bind_data, fail

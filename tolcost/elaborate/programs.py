@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
 from tolcost.algebra import AlgebraBudget, Cond, Poly, Symbol, const, symbols_of
 from tolcost.atoms.nodes import Input as InputNode
 from tolcost.atoms.nodes import Output, Part, Program
+from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Diagnostic, Span
 from tolcost.elaborate import (  # noqa: F401 - for the rules that they register with ``evaluate``
     calls,

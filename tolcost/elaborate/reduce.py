@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from tolcost.algebra import (
@@ -18,6 +17,7 @@ from tolcost.algebra import (
     the_symbol,
     total,
 )
+from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Diagnostic, Rejected, Span
 from tolcost.elaborate.accumulators import fold_under_coordinates
 from tolcost.elaborate.context import Env, NeedsUnrolling, bind_data

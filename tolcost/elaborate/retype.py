@@ -7,12 +7,12 @@ would take time exponential in their depth; this is linear in the size of the bo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import blocks, children, rebuild, roots, schedule_block
 from tolcost.atoms.nodes import Block, Node, Part, Type, Var
+from tolcost.dataclass import dataclass, field, replace
 from tolcost.elaborate.apply import result_space, widened
 from tolcost.elaborate.layout import in_spaces
 from tolcost.spaces import join_spaces

@@ -6,7 +6,6 @@ turn (its other values are, by induction), the algebra tells when it fails for t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import reduce
 
 from tolcost.algebra import (
@@ -36,6 +35,7 @@ from tolcost.algebra import (
     symbols_of_cond,
     the_symbol,
 )
+from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate.context import Env, NeedsUnrolling, fail
 from tolcost.elaborate.evaluate import form

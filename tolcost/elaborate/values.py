@@ -20,12 +20,12 @@ An operator with several outputs gives ``Results``, which is no value yet: ``sin
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from tolcost.algebra import TRUE, Cond, Poly
+from tolcost.dataclass import dataclass, field
 from tolcost.spaces import Bounds
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from fractions import Fraction
 from math import isfinite
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from tolcost.algebra import Poly
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.nodes import Block, Constant, Node, Var
+from tolcost.dataclass import dataclass, field
 from tolcost.elaborate.context import Scope
 from tolcost.spaces import kind_of
 

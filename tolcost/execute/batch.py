@@ -12,13 +12,13 @@ at points that are really there.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from tolcost.atoms.nodes import Type
+from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.execute.dtypes import Array, convert, same_bits
 from tolcost.execute.grid import Affine, Grid

@@ -8,7 +8,6 @@ count, and its size and depth are the program's EOPs and depth at these lengths.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -19,6 +18,7 @@ from tolcost.atoms.atomic import Atom, AtomResult, CastOperand, Constants, Input
 from tolcost.atoms.lengths import given_lengths
 from tolcost.atoms.nodes import Program
 from tolcost.atoms.unroll import unroll
+from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.execute.dtypes import Array, convert, number
 from tolcost.execute.functions import apply_function

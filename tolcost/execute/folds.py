@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
 from tolcost.algebra import Poly, Symbol
 from tolcost.atoms.nodes import Fold
+from tolcost.dataclass import dataclass
 from tolcost.execute.batch import Batch, choose, in_spaces, spread
 from tolcost.execute.builds import build as make_build
 from tolcost.execute.builds import count_assembly, footprint

@@ -13,7 +13,6 @@ integers.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
 from types import MappingProxyType
@@ -39,6 +38,7 @@ from tolcost.algebra import (
     evaluate,
 )
 from tolcost.atoms.nodes import Constant, Part
+from tolcost.dataclass import dataclass
 from tolcost.execute.dtypes import Array, convert, number
 from tolcost.execute.inputs import value_of
 from tolcost.execute.values import relay

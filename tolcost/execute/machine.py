@@ -6,7 +6,6 @@ What becomes of a node of each kind is given as a table of rules (see ``vectoris
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from tolcost.algebra import Poly, Symbol
 from tolcost.atoms.kit import Schedule, schedule_block, schedule_program
 from tolcost.atoms.nodes import Block, Build, Fold, Program, Table, Type, Var
+from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.execute.batch import Batch
 from tolcost.execute.dtypes import Array

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -20,6 +19,7 @@ import numpy as np
 from tolcost.algebra import Cond, Poly
 from tolcost.atoms.kit import Schedule, blocks, children, inner_nodes, is_ref, roots, schedule
 from tolcost.atoms.nodes import Block, Build, Fold, Lambda, Member, Node, Ref, Select, Var
+from tolcost.dataclass import dataclass, replace
 from tolcost.elementary import FUNCTIONS
 from tolcost.execute.dtypes import Array, convert, dtype_of, working_dtype
 from tolcost.execute.functions import apply_function

@@ -9,7 +9,6 @@ fault) is left to the steps themselves, which know what to say.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy as np
 from tolcost.algebra import Poly
 from tolcost.atoms.kit import Indices, Schedule, index_nodes, inner_nodes, is_ref, schedule
 from tolcost.atoms.nodes import Component, Fold, Input, Lambda, Member, Node, Number, Put, Ref, Var
+from tolcost.dataclass import dataclass
 from tolcost.execute.batch import Batch, spread
 from tolcost.execute.dtypes import Array, convert, dtype_of, working_dtype
 from tolcost.execute.grid import Grid, NeedsLoop, count_volume, extend, poly_on_grid

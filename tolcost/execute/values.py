@@ -11,13 +11,13 @@ compared with a run entry by entry.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from tolcost.algebra import Symbol, prepared
 from tolcost.atoms.nodes import ATOMS, Charge, Convert, Filter, Part, Type
+from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, Span
 from tolcost.execute.dtypes import DTYPES, Array, convert
 from tolcost.spaces import Bounds, bounded_text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict
 from functools import cache
 from hashlib import sha256
 from json import dumps
@@ -13,6 +13,7 @@ from typing import Any
 from tolcost import __version__
 from tolcost.algebra import AlgebraBudget
 from tolcost.catalogue.specs import Library, open_library
+from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Rejected
 from tolcost.fleet.sources import fingerprint, local
 from tolcost.limits import address_space

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from tolcost.algebra import TRUE, Cond, Ge, Poly, Symbol, simplify, substitute, substitute_cond
 from tolcost.atoms.nodes import Condition
 from tolcost.catalogue.graph import Model, first_output
+from tolcost.dataclass import dataclass, replace
 from tolcost.models.facts import Known, Names, bytes_known
 from tolcost.models.functions import Functions
 from tolcost.models.walking import Applied, Session, walk_of

@@ -8,7 +8,6 @@ alike, but for their lengths.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from tolcost.algebra import (
     And,
@@ -28,6 +27,7 @@ from tolcost.algebra import (
 )
 from tolcost.atoms.kit import inner_nodes, roots, static_condition
 from tolcost.atoms.nodes import Build, Fold, Input, Node, Ref, Reshape, Select
+from tolcost.dataclass import dataclass
 from tolcost.elaborate.values import LAY_OUT_LIMIT, UNROLL_LIMIT
 from tolcost.models.facts import MOST_STATIC
 from tolcost.models.lowered import Lowered, shapes_of

@@ -6,12 +6,11 @@ units needs; a function of the model is taken as a chain of all its operators.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from tolcost.algebra import AlgebraBudget, const, substitute
 from tolcost.atoms.nodes import Program
 from tolcost.cost import depths
 from tolcost.cost.span import ZERO_DEPTH, Depth, later, latest
+from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Rejected
 from tolcost.models.analysis import GraphCost
 from tolcost.models.lowered import Lowered

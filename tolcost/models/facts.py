@@ -7,7 +7,6 @@ small integers.  The numbers last as long as the table, across models.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from math import prod
 
 from tolcost.algebra import (
@@ -23,6 +22,7 @@ from tolcost.algebra import (
     symbols_of_cond,
 )
 from tolcost.cost.traffic import bits_of, bytes_of
+from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.given import shape_given

@@ -6,7 +6,6 @@ How it is lowered is in ``lowering``, which is loaded only where something has t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from math import prod
 from typing import NamedTuple
 
@@ -26,6 +25,7 @@ from tolcost.catalogue.graph import Body, GraphNode, Inside, no_function
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.cost import Counts, Traffic
 from tolcost.cost.record import counts_with, traffic_with
+from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import Cast, Missing, Vec

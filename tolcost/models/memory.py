@@ -12,7 +12,6 @@ place or reorders nodes may need less.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from math import lcm
 
@@ -34,6 +33,7 @@ from tolcost.catalogue.binding import takes
 from tolcost.catalogue.graph import GraphNode
 from tolcost.cost.span import Depth
 from tolcost.cost.traffic import bits_of, bytes_of
+from tolcost.dataclass import dataclass
 from tolcost.elaborate import Tensor
 from tolcost.models.analysis import GraphCost
 from tolcost.models.facts import Known, as_tensor, bytes_known, is_value, shape_of

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from math import prod
 from typing import Any
@@ -38,6 +37,7 @@ from tolcost.algebra import (
 )
 from tolcost.algebra.symbols import floor_of, log2_of, power_of, relu_of, symbol_of
 from tolcost.catalogue.graph import Weight
+from tolcost.dataclass import dataclass, field
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import Cast, Seq, Value, Vec
 from tolcost.models.facts import Known

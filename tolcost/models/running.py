@@ -7,13 +7,13 @@ must be inside of the file; graphs inside of nodes are not run.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from tolcost.algebra import const
 from tolcost.catalogue.binding import formals, input_names
 from tolcost.catalogue.graph import GraphNode, Model, ModelFunction
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.catalogue.types import Array, space_of_dtype, static_value
+from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.elaborate import Tensor
 from tolcost.elaborate.values import Cast

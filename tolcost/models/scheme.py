@@ -7,7 +7,6 @@ node of each case is lowered by itself, and the scheme is held to it: the rest o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -31,6 +30,7 @@ from tolcost.algebra import (
     symbols_of_cond,
 )
 from tolcost.cost.record import counts_with, traffic_with
+from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import Cast, Seq, Vec

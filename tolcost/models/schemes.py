@@ -11,7 +11,6 @@ at whose lengths a condition is not proved, and every node where there is no sch
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from typing import NamedTuple
 
@@ -19,6 +18,7 @@ from tolcost.algebra import LARGEST_LENGTH, Poly, Symbol, length, range_of, the_
 from tolcost.atoms.nodes import Program
 from tolcost.catalogue.graph import GraphNode
 from tolcost.catalogue.specs import Spec
+from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Tensor
 from tolcost.elaborate.values import Cast, Missing, Vec

@@ -7,7 +7,6 @@ those that only pass through nodes on the way there.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tolcost.algebra import substitute
@@ -17,6 +16,7 @@ from tolcost.catalogue.graph import GraphNode
 from tolcost.catalogue.specs import Spec
 from tolcost.cost.count import count_macs
 from tolcost.cost.macs import Given, Passing, passing
+from tolcost.dataclass import dataclass, field, replace
 from tolcost.models.lowered import Lowered
 
 if TYPE_CHECKING:

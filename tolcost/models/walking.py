@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from tolcost.algebra import (
     ZERO,
@@ -30,6 +29,7 @@ from tolcost.catalogue.schemas import TensorType, body_of, check_node
 from tolcost.catalogue.skeleton import skeleton
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.cost import Counts, Traffic
+from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import MOST_IN_SEQUENCE

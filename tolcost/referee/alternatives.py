@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from itertools import combinations
@@ -23,6 +22,7 @@ from tolcost.catalogue.conformance import count_difference, value_difference
 from tolcost.catalogue.specs import Library
 from tolcost.check.ordering import ordering
 from tolcost.cost import Counts, count
+from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate.context import Outside
 from tolcost.execute import run_vectorised

@@ -27,11 +27,11 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from tolcost.audit.instances import Instance
+from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.library import specs_root
 from tolcost.referee.subjects import ModelProgram, Subject

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from itertools import chain, combinations, product
 from typing import Literal, TypeAlias
 
@@ -37,6 +36,7 @@ from tolcost.check.ordering import ordering
 from tolcost.cost import Analysis, analyze_program, shipped
 from tolcost.cost.count import CountStatus, ProgramCounter
 from tolcost.cost.weights import weight_of
+from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Diagnostic, Rejected, place, quoted
 from tolcost.execute.values import RunCounts
 from tolcost.referee.formulas import Counts, PublishedFormula

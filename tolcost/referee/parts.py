@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 from tolcost.algebra import ZERO, Monomial, Poly, total_of
 from tolcost.algebra.parse import parse_text
 from tolcost.algebra.poly import scale
+from tolcost.dataclass import dataclass
 from tolcost.library import specs_root
 
 _LARGEST_SHARE = 4

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import TypeAlias, cast
 
 from tolcost.atoms.kit import schedules
@@ -14,6 +13,7 @@ from tolcost.catalogue.libraries import read_library
 from tolcost.catalogue.specs import Library
 from tolcost.cost.macs import accumulated_products
 from tolcost.cost.traffic import bits_of
+from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Diagnostic, Rejected, Source
 from tolcost.elaborate.arguments import PlainValue, arguments
 from tolcost.execute import run_reference

@@ -11,13 +11,13 @@ import csv
 import json
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
 from tolcost.audit.instances import Instance
 from tolcost.audit.peers import COMPILED, ONNX_TOOL, WRITTEN, Measured, Peer, peer_of, points
 from tolcost.catalogue.specs import Library
+from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.referee.formulas import PublishedFormula
 from tolcost.result.conformance import CONFORMANCE, conformance_of

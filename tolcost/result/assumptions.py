@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from itertools import takewhile
 from math import lcm
@@ -38,6 +37,7 @@ from tolcost.algebra import (
 from tolcost.algebra.compare import residue_steps
 from tolcost.algebra.parse import parse_text
 from tolcost.algebra.poly import affine_parts
+from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.diagnostics import quoted as shown
 from tolcost.result.point import Requirement

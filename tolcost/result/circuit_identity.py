@@ -8,11 +8,11 @@ is certain.  Quotients are allowed, and compared as rational functions.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite
 from random import Random
 
+from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.execute.circuit import CastWire, Circuit, ConstantWire, GateWire, InputWire, Wire
 from tolcost.spaces import kind_of

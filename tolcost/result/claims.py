@@ -6,8 +6,9 @@ something of the costs only where the one bounds its cost from below, and the ot
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from tolcost.dataclass import dataclass
 
 Certainty = Literal["exact", "upper bound", "lower bound", "depends on data"]
 """How a figure stands to what a run counts; one that depends on data is exact in what data decides."""

@@ -8,7 +8,6 @@ are matched by where they stand in the inputs; names are only names.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from tolcost.algebra import (
     ZERO,
@@ -29,6 +28,7 @@ from tolcost.algebra import (
 )
 from tolcost.algebra import compare as compare_forms
 from tolcost.cost.record import NamedType
+from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import quoted
 from tolcost.result.claims import NOTHING, SAME, Certainty, Claim, conclude
 from tolcost.result.comparison import CostComparison, FigureDifference

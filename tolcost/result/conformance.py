@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from tolcost.catalogue.conformance import FAILED, Result
 from tolcost.catalogue.suite import Report
+from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Diagnostic, Rejected, visible
 
 CONFORMANCE = "data/conformance.json"

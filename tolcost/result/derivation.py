@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Protocol
 
 from tolcost.algebra import Poly, Symbol, to_text
 from tolcost.cost.derive import Derivation, DerivationStep, ValueDerivation
 from tolcost.cost.record import Analysis
+from tolcost.dataclass import dataclass
 from tolcost.diagnostics import NOWHERE, place, visible
 from tolcost.show.document import Code, Column, Document, Heading, Lines, ReportTable
 from tolcost.show.forms import Form, form_at, text_of

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -41,6 +40,7 @@ from tolcost.cost.device import Work
 from tolcost.cost.span import Depth
 from tolcost.cost.traffic import bits_of, bytes_of
 from tolcost.cost.weights import Weighed, Weights, weigh
+from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.models.memory import dominating
 from tolcost.models.walking import Session

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations, product
 
 from tolcost.algebra import (
@@ -25,6 +24,7 @@ from tolcost.algebra import (
     total_of,
 )
 from tolcost.algebra.poly import poly
+from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.models.walking import Applied
 from tolcost.result.example import at_example

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tolcost.algebra import Poly, to_text
 from tolcost.catalogue.libraries import LibraryProgram, ProgramLibrary
 from tolcost.cost import CountStatus, count
+from tolcost.dataclass import dataclass
 from tolcost.elaborate.arguments import arguments
 from tolcost.pipeline import lower, read_program
 from tolcost.show.document import Code, Column, Document, Fact, Facts, Heading, Lines, ReportTable

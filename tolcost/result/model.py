@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from tolcost.cost.device import Work
 from tolcost.cost.record import NamedType
 from tolcost.cost.span import Depth
 from tolcost.cost.weights import Weighed, Weights, weigh
+from tolcost.dataclass import dataclass, field, replace
 from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.elaborate import Inputs, Tensor

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
+from tolcost.dataclass import dataclass
 from tolcost.result.rows import AMOUNTS, Choice, TableRow, chosen, flat
 from tolcost.result.study import Located, size
 from tolcost.show.document import UNKNOWN, Cell, CellKind, Code, Column, ReportTable

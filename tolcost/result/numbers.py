@@ -7,12 +7,12 @@ the gate for points by itself, and has numbers or a reason why it has none.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
 from tolcost.algebra import NotInteger, Poly, Symbol, decide_many, evaluate_many, symbols_of_cond
 from tolcost.cost.span import Depth
+from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Rejected, visible
 from tolcost.result.study import Located
 from tolcost.show.forms import Form, form_at

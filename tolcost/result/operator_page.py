@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Literal
 
@@ -17,6 +16,7 @@ from tolcost.catalogue.general.record import OperatorForms, shown
 from tolcost.catalogue.listing import Entry, attributes
 from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, Library, Spec
 from tolcost.cost.derive import Derivation, derive
+from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import visible
 from tolcost.result.conformance import Conformance, Tested
 from tolcost.result.derivation import derivation_text

@@ -8,13 +8,13 @@ node test of ONNX; a form says which.  Nothing here knows any particular operato
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 from tolcost.algebra import AlgebraBudget, Poly, atom, const, length, substitute, symbols_of, to_text
 from tolcost.algebra.parse import parse_text
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.cost import count
+from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Argument, Elaborated, Inputs, Tensor, elaborate
 from tolcost.elaborate.arguments import PlainShape, PlainValue, arguments

@@ -7,7 +7,6 @@ exactly, and every condition.  Where one fails, the page says so and shows no fi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
 
@@ -32,6 +31,7 @@ from tolcost.cost.derive import DerivationStep, ValueDerivation, derive
 from tolcost.cost.device import Duration
 from tolcost.cost.span import Depth
 from tolcost.cost.weights import Weighed
+from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import NOWHERE, Rejected, place, visible
 from tolcost.models.lowered import Lowered
 from tolcost.models.memory import lifetimes

@@ -7,7 +7,6 @@ where a condition fails has problems, which are told instead of a figure.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from tolcost.algebra import (
@@ -26,6 +25,7 @@ from tolcost.algebra import (
     to_text,
 )
 from tolcost.atoms.nodes import Condition
+from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span, place, quoted, visible
 from tolcost.show.forms import Valuation
 

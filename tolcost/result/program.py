@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tolcost.algebra import ZERO, Poly, atom, to_text, total_of
@@ -11,6 +10,7 @@ from tolcost.cost.count import CountKey, Term
 from tolcost.cost.device import Work
 from tolcost.cost.record import Analysis, NamedType, analysis_with
 from tolcost.cost.weights import Weighed, Weights, weigh
+from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Diagnostic, Rejected, Source, place, quoted, visible
 from tolcost.elaborate.arguments import PlainShape, PlainValue, arguments
 from tolcost.pipeline import analyze_lowered, lower_for_author, read_program

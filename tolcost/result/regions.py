@@ -12,7 +12,6 @@ admissible.  Trying proves nothing; it finds a shape to show, or tells how many 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice, product
 from typing import TypeAlias
 
@@ -43,6 +42,7 @@ from tolcost.algebra import (
 from tolcost.algebra.compare import bounds_first, hold_at
 from tolcost.algebra.poly import scale
 from tolcost.algebra.symbols import MAX_EXPONENT
+from tolcost.dataclass import dataclass
 
 _LONGEST = 120
 _MOST_DEGREE = 12

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from tolcost.algebra import ZERO, Poly, total_of
 from tolcost.cost.record import FormRatio
+from tolcost.dataclass import dataclass, field, replace
 
 AMOUNTS = ("eops", "flops", "macs", "bytes", "parameters")
 """What adds up."""

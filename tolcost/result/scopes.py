@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 
 from tolcost.catalogue.graph import GraphNode
+from tolcost.dataclass import dataclass, field
 
 NO_SCOPE = "(no scope)"
 _NUMBER = re.compile(r"[0-9]+")

@@ -10,7 +10,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, Literal, TypeVar
@@ -21,6 +20,7 @@ from tolcost.cost.count import CountKey, applied
 from tolcost.cost.device import UNIT, Device, Work
 from tolcost.cost.record import NamedType
 from tolcost.cost.weights import Weighed, Weights
+from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.result.assumptions import NOTHING, Assumed
 from tolcost.result.claims import Certainty

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
@@ -13,6 +12,7 @@ from tolcost.cost.device import Candidates, Device, Duration, Group, Limit, Work
 from tolcost.cost.record import NamedType
 from tolcost.cost.traffic import Traffic, bits_of, bytes_of
 from tolcost.cost.weights import Weighed
+from tolcost.dataclass import dataclass
 from tolcost.show.forms import Valuation
 
 _FURTHEST = 1 << 20

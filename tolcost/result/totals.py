@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -19,6 +18,7 @@ from tolcost.catalogue.graph import GraphNode
 from tolcost.cost import Counts, Traffic, shipped, weigh
 from tolcost.cost.device import Work
 from tolcost.cost.record import NamedType, counts_with, traffic_with
+from tolcost.dataclass import dataclass, field, replace
 from tolcost.models.analysis import GraphCost
 from tolcost.models.lowered import Lowered
 from tolcost.models.walking import Applied, Uncosted

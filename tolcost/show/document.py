@@ -7,10 +7,10 @@ bytes, and no cell can become markup, a formula of a spreadsheet or a command.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
+from tolcost.dataclass import dataclass
 from tolcost.show.forms import Form, Formula, text_of
 
 CellKind: TypeAlias = Literal["text", "code", "form", "number"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from html import escape
 from pathlib import Path
@@ -15,6 +14,7 @@ from markupsafe import Markup
 
 from tolcost.algebra import Poly, display_names, to_browser
 from tolcost.cost import FormRatio
+from tolcost.dataclass import dataclass
 from tolcost.diagnostics import visible
 from tolcost.show.document import LONGEST, Bar, Cell, Code, Column, ReportTable, Verdict, cut, plain, rounded
 from tolcost.show.forms import mathml_of, text_of

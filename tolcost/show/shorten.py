@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from tolcost.algebra import Generator, Poly, Symbol, atom, data_symbol, generators_in, leading_terms, to_text
 from tolcost.algebra import replace as replace_generator
@@ -14,6 +13,7 @@ from tolcost.cost.device import Duration
 from tolcost.cost.record import FormRatio
 from tolcost.cost.span import Depth
 from tolcost.cost.weights import Weighed
+from tolcost.dataclass import dataclass
 from tolcost.show.forms import Form, text_of
 
 _LEAST_SAVED, _MOST_NAMES = 16, 12

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from html import escape
 
+from tolcost.dataclass import dataclass
 from tolcost.diagnostics import visible
 
 PALETTE = ("#3b78c3", "#c8553d", "#4d9a57", "#8a5fb0", "#b58a1b", "#3a9ba8", "#b04f86", "#7a7a7a")

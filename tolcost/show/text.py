@@ -7,9 +7,9 @@ numbers are grouped and aligned.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
+from tolcost.dataclass import dataclass
 from tolcost.diagnostics import visible
 from tolcost.show.document import (
     UNKNOWN,

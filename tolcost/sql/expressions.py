@@ -7,10 +7,10 @@ NULL: every column has a value in every row.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from sqlglot import exp
 
+from tolcost.dataclass import dataclass
 from tolcost.diagnostics import quoted
 from tolcost.sql.query import AGGREGATES, SqlQuery, refused
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Source
 from tolcost.library import read_spec
 from tolcost.sql.expressions import Scope, written

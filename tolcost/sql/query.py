@@ -6,12 +6,12 @@ Whatever is outside of the subset is refused here or in ``expressions``, with th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 
 from sqlglot import exp, parse
 from sqlglot.errors import SqlglotError, TokenError
 
+from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, Source, Span, quoted
 from tolcost.sql.tables import SqlColumn, SqlTable
 

@@ -15,10 +15,10 @@ from __future__ import annotations
 import csv
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, unreadable
 from tolcost.spaces import SPACES
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, cast
 
+from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Label, Source, Span, quoted
 from tolcost.syntax import tree
 from tolcost.syntax.precedence import Sign, group

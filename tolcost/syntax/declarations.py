@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Diagnostic, Fix, Label, Span, quoted
 from tolcost.elementary import FUNCTIONS
 from tolcost.spaces import SPACES

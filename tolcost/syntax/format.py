@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
+from tolcost.dataclass import dataclass, field
 from tolcost.syntax import tree
 from tolcost.syntax.layout import WIDTH, Aside, Layout, Stream, lay_out
 from tolcost.syntax.printing import ExprSlot, Fragment, definition, separated, spell

@@ -7,9 +7,10 @@ recursion, linear time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TypeAlias
+
+from tolcost.dataclass import dataclass
 
 WIDTH = 110
 STEP = 2

@@ -12,11 +12,11 @@ import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tolcost.dataclass import dataclass
 from tolcost.diagnostics import InternalError
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ stack, so neither a sum of 100,000 terms nor 100,000 minus signs in a row exhaus
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, cast
 
+from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Span
 from tolcost.syntax.tree import Expr, Infix, Power, RangeExpr, Unary
 

@@ -7,9 +7,9 @@ spelled yet wait on a stack.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from tolcost.dataclass import dataclass
 from tolcost.syntax import tree
 from tolcost.syntax.layout import Aside, Layout, Stream
 from tolcost.syntax.precedence import (

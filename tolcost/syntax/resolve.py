@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
+from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Fix, Label, Span, quoted
 from tolcost.syntax import tree
 from tolcost.syntax.beginners import FUNCTIONS

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Fix, Label, Source, Span
 from tolcost.syntax.beginners import KEYWORDS
 from tolcost.syntax.parse_table import END

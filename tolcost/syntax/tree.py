@@ -13,10 +13,11 @@ equality, so two trees are equal when they say the same thing.  Nodes have no be
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from functools import cache
 from typing import Any, Literal, TypeAlias
 
+from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import NOWHERE, Span
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations, combinations_with_replacement, islice, product
 from math import lcm
@@ -31,6 +30,7 @@ from tolcost.catalogue.general.instances import (
     Sample,
 )
 from tolcost.catalogue.types import Array
+from tolcost.dataclass import dataclass, field
 
 Term = tuple[Fraction, tuple[str, ...]]
 Pattern = tuple[tuple[str, str], ...]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import islice
 from random import Random
@@ -48,6 +47,7 @@ from tolcost.catalogue.general.sections import has_dimensions, is_of_section, se
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.cost import Counts, shipped, weigh
 from tolcost.cost.weights import weight_of
+from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Rejected, Span
 from tolcost.elaborate.values import Cast, Data, Missing, Value, Vec
 from tolcost.execute import run_vectorised

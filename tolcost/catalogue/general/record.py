@@ -10,7 +10,6 @@ import hashlib
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from tolcost.catalogue.general.measures import preference
 from tolcost.catalogue.schemas import onnx_version
 from tolcost.catalogue.specs import Library, Spec, open_library
 from tolcost.catalogue.workers import spread
+from tolcost.dataclass import dataclass
 
 SECONDS_PER_OPERATOR = 900.0
 

@@ -1,0 +1,126 @@
+"""Dataclasses that are compiled late are what the standard library's are."""
+
+import copy
+import dataclasses
+import pickle
+from typing import Any
+
+import pytest
+
+from tolcost import dataclass as late
+
+OPTIONS = [
+    dict(zip(("frozen", "slots", "eq"), options, strict=True))
+    for options in [(f, s, e) for f in (False, True) for s in (False, True) for e in (False, True)]
+]
+
+
+def pair(**options: bool) -> list[Any]:
+    """The same class by both, with fields of every kind that is in use."""
+
+    def made(by: Any) -> Any:
+        @by(**options)
+        class Base:
+            first: int
+            named: str = dataclasses.field(default="n", kw_only=True, repr=False)
+
+        @by(**options)
+        class Kind(Base):
+            """Has everything."""
+
+            listed: list[int] = dataclasses.field(default_factory=list)
+            second: int = 2
+            aside: int = dataclasses.field(default=0, compare=False)
+            only: int = dataclasses.field(default=0, compare=False, hash=True)
+            hashed: tuple[int, ...] = dataclasses.field(default=(), hash=False)
+
+        return Kind
+
+    return [made(late.dataclass), made(dataclasses.dataclass)]
+
+
+ARGUMENTS: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
+    ((1,), {}),
+    ((1, (), 3), {"named": "m"}),
+    ((1, (), 3, 4, 5, (6,)), {}),
+    ((1, (7,)), {"aside": 1}),
+    ((1,), {"only": 4}),
+    ((), {}),
+    ((1, (), 3, 4, 5, (6,), 7), {}),
+    ((1,), {"none": 2}),
+]
+
+
+def attempt(action: Any) -> object:
+    """What something gives, or the kind of error."""
+    try:
+        return action()
+    except Exception as error:
+        return type(error)
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_behaves_like_the_standard_library_s(options: dict[str, bool]) -> None:
+    mine, theirs = pair(**options)
+    found = [[attempt(lambda k=k, a=a, n=n: k(*a, **n)) for a, n in ARGUMENTS] for k in (mine, theirs)]
+    assert list(map(repr, found[0])) == list(map(repr, found[1]))
+    objects = [[one for one in row if not isinstance(one, type)] for row in found]
+    for told in (
+        lambda a, b: a == b,
+        lambda a, b: attempt(lambda: hash(a) == hash(b)),
+        lambda a, b: attempt(lambda: setattr(a, "second", 2)),
+        lambda a, b: attempt(lambda: delattr(copy.copy(a), "first")),
+        lambda a, b: repr(dataclasses.replace(a, second=b.second)),
+        lambda a, b: repr(copy.deepcopy(a)),
+        lambda a, b: dataclasses.astuple(a),
+    ):
+        rows = [[told(a, b) for a in row for b in row] for row in objects]
+        assert rows[0] == rows[1]
+    assert mine.__match_args__ == theirs.__match_args__
+    assert hasattr(mine(1), "__dict__") is hasattr(theirs(1), "__dict__")
+
+
+@late.dataclass(frozen=True, slots=True)
+class Kept:
+    """One that pickle finds."""
+
+    length: int
+    twice: int = dataclasses.field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Work out what follows."""
+        object.__setattr__(self, "twice", 2 * self.length)
+
+
+def test_pickles_and_completes_itself() -> None:
+    again = pickle.loads(pickle.dumps(Kept(3)))  # noqa: S301
+    assert (again, again.twice) == (Kept(3), 6)
+    assert {Kept(3): 1}[again] == 1
+
+
+def test_own_methods_stay() -> None:
+    @late.dataclass(frozen=True, slots=True)
+    class Own:
+        """Has its own methods."""
+
+        length: int
+
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        def __hash__(self) -> int:
+            return 7
+
+        def __repr__(self) -> str:
+            return "own"
+
+    assert (Own(1) == Own(2), hash(Own(1)), repr(Own(1))) == (True, 7, "own")
+
+
+def test_nothing_is_compiled_before_there_is_need() -> None:
+    mine, _ = pair(frozen=True)
+    stub = vars(mine)["__init__"]
+    one = mine(1)
+    assert vars(mine)["__init__"] is not stub
+    stub(one, 2)  # whoever kept it
+    assert one.first == 2

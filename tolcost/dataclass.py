@@ -1,0 +1,114 @@
+"""Dataclasses whose methods are compiled when they are first called.
+
+The standard library compiles up to six methods of a class when its module is loaded.  Of the two hundred
+classes that a command loads it makes objects of a few: compiling all the others took half of its start.
+All else is left to the standard library, and what is made here is a dataclass to its functions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import field, fields, replace
+from typing import TYPE_CHECKING
+
+__all__ = ["dataclass", "field", "replace"]
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass
+else:
+    import dataclasses
+    from reprlib import recursive_repr
+
+    def dataclass(*, frozen=False, slots=False, eq=True, weakref_slot=False):
+        """What ``dataclasses.dataclass`` makes of a class; its methods are compiled when there is need."""
+        plain = dataclasses.dataclass(
+            init=False, repr=False, eq=False, slots=slots, weakref_slot=weakref_slot
+        )
+
+        def made(cls):
+            own = set(vars(cls))
+            cls = plain(cls)
+            methods = {"__init__": _late(cls, "__init__", _init_of, frozen), "__repr__": _repr}
+            if eq:
+                methods["__eq__"] = _late(cls, "__eq__", _eq_of, frozen)
+                explicit = "__hash__" in own and not (cls.__hash__ is None and "__eq__" in own)
+                if not explicit:
+                    cls.__hash__ = _late(cls, "__hash__", _hash_of, frozen) if frozen else None
+            if frozen:
+                methods |= {"__setattr__": _frozen, "__delattr__": _frozen}
+            if frozen and slots:
+                methods |= {"__getstate__": _state, "__setstate__": _restore}
+            for name, method in methods.items():
+                if name not in own:
+                    setattr(cls, name, method)
+            return cls
+
+        return made
+
+    def _late(cls, name, source, frozen):
+        """A method that compiles itself, and stands in its own place from then on."""
+
+        def late(*args, **kwargs):
+            if vars(cls)[name] is late:
+                names = {}
+                exec(source(cls, frozen, names), names)  # noqa: S102  # of names that classes here have
+                names[name].__qualname__ = f"{cls.__qualname__}.{name}"
+                setattr(cls, name, names[name])
+            return vars(cls)[name](*args, **kwargs)
+
+        late.__qualname__ = f"{cls.__qualname__}.{name}"
+        return late
+
+    def _init_of(cls, frozen, names):
+        names["_set"] = object.__setattr__
+        names["_MISSING"] = missing = dataclasses.MISSING
+        given, named, lines = ["self"], [], []
+        for one in fields(cls):
+            value = one.name
+            if one.default_factory is not missing:
+                names[f"_made_{one.name}"] = one.default_factory
+                made = f"_made_{one.name}()"
+                value = f"{made} if {one.name} is _MISSING else {one.name}" if one.init else made
+                default = "=_MISSING"
+            elif one.default is not missing:
+                names[f"_default_{one.name}"] = one.default
+                default = f"=_default_{one.name}"
+            else:
+                default = ""
+            if one.init:
+                (named if one.kw_only else given).append(one.name + default)
+            if one.init or one.default_factory is not missing:
+                lines.append(f"_set(self, {one.name!r}, {value})" if frozen else f"self.{one.name} = {value}")
+        if hasattr(cls, "__post_init__"):
+            lines.append("self.__post_init__()")
+        listed = ", ".join((*given, *(["*", *named] if named else [])))
+        return f"def __init__({listed}):\n  " + "\n  ".join(lines or ["pass"])
+
+    def _eq_of(cls, frozen, names):
+        compared = [one.name for one in fields(cls) if one.compare]
+        mine, theirs = (_tuple(who, compared) for who in ("self", "other"))
+        return (
+            "def __eq__(self, other):\n  if other.__class__ is self.__class__:\n"
+            f"    return {mine} == {theirs}\n  return NotImplemented"
+        )
+
+    def _hash_of(cls, frozen, names):
+        hashed = [one.name for one in fields(cls) if (one.compare if one.hash is None else one.hash)]
+        return f"def __hash__(self):\n  return hash({_tuple('self', hashed)})"
+
+    def _tuple(who, names):
+        return f"({''.join(f'{who}.{name}, ' for name in names)})"
+
+    @recursive_repr()
+    def _repr(self):
+        shown = (f"{one.name}={getattr(self, one.name)!r}" for one in fields(self) if one.repr)
+        return f"{self.__class__.__qualname__}({', '.join(shown)})"
+
+    def _frozen(self, name, *value):
+        raise dataclasses.FrozenInstanceError(f"cannot {'assign to' if value else 'delete'} field {name!r}")
+
+    def _state(self):
+        return [getattr(self, one.name) for one in fields(self)]
+
+    def _restore(self, state):
+        for one, value in zip(fields(self), state, strict=True):
+            object.__setattr__(self, one.name, value)
