@@ -3,9 +3,9 @@
     python -m tests.mutants.code [--seed N] [--count N] [--map [SUITE ...]] [--parts PART ...]
 
 Random places of ``algebra``, ``cost`` and ``check`` are changed one at a time (a comparison, an operation, a
-number, a condition) in a copy of the project, and the tests that run the line are run until one fails, the
-fastest first: those of the part's own folder, then all others.  Which tests run a line is found by ``--map``,
-and kept under ``build/``.  What does not end has failed, too.
+number, a condition) in a copy of the project, and the tests that run the line are run until one fails, in
+turns from every file of tests: those of the part's own folder, then all others.  Which tests run a line is
+found by ``--map``, and kept under ``build/``.  What does not end has failed, too.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from tests.mutants.kept import Outcome, Reasons, keep, kept
-from tests.mutants.selection import MOST_SECONDS, PARTS, SUITES, Mutant, Tests, caught, copied, watch
+from tests.mutants.kept import PARTS, Outcome, Reasons, keep, kept
+from tests.mutants.selection import MOST_SECONDS, SUITES, Mutant, Tests, caught, copied, watch
 
 OWN_SECONDS = 8.0
 """So long may the tests of the part's own folder take before the others are asked."""

@@ -10,6 +10,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "build" / "mutants"
+PARTS = ("algebra", "cost", "check")
+"""The parts of which lines of code are broken."""
 
 
 @dataclass(frozen=True)

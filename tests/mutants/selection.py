@@ -16,7 +16,8 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import _lru_cache_wrapper
 from pathlib import Path
@@ -29,15 +30,14 @@ import pytest
 import sympy  # noqa: F401
 from coverage import Coverage
 
-from tests.mutants.kept import KEPT, ROOT
+from tests.mutants.kept import KEPT, PARTS, ROOT
 
-PARTS = ("algebra", "cost", "check")
 SUITES = (
     "tests/algebra", "tests/cost", "tests/check", "tests/elaborate", "tests/programs", "tests/result",
     "tests/cli", "tests/specs/test_expert_forms.py", *(f"tolcost/{part}" for part in PARTS),
 )  # fmt: skip
 MOST_TESTS = 400
-"""So many of a suite are kept for a line, the fastest."""
+"""So many of a suite are kept for a line."""
 MOST_SECONDS = 12.0
 """So long may the tests of one run take, together, on what is not changed."""
 PATIENCE = 15.0
@@ -133,8 +133,14 @@ class Watch:
 def caches() -> list[_lru_cache_wrapper[object]]:
     """What remembers results of the parts."""
     ours = tuple(f"tolcost.{part}." for part in (*PARTS, "atoms"))
-    found = (o for o in gc.get_objects() if isinstance(o, _lru_cache_wrapper))
+    found = (o for o in _objects() if isinstance(o, _lru_cache_wrapper))
     return [o for o in found if o.__module__.startswith(ours)]
+
+
+def _objects() -> list[object]:
+    """All that there is, also what tests set aside before the first one runs."""
+    gc.unfreeze()
+    return gc.get_objects()
 
 
 def watch(project: Path, suite: str) -> str:
@@ -158,17 +164,27 @@ def watch(project: Path, suite: str) -> str:
 
 
 def _lines(plugin: Watch, project: Path) -> dict[str, dict[int, list[str]]]:
-    """The fastest tests that pass by file and line; no name stands for what runs on loading."""
+    """The tests that pass by file and line; no name stands for what runs on loading."""
     data = plugin.coverage.get_data()
     speed = {"": 0.0, **plugin.seconds}
     passing = speed.keys() - plugin.failed
     return {
         Path(file).relative_to(project).as_posix(): {
-            line: sorted(passing & set(tests), key=lambda test: speed[test])[:MOST_TESTS]
+            line: in_turns(passing & set(tests), speed)[:MOST_TESTS]
             for line, tests in data.contexts_by_lineno(file).items()
         }
         for file in data.measured_files()
     }
+
+
+def in_turns(tests: Iterable[str], seconds: Mapping[str, float]) -> list[str]:
+    """One of every file of tests, then the next, the fastest first: a few seconds see all kinds of them."""
+    turns, placed = Counter[str](), []
+    for test in sorted(tests, key=lambda test: (seconds[test], test)):
+        file = test.partition("::")[0]
+        turns[file] += 1
+        placed.append((turns[file], seconds[test], test))
+    return [test for *_, test in sorted(placed)]
 
 
 def _kept(suite: str) -> Path:
@@ -196,19 +212,22 @@ class Tests:
         return cls(seconds, lines)
 
     def running(self, file: str, places: Iterable[int] | None) -> list[str]:
-        """The tests that run one of some lines of a file, or any of it, the fastest first."""
+        """The tests that run one of some lines of a file, or any of it.
+
+        Those of its own name (``test_sums.py`` of ``sums.py``) come first, then the others in turns.
+        """
         ran = self.lines.get(file, {})
         found = {test for line in (ran if places is None else places) for test in ran.get(line, ())}
-        return sorted(found - {""}, key=lambda test: (self.seconds[test], test))
+        name = f"/test_{Path(file).stem}.py::"
+        return sorted(in_turns(found - {""}, self.seconds), key=lambda test: name not in test)
 
     def within(self, tests: Sequence[str], most: float) -> list[str]:
-        """As many as take so many seconds together."""
+        """As many as take so many seconds together; one that is too long for what is left is passed over."""
         total, chosen = 0.0, []
         for test in tests:
-            total += self.seconds[test]
-            if total > most:
-                break
-            chosen.append(test)
+            if total + self.seconds[test] <= most:
+                total += self.seconds[test]
+                chosen.append(test)
         return chosen
 
 
@@ -256,7 +275,7 @@ class Swapped(Runner):
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         items = {item.nodeid: item for item in session.items}
         files = {str(mutant.file) for mutant in self.mutants}
-        functions = [o for o in gc.get_objects() if isinstance(o, FunctionType)]
+        functions = [o for o in _objects() if isinstance(o, FunctionType)]
         ours = [function for function in functions if function.__code__.co_filename in files]
         for cache in caches():
             cache.cache_clear()

@@ -132,7 +132,8 @@ def residue_steps(p: Poly) -> dict[Symbol, int]:
             steps[symbol] = lcm(steps.get(symbol, 1), own)
     # A symbol that bounds another one must keep its meaning for the other.
     bounding = {s for symbol in p.free for b in (symbol.lo, symbol.hi) if b is not None for s in b.free}
-    return {} if bounding & set(steps) else steps
+    ordered = sorted(steps, key=lambda s: s.key)  # sets have no order that is the same in every run
+    return {} if bounding & set(steps) else {symbol: steps[symbol] for symbol in ordered}
 
 
 def _evaluated(left: Poly, right: Poly, facts: tuple[Cond, ...]) -> Iterator[Witness]:

@@ -1,0 +1,157 @@
+"""How much work sums and proofs take, in steps and not in seconds: the same on every machine.
+
+What is counted is what the limits of the algebra are about: problems and goals taken up, and their terms,
+and at how many points two sides are compared.  A search that looks at more than it did, gives up earlier or
+finds another way shows here, even where the answers stay as they were.  The questions are the lines of the
+files beside this one, and others drawn at random.  TOLCOST_ACCEPT=1 writes what comes out.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import _lru_cache_wrapper
+from itertools import count
+from random import Random
+from typing import Any
+
+import pytest
+
+from tests.algebra.pairs import CASES, Line, condition, given_facts, lines, poly, sides, symbols
+from tests.algebra.support import Over, Tree, build
+from tests.syntax import cases
+from tolcost.algebra import (
+    Cond,
+    Poly,
+    Sum,
+    as_poly,
+    compare,
+    coordinate,
+    eq,
+    ge,
+    generators_in,
+    length,
+    negate,
+    prove,
+    the_symbol,
+    total,
+)
+from tolcost.algebra.prove import _Fuel
+from tolcost.algebra.ranges import Work
+
+Counts = Counter[str]
+
+
+@pytest.fixture
+def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
+    """What is counted, from a state in which nothing is remembered and no coordinate was made."""
+    found = Counts()
+    for limit, name, what in ((Work, "step", "problems"), (_Fuel, "burn", "goals")):
+        monkeypatch.setattr(limit, name, _counted(getattr(limit, name), what, found))
+    monkeypatch.setattr("tolcost.algebra.poly._serials", count(1))
+    for module in [module for name, module in sys.modules.items() if name.startswith("tolcost.algebra.")]:
+        for remembered in vars(module).values():
+            if isinstance(remembered, _lru_cache_wrapper):
+                remembered.cache_clear()
+    return found
+
+
+def _counted(take: Callable[[Any, Poly], object], what: str, counts: Counts) -> Callable[..., object]:
+    def taken(limit: Any, body: Poly) -> object:
+        before = limit.left
+        try:
+            return take(limit, body)
+        finally:
+            counts[what] += 1
+            counts[f"terms of {what}"] += before - limit.left
+
+    return taken
+
+
+@pytest.mark.parametrize("case", cases.read(CASES / "work"), ids=str)
+def test_as_much_work_as_it_was(case: cases.Case, counts: Counts) -> None:
+    kind, _, which = case.program.strip().partition(" ")
+    _ASKED[kind](which, counts)
+    cases.compare(case, "\n".join(f"{what}: {times}" for what, times in sorted(counts.items())))
+
+
+def _sums_of(file: str, counts: Counts) -> None:
+    for line in _lines("sums", file):
+        names = symbols(line)
+        over = [(the_symbol(names[name]), poly(lo, names), poly(hi, names)) for name, lo, hi in line.ranges]
+        guards = [condition(line.guard, names)]
+        _sum(poly(line.asked, names), over, guards, given_facts(line, names), counts)
+
+
+def _claims_of(file: str, counts: Counts) -> None:
+    for line in _lines("claims", file):
+        names = symbols(line)
+        facts = given_facts(line, names)
+        _claim(condition(line.asked, names), facts, counts)
+        found = sides(line.asked, names)
+        if found is not None:
+            left, _, right = found
+            counts[compare(left, right, facts).verdict] += 1
+
+
+def _lines(folder: str, file: str) -> list[Line]:
+    return [line for line in lines(folder) if line.where.startswith(f"{file}:")]
+
+
+def _sum(body: Poly, over: Over, guards: Sequence[Cond], facts: tuple[Cond, ...], counts: Counts) -> None:
+    result = total(body, over, guards, facts)
+    counts["terms of answers"] += len(result.terms)
+    counts["open"] += any(isinstance(g, Sum) for g in generators_in(result))
+
+
+def _claim(cond: Cond, facts: tuple[Cond, ...], counts: Counts) -> None:
+    counts[{True: "proved", False: "refuted", None: "open"}[prove(cond, facts)]] += 1
+
+
+def _drawn_sums(times: str, counts: Counts) -> None:
+    for seed in range(int(times)):
+        rng = Random(seed)
+        names = {name: length(name, rng.randint(0, 1)) for name in "nmk"}
+        over = []
+        for name in "xyz"[: rng.randint(1, 3)]:
+            hi = _linear(rng, names)
+            lo = _linear(rng, names) if rng.random() < 0.4 else as_poly(1)
+            names[name] = coordinate(name, hi, lo)
+            over.append((the_symbol(names[name]), lo, hi))
+        guards = [ge(_linear(rng, names)) for _ in range(rng.randint(0, 3))]
+        _sum(build(_tree(rng, "nmxx" if len(over) == 1 else "nxy", 4), names), over, guards, (), counts)
+
+
+def _drawn_claims(times: str, counts: Counts) -> None:
+    for seed in range(int(times)):
+        rng = Random(seed)
+        n, m = length("n"), length("m", rng.randint(0, 1))
+        i = coordinate("i", rng.choice([n, n + m, n // 2]), 0)
+        names = {"n": n, "m": m, "i": i, "j": coordinate("j", i)}
+        goal = build(_tree(rng, "nmij", rng.randint(3, 7)), names)
+        facts = tuple(ge(build(_tree(rng, "nmij", 2), names)) for _ in range(rng.randint(0, 2)))
+        _claim(rng.choice([ge(goal), eq(goal), negate(eq(goal))]), facts, counts)
+
+
+def _tree(rng: Random, names: str, leaves: int) -> Tree:
+    if leaves == 1:
+        return rng.choice([*names, rng.randint(-4, 6)])
+    sign = rng.choice(["+", "-", "+", "*", "max", "min", "//", "mod"])
+    if sign in ("//", "mod"):
+        return sign, _tree(rng, names, leaves - 1), rng.choice([2, 3, 4, 6])
+    left = rng.randint(1, leaves - 1)
+    return sign, _tree(rng, names, left), _tree(rng, names, leaves - left)
+
+
+def _linear(rng: Random, names: dict[str, Poly]) -> Poly:
+    terms = (names[name] * rng.choice([1, 1, -1, 2]) for name in rng.sample(list(names), rng.randint(1, 2)))
+    return sum(terms, start=as_poly(rng.randint(-2, 3)))
+
+
+_ASKED = {
+    "sums": _sums_of,
+    "claims": _claims_of,
+    "drawn-sums": _drawn_sums,
+    "drawn-claims": _drawn_claims,
+}
