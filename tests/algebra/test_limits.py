@@ -6,30 +6,39 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.algebra.support import brute_sum
 from tolcost.algebra import (
     AlgebraBudget,
+    Cond,
     Poly,
     Sum,
+    compare,
     conj,
     const,
     coordinate,
     disj,
+    eq,
     evaluate,
     ge,
     generators_in,
     length,
     maximum,
+    negate,
+    powers,
+    prove,
     relu,
     the_symbol,
     to_text,
     total,
     total_of,
 )
+from tolcost.algebra.conditions import signed_cases
+from tolcost.algebra.evaluate import _Loops
 from tolcost.algebra.parse import parse_text
 from tolcost.algebra.poly import MAX_DEGREE
 from tolcost.diagnostics import Rejected
 
-n = length("n")
+n, m = length("n"), length("m")
 
 
 def triangle(depth: int) -> Poly:
@@ -73,6 +82,31 @@ def nested_floors(count: int) -> Poly:
     for k in range(2, count):
         body = (body * body + 1) // k
     return total(body, [(the_symbol(i), 1, n)])
+
+
+def nested_clips(depth: int) -> Poly:
+    result = n
+    for k in range(depth):
+        result = relu(length(f"b{k}") - result)
+    return result
+
+
+def unlike(k: int) -> Cond:
+    return negate(eq(length(f"b{k}") - 3))
+
+
+def in_parts(whole: Poly, parts: int) -> Poly:
+    """What it is cut into so many parts, all but equal, and put together again."""
+    return total_of((whole + k) // parts for k in range(parts))
+
+
+def claims_in_turns(depth: int) -> Cond:
+    """Conjunctions and disjunctions in turns; all follows from what each length is at least."""
+    cond = ge(length("b0") - 2)
+    for k in range(1, depth + 1):
+        other = length(f"b{k}") - 2
+        cond = disj(cond, ge(other - n * n)) if k % 2 else conj(cond, ge(other))
+    return cond
 
 
 @pytest.mark.parametrize(
@@ -138,6 +172,10 @@ def test_what_is_read_up_to_a_limit_and_no_further(
         (lambda size: total_of(length(f"n{k}") for k in range(size)), 20_000, "more than 20000 terms"),
         (lambda size: n**200 * n ** (size - 200), 400, "degree above 400"),
         (lambda size: to_text(const(2 ** (size - 1))), 12_000, "more than 4000 digits"),
+        (lambda size: nested_clips(size), 30, "more than 30 deep"),
+        (lambda size: powers(2, const(size)), 4096, "an exponent above 4096"),
+        (lambda size: signed_cases(conj(*(unlike(k) for k in range(size)))), 9, "more than 512 cases"),
+        (lambda size: _Loops(1_000).take(size), 1_000, "more than 10000000 terms"),
     ],
 )
 def test_what_is_made_up_to_a_limit_and_no_further(
@@ -146,3 +184,35 @@ def test_what_is_made_up_to_a_limit_and_no_further(
     make(size)
     with pytest.raises(AlgebraBudget, match=refusal):
         make(size + 1)
+
+
+@pytest.mark.parametrize("divisor", [63, 64, 65])
+def test_floors_that_repeat_soon_have_a_closed_form(divisor: int) -> None:
+    i = coordinate("i", n)
+    result = total(i * i // divisor, [(the_symbol(i), 1, n)])
+    assert any(isinstance(g, Sum) for g in generators_in(result)) is (divisor > 64)
+    for size in (1, 7, 70, 130):
+        assert evaluate(result, {the_symbol(n): size}) == sum(x * x // divisor for x in range(1, size + 1))
+
+
+@pytest.mark.parametrize("span", [63, 64, 65])
+def test_a_short_range_is_written_out(span: int) -> None:
+    x, y = coordinate("x", span), coordinate("y", n)
+    over = [(the_symbol(x), 1, span), (the_symbol(y), 1, n)]
+    guards = [ge(y * y - x * n * m + m * x * x)]
+    result = total(1, over, guards)
+    assert len(result.terms) == (2 * span if span <= 64 else 1)
+    point = {the_symbol(n): 9, the_symbol(m): 2}
+    assert evaluate(result, point) == brute_sum(1, over, guards, point)
+
+
+def test_residues_are_looked_at_as_long_as_they_are_few() -> None:
+    for first, second in ((5, 4), (20, 20), (20, 21)):
+        found = compare(in_parts(n, first) + in_parts(m, second), n + m).verdict
+        assert found == ("equal" if first * second <= 400 else "unknown")
+
+
+def test_claims_that_nest_deep_are_left_open() -> None:
+    facts = tuple(ge(length(f"b{k}") - 2) for k in range(9))
+    verdicts = [prove(claims_in_turns(depth), facts) for depth in range(9)]
+    assert verdicts == [True] * 7 + [None] * 2

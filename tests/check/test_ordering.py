@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from itertools import combinations, combinations_with_replacement, product
+from random import Random
 
 import pytest
 
 from tolcost.algebra import Cond, Poly, const, evaluate, evaluate_cond, ge, length, maximum, relu, the_symbol
 from tolcost.algebra.compare import compare
+from tolcost.algebra.poly import product_of
 from tolcost.check.ordering import ordering
 
 n, m, k = length("n"), length("m"), length("k")
@@ -51,6 +53,15 @@ def test_what_is_never_below_zero(gap: Poly, facts: tuple[Cond, ...]) -> None:
 )
 def test_what_crosses(gap: Poly, facts: tuple[Cond, ...]) -> None:
     assert ordering(const(0), gap, facts) == ordering(gap, const(0), facts) == "crosses"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_sums_of_products_of_what_facts_keep_from_below_zero(seed: int) -> None:
+    """They have no factors to look at, and more of them than a proof takes in: it counts from the least."""
+    rng = Random(seed)
+    windows = [length("w") - k + 1, length("v") - m + 1]
+    gap = sum((product_of(rng.choices([n, *windows], k=3)) for _ in range(3)), start=windows[0])
+    assert ordering(const(0), gap, tuple(map(ge, windows))) == "less_or_equal"
 
 
 def test_what_is_not_known_is_not_said() -> None:

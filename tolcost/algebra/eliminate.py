@@ -13,7 +13,6 @@ from math import comb
 
 from tolcost.algebra.conditions import Cond, Eq, Ge, eq, ge
 from tolcost.algebra.faulhaber import common_period, sum_range
-from tolcost.algebra.floors import exact_quotient
 from tolcost.algebra.piecewise import floordiv, gated, indicator, mod, relu, tidied
 from tolcost.algebra.poly import (
     ZERO,
@@ -21,7 +20,6 @@ from tolcost.algebra.poly import (
     affine_parts,
     atom,
     coordinate,
-    multiply,
     poly,
     the_symbol,
     total_of,
@@ -246,17 +244,9 @@ def _between(outer: Problem, x: Symbol, piece: Competing, work: Work) -> Poly:
 
 
 def _clipped_sum(body: Poly, x: Symbol, lo: Poly, hi: Poly, facts: tuple[Cond, ...]) -> Poly:
-    """Sum over a range that may be empty."""
-    count = hi - lo + 1
-    clipped = relu(count, facts)
-    if clipped == count or not clipped.terms:
-        return sum_range(body, x, lo, hi) if clipped.terms else ZERO
-    if any(x in g.free and g is not x for mono in body.terms for g in mono):
-        return sum_range(body, x, lo, lo + clipped - 1)
-    per_item = exact_quotient(sum_range(body, x, lo, hi), count)
-    if per_item is None:
-        return sum_range(body, x, lo, lo + clipped - 1)
-    return multiply(clipped, per_item)
+    """Sum over a range that may be empty: it ends where it begins."""
+    clipped = relu(hi - lo + 1, facts)
+    return sum_range(body, x, lo, lo + clipped - 1) if clipped.terms else ZERO
 
 
 def _check_size(body: Poly, x: Symbol, lo: Poly, hi: Poly) -> None:
