@@ -1,18 +1,23 @@
 """ONNX's element types and numbers as ours."""
 
+import math
 from fractions import Fraction
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from onnx import TensorProto, helper
+from hypothesis.extra.numpy import arrays
+from onnx import TensorProto, helper, numpy_helper
 
 from tolcost.algebra import TRUE, const
-from tolcost.catalogue.protobuf import array_of, attribute_value
+from tolcost.catalogue import types
+from tolcost.catalogue.protobuf import _CODES, _DECIDING, array_of, attribute_value, small_value
 from tolcost.catalogue.types import (
     CODE_OF_SPACE,
     SPACE_OF_CODE,
+    constant,
     simplest,
     space_of_code,
     space_of_dtype,
@@ -21,6 +26,7 @@ from tolcost.catalogue.types import (
 )
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate.values import Data, Vec
+from tolcost.models.facts import frozen
 from tolcost.spaces import SPACES
 
 
@@ -53,9 +59,29 @@ def test_the_simplest_fraction_rounds_to_the_float(value: float) -> None:
 
 @given(st.floats(width=16, allow_nan=False, allow_infinity=False))
 def test_half_precision_needs_less(value: float) -> None:
-    found = simplest(value, np.dtype(np.float16))
+    found = simplest(value, "float16")
     assert isinstance(found, Fraction)
     assert np.float16(found.numerator / found.denominator) == np.float16(value)
+
+
+@pytest.mark.parametrize("space, known", types._SHARP.items())
+def test_what_is_known_of_floats_is_so(space: str, known: tuple[int, int]) -> None:
+    told = ml_dtypes.finfo(space)
+    assert known == (told.nmant, math.frexp(float(told.smallest_normal))[1])
+
+
+@given(st.data())
+def test_small_tensors_are_read_as_numpy_reads_them(data: st.DataObject) -> None:
+    dtype = data.draw(st.sampled_from(sorted(_CODES)))
+    array = data.draw(arrays(dtype, data.draw(st.sampled_from([(), (1,), (3,), (2, 2), (0,)]))))
+    tensor = numpy_helper.from_array(array)
+    if data.draw(st.booleans()):
+        numbers = array.ravel().tolist()
+        tensor = helper.make_tensor("x", tensor.data_type, array.shape, numbers)
+    found = small_value(tensor, dtype, array.size)
+    assert frozen(found) == frozen(
+        constant(array_of(tensor)) if array.size < 2 or dtype in _DECIDING else None
+    )
 
 
 def test_numbers_that_people_write_come_back() -> None:

@@ -2,11 +2,14 @@
 
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 HEAVY = ("sympy", "onnx", "pandas", "numpy", "lark", "rich", "ml_dtypes", "jinja2")
+LOWERING = ("tolcost.syntax.parser", "tolcost.elaborate.evaluate", "tolcost.models.lowering")
+"""What reads and compiles definitions."""
 MATMUL = str(Path(__file__).parent / "programs" / "matmul.tol")
 
 LOADED = """
@@ -16,8 +19,8 @@ print(",".join(name for name in {heavy!r} if name in sys.modules), file=sys.stde
 """
 
 
-def loaded(work: str) -> set[str]:
-    script = LOADED.format(work=work, heavy=HEAVY)
+def loaded(work: str, heavy: tuple[str, ...] = HEAVY) -> set[str]:
+    script = LOADED.format(work=work, heavy=heavy)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     return set(done.stderr.strip().split(",")) - {""}
 
@@ -41,6 +44,22 @@ def test_nothing_heavy_is_loaded(work: str) -> None:
         loaded("import io, sys; sys.stderr = io.StringIO()\n" + work + "\nsys.stderr = sys.__stderr__")
         == set()
     )
+
+
+@pytest.mark.parametrize("name", ["resnet50", "densenet121"])
+def test_a_common_model_needs_neither_onnx_nor_definitions(name: str) -> None:
+    spec = find_spec("onnx")
+    assert spec is not None
+    assert spec.origin is not None
+    file = Path(spec.origin).parent / "backend" / "test" / "data" / "light" / f"light_{name}.onnx"
+    work = f"from tolcost.cli import run; run(['model', {str(file)!r}])"
+    assert loaded(work, (*HEAVY, *LOWERING)) == set()
+
+
+@pytest.mark.parametrize("first", ["import onnx", "import tolcost.catalogue.messages"])
+def test_messages_are_those_of_onnx(first: str) -> None:
+    work = "import onnx, tolcost.catalogue.messages as m; assert m.ModelProto is onnx.ModelProto"
+    assert loaded(f"{first}; {work}", ()) == set()
 
 
 def test_the_table_of_commands_is_true() -> None:

@@ -11,21 +11,23 @@ from __future__ import annotations
 import random
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 
 from onnx import defs
 
 from tolcost.algebra import Poly, Symbol, const
-from tolcost.catalogue.graph import GraphNode
+from tolcost.catalogue.graph import GraphNode, types_text
+from tolcost.catalogue.schemas import check_node, schema_of
 from tolcost.catalogue.specs import Library, Spec, folder_of, open_library
 from tolcost.catalogue.stored import FOLDER, stored_text
 from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Rejected
 from tolcost.library import specs_root
 from tolcost.models.cases import numbers
-from tolcost.models.facts import replaced, symbols_in
+from tolcost.models.facts import replaced, space_of, symbols_in
 from tolcost.models.lowered import Given, Lowered, Setting, arguments
 from tolcost.models.lowering import lower
 from tolcost.models.scheme import Scheme, scheme_of
@@ -143,7 +145,29 @@ def main(arguments: list[str]) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         heads = {spec.since: spec.head for spec in library.versions(domain, name)}
         texts = {pattern: text for pattern, scheme in schemes.items() if (text := text_of_scheme(scheme))}
-        place.write_text(stored_text(root, library.made_from(domain, name), heads, texts), "utf-8")
+        files = library.made_from(domain, name)
+        place.write_text(stored_text(root, files, heads, texts, taken((domain, name), texts)), "utf-8")
+
+
+def taken(operator: Operator, patterns: Iterable[str]) -> dict[str, list[tuple[int, int]]]:
+    """From which to which versions ONNX's operator takes attributes and inputs of the types of patterns."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for pattern in patterns if operator[0] == "" else ():
+        _, node, inputs = node_of_pattern(pattern, operator[1], operator[0])
+        spaces = tuple(map(space_of, inputs))
+        versions = [n for n in range(1, defs.onnx_opset_version() + 1) if _is_taken(node, n, spaces)]
+        runs = groupby(enumerate(versions), lambda pair: pair[1] - pair[0])
+        ends = [[version for _, version in run] for _, run in runs]
+        found[types_text(node, spaces)] = [(run[0], run[-1]) for run in ends]
+    return found
+
+
+def _is_taken(node: GraphNode, opset: int, spaces: tuple[str | None, ...]) -> bool:
+    try:
+        check_node(node, opset, spaces)
+    except Rejected:
+        return False
+    return schema_of(node, opset) is not None
 
 
 def text_of_scheme(scheme: Scheme | None) -> str | None:

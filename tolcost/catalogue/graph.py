@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from typing import NamedTuple
 
 from tolcost.algebra import Poly
 from tolcost.catalogue.types import Array
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import quoted
-from tolcost.elaborate.values import Value
+from tolcost.elaborate.values import Value, Vec
 
 MOST_RANK = 64
 """A tensor with more dimensions is refused."""
@@ -69,6 +70,37 @@ class Reference:
 
 Attribute = Value | Weight | Reference
 """What an attribute of a node is, other than a graph."""
+
+EMPTY_LIST = "list"
+
+
+def attribute_kind(value: Attribute) -> str:
+    """The kind of an attribute, as schemas call kinds; nothing where they have no word for it.
+
+    >>> from tolcost.algebra import const
+    >>> attribute_kind(Vec((2,), (const(1), const(2)))), attribute_kind("SAME_UPPER")
+    ('ints', 'string')
+    """
+    match value:
+        case Poly():
+            return "int"
+        case Fraction() | float():
+            return "float"
+        case str():
+            return "string"
+        case Vec(items=items):
+            kinds = {attribute_kind(item) for item in items}
+            return f"{kinds.pop()}s" if len(kinds) == 1 else "" if kinds else EMPTY_LIST
+        case Weight(nonzero=nonzero):
+            return "tensor" if nonzero is None else "sparse_tensor"
+        case _:
+            return ""
+
+
+def types_text(node: GraphNode, spaces: Sequence[str | None]) -> str:
+    """The kinds of a node's attributes and the spaces of its inputs, as one text."""
+    kinds = (f"{name}:{attribute_kind(value)}" for name, value in sorted(node.attributes.items()))
+    return f"{' '.join(kinds)}|{' '.join(space or '' for space in spaces)}"
 
 
 class GraphNode(NamedTuple):

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Sequence
 from typing import NoReturn
 
-import numpy as np
-from onnx import (
+from tolcost.algebra import FALSE, TRUE, const
+from tolcost.catalogue.graph import (
+    MOST_RANK,
+    Declared,
+)
+from tolcost.catalogue.messages import (
     AttributeProto,
     SparseTensorProto,
     TensorProto,
     TypeProto,
     ValueInfoProto,
-    numpy_helper,
-)
-
-from tolcost.algebra import const
-from tolcost.catalogue.graph import (
-    MOST_RANK,
-    Declared,
 )
 from tolcost.catalogue.types import SMALL, Array, constant, simplest, space_of_code
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
-from tolcost.elaborate.values import Value, Vec
+from tolcost.elaborate.values import Cast, Value, Vec
 
 _DECIDING = {"int64": SMALL, "int32": SMALL, "bool": SMALL, "float32": 16, "float64": 16, "float16": 16}
 """Up to how many elements a constant of a space may decide a shape; all else is a weight."""
@@ -41,6 +39,12 @@ _STORED: dict[int, tuple[str, int]] = {
     TensorProto.DOUBLE: ("double_data", 8),
 }
 """Where tensors keep their elements if not as raw bytes, and the bytes of one."""
+
+_CODES = {
+    "float16": "e", "float32": "f", "float64": "d", "bool": "?", "int8": "b", "int16": "h", "int32": "i",
+    "int64": "q", "uint8": "B", "uint16": "H", "uint32": "I", "uint64": "Q",
+}  # fmt: skip
+"""The letters that ``struct`` has for elements that are raw bytes."""
 
 
 def refuse(code: str, message: str, hint: str | None = None) -> NoReturn:
@@ -72,9 +76,13 @@ def checked_shape(name: str, dims: Sequence[int]) -> tuple[int, ...]:
 
 def array_of(value: object) -> Array:
     """The array that a tensor, an array or a scalar stands for."""
+    import numpy as np
+
     if not isinstance(value, TensorProto):
         return np.asarray(value)
     check_inside(value, f"the tensor {shown(value.name)}")
+    from onnx import numpy_helper
+
     try:
         return numpy_helper.to_array(value)
     except (ValueError, TypeError, AttributeError) as error:
@@ -83,6 +91,8 @@ def array_of(value: object) -> Array:
 
 def dense(sparse: SparseTensorProto) -> Array:
     """The array that a sparse tensor stands for; its indices are flat, or a row of coordinates each."""
+    import numpy as np
+
     values, places = array_of(sparse.values), array_of(sparse.indices)
     shape = tuple(sparse.dims)
     if math.prod(shape) > MOST_DENSE:
@@ -107,7 +117,30 @@ def small_value(tensor: TensorProto, space: str, size: int) -> Value | None:
     """The value of a tensor that is small enough to decide a shape, else None."""
     if size > 1 and (space not in _DECIDING or size > _DECIDING[space]):
         return None
-    return constant(array_of(tensor))
+    numbers = _numbers(tensor, space, size)
+    if numbers is None:
+        return constant(array_of(tensor))
+    shape = tuple(tensor.dims)
+    return Cast(Vec(shape, numbers) if shape else numbers[0], space)
+
+
+def _numbers(tensor: TensorProto, space: str, size: int) -> tuple[Value, ...] | None:
+    """The elements of a small tensor, read as NumPy would; None where it has to."""
+    field, _ = _STORED.get(tensor.data_type, ("", 0))
+    if tensor.HasField("raw_data"):
+        code = f"<{size}{_CODES.get(space, 's')}"
+        if space not in _CODES or len(tensor.raw_data) != struct.calcsize(code):
+            return None
+        found: Sequence[float] = struct.unpack(code, tensor.raw_data)
+    elif field and len(getattr(tensor, field)) == size:
+        found = getattr(tensor, field)
+    else:
+        return None
+    if space == "bool":
+        return tuple([TRUE if item else FALSE for item in found])
+    if space.startswith("float"):
+        return tuple([simplest(item, space) for item in found])
+    return tuple([const(int(item)) for item in found])
 
 
 def check_size(tensor: TensorProto, size: int) -> None:

@@ -15,17 +15,7 @@ from itertools import chain, count
 from operator import attrgetter
 from pathlib import Path
 
-import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
-from onnx import (
-    AttributeProto,
-    FunctionProto,
-    GraphProto,
-    ModelProto,
-    NodeProto,
-    SparseTensorProto,
-    TensorProto,
-)
 
 from tolcost.catalogue.exported import scope_in
 from tolcost.catalogue.graph import (
@@ -41,6 +31,16 @@ from tolcost.catalogue.graph import (
     Weight,
     free_names,
     held_in,
+)
+from tolcost.catalogue.messages import (
+    AttributeProto,
+    FunctionProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    OperatorSetIdProto,
+    SparseTensorProto,
+    TensorProto,
 )
 from tolcost.catalogue.protobuf import (
     array_of,
@@ -79,7 +79,8 @@ def parse_model(raw: bytes, name: str) -> ModelProto:
     if not raw:
         refuse("T0672", f"{shown(name)} is empty")
     try:
-        return onnx.load_model_from_string(raw)
+        found: ModelProto = ModelProto.FromString(raw)
+        return found
     except (DecodeError, ValueError, UnicodeDecodeError):
         refuse("T0673", f"{shown(name)} is not an ONNX model", _likely(raw[:64].lstrip().lower(), name))
 
@@ -165,7 +166,7 @@ def function_of(proto: FunctionProto) -> ModelFunction:
     return Reader().function(proto)
 
 
-def opsets_of(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
+def opsets_of(imports: Iterable[OperatorSetIdProto]) -> dict[str, int]:
     """The version of each domain that a model, or a function, says it uses."""
     found: dict[str, int] = {}
     for entry in imports:

@@ -19,7 +19,15 @@ import onnx
 from onnx import AttributeProto, FunctionProto, TensorProto, TypeProto, helper, numpy_helper
 
 from tolcost.algebra import Poly
-from tolcost.catalogue.graph import Attribute, GraphNode, ModelFunction, Reference, Weight
+from tolcost.catalogue.graph import (
+    EMPTY_LIST,
+    Attribute,
+    GraphNode,
+    ModelFunction,
+    Reference,
+    Weight,
+    attribute_kind,
+)
 from tolcost.catalogue.protobuf import attribute_value
 from tolcost.catalogue.reading import function_of
 from tolcost.catalogue.specs import folder_of
@@ -75,7 +83,7 @@ def check_node(node: GraphNode, opset: int | None, spaces: Sequence[str | None])
     for name, value in node.attributes.items():
         declared = schema.attributes.get(name)
         if declared is not None and not isinstance(value, Reference) and not _is_of(value, declared):
-            kind = str(declared.type).rpartition(".")[2].lower()
+            kind = _kind_text(declared)
             _refuse(f"the attribute {quoted(name)} of {node.shown} must be of type {kind}")
     bound: dict[str, str] = {}
     for formal, space in zip(_formals(schema.inputs, len(spaces)), spaces, strict=False):
@@ -172,26 +180,12 @@ def fits(node: GraphNode, schema: onnx.defs.OpSchema) -> bool:
 
 def _is_of(value: Attribute, declared: onnx.defs.OpSchema.Attribute) -> bool:
     """Whether an attribute is of the kind that a schema declares."""
-    kinds = onnx.defs.OpSchema.AttrType
-    match declared.type:
-        case kinds.INT:
-            return isinstance(value, Poly)
-        case kinds.FLOAT:
-            return isinstance(value, Fraction | float)
-        case kinds.STRING:
-            return isinstance(value, str)
-        case kinds.INTS:
-            return isinstance(value, Vec) and all(isinstance(item, Poly) for item in value.items)
-        case kinds.FLOATS:
-            return isinstance(value, Vec) and all(isinstance(item, Fraction | float) for item in value.items)
-        case kinds.STRINGS:
-            return isinstance(value, Vec) and all(isinstance(item, str) for item in value.items)
-        case kinds.TENSOR:
-            return isinstance(value, Weight) and value.nonzero is None
-        case kinds.SPARSE_TENSOR:
-            return isinstance(value, Weight) and value.nonzero is not None
-        case _:
-            return False
+    kind, found = _kind_text(declared), attribute_kind(value)
+    return found == kind or (found == EMPTY_LIST and kind in ("ints", "floats", "strings"))
+
+
+def _kind_text(declared: onnx.defs.OpSchema.Attribute) -> str:
+    return str(declared.type).rpartition(".")[2].lower()
 
 
 # ---- schemas that are recorded ----------------------------------------------------------

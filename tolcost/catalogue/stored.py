@@ -9,13 +9,13 @@ read, and only when a node asks for it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
 FOLDER = "schemes"
-FORMAT = 1
+FORMAT = 2
 """Of what is written here: files of another one are made again, not read."""
 
 _MOST_BYTES = 1 << 24
@@ -38,13 +38,21 @@ class Head(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """What is stored of an operator: heads of its definitions by version, and texts of schemes by pattern."""
+    """What is stored of an operator: heads of its definitions by version, and texts of schemes by pattern.
+
+    ``takes`` are types of attributes and inputs, and from which to which versions of ONNX it takes them.
+    """
 
     heads: Mapping[int, Head]
     schemes: Mapping[str, str]
+    takes: Mapping[str, Sequence[tuple[int, int]]]
+
+    def is_taken(self, types: str, opset: int | None) -> bool:
+        """Whether it is stored that a version of the operator takes attributes and inputs of some types."""
+        return opset is not None and any(low <= opset <= high for low, high in self.takes.get(types, ()))
 
 
-NOTHING_STORED = Stored({}, {})
+NOTHING_STORED = Stored({}, {}, {})
 
 
 def stored_at(root: Traversable, folder: str, name: str, digests: dict[str, str | None]) -> Stored:
@@ -62,13 +70,17 @@ def stored_at(root: Traversable, folder: str, name: str, digests: dict[str, str 
             for since, (takes, branches) in about["heads"].items()
         }
         lines = (line.partition("\t") for line in rest.decode().split("\n") if line)
-        return Stored(heads, {pattern: scheme for pattern, _, scheme in lines})
+        return Stored(heads, {pattern: scheme for pattern, _, scheme in lines}, about["takes"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return NOTHING_STORED  # it is made again from the definition
 
 
 def stored_text(
-    root: Traversable, files: Iterable[str], heads: Mapping[int, Head], schemes: Mapping[str, str]
+    root: Traversable,
+    files: Iterable[str],
+    heads: Mapping[int, Head],
+    schemes: Mapping[str, str],
+    takes: Mapping[str, Sequence[tuple[int, int]]],
 ) -> str:
     """The text of a file."""
     rest = "".join(f"{pattern}\t{scheme}\n" for pattern, scheme in sorted(schemes.items()))
@@ -77,6 +89,7 @@ def stored_text(
         "digest": digest_of(rest.encode()),
         "from": {file: _digest(root, file, {}) for file in files},
         "heads": {str(since): head for since, head in heads.items()},
+        "takes": dict(sorted(takes.items())),
     }
     return f"{json.dumps(about, separators=(',', ':'))}\n{rest}"
 

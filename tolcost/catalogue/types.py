@@ -10,18 +10,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, TypeAlias, cast
-
-import ml_dtypes
-import numpy as np
-from onnx import TensorProto
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from tolcost.algebra import FALSE, TRUE, Poly, const
 from tolcost.atoms.nodes import Constant, Part, Table
+from tolcost.catalogue.messages import TensorProto
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.elaborate.values import Cast, Data, Value, Vec
 
-Array: TypeAlias = np.ndarray[Any, Any]
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array: TypeAlias = np.ndarray[Any, Any]
+else:  # NumPy is loaded where there is an array
+    Array = Any
 
 MAX_STATIC = 1 << 20
 """No constant with more elements is taken apart into static values."""
@@ -78,6 +80,7 @@ def space_of_code(code: int) -> str:
 def space_of_dtype(dtype: np.dtype[Any]) -> str:
     """The space of a NumPy element type.
 
+    >>> import numpy as np
     >>> space_of_dtype(np.dtype("f2")), space_of_dtype(np.dtype("?"))
     ('float16', 'bool')
     """
@@ -94,6 +97,7 @@ def space_of_dtype(dtype: np.dtype[Any]) -> str:
 def static_value(array: Array) -> Value:
     """An array as a value known while compiling; a numeric for rank 0.
 
+    >>> import numpy as np
     >>> static_value(np.array([1, 2])).items
     (1, 2)
     """
@@ -118,9 +122,12 @@ def constant(array: Array) -> Value:
 def array_of(value: Cast) -> Array:
     """The array that a constant of numbers was.
 
+    >>> import numpy as np
     >>> array_of(constant(np.array([0.5], np.float32)))
     array([0.5], dtype=float32)
     """
+    import numpy as np
+
     inner = value.value
     shape, items = (inner.shape, inner.items) if isinstance(inner, Vec) else ((), (inner,))
     numbers = [item.constant if isinstance(item, Poly) else item for item in items]
@@ -144,10 +151,10 @@ def _converter(dtype: np.dtype[Any]) -> Callable[[Any], Value]:
         return lambda item: const(int(item))
     if dtype.kind == "c":
         return complex
-    return lambda item: simplest(float(item), dtype)
+    return lambda item: simplest(float(item), dtype.name)
 
 
-def simplest(value: float, dtype: np.dtype[Any] | None = None) -> Value:
+def simplest(value: float, space: str = "float32") -> Value:
     """The fraction with the smallest denominator that rounds to a float; NaN and infinities stay.
 
     >>> simplest(0.6000000238418579), simplest(1e-05), simplest(math.inf)
@@ -157,8 +164,7 @@ def simplest(value: float, dtype: np.dtype[Any] | None = None) -> Value:
         return value
     if value == int(value):
         return Fraction(int(value))
-    kind = dtype if dtype is not None and dtype.name in _SHARP else np.dtype(np.float32)
-    below, above = _neighbours(abs(value), kind)
+    below, above = _neighbours(abs(value), *_SHARP.get(space, _SHARP["float32"]))
     middle = Fraction(abs(value))
     found = _simplest_between(middle - (middle - below) * _REACH, middle + (above - middle) * _REACH)
     return found if value > 0 else -found
@@ -167,14 +173,13 @@ def simplest(value: float, dtype: np.dtype[Any] | None = None) -> Value:
 _REACH = Fraction(1, 2) - Fraction(1, 1 << 24)
 """How far to look towards the next float: not quite half way, so that rounding twice does no harm."""
 
-_SHARP = ("float16", "float32", "float64", "bfloat16")
+_SHARP = {"float16": (10, -13), "bfloat16": (7, -125), "float32": (23, -125), "float64": (52, -1021)}
+"""Bits of the fraction, and the exponent of the smallest normal number as one half times a power of 2."""
 
 
-def _neighbours(value: float, dtype: np.dtype[Any]) -> tuple[Fraction, Fraction]:
-    finest = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+def _neighbours(value: float, bits: int, lowest: int) -> tuple[Fraction, Fraction]:
     _, exponent = math.frexp(value)
-    lowest = math.frexp(float(finest.smallest_normal))[1]
-    step = Fraction(2) ** (max(exponent, lowest) - 1 - finest.nmant)
+    step = Fraction(2) ** (max(exponent, lowest) - 1 - bits)
     exact = Fraction(value)
     return exact - step / 2 if math.frexp(value)[0] == 0.5 else exact - step, exact + step
 

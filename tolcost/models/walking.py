@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from tolcost.algebra import (
     ZERO,
@@ -24,9 +25,15 @@ from tolcost.algebra import (
 )
 from tolcost.algebra.parse import parse_text
 from tolcost.atoms.nodes import ATOMS, Program
-from tolcost.catalogue.graph import HOLDS_A_TENSOR, Declared, Graph, GraphNode, ModelFunction, Weight
-from tolcost.catalogue.schemas import TensorType, body_of, check_node
-from tolcost.catalogue.skeleton import skeleton
+from tolcost.catalogue.graph import (
+    HOLDS_A_TENSOR,
+    Declared,
+    Graph,
+    GraphNode,
+    ModelFunction,
+    Weight,
+    types_text,
+)
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.cost import Counts, Traffic
 from tolcost.dataclass import dataclass, field, replace
@@ -39,6 +46,9 @@ from tolcost.models.input_shapes import is_form
 from tolcost.models.lowered import Given, Lowered, Setting, lower, renamed
 from tolcost.models.schemes import Schemes
 from tolcost.models.sums import with_sums
+
+if TYPE_CHECKING:
+    from tolcost.catalogue.schemas import TensorType
 
 HELD = Lowered(
     op=HOLDS_A_TENSOR[1],
@@ -323,12 +333,20 @@ class Walk:
         """Refuse types that an operator does not take; those that were fine before are."""
         opset = self.opsets.get(node.domain)
         key = (node.op, node.domain, opset, node.key, spaces)
-        if key not in self.session.checked:
+        if key in self.session.checked:
+            return
+        stored = self.session.library.stored(node.domain, node.op)
+        if not stored.is_taken(types_text(node, spaces), opset):
+            from tolcost.catalogue.schemas import check_node  # and onnx with it
+
             check_node(node, opset, spaces)
-            self.session.checked.add(key)
+        self.session.checked.add(key)
 
     def _fallback(self, node: GraphNode, places: Sequence[int]) -> Applied:
         """An operator without a definition: by the body that ONNX has for it, or not at all."""
+        from tolcost.catalogue.schemas import body_of
+        from tolcost.catalogue.skeleton import skeleton
+
         known = [self.session.table.things[n] for n in places[: len(node.inputs)]]
         function = body_of(node, self.opsets.get(node.domain), _types(known))
         if function is not None:
