@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import ne
 from typing import Literal, TypeAlias
 
 from tolcost.dataclass import dataclass, field
@@ -293,8 +294,17 @@ class Declarations:
             return None
         apart = max(1, len(name) // 3)
         usable = [c for c in candidates if abs(len(c) - len(name)) <= apart][:_MOST_CANDIDATES]
-        close = get_close_matches(name, usable, 1, 0.74) or [c for c in usable if c.lower() == name.lower()]
+        close = (
+            [c for c in usable if _is_slip(c, name)]
+            or get_close_matches(name, usable, 1, 0.74)
+            or [c for c in usable if c.lower() == name.lower()]
+        )
         return close[0] if close else None
+
+
+def _is_slip(meant: str, name: str) -> bool:
+    """Whether one letter is another: `exq` is `exp`, before it is `eq`."""
+    return len(meant) == len(name) > 2 and sum(map(ne, meant, name)) == 1
 
 
 def _filled(place: Span) -> Fix | None:
