@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import onnx
@@ -17,10 +18,11 @@ from tolcost.cost import depths
 from tolcost.cost.span import Depth, latest
 from tolcost.diagnostics import Rejected
 from tolcost.models.analysis import analyze_graph
+from tolcost.models.facts import Known
 from tolcost.models.lowered import Given, Lowered, Setting
 from tolcost.models.lowering import lower
 from tolcost.models.scheme import same
-from tolcost.models.schemes import Schemes
+from tolcost.models.schemes import Pattern, Schemes, patterns_of
 from tolcost.models.walking import Session
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
@@ -124,10 +126,29 @@ def test_a_node_is_elaborated_once_for_its_pattern(library: Library, monkeypatch
         return lower(setting, node, spec, given)
 
     monkeypatch.setattr("tolcost.models.schemes.lower", counted)
-    session = Session(library)
+    session = Session(library, schemes=Schemes(stored=False))
     for n in range(100):
         image, weights = (1, 30 + n, 90, 90 + n), (50 + n, 30 + n, 3, 3)
         for padded in ({}, {"pads": [1, 1, 1, 1]}):
             analyze_graph(model_of(one("Conv", image, weights, **padded), "one"), session)
         analyze_graph(model_of(one("Add", (7, 70 + n), (70 + n,)), "one"), session)
     assert calls == {"Conv": 6, "Add": 2}
+
+
+def test_a_pattern_is_made_once_for_nodes_of_tensors(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Work counted, not timed: after the first node of a pattern, a node is a lookup and a substitution."""
+    made: Counter[object] = Counter()
+
+    def counted(given: Sequence[Known | None]) -> Iterator[Pattern]:
+        for pattern in patterns_of(given):
+            made[pattern.key] += 1
+            yield pattern
+
+    monkeypatch.setattr("tolcost.models.schemes.patterns_of", counted)
+    session = Session(library)
+    for n in range(100):
+        analyze_graph(model_of(one("Relu", (7, 70 + n, 30)), "one"), session)
+        analyze_graph(model_of(one("MatMul", (70 + n, 90), (90, 80 + n)), "one"), session)
+    assert sorted(made.values()) == [1, 1]

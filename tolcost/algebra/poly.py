@@ -202,10 +202,15 @@ def define_text(text: Callable[[Poly], str]) -> None:
     _above.text = text
 
 
+_NO_SYMBOLS: frozenset[Symbol] = frozenset()
+
+
 @lru_cache(maxsize=1 << 10, typed=True)
 def const(value: int) -> Poly:
-    """Give the constant polynomial."""
-    return Poly({UNIT: value} if value else {})
+    """Give the constant polynomial; what is asked of every form is known of it."""
+    found = Poly({UNIT: value} if value else {})
+    found._hash, found._free, found._height = hash(value), _NO_SYMBOLS, 0
+    return found
 
 
 ZERO = const(0)

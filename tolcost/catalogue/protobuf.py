@@ -190,27 +190,33 @@ def _text(raw: bytes) -> str:
 
 def declared_of(info: ValueInfoProto) -> Declared:
     """What the model declares of a value."""
-    kind = info.type
-    if kind.HasField("optional_type"):
+    name, kind = info.name, info.type
+    which = kind.WhichOneof("value")
+    if which == "optional_type":
         kind = kind.optional_type.elem_type
-    sequence = kind.HasField("sequence_type")
+        which = kind.WhichOneof("value")
+    sequence = which == "sequence_type"
     if sequence:
         kind = kind.sequence_type.elem_type
-    if not kind.HasField("tensor_type") or not kind.tensor_type.elem_type:
-        return Declared(info.name, "", None, sequence)
-    return Declared(info.name, space_of_code(kind.tensor_type.elem_type), _lengths(info.name, kind), sequence)
+        which = kind.WhichOneof("value")
+    tensor = kind.tensor_type if which == "tensor_type" else None
+    if tensor is None or not tensor.elem_type:
+        return Declared(name, "", None, sequence)
+    return Declared(name, space_of_code(tensor.elem_type), _lengths(name, tensor), sequence)
 
 
-def _lengths(name: str, kind: TypeProto) -> tuple[int | str | None, ...] | None:
-    if not kind.tensor_type.HasField("shape"):
+def _lengths(name: str, tensor: TypeProto.Tensor) -> tuple[int | str | None, ...] | None:
+    if not tensor.HasField("shape"):
         return None
-    check_rank(name, len(kind.tensor_type.shape.dim))
+    dims = tensor.shape.dim
+    check_rank(name, len(dims))
     found: list[int | str | None] = []
-    for d in kind.tensor_type.shape.dim:
+    for d in dims:
         if d.HasField("dim_value"):
-            if d.dim_value < -1:
-                refuse("T0691", f"{shown(name)} is declared with a length of {d.dim_value}")
-            found.append(d.dim_value if d.dim_value >= 0 else None)
+            value = d.dim_value
+            if value < -1:
+                refuse("T0691", f"{shown(name)} is declared with a length of {value}")
+            found.append(value if value >= 0 else None)
         else:
             found.append(None if d.dim_param in _NAMELESS else d.dim_param)
     return tuple(found)

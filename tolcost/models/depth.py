@@ -88,7 +88,7 @@ class _Depths:
         if found is None or lowered.data:
             return None
         if lowered.point:
-            return Depth((const(found.at(lowered.point)),))
+            return latest(found) if lowered.chain else Depth((const(found.at(lowered.point)),))
         if lowered.lengths:
             found = latest(*(Depth((substitute(c, lowered.lengths),)) for c in found.candidates))
         return Depth(tuple(substitute(c, self.cost.equal) for c in found.candidates))

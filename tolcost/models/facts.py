@@ -48,6 +48,7 @@ class Table:
     numbers: dict[object, int] = field(default_factory=dict)
     things: list[Known | None] = field(default_factory=lambda: [None])
     symbols: list[frozenset[Symbol]] = field(default_factory=lambda: [frozenset()])
+    _buffers: dict[int, Poly | None] = field(default_factory=dict)
 
     def number(self, known: Known) -> int:
         """The number of something known."""
@@ -58,6 +59,13 @@ class Table:
             self.things.append(known)
             self.symbols.append(symbols_in(known))
         return found
+
+    def buffer(self, number: int) -> Poly | None:
+        """The bytes of what has a number, as a tensor that is there while a model runs; None: not known."""
+        if number not in self._buffers:
+            known = None if number == UNKNOWN else self.things[number]
+            self._buffers[number] = None if known is None else bytes_known(as_tensor(known))
+        return self._buffers[number]
 
 
 def frozen(value: object) -> object:
@@ -257,6 +265,10 @@ class Names:
         """What is known of a name by now."""
         number = self.number_of(name)
         return None if number == UNKNOWN else self.table.things[number]
+
+    def buffer(self, name: str) -> Poly | None:
+        """The bytes of a name while the model runs; None where they are not known."""
+        return self.table.buffer(self.number_of(name))
 
     def now(self, number: int) -> int:
         """The number that a number has become."""

@@ -76,7 +76,7 @@ class Lowered:
     point: Mapping[Symbol, int] = field(default_factory=dict)
     """The same where all of them are numbers."""
     chain: tuple[Poly, ...] = ()
-    """The depth of the program, where that is stored: the largest of these."""
+    """The depth of the program, where that is stored: the largest of these, numbers where lengths are."""
     passes: Passes | None = None
     """What it sums and passes on, where that is stored."""
 

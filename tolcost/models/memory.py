@@ -36,7 +36,7 @@ from tolcost.cost.traffic import bits_of, bytes_of
 from tolcost.dataclass import dataclass
 from tolcost.elaborate import Tensor
 from tolcost.models.analysis import GraphCost
-from tolcost.models.facts import Known, as_tensor, bytes_known, is_value, shape_of
+from tolcost.models.facts import Known, as_tensor, is_value, shape_of
 
 _NEVER = ("int64", "bool", "string")
 """Tensors of these are indices, masks and texts, not parameters."""
@@ -115,15 +115,9 @@ def _bytes(tensors: Iterable[Tensor]) -> Poly | None:
 
 
 def _bytes_of(cost: GraphCost, names: Iterable[str]) -> Poly | None:
-    sizes = []
-    for name in names:
-        known = cost.known(name)
-        tensor = _tensor(known)
-        size = cost.bytes(name) if tensor is None else _bytes([tensor])
-        if size is None:
-            return None
-        sizes.append(size)
-    return total_of(sizes) if sizes else const(0)
+    sizes = [cost.names.buffer(name) for name in names]
+    known = [size for size in sizes if size is not None]
+    return total_of(known) if len(known) == len(sizes) else None
 
 
 # ---- which tensors hold parameters -------------------------------------------------------
@@ -223,13 +217,8 @@ def _sizes(cost: GraphCost) -> dict[str, Poly]:
     constant = constant_names(cost)
     names = (n for step in cost.model.graph.nodes for n in step.outputs if n not in constant)
     found: dict[str, Poly] = {}
-    cache: dict[int, Poly | None] = {}
     for name in (*(given.name for given in cost.model.graph.inputs), *names):
-        number = cost.names.number_of(name)
-        if number not in cache:
-            known = cost.known(name)  # what is known while compiling has a buffer in a run all the same
-            cache[number] = bytes_known(None if known is None else as_tensor(known))
-        size = cache[number]
+        size = cost.names.buffer(name)  # what is known while compiling has one in a run all the same
         if size is not None and size.terms:
             found[name] = size
     return found

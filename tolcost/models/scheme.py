@@ -21,25 +21,24 @@ from tolcost.algebra import (
     coordinate,
     evaluate_each,
     exact_div,
-    prepared,
-    prepared_cond,
     prove,
     reach,
     substitute,
     substitute_cond,
     symbols_of_cond,
 )
-from tolcost.cost.record import counts_with, traffic_with
+from tolcost.algebra.compiled import Compiled, compiled
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import Cast, Seq, Vec
 from tolcost.models.cases import Case, Cases, cases_of, numbers
-from tolcost.models.facts import changed, forms_in, frozen, symbols_in
+from tolcost.models.facts import forms_in, frozen, symbols_in
+from tolcost.models.layout import Layout, layout_of
 from tolcost.models.lowered import Lowered, Passes
 
-_OFTEN = 8
-"""What a scheme that is used so often asks for is prepared: a function of numbers each."""
+_OFTEN = 16
+"""What a scheme that is used so often asks for is compiled to one function of numbers."""
 
 
 class Share(NamedTuple):
@@ -67,7 +66,8 @@ class Scheme:
     examples: dict[Case, Mapping[Symbol, Poly]] = field(default_factory=dict)
     """The lengths of the first node of each case."""
     uses: int = 0
-    prepared: Sequence[Callable[[Mapping[Symbol, int]], int]] | None = None
+    compiled: Compiled | None = None
+    layout: Layout | None = None
 
     def lower(
         self, lengths: Mapping[Symbol, Poly], itself: Callable[[], Lowered | Rejected]
@@ -96,6 +96,19 @@ class Scheme:
             self.examples[case] = given
         return found
 
+    def at(self, point: dict[Symbol, int]) -> Lowered | None:
+        """The operator at numbers, where the scheme is known to hold; None where that is not known."""
+        for share in self.shares:
+            part, rest = divmod(point[share.whole], share.parts)
+            if not rest:
+                point[share.symbol] = part
+        try:
+            case, values = self._numbers(point)
+        except (AlgebraBudget, NotInteger, KeyError, ZeroDivisionError):
+            return None
+        holds = values is not None and not self.unproved and self.held.get(case)
+        return self._at(_NOTHING, point, values) if values is not None and holds else None
+
     def _complete(self, lengths: Mapping[Symbol, Poly]) -> Mapping[Symbol, Poly]:
         """These lengths and the shares that divide them, as far as there are."""
         if not self.shares:
@@ -108,17 +121,17 @@ class Scheme:
         return found
 
     def _numbers(self, point: Mapping[Symbol, int]) -> tuple[Case, Sequence[Poly] | None]:
-        """The case of a point, and what the forms come to where all conditions hold."""
-        conditions = [c.condition for c in self.general.conditions]
-        asked = (*conditions, *self.cases.asked, *self.forms)
-        self.uses += 1
-        if self.uses == _OFTEN:
-            self.prepared = [prepared(one) if isinstance(one, Poly) else prepared_cond(one) for one in asked]
-        if self.prepared is None:
+        """The case of a point, and what the forms, and the depth, come to where all conditions hold."""
+        if self.compiled is None:
+            conditions = (c.condition for c in self.general.conditions)
+            asked = (*conditions, *self.cases.asked, *self.forms, *self.chain)
+            self.uses += 1
+            if self.uses == _OFTEN:
+                self.compiled = compiled(asked)
             found = evaluate_each(asked, point)
         else:
-            found = [int(function(point)) for function in self.prepared]
-        first, rest = len(conditions), len(found) - len(self.forms)
+            found = self.compiled(point)
+        first, rest = len(self.general.conditions), len(found) - len(self.forms) - len(self.chain)
         return self.cases.told(found[first:rest]), (
             [const(value) for value in found[rest:]] if all(found[:first]) else None
         )
@@ -139,13 +152,15 @@ class Scheme:
         general = self.general
         if not all(_everywhere(condition, lengths) for condition in self.unproved):
             return None
-        change = dict(zip(self.forms, values, strict=True)).__getitem__
+        if self.layout is None:
+            self.layout = layout_of(general, self.forms)
+        counts, traffic, outputs = self.layout.at(values)
         return Lowered(
             general.op,
             general.domain,
-            counts_with(general.counts, change),
-            traffic_with(general.traffic, change),
-            tuple([changed(known, change) for known in general.outputs]),
+            counts,
+            traffic,
+            outputs,
             (),
             _NOTHING,
             general.data,
@@ -154,7 +169,7 @@ class Scheme:
             inside=general.inside,
             lengths=lengths if point is None else _NOTHING,
             point=point or _NOWHERE,
-            chain=self.chain,
+            chain=self.chain if point is None else tuple(values[len(self.forms) :]),
             passes=self.passes,
         )
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from tolcost.algebra import LARGEST_LENGTH, Poly, Symbol, length, range_of, the_symbol
 from tolcost.atoms.nodes import Program
+from tolcost.catalogue.binding import takes
 from tolcost.catalogue.graph import GraphNode
 from tolcost.catalogue.specs import Spec
 from tolcost.dataclass import dataclass, field, replace
@@ -93,6 +94,39 @@ def patterns_of(given: Sequence[Known | None]) -> Iterator[Pattern]:
             yield pattern
 
 
+class Numbers(NamedTuple):
+    """Inputs that are tensors of known lengths: all but their lengths from 2 on, and these."""
+
+    key: tuple[object, ...]
+    lengths: tuple[int, ...]
+
+
+def numbers_of(given: Sequence[Known | None]) -> Numbers | None:
+    """Inputs as the most general pattern divides them, where all are tensors of numbers; None elsewhere."""
+    key: list[object] = []
+    lengths: list[int] = []
+    for known in given:
+        if known is None:
+            key.append(None)
+            continue
+        if not isinstance(known, Tensor):
+            return None
+        key.append(known.space)
+        for form in known.shape:
+            value = form.constant
+            if value is None or not 0 <= value <= LARGEST_LENGTH:
+                return None
+            if value >= LEVELS[0].least:
+                lengths.append(value)
+            key.append(min(value, LEVELS[0].least))
+    return Numbers(tuple(key), tuple(lengths))
+
+
+def _demands(spec: Spec, count: int) -> bool:
+    """Whether a definition must know one of so many inputs."""
+    return any(formal.kind == "static" for formal in takes(spec, count))
+
+
 def _all_general(known: Iterable[object], lengths: dict[Symbol, Poly], least: int) -> tuple[Poly, ...] | None:
     general = [_general(one, lengths, least) if isinstance(one, Poly) else None for one in known]
     found = tuple(form for form in general if form is not None)
@@ -146,6 +180,8 @@ class Schemes:
 
     stored: bool = True
     found: dict[Key, First | Scheme | None] = field(default_factory=dict)
+    quick: dict[Key, tuple[Scheme, tuple[Symbol, ...]]] = field(default_factory=dict)
+    """Schemes of nodes of tensors alone, with the symbols of lengths in order: no pattern need be made."""
 
     def lower(self, setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowered | Rejected:
         """An operator by its scheme where there is one, and by itself elsewhere."""
@@ -155,6 +191,13 @@ class Schemes:
 
         if node.graphs or spec.branches:
             return itself()
+        numbers = numbers_of(given.inputs)
+        place = None if numbers is None else (spec, node.asked, node.key, *numbers.key)
+        if numbers is not None and place in self.quick:
+            known, symbols = self.quick[place]
+            instance = known.at(dict(zip(symbols, numbers.lengths, strict=True)))
+            if instance is not None:
+                return instance
         for pattern in patterns_of(arguments(spec, given, graphs=False)):
             key = (spec, node.asked, node.key, *pattern.key)
             if key not in self.found and not self._read(key, setting, node, spec, pattern):
@@ -166,7 +209,10 @@ class Schemes:
                 scheme = self.found[key] = held_scheme(scheme, pattern, general)
             found = None if scheme is None else scheme.lower(pattern.lengths, itself)
             if found is not None:
+                if scheme is not None and place is not None and not _demands(spec, len(given.inputs)):
+                    self.quick[place] = (scheme, tuple(pattern.lengths))
                 return found
+            place = None  # it is that of the most general pattern
         return itself()
 
     def _read(self, key: Key, setting: Setting, node: GraphNode, spec: Spec, pattern: Pattern) -> bool:

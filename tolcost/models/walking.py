@@ -167,6 +167,8 @@ class Walk:
     plain: set[str] = field(default_factory=set)
     _done: dict[Key, Applied] = field(default_factory=dict)
     _graph: Sequence[GraphNode] = ()
+    _specs: dict[tuple[str, str], Spec | None] = field(default_factory=dict)
+    _setting: Setting | None = None
 
     # ---- the start ----
 
@@ -296,13 +298,19 @@ class Walk:
         """The definition of a node's operator, where it is one that has a definition."""
         if node.held is not None or self.functions.called(node) is not None:
             return None
-        return self.session.library.find(node.domain, node.op, self.opsets.get(node.domain))
+        return self._defined(node)
+
+    def _defined(self, node: GraphNode) -> Spec | None:
+        key = (node.domain, node.op)
+        if key not in self._specs:
+            self._specs[key] = self.session.library.find(*key, self.opsets.get(node.domain))
+        return self._specs[key]
 
     def _operator(self, node: GraphNode, places: Sequence[int]) -> Applied:
         table = self.session.table
         if node.held is not None:
             return Applied((table.number(known_weight(node.held)),), ((HELD, 1),))
-        spec = self.session.library.find(node.domain, node.op, self.opsets.get(node.domain))
+        spec = self._defined(node)
         if spec is None:
             return self._fallback(node, places)
         known = [table.things[n] for n in places]
@@ -317,9 +325,10 @@ class Walk:
             self._check(node, tuple([space_of(known) for known in inputs]))
         except Rejected as rejected:
             return not_costed(node, rejected.diagnostics[0])
-        setting = Setting(self.session.library, self.opsets, self.functions.body_of, self.assumed)
+        if self._setting is None:
+            self._setting = Setting(self.session.library, self.opsets, self.functions.body_of, self.assumed)
         by = lower if self.session.schemes is None else self.session.schemes.lower
-        lowered = by(setting, node, spec, given)
+        lowered = by(self._setting, node, spec, given)
         if isinstance(lowered, Rejected):
             return not_costed(node, lowered.diagnostics[0])
         if len(lowered.outputs) < node.asked:

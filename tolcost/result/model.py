@@ -36,7 +36,7 @@ from tolcost.result.point import Point, Requirement, locate
 from tolcost.result.rows import TableRow
 from tolcost.result.study import Figures, Group, Located, Measure, Study, locate_study
 from tolcost.result.time import Step
-from tolcost.result.totals import Adder, by_operator, by_scope, coverage, fused_work, parts_of, steps_of
+from tolcost.result.totals import Adder, by_operator, by_scope, coverage, fused_work, steps_of, total_figures
 from tolcost.show.document import UNKNOWN, Fact
 from tolcost.show.forms import Form
 from tolcost.show.json import Json
@@ -69,6 +69,8 @@ class ModelStudy(Study):
 
     cost: GraphCost
     adder: Adder
+    operators: tuple[Group, ...]
+    """Figures by operator, in order of appearance."""
     walked: Mapping[str, int]
     told: Mapping[str, int] = field(default_factory=dict)
     kind = "model"
@@ -77,11 +79,6 @@ class ModelStudy(Study):
     def model(self) -> Model:
         """The model."""
         return self.cost.model
-
-    @cached_property
-    def operators(self) -> tuple[Group, ...]:
-        """Figures by operator, in order of appearance."""
-        return by_operator(self.cost, self.adder)
 
     @cached_property
     def holdings(self) -> Holdings:
@@ -320,7 +317,8 @@ def _study(file: str, cost: GraphCost, numbers: Mapping[str, int], assuming: Ass
     needed = tuple(Requirement(r.condition, r.reason, node=r.node) for r in relied)
     adder = Adder(settling(cost.equal, relied, assuming.facts))
     covered = coverage(cost)
-    total = adder.add(parts_of(cost.nodes), bool(covered.missing))
+    operators = by_operator(cost, adder)
+    total = total_figures([group.figures for group in operators], bool(covered.missing))
     return ModelStudy(
         name=cost.model.name,
         file=file,
@@ -331,6 +329,7 @@ def _study(file: str, cost: GraphCost, numbers: Mapping[str, int], assuming: Ass
         coverage=covered,
         cost=cost,
         adder=adder,
+        operators=operators,
         walked=numbers,
         assumed=assuming,
     )

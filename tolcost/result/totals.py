@@ -7,7 +7,7 @@ occurs: the work is in the number of distinct cases, not of nodes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -47,32 +47,8 @@ class Adder:
     def add(self, parts: Mapping[Lowered, int], incomplete: bool = False) -> Figures:
         """The figures of operators that are applied so many times each."""
         settled = [(self.settled(lowered), times) for lowered, times in parts.items() if times]
-        histogram = _sums((k, p, n) for s, n in settled for k, p in s.counts.histogram.items())
-        index = _sums((k, p, n) for s, n in settled for k, p in s.counts.index.items())
-        atoms = dict.fromkeys(ATOMS, ZERO)
-        atoms.update(_sums((k, p, n) for s, n in settled for k, p in s.counts.atoms.items()))
-        ways = _sums(
-            ((way, space), p, n)
-            for s, n in settled
-            for way, moved in (
-                ("read", s.traffic.read),
-                ("certain", s.traffic.certain),
-                ("written", s.traffic.written),
-            )
-            for space, p in moved.items()
-        )
-        macs = _sums(("macs", s.counts.macs, n) for s, n in settled).get("macs", ZERO)
-        counts = Counts(histogram, index, MappingProxyType(atoms), macs, (), "exact")
-        unsized = tuple(sorted({space for s, _ in settled for space in s.traffic.unsized}))
-        return Figures(
-            histogram=MappingProxyType(dict(sorted(histogram.items()))),
-            index=MappingProxyType(dict(sorted(index.items()))),
-            atoms=counts.atoms,
-            macs=macs,
-            flops=weigh(counts, shipped("flops")).numerator,
-            traffic=Traffic(_way(ways, "read"), _way(ways, "written"), unsized, least=_way(ways, "certain")),
-            status=certainty((s for s, _ in settled), incomplete),
-        )
+        work = ((s.counts, s.traffic, times) for s, times in settled)
+        return _together(work, certainty((s.counts.status for s, _ in settled), incomplete))
 
     def settled(self, lowered: Lowered) -> Lowered:
         """An operator in terms of the lengths that remain."""
@@ -85,6 +61,45 @@ class Adder:
                 traffic=traffic_with(lowered.traffic, self.settle),
             )
         return self._settled[id(lowered)]
+
+
+def total_figures(groups: Sequence[Figures], incomplete: bool) -> Figures:
+    """The figures of groups together."""
+    return _together(
+        ((group, group.traffic, 1) for group in groups),
+        certainty((group.status for group in groups), incomplete),
+    )
+
+
+def _together(work: Iterable[tuple[Counts | Figures, Traffic, int]], status: Certainty) -> Figures:
+    """Counts and traffic, each so many times, as figures."""
+    listed = list(work)
+    histogram = _sums((k, p, n) for counts, _, n in listed for k, p in counts.histogram.items())
+    index = _sums((k, p, n) for counts, _, n in listed for k, p in counts.index.items())
+    atoms = dict.fromkeys(ATOMS, ZERO)
+    atoms.update(_sums((k, p, n) for counts, _, n in listed for k, p in counts.atoms.items()))
+    ways = _sums(
+        ((way, space), p, n)
+        for _, traffic, n in listed
+        for way, moved in (
+            ("read", traffic.read),
+            ("certain", traffic.certain),
+            ("written", traffic.written),
+        )
+        for space, p in moved.items()
+    )
+    macs = _sums(("macs", counts.macs, n) for counts, _, n in listed).get("macs", ZERO)
+    summed = Counts(histogram, index, MappingProxyType(atoms), macs, (), "exact")
+    unsized = tuple(sorted({space for _, traffic, _ in listed for space in traffic.unsized}))
+    return Figures(
+        histogram=MappingProxyType(dict(sorted(histogram.items()))),
+        index=MappingProxyType(dict(sorted(index.items()))),
+        atoms=summed.atoms,
+        macs=macs,
+        flops=weigh(summed, shipped("flops")).numerator,
+        traffic=Traffic(_way(ways, "read"), _way(ways, "written"), unsized, least=_way(ways, "certain")),
+        status=status,
+    )
 
 
 def _sums(items: Iterable[tuple[_K, Poly, int]]) -> dict[_K, Poly]:
@@ -108,9 +123,9 @@ def _way(moved: Mapping[tuple[str, str], Poly], way: str) -> Mapping[str, Poly]:
     return MappingProxyType({space: form for (found, space), form in sorted(moved.items()) if found == way})
 
 
-def certainty(parts: Iterable[Lowered], incomplete: bool) -> Certainty:
+def certainty(parts: Iterable[str], incomplete: bool) -> Certainty:
     """How sure a sum is: the least sure of its parts."""
-    found = {lowered.counts.status for lowered in parts}
+    found = set(parts)
     if incomplete:
         return "lower bound"
     if "upper bound" in found:
