@@ -62,6 +62,7 @@ def judge(made: Made, session: Session) -> str:
 def _own_lengths(lowered: Lowered, study: ModelStudy, made: Made) -> dict[str, int]:
     """What stands for lengths in the program of a scheme, by name."""
     point = {s: made.dims[name] for name, form in study.cost.dimensions.items() for s in form.free}
+    point |= {s: made.dims[s.name] for s in study.cost.equal if s.name in made.dims}
     known = {symbol: form for symbol, form in lowered.lengths.items() if form.free <= point.keys()}
     at = {symbol: evaluate(form, point) for symbol, form in known.items()}
     return {symbol.name: value for symbol, value in {**at, **lowered.point}.items()}
@@ -78,6 +79,7 @@ def _node(step: GraphNode, applied: Applied, made: Made, study: ModelStudy, sess
     arrays = _arrays(step, made, study, session)
     used = {needed.name: arrays[needed.name] for needed in lowered.program.inputs}
     lengths = {s for form in study.cost.dimensions.values() for s in form.free}
+    lengths |= {s for s in study.cost.equal if s.name in made.dims}  # the same in a smaller range
     own = (*lengths, *lowered.lengths, *lowered.point)
     program = replace(lowered.program, symbols=tuple(dict.fromkeys((*lowered.program.symbols, *own))))
     try:

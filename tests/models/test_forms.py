@@ -1,10 +1,12 @@
-"""Forms stay small: what cannot matter is no case of a form."""
+"""Forms stay small: what cannot matter is no case, and what a node needs of a length is known to others."""
 
 from __future__ import annotations
 
+from random import Random
+
 import numpy as np
 import pytest
-from onnx import ModelProto
+from onnx import ModelProto, helper
 
 import tolcost
 from tests.models.graphs import FLOAT, Builder
@@ -102,3 +104,81 @@ def test_a_unet_has_a_term_for_each_resolution(down: str, up: str, fit: str, pad
     assert len(cost.macs.args) == 4  # three resolutions, and attention
     fixed = tolcost.from_onnx(unet(down, up, fit, pad, (2, 24, 40)))
     assert cost(batch=2, height=24, width=40).macs == fixed.macs
+
+
+def test_a_unet_whose_images_become_smaller() -> None:
+    """Without padding, as in the first of them: every form is a sum of products."""
+    cost = tolcost.from_onnx(unet("pool", "transpose", "crop", 0))
+    for form in (cost.macs, cost.eops, cost.flops, cost.bytes):
+        assert len(str(form)) < 600
+        assert "Max" not in str(form)
+    assert "height >= 40" in cost.conditions
+    fixed = tolcost.from_onnx(unet("pool", "transpose", "crop", 0, (2, 44, 60)))
+    assert cost(batch=2, height=44, width=60).macs == fixed.macs
+    with pytest.raises(tolcost.Rejected, match="height"):
+        cost(batch=2, height=20, width=60)
+
+
+def test_what_a_node_needs_is_known_of_nodes_before_it() -> None:
+    """A slice is at most 80 long, and no shorter where what follows works."""
+    b = Builder(18)
+    x = b.input("x", FLOAT, [1, 2, "n"])
+    head = b("Exp", b("Slice", x, b.constant([0]), b.constant([80]), b.constant([2])))
+    y = b("Conv", x, b.weight(4, 2, 100))
+    cost = tolcost.from_onnx(b.model([(head, FLOAT, [1, 2, "m"]), (y, FLOAT, [1, 4, "k"])]))
+    assert str(cost.histogram["exp", "float32"]) == "160"
+    assert cost.conditions == ("n >= 99",)  # of 99 nothing is left, which is no mistake
+    assert "Max" not in str(cost.study.peak)
+
+
+def test_lengths_that_one_value_is_left_to() -> None:
+    """What an operator without a definition gives has declared lengths; a kernel of 3 takes no others."""
+    b = Builder(18)
+    x = b.input("x", FLOAT, [1, 2, "n"])
+    b.nodes.append(helper.make_node("Quant", ["x"], ["w"], domain="my.ops"))
+    y = b("Conv", x, "w", kernel_shape=[3])
+    proto = b.model([(y, FLOAT, [1, "m", "k"])])
+    proto.opset_import.append(helper.make_opsetid("my.ops", 1))
+    proto.graph.value_info.append(helper.make_tensor_value_info("w", FLOAT, ["o", "i", "s"]))
+    cost = tolcost.from_onnx(proto)
+    assert str(cost.macs) == "6*n*o - 12*o"
+    assert cost(n=7, o=5, s=3).macs == 6 * 5 * 5
+    with pytest.raises(tolcost.Rejected, match="`s` and `3` equal"):
+        cost(n=7, o=5, s=4)
+
+
+def shrinking(rng: Random, n: int | str) -> ModelProto:
+    """Convolutions, pools and slices, most of which make their input shorter."""
+    b = Builder(18)
+    x = b.input("x", FLOAT, [1, 2, n])
+    for _ in range(rng.randint(2, 6)):
+        kernel, stride, pad = rng.choice((1, 2, 3, 5)), rng.choice((1, 1, 2)), rng.choice((0, 0, 1))
+        sides = {"kernel_shape": [kernel], "strides": [stride], "pads": [min(pad, kernel // 2)] * 2}
+        match rng.choice(("conv", "pool", "slice", "both")):
+            case "conv":
+                x = b("Conv", x, b.weight(2, 2, kernel), **sides)
+            case "pool":
+                x = b("MaxPool", x, **sides)
+            case "slice":
+                ends = (rng.randint(0, 3), rng.choice((-1, -2, 9, 2**40)))
+                x = b("Exp", b("Slice", x, *(b.constant([end]) for end in ends), b.constant([2])))
+            case _:
+                x = b("Concat", b("Exp", x), b("Conv", x, b.weight(2, 2, kernel), **sides), axis=2)
+    return b.model([(x, FLOAT, [1, 2, "m"])])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_forms_are_the_figures_at_numbers(seed: int) -> None:
+    """What is known of a length from node to node changes no figure, and allows no length that fails."""
+    general = tolcost.from_onnx(shrinking(Random(seed), "n"))
+    for n in (1, 4, 7, 12, 13, 26, 61):
+        try:
+            fixed = tolcost.from_onnx(shrinking(Random(seed), n))
+        except tolcost.Rejected:
+            fixed = None
+        if fixed is None or fixed.coverage.missing:
+            with pytest.raises(tolcost.Rejected):
+                general(n=n)
+            continue
+        there = general(n=n)
+        assert (there.eops, there.macs) == (fixed.eops, fixed.macs)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tolcost.algebra import TRUE, Cond, Ge, Poly, Symbol, simplify, substitute, substitute_cond
-from tolcost.atoms.nodes import Condition
 from tolcost.catalogue.graph import Model, first_output
-from tolcost.dataclass import dataclass, replace
-from tolcost.models.facts import Known, Names, bytes_known
+from tolcost.dataclass import dataclass, field, replace
+from tolcost.models.facts import Known, bytes_known
 from tolcost.models.functions import Functions
+from tolcost.models.names import Names, enlarged
 from tolcost.models.walking import Applied, Session, walk_of
 
 _MOST_FACTS = 12
@@ -40,10 +40,20 @@ class GraphCost:
     assumed: tuple[str, ...]
     names: Names
     session: Session
+    larger: Mapping[Symbol, Poly] = field(default_factory=dict)
+    """Lengths, and the version of each that all conditions on it leave."""
 
     def known(self, name: str) -> Known | None:
         """What is known of a value of the graph."""
         return self.names.known(name)
+
+    def within(self, form: Poly) -> Poly:
+        """A form in versions of the lengths that remain: as large as all nodes need them to be."""
+        return substitute(substitute(form, self.equal), self.larger)
+
+    def settled(self, form: Poly) -> Poly:
+        """A form in terms of the lengths that remain, as it is where conditions on single ones hold."""
+        return substitute(self.within(form), self.equal) if self.larger else substitute(form, self.equal)
 
     def inside(self) -> dict[tuple[str, ...], tuple[Poly, ...]]:
         """Shapes of values in graphs inside of nodes: by first output of the node, graph, and name.
@@ -98,8 +108,16 @@ def _walked(model: Model, session: Session, dims: Mapping[str, int], assumed: fr
     walk.dims, walk.assumed = dims, assumed
     walk.enter(model.graph)
     nodes = tuple(walk.run(model.graph.nodes))
+    names = walk.names.reopened()
     return GraphCost(
-        model, nodes, walk.names.equal, walk.dimensions, tuple(walk.assumed_shapes), walk.names, session
+        model,
+        nodes,
+        names.equal,
+        walk.dimensions,
+        tuple(walk.assumed_shapes),
+        names,
+        session,
+        walk.names.newest(),
     )
 
 
@@ -122,20 +140,24 @@ def conditions_of(cost: GraphCost) -> tuple[Relied, ...]:
                 continue
             seen.add(id(lowered))
             for condition in lowered.conditions:
-                now = _now(condition, cost.equal)
+                now = _now(condition.condition, cost)
                 if now != TRUE:
                     found.setdefault(now, Relied(now, condition.reason, step.name or step.title))
     return tuple(found.values())
 
 
+def _now(condition: Cond, cost: GraphCost) -> Cond:
+    """A condition in terms of the lengths that remain; what bounds one of them is left as it is."""
+    now = substitute_cond(condition, cost.equal)
+    if not cost.larger or enlarged((now,)):
+        return now
+    return substitute_cond(substitute_cond(now, cost.larger), cost.equal)
+
+
 def settling(
-    equal: Mapping[Symbol, Poly], relied: Iterable[Relied], assumed: Iterable[Cond] = ()
+    cost: GraphCost, relied: Iterable[Relied], assumed: Iterable[Cond] = ()
 ) -> Callable[[Poly], Poly]:
     """A function that puts forms in terms of the lengths that remain, where all that is known holds."""
     known = (*assumed, *(one.condition for one in relied))
     facts = tuple(c for c in known if isinstance(c, Ge) and len(c.p.free) <= 3)[:_MOST_FACTS]
-    return lambda form: simplify(substitute(form, equal), facts)
-
-
-def _now(condition: Condition, equal: Mapping[Symbol, Poly]) -> Cond:
-    return substitute_cond(condition.condition, equal)
+    return lambda form: simplify(cost.settled(form), facts)

@@ -24,6 +24,16 @@ def depth_of(cost: GraphCost) -> Depth | None:
     """The depth of a model, at most; None where it is not known, or not cheaply."""
     if len(cost.nodes) > _MOST_NODES or any(applied.uncosted for applied in cost.nodes):
         return None
+    try:
+        found = _latest_end(cost)
+    except AlgebraBudget:
+        return None
+    if found is None:
+        return None
+    return Depth(tuple(substitute(c, cost.equal) for c in found.candidates), exact=False)
+
+
+def _latest_end(cost: GraphCost) -> Depth | None:
     depths_by_case = _Depths(cost)
     at: dict[str, Depth] = {}
     deepest = ZERO_DEPTH
@@ -37,8 +47,7 @@ def depth_of(cost: GraphCost) -> Depth | None:
         if not any(name in at for name in step.outputs):
             deepest = latest(deepest, here)
     ends = [at[name] for name in cost.model.graph.outputs if name in at]
-    found = latest(deepest, *ends) if ends else deepest
-    return Depth(found.candidates, exact=False)
+    return latest(deepest, *ends) if ends else deepest
 
 
 def _after(before: list[Depth], own: Depth) -> Depth | None:
@@ -91,7 +100,7 @@ class _Depths:
             return latest(found) if lowered.chain else Depth((const(found.at(lowered.point)),))
         if lowered.lengths:
             found = latest(*(Depth((substitute(c, lowered.lengths),)) for c in found.candidates))
-        return Depth(tuple(substitute(c, self.cost.equal) for c in found.candidates))
+        return Depth(tuple(self.cost.within(c) for c in found.candidates))
 
 
 def _depth_of(program: Program) -> Depth | None:

@@ -1,4 +1,4 @@
-"""What is known of the values of a graph, a number for each thing that can be known, and names.
+"""What is known of the values of a graph, and a number for each thing that can be known.
 
 Equal knowledge has equal numbers, so that "the same operator on the same inputs" is a comparison of
 small integers.  The numbers last as long as the table, across models.
@@ -13,7 +13,6 @@ from tolcost.algebra import (
     Cond,
     Poly,
     Symbol,
-    atom,
     const,
     map_cond,
     polys_of,
@@ -23,7 +22,6 @@ from tolcost.algebra import (
 )
 from tolcost.cost.traffic import bits_of, bytes_of
 from tolcost.dataclass import dataclass, field
-from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.given import shape_given
 from tolcost.elaborate.values import Cast, Data, Missing, Quotient, Seq, Value, Vec, View, distinct
@@ -212,96 +210,3 @@ def shape_of(known: Known | None) -> tuple[Poly, ...] | None:
 def space_of(known: Known | None) -> str | None:
     """The space of a tensor; None where it is not one."""
     return known.space if isinstance(known, Tensor | Cast) else None
-
-
-@dataclass(slots=True)
-class Names:
-    """The numbers of what is known of names; ``unknown`` are names of which nothing is.
-
-    When two lengths become one, numbers are redirected, not names: work is in what mentions the
-    length that goes away.
-    """
-
-    table: Table
-    numbers: dict[str, int] = field(default_factory=lambda: {"": NOTHING})
-    unknown: set[str] = field(default_factory=set)
-    equal: dict[Symbol, Poly] = field(default_factory=dict)
-    moved: dict[int, int] = field(default_factory=dict)
-    _mentions: dict[Symbol, set[int]] = field(default_factory=dict)
-    _met: set[int] = field(default_factory=set)
-
-    def copy(self) -> Names:
-        """The same names; what is said of one of the two does not touch the other."""
-        mentions = {symbol: set(numbers) for symbol, numbers in self._mentions.items()}
-        return Names(
-            self.table, dict(self.numbers), set(self.unknown), dict(self.equal), dict(self.moved),
-            mentions, set(self._met),
-        )  # fmt: skip
-
-    def meet(self, name: str, number: int) -> None:
-        """Say what is known of a name; each name only once."""
-        if not name:
-            return
-        if name in self.numbers or name in self.unknown:
-            message = f"{quoted(name)} is given by two nodes, inputs or initializers"
-            raise Rejected(Diagnostic("T0675", message))
-        if number == UNKNOWN:
-            self.unknown.add(name)
-            return
-        self.numbers[name] = number
-        if number not in self._met:
-            self._index(number)
-
-    def _index(self, number: int) -> None:
-        self._met.add(number)
-        for symbol in self.table.symbols[number]:
-            self._mentions.setdefault(symbol, set()).add(number)
-
-    def number_of(self, name: str) -> int:
-        """The number of what is known of a name by now."""
-        return self.now(self.numbers.get(name, UNKNOWN))
-
-    def known(self, name: str) -> Known | None:
-        """What is known of a name by now."""
-        number = self.number_of(name)
-        return None if number == UNKNOWN else self.table.things[number]
-
-    def buffer(self, name: str) -> Poly | None:
-        """The bytes of a name while the model runs; None where they are not known."""
-        return self.table.buffer(self.number_of(name))
-
-    def now(self, number: int) -> int:
-        """The number that a number has become."""
-        while number in self.moved:
-            number = self.moved[number]
-        return number
-
-    def adopt(self, equal: Mapping[Symbol, Poly]) -> None:
-        """Two lengths that a node makes equal are one from then on, everywhere."""
-        for old, other in equal.items():
-            symbol, value = _length_last(old, substitute(other, self.equal))
-            if symbol in value.free or symbol in self.equal:
-                continue
-            one = {symbol: value}
-            self.equal = {s: substitute(p, one) for s, p in self.equal.items()}
-            self.equal[symbol] = value
-            for number in self._mentions.pop(symbol, ()):
-                self._move(number, one)
-
-    def _move(self, number: int, one: Mapping[Symbol, Poly]) -> None:
-        thing = self.table.things[number]
-        if number in self.moved or thing is None:
-            return
-        to = self.table.number(replaced(thing, one))
-        if to != number:
-            self.moved[number] = to
-            if to not in self._met:
-                self._index(to)
-
-
-def _length_last(symbol: Symbol, value: Poly) -> tuple[Symbol, Poly]:
-    """Of a length and something that data decides, the length stays."""
-    only = next(iter(value.free)) if len(value.free) == 1 else None
-    if symbol.kind == "length" and only is not None and only.kind == "data" and value == atom(only):
-        return only, atom(symbol)
-    return symbol, value

@@ -26,6 +26,7 @@ from tolcost.algebra import (
     is_nonnegative,
     prepared,
     product_of,
+    substitute,
     total_of,
 )
 from tolcost.algebra.poly import UNIT, Terms, poly
@@ -206,11 +207,13 @@ def peak_memory(cost: GraphCost) -> Peak | None:
     moments = _moments(cost, {n: _scaled(p, whole) for n, p in sizes.items()})
     if not moments or len(moments) > _MOST_SHAPES:
         return None
-    forms = {poly({**dict(shape), UNIT: most}, whole): at for shape, (most, at) in moments.items()}
+    live = {poly({**dict(shape), UNIT: most}, whole): at for shape, (most, at) in moments.items()}
+    forms = {cost.within(form): at for form, at in live.items()}
     kept, exact = dominating(tuple(forms))
     complete = all(not applied.uncosted for applied in cost.nodes)
     step = cost.model.graph.nodes[forms[kept[0]]] if cost.model.graph.nodes else None
-    return Peak(Depth(kept, exact), "" if step is None else step.name or step.op, exact and complete)
+    shown = Depth(tuple(substitute(form, cost.equal) for form in kept), exact)
+    return Peak(shown, "" if step is None else step.name or step.op, exact and complete)
 
 
 def _sizes(cost: GraphCost) -> dict[str, Poly]:
@@ -220,7 +223,7 @@ def _sizes(cost: GraphCost) -> dict[str, Poly]:
     for name in (*(given.name for given in cost.model.graph.inputs), *names):
         size = cost.names.buffer(name)  # what is known while compiling has one in a run all the same
         if size is not None and size.terms:
-            found[name] = size
+            found[name] = cost.settled(size) if cost.larger else size
     return found
 
 

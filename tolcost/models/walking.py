@@ -40,10 +40,11 @@ from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import MOST_IN_SEQUENCE
-from tolcost.models.facts import NOTHING, UNKNOWN, Known, Names, Table, shape_of, space_of
+from tolcost.models.facts import NOTHING, UNKNOWN, Known, Table, shape_of, space_of
 from tolcost.models.functions import Functions
 from tolcost.models.input_shapes import is_form
 from tolcost.models.lowered import Given, Lowered, Setting, lower, renamed
+from tolcost.models.names import Names, enlarged, pinned
 from tolcost.models.schemes import Schemes
 from tolcost.models.sums import with_sums
 
@@ -82,7 +83,8 @@ class Uncosted:
 class Applied:
     """What a node comes to: operators with how often each is applied, and numbers of what it gives.
 
-    ``equal`` are lengths that it makes equal; ``data`` tells whether only data decides something.
+    ``equal`` are lengths that it makes equal, and those that it needs to be larger, as lengths that are;
+    ``data`` tells whether only data decides something.
     """
 
     outputs: tuple[int, ...]
@@ -233,7 +235,7 @@ class Walk:
                 places = [numbers[name] for name in inputs]
                 if free:
                     places += [numbers[name] for name in free]
-                if names.moved:
+                if names.moved or names.larger:
                     places = list(map(names.now, places))
             except KeyError:
                 found.append(self._stuck(node))
@@ -334,9 +336,15 @@ class Walk:
         if len(lowered.outputs) < node.asked:
             message = f"{node.shown} gives {len(lowered.outputs)} outputs, not {node.asked}"
             return not_costed(node, Diagnostic("T0664", message))
-        lowered = _titled(node, lowered)
-        numbers = tuple(map(table.number, lowered.outputs))
-        return Applied(numbers, ((lowered, 1),), (), lowered.equal, bool(lowered.data))
+        return self._applied(_titled(node, lowered))
+
+    def _applied(self, lowered: Lowered) -> Applied:
+        """A node by itself; lengths are from there on as large as it needs them."""
+        numbers = tuple(map(self.session.table.number, lowered.outputs))
+        needed = [c.condition for c in lowered.conditions]
+        certain = [c.condition for c in lowered.conditions if c.kind != "case"]
+        equal = {**enlarged(needed), **pinned(certain), **lowered.equal}
+        return Applied(numbers, ((lowered, 1),), (), equal, bool(lowered.data))
 
     def _check(self, node: GraphNode, spaces: tuple[str | None, ...]) -> None:
         """Refuse types that an operator does not take; those that were fine before are."""
@@ -373,8 +381,7 @@ class Walk:
         ((lowered, _),) = applied.parts
         fresh = {s: _called(s, _fresh_name(s, node.label)) for s in lowered.data}
         mine = renamed(lowered, fresh)
-        numbers = tuple(map(self.session.table.number, mine.outputs))
-        return Applied(numbers, ((mine, 1),), (), mine.equal, True)
+        return self._applied(mine)
 
     # ---- functions ----
 
@@ -392,7 +399,7 @@ class Walk:
             found = inner.run(self.functions.nodes(function, node))
         except Rejected as rejected:
             return not_costed(node, rejected.diagnostics[0])
-        return gathered(found, tuple(map(inner.names.number_of, function.outputs)), inner.names.equal)
+        return gathered(found, tuple(map(inner.names.number_of, function.outputs)), inner.names.learned())
 
 
 def walk_of(

@@ -27,6 +27,7 @@ from tolcost.models.depth import depth_of
 from tolcost.models.facts import Known, as_tensor
 from tolcost.models.input_shapes import Shape, check_names, with_lengths, with_shapes
 from tolcost.models.memory import Holdings, Peak, holdings, peak_memory
+from tolcost.models.names import is_version
 from tolcost.models.walking import Session
 from tolcost.result.assumptions import NOTHING, Assumed, assumed, equation
 from tolcost.result.cost import Cost
@@ -274,7 +275,11 @@ class ModelStudy(Study):
         """Where the general form of the model is, at lengths given by name."""
         own = {s.name: s for form in self.cost.dimensions.values() for s in form.free}
         put = self.assumed.put
-        equal = {symbol: form for symbol, form in self.cost.equal.items() if symbol not in put}
+        equal = {
+            symbol: form
+            for symbol, form in self.cost.equal.items()
+            if symbol not in put and not is_version(symbol, form)  # conditions say what they need
+        }
         return locate(self.symbols, self.requirements, dims, own, equal, put)
 
 
@@ -315,7 +320,7 @@ def walked(file: str, model: Model, session: Session, numbers: Mapping[str, int]
 def _study(file: str, cost: GraphCost, numbers: Mapping[str, int], assuming: Assumed = NOTHING) -> ModelStudy:
     relied = conditions_of(cost)
     needed = tuple(Requirement(r.condition, r.reason, node=r.node) for r in relied)
-    adder = Adder(settling(cost.equal, relied, assuming.facts))
+    adder = Adder(settling(cost, relied, assuming.facts))
     covered = coverage(cost)
     operators = by_operator(cost, adder)
     total = total_figures([group.figures for group in operators], bool(covered.missing))
