@@ -5,7 +5,23 @@ from __future__ import annotations
 from hypothesis import given
 
 from tests.algebra.support import at, build, grid, lengths, trees, value
-from tolcost.algebra import coordinate, evaluate, ge, length, maximum, minimum, relu, sign, to_text
+from tolcost.algebra import (
+    conj,
+    const,
+    coordinate,
+    either,
+    eq,
+    evaluate,
+    evaluate_cond,
+    ge,
+    length,
+    maximum,
+    minimum,
+    negate,
+    relu,
+    sign,
+    to_text,
+)
 
 n, m = length("n"), length("m")
 
@@ -53,3 +69,23 @@ def test_against_python(a: object, b: object) -> None:
         assert evaluate(maximum(p, q), there) == max(value(a, point), value(b, point))
         assert evaluate(minimum(p, q), there) == min(value(a, point), value(b, point))
         assert evaluate(relu(p), there) == max(value(a, point), 0)
+
+
+def test_the_smaller_and_the_larger_by_a_choice() -> None:
+    """As exporters write them; a choice is no product of clips."""
+    z = length("z", 0)
+    smaller = either(ge(z - 3), const(2), z)  # 2 where 2 < z
+    assert smaller == minimum(z, 2)
+    assert either(ge(-smaller), const(1), smaller) == relu(z - 1) - relu(z - 2) + 1
+
+
+@given(trees("nm"), trees("nm"), trees("nm"))
+def test_a_choice_against_python(a: object, b: object, c: object) -> None:
+    names = lengths("nm", lo=0)
+    p, q, r = (build(tree, names) for tree in (a, b, c))
+    for cond in (ge(r), eq(r), negate(eq(r)), conj(ge(r), ge(p - 1))):
+        chosen = either(cond, p, q)
+        for point in grid("nm", range(4)):
+            there = at(names, point)
+            expected = value(a, point) if evaluate_cond(cond, there) else value(b, point)
+            assert evaluate(chosen, there) == expected

@@ -11,6 +11,7 @@ from tolcost.catalogue import subgraphs
 from tolcost.cost import count
 from tolcost.cost.derive import derive
 from tolcost.diagnostics import Source
+from tolcost.models import lowering
 from tolcost.pipeline import lower, read_program
 
 HEAD = '<ir_version: 10, opset_import: ["" : 18]> g '
@@ -64,6 +65,23 @@ def test_a_branch_in_a_loop_and_a_loop_in_a_branch() -> None:
     assert str(cost_of(f"{start} y = {loop.format(inside)} }}").eops) == "2*k*n"
     around = branch(f"ty = {loop.format('w = Gather(x, i) z = Add(v, w)')}", "ey = Sin(r)")
     assert str(cost_of(f"{start} {around} }}").eops) == "k*n"
+
+
+def test_a_branch_that_fits_only_where_data_keeps_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The branch in it makes a matrix of a vector where anything is kept, and no vector follows a matrix."""
+    tried: list[str] = []
+    attempt = lowering._attempt
+    monkeypatch.setattr(lowering, "_attempt", lambda *args: (tried.append(args[2].op), attempt(*args))[1])
+    held = "none = Constant <value = int64 {0}> () axis = Constant <value = int64[1] {0}> ()"
+    kept = "m = Cast <to = 9> (x) k = Compress (x, m) s = Size(k) p2 = Greater(s, none)"
+    inner = branch("tw = Unsqueeze(x, axis)", "ew = Identity(x)", "w", "float[n]").replace("(p)", "(p2)")
+    other = f"{held} {kept} {inner} j = Concat <axis = 0> (w, x) e = Exp(j) ey = Slice(e, axis, l)"
+    text = f"(float[n] x, bool p) => (float[n] y) {{ l = Shape(x) {branch('ty = Identity(x)', other)} }}"
+    cost = cost_of(text)
+    assert cost.status == "upper bound"
+    assert cost.conditions == ("z1 <= 0",)
+    assert {name: str(form) for (name, _), form in cost.histogram.items()}["exp"] == "2*n"
+    assert tried.count("If") == 2
 
 
 def nested(depth: int, of: str = "x") -> str:

@@ -47,6 +47,7 @@ from tolcost.algebra.floors import ceil_log2, exact_div
 from tolcost.algebra.intervals import range_of
 from tolcost.algebra.piecewise import (
     ceildiv,
+    either,
     floordiv,
     indicator,
     maximum,
@@ -149,6 +150,7 @@ __all__ = [
     "direction",
     "disj",
     "display_names",
+    "either",
     "eq",
     "equations_in",
     "evaluate",

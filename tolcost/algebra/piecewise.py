@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from tolcost.algebra.conditions import And, Cond, Constraints, Eq, Ge, Not, Or, Truth, symbols_of_cond
+from tolcost.algebra.conditions import And, Cond, Constraints, Eq, Ge, Not, Or, Truth, negate, symbols_of_cond
 from tolcost.algebra.floors import canonical_relu, exact_quotient, known_quotient, quick_floordiv
 from tolcost.algebra.intervals import range_of
 from tolcost.algebra.poly import (
@@ -29,11 +29,14 @@ from tolcost.algebra.poly import (
     total_of,
 )
 from tolcost.algebra.prove import is_nonnegative, prove
-from tolcost.algebra.substitute import Rules, map_generators, opaque_sum, rebuild
+from tolcost.algebra.substitute import Rules, generators_in, map_generators, opaque_sum, rebuild
 from tolcost.algebra.symbols import Floor, Generator, Relu
 
 Decided: TypeAlias = dict[tuple[Relu, Relu], bool]
 """Pairs of clips already compared: whether the first is proved to be at most the second."""
+
+_MOST_DECIDED = 16
+"""Of two forms with more generators than this, a choice decides none: each takes a proof."""
 
 
 def floordiv(p: Poly | int, q: Poly | int) -> Poly:
@@ -143,6 +146,22 @@ def indicator(cond: Cond, facts: tuple[Cond, ...] = ()) -> Poly:
             return product_of(indicator(part, facts) for part in parts)
         case Or(parts=parts):
             return 1 - product_of(1 - indicator(part, facts) for part in parts)
+
+
+def either(cond: Cond, a: Poly, b: Poly) -> Poly:
+    """Give the one where the condition holds, and the other elsewhere.
+
+    >>> from tolcost.algebra.conditions import ge
+    >>> from tolcost.algebra.poly import length
+    >>> n = length("n")
+    >>> either(ge(n - 3), n - 1, as_poly(1)) == 1 + relu(n - 2)
+    True
+    """
+    if len(generators_in(a) | generators_in(b)) > _MOST_DECIDED:
+        return b + indicator(cond) * (a - b)
+    b = simplify(b, (negate(cond),))
+    gap = simplify(a - b, (cond,))
+    return b + (gated(gap, (cond,), ()) if isinstance(cond, (Ge, Eq)) else indicator(cond) * gap)
 
 
 def gated(body: Poly, constraints: Constraints, facts: tuple[Cond, ...]) -> Poly:

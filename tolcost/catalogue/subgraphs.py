@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count, product, zip_longest
 
-from tolcost.algebra import FALSE, TRUE, Cond, Eq, Ge, Not, bounds, negate
+from tolcost.algebra import FALSE, TRUE, Cond, Eq, Ge, Not, bounds, cond_text, negate
 from tolcost.catalogue.binding import bind, formals
 from tolcost.catalogue.graph import Body, Graph, GraphNode, Inside, Weight, first_output, no_function
 from tolcost.catalogue.schemas import check_node, output_spaces
@@ -51,10 +51,12 @@ class Choices:
     """Branches that a length decides which is not known: equations taken to hold, and those left open.
 
     In general a length is not what an equation wants it to be.  ``used`` are the equations that were taken
-    to hold all the same, ``met`` those that were not.
+    to hold all the same, ``met`` those that were not.  ``written`` are equations to take to hold, as text:
+    what data decides is another symbol each time that a graph is looked at, by the same name.
     """
 
     assumed: frozenset[Cond] = frozenset()
+    written: frozenset[str] = frozenset()
     used: dict[Cond, None] = field(default_factory=dict)
     met: dict[Cond, None] = field(default_factory=dict)
 
@@ -74,7 +76,7 @@ class Choices:
         equation = next((side for side in (condition, negate(condition)) if _pins(side)), None)
         if equation is None:
             return condition
-        if equation not in self.assumed:
+        if equation not in self.assumed and cond_text(equation) not in self.written:
             self.met[equation] = None
             return condition
         self.used[equation] = None

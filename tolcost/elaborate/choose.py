@@ -24,8 +24,8 @@ from tolcost.algebra import (
     const,
     data_symbol,
     disj,
+    either,
     exact_div,
-    indicator,
     negate,
     substitute,
     symbols_of,
@@ -304,7 +304,7 @@ def merge_integers(condition: Cond, a: Poly, b: Poly) -> Poly:
         return b
     if _agree(negate(condition), a, b):
         return a
-    return b + indicator(condition) * (a - b)
+    return either(condition, a, b)
 
 
 def _agree(condition: Cond, a: Poly, b: Poly) -> bool:

@@ -18,6 +18,7 @@ from tolcost.algebra import (
     AlgebraBudget,
     Poly,
     Symbol,
+    cond_text,
     const,
     prove,
     symbols_of,
@@ -78,18 +79,19 @@ def _bounded(lowered: Lowered) -> Lowered:
 
 
 def _chosen(setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowered | Rejected:
-    assumed = setting.assumed
+    written: frozenset[str] = frozenset()
     first: Rejected | None = None
     for _ in range(_MOST_CHOICES):
-        choices = Choices(assumed)
+        choices = Choices(setting.assumed, written)
         found = _attempt(setting, choices, node, spec, given)
         if not isinstance(found, Rejected):
             return found
         first = first or found
         if not choices.met or not isinstance(found, Misfit):
             break
-        assumed |= {next(reversed(choices.met))}
-    return first or Rejected(Diagnostic("T0504", f"{node.op} takes more algebra than allowed"))
+        written |= {cond_text(next(reversed(choices.met)))}
+    assert first is not None
+    return Rejected(*first.diagnostics) if written else first  # at lengths not tried it may fit
 
 
 def _attempt(
