@@ -1,7 +1,7 @@
 """How much work sums and proofs take, in steps and not in seconds: the same on every machine.
 
-What is counted is what the limits of the algebra are about: problems and goals taken up, and their terms,
-and at how many points two sides are compared.  A search that looks at more than it did, gives up earlier or
+What is counted is what the limits of the algebra are about, problems and goals taken up and their terms, and
+how long the answers are in writing.  A search that looks at more than it did, gives up earlier or
 finds another way shows here, even where the answers stay as they were.  The questions are the lines of the
 files beside this one, and others drawn at random.  TOLCOST_ACCEPT=1 writes what comes out.
 """
@@ -27,6 +27,7 @@ from tolcost.algebra import (
     Sum,
     as_poly,
     compare,
+    cond_text,
     coordinate,
     eq,
     ge,
@@ -35,6 +36,7 @@ from tolcost.algebra import (
     negate,
     prove,
     the_symbol,
+    to_text,
     total,
 )
 from tolcost.algebra.prove import _Fuel
@@ -101,11 +103,12 @@ def _lines(folder: str, file: str) -> list[Line]:
 
 def _sum(body: Poly, over: Over, guards: Sequence[Cond], facts: tuple[Cond, ...], counts: Counts) -> None:
     result = total(body, over, guards, facts)
-    counts["terms of answers"] += len(result.terms)
+    counts["letters of answers"] += len(to_text(result))
     counts["open"] += any(isinstance(g, Sum) for g in generators_in(result))
 
 
 def _claim(cond: Cond, facts: tuple[Cond, ...], counts: Counts) -> None:
+    counts["letters"] += len(cond_text(cond))
     counts[{True: "proved", False: "refuted", None: "open"}[prove(cond, facts)]] += 1
 
 

@@ -1,0 +1,132 @@
+"""What settles a question at a glance: each against numbers, on small ranges."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.algebra.support import build, trees
+from tolcost.algebra import Poly, Symbol, atom, coordinate, data_symbol, evaluate, length, the_symbol
+from tolcost.algebra.quick_checks import (
+    MANY,
+    _counted_from_lower_bounds,
+    _numerator,
+    direction,
+    is_own_bound,
+    obvious,
+)
+
+LOW = {"n": 1, "m": 0, "d": -2}
+NAMES = {name: data_symbol(name, low) for name, low in LOW.items()}
+SYMBOLS = {name: the_symbol(p) for name, p in NAMES.items()}
+PLAIN = st.lists(
+    st.tuples(st.integers(-5, 5).filter(bool), st.lists(st.sampled_from("nmd"), max_size=4)), min_size=2
+)
+
+
+def plain(terms: list[tuple[int, list[str]]]) -> Poly:
+    """A sum of products of symbols."""
+    result = NAMES["n"] * 0
+    for coef, letters in terms:
+        part = NAMES["n"] * 0 + coef
+        for letter in letters:
+            part = part * NAMES[letter]
+        result = result + part
+    return result
+
+
+def near(name: str, reach: int = 4) -> range:
+    return range(LOW[name], LOW[name] + reach)
+
+
+def points() -> list[dict[Symbol, int]]:
+    rows = product(*(near(name) for name in LOW))
+    return [dict(zip(SYMBOLS.values(), row, strict=True)) for row in rows]
+
+
+@settings(max_examples=100)
+@given(PLAIN)
+def test_counting_from_the_least_changes_no_value(terms: list[tuple[int, list[str]]]) -> None:
+    goal = plain(terms)
+    shifted = _counted_from_lower_bounds(goal)
+    for point in points() if shifted is not None else ():
+        less = {symbol: value - LOW[symbol.name] for symbol, value in point.items()}
+        assert evaluate(goal, point) == evaluate(shifted, less)
+
+
+@settings(max_examples=100)
+@given(trees("nmd", leaves=5))
+def test_what_is_obvious_is_so_everywhere_and_what_rises_never_falls(tree: object) -> None:
+    goal = build(tree, NAMES)
+    settled, ways = obvious(goal), {symbol: direction(goal, symbol) for symbol in SYMBOLS.values()}
+    for point in points():
+        here = evaluate(goal, point)
+        assert settled is None or settled == (here > -1)
+        for symbol, way in ways.items():
+            step = evaluate(goal, {**point, symbol: point[symbol] + 1}) - here
+            assert way is None or step * way >= 0
+
+
+def test_the_direction_of_what_moves_one_way_is_seen() -> None:
+    n, m, d = NAMES.values()
+    up = [n, n * m, n * n + m, (n + d) // 3, 2 * n - 7, n * ((n + m) // 2), m * m * n]
+    for rising in up:
+        assert direction(rising, SYMBOLS["n"]) == 1
+        assert direction(-rising, SYMBOLS["n"]) == -1
+    for mixed in (n * d, n - n * m, n * n - 3 * n, m // (n + 1), m * ((d - n) // 2)):
+        assert direction(mixed, SYMBOLS["n"]) is None
+    assert direction(m + 1, SYMBOLS["n"]) == 1
+
+
+def test_its_own_bound() -> None:
+    n = length("n")
+    i = coordinate("i", n)
+    j = coordinate("j", i)
+    for seen in (n - i, n - j, i - j):
+        assert is_own_bound(seen)
+    half, more = coordinate("h", n // 2), coordinate("p", n + 1)
+    twice, sixth = coordinate("t", 2 * n), coordinate("s", n * (n + 1) // 2)
+    others = (i - n, j - n, n - i + 1, 2 * n - 2 * i, n + i, n - 2 * i, n * n - i, n - half, n - more)
+    for not_seen in (*others, n - twice, n - sixth, n - i * j, n - i - j, n, length("m") - i):
+        assert not is_own_bound(not_seen)
+
+
+ENDS = [(None, None), (None, 5), (0, None), (-3, None), (1, 1), (0, 3), (-4, 900), (1, 2**31 - 2)]
+
+
+@pytest.mark.parametrize("low, high", ENDS)
+def test_points_lie_between_the_ends(low: int | None, high: int | None) -> None:
+    seen = set[int]()
+    for serial in range(30):
+        d = the_symbol(data_symbol(f"d{serial}", low, high))
+        for index in range(MANY):
+            value = _numerator(atom(d), index)
+            assert value is not None
+            assert low is None or low <= value
+            assert high is None or value <= high
+            seen.add(value)
+    usual = range(-4, 5) if low is None else range(low, low + 12)
+    assert seen >= {value for value in usual if high is None or value <= high}
+    assert high is None or high > 1000 or high in seen
+
+
+def test_points_of_coordinates_lie_in_ranges_that_move() -> None:
+    n = length("n")
+    i = coordinate("i", n - 2)
+    j = coordinate("j", n, i)
+    for index in range(MANY):
+        size, outer, inner = (_numerator(p, index) for p in (n, i, j))
+        assert size is not None
+        assert (outer is None) == (size < 3)
+        assert outer is None or inner is None or 1 <= outer <= inner <= size
+
+
+def test_points_tell_lengths_apart() -> None:
+    """Two lengths are equal at some points, and either is the larger one at others."""
+    for a, b in product((length("n"), length("m"), length("k", 0)), repeat=2):
+        if a != b:
+            signs = {((d := _numerator(a - b, index) or 0) > 0) - (d < 0) for index in range(MANY)}
+            assert signs == {-1, 0, 1}
