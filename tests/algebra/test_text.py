@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -24,7 +26,9 @@ from tolcost.algebra import (
     to_text,
     total,
 )
+from tolcost.algebra.display import factored
 from tolcost.algebra.parse import parse_text
+from tolcost.algebra.poly import product_of
 from tolcost.diagnostics import Rejected
 
 n, m, k, h = length("n"), length("m"), length("k"), length("H")
@@ -76,6 +80,14 @@ def test_factors() -> None:
     assert factor_text(2 * n + 4) == "2*(n + 2)"
     assert factor_text(n * n - m * m) == "(n - m)*(m + n)"
     assert factor_text(const(6)) == "6"
+
+
+@pytest.mark.parametrize("slope", [-2, -1, 1, 2])
+def test_factors_of_two_lengths_are_found_where_their_numbers_are_small(slope: int) -> None:
+    for first, second in combinations(range(-6, 7), 2):
+        factors = {n + slope * m + first: 1, n + slope * m + second: 1}
+        found = factored(product_of(factors)).factors
+        assert {f if f in factors else -f: times for f, times in found} == factors
 
 
 @settings(max_examples=200)

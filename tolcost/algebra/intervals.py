@@ -115,7 +115,9 @@ def _compute(generator: Generator) -> Interval:
             return _floor_range(range_of(p), range_of(q))
         case Log2(p=p):
             least, most = range_of(p)
-            return log2_of_number(least or 0), None if most is None else log2_of_number(most)
+            return 0 if least is None else log2_of_number(least), None if most is None else log2_of_number(
+                most
+            )
         case Power(base=base, p=p):
             least, most = range_of(p)
             top = most if most is not None and 0 <= most <= MAX_EXPONENT else None
