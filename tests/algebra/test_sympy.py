@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from itertools import islice
+from itertools import islice, product
 
 import pytest
 import sympy
@@ -96,3 +96,15 @@ def test_sums_by_sympy_alone_are_what_adding_up_gives(line: Line) -> None:
     for point in islice(points(line), 0, None, 7):
         added = sum(number(line.asked, at) for at in inside(line, point) if number(line.guard, at))
         assert sums.at(found, {the_symbol(names[name]): size for name, size in point.items()}) == added
+
+
+@pytest.mark.parametrize("divisor", [2, 3])
+def test_ranges_that_a_floor_ends_have_as_many_steps_by_sympy(divisor: int) -> None:
+    """They are clipped where they may be shorter than empty, and nowhere else."""
+    i = the_symbol(coordinate("i", n))
+    for less, more in product(range(5), (-1, 0, 1)):
+        sums = SympySums.over([N])
+        found = sums.total([(i, (n - less) // divisor + more)])
+        assert found.has(sympy.Max) is ((1 - less) // divisor + more < 0)
+        for size in range(1, 7):
+            assert sums.at(found, {N: size}) == max((size - less) // divisor + more, 0)

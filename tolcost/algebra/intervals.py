@@ -114,10 +114,8 @@ def _compute(generator: Generator) -> Interval:
         case Floor(p=p, q=q):
             return _floor_range(range_of(p), range_of(q))
         case Log2(p=p):
-            least, most = range_of(p)
-            return 0 if least is None else log2_of_number(least), None if most is None else log2_of_number(
-                most
-            )
+            low, high = range_of(p)
+            return 0 if low is None else log2_of_number(low), None if high is None else log2_of_number(high)
         case Power(base=base, p=p):
             least, most = range_of(p)
             top = most if most is not None and 0 <= most <= MAX_EXPONENT else None
