@@ -187,7 +187,7 @@ def exact_div(p: Poly | int, q: Poly | int) -> Poly | None:
     if divisor is not None:
         if divisor == 0:
             return None
-        quotient = scale(top, 1 if divisor > 0 else -1, abs(divisor))
+        quotient = scale(top, divisor, divisor * divisor)  # what is divided by stays positive
         return quotient if is_integer_valued(quotient) else None
     found = exact_quotient(top, bottom)
     return found if found is not None and is_integer_valued(found) else None

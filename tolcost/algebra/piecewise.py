@@ -11,7 +11,6 @@ from typing import TypeAlias
 
 from tolcost.algebra.conditions import And, Cond, Constraints, Eq, Ge, Not, Or, Truth, negate, symbols_of_cond
 from tolcost.algebra.floors import canonical_relu, exact_quotient, known_quotient, quick_floordiv
-from tolcost.algebra.intervals import range_of
 from tolcost.algebra.poly import (
     ONE,
     ZERO,
@@ -224,13 +223,8 @@ def _decides(small: Relu, large: Relu, facts: tuple[Cond, ...], decided: Decided
 
 
 def _never_above(small: Relu, large: Relu, facts: tuple[Cond, ...]) -> bool:
-    if facts or small.free & large.free:
-        return is_nonnegative(large.p - small.p, facts)
-    most, least = (
-        range_of(small.p)[1],
-        range_of(large.p)[0],
-    )  # of clips that have nothing to do with each other
-    return most is not None and least is not None and most <= least
+    """Whether it is proved; of clips that have nothing to do with each other each may be the larger one."""
+    return bool(facts or small.free & large.free) and is_nonnegative(large.p - small.p, facts)
 
 
 PROVED = Rules(floordiv, relu, opaque_sum)
