@@ -84,6 +84,9 @@ def test_the_borders_of_int64() -> None:
         assert evaluate_many(n * n, {N: [number]}).tolist() == [number * number]
         assert evaluate_many(n * n - n * n * 2 + n, {N: [number, 1]}).tolist() == [number - number**2, 0]
         assert evaluate_many(n // 3, {N: [number]}).tolist() == [number // 3]
+        fits = np.int64 if number < 2**63 else object
+        assert evaluate_many(n * m, {N: [number], M: [1]}).dtype == fits
+        assert evaluate_many(n * m * k, {N: [number], M: [0], K: [1]}).dtype == fits
 
 
 def test_denominators() -> None:
