@@ -56,6 +56,11 @@ def test_a_common_model_needs_neither_onnx_nor_definitions(name: str) -> None:
     assert loaded(work, (*HEAVY, *LOWERING)) == set()
 
 
+def test_definitions_are_compiled_without_onnx() -> None:
+    bert = Path(__file__).parents[2] / "examples" / "bert.onnx"
+    assert loaded(f"from tolcost.cli import run; run(['model', {str(bert)!r}])") == set()
+
+
 @pytest.mark.parametrize("first", ["import onnx", "import tolcost.catalogue.messages"])
 def test_messages_are_those_of_onnx(first: str) -> None:
     work = "import onnx, tolcost.catalogue.messages as m; assert m.ModelProto is onnx.ModelProto"

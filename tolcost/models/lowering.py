@@ -26,7 +26,6 @@ from tolcost.algebra import (
 from tolcost.atoms.nodes import Condition, Node
 from tolcost.catalogue.binding import bind
 from tolcost.catalogue.graph import GraphNode
-from tolcost.catalogue.schemas import output_spaces
 from tolcost.catalogue.specs import Spec
 from tolcost.catalogue.subgraphs import (
     Choices,
@@ -125,10 +124,7 @@ def _lower(setting: Setting, choices: Choices, node: GraphNode, spec: Spec, give
         title=node.label,
     )
     counts = count(lowered.program)
-    spaces = [space_of(known) for known in given.inputs]
-    told = output_spaces(node, setting.opsets.get(node.domain), spaces)
-    found = _outputs(lowered, spec)
-    outputs = tuple(starmap(_told, zip_longest(found, told[: len(found)])))
+    outputs = _with_spaces(setting, node, given, _outputs(lowered, spec))
     return Lowered(
         node.op,
         node.domain,
@@ -189,11 +185,29 @@ def _outputs(lowered: Elaborated, spec: Spec) -> tuple[Known, ...]:
     return tuple(found)
 
 
+def _with_spaces(
+    setting: Setting, node: GraphNode, given: Given, found: tuple[Known, ...]
+) -> tuple[Known, ...]:
+    """Outputs in spaces of ONNX: its schema is asked where the definition found none of them."""
+    if not any(map(_is_outside, found)):
+        return found
+    from tolcost.catalogue.schemas import output_spaces  # and onnx with it
+
+    told = output_spaces(node, setting.opsets.get(node.domain), [space_of(known) for known in given.inputs])
+    return tuple(starmap(_told, zip_longest(found, told[: len(found)])))
+
+
+def _is_outside(known: Known) -> bool:
+    if isinstance(known, Inputs):
+        return any(map(_is_outside, known.items))
+    return isinstance(known, Tensor | Cast) and known.space not in CODE_OF_SPACE
+
+
 def _told(known: Known, space: str | None) -> Known:
     """What is known, in the space that the operator says where the definition found none of ONNX's."""
     if isinstance(known, Inputs):
         return Inputs(tuple(_told(item, space) for item in known.items))
-    if space is None or not isinstance(known, Tensor | Cast) or known.space in CODE_OF_SPACE:
+    if space is None or not isinstance(known, Tensor | Cast) or not _is_outside(known):
         return known
     return replace(known, space=space)
 
