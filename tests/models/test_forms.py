@@ -6,7 +6,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from onnx import ModelProto, helper
+from onnx import ModelProto, TensorProto, helper
 
 import tolcost
 from tests.models.graphs import FLOAT, Builder
@@ -182,3 +182,17 @@ def test_forms_are_the_figures_at_numbers(seed: int) -> None:
             continue
         there = general(n=n)
         assert (there.eops, there.macs) == (fixed.eops, fixed.macs)
+
+
+@pytest.mark.parametrize("root", ["Pow", "Sqrt"])
+def test_a_root_that_is_whole_is_a_length(root: str) -> None:
+    """As image models come by the sides of a square of patches."""
+    b = Builder(18)
+    x = b.input("x", FLOAT, ["n", 16])
+    area = b("Cast", b.length(x, 1), to=FLOAT)
+    side = b(root, area, b.constant([0.5], "float32")) if root == "Pow" else b(root, area)
+    whole = b("Cast", side, to=TensorProto.INT64)
+    y = b("Exp", b("Reshape", x, b("Concat", b.constant([-1]), whole, whole, axis=0)))
+    cost = tolcost.from_onnx(b.model([(y, FLOAT, ["n", 4, 4])]))
+    assert str(cost.eops) == "16*n"
+    assert cost.study.cost.known(y).shape == (cost.study.cost.dimensions["n"], 4, 4)

@@ -168,7 +168,18 @@ def _modulo(env: Env, span: Span, x: Real, y: Real) -> Value | None:
     return None
 
 
+def _root(x: Real) -> Fraction | None:
+    """The square root of a number that is a square: floating point gives no other."""
+    exact = x.constant if isinstance(x, Poly) else x
+    if not isinstance(exact, (int, Fraction)) or exact < 0:
+        return None
+    found = Fraction(math.isqrt(exact.numerator), math.isqrt(exact.denominator))
+    return found if found * found == exact else None
+
+
 def _power(env: Env, span: Span, x: Real, y: Real) -> Value | None:
+    if y == Fraction(1, 2):
+        return _root(x)
     exponent = y.constant if isinstance(y, Poly) else None
     if exponent is None and isinstance(x, Poly) and isinstance(y, Poly):
         return _number_to_power(env, x.constant, y)
@@ -246,6 +257,7 @@ _RULES: dict[str, Callable[..., Value | None]] = {
     "abs": absolute,
     "sgn": sign,
     "sqr": _square,
+    "sqrt": lambda env, span, x: _root(x),
     "recip": _reciprocal,
     "not": lambda env, span, x: _opposite(truth(x)),
     "isnan": lambda env, span, x: TRUE if isinstance(x, float) and math.isnan(x) else FALSE,
