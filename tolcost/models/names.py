@@ -98,7 +98,7 @@ class Names:
                 self._merge(symbol, value)
 
     def _merge(self, symbol: Symbol, value: Poly) -> None:
-        versions = self._versions.pop(symbol.name, [symbol])
+        versions = self._versions.pop(symbol.name, [symbol]) if _is_named(symbol) else [symbol]
         every = dict.fromkeys((symbol, *versions), value)
         self.equal = {s: substitute(p, every) for s, p in self.equal.items()} | every
         for one in every:
@@ -154,8 +154,13 @@ class Names:
 def is_version(symbol: Symbol, value: Poly) -> bool:
     """Whether a length is put in place of itself, with another range."""
     other = next(iter(value.free)) if len(value.free) == 1 else symbol
-    same = other.kind == symbol.kind == "length" and other.serial == symbol.serial == 0
-    return same and other is not symbol and other.name == symbol.name and value == atom(other)
+    same = _is_named(symbol) and _is_named(other) and other.name == symbol.name
+    return same and other is not symbol and value == atom(other)
+
+
+def _is_named(symbol: Symbol) -> bool:
+    """Whether a symbol is a length, told by its name: what data decides may be called alike."""
+    return symbol.kind == "length" and symbol.serial == 0
 
 
 def enlarged(conditions: Iterable[Cond]) -> dict[Symbol, Poly]:
@@ -163,7 +168,7 @@ def enlarged(conditions: Iterable[Cond]) -> dict[Symbol, Poly]:
     found: dict[Symbol, int] = {}
     for form in _at_least_zero(conditions):
         symbol = next(iter(form.free)) if len(form.free) == 1 else None
-        if symbol is None or symbol.kind != "length" or symbol.serial:
+        if symbol is None or not _is_named(symbol):
             continue
         least = (atom(symbol) - form).constant  # `ge` divides by slopes
         most = symbol.hi.constant if symbol.hi is not None else None
