@@ -104,6 +104,17 @@ def test_sums_are_those_of_brute_force(seed: int) -> None:
         assert evaluate(closed, {P: levels, Q: 2}) == sum(each), (to_text(body), to_text(closed), levels)
 
 
+@pytest.mark.parametrize("divisor", [1, 2, 3])
+def test_exponents_that_do_not_move_evenly_stay_a_sum_of_the_same_value(divisor: int) -> None:
+    i = coordinate("i", n)
+    for exponent in (i * p, i * i // divisor, (i + p) // divisor * i):
+        result = total(powers(2, exponent), [(the_symbol(i), 1, n)])
+        for size, other in ((1, 0), (3, 1), (4, 2)):
+            at = {N: size, P: other}
+            values = (evaluate(exponent, {**at, the_symbol(i): x}) for x in range(1, size + 1))
+            assert evaluate(result, at) == sum(2**value for value in values)
+
+
 def test_elsewhere() -> None:
     form = 3 * powers(2, 2 * p) * n - powers(2, p - q)
     text = to_text(form)
