@@ -127,6 +127,17 @@ def test_dividing_again_changes_nothing(top: object, divisor: int) -> None:
     assert (built * divisor) // divisor == built
 
 
+@pytest.mark.parametrize("divisor", range(2, 6))
+def test_a_floor_of_a_floor_is_one_floor(divisor: int) -> None:
+    for inside in (n // m, n // (m + 2), (n * n) // (m * k), n // 3):
+        floor = next(g for mono in inside.terms for g in mono)
+        assert inside // divisor == floor.p // (floor.q * divisor)
+        above = (inside + 1) // divisor
+        for point in grid("nmk", range(1, 4)):
+            there = at({"n": n, "m": m, "k": k}, point)
+            assert evaluate(above, there) == (evaluate(inside, there) + 1) // divisor
+
+
 def test_traps_of_other_systems() -> None:
     """Floors of products that are easily dropped by mistake."""
     built = (n * (2 * m + 2)) // 6

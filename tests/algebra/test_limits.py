@@ -33,7 +33,7 @@ from tolcost.algebra import (
     total_of,
 )
 from tolcost.algebra.conditions import signed_cases
-from tolcost.algebra.evaluate import _Loops
+from tolcost.algebra.evaluate import _Loops, sum_of_numbers
 from tolcost.algebra.parse import parse_text
 from tolcost.algebra.poly import MAX_DEGREE
 from tolcost.diagnostics import Rejected
@@ -216,3 +216,12 @@ def test_claims_that_nest_deep_are_left_open() -> None:
     facts = tuple(ge(length(f"b{k}") - 2) for k in range(9))
     verdicts = [prove(claims_in_turns(depth), facts) for depth in range(9)]
     assert verdicts == [True] * 7 + [None] * 2
+
+
+@pytest.mark.parametrize("first", [-40, 1, 1_000])
+def test_a_loop_takes_as_much_as_it_has_terms(first: int) -> None:
+    x = coordinate("x", first + 19, first)
+    loops = _Loops(20)
+    added = sum_of_numbers(x * x // 7, the_symbol(x), first, first + 19, loops)
+    assert added == sum(value * value // 7 for value in range(first, first + 20))
+    assert loops.left == 0
