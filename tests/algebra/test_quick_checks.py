@@ -94,7 +94,7 @@ def test_its_own_bound() -> None:
         assert not is_own_bound(not_seen)
 
 
-ENDS = [(None, None), (None, 5), (0, None), (-3, None), (1, 1), (0, 3), (-4, 900), (1, 2**31 - 2)]
+ENDS = [(None, None), (None, 5), (None, -3), (0, None), (-3, None), (1, 1), (0, 3), (-4, 900), (1, 2**31 - 2)]
 
 
 @pytest.mark.parametrize("low, high", ENDS)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 
 from tests.algebra.pairs import Line, condition, inside, lines, number, points, poly, symbols
 from tests.algebra.support import build, lengths, trees, value
-from tolcost.algebra import coordinate, evaluate, length, relu, the_symbol, to_sympy, total
+from tolcost.algebra import coordinate, evaluate, ge, length, relu, the_symbol, to_sympy, total
 from tolcost.algebra.sympy_form import FloorDiv, safe_name, sympy_symbols
 from tolcost.algebra.sympy_sums import SympySums
 
@@ -102,9 +102,19 @@ def test_sums_by_sympy_alone_are_what_adding_up_gives(line: Line) -> None:
 def test_ranges_that_a_floor_ends_have_as_many_steps_by_sympy(divisor: int) -> None:
     """They are clipped where they may be shorter than empty, and nowhere else."""
     i = the_symbol(coordinate("i", n))
-    for less, more in product(range(5), (-1, 0, 1)):
+    for less, more, times in product(range(5), (-1, 0, 1), (1, 2)):
         sums = SympySums.over([N])
-        found = sums.total([(i, (n - less) // divisor + more)])
-        assert found.has(sympy.Max) is ((1 - less) // divisor + more < 0)
+        found = sums.total([(i, times * ((n - less) // divisor) + more)])
+        least = times * ((1 - less) // divisor) + more
+        assert found.has(sympy.Max) or least >= 0
+        assert not found.has(sympy.Max) or least < 0 or times > 1
         for size in range(1, 7):
-            assert sums.at(found, {N: size}) == max((size - less) // divisor + more, 0)
+            assert sums.at(found, {N: size}) == max(times * ((size - less) // divisor) + more, 0)
+
+
+def test_what_a_program_relies_on_makes_divisors_positive_for_sympy() -> None:
+    i, k = the_symbol(coordinate("i", n)), length("k")
+    by = m - k
+    for facts in ((ge(by - 1),), (ge(by - 3),), ()):
+        sums = SympySums.over([N, M, the_symbol(k)], facts)
+        assert sums.total([(i, n // by)]).has(sympy.Max) is not bool(facts)

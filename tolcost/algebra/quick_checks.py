@@ -262,14 +262,15 @@ def _value(p: Poly, index: int) -> int | None:
 
 def _chosen(symbol: Symbol, index: int) -> int | None:
     """Choose a value between the bounds: near the lower one, or the upper one where that is near."""
-    low = 0 if symbol.lo is None else _value(symbol.lo, index)
-    high = None if symbol.hi is None else _value(symbol.hi, index)
-    if low is None or (high is None and symbol.hi is not None) or (high is not None and high < low):
+    low, high = (None if end is None else _value(end, index) for end in (symbol.lo, symbol.hi))
+    if (low is None and symbol.lo is not None) or (high is None and symbol.hi is not None):
+        return None
+    if low is not None and high is not None and high < low:
         return None
     noise = crc32(b"%d %d" % (symbol.serial, index), crc32(symbol.name.encode())) >> 3
     spread = _SPREADS[index % len(_SPREADS)] if noise & 2048 else 2
     offset = noise % spread
-    if symbol.lo is None:
+    if low is None:
         offset -= spread // 2
         return offset if high is None else min(offset, high)
     if high is None:
