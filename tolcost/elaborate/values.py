@@ -19,7 +19,7 @@ An operator with several outputs gives ``Results``, which is no value yet: ``sin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
@@ -220,9 +220,9 @@ Value: TypeAlias = (
 )
 
 
-def distinct(items: Iterable[T]) -> dict[int, T]:
+def distinct(items: Collection[T]) -> dict[int, T]:
     """Objects by their identity, each once: a long vector often has one value everywhere."""
-    return {id(item): item for item in items}
+    return dict(zip(map(id, items), items, strict=True))
 
 
 def is_static(value: Value) -> bool:

@@ -153,7 +153,7 @@ def forms_in(value: object) -> Iterator[Poly]:
         case Tensor(shape=shape):
             yield from shape
         case Inputs(items=items) | Seq(items=items) | Vec(items=items):
-            for item in items:
+            for item in distinct(items).values():
                 yield from forms_in(item)
         case Cast(value=inner):
             yield from forms_in(inner)

@@ -1,0 +1,81 @@
+"""How long the nodes of real models take: milliseconds of processor time for each, by model.
+
+    python benchmarks/bench_nodes.py FOLDER [ROUNDS]
+
+Every .onnx below the folder (``make models`` fetches some hundred) is costed in a process of its own, which
+has imported what there is and knows nothing yet; the quicker of the rounds counts.  The slowest are written
+to ``benchmarks/nodes.md``.  The target is at most 2 ms for each node.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+import time
+from multiprocessing.connection import Connection
+from pathlib import Path
+from statistics import median
+
+import tolcost.models.lowering  # noqa: F401  # so that loading it is not measured
+from tolcost.catalogue.specs import new_library
+from tolcost.deep import with_deep_stack
+from tolcost.diagnostics import Rejected
+from tolcost.models.walking import Session
+from tolcost.result.model import study_file
+
+MOST, SHOWN, PATIENCE = 2.0, 20, 120.0
+
+
+def work(path: Path, told: Connection) -> None:
+    """Cost a model; tell how many nodes it has, and processor seconds."""
+
+    def run() -> tuple[int, float]:
+        start = time.process_time()
+        try:
+            study = study_file(path, Session(new_library(())))
+        except Rejected:
+            return 0, 0.0
+        study.measures(())
+        return len(study.cost.nodes), time.process_time() - start
+
+    told.send(with_deep_stack(run))
+
+
+def once(path: Path) -> tuple[int, float]:
+    """Nodes and seconds of one model, in a process of its own."""
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=work, args=(path, theirs))
+    process.start()
+    found = ours.recv() if ours.poll(PATIENCE) else (0, 0.0)
+    process.kill()
+    process.join()
+    return found
+
+
+def main() -> int:
+    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 2
+    rows: list[tuple[float, str, int]] = []
+    for path in sorted(Path(sys.argv[1]).rglob("*.onnx")):
+        found = [once(path) for _ in range(rounds)]
+        nodes = max(n for n, _ in found)
+        if nodes:
+            rows.append((min(s for n, s in found if n) * 1000 / nodes, path.stem, nodes))
+            print(f"{rows[-1][0]:8.2f} ms  {nodes:6,} nodes  {path.stem}", flush=True)
+    rows.sort(reverse=True)
+    slow, middle = sum(each > MOST for each, _, _ in rows), median(each for each, _, _ in rows)
+    lines = [
+        "# Milliseconds for each node",
+        "",
+        f"{len(rows)} models; {middle:.2f} ms at the median, {slow} above {MOST:g} ms.",
+        "",
+        "| model | nodes | ms for each |",
+        "|---|---|---|",
+        *(f"| {name} | {nodes:,} | {each:.2f} |" for each, name, nodes in rows[:SHOWN]),
+    ]
+    (Path(__file__).parent / "nodes.md").write_text("\n".join([*lines, ""]), "utf-8")
+    return 1 if slow else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
