@@ -19,11 +19,13 @@ import hashlib
 import multiprocessing
 import pickle
 import resource
+import signal
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 from itertools import islice
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -37,6 +39,7 @@ from model_runs import CORRECTIONS, Model, Run, corrected, name_of, open_lengths
 
 from tolcost.algebra import Poly, evaluate, to_text
 from tolcost.catalogue.specs import open_library
+from tolcost.check.seals import digest_of_folders, own_folders
 from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Rejected
 from tolcost.models.facts import shape_of
@@ -48,8 +51,11 @@ from tolcost.result.study import locate_study
 MOST_RUNS = 24
 """Lengths to try until each side of each branch was seen at two of them."""
 
-MOST_SECONDS, MOST_BYTES = 600, 12 << 30
-"""What looking at a model may take, all of its runs together."""
+MOST_SECONDS, MOST_BYTES = 120, 12 << 30
+"""What looking at a model may take, all of its runs together: of processor time, and of memory."""
+
+LONGEST_WAIT = 900
+"""Seconds until a model that neither works nor ends is given up."""
 
 Shape = tuple[Poly, ...]
 
@@ -104,8 +110,15 @@ def count(tally: Tally, cost: Cost, name: str, shape: Shape | None, value: objec
         tally.agree += 1
 
 
+@cache
+def state() -> str:
+    """Tolcost as it is now, with its definitions."""
+    return digest_of_folders(own_folders())
+
+
 def named(path: Path) -> Outcome:
-    return Outcome(path.stem.replace("__", ": "), hashlib.sha256(path.read_bytes()).hexdigest())
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    return Outcome(path.stem.replace("__", ": "), digest, state())
 
 
 def check(path: Path, session: Session, folder: Path) -> Iterator[Outcome]:
@@ -188,6 +201,7 @@ def apart(path: Path, session: Session, folder: Path) -> Outcome:
 
     def work(sending: Connection) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
+        resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS + 1))
         for outcome in check(path, session, folder):
             sending.send(outcome)
         sending.send(None)
@@ -195,24 +209,30 @@ def apart(path: Path, session: Session, folder: Path) -> Outcome:
     process = context.Process(target=work, args=(sending,))
     process.start()
     sending.close()
-    told, ends = named(path), time.monotonic() + MOST_SECONDS
+    told, ends = named(path), time.monotonic() + LONGEST_WAIT
     try:
         while receiving.poll(max(ends - time.monotonic(), 0)):
             outcome: Outcome | None = receiving.recv()
             if outcome is None:
                 return told
             told = outcome
-        told.notes.append(f"looking at it takes more than {MOST_SECONDS} s")
-        told.seconds = told.seconds or MOST_SECONDS
+        told.notes.append(f"stopped: it did not end within {LONGEST_WAIT} s")
     except EOFError:
         process.join()
-        told.notes.append(
-            f"{'onnxruntime' if told.analysed else 'tolcost'} ends with signal {-(process.exitcode or 0)}"
-        )
+        told.notes.append(ended(told, process.exitcode))
     finally:
         process.kill()
         process.join()
     return told
+
+
+def ended(told: Outcome, code: int | None) -> str:
+    """Say what ended a process, and that a model without figures took all the time there was."""
+    if code == -signal.SIGXCPU:
+        told.seconds = told.seconds or MOST_SECONDS
+        return f"stopped after {MOST_SECONDS} s of processor time"
+    why = signal.Signals(-code).name if code and code < 0 else f"exit code {code}"
+    return f"{'onnxruntime' if told.analysed else 'tolcost'} ends with {why}"
 
 
 def kept(file: Path | None) -> dict[str, Outcome]:
@@ -254,7 +274,7 @@ def main() -> int:
         return 2
     print(*summary(outcomes), sep="\n")
     if wanted.output:
-        wanted.output.with_suffix(".md").write_text(markdown(outcomes), encoding="utf-8")
+        wanted.output.with_suffix(".md").write_text(markdown(outcomes, state()), encoding="utf-8")
         wanted.output.with_suffix(".csv").write_text(table(outcomes), encoding="utf-8")
     return 1 if any(o.wrong for o in outcomes) else 0
 

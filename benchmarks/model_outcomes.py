@@ -85,10 +85,11 @@ class Seen:
 
 @dataclass
 class Outcome:
-    """What became of a model."""
+    """What became of a model, and which state of tolcost says so."""
 
     name: str
     digest: str = ""
+    state: str = ""
     opset: str = ""
     nodes: int = 0
     costed: int = 0

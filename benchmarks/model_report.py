@@ -155,7 +155,17 @@ def by_kind(outcomes: list[Outcome]) -> list[str]:
     )
 
 
-def markdown(outcomes: list[Outcome]) -> str:
+def age(outcomes: list[Outcome], state: str) -> str:
+    """Whether what is told is what this state of tolcost says."""
+    earlier = sum(o.looked_at and o.state != state for o in outcomes)
+    return (
+        f"the figures of {earlier} models are those of an earlier state of tolcost"
+        if earlier
+        else "all figures are of one state of tolcost"
+    )
+
+
+def markdown(outcomes: list[Outcome], state: str) -> str:
     versions = f"tolcost {tolcost.__version__}, onnx {onnx.__version__}, onnxruntime {ort.__version__}"
     wide = [c for c in cells(outcomes[0]) if c not in ("MACs", "notes")]
     both = [(name, a.nodes, b.nodes, compared(a, b)) for name, a, b in pairs(outcomes)]
@@ -179,7 +189,7 @@ def markdown(outcomes: list[Outcome]) -> str:
         "",
         f"Made by `make models` with {versions}, Python {platform.python_version()}. The "
         "models are not part of the repository. A model that was looked at once is not looked at again until "
-        "`build/models/outcomes` is removed, so a figure may be that of an earlier state of tolcost.",
+        f"`build/models/outcomes` is removed: {age(outcomes, state)}.",
         "",
         *summary(outcomes),
         "",
