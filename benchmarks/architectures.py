@@ -101,7 +101,8 @@ def both(*parts: Callable[[], Inputs]) -> Callable[[], Inputs]:
 
 
 TEXT = words("input_ids", "attention_mask")
-PAIR = both(TEXT, words("decoder_input_ids", length="target", count=12))
+TARGET = words("decoder_input_ids", "decoder_attention_mask", length="target", count=12)
+PAIR = both(TEXT, TARGET)
 
 
 # ---- networks written here ---------------------------------------------------------------
@@ -268,10 +269,7 @@ ARCHITECTURES: dict[str, Architecture | Taken] = {
     "hubert": Taken("HubertModel", sound(), SOUND),
     "whisper": Taken(
         "WhisperModel",
-        both(
-            lambda: {"input_features": (torch.rand(2, 80, 64), {0: "batch"})},
-            words("decoder_input_ids", length="target", count=12),
-        ),
+        both(lambda: {"input_features": (torch.rand(2, 80, 64), {0: "batch"})}, TARGET),
         {**ENCODER_DECODER, "max_source_positions": 32},
     ),
     "audio_spectrogram": Taken(

@@ -1,13 +1,13 @@
 """Models from anywhere, held to what onnxruntime observes: the shape of every value, at two sets of lengths.
 
-    python benchmarks/check_models.py FOLDER... [--keep FILE] [--seconds N] [--output reports/models]
+    python benchmarks/check_models.py FOLDER... [--keep FOLDER] [--seconds N] [--output reports/models]
 
 A folder is searched for models; ``light`` is that of the graphs that come with onnx.  Each model is looked at
 in a process of its own, and one that takes too long or too much is a row that says so.  A model is run on
 random input with all values of its graph as outputs, and again with its branches as part of the graph, both
 sides of those that data decides, and a turn of its loops.  A model whose lengths are all fixed is run once:
 there is nothing else to try.  With ``--output`` the findings go to a Markdown and a CSV file of that name;
-with ``--keep`` they stay in a file as well, and what is there already is not looked at again.  After
+with ``--keep`` they stay in a folder as well, and what is there already is not looked at again.  After
 ``--seconds`` no other model is begun; those that are left are counted as such.
 Needs onnxruntime, which tolcost does not.
 """
@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import multiprocessing
+import os
 import pickle
 import resource
 import signal
@@ -235,12 +236,22 @@ def ended(told: Outcome, code: int | None) -> str:
     return f"{'onnxruntime' if told.analysed else 'tolcost'} ends with {why}"
 
 
-def kept(file: Path | None) -> dict[str, Outcome]:
-    """What was found before, by the digest of a model."""
-    if file is None or not file.exists():
-        return {}
-    found: dict[str, Outcome] = pickle.loads(file.read_bytes())  # noqa: S301  # a file of our own
+def kept(folder: Path | None, digest: str) -> Outcome | None:
+    """What was found before of a model."""
+    if folder is None or not (folder / digest).exists():
+        return None
+    found: Outcome = pickle.loads((folder / digest).read_bytes())  # noqa: S301  # a file of our own
     return found
+
+
+def keep(folder: Path | None, outcome: Outcome) -> None:
+    """Keep what was found, whole or not at all, whoever else looks at models at the same time."""
+    if folder is None:
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    part = folder / f".{outcome.digest}.{os.getpid()}"
+    part.write_bytes(pickle.dumps(outcome))
+    part.replace(folder / outcome.digest)
 
 
 def line(outcome: Outcome) -> str:
@@ -259,16 +270,16 @@ def main() -> int:
     wanted = parser.parse_args()
     session = Session(open_library())
     outcomes: list[Outcome] = []
-    seen, ends = kept(wanted.keep), time.monotonic() + wanted.seconds
+    ends = time.monotonic() + wanted.seconds
     with tempfile.TemporaryDirectory() as copies:
         for path in (path for folder in wanted.folder for path in models(folder)):
             name = named(path)
-            if name.digest not in seen and time.monotonic() < ends:
-                seen[name.digest] = apart(path, session, Path(copies))
-                print(line(seen[name.digest]), flush=True)
-                if wanted.keep:
-                    wanted.keep.write_bytes(pickle.dumps(seen))
-            outcomes.append(replace(seen.get(name.digest, name), name=name.name))
+            found = kept(wanted.keep, name.digest)
+            if found is None and time.monotonic() < ends:
+                found = apart(path, session, Path(copies))
+                print(line(found), flush=True)
+                keep(wanted.keep, found)
+            outcomes.append(replace(found or name, name=name.name))
     if not outcomes:
         print("no models there", file=sys.stderr)
         return 2
