@@ -202,7 +202,6 @@ ARCHITECTURES: dict[str, Architecture | Taken] = {
     "falcon": Taken("FalconForCausalLM", TEXT),
     "llama": Taken("LlamaForCausalLM", TEXT, GROUPED),
     "mistral": Taken("MistralForCausalLM", TEXT, {**GROUPED, "sliding_window": 8}),
-    "mixtral": Taken("MixtralForCausalLM", TEXT, {**GROUPED, "num_local_experts": 4}),
     "qwen2": Taken("Qwen2ForCausalLM", TEXT, GROUPED),
     "qwen3": Taken("Qwen3ForCausalLM", TEXT, GROUPED),
     "gemma": Taken("GemmaForCausalLM", TEXT, GROUPED),
@@ -238,7 +237,13 @@ ARCHITECTURES: dict[str, Architecture | Taken] = {
     "swin": Taken(
         "SwinModel",
         picture(wide=False),
-        {"image_size": 64, "embed_dim": 16, "depths": [2, 2], "num_heads": [2, 4], "window_size": 4},
+        {
+            "image_size": 64,
+            "embed_dim": 16,
+            "depths": [2, 2],
+            "num_attention_heads": [2, 4],
+            "window_size": 4,
+        },
     ),
     "segformer": Taken(
         "SegformerForSemanticSegmentation",
