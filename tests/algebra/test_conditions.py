@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -63,6 +64,13 @@ def test_conditions_are_tightened() -> None:
     assert ge(relu(n - m) - 2) == Ge(n - m - 2)
     assert eq(relu(n - m)) == Ge(m - n)
     assert lt(n, m) == Ge(m - n - 1)
+
+
+@pytest.mark.parametrize("times", range(2, 7))
+def test_a_condition_is_that_of_any_multiple(times: int) -> None:
+    for p in (n - 3, n * (n + 1) // 2 - 3, n * (n + 1) * (n + 2) // 6 - m, n * (n - 1) // 2 - 5 * m):
+        assert ge(p * times) == ge(p)
+        assert eq(p * times) == eq(p * -times) == eq(p)
 
 
 def test_conjunction_and_disjunction() -> None:
