@@ -18,6 +18,7 @@ from tolcost.algebra import (
     mod,
     to_text,
 )
+from tolcost.algebra.floors import quick_floordiv
 
 n, m, k, h = length("n"), length("m"), length("k"), length("H")
 
@@ -136,6 +137,14 @@ def test_a_floor_of_a_floor_is_one_floor(divisor: int) -> None:
         for point in grid("nmk", range(1, 4)):
             there = at({"n": n, "m": m, "k": k}, point)
             assert evaluate(above, there) == (evaluate(inside, there) + 1) // divisor
+
+
+def test_a_quotient_below_one_needs_no_proof() -> None:
+    z = length("z", 0)
+    for top, bottom in ((n - 1, n), (z, z + 5), (z, z + 1), (n, n + 1)):
+        assert quick_floordiv(top, bottom) == 0
+        assert quick_floordiv(-top - 1, bottom) == -1
+    assert quick_floordiv(n, n + m - 1) != 0
 
 
 def test_traps_of_other_systems() -> None:

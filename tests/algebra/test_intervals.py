@@ -11,6 +11,7 @@ from tolcost.algebra import (
     Poly,
     Symbol,
     ceil_log2,
+    const,
     coordinate,
     data_symbol,
     eq,
@@ -25,6 +26,7 @@ from tolcost.algebra import (
 from tolcost.algebra.floors import quick_relu
 from tolcost.algebra.intervals import range_of
 from tolcost.algebra.powers import least_value
+from tolcost.algebra.substitute import opaque_sum
 
 LOWS: tuple[int | None, ...] = (None, -3, -1, 0, 1, 2)
 HIGHS: tuple[int | None, ...] = (None, -1, 0, 1, 4)
@@ -131,3 +133,12 @@ def test_a_divisor_at_the_one_place_that_counts() -> None:
         for x, y, z in product((2, 5, 7), (1, 9), range(1, 9)):
             there = {the_symbol(n): x, the_symbol(m): y, the_symbol(k): z}
             assert evaluate(found, there) == (number(y, z) if 4 <= z <= x else 0)
+
+
+@pytest.mark.parametrize("low, high", [(0, 3), (-2, -1), (-2, 3)])
+def test_a_sum_that_stays_lies_between_so_many_times_its_ends(low: int, high: int) -> None:
+    d, x = data_symbol("d", low, high), the_symbol(data_symbol("x"))
+    for first, steps in product((-2, 0, 1, 3), range(-2, 4)):
+        stays = opaque_sum(d, x, const(first), const(first + steps - 1))
+        count = max(steps, 0)
+        assert range_of(stays) == (min(0, low * count), max(0, high * count))

@@ -118,3 +118,10 @@ def test_what_a_program_relies_on_makes_divisors_positive_for_sympy() -> None:
     for facts in ((ge(by - 1),), (ge(by - 3),), ()):
         sums = SympySums.over([N, M, the_symbol(k)], facts)
         assert sums.total([(i, n // by)]).has(sympy.Max) is not bool(facts)
+
+
+def test_sums_of_other_weights_are_other_sums() -> None:
+    i = coordinate("i", n)
+    sums = SympySums.over([N])
+    found = [sums.total([(the_symbol(i), n)], sums.poly(weight)) for weight in (i, n * 0 + 1, 2 * i, i)]
+    assert [sums.at(each, {N: 4}) for each in found] == [10, 4, 20, 10]
