@@ -87,6 +87,7 @@ def test_the_borders_of_int64() -> None:
         fits = np.int64 if number < 2**63 else object
         assert evaluate_many(n * m, {N: [number], M: [1]}).dtype == fits
         assert evaluate_many(n * m * k, {N: [number], M: [0], K: [1]}).dtype == fits
+        assert evaluate_many(n * m, {N: [number, 1], M: [2, 2]}).tolist() == [2 * number, 2]
 
 
 def test_denominators() -> None:

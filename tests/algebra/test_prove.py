@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.algebra.support import admissible, build, trees
 from tolcost.algebra import (
+    AlgebraBudget,
     Truth,
     bounds,
     coordinate,
@@ -14,6 +16,7 @@ from tolcost.algebra import (
     eq,
     evaluate_cond,
     ge,
+    is_nonnegative,
     le,
     length,
     negate,
@@ -88,3 +91,12 @@ def test_never_wrong(data: st.DataObject) -> None:
 def test_a_divisor_that_may_vanish_is_no_obstacle() -> None:
     assert prove(ge(z * z - z + n // z)) in (True, None)
     assert prove(ge(z * (n // z) - n - 1)) in (False, None)
+
+
+@pytest.mark.parametrize("error", [AlgebraBudget, ZeroDivisionError, RecursionError])
+def test_a_search_that_breaks_off_proves_nothing(error: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("tolcost.algebra.quick_checks._numerator", broken)
+    assert not is_nonnegative(data_symbol("d", None))
