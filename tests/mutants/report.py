@@ -41,8 +41,8 @@ LOOKED_AT = "tests were added for what it showed, and what had survived was trie
 NOTES = {
     "algebra": """
 Seeds 61 to 81 were looked at: tests were added for what they showed, or the line was taken out, and what had
-survived was tried again. As they were drawn, each after the tests of those before it, 33 of 40, 36 of 40,
-41 of 60 and 24 of 30 were caught.
+survived was tried again. As they were drawn, 69 of 80 were caught (61 and 62), then 41 of 60 (71 and 72),
+then 24 of 30 (81). Seed 91 was drawn after that; nothing was added for it.
 """,
     "cost": f"\nSeed 31 was looked at: {LOOKED_AT}\n",
     "check": f"""
