@@ -33,7 +33,7 @@ def test_places_are_in_the_units_of_scripts() -> None:
     (told,) = ask(do="analyse", text=TYPED)["diagnostics"]
     units = TYPED.encode("utf-16-le")
     assert units[2 * told["from"] : 2 * told["to"]].decode("utf-16-le") == "exq"
-    assert (told["code"], told["line"], told["fix"]["text"]) == ("T0201", 3, "eq")
+    assert (told["code"], told["line"], told["fix"]["text"]) == ("T0201", 3, "exp")
 
 
 def test_numbers_are_exact_and_grow() -> None:
