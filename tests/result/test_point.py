@@ -10,8 +10,9 @@ from onnx import helper
 
 import tolcost.show.html as page
 from tests.models import graphs
-from tests.models.test_hostile import costed, model
+from tests.models.test_hostile import costed, model, studied
 from tests.models.test_models import ints
+from tolcost.algebra import Poly, evaluate
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import run
 from tolcost.diagnostics import Rejected
@@ -143,3 +144,29 @@ def test_a_sweep_of_an_exported_model_stops_at_its_conditions() -> None:
         growth(cost, Sweep("batch", (1, 2, 4)))
     data = _data(cost, _Forms())
     assert [symbol["name"] for symbol in data["symbols"]] == ["seq"]
+
+
+def test_bytes_of_closed_forms_are_those_of_numbers_or_at_most() -> None:
+    """A window that moves by two reads all of an image with an odd width; an even one has a column more."""
+
+    session = Session(open_library())
+
+    def moved(n: int | str) -> tuple[Poly, bool]:
+        x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [1, 1, n, n])
+        y = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)
+        w = helper.make_tensor("w", onnx.TensorProto.FLOAT, [1, 1, 3, 3], [0.5] * 9)
+        node = helper.make_node("Conv", ["x", "w"], ["y"], strides=[2, 2])
+        graph = helper.make_graph([node], "strided", [x], [y], [w])
+        proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
+        found = studied(proto, session).total
+        assert found.bytes is not None
+        return found.bytes, found.traffic.open
+
+    form, open_ = moved("n")
+    assert open_
+    for n in range(3, 12):
+        exact, doubted = moved(n)
+        assert not doubted
+        (symbol,) = form.free
+        more = evaluate(form, {symbol: n}) - evaluate(exact, {})
+        assert more == (4 * (2 * n - 1) if n % 2 == 0 else 0), n

@@ -206,7 +206,8 @@ def counts_with(counts: Counts, change: Change) -> Counts:
 def traffic_with(traffic: Traffic, change: Change) -> Traffic:
     """Traffic with every form changed."""
     least = None if traffic.least is None else _all(traffic.least, change)
-    return Traffic(_all(traffic.read, change), _all(traffic.written, change), traffic.unsized, least=least)
+    read, written = _all(traffic.read, change), _all(traffic.written, change)
+    return Traffic(read, written, traffic.unsized, traffic.open, least)
 
 
 def depth_with(depth: Depth, change: Change) -> Depth:

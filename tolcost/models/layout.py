@@ -47,7 +47,7 @@ class Layout:
         )
         least = None if self.least is None else _mapped(self.least, values)
         read, written = _mapped(self.read, values), _mapped(self.written, values)
-        traffic = Traffic(read, written, general.traffic.unsized, least=least)
+        traffic = Traffic(read, written, general.traffic.unsized, general.traffic.open, least)
         outputs = [
             self._output(known, shape, values)
             for known, shape in zip(general.outputs, self.shapes, strict=True)

@@ -45,7 +45,7 @@ def combined(parts: Sequence[Figures]) -> Figures:
         atoms=_added([part.atoms for part in parts]),
         macs=total_of(part.macs for part in parts),
         flops=total_of(part.flops for part in parts),
-        traffic=Traffic(read, written, unsized, least=least),
+        traffic=Traffic(read, written, unsized, any(one.open for one in moved), least),
         status=next(status for status in _CERTAINTIES if status in statuses),
     )
 

@@ -52,7 +52,16 @@ from tolcost.result.model_record import group_json, model_record
 from tolcost.result.point import Point, Requirement, locate
 from tolcost.result.records import Show, at_json, form_json, functions_json, symbol_json
 from tolcost.result.rows import TableRow
-from tolcost.result.study import Coverage, Group, Located, Measure, Study, locate_study
+from tolcost.result.study import (
+    Coverage,
+    Group,
+    Located,
+    Measure,
+    Study,
+    bytes_measure,
+    intensity_measure,
+    locate_study,
+)
 from tolcost.result.time import Step
 from tolcost.show.document import Fact
 from tolcost.show.forms import Form, text_of
@@ -165,13 +174,13 @@ class GenerationStudy(Study):
             Measure("macs", "MACs", total.macs),
             *(Measure("weights", name, value, value.unit) for name, value in weighed),
             Measure("index", "index functions", total.index_ops),
-            Measure("bytes", "bytes, node by node", total.bytes),
+            bytes_measure("bytes, node by node", total.traffic),
             Measure("params", "parameters", held.parameters),
             Measure("param_bytes", "parameter bytes", weights),
             Measure("cache_bytes", "cache at the end", self.cache, "bytes"),
             Measure("peak_bytes", "peak activations", peak, "bytes, with the cache"),
             Measure("memory_bytes", "memory at most", both, "bytes: parameters and peak"),
-            Measure("intensity", "intensity", total.intensity, "FLOPs per byte"),
+            intensity_measure(total.intensity, total.traffic),
         )
 
     def compared(self) -> Iterator[tuple[str, str, Poly]]:

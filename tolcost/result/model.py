@@ -35,7 +35,16 @@ from tolcost.result.model_record import model_record
 from tolcost.result.model_rows import node_rows, operator_rows, scope_rows
 from tolcost.result.point import Point, Requirement, locate
 from tolcost.result.rows import TableRow
-from tolcost.result.study import Figures, Group, Located, Measure, Study, locate_study
+from tolcost.result.study import (
+    Figures,
+    Group,
+    Located,
+    Measure,
+    Study,
+    bytes_measure,
+    intensity_measure,
+    locate_study,
+)
 from tolcost.result.time import Step
 from tolcost.result.totals import Adder, by_operator, by_scope, coverage, fused_work, steps_of, total_figures
 from tolcost.show.document import UNKNOWN, Fact
@@ -152,13 +161,13 @@ class ModelStudy(Study):
             Measure("macs", "MACs", total.macs),
             *(Measure("weights", name, value, value.unit) for name, value in weighed),
             Measure("index", "index functions", total.index_ops),
-            Measure("bytes", "bytes, node by node", total.bytes),
+            bytes_measure("bytes, node by node", total.traffic),
             Measure("model_bytes", "bytes of the model", held.bytes, "parameters, inputs and outputs"),
             Measure("params", "parameters", held.parameters),
             Measure("param_bytes", "parameter bytes", held.parameter_bytes),
             Measure("peak_bytes", "peak activations", None if peak is None else peak.bytes, often),
             Measure("depth", "depth", self.depth, "at most"),
-            Measure("intensity", "intensity", total.intensity, "FLOPs per byte"),
+            intensity_measure(total.intensity, total.traffic),
         )
 
     def compared(self) -> Iterator[tuple[str, str, Poly]]:

@@ -28,7 +28,9 @@ from tolcost.result.study import (
     Measure,
     Portion,
     Study,
+    bytes_measure,
     figures_of,
+    intensity_measure,
     locate_study,
 )
 from tolcost.result.time import Step, largest_of, work_of
@@ -198,9 +200,9 @@ def _traffic(analysis: Analysis) -> Iterator[Measure]:
     moved = analysis.traffic
     ways = (("read", moved.read), ("written", moved.written))
     parts = tuple(Portion(way, space, form) for way, spaces in ways for space, form in spaces.items())
-    yield Measure("bytes", "bytes", moved.total, parts=parts)
+    yield bytes_measure("bytes", moved, parts)
     if analysis.intensity is not None and moved.total != 0:
-        yield Measure("intensity", "intensity", analysis.intensity, "FLOPs per byte")
+        yield intensity_measure(analysis.intensity, moved)
 
 
 def _span(analysis: Analysis) -> Iterator[Measure]:
@@ -261,6 +263,7 @@ def _bytes_json(analysis: Analysis, show: Show) -> dict[str, Json]:
     moved = analysis.traffic
     return {
         "bytes": show(moved.total),
+        "bytes_exact": not moved.open,
         "traffic": {
             "read": {space: show(form) for space, form in moved.read.items()},
             **({"certain": {s: show(form) for s, form in moved.least.items()}} if moved.least else {}),

@@ -203,7 +203,18 @@ class Measure:
     """False where only the parts are figures, as with the five atoms."""
 
 
+def bytes_measure(label: str, moved: Traffic, parts: tuple[Portion, ...] = ()) -> Measure:
+    """What is moved: at most that, where lengths would tell elements apart that a closed form does not."""
+    return Measure("bytes", label, moved.total, "at most" if moved.open else "", parts)
+
+
+def intensity_measure(ratio: FormRatio | None, moved: Traffic) -> Measure:
+    """Functions for each byte: at least that, where bytes are at most those."""
+    return Measure("intensity", "intensity", ratio, "FLOPs per byte" + (", at least" if moved.open else ""))
+
+
 _BELONGS = {
+    "bytes_exact": "bytes",
     "intensity": "bytes",
     "parallelism": "span",
     "model_bytes": "bytes",

@@ -91,13 +91,14 @@ def _together(work: Iterable[tuple[Counts | Figures, Traffic, int]], status: Cer
     macs = _sums(("macs", counts.macs, n) for counts, _, n in listed).get("macs", ZERO)
     summed = Counts(histogram, index, MappingProxyType(atoms), macs, (), "exact")
     unsized = tuple(sorted({space for _, traffic, _ in listed for space in traffic.unsized}))
+    doubted = any(traffic.open for _, traffic, _ in listed)
     return Figures(
         histogram=MappingProxyType(dict(sorted(histogram.items()))),
         index=MappingProxyType(dict(sorted(index.items()))),
         atoms=summed.atoms,
         macs=macs,
         flops=weigh(summed, shipped("flops")).numerator,
-        traffic=Traffic(_way(ways, "read"), _way(ways, "written"), unsized, least=_way(ways, "certain")),
+        traffic=Traffic(_way(ways, "read"), _way(ways, "written"), unsized, doubted, _way(ways, "certain")),
         status=status,
     )
 

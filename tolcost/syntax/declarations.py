@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from operator import ne
+from itertools import takewhile
 from typing import Literal, TypeAlias
 
 from tolcost.dataclass import dataclass, field
@@ -294,17 +294,22 @@ class Declarations:
             return None
         apart = max(1, len(name) // 3)
         usable = [c for c in candidates if abs(len(c) - len(name)) <= apart][:_MOST_CANDIDATES]
-        close = (
-            [c for c in usable if _is_slip(c, name)]
-            or get_close_matches(name, usable, 1, 0.74)
-            or [c for c in usable if c.lower() == name.lower()]
-        )
+        near = [c for c in usable if len(name) > 2 and _is_slip(c, name)]
+        if near:
+            return max(near, key=lambda c: (_same_letters(c, name), len(c)))
+        close = get_close_matches(name, usable, 1, 0.74) or [c for c in usable if c.lower() == name.lower()]
         return close[0] if close else None
 
 
+def _same_letters(meant: str, name: str) -> int:
+    return len([*takewhile(lambda pair: pair[0] == pair[1], zip(meant, name, strict=False))])
+
+
 def _is_slip(meant: str, name: str) -> bool:
-    """Whether one letter is another: `exq` is `exp`, before it is `eq`."""
-    return len(meant) == len(name) > 2 and sum(map(ne, meant, name)) == 1
+    """Whether a letter is another one, too many or missing: `exq` is `exp`, and `sqt` is `sqrt`."""
+    same = _same_letters(meant, name)
+    a, b = meant[same:], name[same:]
+    return a[1:] == b[1:] or a[1:] == b or a == b[1:]
 
 
 def _filled(place: Span) -> Fix | None:
