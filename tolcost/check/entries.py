@@ -36,6 +36,7 @@ from tolcost.check.records import UNKNOWN, FigureStatus, LockedFigure, LockEntry
 from tolcost.cost import Counts, NamedType, Term, analyze_program, count, depths, shipped, traffic, weigh
 from tolcost.cost.device import load_device
 from tolcost.cost.span import Depth
+from tolcost.cost.traffic import Traffic
 from tolcost.cost.weights import weight_of
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Inputs, Tensor
@@ -62,7 +63,10 @@ def costed_program(name: str, program: Program, metrics: Iterable[str], assume: 
     counts = count(program)
     status = _STATUS[counts.status]
     asked = [metric for metric in metrics if metric != "params"]  # a program has no parameters
-    figures = {metric: (status, _form(program, counts, metric)) for metric in asked}
+    figures = {
+        m: _moved(traffic(program), status) if m == "bytes" else (status, _form(program, counts, m))
+        for m in asked
+    }
     inputs = tuple(NamedType(given.name, given.type) for given in program.inputs)
     entry = entry_from(name, inputs, tuple(c.condition for c in program.conditions), figures)
     return Costed(entry, tuple(_part(term) for term in counts.terms if term.kind == "data"))
@@ -75,11 +79,15 @@ def _assumed_program(name: str, study: ProgramStudy, metrics: Iterable[str]) -> 
         "eops": found.eops,
         "flops": found.flops,
         "macs": found.macs,
-        "bytes": found.bytes,
         "span": None if found.span is None else found.span.chain,
     }
     asked = [metric for metric in metrics if metric != "params"]
-    figures = {m: (status, forms[m] if m in forms else _duration(study, m)) for m in asked}
+    figures = {
+        m: _moved(found.traffic, status)
+        if m == "bytes"
+        else (status, forms[m] if m in forms else _duration(study, m))
+        for m in asked
+    }
     needed = [one.condition for one in study.requirements if one.kind == "needed"]
     entry = entry_from(name, found.inputs, needed, figures)
     return Costed(entry, tuple(_part(term) for term in found.terms if term.kind == "data"))
@@ -94,12 +102,15 @@ def _form(program: Program, counts: Counts, metric: str) -> Poly | Depth | None:
             return weigh(counts, shipped("flops")).numerator
         case "macs":
             return counts.macs
-        case "bytes":
-            return traffic(program).total
         case "span":
             return _depth(program)
         case _:
             return _duration(program_study(analyze_program(program)), metric)
+
+
+def _moved(moved: Traffic, status: FigureStatus) -> tuple[FigureStatus, Poly | None]:
+    """The bytes, and how sure they are: at most those, where numbers would tell elements apart."""
+    return ("at-most" if moved.open and status == "exact" else status), moved.total
 
 
 def _depth(program: Program) -> Depth | None:
@@ -123,7 +134,10 @@ def _part(term: Term) -> Contribution:
 def costed_model(name: str, study: ModelStudy, metrics: Iterable[str]) -> Costed:
     """What the gate keeps of a model; a total that lacks a node says that it is incomplete."""
     status = _STATUS[study.total.status]
-    figures = {metric: (status, _total(study, metric)) for metric in metrics}
+    figures = {
+        metric: _moved(study.total.traffic, status) if metric == "bytes" else (status, _total(study, metric))
+        for metric in metrics
+    }
     relied = dict.fromkeys(c.condition for c in study.requirements)
     simple = [c for c in relied if isinstance(c, Ge) and len(c.p.free) <= 3][:_MOST_FACTS]
     entry = entry_from(name, tuple(_inputs(study)), simple, figures)
@@ -139,8 +153,6 @@ def _total(study: ModelStudy, metric: str) -> Poly | Depth | None:
             return total.flops
         case "macs":
             return total.macs
-        case "bytes":
-            return total.bytes
         case "params":
             return study.holdings.parameters
         case "span":
