@@ -13,7 +13,7 @@ a logarithm in them always has a positive factor.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from tolcost.algebra import (
     ONE,
@@ -90,11 +90,15 @@ def later(depth: Depth, by: Poly) -> Depth:
     return Depth(tuple(candidate + by for candidate in depth.candidates), depth.exact)
 
 
-def latest(*depths: Depth, markers: frozenset[Symbol] = frozenset()) -> Depth:
+def latest(
+    *depths: Depth,
+    markers: frozenset[Symbol] = frozenset(),
+    larger: Callable[[Poly, Poly], Poly] = maximum,
+) -> Depth:
     """Give the larger of depths.
 
     ``markers`` are symbols that have to stay plain summands: where there are many candidates,
-    only those with the same markers are merged into one expression.
+    only those with the same markers are merged into one expression, by ``larger``.
     """
     exact = all(depth.exact for depth in depths)
     kept: list[Poly] = []
@@ -106,7 +110,7 @@ def latest(*depths: Depth, markers: frozenset[Symbol] = frozenset()) -> Depth:
         if not any(_never_less(other, candidate) for other in kept):
             kept = [other for other in kept if not _never_less(candidate, other)]
             kept.append(candidate)
-    return Depth(tuple(_merged(kept, markers)), exact)
+    return Depth(tuple(_merged(kept, markers, larger)), exact)
 
 
 def _never_less(a: Poly, b: Poly) -> bool:
@@ -120,13 +124,15 @@ def _never_less(a: Poly, b: Poly) -> bool:
     return low is not None and low >= 0
 
 
-def _merged(candidates: list[Poly], markers: frozenset[Symbol]) -> list[Poly]:
+def _merged(
+    candidates: list[Poly], markers: frozenset[Symbol], larger: Callable[[Poly, Poly], Poly]
+) -> list[Poly]:
     if len(candidates) <= _MOST_CANDIDATES:
         return candidates
     groups: dict[frozenset[Symbol], Poly] = {}
     for candidate in candidates:
         group = candidate.free & markers
-        groups[group] = maximum(groups[group], candidate) if group in groups else candidate
+        groups[group] = larger(groups[group], candidate) if group in groups else candidate
     return list(groups.values())
 
 
