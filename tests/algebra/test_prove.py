@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,6 +16,7 @@ from tolcost.algebra import (
     coordinate,
     data_symbol,
     eq,
+    evaluate,
     evaluate_cond,
     ge,
     is_nonnegative,
@@ -24,6 +27,8 @@ from tolcost.algebra import (
     relu,
     the_symbol,
 )
+from tolcost.algebra.poly import ZERO
+from tolcost.algebra.prove import _without_ordered_clips
 
 n, m, k, h = length("n"), length("m"), length("k"), length("H")
 z = length("z", 0)
@@ -100,3 +105,24 @@ def test_a_search_that_breaks_off_proves_nothing(error: type, monkeypatch: pytes
 
     monkeypatch.setattr("tolcost.algebra.quick_checks._numerator", broken)
     assert not is_nonnegative(data_symbol("d", None))
+
+
+def test_clips_in_order_are_left_out_of_a_sum() -> None:
+    """What is left is never more than the sum, and is enough for products of three lengths."""
+    x, y, z = (length(name, 0) for name in "xyz")
+    first, second = relu(z - 1), relu(z - 2)
+    assert is_nonnegative(2 * x * z * (first - second) + 4 * x * z + 7 * x * (first - second) + y + 60)
+    assert not is_nonnegative(2 * x * z * (second - first) + y)
+    drawn = random.Random(11)
+    clips = [relu(z - k) for k in range(1, 4)] + [relu(y - z), relu(y - z + 2)]
+    shortened = 0
+    for _ in range(200):
+        goal = ZERO
+        for _ in range(8):
+            goal += drawn.randint(-4, 4) * drawn.choice((1, x, y, x * y)) * drawn.choice(clips)
+        rest = _without_ordered_clips(goal)
+        shortened += rest != goal
+        for _ in range(6):
+            at = {s: drawn.randint(0, 6) for s in goal.free}
+            assert evaluate(rest, at) <= evaluate(goal, at)
+    assert shortened > 50

@@ -13,6 +13,7 @@ clip split into its two cases.  Fuel bounds the whole search.
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import permutations
 
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth, eq, negate, polys_of
 from tolcost.algebra.floors import quick_floordiv
@@ -45,6 +46,7 @@ from tolcost.dataclass import dataclass
 
 _FUEL = 300
 _MOST_NESTED = 6
+_MOST_CLIPS = 8
 """What nests deeper is left open: asking takes time with every level, and a program would not say so much."""
 _LITTLE_FUEL = 8
 """Enough for most goals that have a proof."""
@@ -154,6 +156,8 @@ def _nonnegative(p: Poly, facts: tuple[Cond, ...]) -> bool:
             return True
         if refuted(goal, known, MANY):
             return False
+        if _never_negative(_without_ordered_clips(goal)):
+            return True
         return _above(goal, known, _Fuel(_FUEL)) or _above_beyond_least(goal, known, _Fuel(_FUEL))
     except (AlgebraBudget, ZeroDivisionError, RecursionError):  # too large, or a divisor vanishes
         return False
@@ -390,6 +394,26 @@ def _by_cases(goal: Poly, known: tuple[Poly, ...], fuel: _Fuel, uses: int) -> bo
     idle = replace_generator(goal, clip, const(0), QUICK)
     active = replace_generator(goal, clip, clip.p, QUICK)
     return _above(idle, (-clip.p, *known), fuel, uses) and _above(active, (clip.p, *known), fuel, uses)
+
+
+def _without_ordered_clips(goal: Poly) -> Poly:
+    """Leave out ``x*relu(p + 1) - x*relu(p)``, which is at least 0: the rest is no more than the goal.
+
+    Only the sign counts, so that a goal is taken without its denominator.
+    """
+    terms = dict(goal.terms)
+    clips = sorted({g for mono in terms for g in mono if isinstance(g, Relu)}, key=lambda g: g.key)
+    for up, down in permutations(clips[:_MOST_CLIPS], 2):
+        if ((up.p - down.p).constant or 0) <= 0:
+            continue
+        for mono in [mono for mono, loss in terms.items() if loss < 0]:
+            rest = _quotient(mono, (down,))
+            if rest is not None:
+                gain = monomial_product(rest, (up,))
+                times = min(max(terms.get(gain, 0), 0), -terms[mono])
+                terms[mono] += times
+                terms[gain] = terms.get(gain, 0) - times
+    return poly({mono: coef for mono, coef in terms.items() if coef})
 
 
 def _above_beyond_least(goal: Poly, known: tuple[Poly, ...], fuel: _Fuel) -> bool:
