@@ -48,6 +48,7 @@ from tolcost.models.walking import Session
 from tolcost.result.cost import Cost
 from tolcost.result.model import ModelStudy, of_model, study_file
 from tolcost.result.study import locate_study
+from tolcost.show.forms import text_of
 
 MOST_RUNS = 24
 """Lengths to try until each side of each branch was seen at two of them."""
@@ -181,8 +182,9 @@ def describe(outcome: Outcome, study: ModelStudy) -> None:
     outcome.nodes, outcome.costed = study.coverage.nodes, study.coverage.costed
     opsets = study.model.opsets
     outcome.opset = str(opsets.get("", next(iter(opsets.values()), "")))
-    forms = {m.label: m.form for m in study.measures(()) if isinstance(m.form, Poly)}
-    texts = {label: to_text(form) for label, form in forms.items()}
+    texts = {
+        m.label: text_of(m.form) for m in study.measures(()) if m.form is not None and m.key != "intensity"
+    }
     outcome.eops, outcome.macs, outcome.params = (texts[label] for label in ("EOPs", "MACs", "parameters"))
     outcome.longest = max(texts, key=lambda label: len(texts[label]))
     outcome.characters = len(texts[outcome.longest])
