@@ -37,9 +37,8 @@ from tolcost.catalogue.specs import open_library
 from tolcost.deep import with_deep_stack
 from tolcost.models.walking import Session
 from tolcost.result.model import study_file
-session = Session(open_library())
 def work():
-    study = study_file(Path(file), session)
+    study = study_file(Path(file), Session(open_library()))
     return study.measures(()), study.operators
 def run():
     return with_deep_stack(work)
