@@ -37,7 +37,7 @@ from tolcost.catalogue.graph import (
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.cost import Counts, Traffic
 from tolcost.dataclass import dataclass, field, replace
-from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, quoted
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import MOST_IN_SEQUENCE
 from tolcost.models.facts import NOTHING, UNKNOWN, Known, Table, shape_of, space_of
@@ -409,12 +409,6 @@ def walk_of(
     return Walk(session, opsets, functions, Names(session.table), callers=callers)
 
 
-def _check_sequence(size: int) -> None:
-    if size > MOST_IN_SEQUENCE:
-        message = f"a sequence of {size:,} has more than {MOST_IN_SEQUENCE:,} entries"
-        raise Rejected(Diagnostic("T0502", message))
-
-
 def _rank(known: Known | None) -> int | None:
     shape = shape_of(known)
     return None if shape is None else len(shape)
@@ -429,6 +423,13 @@ def _types(known: Sequence[Known | None]) -> list[TensorType | None] | None:
             return None
         found.append(None if space is None or shape is None else (space, tuple(d.constant for d in shape)))
     return found
+
+
+def _check_sequence(size: int) -> None:
+    if size > MOST_IN_SEQUENCE:
+        from tolcost.elaborate.layout import check_sequence  # and what lowers with it
+
+        check_sequence(size, NOWHERE)
 
 
 def _titled(node: GraphNode, lowered: Lowered) -> Lowered:
