@@ -23,8 +23,9 @@ from tolcost.algebra import (
     the_symbol,
     total,
 )
-from tolcost.algebra.floors import quick_relu
+from tolcost.algebra.floors import quick_floordiv, quick_relu
 from tolcost.algebra.intervals import range_of
+from tolcost.algebra.poly import product_of
 from tolcost.algebra.powers import least_value
 from tolcost.algebra.substitute import opaque_sum
 
@@ -80,6 +81,35 @@ def test_a_product() -> None:
             return [x * y for x in (a[0], a[len(a) // 2], a[-1]) for y in b]
 
         assert range_of(d * e) == extremes(values), (first, second)
+
+
+def test_a_product_of_three() -> None:
+    some = [(-2, 3), (-3, -1), (0, 2), (1, 4), (-1, 0)]
+    for ends in product(some, repeat=3):
+        form = product_of(data_symbol("d", *end) for end in ends)
+        corners = [x * y * z for x, y, z in product(*ends)]
+        assert range_of(form) == (min(corners), max(corners))
+
+
+def test_a_quotient() -> None:
+    """Divisors are at least 1, whatever their bounds say."""
+    for ends, below in product(ENDS, ((1, None), (2, None), (1, 3), (2, 5), (None, 4), (-3, 2), (0, None))):
+        d, e = data_symbol("d", *ends), data_symbol("e", *below)
+
+        def values(reach: int, ends: End = ends, below: End = below) -> list[int]:
+            by = [q for q in numbers(below, reach) if q >= 1]
+            return [p // q for p in numbers(ends, reach) for q in by]
+
+        assert range_of(quick_floordiv(d, e)) == extremes(values), (ends, below)
+
+
+def test_a_sum_of_unknown_length_keeps_its_sign() -> None:
+    x, count = the_symbol(data_symbol("x")), data_symbol("c")
+    for ends in ENDS:
+        d = data_symbol("d", *ends)
+        low, high = ends
+        found = range_of(opaque_sum(d, x, const(1), count))
+        assert found == (0 if low is not None and low >= 0 else None, 0 if high in (-1, 0) else None)
 
 
 def test_clips_that_ranges_decide_are_not_made() -> None:

@@ -33,7 +33,7 @@ from tolcost.algebra import (
     total_of,
 )
 from tolcost.algebra.conditions import signed_cases
-from tolcost.algebra.evaluate import _Loops, sum_of_numbers
+from tolcost.algebra.evaluate import _Loops, _value_at
 from tolcost.algebra.parse import parse_text
 from tolcost.algebra.poly import MAX_DEGREE
 from tolcost.diagnostics import Rejected
@@ -218,10 +218,12 @@ def test_claims_that_nest_deep_are_left_open() -> None:
     assert verdicts == [True] * 7 + [None] * 2
 
 
-@pytest.mark.parametrize("first", [-40, 1, 1_000])
-def test_a_loop_takes_as_much_as_it_has_terms(first: int) -> None:
-    x = coordinate("x", first + 19, first)
-    loops = _Loops(20)
-    added = sum_of_numbers(x * x // 7, the_symbol(x), first, first + 19, loops)
-    assert added == sum(value * value // 7 for value in range(first, first + 20))
+@pytest.mark.parametrize("count", [1, 20, 256, 257, 2_000])
+def test_a_loop_takes_as_much_as_it_has_terms(count: int) -> None:
+    i = coordinate("i", n)
+    stays = total(i * i * m // n, [(the_symbol(i), 1, n)])
+    point, loops = {the_symbol(n): count, the_symbol(m): 7}, _Loops(count)
+    assert _value_at(stays, point, loops) == sum(x * x * 7 // count for x in range(1, count + 1))
     assert loops.left == 0
+    with pytest.raises(AlgebraBudget):
+        _value_at(stays, point, _Loops(count - 1))

@@ -69,6 +69,15 @@ def test_names_are_only_names() -> None:
     assert to_sympy(length("a b") + length("a_u20_b")).free_symbols.__len__() == 2
 
 
+def test_a_name_that_a_length_has_is_given_to_no_other() -> None:
+    """Whoever puts a number in for it by name would get another sum."""
+    others = [the_symbol(coordinate(name, n)) for name in ("i", "i", "i", "a b")]
+    own = [the_symbol(length(name)) for name in ("i_3", "i_2", "a_u20_b")]
+    names = sympy_symbols([*others, *own])
+    assert [names[one].name for one in own] == ["i_3", "i_2", "a_u20_b"]
+    assert [names[one].name for one in others] == ["i", "i_4", "i_5", "a_u20_b_2"]
+
+
 def test_floor_is_not_dropped() -> None:
     names = sympy_symbols([N, M])
     expression = to_sympy((n * (2 * m + 2)) // 6, names)

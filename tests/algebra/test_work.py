@@ -19,26 +19,41 @@ from typing import Any
 import pytest
 
 from tests.algebra.pairs import CASES, Line, condition, given_facts, lines, poly, sides, symbols
-from tests.algebra.support import Over, Tree, build
+from tests.algebra.support import Over, Tree, at, brute_sum, build
 from tests.syntax import cases
 from tolcost.algebra import (
     Cond,
     Poly,
     Sum,
     as_poly,
+    bounds,
+    ceil_log2,
     compare,
     cond_text,
+    conj,
     coordinate,
+    data_symbol,
+    disj,
     eq,
+    evaluate,
+    evaluate_cond,
+    factor_text,
     ge,
     generators_in,
     length,
+    mod,
     negate,
+    powers,
     prove,
+    relu,
     the_symbol,
+    to_latex,
+    to_mathml,
     to_text,
     total,
 )
+from tolcost.algebra.intervals import range_of
+from tolcost.algebra.poly import product_of
 from tolcost.algebra.prove import _Fuel
 from tolcost.algebra.ranges import Work
 
@@ -101,10 +116,11 @@ def _lines(folder: str, file: str) -> list[Line]:
     return [line for line in lines(folder) if line.where.startswith(f"{file}:")]
 
 
-def _sum(body: Poly, over: Over, guards: Sequence[Cond], facts: tuple[Cond, ...], counts: Counts) -> None:
+def _sum(body: Poly, over: Over, guards: Sequence[Cond], facts: tuple[Cond, ...], counts: Counts) -> Poly:
     result = total(body, over, guards, facts)
     counts["letters of answers"] += len(to_text(result))
     counts["open"] += any(isinstance(g, Sum) for g in generators_in(result))
+    return result
 
 
 def _claim(cond: Cond, facts: tuple[Cond, ...], counts: Counts) -> None:
@@ -137,6 +153,74 @@ def _drawn_claims(times: str, counts: Counts) -> None:
         _claim(rng.choice([ge(goal), eq(goal), negate(eq(goal))]), facts, counts)
 
 
+def _drawn_guards(times: str, counts: Counts) -> None:
+    """Equalities, remainders, differences and either of two, under facts about the lengths."""
+    for seed in range(int(times)):
+        rng = Random(seed)
+        names = {name: length(name, rng.randint(0, 1)) for name in "nmk"}
+        facts = tuple(ge(_linear(rng, names)) for _ in range(rng.randint(0, 1)))
+        ends = [names["n"], rng.choice([names["m"], names["n"] + 1, names["n"] // 2])]
+        names |= {name: coordinate(name, end) for name, end in zip("xy", ends, strict=True)}
+        over = [(the_symbol(names[name]), 1, end) for name, end in zip("xy", ends, strict=True)]
+        guards = [_guard(rng, names) for _ in range(rng.randint(1, 2))]
+        body = build(_tree(rng, "nxy", rng.randint(1, 3)), names)
+        found = _sum(body, over, guards, facts, counts)
+        for sizes in ((3, 2, 1), (4, 1, 2), (1, 5, 3)):
+            there = at(names, dict(zip("nmk", sizes, strict=True)))
+            if all(evaluate_cond(fact, there) for fact in facts):
+                assert evaluate(found, there) == brute_sum(body, over, guards, there)
+
+
+def _guard(rng: Random, names: dict[str, Poly]) -> Cond:
+    a, b = _linear(rng, names), _linear(rng, names)
+    rest = mod(names[rng.choice("xy")] + rng.randint(0, 2), rng.choice([2, 3]))
+    return rng.choice([eq(a), negate(eq(a)), disj(ge(a), ge(b)), eq(rest), conj(ge(a), ge(rest - 1))])
+
+
+def _drawn_facts(times: str, counts: Counts) -> None:
+    """Claims about data, divisors that are lengths, logarithms and powers, where equations hold."""
+    for seed in range(int(times)):
+        rng = Random(seed)
+        n = length("n")
+        d = data_symbol("d", rng.choice([None, -2, 0]), rng.choice([None, 9, n - 2]))
+        names = {"n": n, "d": d, "z": length("z", 0, 40), "q": d // n, "l": ceil_log2(n + 1)}
+        names["p"] = powers(2, names["z"])
+        goal = build(_tree(rng, "ndzqlp", rng.randint(2, 5)), names)
+        drawn = [build(_tree(rng, "ndz", 2), names) for _ in range(rng.randint(1, 2))]
+        facts = tuple(rng.choice([ge, eq])(one) for one in drawn)
+        _claim(rng.choice([ge(goal), eq(goal), disj(ge(goal), eq(drawn[0]))]), facts, counts)
+        for end in (*bounds(goal, facts), *range_of(goal)):
+            counts["ends"] += end is not None
+            counts["sum of ends"] += 0 if end is None or abs(end) > 10**6 else end
+
+
+def _drawn_pairs(times: str, counts: Counts) -> None:
+    """Comparisons, with the points that were found."""
+    for seed in range(int(times)):
+        rng = Random(seed)
+        names = {name: length(name, rng.randint(0, 1)) for name in "nmk"}
+        names["i"] = coordinate("i", names["n"] + 1, 0)
+        letters = rng.choice(["n", "nm", "nmk", "ni"])
+        left, right = (build(_tree(rng, letters, rng.randint(2, 5)), names) for _ in range(2))
+        found = compare(left, right, tuple(ge(_linear(rng, names)) for _ in range(rng.randint(0, 1))))
+        counts[found.verdict] += 1
+        for witness in (found.below, found.above):
+            counts["points"] += sum(size for _, size in witness.point) if witness else 0
+
+
+def _drawn_forms(times: str, counts: Counts) -> None:
+    """Products of sums, and what is added to them, in writing."""
+    for seed in range(int(times)):
+        rng = Random(seed)
+        names = {name: length(name) for name in "nmkh"}
+        factors = [_linear(rng, names) for _ in range(rng.randint(1, 3))]
+        rest = rng.choice([0, names["n"], 3 * names["n"] * names["m"], names["m"] // 2, relu(names["k"] - 4)])
+        form = product_of(factors) * rng.choice([1, 1, 6, -2]) + rest
+        for write in (to_text, factor_text, to_latex, to_mathml, lambda p: cond_text(ge(p))):
+            counts["letters"] += len(text := write(form))
+            counts["brackets"] += text.count("(")
+
+
 def _tree(rng: Random, names: str, leaves: int) -> Tree:
     if leaves == 1:
         return rng.choice([*names, rng.randint(-4, 6)])
@@ -157,4 +241,8 @@ _ASKED = {
     "claims": _claims_of,
     "drawn-sums": _drawn_sums,
     "drawn-claims": _drawn_claims,
+    "drawn-guards": _drawn_guards,
+    "drawn-facts": _drawn_facts,
+    "drawn-pairs": _drawn_pairs,
+    "drawn-forms": _drawn_forms,
 }

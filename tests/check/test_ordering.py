@@ -7,10 +7,11 @@ from random import Random
 
 import pytest
 
+from tests.algebra.support import admissible
 from tolcost.algebra import Cond, Poly, const, evaluate, evaluate_cond, ge, length, maximum, relu, the_symbol
 from tolcost.algebra.compare import compare
 from tolcost.algebra.poly import product_of
-from tolcost.check.ordering import ordering
+from tolcost.check.ordering import _cases, ordering
 
 n, m, k = length("n"), length("m"), length("k")
 
@@ -62,6 +63,17 @@ def test_sums_of_products_of_what_facts_keep_from_below_zero(seed: int) -> None:
     windows = [length("w") - k + 1, length("v") - m + 1]
     gap = sum((product_of(rng.choices([n, *windows], k=3)) for _ in range(3)), start=windows[0])
     assert ordering(const(0), gap, tuple(map(ge, windows))) == "less_or_equal"
+
+
+def test_the_cases_of_a_clip_leave_no_shape_out() -> None:
+    gap = 100 * n + m + 7 * relu(n - m)
+    found = {
+        evaluate(case, point)
+        for case in _cases(gap)
+        for point in admissible(sorted(case.free, key=lambda symbol: symbol.key), 3)
+    }
+    sizes = range(1, 5)
+    assert found >= {100 * a + b + 7 * max(a - b, 0) for a, b in product(sizes, sizes)}
 
 
 def test_what_is_not_known_is_not_said() -> None:

@@ -8,7 +8,7 @@ factor, exact division confirms it.  Nothing here is needed for computing, only 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from itertools import groupby, islice, product
 from math import gcd
@@ -126,16 +126,22 @@ def product_formula(p: Poly) -> Factors:
     return _Builder(display_names(p.free)).factors(factored(p))
 
 
-def display_names(symbols: Iterable[Symbol]) -> dict[Symbol, str]:
-    """Give each symbol a name to show, different for different symbols."""
+def display_names(
+    symbols: Iterable[Symbol], written: Callable[[str], str] = lambda name: name
+) -> dict[Symbol, str]:
+    """Give each symbol a name to show, different for different symbols; ``written`` makes names plain.
+
+    No symbol gets a name that another one has by itself.
+    """
     used: set[str] = set()
     names: dict[Symbol, str] = {}
-    ordered = sorted(symbols, key=lambda s: s.key)
-    taken = {s.name for s in ordered}
+    ordered = sorted(symbols, key=lambda s: (written(s.name) != s.name, s.key))
+    taken = {written(s.name) for s in ordered}
     for symbol in ordered:
-        name, turn = symbol.name, 2
+        base = name = written(symbol.name)
+        turn = 2
         while name in used or (turn > 2 and name in taken):
-            name, turn = f"{symbol.name}_{turn}", turn + 1
+            name, turn = f"{base}_{turn}", turn + 1
         used.add(name)
         names[symbol] = name
     return names

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from tolcost.algebra.vectorised import Ints
 
 MAX_LOOP = 10_000_000
-_SHORT = 32
 _MOST_HALVINGS = 64
 _SHORT_SUM = 256
 _BLOCK = 1 << 16
@@ -211,10 +210,6 @@ def sum_of_numbers(body: Poly, x: Symbol, lo: int, hi: int, loops: _Loops) -> in
     >>> sum_of_numbers(355 * i // 1131, the_symbol(i), 1, 10**12, _Loops())
     156940760388693633952254
     """
-    if hi < lo:
-        return 0
-    if hi - lo < _SHORT:
-        return _loop(body, x, lo, hi, loops)
     closed = total(body, [(x, lo, hi)])
     parts = 0
     for mono, coef in closed.terms.items():

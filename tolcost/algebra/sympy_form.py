@@ -15,6 +15,7 @@ import sympy
 from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
+from tolcost.algebra.display import display_names
 from tolcost.algebra.intervals import generator_range
 from tolcost.algebra.piecewise import relu
 from tolcost.algebra.poly import Monomial, Poly, as_poly
@@ -81,16 +82,8 @@ def _power(exp: str | None) -> str:
 
 def sympy_symbols(symbols: Iterable[Symbol]) -> dict[Symbol, sympy.Symbol]:
     """Give each symbol a sympy symbol with a safe name of its own, as positive as it is known to be."""
-    used: set[str] = set()
-    result = {}
-    for symbol in sorted(symbols, key=lambda s: s.key):
-        base = name = safe_name(symbol.name)
-        turn = 2
-        while name in used:
-            name, turn = f"{base}_{turn}", turn + 1
-        used.add(name)
-        result[symbol] = sympy.Symbol(name, integer=True, **_assumptions(symbol))
-    return result
+    names = display_names(symbols, safe_name)
+    return {s: sympy.Symbol(name, integer=True, **_assumptions(s)) for s, name in names.items()}
 
 
 def _assumptions(symbol: Symbol) -> dict[str, bool]:
