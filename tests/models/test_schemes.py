@@ -10,15 +10,16 @@ import pytest
 from onnx import ModelProto, helper
 
 from tests.models import graphs
-from tolcost.algebra import substitute
+from tolcost.algebra import Poly, const, substitute
 from tolcost.catalogue.graph import GraphNode
 from tolcost.catalogue.reading import load_model, model_of
 from tolcost.catalogue.specs import Library, Spec, open_library
 from tolcost.cost import depths
 from tolcost.cost.span import Depth, latest
 from tolcost.diagnostics import Rejected
+from tolcost.elaborate import Tensor
 from tolcost.models.analysis import analyze_graph
-from tolcost.models.facts import Known
+from tolcost.models.facts import LEAST, Known, Plain
 from tolcost.models.lowered import Given, Lowered, Setting
 from tolcost.models.lowering import lower
 from tolcost.models.scheme import same
@@ -40,15 +41,37 @@ class Held(Schemes):
     def lower(self, setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowered | Rejected:
         found = super().lower(setting, node, spec, given)
         if isinstance(found, Lowered) and (found.lengths or found.point):
-            by_itself = lower(setting, node, spec, given)
-            assert same(found, by_itself), node
-            assert isinstance(by_itself, Lowered)
-            assert depth(found) == depth(by_itself), node
-            self.instances[node.op] += 1
+            self._compare(found, setting, node, spec, given)
         return found
 
+    def instance(
+        self, setting: Setting, node: GraphNode, spec: Spec, plain: Sequence[Plain | None]
+    ) -> Lowered | None:
+        found = super().instance(setting, node, spec, plain)
+        if found is not None:
+            self._compare(found, setting, node, spec, Given(tuple(map(tensor, plain)), node.inputs))
+        return found
 
-def depth(lowered: Lowered) -> tuple[object, ...]:
+    def _compare(self, found: Lowered, setting: Setting, node: GraphNode, spec: Spec, given: Given) -> None:
+        by_itself = lower(setting, node, spec, given)
+        assert same(found, by_itself), node
+        assert isinstance(by_itself, Lowered)
+        assert depth(found) == depth(by_itself), node
+        if found.level is not None:
+            assert [found.level] == [form.constant for form in depth(by_itself)], node
+        self.instances[node.op] += 1
+
+
+def tensor(plain: Plain | None) -> Tensor | None:
+    """The tensor that was divided into what is known of it and its lengths; None for one left out."""
+    assert plain is not None
+    space, *known = plain.kind or (None,)
+    lengths = iter(plain.lengths)
+    shape = tuple(const(next(lengths) if n == LEAST else n) for n in known if isinstance(n, int))
+    return Tensor(shape, space) if isinstance(space, str) else None
+
+
+def depth(lowered: Lowered) -> tuple[Poly, ...]:
     found = depths(lowered.program).chain.candidates
     return latest(*(Depth((substitute(c, {**lowered.lengths, **lowered.point}),)) for c in found)).candidates
 

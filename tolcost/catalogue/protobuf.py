@@ -200,9 +200,10 @@ def declared_of(info: ValueInfoProto) -> Declared:
         kind = kind.sequence_type.elem_type
         which = kind.WhichOneof("value")
     tensor = kind.tensor_type if which == "tensor_type" else None
-    if tensor is None or not tensor.elem_type:
+    code = 0 if tensor is None else tensor.elem_type
+    if tensor is None or not code:
         return Declared(name, "", None, sequence)
-    return Declared(name, space_of_code(tensor.elem_type), _lengths(name, tensor), sequence)
+    return Declared(name, space_of_code(code), _lengths(name, tensor), sequence)
 
 
 def _lengths(name: str, tensor: TypeProto.Tensor) -> tuple[int | str | None, ...] | None:
@@ -212,8 +213,8 @@ def _lengths(name: str, tensor: TypeProto.Tensor) -> tuple[int | str | None, ...
     check_rank(name, len(dims))
     found: list[int | str | None] = []
     for d in dims:
-        if d.HasField("dim_value"):
-            value = d.dim_value
+        value = d.dim_value
+        if value or d.HasField("dim_value"):
             if value < -1:
                 refuse("T0691", f"{shown(name)} is declared with a length of {value}")
             found.append(value if value >= 0 else None)

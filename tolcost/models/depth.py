@@ -6,11 +6,13 @@ units needs; a function of the model is taken as a chain of all its operators.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tolcost.algebra import AlgebraBudget, Poly, const, is_nonnegative, maximum, substitute
 from tolcost.algebra.poly import poly
 from tolcost.atoms.nodes import Program
 from tolcost.cost import depths
-from tolcost.cost.span import ZERO_DEPTH, Depth, later, latest
+from tolcost.cost.span import Depth, later, latest
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Rejected
 from tolcost.models.analysis import GraphCost
@@ -35,32 +37,46 @@ def depth_of(cost: GraphCost) -> Depth | None:
     return Depth(tuple(substitute(c, cost.equal) for c in found.candidates), exact=False)
 
 
+Level = int | Depth
+"""A depth; one that is a number is an integer, and added up as such."""
+
+
 def _latest_end(cost: GraphCost) -> Depth | None:
     depths_by_case = _Depths(cost)
-    at: dict[str, Depth] = {}
-    deepest = ZERO_DEPTH
+    at: dict[str, Level] = {}
+    deepest: Level = 0
     for step, applied in zip(cost.model.graph.nodes, cost.nodes, strict=True):
         own = depths_by_case.node(applied)
-        before = [at[name] for name in dict.fromkeys((*step.inputs, *step.free)) if name in at]
-        here = _after(before, own) if own is not None else None
-        if here is None or len(here.candidates) > _MOST_CANDIDATES:
+        used = dict.fromkeys((*step.inputs, *step.free)) if len(step.inputs) > 1 or step.free else step.inputs
+        here = None if own is None else _after([at[name] for name in used if name in at], own)
+        if here is None or (isinstance(here, Depth) and len(here.candidates) > _MOST_CANDIDATES):
             return None
-        at.update(dict.fromkeys(step.outputs, here))
-        if not any(name in at for name in step.outputs):
+        for name in step.outputs:
+            at[name] = here
+        if not step.outputs:
             deepest = _latest(deepest, here)
     ends = [at[name] for name in cost.model.graph.outputs if name in at]
-    return _latest(deepest, *ends) if ends else deepest
+    return _depth(_latest(deepest, *ends) if ends else deepest)
 
 
-def _after(before: list[Depth], own: Depth) -> Depth | None:
-    start = before[0] if len(before) == 1 else _latest(ZERO_DEPTH, *before)
+def _depth(level: Level) -> Depth:
+    return Depth((const(level),)) if isinstance(level, int) else level
+
+
+def _after(before: Sequence[Level], own: Level) -> Level:
+    start = before[0] if len(before) == 1 else _latest(0, *before)
+    if isinstance(own, int):
+        return start + own if isinstance(start, int) else later(start, const(own))
     if len(own.candidates) == 1:
-        return later(start, own.candidates[0])
-    return _latest(*(later(start, candidate) for candidate in own.candidates))
+        return later(_depth(start), own.candidates[0])
+    return _latest(*(later(_depth(start), candidate) for candidate in own.candidates))
 
 
-def _latest(*depths: Depth) -> Depth:
-    return latest(*depths, larger=_at_most)
+def _latest(*levels: Level) -> Level:
+    numbers = [level for level in levels if isinstance(level, int)]
+    if len(numbers) == len(levels):
+        return max(numbers)
+    return latest(*map(_depth, levels), larger=_at_most)
 
 
 def _at_most(a: Poly, b: Poly) -> Poly:
@@ -82,29 +98,35 @@ class _Depths:
     """Depths of operators, each distinct case once."""
 
     cost: GraphCost
-    _cases: dict[int, Depth | None] = field(default_factory=dict)
-    _nodes: dict[int, Depth | None] = field(default_factory=dict)
+    _cases: dict[int, Level | None] = field(default_factory=dict)
+    _nodes: dict[int, Level | None] = field(default_factory=dict)
     _programs: dict[int, Depth | None] = field(default_factory=dict)
 
-    def node(self, applied: Applied) -> Depth | None:
+    def node(self, applied: Applied) -> Level | None:
         """The depth of a node."""
+        if len(applied.parts) == 1 and (level := applied.parts[0][0].level) is not None:
+            return level * applied.parts[0][1]
         if id(applied) not in self._nodes:
             self._nodes[id(applied)] = self._chain(applied)
         return self._nodes[id(applied)]
 
-    def _chain(self, applied: Applied) -> Depth | None:
-        whole = ZERO_DEPTH
+    def _chain(self, applied: Applied) -> Level | None:
+        whole: Level = 0
         for lowered, times in applied.parts:
             own = self._case(lowered)
-            longer = None if own is None else _after([whole], Depth(tuple(c * times for c in own.candidates)))
-            if longer is None:
+            if own is None:
                 return None
-            whole = longer
+            many = own * times if isinstance(own, int) else Depth(tuple(c * times for c in own.candidates))
+            whole = _after([whole], many)
         return whole
 
-    def _case(self, lowered: Lowered) -> Depth | None:
+    def _case(self, lowered: Lowered) -> Level | None:
         if id(lowered) not in self._cases:
-            self._cases[id(lowered)] = self._of(lowered)
+            found = self._of(lowered)
+            number = (
+                found.candidates[0].constant if found is not None and len(found.candidates) == 1 else None
+            )
+            self._cases[id(lowered)] = found if number is None else number
         return self._cases[id(lowered)]
 
     def _program(self, program: Program) -> Depth | None:
@@ -113,11 +135,13 @@ class _Depths:
         return self._programs[id(program)]
 
     def _of(self, lowered: Lowered) -> Depth | None:
+        if lowered.level is not None:
+            return Depth((const(lowered.level),))
         found = Depth(lowered.chain) if lowered.chain else self._program(lowered.program)
         if found is None or lowered.data:
             return None
         if lowered.point:
-            return latest(found) if lowered.chain else Depth((const(found.at(lowered.point)),))
+            return Depth((const(found.at(lowered.point)),))
         if lowered.lengths:
             found = latest(*(Depth((substitute(c, lowered.lengths),)) for c in found.candidates))
         return Depth(tuple(self.cost.within(c) for c in found.candidates))

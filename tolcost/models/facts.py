@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from math import prod
+from threading import Lock
+from typing import NamedTuple
 
 from tolcost.algebra import (
+    LARGEST_LENGTH,
     Cond,
     Poly,
     Symbol,
@@ -39,6 +42,20 @@ MOST_STATIC = 1024
 """A value with more elements is not handed on as a value."""
 
 
+LEAST = 2
+"""The least length that the most general pattern of a node leaves open."""
+
+
+class Plain(NamedTuple):
+    """A tensor of known lengths, or nothing: all but its lengths from the least on, and these."""
+
+    kind: tuple[object, ...]
+    lengths: tuple[int, ...]
+
+
+_LEFT_OUT = Plain((), ())
+
+
 @dataclass(slots=True)
 class Table:
     """Everything known so far, each thing once, by number."""
@@ -46,24 +63,73 @@ class Table:
     numbers: dict[object, int] = field(default_factory=dict)
     things: list[Known | None] = field(default_factory=lambda: [None])
     symbols: list[frozenset[Symbol]] = field(default_factory=lambda: [frozenset()])
+    plain: list[Plain | None] = field(default_factory=lambda: [_LEFT_OUT])
+    """Those that are tensors of known lengths, and what is left out."""
     _buffers: dict[int, Poly | None] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
 
     def number(self, known: Known) -> int:
         """The number of something known."""
         key = frozen(known)
         found = self.numbers.get(key)
+        return self._added(key, known, plain_known(known)) if found is None else found
+
+    def tensor(self, lengths: tuple[int, ...], space: str) -> int:
+        """The number of a tensor of known lengths: a form that is a number is equal to it."""
+        key = ("tensor", lengths, space)
+        found = self.numbers.get(key)
         if found is None:
-            found = self.numbers[key] = len(self.things)
-            self.things.append(known)
-            self.symbols.append(symbols_in(known))
+            found = self._added(key, Tensor(tuple(map(const, lengths)), space), plain_of(lengths, space))
+        return found
+
+    def _added(self, key: object, known: Known, plain: Plain | None) -> int:
+        symbols = _NO_SYMBOLS if plain is not None else symbols_in(known)
+        with self._lock:  # sessions of several threads share a table
+            found = self.numbers.get(key)
+            if found is None:
+                self.things.append(known)
+                self.symbols.append(symbols)
+                self.plain.append(plain)
+                found = self.numbers[key] = len(self.things) - 1
         return found
 
     def buffer(self, number: int) -> Poly | None:
         """The bytes of what has a number, as a tensor that is there while a model runs; None: not known."""
         if number not in self._buffers:
-            known = None if number == UNKNOWN else self.things[number]
-            self._buffers[number] = None if known is None else bytes_known(as_tensor(known))
+            self._buffers[number] = self._bytes(number)
         return self._buffers[number]
+
+    def _bytes(self, number: int) -> Poly | None:
+        known = None if number == UNKNOWN else self.things[number]
+        plain = self.plain[number]
+        if known is None or plain is None or not isinstance(known, Tensor):
+            return None if known is None else bytes_known(as_tensor(known))
+        bits = bits_of(known.space)
+        elements = 0 if 0 in plain.kind else prod(plain.lengths)
+        return None if bits is None else const(-(-elements * bits // 8))
+
+
+_NO_SYMBOLS: frozenset[Symbol] = frozenset()
+
+
+def plain_known(known: Known | None) -> Plain | None:
+    """Something known that is a tensor of known lengths, or left out; None elsewhere."""
+    if not isinstance(known, Tensor):
+        return _LEFT_OUT if known is None else None
+    lengths = [n for d in known.shape if (n := d.constant) is not None]
+    return plain_of(tuple(lengths), known.space) if len(lengths) == len(known.shape) else None
+
+
+def plain_of(lengths: tuple[int, ...], space: str) -> Plain | None:
+    """A tensor of known lengths as the most general pattern divides it; None where one is no length.
+
+    >>> plain_of((1, 3, 224), "float32")
+    Plain(kind=('float32', 1, 2, 2), lengths=(3, 224))
+    """
+    if lengths and not (min(lengths) >= 0 and max(lengths) <= LARGEST_LENGTH):
+        return None
+    kind = (space, *[n if n < LEAST else LEAST for n in lengths])
+    return Plain(kind, tuple([n for n in lengths if n >= LEAST]))
 
 
 def frozen(value: object) -> object:

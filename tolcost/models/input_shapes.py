@@ -22,6 +22,8 @@ def with_shapes(model: Model, shapes: Mapping[str, Shape]) -> tuple[Model, dict[
     form such as ``32*h`` is an assumption.  The shape of a value in between is taken where nothing is known
     of it, in place of what the file declares.
     """
+    if not shapes:
+        return model, {}, {}
     shapes, forms = _without_forms(model, shapes)
     known = {given.name for given in model.graph.inputs}
     inner = {name for node in model.graph.nodes for name in node.outputs} & shapes.keys() - known
@@ -117,6 +119,8 @@ def with_lengths(
     ``x[0]`` is the first length of the input ``x``, whatever it is called there.  What was ``told`` of a
     length before has to be the same.
     """
+    if not dims:
+        return model, {}
     places = {
         place_of(given.name, n): (given, n)
         for given in model.graph.inputs

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from tolcost.algebra import (
     LARGEST_LENGTH,
@@ -45,6 +45,30 @@ class Passes(NamedTuple):
     products: frozenset[str]
 
 
+class Made(Protocol):
+    """What an operator costs, and what is known of its outputs: told, or made when it is asked for."""
+
+    @property
+    def counts(self) -> Counts:
+        """What is counted."""
+
+    @property
+    def traffic(self) -> Traffic:
+        """What moves."""
+
+    @property
+    def outputs(self) -> tuple[Known, ...]:
+        """What is known of its outputs."""
+
+
+class Told(NamedTuple):
+    """What an operator costs, and what is known of its outputs."""
+
+    counts: Counts
+    traffic: Traffic
+    outputs: tuple[Known, ...]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Lowered:
     """An operator lowered for certain inputs: what it costs, and what is known of its outputs.
@@ -54,9 +78,7 @@ class Lowered:
 
     op: str
     domain: str
-    counts: Counts
-    traffic: Traffic
-    outputs: tuple[Known, ...]
+    made: Made
     conditions: tuple[Condition, ...]
     equal: Mapping[Symbol, Poly]
     data: frozenset[Symbol]
@@ -76,9 +98,26 @@ class Lowered:
     point: Mapping[Symbol, int] = field(default_factory=dict)
     """The same where all of them are numbers."""
     chain: tuple[Poly, ...] = ()
-    """The depth of the program, where that is stored: the largest of these, numbers where lengths are."""
+    """The depth of the program, where that is stored: the largest of these."""
+    level: int | None = None
+    """The depth, where that is known and all lengths are numbers."""
     passes: Passes | None = None
     """What it sums and passes on, where that is stored."""
+
+    @property
+    def counts(self) -> Counts:
+        """What is counted."""
+        return self.made.counts
+
+    @property
+    def traffic(self) -> Traffic:
+        """What moves."""
+        return self.made.traffic
+
+    @property
+    def outputs(self) -> tuple[Known, ...]:
+        """What is known of its outputs."""
+        return self.made.outputs
 
     @property
     def program(self) -> Program:
@@ -179,11 +218,14 @@ def shapes_of(outputs: Sequence[Known]) -> Iterator[tuple[Poly, ...]]:
 
 def renamed(lowered: Lowered, by: Mapping[Symbol, Poly]) -> Lowered:
     """Put symbols in place of others, wherever the cost or an output mentions them."""
+    made = Told(
+        counts_with(lowered.counts, lambda form: substitute(form, by)),
+        traffic_with(lowered.traffic, lambda form: substitute(form, by)),
+        tuple(replaced(known, by) for known in lowered.outputs),
+    )
     return replace(
         lowered,
-        counts=counts_with(lowered.counts, lambda form: substitute(form, by)),
-        traffic=traffic_with(lowered.traffic, lambda form: substitute(form, by)),
-        outputs=tuple(replaced(known, by) for known in lowered.outputs),
+        made=made,
         conditions=tuple(replace(c, condition=substitute_cond(c.condition, by)) for c in lowered.conditions),
         equal={s: substitute(p, by) for s, p in lowered.equal.items() if s not in by},
         data=frozenset(the_symbol(by[s]) for s in lowered.data),

@@ -45,7 +45,7 @@ from tolcost.models.facts import (
     space_of,
     symbols_in,
 )
-from tolcost.models.lowered import Given, Lowered, Setting, arguments
+from tolcost.models.lowered import Given, Lowered, Setting, Told, arguments
 from tolcost.spaces import kind_of
 
 _MOST_CHOICES = 8
@@ -74,7 +74,8 @@ def lower(setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowere
 
 def _bounded(lowered: Lowered) -> Lowered:
     """Of two branches the only one that can be run at these lengths, whatever the condition."""
-    return replace(lowered, counts=replace(lowered.counts, status="upper bound"))
+    counts = replace(lowered.counts, status="upper bound")
+    return replace(lowered, made=Told(counts, lowered.traffic, lowered.outputs))
 
 
 def _chosen(setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowered | Rejected:
@@ -128,9 +129,7 @@ def _lower(setting: Setting, choices: Choices, node: GraphNode, spec: Spec, give
     return Lowered(
         node.op,
         node.domain,
-        counts,
-        traffic(lowered.program),
-        outputs,
+        Told(counts, traffic(lowered.program), outputs),
         _relied(lowered.program.conditions, choices) if node.graphs else lowered.program.conditions,
         lowered.equal,
         frozenset(_data(counts, outputs)) - _inherited(given),

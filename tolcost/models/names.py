@@ -71,7 +71,8 @@ class Names:
 
     def buffer(self, name: str) -> Poly | None:
         """The bytes of a name while the model runs; None where they are not known."""
-        return self.table.buffer(self.number_of(name))
+        number = self.numbers.get(name, UNKNOWN)
+        return self.table.buffer(self.now(number) if self.moved or self.larger else number)
 
     def now(self, number: int) -> int:
         """The number that a number has become."""

@@ -6,7 +6,7 @@ node of each case is lowered by itself, and the scheme is held to it: the rest o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -28,14 +28,16 @@ from tolcost.algebra import (
     symbols_of_cond,
 )
 from tolcost.algebra.compiled import Compiled, compiled
+from tolcost.atoms.nodes import Program
+from tolcost.cost import depths
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import Cast, Seq, Vec
 from tolcost.models.cases import Case, Cases, cases_of, numbers
 from tolcost.models.facts import forms_in, frozen, symbols_in
-from tolcost.models.layout import Layout, layout_of
-from tolcost.models.lowered import Lowered, Passes
+from tolcost.models.layout import Instance, Layout, layout_of
+from tolcost.models.lowered import Lowered, Made, Passes
 
 _OFTEN = 16
 """What a scheme that is used so often asks for is compiled to one function of numbers."""
@@ -59,7 +61,7 @@ class Scheme:
     shares: tuple[Share, ...]
     unproved: tuple[Cond, ...] = ()
     chain: tuple[Poly, ...] = ()
-    """The depth, where that is stored."""
+    """The depth, where that is known."""
     passes: Passes | None = None
     """What it sums and passes on, where that is stored."""
     held: dict[Case, bool] = field(default_factory=dict)
@@ -79,15 +81,16 @@ class Scheme:
         given, lengths = lengths, self._complete(lengths)
         try:
             point = numbers(lengths)
-            case, values = self._formulas(lengths) if point is None else self._numbers(point)
+            case, instance = self._formulas(lengths) if point is None else self._numbers(point)
         except (AlgebraBudget, NotInteger, KeyError, ZeroDivisionError):  # a share that does not divide, say
             return itself()
-        if values is None:
+        if instance is None:
             return itself()
         holds = self.held.get(case)
         if holds is False:
             return None if point is not None else itself()
-        instance = self._at(lengths, point, values)
+        if not all(_everywhere(condition, lengths) for condition in self.unproved):
+            instance = None
         if instance is not None and holds:
             return instance
         found = itself()
@@ -103,11 +106,10 @@ class Scheme:
             if not rest:
                 point[share.symbol] = part
         try:
-            case, values = self._numbers(point)
+            case, instance = self._numbers(point)
         except (AlgebraBudget, NotInteger, KeyError, ZeroDivisionError):
             return None
-        holds = values is not None and not self.unproved and self.held.get(case)
-        return self._at(_NOTHING, point, values) if values is not None and holds else None
+        return instance if not self.unproved and self.held.get(case) else None
 
     def _complete(self, lengths: Mapping[Symbol, Poly]) -> Mapping[Symbol, Poly]:
         """These lengths and the shares that divide them, as far as there are."""
@@ -120,58 +122,76 @@ class Scheme:
                 found[share.symbol] = value
         return found
 
-    def _numbers(self, point: Mapping[Symbol, int]) -> tuple[Case, Sequence[Poly] | None]:
-        """The case of a point, and what the forms, and the depth, come to where all conditions hold."""
+    def _numbers(self, point: Mapping[Symbol, int]) -> tuple[Case, Lowered | None]:
+        """The case of a point, and the operator there where all conditions hold."""
         if self.compiled is None:
+            self.uses += 1
+            often = self.uses == _OFTEN
+            if often and not self.chain:
+                self.chain = _chain(self.general.program)
             conditions = (c.condition for c in self.general.conditions)
             asked = (*conditions, *self.cases.asked, *self.forms, *self.chain)
-            self.uses += 1
-            if self.uses == _OFTEN:
+            if often:
                 self.compiled = compiled(asked)
             found = evaluate_each(asked, point)
         else:
             found = self.compiled(point)
-        first, rest = len(self.general.conditions), len(found) - len(self.forms) - len(self.chain)
-        return self.cases.told(found[first:rest]), (
-            [const(value) for value in found[rest:]] if all(found[:first]) else None
-        )
+        first, end = len(self.general.conditions), len(found) - len(self.chain)
+        start = end - len(self.forms)
+        case = self.cases.told(found[first:start])
+        if not all(found[:first]):
+            return case, None
+        level = max(found[end:]) if self.chain else None
+        return case, self._at(Instance(self._layout(), found[start:end]), _NOTHING, point, level)
 
-    def _formulas(self, lengths: Mapping[Symbol, Poly]) -> tuple[Case, Sequence[Poly] | None]:
+    def _formulas(self, lengths: Mapping[Symbol, Poly]) -> tuple[Case, Lowered | None]:
         """The same where some lengths are formulas."""
         case = self.cases.of(lengths)
         if any(form.height for form in self.forms):  # polynomials have one normal form, others do not
             return case, None
         conditions = (substitute_cond(c.condition, lengths) for c in self.general.conditions)
-        holds = all(prove(condition) is True for condition in conditions)
-        return case, [substitute(form, lengths) for form in self.forms] if holds else None
+        if not all(prove(condition) is True for condition in conditions):
+            return case, None
+        made = self._layout().at([substitute(form, lengths) for form in self.forms])
+        return case, self._at(made, lengths, _NOWHERE, None)
+
+    def _layout(self) -> Layout:
+        if self.layout is None:
+            self.layout = layout_of(self.general, self.forms)
+        return self.layout
 
     def _at(
-        self, lengths: Mapping[Symbol, Poly], point: Mapping[Symbol, int] | None, values: Sequence[Poly]
-    ) -> Lowered | None:
-        """The operator where the forms have these values; None where something is not proved."""
+        self, made: Made, lengths: Mapping[Symbol, Poly], point: Mapping[Symbol, int], level: int | None
+    ) -> Lowered:
+        """The operator where it comes to this."""
         general = self.general
-        if not all(_everywhere(condition, lengths) for condition in self.unproved):
-            return None
-        if self.layout is None:
-            self.layout = layout_of(general, self.forms)
-        counts, traffic, outputs = self.layout.at(values)
         return Lowered(
             general.op,
             general.domain,
-            counts,
-            traffic,
-            outputs,
+            made,
             (),
             _NOTHING,
             general.data,
             general.lowered,
             general.titles,
-            inside=general.inside,
-            lengths=lengths if point is None else _NOTHING,
-            point=point or _NOWHERE,
-            chain=self.chain if point is None else tuple(values[len(self.forms) :]),
-            passes=self.passes,
+            (),
+            general.inside,
+            False,
+            (),
+            lengths,
+            point,
+            self.chain if level is None else (),
+            level,
+            self.passes,
         )
+
+
+def _chain(program: Program) -> tuple[Poly, ...]:
+    """The depth of a program: the largest of these; none where it is not known."""
+    try:
+        return depths(program).chain.candidates
+    except (Rejected, AlgebraBudget, RecursionError):
+        return ()
 
 
 _NOTHING: Mapping[Symbol, Poly] = MappingProxyType({})

@@ -23,7 +23,7 @@ from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Tensor
 from tolcost.elaborate.values import Cast, Missing, Vec
-from tolcost.models.facts import Known, frozen, symbols_in
+from tolcost.models.facts import LEAST, Known, Plain, frozen, plain_known, symbols_in
 from tolcost.models.lowered import Given, Lowered, Setting, arguments, lower
 from tolcost.models.scheme import Scheme, scheme_of
 from tolcost.models.stored_schemes import NO_SCHEME, pattern_text, read_scheme
@@ -38,7 +38,7 @@ class Level(NamedTuple):
     values: bool
 
 
-LEVELS = (Level(2, True), Level(2, False), Level(8, False))
+LEVELS = (Level(LEAST, True), Level(LEAST, False), Level(8, False))
 """What is tried: where a pattern has no scheme, one that says more may have."""
 
 
@@ -94,32 +94,15 @@ def patterns_of(given: Sequence[Known | None]) -> Iterator[Pattern]:
             yield pattern
 
 
-class Numbers(NamedTuple):
-    """Inputs that are tensors of known lengths: all but their lengths from 2 on, and these."""
+def _place(setting: Setting, node: GraphNode, spec: Spec, plain: Sequence[Plain | None]) -> Key | None:
+    """All that is known of a node but for lengths, where all inputs are tensors of known ones.
 
-    key: tuple[object, ...]
-    lengths: tuple[int, ...]
-
-
-def numbers_of(given: Sequence[Known | None]) -> Numbers | None:
-    """Inputs as the most general pattern divides them, where all are tensors of numbers; None elsewhere."""
-    key: list[object] = []
-    lengths: list[int] = []
-    for known in given:
-        if known is None:
-            key.append(None)
-            continue
-        if not isinstance(known, Tensor):
-            return None
-        key.append(known.space)
-        for form in known.shape:
-            value = form.constant
-            if value is None or not 0 <= value <= LARGEST_LENGTH:
-                return None
-            if value >= LEVELS[0].least:
-                lengths.append(value)
-            key.append(min(value, LEVELS[0].least))
-    return Numbers(tuple(key), tuple(lengths))
+    Which types it may have is a matter of the version that is asked for.
+    """
+    kinds = [one.kind for one in plain if one is not None]
+    if len(kinds) < len(plain):
+        return None
+    return (spec, setting.opsets.get(node.domain), node.asked, node.key, *kinds)
 
 
 def _demands(spec: Spec, count: int) -> bool:
@@ -183,6 +166,18 @@ class Schemes:
     quick: dict[Key, tuple[Scheme, tuple[Symbol, ...]]] = field(default_factory=dict)
     """Schemes of nodes of tensors alone, with the symbols of lengths in order: no pattern need be made."""
 
+    def instance(
+        self, setting: Setting, node: GraphNode, spec: Spec, plain: Sequence[Plain | None]
+    ) -> Lowered | None:
+        """An operator on tensors of known lengths, where one like it was met; None elsewhere."""
+        place = _place(setting, node, spec, plain)
+        known = None if place is None else self.quick.get(place)
+        if known is None:
+            return None
+        scheme, symbols = known
+        lengths = [length for one in plain if one is not None for length in one.lengths]
+        return scheme.at(dict(zip(symbols, lengths, strict=True)))
+
     def lower(self, setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowered | Rejected:
         """An operator by its scheme where there is one, and by itself elsewhere."""
 
@@ -191,13 +186,11 @@ class Schemes:
 
         if node.graphs or spec.branches:
             return itself()
-        numbers = numbers_of(given.inputs)
-        place = None if numbers is None else (spec, node.asked, node.key, *numbers.key)
-        if numbers is not None and place in self.quick:
-            known, symbols = self.quick[place]
-            instance = known.at(dict(zip(symbols, numbers.lengths, strict=True)))
-            if instance is not None:
-                return instance
+        plain = list(map(plain_known, given.inputs))
+        instance = self.instance(setting, node, spec, plain)
+        if instance is not None:
+            return instance
+        place = _place(setting, node, spec, plain)
         for pattern in patterns_of(arguments(spec, given, graphs=False)):
             key = (spec, node.asked, node.key, *pattern.key)
             if key not in self.found and not self._read(key, setting, node, spec, pattern):
@@ -223,9 +216,11 @@ class Schemes:
         if text is None:
             return False
 
+        bare = Setting(setting.library, setting.opsets)  # nothing of the model is kept
+
         @cache
         def program() -> Program:
-            general = lower(setting, node, spec, Given(pattern.inputs, node.inputs))
+            general = lower(bare, node, spec, Given(pattern.inputs, node.inputs))
             if isinstance(general, Rejected):
                 raise general
             return general.program

@@ -20,9 +20,10 @@ from tolcost.diagnostics import Rejected
 from tolcost.elaborate.values import Cast
 from tolcost.models.cases import Cases
 from tolcost.models.facts import Known
-from tolcost.models.lowered import Lowered, Passes
+from tolcost.models.lowered import Lowered, Passes, Told
 from tolcost.models.plain_data import NotStored, Reader, Writer, text_of
 from tolcost.models.scheme import Scheme, Share, forms_of
+from tolcost.models.sums import passes_of
 
 NO_SCHEME = "null"
 """The text of a pattern that has no scheme."""
@@ -102,9 +103,9 @@ def _by_space(writer: Writer, moved: Mapping[str, Poly]) -> dict[str, object]:
 
 def _passes(program: Program) -> list[object]:
     """What a program sums and passes on."""
-    found = passing(program)
-    outputs = {title: sorted(given.inputs) for title, given in found.outputs.items()}
-    return [sorted(found.added), outputs, sorted(t for t, given in found.outputs.items() if given.products)]
+    found = passes_of(passing(program))
+    outputs = {title: sorted(names) for title, names in found.outputs.items()}
+    return [sorted(found.added), outputs, sorted(found.products)]
 
 
 def _held(scheme: Scheme) -> Iterator[list[object]]:
@@ -133,9 +134,11 @@ def read_scheme(text: str, node: GraphNode, program: Callable[[], Program]) -> S
     general = Lowered(
         op=node.op,
         domain=node.domain,
-        counts=Counts(counts, {}, atoms, form(data["macs"]), (), "exact"),
-        traffic=Traffic(read or {}, written or {}, tuple(data["unsized"]), least=least),
-        outputs=tuple(map(reader.known, data["outputs"])),
+        made=Told(
+            Counts(counts, {}, atoms, form(data["macs"]), (), "exact"),
+            Traffic(read or {}, written or {}, tuple(data["unsized"]), least=least),
+            tuple(map(reader.known, data["outputs"])),
+        ),
         conditions=tuple(Condition(reader.condition(one), "") for one in data["relies"]),
         equal={},
         data=frozenset(),

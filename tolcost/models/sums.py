@@ -17,7 +17,7 @@ from tolcost.catalogue.specs import Spec
 from tolcost.cost.count import count_macs
 from tolcost.cost.macs import Given, Passing, passing
 from tolcost.dataclass import dataclass, field, replace
-from tolcost.models.lowered import Lowered
+from tolcost.models.lowered import Lowered, Passes, Told
 
 if TYPE_CHECKING:
     from tolcost.models.walking import Applied
@@ -30,14 +30,23 @@ Find = Callable[[GraphNode], Spec | None]
 class Sums:
     """What is known of programs, each looked at once, and nodes whose products are summed elsewhere."""
 
-    passed: dict[Program, Passing] = field(default_factory=dict)
+    passed: dict[Program, tuple[Passing, Passes]] = field(default_factory=dict)
+    names: dict[tuple[Spec, int], list[str]] = field(default_factory=dict)
     counted: dict[tuple[Applied, frozenset[Node]], Applied] = field(default_factory=dict)
 
-    def of(self, program: Program) -> Passing:
-        """What a program sums, and what it gives that may be summed."""
+    def of(self, program: Program) -> tuple[Passing, Passes]:
+        """What a program sums, and what it gives that may be summed: with products, and which have some."""
         if program not in self.passed:
-            self.passed[program] = passing(program)
+            found = passing(program)
+            self.passed[program] = (found, passes_of(found))
         return self.passed[program]
+
+    def values(self, spec: Spec, node: GraphNode) -> dict[str, str]:
+        """The names of a node's inputs, by what the program of its operator calls them."""
+        key = (spec, len(node.inputs))
+        if key not in self.names:
+            self.names[key] = input_names(*key)
+        return dict(zip(self.names[key], node.inputs, strict=False))
 
     def with_products(self, applied: Applied, lowered: Lowered, products: frozenset[Node]) -> Applied:
         """A node with the MACs that these of its products are."""
@@ -45,7 +54,8 @@ class Sums:
         if key not in self.counted:
             macs = substitute(count_macs(lowered.program, products), {**lowered.lengths, **lowered.point})
             counts = replace(lowered.counts, macs=macs)
-            self.counted[key] = replace(applied, parts=((replace(lowered, counts=counts), 1),))
+            made = Told(counts, lowered.traffic, lowered.outputs)
+            self.counted[key] = replace(applied, parts=((replace(lowered, made=made), 1),))
         return self.counted[key]
 
 
@@ -60,29 +70,32 @@ def with_sums(steps: Sequence[GraphNode], found: Sequence[Applied], find: Find) 
 
 def _looked_at(sums: Sums, summed: set[str], node: GraphNode, applied: Applied, find: Find) -> Applied:
     lowered = applied.parts[0][0] if len(applied.parts) == 1 else None
-    spec = None if lowered is None or not _gives(lowered) else find(node)
-    if lowered is None or spec is None:
+    if lowered is None:
         return applied
-    values = dict(zip(input_names(spec, len(node.inputs)), node.inputs, strict=False))
-    titles = list(zip(node.outputs, lowered.titles, strict=False))
-    stored = lowered.passes
-    if stored is not None:
-        summed.update(values[name] for name in stored.added if name in values)
-        asked = [title for name, title in titles if name in summed]
-        if stored.products.isdisjoint(asked):
-            passed = (name for title in asked for name in stored.outputs.get(title, ()))
-            summed.update(values[name] for name in passed if name in values)
-            return applied
-    known = sums.of(lowered.program)
-    summed.update(values[name] for name in known.added if name in values)
-    given = [known.outputs[title] for name, title in titles if name in summed and title in known.outputs]
-    summed.update(values[name] for one in given for name in one.inputs if name in values)
+    passes = lowered.passes or sums.of(lowered.program)[1]
+    if not passes.added and summed.isdisjoint(node.outputs):
+        return applied
+    spec = find(node)
+    if spec is None:
+        return applied
+    values = sums.values(spec, node)
+    summed.update([values[name] for name in passes.added if name in values])
+    asked = [title for name, title in zip(node.outputs, lowered.titles, strict=False) if name in summed]
+    passed = (name for title in asked for name in passes.outputs.get(title, ()))
+    summed.update([values[name] for name in passed if name in values])
+    if passes.products.isdisjoint(asked):
+        return applied
+    known = sums.of(lowered.program)[0].outputs
+    given = [known[title] for title in asked if title in known]
     products = frozenset(node for one in given for node in _products(one, values))
     return sums.with_products(applied, lowered, products) if products else applied
 
 
-def _gives(lowered: Lowered) -> bool:
-    return lowered.passes is not None or bool(lowered.program.outputs)
+def passes_of(found: Passing) -> Passes:
+    """What a program sums and passes on, in names alone."""
+    outputs = {title: frozenset(given.inputs) for title, given in found.outputs.items()}
+    products = frozenset(title for title, given in found.outputs.items() if given.products)
+    return Passes(frozenset(found.added), outputs, products)
 
 
 def _products(given: Given, values: Mapping[str, str]) -> Iterator[Node]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from tolcost.algebra import (
@@ -40,10 +41,12 @@ from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, quoted
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import MOST_IN_SEQUENCE
-from tolcost.models.facts import NOTHING, UNKNOWN, Known, Table, shape_of, space_of
+from tolcost.models.facts import NOTHING, UNKNOWN, Known, shape_of, space_of
 from tolcost.models.functions import Functions
 from tolcost.models.input_shapes import is_form
-from tolcost.models.lowered import Given, Lowered, Setting, lower, renamed
+from tolcost.models.lasting import Key, Lasting, Seen, lasting
+from tolcost.models.layout import Instance
+from tolcost.models.lowered import Given, Lowered, Setting, Told, lower, renamed
 from tolcost.models.names import Names, enlarged, pinned
 from tolcost.models.schemes import Schemes
 from tolcost.models.sums import with_sums
@@ -54,9 +57,7 @@ if TYPE_CHECKING:
 HELD = Lowered(
     op=HOLDS_A_TENSOR[1],
     domain=HOLDS_A_TENSOR[0],
-    counts=Counts({}, {}, dict.fromkeys(ATOMS, ZERO), ZERO, (), "exact"),
-    traffic=Traffic({}, {}),
-    outputs=(),
+    made=Told(Counts({}, {}, dict.fromkeys(ATOMS, ZERO), ZERO, (), "exact"), Traffic({}, {}), ()),
     conditions=(),
     equal={},
     data=frozenset(),
@@ -106,6 +107,13 @@ def not_costed(node: GraphNode, why: Diagnostic, defined: bool = True) -> Applie
     return Applied((UNKNOWN,) * len(node.outputs), (), (Uncosted(node.title, 1, why, defined),))
 
 
+def _is_anybodys(applied: Applied) -> bool:
+    """Whether a node came to what it does for no reason that has the name of something in its model."""
+    return not (applied.uncosted or applied.data) and not any(
+        part.conditions or part.equal or part.choices or part.inside for part, _ in applied.parts
+    )
+
+
 def gathered(found: Iterable[Applied], outputs: tuple[int, ...], equal: Mapping[Symbol, Poly]) -> Applied:
     """Several nodes as one."""
     parts: Counter[Lowered] = Counter()
@@ -121,8 +129,13 @@ def gathered(found: Iterable[Applied], outputs: tuple[int, ...], equal: Mapping[
     return Applied(outputs, tuple(parts.items()), tuple(uncosted.values()), equal, data)
 
 
+_NOTHING: Mapping[Symbol, Poly] = MappingProxyType({})
+
 _FORMED = frozenset("*+(")
 """Characters that no name has."""
+
+OF_THE_PROCESS = Schemes()
+"""Stands for those that sessions share."""
 
 MOST_WALKED = 4_000_000
 """Nodes looked at, those in functions once for every set of inputs."""
@@ -130,26 +143,32 @@ MOST_WALKED = 4_000_000
 MOST_NESTED = 60
 """How deeply functions of a model may call one another."""
 
-Key = tuple[object, ...]
 
-
-@dataclass(slots=True)
 class Session:
-    """What lasts from model to model: definitions, and everything lowered so far."""
+    """What lasts from model to model: definitions, and everything lowered so far.
 
-    library: Library
-    table: Table = field(default_factory=Table)
-    schemes: Schemes | None = field(default_factory=Schemes)
-    """None: every distinct node is lowered by itself."""
-    done: dict[Key, dict[Key, Applied]] = field(default_factory=dict)
-    checked: set[Key] = field(default_factory=set)
+    ``schemes`` are those of the process unless given; with None every distinct node is lowered by itself.
+    """
+
+    def __init__(self, library: Library, schemes: Schemes | None = OF_THE_PROCESS) -> None:
+        """Go on with what is known of these definitions."""
+        known = lasting(library) if schemes is OF_THE_PROCESS else Lasting(library, schemes)
+        self.library = library
+        self.schemes, self.table, self.checked = known.schemes, known.table, known.checked
+        self._done = known.done
+        self._own: dict[Key, Seen] = {}
 
     def seen(
         self, opsets: Mapping[str, int], functions: object, assumed: frozenset[Cond]
-    ) -> dict[Key, Applied]:
-        """Nodes seen before under the same versions; a model's own functions are its own."""
+    ) -> tuple[Seen, Seen]:
+        """Nodes seen before under the same versions: those of any model, and those of this session.
+
+        A model's own functions are its own.
+        """
         mine = (functions,) if functions else ()
-        return self.done.setdefault((*sorted(opsets.items()), *mine, *assumed), {})
+        key = (*sorted(opsets.items()), *mine, *assumed)
+        own = self._own.setdefault(key, {})
+        return own if mine else self._done.setdefault(key, {}), own
 
 
 @dataclass(slots=True)
@@ -167,7 +186,8 @@ class Walk:
     declared: Mapping[str, Declared] = field(default_factory=dict)
     assumed_shapes: list[str] = field(default_factory=list)
     plain: set[str] = field(default_factory=set)
-    _done: dict[Key, Applied] = field(default_factory=dict)
+    _done: Seen = field(default_factory=dict)
+    _own: Seen = field(default_factory=dict)
     _graph: Sequence[GraphNode] = ()
     _specs: dict[tuple[str, str], Spec | None] = field(default_factory=dict)
     _setting: Setting | None = None
@@ -179,9 +199,16 @@ class Walk:
         self.declared = graph.declared
         self.plain = {d for given in graph.inputs for d in given.shape or () if isinstance(d, str)}
         for given in graph.inputs:
-            self.names.meet(given.name, self.session.table.number(self._input(given)))
+            self.names.meet(given.name, self._number(given))
         for weight in graph.weights.values():
             self.names.meet(weight.name, self.session.table.number(known_weight(weight)))
+
+    def _number(self, given: Declared) -> int:
+        shape = given.shape
+        lengths = () if shape is None else tuple([d for d in shape if isinstance(d, int)])
+        if shape is None or given.sequence or len(lengths) < len(shape):
+            return self.session.table.number(self._input(given))
+        return self.session.table.tensor(lengths, given.space)
 
     def _input(self, given: Declared) -> Known:
         if given.shape is None:
@@ -224,7 +251,7 @@ class Walk:
         """Walk nodes in their order; what each gives is known to those after it."""
         self._graph = steps
         mine = self.functions if self.functions.given else None
-        self._done = done = self.session.seen(self.opsets, mine, self.assumed)
+        self._done, self._own = done, own = self.session.seen(self.opsets, mine, self.assumed)
         overloaded = self.functions.overloaded
         self._budget(len(steps))
         names, numbers = self.names, self.names.numbers
@@ -243,7 +270,7 @@ class Walk:
             key = (op, domain, asked, attributes, *places)
             if overloaded:
                 key = (*key, node.overload)
-            applied = done.get(key)
+            applied = done.get(key) or own.get(key)
             if applied is None:
                 applied = self._new(node, key, places)
             elif applied.data:
@@ -292,8 +319,10 @@ class Walk:
             applied = self._function(node, function, places)
         else:
             applied = self._operator(node, places)
-        if not applied.data or len(applied.parts) == 1:
+        if _is_anybodys(applied):
             self._done[key] = applied
+        elif not applied.data or len(applied.parts) == 1:
+            self._own[key] = applied
         return applied
 
     def _spec(self, node: GraphNode) -> Spec | None:
@@ -315,6 +344,9 @@ class Walk:
         spec = self._defined(node)
         if spec is None:
             return self._fallback(node, places)
+        instance = self._instance(node, spec, places)
+        if instance is not None:
+            return instance
         known = [table.things[n] for n in places]
         inputs, around = known[: len(node.inputs)], known[len(node.inputs) :]
         outside = {name: value for name, value in zip(node.free, around, strict=True) if value is not None}
@@ -327,16 +359,31 @@ class Walk:
             self._check(node, tuple([space_of(known) for known in inputs]))
         except Rejected as rejected:
             return not_costed(node, rejected.diagnostics[0])
-        if self._setting is None:
-            self._setting = Setting(self.session.library, self.opsets, self.functions.body_of, self.assumed)
         by = lower if self.session.schemes is None else self.session.schemes.lower
-        lowered = by(self._setting, node, spec, given)
+        lowered = by(self._around(), node, spec, given)
         if isinstance(lowered, Rejected):
             return not_costed(node, lowered.diagnostics[0])
         if len(lowered.outputs) < node.asked:
             message = f"{node.shown} gives {len(lowered.outputs)} outputs, not {node.asked}"
             return not_costed(node, Diagnostic("T0664", message))
         return self._applied(_titled(node, lowered))
+
+    def _around(self) -> Setting:
+        if self._setting is None:
+            self._setting = Setting(self.session.library, self.opsets, self.functions.body_of, self.assumed)
+        return self._setting
+
+    def _instance(self, node: GraphNode, spec: Spec, places: Sequence[int]) -> Applied | None:
+        """A node like one before but for its lengths, which are numbers: its types were checked then."""
+        schemes, table = self.session.schemes, self.session.table
+        if schemes is None or node.graphs:
+            return None
+        lowered = schemes.instance(self._around(), node, spec, [table.plain[n] for n in places])
+        made = None if lowered is None else lowered.made
+        if lowered is None or not isinstance(made, Instance) or not made.layout.gives(node.asked):
+            return None
+        outputs = tuple([table.tensor(*shape) for shape in made.shapes])
+        return Applied(outputs, ((lowered, 1),), (), _NOTHING)
 
     def _applied(self, lowered: Lowered) -> Applied:
         """A node by itself; lengths are from there on as large as it needs them."""

@@ -368,7 +368,7 @@ def _inputs(cost: GraphCost) -> Iterator[NamedType]:
 def _parts(known: Known | None, cost: GraphCost) -> Iterator[Part]:
     match known:
         case Tensor(shape=shape, space=space):
-            yield Part(tuple(substitute(d, cost.equal) for d in shape), space)
+            yield Part(tuple(substitute(d, cost.equal) for d in shape) if cost.equal else shape, space)
         case Inputs(items=items):
             for item in items:
                 yield from _parts(item, cost)

@@ -20,7 +20,8 @@ from tolcost.cost.device import Work
 from tolcost.cost.record import NamedType, counts_with, traffic_with
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.models.analysis import GraphCost
-from tolcost.models.lowered import Lowered
+from tolcost.models.layout import Instance, Layout
+from tolcost.models.lowered import Lowered, Made, Told
 from tolcost.models.walking import Applied, Uncosted
 from tolcost.result.claims import Certainty
 from tolcost.result.scopes import scope_of
@@ -46,20 +47,27 @@ class Adder:
 
     def add(self, parts: Mapping[Lowered, int], incomplete: bool = False) -> Figures:
         """The figures of operators that are applied so many times each."""
-        settled = [(self.settled(lowered), times) for lowered, times in parts.items() if times]
-        work = ((s.counts, s.traffic, times) for s, times in settled)
-        return _together(work, certainty((s.counts.status for s, _ in settled), incomplete))
+        work: list[tuple[Made, int]] = []
+        rows: dict[Layout, list[Sequence[int]]] = {}
+        for lowered, times in parts.items():
+            made = lowered.made
+            if lowered.point and isinstance(made, Instance):  # numbers are added as numbers
+                row = made.values if times == 1 else [times * value for value in made.values]
+                rows.setdefault(made.layout, []).append(row)
+            elif times:
+                work.append((self.settled(lowered).made, times))
+        work += [(Instance(layout, list(map(sum, zip(*r, strict=True)))), 1) for layout, r in rows.items()]
+        status = certainty((made.counts.status for made, _ in work), incomplete)
+        return _together(((made.counts, made.traffic, times) for made, times in work), status)
 
     def settled(self, lowered: Lowered) -> Lowered:
         """An operator in terms of the lengths that remain."""
         if lowered.point:
             return lowered
         if id(lowered) not in self._settled:
-            self._settled[id(lowered)] = replace(
-                lowered,
-                counts=counts_with(lowered.counts, self.settle),
-                traffic=traffic_with(lowered.traffic, self.settle),
-            )
+            counts = counts_with(lowered.counts, self.settle)
+            made = Told(counts, traffic_with(lowered.traffic, self.settle), lowered.outputs)
+            self._settled[id(lowered)] = replace(lowered, made=made)
         return self._settled[id(lowered)]
 
 

@@ -1,0 +1,99 @@
+"""What lasts for the process: nothing is lowered twice, and nothing of one model is told of another."""
+
+from collections import Counter
+from threading import Thread
+
+import pytest
+from onnx import ModelProto, helper
+
+from tolcost.catalogue.graph import GraphNode
+from tolcost.catalogue.reading import model_of
+from tolcost.catalogue.specs import Spec, new_library
+from tolcost.diagnostics import Rejected
+from tolcost.models import lasting
+from tolcost.models.analysis import GraphCost, analyze_graph
+from tolcost.models.facts import Table
+from tolcost.models.lowered import Given, Lowered, Setting
+from tolcost.models.lowering import lower
+from tolcost.models.walking import Session
+
+
+@pytest.fixture(name="calls")
+def _calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often operators are lowered."""
+    calls: Counter[str] = Counter()
+
+    def counted(setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowered | Rejected:
+        calls[node.op] += 1
+        return lower(setting, node, spec, given)
+
+    monkeypatch.setattr("tolcost.models.schemes.lower", counted)
+    return calls
+
+
+def chain(prefix: str, *shape: int | str) -> ModelProto:
+    """Some nodes, with names of their own; one of them cannot be, another decides by data."""
+    nodes = [
+        helper.make_node("LpNormalization", ["x"], ["a"], name=f"{prefix}norm"),
+        helper.make_node("NonZero", ["a"], ["b"], name=f"{prefix}nonzero"),
+        helper.make_node("Celu", ["x"], ["c"], name=f"{prefix}celu", wrong=1.0),
+    ]
+    given = [helper.make_tensor_value_info("x", 1, shape)]
+    gives = [helper.make_tensor_value_info(name, 1, None) for name in "abc"]
+    graph = helper.make_graph(nodes, "chain", given, gives)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def told(cost: GraphCost) -> list[object]:
+    """What is said of all nodes and values."""
+    known = [str(cost.known(name)) for name in "ab"]
+    return [*known, *(item.why.message for applied in cost.nodes for item in applied.uncosted)]
+
+
+def test_a_second_session_lowers_no_node_again(calls: Counter[str]) -> None:
+    library = new_library(())
+    model = model_of(chain("", 3, 50), "chain")
+    analyze_graph(model, Session(library))
+    assert calls["LpNormalization"] == 1
+    analyze_graph(model, Session(library))
+    assert calls["LpNormalization"] == 1
+    analyze_graph(model, Session(new_library(())))
+    assert calls["LpNormalization"] == 2  # other definitions, for all that is known
+
+
+def test_names_are_those_of_the_model_whatever_came_before() -> None:
+    library = new_library(())
+    for prefix in ("one", "other"):
+        model = model_of(chain(prefix, "n", 50), "chain")
+        after, alone = (told(analyze_graph(model, Session(one))) for one in (library, new_library(())))
+        assert after == alone
+        assert any(prefix in str(line) for line in after)
+
+
+def test_what_is_too_much_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = new_library(())
+    first = Session(library)
+    analyze_graph(model_of(chain("", 3, 50), "chain"), first)
+    assert Session(library).table is first.table
+    monkeypatch.setattr(lasting, "MOST_THINGS", 1)
+    second = Session(library)
+    assert second.table is not first.table
+    assert second.schemes is first.schemes
+    monkeypatch.setattr(lasting, "MOST_PATTERNS", 0)
+    assert Session(library).schemes is not first.schemes
+
+
+def test_threads_may_share_a_table() -> None:
+    table = Table()
+    found: list[list[int]] = []
+
+    def number() -> None:
+        found.append([table.tensor((n, 7), "float32") for n in range(2000)])
+
+    threads = [Thread(target=number) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [list(range(1, 2001))] * 8
+    assert len(table.things) == 2001

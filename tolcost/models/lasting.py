@@ -1,0 +1,55 @@
+"""What lasts for the process: numbers of things known, schemes, and nodes that were seen.
+
+None of it depends on a model, only on the definitions that it came from.  The next session with the same
+definitions goes on with it, as long as it is not too much.
+"""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from tolcost.catalogue.specs import Library
+from tolcost.dataclass import dataclass, field
+from tolcost.models.facts import Table
+from tolcost.models.schemes import Schemes
+
+if TYPE_CHECKING:
+    from tolcost.models.walking import Applied
+
+MOST_THINGS, MOST_PATTERNS = 20_000, 2_000
+"""With more, the next session starts anew."""
+
+Key = tuple[object, ...]
+Seen = dict[Key, "Applied"]
+
+
+@dataclass(slots=True)
+class Lasting:
+    """What was found with some definitions; nodes are by numbers of the table."""
+
+    library: Library
+    schemes: Schemes | None = field(default_factory=Schemes)
+    table: Table = field(default_factory=Table)
+    done: dict[Key, Seen] = field(default_factory=dict)
+    checked: set[Key] = field(default_factory=set)
+
+
+_last: list[Lasting] = []
+_lock = Lock()
+
+
+def lasting(library: Library) -> Lasting:
+    """What the sessions before found with these definitions."""
+    with _lock:
+        before = _last.pop() if _last else None
+        if before is None or before.library is not library:
+            found = Lasting(library)
+        elif len(before.table.things) <= MOST_THINGS:
+            found = before
+        else:
+            found = Lasting(library, before.schemes)
+        if found.schemes is not None and len(found.schemes.found) > MOST_PATTERNS:
+            found = Lasting(library)
+        _last.append(found)
+        return found
