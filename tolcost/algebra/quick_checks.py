@@ -8,6 +8,7 @@ point alone, so it is kept with the symbol.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from zlib import crc32
 
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth
@@ -174,7 +175,7 @@ def undecided(cond: Cond, facts: tuple[Cond, ...]) -> bool:
     (True, False)
     """
     seen: bool | None = None
-    for index in range(FEW):
+    for index in range(MANY if isinstance(cond, And | Or) else FEW):  # their proofs take longest
         holds = _truth(cond, index)
         if holds is not None and holds is not seen and all(_truth(fact, index) for fact in facts):
             if seen is not None:
@@ -229,50 +230,62 @@ def _sampled(generator: Generator, index: int) -> tuple[int | None, ...]:
             if len(symbol.samples) <= index:
                 _sampled(symbol, index)
     known = generator.samples
-    ahead = range(len(known), index + _AHEAD)
-    samples = (*known, *[_sample(generator, point) for point in ahead])
+    samples = (*known, *_samples(generator, range(len(known), index + _AHEAD)))
     remember_samples(generator, samples)
     return samples
 
 
-def _sample(generator: Generator, index: int) -> int | None:
+def _samples(generator: Generator, points: range) -> Sequence[int | None]:
     match generator:
         case Symbol():
-            return _chosen(generator, index)
+            return _chosen(generator, points)
         case Floor(p=p, q=q):
-            top, bottom = _value(p, index), _value(q, index)
-            return None if top is None or bottom is None or bottom < 1 else top // bottom
+            parts = zip(_values(p, points), _values(q, points), strict=True)
+            return [None if a is None or b is None or b < 1 else a // b for a, b in parts]
         case Relu(p=p):
-            inside = _value(p, index)
-            return None if inside is None else max(inside, 0)
+            return [None if inside is None else max(inside, 0) for inside in _values(p, points)]
         case Log2(p=p):
-            inside = _value(p, index)
-            return None if inside is None else log2_of_number(inside)
+            return [None if inside is None else log2_of_number(inside) for inside in _values(p, points)]
         case Power(base=base, p=p):
-            inside = _value(p, index)
-            return None if inside is None or not 0 <= inside <= MAX_EXPONENT else int(base**inside)
+            return [
+                None if inside is None or not 0 <= inside <= MAX_EXPONENT else int(base**inside)
+                for inside in _values(p, points)
+            ]
         case Sum():
-            return None
+            return [None] * len(points)
 
 
-def _value(p: Poly, index: int) -> int | None:
-    top = _numerator(p, index)
-    return None if top is None or top % p.den else top // p.den
+def _values(p: Poly, points: range) -> Sequence[int | None]:
+    """Give a polynomial at some of the points; ``None`` where it has no value."""
+    constant = p.constant
+    if constant is not None:
+        return (constant,) * len(points)
+    tops, den = [_numerator(p, index) for index in points], p.den
+    return tops if den == 1 else [None if top is None or top % den else top // den for top in tops]
 
 
-def _chosen(symbol: Symbol, index: int) -> int | None:
-    """Choose a value between the bounds: near the lower one, or the upper one where that is near."""
-    low, high = (None if end is None else _value(end, index) for end in (symbol.lo, symbol.hi))
-    if (low is None and symbol.lo is not None) or (high is None and symbol.hi is not None):
-        return None
-    if low is not None and high is not None and high < low:
-        return None
-    noise = crc32(b"%d %d" % (symbol.serial, index), crc32(symbol.name.encode())) >> 3
-    spread = _SPREADS[index % len(_SPREADS)] if noise & 2048 else 2
-    offset = noise % spread
-    if low is None:
-        offset -= spread // 2
-        return offset if high is None else min(offset, high)
-    if high is None:
-        return low + offset
-    return high - offset % (high - low + 1) if noise & 1024 and high - low < 1000 else min(low + offset, high)
+def _chosen(symbol: Symbol, points: range) -> list[int | None]:
+    """Choose values between the bounds: near the lower one, or the upper one where that is near."""
+    nowhere = (None,) * len(points)
+    lows = nowhere if symbol.lo is None else _values(symbol.lo, points)
+    highs = nowhere if symbol.hi is None else _values(symbol.hi, points)
+    name, found = crc32(symbol.name.encode()), list[int | None]()
+    for index, low, high in zip(points, lows, highs, strict=True):
+        if (low is None and symbol.lo is not None) or (high is None and symbol.hi is not None):
+            found.append(None)
+            continue
+        noise = crc32(b"%d %d" % (symbol.serial, index), name) >> 3
+        spread = _SPREADS[index % len(_SPREADS)] if noise & 2048 else 2
+        offset = noise % spread
+        if low is None:
+            offset -= spread // 2
+            found.append(offset if high is None else min(offset, high))
+        elif high is None:
+            found.append(low + offset)
+        elif high < low:
+            found.append(None)
+        elif noise & 1024 and high - low < 1000:
+            found.append(high - offset % (high - low + 1))
+        else:
+            found.append(min(low + offset, high))
+    return found

@@ -17,7 +17,7 @@ shared ones no exponential work.  Nodes hash by identity, so what is known of on
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias, TypeVar, get_args
@@ -50,7 +50,10 @@ def rebuild(node: _N, operands: Sequence[Node], **fields: Any) -> _N:
 
 def _changed(node: _N, fields: Mapping[str, Any]) -> _N:
     """Give a node with other fields: the node itself where they are as they were."""
-    if all(getattr(node, name) is value for name, value in fields.items()):
+    for name, value in fields.items():
+        if getattr(node, name) is not value:
+            break
+    else:
         return node
     held = {name: getattr(node, name) for name in node.__slots__}
     return type(node)(**{**held, **fields})
@@ -58,7 +61,7 @@ def _changed(node: _N, fields: Mapping[str, Any]) -> _N:
 
 def index_nodes(at: Indices) -> tuple[Node, ...]:
     """Give the indices that are nodes; the others are static."""
-    return tuple(index for index in at if not isinstance(index, Poly))
+    return tuple([index for index in at if not isinstance(index, Poly)])
 
 
 def with_index_nodes(at: Indices, computed: Iterable[Node]) -> Indices:
@@ -204,19 +207,18 @@ class Schedules:
 
 def schedule(bindings: Bindings, results: tuple[Node, ...]) -> Schedule:
     """Order the nodes of bindings and results so that each comes after what it needs."""
-    tops = (*(node for _, node in bindings), *results)
-    order = postorder(tops)
-    inputs = [tuple([order[child] for child in children(node)]) for node in order]
-    at = tuple(order[top] for top in tops)
+    tops = (*[node for _, node in bindings], *results)
+    place, inputs = _postorder(tops)
+    at = tuple([place[top] for top in tops])
     names: dict[int, tuple[Var, ...]] = {}
     for (var, _), k in zip(bindings, at, strict=False):
         names[k] = (*names.get(k, ()), var)
     times = _multiplicities(inputs, at)
     done = _last_uses(inputs, at)
-    steps = (
+    steps = [
         ScheduledNode(node, inputs[k], times[k], names.get(k, ()), done.get(k, ()))
-        for k, node in enumerate(order)
-    )
+        for node, k in place.items()
+    ]
     return Schedule(tuple(steps), at)
 
 
@@ -262,22 +264,30 @@ def _entered(plan: Schedule) -> Iterator[Block]:
     return (block for node in plan.nodes for block in blocks(node))
 
 
-def postorder(tops: Iterable[Node]) -> dict[Node, int]:
-    """Give the place of every node that some nodes reach without entering a block, operands first."""
+def _postorder(tops: Iterable[Node]) -> tuple[dict[Node, int], list[tuple[int, ...]]]:
+    """Give the place of every node that some nodes reach without entering a block, operands first.
+
+    Beside it, the places of the operands of each.
+    """
     place: dict[Node, int] = {}
+    inputs: list[tuple[int, ...]] = []
+    waiting: dict[Node, tuple[Node, ...]] = {}
     for top in tops:
-        pending: list[tuple[Node, bool]] = [(top, False)]
+        pending = [top]
         while pending:
-            node, ready = pending.pop()
-            if node in place:
-                continue
-            operands = () if ready else children(node)
-            if operands:
-                pending.append((node, True))
-                pending.extend([(child, False) for child in reversed(operands)])
-            else:
-                place[node] = len(place)
-    return place
+            node = pending[-1]
+            if node not in place:
+                operands = waiting.pop(node, None)
+                if operands is None:
+                    operands = children(node)
+                    if any([child not in place for child in operands]):
+                        waiting[node] = operands
+                        pending.extend(reversed(operands))
+                        continue
+                place[node] = len(inputs)
+                inputs.append(tuple([place[child] for child in operands]))
+            pending.pop()
+    return place, inputs
 
 
 def _multiplicities(inputs: list[tuple[int, ...]], tops: tuple[int, ...]) -> list[int]:
@@ -326,7 +336,7 @@ def static_parts(node: Node) -> tuple[Poly | Cond, ...]:
     if name is None:
         return ()
     held = getattr(node, name)
-    return tuple(filter(_is_static, held if isinstance(held, tuple) else (held,)))
+    return tuple([one for one in (held if isinstance(held, tuple) else (held,)) if isinstance(one, _STATIC)])
 
 
 def restate(node: _N, poly: Callable[[Poly], Poly], cond: Callable[[Cond], Cond]) -> _N:
@@ -400,8 +410,6 @@ def constant_symbols(value: Constant) -> Iterable[Symbol]:
     return symbols_of_cond(value) if isinstance(value, _CONDITIONS) else ()
 
 
-def type_symbols(types: Type) -> Iterator[Symbol]:
+def type_symbols(types: Type) -> Set[Symbol]:
     """Give the symbols of the lengths in a type."""
-    for part in types:
-        for length in part.shape:
-            yield from length.free
+    return frozenset().union(*[length.free for part in types for length in part.shape])

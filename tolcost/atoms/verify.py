@@ -76,7 +76,9 @@ class _Checker:
             self.type(node.type, node)
             _RULES[type(node)](node)
             self.scope(node)
-            yield from regions(node)
+            inside = regions(node)
+            if inside:
+                yield from inside
             for var in step.binds:
                 demand(var not in self.vars, "a variable is bound once", node)
                 demand(alike(var.type, node.type), "a variable has the type of its value", node)
@@ -88,15 +90,17 @@ class _Checker:
         """Check that spaces exist and that lengths mention coordinates in scope."""
         demand(bool(types), "a value has a component", node)
         for part in types:
-            demand(part.space in SPACES, "the space {} exists", node, part.space)
+            if part.space not in SPACES:
+                demand(False, "the space {} exists", node, part.space)
             for length in part.shape:
-                self.symbols(length.free, node)
+                if not self.coords.issuperset(length.free):
+                    self.symbols(length.free, node)
 
     def symbols(self, symbols: Iterable[Symbol], node: object) -> None:
         """Check that coordinates are in scope; lengths always are."""
         for symbol in symbols:
-            if symbol.kind == "coord":
-                demand(symbol in self.coords, "the coordinate {} is in scope", node, symbol.name)
+            if symbol.kind == "coord" and symbol not in self.coords:
+                demand(False, "the coordinate {} is in scope", node, symbol.name)
 
     def scope(self, node: Node) -> None:
         """Check that everything a node mentions by name is in scope."""
