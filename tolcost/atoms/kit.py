@@ -280,7 +280,7 @@ def _postorder(tops: Iterable[Node]) -> tuple[dict[Node, int], list[tuple[int, .
                 operands = waiting.pop(node, None)
                 if operands is None:
                     operands = children(node)
-                    if any([child not in place for child in operands]):
+                    if not all(map(place.__contains__, operands)):
                         waiting[node] = operands
                         pending.extend(reversed(operands))
                         continue
