@@ -84,7 +84,8 @@ def fold_under_coordinates(
                 result = body.run()
                 settled = body.settle()
                 left = _still_free(result, free)
-                fewer = left != free and leans_on(body.block, body.var)
+                # What is static yet may be so only because of a component that is not: ask again.
+                fewer = left != free and (any(left) or leans_on(body.block, body.var))
                 if not fewer and settled.by == growth.by and _same_shapes(settled.parts, growth.parts):
                     step.confirm()
                     trial.keep()
