@@ -174,6 +174,8 @@ def undecided(cond: Cond, facts: tuple[Cond, ...]) -> bool:
     >>> undecided(ge(n - 2), ()), undecided(ge(n - 2), (ge(n - 2),))
     (True, False)
     """
+    if not facts and isinstance(cond, Ge | Eq) and _range_decides_nothing(cond):
+        return True
     seen: bool | None = None
     for index in range(MANY if isinstance(cond, And | Or) else FEW):  # their proofs take longest
         holds = _truth(cond, index)
@@ -182,6 +184,30 @@ def undecided(cond: Cond, facts: tuple[Cond, ...]) -> bool:
                 return True
             seen = holds
     return False
+
+
+def _range_decides_nothing(cond: Ge | Eq) -> bool:
+    """Whether the range of what is compared is exact, and has values on both sides.
+
+    So it is with a sum of symbols that are bounded by numbers alone: each takes both ends, whatever the
+    others do, and with 1 or -1 in front of all of them the sum takes every value in between.
+    """
+    p = cond.p
+    for mono, coef in p.terms.items():
+        if not mono:
+            continue
+        symbol = mono[0]
+        if len(mono) > 1 or not isinstance(symbol, Symbol) or symbol.depth:
+            return False
+        least, most = generator_range(symbol)
+        if least is not None and most is not None and least > most:
+            return False  # of what never is, everything is true
+        if coef not in (1, -1) and isinstance(cond, Eq):
+            return False
+    low, high = numerator_range(p)
+    if isinstance(cond, Ge):
+        return (low is None or low < 0) and (high is None or high >= 0)
+    return p.den == 1 and low != high and (low is None or low <= 0) and (high is None or high >= 0)
 
 
 def _truth(cond: Cond, index: int) -> bool | None:
