@@ -198,8 +198,9 @@ def _check_member(node: ir.Member) -> None:
     demand(
         all(len(part.shape) == len(node.at) for part in node.tol.type), "a member has a full coordinate", node
     )
-    expected = tuple(Part((), part.space) for part in node.tol.type)
-    demand(alike(node.type, expected), "a member has the type of the ToL's members", node)
+    spaces = [part.space for part in node.tol.type]
+    fits = spaces == [part.space for part in node.type if not part.shape] and len(spaces) == len(node.type)
+    demand(fits, "a member has the type of the ToL's members", node)
 
 
 def _check_put(node: ir.Put) -> None:

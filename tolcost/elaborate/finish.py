@@ -37,7 +37,7 @@ from tolcost.elaborate.context import Context
 
 def finish(context: Context, program: Program) -> Program:
     """The program ready to be counted and run."""
-    pass_ = _Finish(context.notes.equal)
+    pass_ = _Finish(context.notes.equal, filtered=context.names > 0)
     outputs = tuple(Output(o.name, pass_.node(o.node, "data"), o.span) for o in program.outputs)
     bindings = pass_.bindings(program.bindings)
     inputs = tuple(pass_.input(i) for i in program.inputs)
@@ -49,6 +49,8 @@ class _Finish:
     """Rewrites nodes from their uses back to their definitions."""
 
     equal: Mapping[Symbol, Poly]
+    filtered: bool
+    """Whether there are filters at all: most programs have none, and need not know what they mention."""
     seen: dict[tuple[Node, Charge], Node] = field(default_factory=dict)
     inputs: dict[str, Input] = field(default_factory=dict)
     vars: dict[Var, Var] = field(default_factory=dict)
@@ -127,15 +129,17 @@ class _Finish:
         """The node in the lengths that are left after equal ones were merged."""
         if self.equal:
             return restate(node, self._poly, self._cond)
-        self.mentioned.update(type_symbols(node.type))
-        for part in static_parts(node):
-            self.mentioned.update(constant_symbols(part))
+        if self.filtered:
+            self.mentioned.update(type_symbols(node.type))
+            for part in static_parts(node):
+                self.mentioned.update(constant_symbols(part))
         return node
 
     def _type(self, types: Type) -> Type:
         if self.equal:
             return restated_type(types, self._poly)
-        self.mentioned.update(type_symbols(types))
+        if self.filtered:
+            self.mentioned.update(type_symbols(types))
         return types
 
     def _poly(self, p: Poly) -> Poly:
