@@ -1,9 +1,12 @@
 """Cases pass for right definitions and fail, with the right cause, for wrong ones."""
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from tolcost.algebra import const
 from tolcost.catalogue.cases import Case, load_cases
 from tolcost.catalogue.conformance import Result, check
 from tolcost.catalogue.deriving import derive
@@ -90,6 +93,29 @@ def test_lengths_that_decide_a_rank_are_numbers_and_named(cases: dict[str, Case]
     spec = library.find("", "Softmax", 13)
     assert spec is not None
     assert derive(case, spec, library).concrete == ("input_2",)
+
+
+def test_cases_that_lowering_cannot_tell_apart_share_it(cases: dict[str, Case], library: Library) -> None:
+    """Other elements make no difference, unless lowering looks at them; attributes and outputs do."""
+    case = cases["test_reduce_sum_keepdims_example"]
+    spec = library.find("", "ReduceSum", case.opset)
+    assert spec is not None
+    data, axes = case.inputs
+    assert isinstance(axes, np.ndarray)
+    assert isinstance(data, np.ndarray)
+    derived = derive(case, spec, library)
+    assert derive(cases["test_reduce_sum_keepdims_random"], spec, library).lowered is derived.lowered
+    others = [
+        replace(case, inputs=(data, axes - 1)),
+        replace(case, inputs=(data.astype(np.float64), axes)),
+        replace(case, inputs=(data[:1], axes)),
+        replace(case, inputs=(data[:0], axes)),
+        replace(case, inputs=(data, None)),
+        replace(case, node=case.node._replace(attributes={"keepdims": const(0)})),
+        replace(case, node=case.node._replace(asked=0)),
+    ]
+    found = [derive(other, spec, library).lowered for other in others]
+    assert len({id(lowered) for lowered in (derived.lowered, *found)}) == 1 + len(others)
 
 
 def test_operators_outside_and_undefined_are_told(

@@ -8,8 +8,9 @@ as few lengths as possible take the values of the case, and the result names the
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from itertools import groupby
 from typing import TypeAlias
 
@@ -20,9 +21,10 @@ from tolcost.catalogue.specs import Library, Spec
 from tolcost.catalogue.subgraphs import Surroundings, graph_functions
 from tolcost.catalogue.types import Array, space_of_dtype, static_value
 from tolcost.cost import Counts, count
-from tolcost.dataclass import dataclass
+from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Elaborated, Inputs, Tensor, elaborate
+from tolcost.elaborate.given import frozen
 from tolcost.elaborate.values import Cast, Vec
 from tolcost.syntax import tree
 
@@ -63,15 +65,34 @@ def attempt(case: Case, spec: Spec, library: Library, concrete: tuple[str, ...])
         _arguments(case, spec, frozenset(concrete)),
         graph_functions(case.node, surroundings),
     )
+    key = tuple((name, frozen(argument)) for name, argument in given.items())
+    lowered, counts = _lowered(_Question(spec, library, case.node.asked, key, given))
+    return Derived(spec, lowered, counts, concrete)
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What is to be lowered: all that lowering sees of a case, and ``key`` is what is given, to compare."""
+
+    spec: Spec
+    library: Library
+    asked: int
+    key: tuple[object, ...]
+    given: Mapping[str, Argument] = field(compare=False)
+
+
+@lru_cache(maxsize=256)  # cases that differ only in elements, or in lengths, follow one another
+def _lowered(question: _Question) -> tuple[Elaborated, Counts]:
+    spec = question.spec
     lowered = elaborate(
         spec.program,
-        given,
+        question.given,
         name=spec.name,
         library=spec.library,
-        operators=library.operators(),
-        outputs=case.node.asked,
+        operators=question.library.operators(),
+        outputs=question.asked,
     )
-    return Derived(spec, lowered, count(lowered.program), concrete)
+    return lowered, count(lowered.program)
 
 
 def _smaller(axes: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

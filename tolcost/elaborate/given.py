@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tolcost.algebra import Poly, const
 from tolcost.dataclass import dataclass
-from tolcost.elaborate.values import Cast, Data, Missing, Seq, Value, Vec, View
+from tolcost.elaborate.values import Cast, Data, Missing, Seq, Value, Vec, View, distinct
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,30 @@ class Inputs:
 
 
 Argument = Tensor | Inputs | Value
+
+
+def frozen(value: object) -> object:
+    """What a program is given, as a key: equal keys are lowered alike."""
+    match value:
+        case Tensor(shape=shape, space=space):
+            return ("tensor", shape, space)
+        case Inputs(items=items) | Seq(items=items):
+            return ("several", tuple(frozen(item) for item in items))
+        case Cast(value=inner, space=space):
+            return ("cast", frozen(inner), space)
+        case Vec(shape=shape, items=items, loose=loose):
+            keys = {place: frozen(item) for place, item in distinct(items).items()}
+            if len(set(keys.values())) == 1:
+                return ("fill", shape, loose, keys[id(items[0])])
+            return ("vec", shape, loose, tuple([keys[id(item)] for item in items]))
+        case Data() | View():
+            return ("object", id(value))
+        case float() | complex():
+            return ("float", repr(value))
+        case Poly():
+            return value
+        case _:
+            return (type(value).__name__, value)
 
 
 def shape_given(argument: Argument | None) -> tuple[Poly, ...] | None:

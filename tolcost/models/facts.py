@@ -26,8 +26,8 @@ from tolcost.algebra import (
 from tolcost.cost.traffic import bits_of, bytes_of
 from tolcost.dataclass import dataclass, field
 from tolcost.elaborate import Inputs, Tensor
-from tolcost.elaborate.given import shape_given
-from tolcost.elaborate.values import Cast, Data, Missing, Quotient, Seq, Value, Vec, View, distinct
+from tolcost.elaborate.given import frozen, shape_given
+from tolcost.elaborate.values import Cast, Missing, Quotient, Seq, Value, Vec, distinct
 
 Known = Tensor | Inputs | Value
 """A shape and a space, several of them, or the value itself."""
@@ -130,30 +130,6 @@ def plain_of(lengths: tuple[int, ...], space: str) -> Plain | None:
         return None
     kind = (space, *[n if n < LEAST else LEAST for n in lengths])
     return Plain(kind, tuple([n for n in lengths if n >= LEAST]))
-
-
-def frozen(value: object) -> object:
-    """Something known, as a key: equal keys are treated alike."""
-    match value:
-        case Tensor(shape=shape, space=space):
-            return ("tensor", shape, space)
-        case Inputs(items=items) | Seq(items=items):
-            return ("several", tuple(frozen(item) for item in items))
-        case Cast(value=inner, space=space):
-            return ("cast", frozen(inner), space)
-        case Vec(shape=shape, items=items):
-            keys = {place: frozen(item) for place, item in distinct(items).items()}
-            if len(set(keys.values())) == 1:
-                return ("fill", shape, keys[id(items[0])])
-            return ("vec", shape, tuple([keys[id(item)] for item in items]))
-        case Data() | View():
-            return ("object", id(value))
-        case float() | complex():
-            return ("float", repr(value))
-        case Poly():
-            return value
-        case _:
-            return (type(value).__name__, value)
 
 
 def symbols_in(value: object) -> frozenset[Symbol]:
