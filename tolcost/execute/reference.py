@@ -8,6 +8,7 @@ of cleverness here.
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
@@ -17,8 +18,8 @@ import numpy as np
 
 from tolcost.algebra import PointFunction, Poly, Symbol, prepared, prepared_cond
 from tolcost.atoms import nodes as ir
-from tolcost.atoms.kit import Schedule, schedule_block, schedule_program
-from tolcost.atoms.nodes import Block, Charge, Node, Program, Type, Var
+from tolcost.atoms.kit import Indices, Schedule, schedule_block, schedule_program
+from tolcost.atoms.nodes import Block, Node, Program, Type, Var
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.execute.dtypes import DTYPES, Array, convert, dtype_of, same_bits
 from tolcost.execute.functions import as_dtype, rand_sites, resolved, uniform
@@ -43,14 +44,32 @@ from tolcost.execute.values import (
     within,
 )
 
+_ON_NUMBERS: Mapping[Any, Callable[[Any, Any], Any]] = {
+    np.add: operator.add,
+    np.subtract: operator.sub,
+    np.multiply: operator.mul,
+    np.true_divide: operator.truediv,
+    np.less: operator.lt,
+    np.less_equal: operator.le,
+    np.greater: operator.gt,
+    np.greater_equal: operator.ge,
+    np.equal: operator.eq,
+    np.not_equal: operator.ne,
+}
+"""What gives the same for two integers or reals of one type as a function of whole arrays, and sooner."""
+
+_made = tuple.__new__
+"""Makes a piece sooner than its name does."""
+
 _Place: TypeAlias = tuple[tuple[int, ...], int]
 """A coordinate, 0-based, and the first fault met in finding it (0: none)."""
 
 
 class _Step(NamedTuple):
-    """A node to evaluate, as in a ``Schedule``, and how."""
+    """A node to evaluate, as in a ``Schedule``: where its value is kept, and how it is made."""
 
-    how: Prepared
+    place: int
+    how: Run
     operands: tuple[int, ...]
     times: int
     binds: tuple[Var, ...]
@@ -58,10 +77,17 @@ class _Step(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """The steps of a block in order, and where its roots are."""
+    """The steps of a block in order, and where its roots are.
 
+    ``values`` are those that are always the same, by place, ``reads`` the variables of blocks around, with
+    other names for them, ``nodes`` how many nodes there are.
+    """
+
+    values: list[RunValue]
+    reads: tuple[tuple[int, Var, tuple[Var, ...]], ...]
     steps: tuple[_Step, ...]
     roots: tuple[int, ...]
+    nodes: int
 
 
 def run_reference(
@@ -102,12 +128,17 @@ class _Reference(State):
         self.arrays = arrays
         self.sites = rand_sites(program)
         self.plans: dict[Block, _Plan] = {}
+        self.applied: dict[ir.Lambda, list[int]] = {}
         self.steps_left = max_steps
 
     def outputs(self) -> dict[str, Array | tuple[Array, ...]]:
         program = self.program
         plan = self.planned(schedule_program(program))
         values = self.follow(plan, 1)[len(program.bindings) :]
+        for node, (times,) in self.applied.items():
+            self.tally.apply(node.function, node.space, node.charge, times)
+            if self.watched is not None and times:
+                self.watched[node] += times
         for value in values:
             self.faults.check(value)
         return {
@@ -116,8 +147,32 @@ class _Reference(State):
         }
 
     def planned(self, order: Schedule) -> _Plan:
-        steps = (_Step(self.prepare(s.node), s.operands, s.times, s.binds, s.done) for s in order.steps)
-        return _Plan(tuple(steps), order.roots)
+        """Prepare the nodes of a block: what is known beforehand, or has a name already, is no step."""
+        ways = [self.prepare(step.node) for step in order.steps]
+        at: list[int] = []
+        named: dict[Var, int] = {}
+        for k, (step, how) in enumerate(zip(order.steps, ways, strict=True)):
+            at.append(named.get(how, k) if isinstance(how, Var) else k)
+            named.update(dict.fromkeys(step.binds, at[k]))
+        names: dict[int, tuple[Var, ...]] = {}
+        for var, k in named.items():
+            names[k] = (*names.get(k, ()), var)
+        values: list[RunValue] = [()] * len(ways)
+        reads: list[tuple[int, Var, tuple[Var, ...]]] = []
+        steps: list[_Step] = []
+        for k, (step, how) in enumerate(zip(order.steps, ways, strict=True)):
+            binds = names.get(k, ())
+            if isinstance(how, tuple):
+                values[k] = how
+                self.vars.update(dict.fromkeys(binds, how))
+            elif not isinstance(how, Var):
+                operands = tuple([at[j] for j in step.operands])
+                done = tuple([j for j in step.done if j not in names and callable(ways[j])])
+                steps.append(_Step(k, how, operands, step.times, binds, done))
+            elif at[k] == k:
+                reads.append((k, how, binds))
+        roots = tuple([at[k] for k in order.roots])
+        return _Plan(values, tuple(reads), tuple(steps), roots, len(ways))
 
     def visit(self, block: Block, times: int) -> RunValue:
         plan = self.plans.get(block)
@@ -126,20 +181,18 @@ class _Reference(State):
         return self.follow(plan, times)[-1]
 
     def follow(self, plan: _Plan, times: int) -> list[RunValue]:
-        self.steps_left -= len(plan.steps)
+        self.steps_left -= plan.nodes
         if self.steps_left < 0:
             raise Rejected(Diagnostic("T0520", "the run takes too many steps", hint="try smaller lengths"))
-        values: list[RunValue] = []
-        for how, operands, often, binds, done in plan.steps:
-            if isinstance(how, tuple):
-                value = how
-            elif isinstance(how, Var):
-                value = self.vars[how]
-            else:
-                value = how([values[k] for k in operands], times * often)
+        values, names = plan.values.copy(), self.vars
+        for place, read, binds in plan.reads:
+            value = values[place] = names[read]
             for var in binds:
-                self.vars[var] = value
-            values.append(value)
+                names[var] = value
+        for place, how, operands, often, binds, done in plan.steps:
+            value = values[place] = how([values[k] for k in operands], times * often)
+            for var in binds:
+                names[var] = value
             for k in done:
                 values[k] = ()
         return [values[k] for k in plan.roots]
@@ -147,42 +200,31 @@ class _Reference(State):
     def prepare(self, node: Node) -> Prepared:
         return _RULES[type(node)](self, node)
 
-    def counter_of(self, node: ir.Lambda) -> Callable[[str, str, Charge, int], None]:
-        """Give what counts applications of a function."""
-        count, watched = self.tally.apply, self.watched
-        if watched is None:
-            return count
-
-        def both(function: str, space: str, charge: Charge, times: int) -> None:
-            count(function, space, charge, times)
-            watched[node] += times
-
-        return both
-
     # ---- functions -------------------------------------------------------------------------
 
     def function(self, node: ir.Lambda) -> Run:
-        function, space, charge = node.function, node.space, node.charge
+        function, space = node.function, node.space
         if function == "rand":
             return lambda args, times: self.rand(node, args, times)
         meaning, dtype = resolved(function, space)
         result = node.type[0].space
         made = dtype_of(result)
-        count = self.counter_of(node)
+        applied = self.applied.setdefault(node, [0])
+        quick = _ON_NUMBERS.get(meaning, meaning) if dtype.kind in "iuf" else meaning
 
         def plain(args: list[RunValue], times: int) -> RunValue:
             """As it mostly is: two numbers of the type that the function computes in, and no fault."""
             (left, bad), (right, worse) = args[0][0], args[1][0]
             if bad is not None or worse is not None or left.dtype is not dtype or right.dtype is not dtype:
                 return run(args, times)
-            data = meaning(left, right)
+            data = quick(left, right)
             if data.dtype is not made:
                 return run(args, times)
-            count(function, space, charge, times)
-            return (Piece(data),)
+            applied[0] += times
+            return (_made(Piece, (data, None)),)
 
         def run(args: list[RunValue], times: int) -> RunValue:
-            count(function, space, charge, times)
+            applied[0] += times
             ready: list[Any] = []
             faults: list[Array] = []
             for value in args:
@@ -225,9 +267,10 @@ class _Reference(State):
 
     # ---- members ---------------------------------------------------------------------------
 
-    def places(self, node: ir.Member | ir.Put) -> Callable[[list[RunValue], Sequence[int]], _Place]:
+    def places(
+        self, node: ir.Member | ir.Put, static: Sequence[PointFunction | None]
+    ) -> Callable[[list[RunValue], Sequence[int]], _Place]:
         """Give what finds the indices, 0-based, and the first fault: of an index, or of leaving the shape."""
-        static = [prepared(index - 1) if isinstance(index, Poly) else None for index in node.at]
         known = [index for index in static if index is not None]
         env = self.env
 
@@ -266,7 +309,25 @@ class _Reference(State):
         return self.faults.number(node.span, f"a member is {what} out of range")
 
     def member(self, node: ir.Member) -> Run:
-        places, atoms = self.places(node), self.tally.atoms
+        static = _static_indices(node.at)
+        known = [index for index in static if index is not None]
+        places, atoms, env = self.places(node, static), self.tally.atoms, self.env
+
+        def plain(args: list[RunValue], times: int) -> RunValue:
+            """As it mostly is: static indices, in range, of one component without faults."""
+            pieces = args[0]
+            data, bad = pieces[0]
+            if bad is not None or len(pieces) > 1:
+                return run(args, times)
+            try:
+                at = tuple([index(env) for index in known])
+                found = data[at]
+            except (KeyError, IndexError):
+                return run(args, times)
+            if min(at) < 0 or not hasattr(found, "dtype"):
+                return run(args, times)
+            atoms["member"] += times
+            return (_made(Piece, (found, None)),)
 
         def run(args: list[RunValue], times: int) -> RunValue:
             atoms["member"] += times
@@ -276,10 +337,10 @@ class _Reference(State):
                 return tuple(all_fault(Piece(np.zeros((), piece.data.dtype)), fault) for piece in pieces)
             return tuple([element(piece, at) for piece in pieces])
 
-        return run
+        return plain if known and len(known) == len(static) else run
 
     def put(self, node: ir.Put) -> Run:
-        places = self.places(node)
+        places = self.places(node, _static_indices(node.at))
 
         def run(args: list[RunValue], times: int) -> RunValue:
             pieces, value = args[0], in_spaces(args[-1], node.type)
@@ -384,6 +445,11 @@ class _Reference(State):
             return accumulator
 
         return run
+
+
+def _static_indices(at: Indices) -> list[PointFunction | None]:
+    """Give what works out each index, 0-based; None for one that is data."""
+    return [prepared(index - 1) if isinstance(index, Poly) else None for index in at]
 
 
 def _fitting(types: Type) -> Callable[[RunValue], RunValue]:
