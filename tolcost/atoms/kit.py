@@ -159,6 +159,12 @@ def inner_nodes(tops: Iterable[Node], bound: Mapping[Var, Node] | None = None) -
             pending.extend(roots(block))
 
 
+@lru_cache(maxsize=8)
+def program_nodes(program: Program) -> tuple[Node, ...]:
+    """Give every node of a program, each once; whoever is about to run it looks them through."""
+    return tuple(inner_nodes(roots(program)))
+
+
 # ---- the order of evaluation -----------------------------------------------------------------
 
 

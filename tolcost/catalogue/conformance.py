@@ -26,7 +26,7 @@ from tolcost.dataclass import dataclass
 from tolcost.diagnostics import NOWHERE, Rejected, place, render_all
 from tolcost.elaborate.context import Outside
 from tolcost.elaborate.values import Missing, Seq, Value
-from tolcost.execute import Execution, RunCounts, run_reference, run_unrolled, run_vectorised
+from tolcost.execute import Execution, RunCounts, meet, run_reference, run_unrolled, run_vectorised
 
 Difference: TypeAlias = Callable[[Array, Array], str | None]
 
@@ -187,7 +187,7 @@ def _held(case: Case, spec: Spec, library: Library, repeated: int, atoms: int) -
     derived = derive(case, spec, library)
     arrays = arrays_by_name(case, spec)
     program = derived.lowered.program
-    used = {needed.name: arrays[needed.name] for needed in program.inputs}
+    used = meet(program, {needed.name: arrays[needed.name] for needed in program.inputs})
     execution = run_vectorised(program, used)
     shape = _shape_problem(case, derived, execution)
     value = _value_problem(case, derived, execution)

@@ -32,13 +32,14 @@ class Definitions:
         self._callable = callables
         self._callable_file = callable_file
         self._library_source = library_source
+        self._read: dict[tuple[str, str], tree.Module] = {}
         self._used: dict[str, tree.Module] = {}
         self._sources: dict[str, tree.Module] = {}
         self._signatures: dict[str, tuple[str, Signature] | None] = {}
 
     def parsed(self, name: str, source: Source) -> tuple[tree.Operator, tree.Module, tuple[tree.Module, ...]]:
         """The header of a definition, its program, and the library files that it uses."""
-        program = parse(source)
+        program = self._parsed(source)
         header = next((s for s in program.statements if isinstance(s, tree.Operator)), None)
         if header is None or header.name != name:
             problem = f"{source.name} must start with `operator {name}`"
@@ -47,6 +48,13 @@ class Definitions:
         library = tuple(self.used(n, s) for s in uses for n in s.names)
         self.check_names(program, library)
         return header, program, library
+
+    def _parsed(self, source: Source) -> tree.Module:
+        """A file as a tree: one that is read for its program is asked for how it is called, too."""
+        key = (source.name, source.text)
+        if key not in self._read:
+            self._read[key] = parse(source)
+        return self._read[key]
 
     def check_names(self, program: tree.Module, library: Sequence[tree.Module]) -> None:
         """Refuse a program that mentions what neither it, its library files nor an operator defines."""
@@ -88,12 +96,12 @@ class Definitions:
     def _signature(self, name: str) -> tuple[str, Signature] | None:
         """How an operator is called; its file is read once."""
         if name not in self._signatures:
-            self._signatures[name] = operator_signature(parse(self._callable_file(name)))
+            self._signatures[name] = operator_signature(self._parsed(self._callable_file(name)))
         return self._signatures[name]
 
     def needs(self, source: Source) -> tuple[frozenset[str], frozenset[str]]:
         """The library files that a definition uses, and the operators that it or one of them may call."""
-        program = parse(source)
+        program = self._parsed(source)
         order: dict[str, None] = {}
         for statement in program.statements:
             if isinstance(statement, tree.Use):

@@ -21,6 +21,7 @@ from tolcost.catalogue.schemas import onnx_version
 from tolcost.catalogue.specs import Library, open_library
 from tolcost.catalogue.workers import spread
 from tolcost.dataclass import dataclass
+from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, render_all
 
 SECONDS_PER_CASE = 120.0
@@ -80,7 +81,7 @@ def verify(
     def lost(n: int, why: str) -> Result:
         return Result(cases[n].name, cases[n].node.op, "fail", cause=why)
 
-    _read_before(cases, library)
+    with_deep_stack(lambda: _read_before(cases, library))
     found: dict[int, Result] = {}
     workers = min(jobs or os.cpu_count() or 1, len(cases))
 
@@ -109,8 +110,9 @@ def _names(case: Case) -> tuple[str, ...]:
 def _read_before(cases: Sequence[Case], library: Library) -> None:
     """Read definitions once, before the work is spread: processes share what was read by then."""
     for case in cases:
-        with suppress(Rejected):  # a definition that cannot be read is told where its case is checked
-            library.find(case.node.domain, case.node.op, case.opset)
+        with suppress(Exception):  # a definition that cannot be read is told where its case is checked
+            spec = library.find(case.node.domain, case.node.op, case.opset)
+            _ = None if spec is None else spec.program
 
 
 def _all_known(wanted: Sequence[str], found: set[str], library: Library) -> None:

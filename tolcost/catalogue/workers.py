@@ -123,7 +123,7 @@ def _serve(
         copy.close()
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     gc.freeze()  # what the parent loaded stays; what a piece of work leaves is looked through now and then
-    gc.set_threshold(100_000, 20, 100)
+    gc.set_threshold(1_000_000, 20, 100)
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):
         with_deep_stack(lambda: _answer(work, pipe, seconds))
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tolcost.atoms.kit import inner_nodes, roots
+from tolcost.atoms.kit import program_nodes
 from tolcost.atoms.nodes import Lambda, Program
 from tolcost.diagnostics import InternalError
 from tolcost.elementary import FUNCTIONS
@@ -242,7 +242,5 @@ MEANINGS: Mapping[str, ArrayFunction] = {
 @lru_cache(maxsize=8)
 def rand_sites(program: Program) -> Mapping[Lambda, int]:
     """Give every call of ``rand`` a number that depends only on its place in the program."""
-    calls = (
-        node for node in inner_nodes(roots(program)) if isinstance(node, Lambda) and node.function == "rand"
-    )
+    calls = (node for node in program_nodes(program) if isinstance(node, Lambda) and node.function == "rand")
     return {node: number for number, node in enumerate(calls, 1)}

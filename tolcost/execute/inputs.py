@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import lru_cache
 from math import isfinite
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from tolcost.algebra import (
     symbols_of_cond,
     the_symbol,
 )
-from tolcost.atoms.kit import inner_nodes, roots
+from tolcost.atoms.kit import program_nodes
 from tolcost.atoms.nodes import Condition, Input, Part, Program
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, visible
 from tolcost.execute.bounds import declared_bounds, outside_of_space, random_values
@@ -48,6 +48,16 @@ InputArrays: TypeAlias = Mapping[str, Array | tuple[Array, ...]]
 DEFAULT_STEPS = 20_000_000
 
 
+class Met(NamedTuple):
+    """What a program is given, found fit for it: its arrays, and what its lengths stand for.
+
+    Whoever runs a program several times finds it once.
+    """
+
+    arrays: Mapping[str, tuple[Array, ...]]
+    bindings: Mapping[Symbol, int]
+
+
 class Interpreter(Protocol):
     """A run of a program that is about to begin, and what is known when it has ended."""
 
@@ -61,14 +71,12 @@ class Interpreter(Protocol):
 
 def execute(
     program: Program,
-    inputs: InputArrays,
+    inputs: InputArrays | Met,
     dims: Mapping[str, int] | None,
     interpreter: Callable[[Mapping[str, tuple[Array, ...]], Mapping[Symbol, int]], Interpreter],
 ) -> Execution:
     """Run a program with an interpreter, given the arrays and what lengths stand for."""
-    arrays = arrays_of(program, inputs)
-    bindings = bind_lengths(program, arrays, dims)
-    check_conditions(program.conditions, bindings)
+    arrays, bindings = inputs if isinstance(inputs, Met) else meet(program, inputs, dims)
     machine = interpreter(arrays, bindings)
     with np.errstate(all="ignore"):
         try:
@@ -80,6 +88,14 @@ def execute(
     final = {symbol: value for symbol, value in machine.env.items() if symbol.kind != "coord"}
     check_conditions(program.conditions, final)
     return Execution(outputs, machine.tally.counts(), final)
+
+
+def meet(program: Program, inputs: InputArrays, dims: Mapping[str, int] | None = None) -> Met:
+    """Find what a program is given, and check all that can be checked before it runs."""
+    arrays = arrays_of(program, inputs)
+    bindings = bind_lengths(program, arrays, dims)
+    check_conditions(program.conditions, bindings)
+    return Met(arrays, bindings)
 
 
 def arrays_of(program: Program, given: InputArrays) -> dict[str, tuple[Array, ...]]:
@@ -106,7 +122,7 @@ def arrays_of(program: Program, given: InputArrays) -> dict[str, tuple[Array, ..
 
 @lru_cache(maxsize=8)
 def _greatest_rank(program: Program) -> int:
-    types = (node.type for node in inner_nodes(roots(program)))
+    types = {id(node.type): node.type for node in program_nodes(program)}.values()
     return max((len(part.shape) for parts in types for part in parts), default=0)
 
 

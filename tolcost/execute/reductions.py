@@ -146,7 +146,7 @@ def fusible(plan: Schedule, reductions: Mapping[Fold, FoldReduction | None]) -> 
         for fold in folds
         if (reduction := reductions[fold]) is not None and reduction.through in built
     }
-    uses = _uses(plan)
+    uses = _uses(plan) if wanted else {}
     return frozenset(
         var for var, fold in wanted.items() if uses[var] == 1 and built[var].extents == fold.extents
     )

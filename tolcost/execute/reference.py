@@ -23,7 +23,7 @@ from tolcost.atoms.nodes import Block, Node, Program, Type, Var
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.execute.dtypes import DTYPES, Array, convert, dtype_of, same_bits
 from tolcost.execute.functions import as_dtype, rand_sites, resolved, uniform
-from tolcost.execute.inputs import DEFAULT_STEPS, InputArrays, execute, length_of, unknown_length
+from tolcost.execute.inputs import DEFAULT_STEPS, InputArrays, Met, execute, length_of, unknown_length
 from tolcost.execute.reference_state import Prepared, Run, State
 from tolcost.execute.values import (
     Execution,
@@ -92,7 +92,7 @@ class _Plan(NamedTuple):
 
 def run_reference(
     program: Program,
-    inputs: InputArrays,
+    inputs: InputArrays | Met,
     dims: Mapping[str, int] | None = None,
     max_steps: int = DEFAULT_STEPS,
     watched: Counter[Node] | None = None,

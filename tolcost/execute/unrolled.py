@@ -17,7 +17,7 @@ from tolcost.atoms.unroll import MAX_ATOMS, unroll
 from tolcost.diagnostics import NOWHERE
 from tolcost.execute.dtypes import Array, convert, dtype_of, number, same_bits
 from tolcost.execute.functions import apply_function, uniform
-from tolcost.execute.inputs import InputArrays, execute
+from tolcost.execute.inputs import InputArrays, Met, execute
 from tolcost.execute.values import (
     Execution,
     Faults,
@@ -36,7 +36,7 @@ from tolcost.execute.values import (
 
 def run_unrolled(
     program: Program,
-    inputs: InputArrays,
+    inputs: InputArrays | Met,
     dims: Mapping[str, int] | None = None,
     max_atoms: int = MAX_ATOMS,
 ) -> Execution:

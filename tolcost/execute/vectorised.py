@@ -47,14 +47,14 @@ from tolcost.execute.grid import (
     restrict,
     varying,
 )
-from tolcost.execute.inputs import DEFAULT_STEPS, InputArrays, execute, length_of
+from tolcost.execute.inputs import DEFAULT_STEPS, InputArrays, Met, execute, length_of
 from tolcost.execute.machine import GridRules, Machine
 from tolcost.execute.values import Execution, Piece, first_fault, kept_rows, within
 
 
 def run_vectorised(
     program: Program,
-    inputs: InputArrays,
+    inputs: InputArrays | Met,
     dims: Mapping[str, int] | None = None,
     max_steps: int = DEFAULT_STEPS,
 ) -> Execution:
