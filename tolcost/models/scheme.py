@@ -33,9 +33,10 @@ from tolcost.cost import depths
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Inputs, Tensor
+from tolcost.elaborate.given import frozen
 from tolcost.elaborate.values import Cast, Seq, Vec
 from tolcost.models.cases import Case, Cases, cases_of, numbers
-from tolcost.models.facts import forms_in, frozen, symbols_in
+from tolcost.models.facts import forms_in, symbols_in
 from tolcost.models.layout import Instance, Layout, layout_of
 from tolcost.models.lowered import Lowered, Made, Passes
 

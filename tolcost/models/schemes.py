@@ -22,8 +22,9 @@ from tolcost.catalogue.specs import Spec
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Tensor
+from tolcost.elaborate.given import frozen
 from tolcost.elaborate.values import Cast, Missing, Vec
-from tolcost.models.facts import LEAST, Known, Plain, frozen, plain_known, symbols_in
+from tolcost.models.facts import LEAST, Known, Plain, plain_known, symbols_in
 from tolcost.models.lowered import Given, Lowered, Setting, arguments, lower
 from tolcost.models.scheme import Scheme, scheme_of
 from tolcost.models.stored_schemes import NO_SCHEME, pattern_text, read_scheme
