@@ -18,9 +18,11 @@ from tolcost.algebra import (
     Ge,
     Not,
     Or,
+    Truth,
     cond_text,
     conj,
     coordinate,
+    data_symbol,
     decide_many,
     disj,
     eq,
@@ -71,6 +73,22 @@ def test_a_condition_is_that_of_any_multiple(times: int) -> None:
     for p in (n - 3, n * (n + 1) // 2 - 3, n * (n + 1) * (n + 2) // 6 - m, n * (n - 1) // 2 - 5 * m):
         assert ge(p * times) == ge(p)
         assert eq(p * times) == eq(p * -times) == eq(p)
+
+
+def test_what_bounds_decide_is_decided_and_nothing_else() -> None:
+    for low, high in ((0, 3), (-2, -1), (2, 2), (None, 2), (1, None)):
+        d = data_symbol("d", low, high)
+        sizes = range(-9 if low is None else low, (9 if high is None else high) + 1)
+        for c, times in product(range(-4, 6), (-3, -1, 1, 2)):
+            form = times * d - c
+            for cond, holds in (
+                (ge(form), int.__ge__),
+                (eq(form), int.__eq__),
+                (negate(eq(form)), int.__ne__),
+            ):
+                expected = [holds(times * x - c, 0) for x in sizes]
+                assert [evaluate_cond(cond, {the_symbol(d): x}) for x in sizes] == expected
+                assert isinstance(cond, Truth) is (len(set(expected)) == 1)
 
 
 def test_conjunction_and_disjunction() -> None:

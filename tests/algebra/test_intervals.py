@@ -93,7 +93,9 @@ def test_a_product_of_three() -> None:
 
 def test_a_quotient() -> None:
     """Divisors are at least 1, whatever their bounds say."""
-    for ends, below in product(ENDS, ((1, None), (2, None), (1, 3), (2, 5), (None, 4), (-3, 2), (0, None))):
+    for ends, below in product(
+        ENDS, ((1, None), (2, None), (1, 3), (2, 5), (None, 4), (-3, 2), (0, None), (0, 1))
+    ):
         d, e = data_symbol("d", *ends), data_symbol("e", *below)
 
         def values(reach: int, ends: End = ends, below: End = below) -> list[int]:
@@ -101,6 +103,20 @@ def test_a_quotient() -> None:
             return [p // q for p in numbers(ends, reach) for q in by]
 
         assert range_of(quick_floordiv(d, e)) == extremes(values), (ends, below)
+
+
+def test_a_fraction_is_rounded_to_the_inside() -> None:
+    d = data_symbol("d", 0, 3)
+    assert range_of(d * (d - 1) // 2) == (-1, 4)
+    assert range_of(d * (d + 1) // 2) == (0, 6)
+    assert range_of((d * d * d - d) // 3) == (-1, 9)
+
+
+def test_what_bounds_a_coordinate_bounds_its_range() -> None:
+    low, high = data_symbol("a", -2, 3), data_symbol("b", 1, 4)
+    assert range_of(coordinate("c", high, low)) == (-2, 4)
+    assert range_of(coordinate("c", 2 * high + 1, 1 - low)) == (-2, 9)
+    assert range_of(coordinate("c", data_symbol("u", None), data_symbol("v", 0) - 3)) == (-3, None)
 
 
 def test_a_sum_of_unknown_length_keeps_its_sign() -> None:
@@ -165,10 +181,11 @@ def test_a_divisor_at_the_one_place_that_counts() -> None:
             assert evaluate(found, there) == (number(y, z) if 4 <= z <= x else 0)
 
 
-@pytest.mark.parametrize("low, high", [(0, 3), (-2, -1), (-2, 3)])
-def test_a_sum_that_stays_lies_between_so_many_times_its_ends(low: int, high: int) -> None:
+@pytest.mark.parametrize("low, high", [(0, 3), (1, 3), (-2, -1), (-2, 3), (None, 2), (-1, None)])
+def test_a_sum_that_stays_lies_between_so_many_times_its_ends(low: int | None, high: int | None) -> None:
     d, x = data_symbol("d", low, high), the_symbol(data_symbol("x"))
     for first, steps in product((-2, 0, 1, 3), range(-2, 4)):
         stays = opaque_sum(d, x, const(first), const(first + steps - 1))
         count = max(steps, 0)
-        assert range_of(stays) == (min(0, low * count), max(0, high * count))
+        least = None if low is None else min(0, low * count)
+        assert range_of(stays) == (least, None if high is None else max(0, high * count))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from itertools import product
 
 import sympy
 
@@ -15,6 +16,7 @@ from tolcost.algebra import (
     evaluate_many,
     ge,
     length,
+    powers,
     prepared,
     prove,
     substitute,
@@ -54,6 +56,20 @@ def test_ranges_and_proofs() -> None:
 def test_equal_logarithms_are_one() -> None:
     assert ceil_log2(n + m) - ceil_log2(m + n) == 0
     assert copy.copy(ceil_log2(n)) == ceil_log2(n)
+
+
+def test_logarithms_of_powers() -> None:
+    p = length("p", 0, 9)
+    s = coordinate("s", p + 3)
+    for base, number, exponent in product((2, 3, 4, 6), (1, 2, 3, 8), (p, p + 1, 2 * p, p - s + 3)):
+        form = number * powers(base, exponent)
+        found = ceil_log2(form)
+        assert found == ceil_log2(number) + ceil_log2(base) * exponent or number == 3 or base in (3, 6)
+        for x in range(4):
+            for y in range(1, x + 4):
+                there = {the_symbol(p): x, the_symbol(s): y}
+                assert evaluate(found, there) == expected(evaluate(form, there))
+    assert ceil_log2(powers(2, p - s)) == p - s
 
 
 def test_substitution_goes_inside() -> None:

@@ -319,7 +319,11 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def caught(project: Path, mutants: Sequence[Mutant], seconds: dict[str, float]) -> Iterator[tuple[int, str]]:
-    """For each mutant, by its number, the test that fails, or nothing."""
+    """For each mutant, by its number, the test that fails, or nothing.
+
+    Files of tests are loaded before anything is changed, and what they build on loading is as it was.  So
+    what survives is tried once more, with everything loaded anew.
+    """
     tests = {test for mutant in mutants for test in mutant.tests}
 
     def work(say: int) -> int:
@@ -327,10 +331,10 @@ def caught(project: Path, mutants: Sequence[Mutant], seconds: dict[str, float]) 
 
     loading = []
     for number, by in map(json.loads, said(project, work)):
-        if by is None:
-            loading.append(number)
-        else:
+        if by:
             yield number, by
+        else:
+            loading.append(number)
     for number in loading:
         yield number, _loaded_anew(project, mutants[number], seconds)
 

@@ -99,7 +99,7 @@ def _tightened(p: Poly) -> Poly:
     terms = p.terms
     common = gcd(*(coef for mono, coef in terms.items() if mono))
     if not common:
-        return as_poly(max(-1, min(1, terms.get(UNIT, 0))))
+        return p
     if common > 1 or p.den > 1:
         p = Poly({mono: coef // common for mono, coef in terms.items() if coef // common})
     return _without_clip(_without_floor(p)) if p.height else p

@@ -96,10 +96,8 @@ def _reduced_floor(rest: Terms, divisor: int) -> Poly:
         divisor //= common
         offset //= common
         rest = {mono: coef // common for mono, coef in rest.items()}
-    if divisor == 1:
-        return poly({**rest, UNIT: offset})
-    if _always_divides(rest, divisor):
-        return poly(rest, divisor) + offset // divisor
+    if _always_divides(rest, divisor):  # what is left, the offset, is less than the divisor
+        return poly(rest, divisor)
     if offset:
         rest[UNIT] = offset
     top = Poly(rest)
