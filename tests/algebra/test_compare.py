@@ -10,6 +10,7 @@ from tolcost.algebra import (
     Poly,
     compare,
     coordinate,
+    data_symbol,
     evaluate,
     ge,
     length,
@@ -18,6 +19,7 @@ from tolcost.algebra import (
     relu,
     the_symbol,
     total,
+    total_of,
 )
 
 n, m, k, h = length("n"), length("m"), length("k"), length("H")
@@ -74,6 +76,18 @@ def test_bounds_matter() -> None:
     assert compare(1, z).verdict == "crosses"
     assert compare(5, 5).verdict == "equal"
     assert compare(5, 6).verdict == "less_or_equal"
+
+
+@pytest.mark.parametrize(
+    "ends", [(None, None), (None, 4), (-3, None), (-3, 9), (0, n), (1, n), (3, 3 * n)], ids=str
+)
+def test_parts_that_are_all_but_equal_add_up(ends: tuple[Poly | int | None, Poly | int | None]) -> None:
+    """Whatever is known of an integer: each of its remainders is looked at from its own least."""
+    d = data_symbol("d", *ends)
+    for parts in (2, 3, 5):
+        together = total_of((d + k) // parts for k in range(parts))
+        verdicts = [compare(together, d + more).verdict for more in (-1, 0, 1)]
+        assert verdicts == ["greater_or_equal", "equal", "less_or_equal"]
 
 
 @settings(max_examples=150)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -124,6 +126,16 @@ def test_long_sums_without_closed_form() -> None:
     p = total((i * i * m) // n, [(the_symbol(i), 1, n)])
     for count in (3, 1500, 65_537):
         assert evaluate(p, {N: count, M: 7}) == sum(x * x * 7 // count for x in range(1, count + 1))
+
+
+def test_long_sums_of_floors_are_those_of_a_loop() -> None:
+    """Ranges that are too long to be added up one by one, and divisors too large to go through remainders."""
+    for slope, offset, divisor, first in product((1, 7, -5), (0, -40, 300), (97, 1131), (-30, 1)):
+        x = coordinate("x", n, first)
+        for body in ((slope * x + offset) // divisor, 3 * ((slope * x + m) // divisor) - 2 * (x // 101) + x):
+            found = evaluate(total(body, [(the_symbol(x), first, n)]), {N: 600, M: 9})
+            each = prepared(body)
+            assert found == sum(each({the_symbol(x): at, M: 9}) for at in range(first, 601))
 
 
 def test_edges() -> None:

@@ -16,6 +16,7 @@ from tolcost.algebra import (
     conj,
     const,
     coordinate,
+    data_symbol,
     disj,
     eq,
     evaluate,
@@ -33,9 +34,11 @@ from tolcost.algebra import (
     total_of,
 )
 from tolcost.algebra.conditions import signed_cases
+from tolcost.algebra.display import factored
 from tolcost.algebra.evaluate import _Loops, _value_at
 from tolcost.algebra.parse import parse_text
 from tolcost.algebra.poly import MAX_DEGREE
+from tolcost.algebra.printers import name_latex
 from tolcost.diagnostics import Rejected
 
 n, m = length("n"), length("m")
@@ -216,6 +219,34 @@ def test_claims_that_nest_deep_are_left_open() -> None:
     facts = tuple(ge(length(f"b{k}") - 2) for k in range(9))
     verdicts = [prove(claims_in_turns(depth), facts) for depth in range(9)]
     assert verdicts == [True] * 7 + [None] * 2
+
+
+def square(size: int) -> Poly:
+    """A product of two sums of so many lengths."""
+    together = total_of(length(f"b{k}") for k in range(size))
+    return (together + 1) * (together + 2)
+
+
+@pytest.mark.parametrize(
+    "make, size",
+    [
+        (square, 4),
+        (lambda size: (n + 1) * (n ** (size - 1) + 3), 8),
+        (lambda size: (n + 1) * total_of((k + 1) * m**k for k in range(size)), 40),
+    ],
+)
+def test_factors_are_looked_for_as_long_as_it_is_little_work(make: Callable[[int], Poly], size: int) -> None:
+    assert [len(factored(make(size + more)).factors) for more in (0, 1)] == [2, 1]
+
+
+def test_what_is_shown_of_a_name_has_an_end() -> None:
+    assert name_latex("y" * 60) == rf"\mathrm{{{'y' * 60}}}"
+    assert name_latex("y" * 61) == rf"\mathrm{{{'y' * 60}...}}"
+
+
+def test_an_exponent_is_counted_from_a_least_that_is_near() -> None:
+    for fallen in (1, 63, 64, 65):
+        assert powers(2, -data_symbol("x", 0, fallen)).den == (2**fallen if fallen <= 64 else 1)
 
 
 @pytest.mark.parametrize("count", [1, 20, 256, 257, 2_000])

@@ -52,9 +52,11 @@ from tolcost.algebra import (
     to_text,
     total,
 )
+from tolcost.algebra.compare import _points
 from tolcost.algebra.intervals import range_of
 from tolcost.algebra.poly import product_of
 from tolcost.algebra.prove import _Fuel
+from tolcost.algebra.quick_checks import MANY, _numerator
 from tolcost.algebra.ranges import Work
 
 Counts = Counter[str]
@@ -221,6 +223,20 @@ def _drawn_forms(times: str, counts: Counts) -> None:
             counts["brackets"] += text.count("(")
 
 
+def _points_tried(times: str, counts: Counts) -> None:
+    """Where claims are refuted, and where forms are compared, each place with another weight."""
+    for number in range(int(times)):
+        for ends in ((None, None), (None, -3), (-3, None), (0, 3), (-4, 900), (1, 1000), (0, 1001)):
+            d = data_symbol(f"d{number}", *ends)
+            for index in range(MANY):
+                counts["values"] += (index + 1) * (_numerator(d, index) or 0)
+    symbols = [the_symbol(length(name, low)) for low, name in enumerate("nmkh")]
+    for most in range(1, len(symbols) + 1):
+        for point in _points(frozenset(symbols[:most]), ()):
+            counts["points"] += 1
+            counts["sizes"] += sum(index * size for index, size in enumerate(point.values(), start=1))
+
+
 def _tree(rng: Random, names: str, leaves: int) -> Tree:
     if leaves == 1:
         return rng.choice([*names, rng.randint(-4, 6)])
@@ -245,4 +261,5 @@ _ASKED = {
     "drawn-facts": _drawn_facts,
     "drawn-pairs": _drawn_pairs,
     "drawn-forms": _drawn_forms,
+    "points": _points_tried,
 }
