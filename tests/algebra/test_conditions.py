@@ -73,6 +73,8 @@ def test_a_condition_is_that_of_any_multiple(times: int) -> None:
     for p in (n - 3, n * (n + 1) // 2 - 3, n * (n + 1) * (n + 2) // 6 - m, n * (n - 1) // 2 - 5 * m):
         assert ge(p * times) == ge(p)
         assert eq(p * times) == eq(p * -times) == eq(p)
+    for p, rest in product((n - 3, n * m - 2 * n, n - m, 5 - 2 * n), range(times)):
+        assert ge(p * times + rest) == ge(p)
 
 
 def test_what_bounds_decide_is_decided_and_nothing_else() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Callable
+from itertools import product
 
 import pytest
 from hypothesis import given
@@ -17,10 +19,14 @@ from tolcost.algebra import (
     Sum,
     Symbol,
     UnboundSymbol,
+    ceil_log2,
+    const,
     coordinate,
     evaluate,
     length,
+    powers,
     relu,
+    replace,
     substitute,
     symbols_of,
     the_symbol,
@@ -99,6 +105,25 @@ def test_substitution_simplifies_again() -> None:
     assert substitute((n + m) // 3, {M: 2 * n}) == n
     assert substitute(relu(n - m), {M: n + 4}) == 0
     assert substitute(relu(n - m), {M: n - 4}) == 4
+
+
+def test_a_generator_is_replaced_wherever_it_stands() -> None:
+    half = n // 2
+    ((old,),) = half.terms
+    around: list[Callable[[Poly], Poly]] = [
+        lambda f: f * f * m,
+        lambda f: (f * m + 1) // 3,
+        lambda f: m // (f + 1),
+        lambda f: relu(f * m - 7),
+        lambda f: ceil_log2(f + m),
+        lambda f: powers(2, f),
+        lambda f: relu(ceil_log2(f * m + 2) * f - powers(3, f)),
+    ]
+    other = ceil_log2(m) + relu(m - 4) + powers(2, m) + m * m // 3
+    for new, make in product((m, k + 3, const(5)), around):
+        assert replace(make(half), old, new) == make(new)
+        assert replace(make(half) * other, old, new) == make(new) * other
+        assert replace(other, old, new) == other
 
 
 @given(trees("nm", positive="n"))

@@ -59,6 +59,14 @@ def test_sums_are_zero_on_an_empty_range() -> None:
         assert there == evaluate(left, {N: a, M: b})
 
 
+def test_what_is_summed_over_is_an_integer() -> None:
+    i = coordinate("i", n)
+    for body in (i * i * m // n, i * relu(i * i - m)):
+        (found,) = to_sympy(total(body, [(the_symbol(i), 1, n)])).atoms(sympy.Sum)
+        assert all(x.is_integer for x in found.variables)
+        assert found.function.is_integer
+
+
 def test_names_are_only_names() -> None:
     for name in ("N", "S", "E", "I", "Q", "O", "gamma", "lambda", "2*n", "a b", "__import__('os')", ""):
         symbol = length(name)
