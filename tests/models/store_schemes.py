@@ -3,17 +3,19 @@
     python -m tests.models.store_schemes [MODEL.onnx ...]
 
 Every pattern that is stored is lowered anew from the definitions of now; patterns that nodes of the given
-models have, and that are not stored yet, are added.
+models have, and that are not stored yet, are added.  Of very many models those are that several have: what
+one has alone makes the package larger for everybody else.
 """
 
 from __future__ import annotations
 
 import random
 import sys
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
+from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
 
@@ -30,7 +32,7 @@ from tolcost.diagnostics import Rejected
 from tolcost.elaborate.values import Vec
 from tolcost.library import specs_root
 from tolcost.models.cases import numbers
-from tolcost.models.facts import replaced, space_of, symbols_in
+from tolcost.models.facts import Plain, replaced, space_of, symbols_in
 from tolcost.models.lowered import Given, Lowered, Setting, arguments
 from tolcost.models.lowering import lower
 from tolcost.models.scheme import Scheme, scheme_of
@@ -42,6 +44,8 @@ from tolcost.result.model import study_file
 Operator = tuple[str, str]
 
 PROBES, CASES = 40, 24
+MANY, SEVERAL = 20, 3
+"""Of so many models, a pattern is stored that so many have."""
 LENGTHS = (2, 3, 5, 7, 8, 14, 16, 28, 32, 56, 64, 112, 128, 224, 256, 512, 768, 1000, 1024, 2048, 3072, 5000)
 """Lengths that models have."""
 
@@ -53,6 +57,14 @@ class Recording(Schemes):
         super().__init__(stored=False)
         self.texts: dict[Operator, dict[str, Scheme | None]] = defaultdict(dict)
         self.types: dict[Operator, set[str]] = defaultdict(set)
+        self.met: set[tuple[Operator, str]] = set()
+        """The patterns of the model that is looked at."""
+        self.models: Counter[tuple[Operator, str]] = Counter()
+
+    def instance(
+        self, setting: Setting, node: GraphNode, spec: Spec, plain: Sequence[Plain | None]
+    ) -> Lowered | None:
+        return None  # every node is to be met
 
     def lower(self, setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowered | Rejected:
         found = super().lower(setting, node, spec, given)
@@ -68,6 +80,7 @@ class Recording(Schemes):
             assert not isinstance(scheme, First), node
             if text is not None:
                 self.texts[spec.domain, spec.name][text] = scheme
+                self.met.add(((spec.domain, spec.name), text))
             if scheme is not None and scheme.lower(pattern.lengths, lambda: found) is not None:
                 break
         return found
@@ -125,10 +138,15 @@ def probed(library: Library, operator: Operator, pattern: str, scheme: Scheme) -
 def recorded(models: list[Path]) -> Recording:
     """The schemes of all nodes of some models, and the types of their attributes and inputs."""
     recording = Recording()
-    session = Session(open_library(), schemes=recording)
-    for path in models:
+    for path in {sha256(path.read_bytes()).digest(): path for path in models}.values():
         print(path.name, flush=True)
-        with_deep_stack(lambda path=path: study_file(path, session))  # type: ignore[misc]
+        session = Session(open_library(), schemes=recording)
+        try:
+            with_deep_stack(lambda path=path, session=session: study_file(path, session))  # type: ignore[misc]
+        except Rejected as rejected:
+            print(rejected)
+        recording.models.update(recording.met)
+        recording.met.clear()
     return recording
 
 
@@ -141,9 +159,11 @@ def main(arguments: list[str]) -> None:
             found[operator][pattern] = anew(library, operator, pattern, stored)
     types = {operator: set(library.stored(*operator).takes) for operator in found}
     recording = recorded(list(map(Path, arguments)))
+    least = SEVERAL if len(arguments) >= MANY else 1
     for operator, new in recording.texts.items():
         for pattern, scheme in new.items():
-            if pattern not in found[operator]:
+            before = found[operator].get(pattern)
+            if (before is None or not before.held) and recording.models[operator, pattern] >= least:
                 found[operator][pattern] = scheme
                 if scheme is not None:
                     probed(library, operator, pattern, scheme)

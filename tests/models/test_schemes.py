@@ -7,7 +7,7 @@ from pathlib import Path
 
 import onnx
 import pytest
-from onnx import ModelProto, helper
+from onnx import ModelProto, TensorProto, helper
 
 from tests.models import graphs
 from tolcost.algebra import Poly, const, substitute
@@ -138,6 +138,39 @@ def test_random_nodes(library: Library) -> None:
     for _ in range(150):
         analyze_graph(model_of(drawn(rng), "one"), session)
     assert len(held.instances) > 6
+
+
+def split(n: int, sizes: Sequence[int]) -> ModelProto:
+    parts = [f"y{k}" for k in range(len(sizes))]
+    node = helper.make_node("Split", ["x", "sizes"], parts, axis=1)
+    lengths = helper.make_tensor("sizes", TensorProto.INT64, [len(sizes)], sizes)
+    given = [helper.make_tensor_value_info("x", 1, (n, sum(sizes), 40))]
+    gives = [helper.make_tensor_value_info(name, 1, None) for name in parts]
+    graph = helper.make_graph([node], "split", given, gives, [lengths])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def test_parts_that_fit_their_axis(library: Library) -> None:
+    """What is read of it is told apart only where the condition on the parts is known to hold."""
+    held = Held()
+    held.stored = False
+    session = Session(library, schemes=held)
+    for n in range(4):
+        analyze_graph(model_of(split(20 + n, [70 + n, 80 + n]), "split"), session)
+    assert held.instances["Split"] >= 2
+
+
+def test_lengths_that_are_equal_are_one(library: Library) -> None:
+    """Heads that divide one another have no scheme; as many of each have."""
+    held = Held()
+    held.stored = False
+    session = Session(library, schemes=held)
+    for n in range(6):
+        heads = (2, 12, 70 + n, 64)
+        attention = one("Attention", *[heads] * 3)
+        attention.opset_import[0].version = 23
+        analyze_graph(model_of(attention, "attention"), session)
+    assert held.instances["Attention"] >= 2
 
 
 def test_a_node_is_elaborated_once_for_its_pattern(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -84,11 +84,11 @@ class Traffic:
         return None if self.unsized else total_of((*self.read.values(), *self.written.values()))
 
 
-def traffic(program: Program) -> Traffic:
-    """Count the bytes that a program reads of its inputs, and those of its outputs."""
-    doubts = _Doubts()
+def traffic(program: Program, facts: tuple[Cond, ...] = ()) -> Traffic:
+    """Count the bytes that a program reads of its inputs, and those of its outputs, where facts hold."""
+    doubts = _Doubts(facts)
     read = _read(program, doubts)
-    least = _by_space(_read(program, _Doubts(least=True))) if doubts.chosen else None
+    least = _by_space(_read(program, _Doubts(facts, least=True))) if doubts.chosen else None
     written = [(part.space, product_of(part.shape)) for out in program.outputs for part in out.node.type]
     unsized = sorted({space for space, _ in (*read, *written) if bits_of(space) is None})
     return Traffic(_by_space(read), _by_space(written), tuple(unsized), doubts.met, least)
@@ -262,6 +262,7 @@ def _puts(fold: ir.Fold) -> Poly:
 class _Doubts:
     """What was met: a question about lengths that could not be decided, elements that data chooses."""
 
+    facts: tuple[Cond, ...] = ()
     met: bool = False
     chosen: bool = False
     least: bool = False
@@ -269,7 +270,7 @@ class _Doubts:
 
     def proved(self, p: Poly) -> bool:
         """Whether an expression is never negative, as far as can be told."""
-        found = is_nonnegative(p)
+        found = is_nonnegative(p, self.facts)
         self.met |= not found and p.constant is None
         return found
 

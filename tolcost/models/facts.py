@@ -209,9 +209,12 @@ def forms_in(value: object) -> Iterator[Poly]:
             return
 
 
+_NO_VALUES = (Tensor, Inputs, Missing, type(None))
+
+
 def is_value(known: Known | None) -> bool:
     """Whether the value itself is known."""
-    return not isinstance(known, Tensor | Inputs | Missing | None)
+    return not isinstance(known, _NO_VALUES)
 
 
 def as_tensor(known: Known) -> Known:

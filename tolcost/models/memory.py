@@ -126,9 +126,10 @@ def _bytes_of(cost: GraphCost, names: Iterable[str]) -> Poly | None:
 
 def _sources(cost: GraphCost) -> Iterator[str]:
     """The names of tensors that hold parameters."""
+    known = cost.names.known
     initial = [name for name, weight in cost.model.graph.weights.items() if weight.nonzero is None]
-    found = [name for name in (*initial, *_made(cost)) if not _single(cost.known(name))]
-    values = {name for name in found if is_value(cost.known(name))}
+    found = [name for name in (*initial, *_made(cost)) if not _single(known(name))]
+    values = {name for name in found if is_value(known(name))}
     used = _used_as_data(cost, values)
     yield from (name for name in found if name not in values or name in used)
 
@@ -151,12 +152,13 @@ def _inside(cost: GraphCost) -> Iterator[Known]:
 
 def _made(cost: GraphCost) -> Iterator[str]:
     """Outputs of nodes that hold a tensor themselves, or make one from nothing but known values."""
-    constant = constant_names(cost)
+    constant, known = constant_names(cost), cost.names.known
     for step in cost.model.graph.nodes:
-        names = [name for name in (*step.inputs, *step.free) if name]
-        if constant.issuperset(names) and all(is_value(cost.known(name)) for name in names):
-            known = ((name, cost.known(name)) for name in step.outputs if name)
-            yield from (name for name, item in known if is_value(item) or isinstance(item, Tensor))
+        if not (constant.issuperset(step.inputs) and constant.issuperset(step.free)):
+            continue
+        if all(is_value(known(name)) for name in (*step.inputs, *step.free) if name):
+            given = ((name, known(name)) for name in step.outputs if name)
+            yield from (name for name, item in given if is_value(item) or isinstance(item, Tensor))
 
 
 def _single(known: Known | None) -> bool:
@@ -168,8 +170,9 @@ def _used_as_data(cost: GraphCost, names: set[str]) -> set[str]:
     """Those of some values that meet data somewhere: the others only decide shapes."""
     demanded: dict[tuple[str, str, int], tuple[bool, ...]] = {}
     used: set[str] = set()
+    known = cost.names.known
     for step in cost.model.graph.nodes:
-        if names.isdisjoint(step.inputs) or all(is_value(cost.known(o)) for o in step.outputs if o):
+        if names.isdisjoint(step.inputs) or all(is_value(known(o)) for o in step.outputs if o):
             continue
         key = (step.op, step.domain, len(step.inputs))
         if key not in demanded:

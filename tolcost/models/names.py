@@ -66,7 +66,9 @@ class Names:
 
     def known(self, name: str) -> Known | None:
         """What is known of a name by now."""
-        number = self.number_of(name)
+        number = self.numbers.get(name, UNKNOWN)
+        if self.moved or self.larger:
+            number = self.now(number)
         return None if number == UNKNOWN else self.table.things[number]
 
     def buffer(self, name: str) -> Poly | None:

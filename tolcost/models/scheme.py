@@ -29,8 +29,8 @@ from tolcost.algebra import (
 )
 from tolcost.algebra.compiled import Compiled, compiled
 from tolcost.atoms.nodes import Program
-from tolcost.cost import depths
-from tolcost.dataclass import dataclass, field
+from tolcost.cost import depths, traffic
+from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.given import frozen
@@ -38,7 +38,7 @@ from tolcost.elaborate.values import Cast, Seq, Vec
 from tolcost.models.cases import Case, Cases, cases_of, numbers
 from tolcost.models.facts import forms_in, symbols_in
 from tolcost.models.layout import Instance, Layout, layout_of
-from tolcost.models.lowered import Lowered, Made, Passes
+from tolcost.models.lowered import Lowered, Made, Passes, Told
 
 _OFTEN = 16
 """What a scheme that is used so often asks for is compiled to one function of numbers."""
@@ -228,8 +228,13 @@ def scheme_of(general: Lowered | Rejected, symbols: Iterable[Symbol]) -> Scheme 
     """The scheme that an operator lowered for a pattern is; None where it does not tell its instances."""
     if isinstance(general, Rejected) or general.data or general.counts.status != "exact":
         return None
-    if general.counts.index or general.traffic.open or not all(map(_plain, general.outputs)):
+    if general.counts.index or not all(map(_plain, general.outputs)):
         return None  # whether a function computes an index is a matter of what needs it first
+    if general.traffic.open:  # a scheme is for lengths at which its conditions hold
+        moved = traffic(general.program, tuple(c.condition for c in general.conditions))
+        if moved.open:
+            return None
+        general = replace(general, made=Told(general.counts, moved, general.outputs))
     forms = forms_of(general)
     mentioned = frozenset().union(
         *(form.free for form in forms), *(symbols_of_cond(c.condition) for c in general.conditions)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from tolcost.algebra import LARGEST_LENGTH, Poly, Symbol, length, range_of, the_symbol
+from tolcost.algebra import LARGEST_LENGTH, Poly, Symbol, atom, length, range_of, the_symbol
 from tolcost.atoms.nodes import Program
 from tolcost.catalogue.binding import takes
 from tolcost.catalogue.graph import GraphNode
@@ -33,13 +33,17 @@ Key = tuple[object, ...]
 
 
 class Level(NamedTuple):
-    """How much a pattern leaves open: lengths from a number on, and whether entries of vectors as well."""
+    """How much a pattern leaves open: lengths from a number on, and whether entries of vectors as well.
+
+    ``alike``: which lengths are equal is part of it.
+    """
 
     least: int
     values: bool
+    alike: bool = False
 
 
-LEVELS = (Level(LEAST, True), Level(LEAST, False), Level(8, False))
+LEVELS = (Level(LEAST, True), Level(LEAST, False), Level(8, False), Level(LEAST, False, True))
 """What is tried: where a pattern has no scheme, one that says more may have."""
 
 
@@ -66,13 +70,13 @@ def pattern_of(given: Sequence[Known | None], level: Level) -> Pattern | None:
                 keys.append(None)
                 inputs.append(None)
             case Tensor(shape=shape, space=space):
-                general = _all_general(shape, lengths, level.least)
+                general = _all_general(shape, lengths, level)
                 if general is None or any(d.constant is not None and d.constant < 0 for d in general):
                     return None
                 keys.append((space, general))
                 inputs.append(Tensor(general, space))
             case Cast(value=Vec(shape=shape, items=items) as value, space=space) if level.values:
-                entries = _all_general(items, lengths, level.least) if _is_index(known) else None
+                entries = _all_general(items, lengths, level) if _is_index(known) else None
                 if entries is None:
                     return None
                 inputs.append(Cast(Vec(shape, entries, value.loose), space))
@@ -111,17 +115,22 @@ def _demands(spec: Spec, count: int) -> bool:
     return any(formal.kind == "static" for formal in takes(spec, count))
 
 
-def _all_general(known: Iterable[object], lengths: dict[Symbol, Poly], least: int) -> tuple[Poly, ...] | None:
-    general = [_general(one, lengths, least) if isinstance(one, Poly) else None for one in known]
+def _all_general(
+    known: Iterable[object], lengths: dict[Symbol, Poly], level: Level
+) -> tuple[Poly, ...] | None:
+    general = [_general(one, lengths, level) if isinstance(one, Poly) else None for one in known]
     found = tuple(form for form in general if form is not None)
     return found if len(found) == len(general) else None
 
 
-def _general(known: Poly, lengths: dict[Symbol, Poly], small: int) -> Poly | None:
+def _general(known: Poly, lengths: dict[Symbol, Poly], level: Level) -> Poly | None:
     """A length as far as a pattern knows it; None where data decides it, or it is not proved to be one."""
-    value = known.constant
+    value, small = known.constant, level.least
     if value is not None and value < small:
         return known
+    same = next((symbol for symbol, form in lengths.items() if form == known), None) if level.alike else None
+    if same is not None:
+        return atom(same)
     least, most = (value, value) if value is not None else range_of(known)
     if least is None or least < 0 or (value is None and not _is_length(known, least)):
         return None

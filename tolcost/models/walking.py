@@ -201,7 +201,7 @@ class Walk:
         for given in graph.inputs:
             self.names.meet(given.name, self._number(given))
         for weight in graph.weights.values():
-            self.names.meet(weight.name, self.session.table.number(known_weight(weight)))
+            self.names.meet(weight.name, self._held(weight))
 
     def _number(self, given: Declared) -> int:
         shape = given.shape
@@ -209,6 +209,11 @@ class Walk:
         if shape is None or given.sequence or len(lengths) < len(shape):
             return self.session.table.number(self._input(given))
         return self.session.table.tensor(lengths, given.space)
+
+    def _held(self, weight: Weight) -> int:
+        if weight.value is None:
+            return self.session.table.tensor(weight.shape, weight.space)
+        return self.session.table.number(weight.value)
 
     def _input(self, given: Declared) -> Known:
         if given.shape is None:
@@ -340,7 +345,7 @@ class Walk:
     def _operator(self, node: GraphNode, places: Sequence[int]) -> Applied:
         table = self.session.table
         if node.held is not None:
-            return Applied((table.number(known_weight(node.held)),), ((HELD, 1),))
+            return Applied((self._held(node.held),), ((HELD, 1),))
         spec = self._defined(node)
         if spec is None:
             return self._fallback(node, places)
