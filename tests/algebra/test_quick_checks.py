@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import count, product
 
 import pytest
 from hypothesis import given, settings
@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.algebra.support import build, trees
 from tolcost.algebra import Poly, Symbol, atom, coordinate, data_symbol, evaluate, length, the_symbol
+from tolcost.algebra.conditions import Eq, Ge
 from tolcost.algebra.quick_checks import (
     MANY,
     _counted_from_lower_bounds,
@@ -17,6 +18,7 @@ from tolcost.algebra.quick_checks import (
     direction,
     is_own_bound,
     obvious,
+    undecided,
 )
 
 LOW = {"n": 1, "m": 0, "d": -2}
@@ -94,11 +96,29 @@ def test_its_own_bound() -> None:
         assert not is_own_bound(not_seen)
 
 
+def test_what_ranges_leave_open_is_left_open() -> None:
+    """Of sums of two integers that numbers bound: it holds somewhere and fails somewhere, and is seen to."""
+    pairs = product([(-2, 1), (0, 3), (2, 2), (3, 1)], [(-1, 1), (0, 0), (1, 4)])
+    for (first, second), a, b, c in product(pairs, (-2, -1, 1, 2), (-1, 1, 3), range(-3, 4)):
+        form = a * data_symbol("d", *first) + b * data_symbol("e", *second) + c
+        values = [
+            a * x + b * y + c for x in range(first[0], first[1] + 1) for y in range(second[0], second[1] + 1)
+        ]
+        assert undecided(Ge(form), ()) is (len({value >= 0 for value in values}) == 2)
+        both = len({value == 0 for value in values}) == 2
+        assert both or not undecided(Eq(form), ())
+        assert not both or abs(a) > 1 or abs(b) > 1 or undecided(Eq(form), ())
+
+
 ENDS = [(None, None), (None, 5), (None, -3), (0, None), (-3, None), (1, 1), (0, 3), (-4, 900), (1, 2**31 - 2)]
 
 
 @pytest.mark.parametrize("low, high", ENDS)
-def test_points_lie_between_the_ends(low: int | None, high: int | None) -> None:
+def test_points_lie_between_the_ends(
+    low: int | None, high: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Points go by the number of an integer, so that those before this test must not count."""
+    monkeypatch.setattr("tolcost.algebra.poly._serials", count(1))
     seen = set[int]()
     for serial in range(30):
         d = the_symbol(data_symbol(f"d{serial}", low, high))

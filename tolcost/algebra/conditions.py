@@ -130,8 +130,10 @@ def _without_floor(p: Poly) -> Poly:
         return p
     floor = floors.pop()
     coef = p.terms.get((floor,))
-    rest = p - scale(atom(floor), coef or 0)
-    if coef not in (1, -1) or any(floor in mono for mono in rest.terms):
+    if coef is None or abs(coef) != 1:
+        return p
+    rest = p - scale(atom(floor), coef)
+    if any(floor in mono for mono in rest.terms):
         return p
     if coef == 1:
         return _tightened(floor.p + rest * floor.q)

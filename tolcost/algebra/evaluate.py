@@ -158,9 +158,9 @@ def _generator_value(generator: Generator, point: _Point) -> int:
 def _sum_value(body: Poly, symbol: Symbol, lo: int, hi: int, point: _Point) -> int:
     """Add up a short range; for a long one put the numbers in and look for a closed form again."""
     if hi - lo < _SHORT_SUM:
-        point.loops.take(max(hi - lo + 1, 0))
-        values = dict(point.values)
-        return sum(_value_at(body, {**values, symbol: value}, point.loops) for value in range(lo, hi + 1))
+        steps, values = range(lo, hi + 1), dict(point.values)
+        point.loops.take(len(steps))
+        return sum(_value_at(body, {**values, symbol: value}, point.loops) for value in steps)
     binder = coordinate("x", hi, lo)
     given: dict[Symbol, Poly | int] = {symbol: binder}
     for other in body.free:
