@@ -316,18 +316,21 @@ def affine_on_grid(p: Poly, grid: Grid, env: Mapping[Symbol, int]) -> Affine | N
         return Affine(value_of(p, env), {})
     origin = 0
     steps: dict[int, int] = {}
-    for mono, coef in p.terms.items():
-        moving = [g for g in mono if not g.free.isdisjoint(grid.places)]
-        fixed = Poly({tuple(g for g in mono if g.free.isdisjoint(grid.places)): 1})
-        factor = coef * value_of(fixed, env)
-        if not moving:
+    for mono, factor in p.terms.items():
+        moving: int | None = None
+        for g in mono:
+            place = grid.places.get(g) if isinstance(g, Symbol) else None
+            if place is None and g.free.isdisjoint(grid.places):
+                factor *= env[g] if g in env else value_of(Poly({(g,): 1}), env)  # type: ignore[index]
+            elif place is None or moving is not None:
+                return None
+            else:
+                moving = place
+        if moving is None:
             origin += factor
-            continue
-        place = grid.places.get(moving[0]) if isinstance(moving[0], Symbol) else None
-        if len(moving) > 1 or place is None:
-            return None
-        steps[place] = steps.get(place, 0) + factor
-        origin += factor * grid.axes[place].lo
+        else:
+            steps[moving] = steps.get(moving, 0) + factor
+            origin += factor * grid.axes[moving].lo
     if p.den != 1 and any(value % p.den for value in (origin, *steps.values())):
         return None
     return Affine(origin // p.den, {place: step // p.den for place, step in steps.items()})
