@@ -8,7 +8,7 @@
 #   make soak     random programs and property tests, as many as asked: make soak N=100000
 #   make fleet    thousands of models through one summary, while workers and the command itself are killed: N=2000
 #   make mutants  definitions and lines of code broken on purpose: which changes does no test notice? reports/mutants.md
-#   make bench    the measurements of benchmarks/
+#   make bench    the measurements of benchmarks/, beside peers that get an environment of their own
 #   make site     the playground and the documentation, into build/site (needs node and npm)
 #   make vsix     the extension for VS Code, into build/tolang.vsix (needs node and npm)
 #   make fresh    the wheel and the sdist in empty environments, of every Python that is there; README's installation
@@ -37,6 +37,7 @@ INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --quiet --co
 PEERS := .venv-peers
 TORCH := .venv-torch
 ZOO := .venv-models
+BENCH := .venv-bench
 
 # Tests start tolcost many times: what Python compiles of it is kept, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE :=
@@ -151,9 +152,10 @@ mutants: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.mutants.code --seed $(SEED) --count 100 --map
 	$(BIN)/python -m tests.mutants.report
 
-# A target that is missed does not hide the others.
-bench: $(VENV)/run.stamp
-	late=0; for file in $(wildcard benchmarks/bench_*.py); do $(BIN)/python $$file || late=1; done; exit $$late
+# A target that is missed does not hide the others.  Peers and tolcost share one environment, so that both start alike.
+bench: $(BENCH)/stamp
+	late=0; for file in $(wildcard benchmarks/bench_*.py); do \
+	  TOLCOST_PEERS_PYTHON=$(BENCH)/bin/python $(BENCH)/bin/python $$file || late=1; done; exit $$late
 
 site: $(VENV)/site.stamp
 	$(BIN)/python site/build.py
@@ -169,7 +171,7 @@ site-test: site vsix
 	TOLCOST_BROWSER=required $(BIN)/pytest -q -p no:cacheprovider site/test_site.py
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(TORCH) $(ZOO) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(PEERS) $(TORCH) $(ZOO) $(BENCH) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find tolcost tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
@@ -192,6 +194,15 @@ $(VENV)/site.stamp: pyproject.toml constraints.txt | $(BIN)/python
 $(PEERS)/stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(PEERS)
 	$(PEERS)/bin/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt jax absl-py onnx-tool onnxsim
+	touch $@
+
+# loopy counts with islpy; only that with barvinok counts a triangle, and takes the place of the other.
+$(BENCH)/stamp: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(BENCH)
+	$(BENCH)/bin/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt \
+	  --editable . onnx-tool onnxruntime onnxsim loopy==2025.2
+	$(BENCH)/bin/python -m pip uninstall --yes --quiet islpy
+	$(BENCH)/bin/python -m pip install --disable-pip-version-check --quiet islpy-barvinok==2025.2.5
 	touch $@
 
 $(TORCH)/stamp: pyproject.toml constraints.txt

@@ -1,6 +1,6 @@
 """How long the nodes of real models take: milliseconds of processor time for each, by model.
 
-    python benchmarks/bench_nodes.py FOLDER [ROUNDS]
+    python benchmarks/bench_nodes.py [FOLDER] [ROUNDS]
 
 Every .onnx below the folder (``make models`` fetches some hundred) is costed in a process of its own, which
 has imported what there is and knows nothing yet; the quicker of the rounds counts.  Nodes of graphs inside of
@@ -26,6 +26,7 @@ from tolcost.models.walking import Session
 from tolcost.result.model import study_file
 
 MOST, SHOWN, PATIENCE = 2.0, 20, 120.0
+FETCHED = Path(__file__).parents[1] / "build" / "models" / "packages"
 
 
 def work(path: Path, told: Connection) -> None:
@@ -69,12 +70,16 @@ def once(path: Path) -> tuple[int, float]:
 def main() -> int:
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 2
     rows: list[tuple[float, str, int]] = []
-    for path in sorted(Path(sys.argv[1]).rglob("*.onnx")):
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FETCHED
+    for path in sorted(folder.rglob("*.onnx")):
         found = [once(path) for _ in range(rounds)]
         nodes = max(n for n, _ in found)
         if nodes:
             rows.append((min(s for n, s in found if n) * 1000 / nodes, path.stem, nodes))
             print(f"{rows[-1][0]:8.2f} ms  {nodes:6,} nodes  {path.stem}", flush=True)
+    if not rows:
+        print(f"no models in {folder}: `make models` fetches some hundred")
+        return 1
     rows.sort(reverse=True)
     slow, middle = sum(each > MOST for each, _, _ in rows), median(each for each, _, _ in rows)
     lines = [
