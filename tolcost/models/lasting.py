@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tolcost.models.walking import Applied
 
 MOST_THINGS, MOST_PATTERNS = 20_000, 2_000
-"""With more, the next session starts anew."""
+"""With more things, or nodes, or patterns, the next session starts anew."""
 
 Key = tuple[object, ...]
 Seen = dict[Key, "Applied"]
@@ -45,7 +45,7 @@ def lasting(library: Library) -> Lasting:
         before = _last.pop() if _last else None
         if before is None or before.library is not library:
             found = Lasting(library)
-        elif len(before.table.things) <= MOST_THINGS:
+        elif max(len(before.table.things), sum(map(len, before.done.values()))) <= MOST_THINGS:
             found = before
         else:
             found = Lasting(library, before.schemes)

@@ -51,10 +51,12 @@ class Adder:
         rows: dict[Layout, list[Sequence[int]]] = {}
         for lowered, times in parts.items():
             made = lowered.made
+            if not times:
+                continue
             if lowered.point and isinstance(made, Instance):  # numbers are added as numbers
                 row = made.values if times == 1 else [times * value for value in made.values]
                 rows.setdefault(made.layout, []).append(row)
-            elif times:
+            else:
                 work.append((self.settled(lowered).made, times))
         work += [(Instance(layout, list(map(sum, zip(*r, strict=True)))), 1) for layout, r in rows.items()]
         status = certainty((made.counts.status for made, _ in work), incomplete)
