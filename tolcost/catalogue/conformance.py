@@ -76,9 +76,10 @@ def _types(ours: Array, theirs: Array) -> str | None:
 def _values(ours: Array, theirs: Array, rtol: float, atol: float) -> str | None:
     if ours.shape != theirs.shape:
         return "the shapes differ"
-    if theirs.dtype.kind in _EXACT_KINDS or theirs.dtype.name.startswith(("int", "uint")):
-        equal = np.asarray(ours == theirs)
-    else:
+    equal = np.asarray(ours == theirs)
+    if equal.all():
+        return None
+    if theirs.dtype.kind not in _EXACT_KINDS and not theirs.dtype.name.startswith(("int", "uint")):
         equal = _close(ours, theirs, rtol, atol)
     if equal.all():
         return None
