@@ -1,5 +1,7 @@
 """Cases pass for right definitions and fail, with the right cause, for wrong ones."""
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,6 +32,21 @@ def with_softmax(folder: Path, text: str) -> Library:
     (folder / "onnx").mkdir()
     (folder / "onnx" / "Softmax.tol").write_text(text)
     return open_library([folder])
+
+
+def test_what_is_asked_for_is_all_there_without_the_rest(cases: dict[str, Case]) -> None:
+    """In a process that has made no cases yet: the pools, which take onnx longest, are not made."""
+    asked = ("Scan", "Relu", "Cast")
+    code = (
+        "import sys; from tolcost.catalogue.cases import load_cases;"
+        f"print(*(case.name for case in load_cases({asked})));"
+        "print('onnx.backend.test.case.node.averagepool' in sys.modules)"
+    )
+    names, pools = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    assert set(names.split()) == {name for name, case in cases.items() if case.node.op in asked}
+    assert pools == "False"
 
 
 def test_the_suite_is_all_there(cases: dict[str, Case]) -> None:

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
 from typing import Any, TypeAlias
 
+from onnx.backend.test.case import node as node_tests
 from onnx.backend.test.loader import load_node_model_tests
 
 from tolcost.catalogue.graph import GraphNode
@@ -43,9 +46,26 @@ def load_cases(names: Iterable[str] = ()) -> tuple[Case, ...]:
     wanted = set(names)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # making the cases divides by zero on purpose
-        tests = load_node_model_tests()
+        tests = _made(wanted)
     found = (test for test in tests if not _EXPANDED.search(test.name))
     return tuple(_case(test) for test in found if not wanted or _is_wanted(test, wanted))
+
+
+def _made(wanted: set[str]) -> list[Any]:
+    """The tests of onnx, as far as they are wanted: making all of them takes it ten seconds."""
+    if not wanted or any(name.startswith("test_") for name in wanted):
+        return load_node_model_tests()
+    for module in _modules_naming(wanted):
+        import_module(module)
+    return node_tests._NodeTestCases
+
+
+def _modules_naming(operators: set[str]) -> Iterator[str]:
+    """The modules that make tests, of which the text has the name of an operator."""
+    root, named = Path(node_tests.__path__[0]), re.compile(rf"\b({'|'.join(map(re.escape, operators))})\b")
+    for file in sorted(root.rglob("[!_]*.py")):
+        if named.search(file.read_text("utf-8")):
+            yield ".".join((node_tests.__name__, *file.relative_to(root).with_suffix("").parts))
 
 
 def _is_wanted(test: Any, wanted: set[str]) -> bool:
