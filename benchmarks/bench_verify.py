@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 JOBS = 2
 ROUNDS = 4
-TARGET = 4
+TARGET = 2
 
 
 class Run(NamedTuple):
