@@ -54,6 +54,9 @@ LISTS = (
     "seq(1, x)",
     "seq([1, 2], 3)",
     "seq(seq(1), 2)",
+    "map((w, w), (a) => (a[1]', a[2]'))",
+    "map(w, (e) => (e, 1))",
+    "filter((w, w), w)",
 )
 LEAVES = (NUMBERS, NUMBERS, NUMBERS, LENGTHS, LENGTHS, OTHERS, VECTORS, VECTORS, TOLS, DATA, LISTS)
 STEPS = ("add", "max", "sub", "and", "join", "(s, e) => {0}", "(s, e) => s + {0}", "(s, e, i) => join(s, i)")

@@ -6,7 +6,7 @@ from tolcost.algebra import FALSE, TRUE, Poly, atom, const, coordinate, data_sym
 from tolcost.atoms.nodes import Filter, Part
 from tolcost.diagnostics import Span
 from tolcost.elaborate.context import Env, bind_data, fail
-from tolcost.elaborate.indexing import element, integers, spread
+from tolcost.elaborate.indexing import capacity_of, element, integers, spread
 from tolcost.elaborate.layout import check_size, materialise
 from tolcost.elaborate.shapes import decide, known, shape_of, shape_text, space_of, unify
 from tolcost.elaborate.signatures import integer, primitive, tol
@@ -41,8 +41,13 @@ def _length(env: Env, value: Value, marks: Value, problem: str, span: Span) -> P
     size = shape[0] if shape else const(1)
     if len(marked) == 1:
         unify(env, size, marked[0], problem, span)
-    if not is_static(marks) and (len(marked) != 1 or not shape):
+    if is_static(marks):
+        return size
+    if len(marked) != 1 or not shape:
         fail("T0320", f"{problem}: a vector, not shape {shape_text(marked)}", span)
+    several = capacity_of(env, marks, span)
+    if several != 1:
+        fail("T0320", f"{problem}: a vector, not a list of {several}", span)
     return size
 
 
