@@ -134,6 +134,7 @@ soak: $(VENV)/dev.stamp
 	TOLCOST_KILLS=200 $(BIN)/pytest -q tests/check/test_fails_closed.py -k killed
 	$(BIN)/python -m tests.generate.answered static $(N) --jobs $(JOBS)
 	$(BIN)/python -m tests.generate.answered programs $(N) --jobs $(JOBS)
+	$(BIN)/python -m tests.generate.answered calls $(N) --jobs $(JOBS)
 	$(BIN)/python -m tests.editor.campaign $(N)
 	-$(BIN)/tolcost verify --thorough
 	$(BIN)/tolcost verify --domain com.microsoft

@@ -1,7 +1,8 @@
 """Random texts before the compiler: each is analysed, or told what is wrong with it; nothing else happens.
 
 ``python -m tests.generate.answered static 100000`` tries as many static expressions as asked, ``programs``
-instead as many programs with changes, and prints those that broke something, took long or much memory.
+instead as many programs with changes, ``calls`` programs of one call each, and prints those that broke
+something, took long or much memory.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from os import cpu_count
 
+from tests.generate.calls import one_call
 from tests.generate.sources import mutated_program
 from tests.generate.static_expressions import static_program
 from tolcost.deep import with_deep_stack
@@ -26,7 +28,7 @@ SLOW = 10.0
 """Seconds; nothing may take longer."""
 MEMORY = 2**30
 """Bytes beyond what a process has reserved when it begins; nothing may take more."""
-WRITERS = {"static": static_program, "programs": mutated_program}
+WRITERS = {"static": static_program, "programs": mutated_program, "calls": one_call}
 
 
 def answer(text: str) -> tuple[str, str]:
