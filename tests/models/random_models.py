@@ -29,9 +29,10 @@ from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Inputs
 from tolcost.execute import run_reference
+from tolcost.models.applied import Applied
 from tolcost.models.facts import Known, shape_of, space_of
 from tolcost.models.lowered import Lowered
-from tolcost.models.walking import Applied, Session
+from tolcost.models.walking import Session
 from tolcost.result.model import ModelStudy, Wanted, model_cost, of_model
 
 RTOL, ATOL = 1e-3, 1e-5

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from tolcost.algebra import TRUE, Cond, Ge, Poly, Symbol, simplify, substitute, substitute_cond
 from tolcost.catalogue.graph import Model, first_output
 from tolcost.dataclass import dataclass, field, replace
+from tolcost.models.applied import Applied
 from tolcost.models.facts import Known, bytes_known
 from tolcost.models.functions import Functions
 from tolcost.models.names import Names, enlarged
-from tolcost.models.walking import Applied, Session, walk_of
+from tolcost.models.walking import Session, walk_of
 
 _MOST_FACTS = 12
 _MOST_ASSUMED = 8

@@ -16,8 +16,8 @@ from tolcost.cost.span import Depth, later, latest
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Rejected
 from tolcost.models.analysis import GraphCost
+from tolcost.models.applied import Applied
 from tolcost.models.lowered import Lowered
-from tolcost.models.walking import Applied
 
 _MOST_NODES = 20_000
 _MOST_CANDIDATES = 8

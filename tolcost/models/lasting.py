@@ -7,21 +7,18 @@ definitions goes on with it, as long as it is not too much.
 from __future__ import annotations
 
 from threading import Lock
-from typing import TYPE_CHECKING
 
 from tolcost.catalogue.specs import Library
 from tolcost.dataclass import dataclass, field
+from tolcost.models.applied import Applied
 from tolcost.models.facts import Table
 from tolcost.models.schemes import Schemes
-
-if TYPE_CHECKING:
-    from tolcost.models.walking import Applied
 
 MOST_THINGS, MOST_PATTERNS = 20_000, 2_000
 """With more things, or nodes, or patterns, the next session starts anew."""
 
 Key = tuple[object, ...]
-Seen = dict[Key, "Applied"]
+Seen = dict[Key, Applied]
 
 
 @dataclass(slots=True)

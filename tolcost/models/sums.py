@@ -7,7 +7,6 @@ those that only pass through nodes on the way there.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from tolcost.algebra import substitute
 from tolcost.atoms.nodes import Node, Program
@@ -17,10 +16,8 @@ from tolcost.catalogue.specs import Spec
 from tolcost.cost.count import count_macs
 from tolcost.cost.macs import Given, Passing, passing
 from tolcost.dataclass import dataclass, field, replace
+from tolcost.models.applied import Applied
 from tolcost.models.lowered import Lowered, Passes, Told
-
-if TYPE_CHECKING:
-    from tolcost.models.walking import Applied
 
 Find = Callable[[GraphNode], Spec | None]
 """The definition of a node's operator."""

@@ -7,13 +7,11 @@ equal are one from there on.  Functions are walked once for each set of inputs, 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from tolcost.algebra import (
-    ZERO,
     AlgebraBudget,
     Cond,
     Poly,
@@ -25,9 +23,7 @@ from tolcost.algebra import (
     substitute,
 )
 from tolcost.algebra.parse import parse_text
-from tolcost.atoms.nodes import ATOMS, Program
 from tolcost.catalogue.graph import (
-    HOLDS_A_TENSOR,
     Declared,
     Graph,
     GraphNode,
@@ -36,17 +32,17 @@ from tolcost.catalogue.graph import (
     types_text,
 )
 from tolcost.catalogue.specs import Library, Spec
-from tolcost.cost import Counts, Traffic
-from tolcost.dataclass import dataclass, field, replace
+from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, quoted
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import MOST_IN_SEQUENCE
+from tolcost.models.applied import HELD, Applied, Uncosted, gathered, is_anybodys, not_costed
 from tolcost.models.facts import NOTHING, UNKNOWN, Known, shape_of, space_of
 from tolcost.models.functions import Functions
 from tolcost.models.input_shapes import is_form
 from tolcost.models.lasting import Key, Lasting, Seen, lasting
 from tolcost.models.layout import Instance
-from tolcost.models.lowered import Given, Lowered, Setting, Told, lower, renamed
+from tolcost.models.lowered import Given, Lowered, Setting, lower, renamed
 from tolcost.models.names import Names, enlarged, pinned
 from tolcost.models.schemes import Schemes
 from tolcost.models.sums import with_sums
@@ -54,79 +50,12 @@ from tolcost.models.sums import with_sums
 if TYPE_CHECKING:
     from tolcost.catalogue.schemas import TensorType
 
-HELD = Lowered(
-    op=HOLDS_A_TENSOR[1],
-    domain=HOLDS_A_TENSOR[0],
-    made=Told(Counts({}, {}, dict.fromkeys(ATOMS, ZERO), ZERO, (), "exact"), Traffic({}, {}), ()),
-    conditions=(),
-    equal={},
-    data=frozenset(),
-    lowered=Program(HOLDS_A_TENSOR[1], (), (), ()),
-)
-"""A node that only holds a tensor: nothing is computed, and nothing moves that is no parameter."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Uncosted:
-    """An operator that could not be costed, how often it is applied, why, and whether it has a definition.
-
-    ``waits`` is its input of which nothing is known, where that is the reason.
-    """
-
-    op: str
-    times: int
-    why: Diagnostic
-    defined: bool = True
-    waits: str = ""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Applied:
-    """What a node comes to: operators with how often each is applied, and numbers of what it gives.
-
-    ``equal`` are lengths that it makes equal, and those that it needs to be larger, as lengths that are;
-    ``data`` tells whether only data decides something.
-    """
-
-    outputs: tuple[int, ...]
-    parts: tuple[tuple[Lowered, int], ...]
-    uncosted: tuple[Uncosted, ...] = ()
-    equal: Mapping[Symbol, Poly] = field(default_factory=dict)
-    data: bool = False
-
 
 def known_weight(weight: Weight) -> Known:
     """What is known of a tensor that the model holds."""
     if weight.value is not None:
         return weight.value
     return Tensor(tuple(map(const, weight.shape)), weight.space)
-
-
-def not_costed(node: GraphNode, why: Diagnostic, defined: bool = True) -> Applied:
-    """A node of which nothing is known."""
-    return Applied((UNKNOWN,) * len(node.outputs), (), (Uncosted(node.title, 1, why, defined),))
-
-
-def _is_anybodys(applied: Applied) -> bool:
-    """Whether a node came to what it does for no reason that has the name of something in its model."""
-    return not (applied.uncosted or applied.data) and not any(
-        part.conditions or part.equal or part.choices or part.inside for part, _ in applied.parts
-    )
-
-
-def gathered(found: Iterable[Applied], outputs: tuple[int, ...], equal: Mapping[Symbol, Poly]) -> Applied:
-    """Several nodes as one."""
-    parts: Counter[Lowered] = Counter()
-    uncosted: dict[tuple[str, str], Uncosted] = {}
-    for applied in found:
-        for lowered, times in applied.parts:
-            parts[lowered] += times
-        for item in applied.uncosted:
-            key = (item.op, item.why.message)
-            before = uncosted.get(key)
-            uncosted[key] = item if before is None else replace(before, times=before.times + item.times)
-    data = any(lowered.data for lowered in parts)
-    return Applied(outputs, tuple(parts.items()), tuple(uncosted.values()), equal, data)
 
 
 _NOTHING: Mapping[Symbol, Poly] = MappingProxyType({})
@@ -324,7 +253,7 @@ class Walk:
             applied = self._function(node, function, places)
         else:
             applied = self._operator(node, places)
-        if _is_anybodys(applied):
+        if is_anybodys(applied):
             self._done[key] = applied
         elif not applied.data or len(applied.parts) == 1:
             self._own[key] = applied

@@ -26,7 +26,7 @@ from tolcost.algebra import (
 from tolcost.algebra.poly import poly
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
-from tolcost.models.walking import Applied
+from tolcost.models.applied import Applied
 from tolcost.result.example import at_example
 from tolcost.result.model import ModelStudy
 from tolcost.result.scopes import scope_of

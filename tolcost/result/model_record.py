@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tolcost.algebra import to_text
 from tolcost.diagnostics import visible
-from tolcost.models.walking import Applied
+from tolcost.models.applied import Applied
 from tolcost.result.records import Show, at_json, form_json, functions_json, symbol_json, value_json
 from tolcost.result.scopes import path_of
 from tolcost.result.study import Figures, Group, Located, is_asked

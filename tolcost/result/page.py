@@ -33,9 +33,9 @@ from tolcost.cost.span import Depth
 from tolcost.cost.weights import Weighed
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import NOWHERE, Rejected, place, visible
+from tolcost.models.applied import Applied
 from tolcost.models.lowered import Lowered
 from tolcost.models.memory import lifetimes
-from tolcost.models.walking import Applied
 from tolcost.result.compare import match
 from tolcost.result.comparison import CostComparison, said_of
 from tolcost.result.example import at_example

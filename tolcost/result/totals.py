@@ -20,9 +20,9 @@ from tolcost.cost.device import Work
 from tolcost.cost.record import NamedType, counts_with, traffic_with
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.models.analysis import GraphCost
+from tolcost.models.applied import Applied, Uncosted
 from tolcost.models.layout import Instance, Layout
 from tolcost.models.lowered import Lowered, Made, Told
-from tolcost.models.walking import Applied, Uncosted
 from tolcost.result.claims import Certainty
 from tolcost.result.scopes import scope_of
 from tolcost.result.study import Coverage, Figures, Group, MissingNode
