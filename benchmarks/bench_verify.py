@@ -9,7 +9,7 @@ of each the quickest counts, because a busy machine is not equally fast all the 
 cases over two processes in the same way, and are measured with their children.
 
 Verifying means reading definitions, deriving closed forms, running the definition, comparing values, shapes
-and counts, and repeating small runs by the reference interpreter.  The target is a ratio of at most 4.
+and counts, and repeating small runs by the reference interpreter.  The target is a ratio of at most 2.
 """
 
 from __future__ import annotations

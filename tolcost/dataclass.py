@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 else:
     import dataclasses
     from reprlib import recursive_repr
+    from types import MemberDescriptorType
 
     def dataclass(*, frozen=False, slots=False, eq=True, weakref_slot=False):
         """What ``dataclasses.dataclass`` makes of a class; its methods are compiled when there is need."""
@@ -59,7 +60,6 @@ else:
         return late
 
     def _init_of(cls, frozen, names):
-        names["_set"] = object.__setattr__
         names["_MISSING"] = missing = dataclasses.MISSING
         given, named, lines = ["self"], [], []
         for one in fields(cls):
@@ -77,11 +77,19 @@ else:
             if one.init:
                 (named if one.kw_only else given).append(one.name + default)
             if one.init or one.default_factory is not missing:
-                lines.append(f"_set(self, {one.name!r}, {value})" if frozen else f"self.{one.name} = {value}")
+                names[f"_set_{one.name}"] = _setter(cls, one.name) if frozen else None
+                lines.append(f"_set_{one.name}(self, {value})" if frozen else f"self.{one.name} = {value}")
         if hasattr(cls, "__post_init__"):
             lines.append("self.__post_init__()")
         listed = ", ".join((*given, *(["*", *named] if named else [])))
         return f"def __init__({listed}):\n  " + "\n  ".join(lines or ["pass"])
+
+    def _setter(cls, name):
+        """What puts a value into a field of a frozen object; a slot does that itself, without a search."""
+        slot = getattr(cls, name, None)
+        if isinstance(slot, MemberDescriptorType):
+            return slot.__set__
+        return lambda self, value: object.__setattr__(self, name, value)
 
     def _eq_of(cls, frozen, names):
         compared = [one.name for one in fields(cls) if one.compare]

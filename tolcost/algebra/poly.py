@@ -75,14 +75,14 @@ class Poly:
     def free(self) -> frozenset[Symbol]:
         """The symbols that occur free, at any depth."""
         if self._free is None:
-            self._free = frozenset().union(*(g.free for mono in self.terms for g in mono))
+            self._free = _NO_SYMBOLS.union(*[g.free for mono in self.terms for g in mono])
         return self._free
 
     @property
     def height(self) -> int:
         """How deep floors, clips and sums nest."""
         if self._height < 0:
-            self._height = max((g.height for mono in self.terms for g in mono), default=0)
+            self._height = max([g.height for mono in self.terms for g in mono], default=0)
         return self._height
 
     @property

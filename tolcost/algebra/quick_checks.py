@@ -295,12 +295,13 @@ def _chosen(symbol: Symbol, points: range) -> list[int | None]:
     nowhere = (None,) * len(points)
     lows = nowhere if symbol.lo is None else _values(symbol.lo, points)
     highs = nowhere if symbol.hi is None else _values(symbol.hi, points)
-    name, found = crc32(symbol.name.encode()), list[int | None]()
+    seed = crc32(b"%d" % symbol.serial, crc32(symbol.name.encode()))
+    found: list[int | None] = []
     for index, low, high in zip(points, lows, highs, strict=True):
         if (low is None and symbol.lo is not None) or (high is None and symbol.hi is not None):
             found.append(None)
             continue
-        noise = crc32(b"%d %d" % (symbol.serial, index), name) >> 3
+        noise = (seed * (2 * index + 1) & 0xFFFFFFFF) >> 11  # its upper bits are as good as drawn by lot
         spread = _SPREADS[index % len(_SPREADS)] if noise & 2048 else 2
         offset = noise % spread
         if low is None:

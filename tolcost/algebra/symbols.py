@@ -246,13 +246,13 @@ class _Interned:
     def keep(self, identity: tuple[object, ...], made: Generator) -> Generator:
         """Give the generator just made, or the one that another thread has made meanwhile."""
         with self._lock:
-            found = self.find(identity)
-            if found is not None:
-                return found
-            self._known[identity] = ref(made)
+            kept = ref(made)
+            found = self._known.setdefault(identity, kept)()
+            if found is None:  # nobody uses the one of before any more
+                self._known[identity], found = kept, made
             if len(self._known) > self._room:
                 self._sweep()
-            return made
+            return found
 
     def _sweep(self) -> None:
         """Forget what nobody uses any more, once in a while."""

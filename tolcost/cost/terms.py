@@ -27,7 +27,6 @@ from tolcost.algebra import (
     is_nonnegative,
     negate,
     substitute,
-    symbols_of,
     symbols_of_cond,
     total,
     total_of,
@@ -129,12 +128,16 @@ def accumulate(terms: Unsummed, more: Mapping[tuple[Counted, SumDomain], Poly], 
 
 def free_in(poly: Poly, domain: SumDomain) -> set[Symbol]:
     """Give the symbols that occur free in a term, lengths included."""
-    free = set(symbols_of(poly) | symbols_of(domain.factor))
-    for guard in domain.guards:
-        free |= symbols_of_cond(guard)
-    for _, low, high in domain.ranges:
-        free |= symbols_of(low) | symbols_of(high)
-    return free - {symbol for symbol, _, _ in domain.ranges}
+    return _free_in(poly.free | domain.factor.free, domain.ranges, domain.guards)
+
+
+def _free_in(free: frozenset[Symbol], ranges: tuple[SumRange, ...], guards: tuple[Cond, ...]) -> set[Symbol]:
+    found = set(free)
+    for guard in guards:
+        found |= symbols_of_cond(guard)
+    for _, low, high in ranges:
+        found |= low.free | high.free
+    return found.difference([symbol for symbol, _, _ in ranges])
 
 
 def quantify(terms: Unsummed, coords: Iterable[Symbol], extents: Iterable[Poly], sums: Sums) -> Unsummed:
@@ -166,7 +169,7 @@ def _bind(
         ranges = ((symbol, ONE, extent), *ranges)
         free |= extent.free
     bound = SumDomain(ranges, domain.guards, factor)
-    if any(symbol.kind == "coord" for symbol in free_in(poly, SumDomain(ranges, domain.guards))):
+    if any(symbol.kind == "coord" for symbol in _free_in(poly.free, ranges, domain.guards)):
         return bound, poly
     return SumDomain(factor=factor), sums.total(poly, bound)
 
