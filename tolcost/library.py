@@ -9,11 +9,13 @@ not parse, and it keeps nothing.
 from __future__ import annotations
 
 import re
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tolcost.diagnostics import InternalError, Source
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
 
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
@@ -27,13 +29,23 @@ class NoSuchSpec(LookupError):
         self.name = name
 
 
+def package_folder() -> Traversable:
+    """The folder of this package.  What finds it in an archive takes long to load: most are in none."""
+    folder = Path(__file__).parent
+    if folder.is_dir():
+        return folder
+    from importlib.resources import files
+
+    return files("tolcost")
+
+
 def specs_root() -> Traversable:
     """The folder ``specs/``, wherever this tolcost keeps it.
 
     >>> specs_root().joinpath("paper").is_dir()
     True
     """
-    return locate_specs(files("tolcost"))
+    return locate_specs(package_folder())
 
 
 def locate_specs(package: Traversable) -> Traversable:
@@ -89,7 +101,7 @@ def stored_general(package: Traversable | None = None) -> str | None:
 
 
 def _stored(name: str, package: Traversable | None) -> str | None:
-    inside = package or files("tolcost")
+    inside = package or package_folder()
     packed = inside.joinpath("_data", name)
     if packed.is_file():
         return packed.read_text(encoding="utf-8")
@@ -103,7 +115,7 @@ def schema_text(kind: str) -> str:
     >>> "tolcost analyze" in schema_text("analysis")
     True
     """
-    package = files("tolcost")
+    package = package_folder()
     packed = package.joinpath("_schemas", f"{kind}.json")
     if packed.is_file() or not isinstance(package, Path):
         return packed.read_text(encoding="utf-8")
@@ -116,7 +128,7 @@ def device_names(package: Traversable | None = None) -> tuple[str, ...]:
     >>> device_names()
     ('h200',)
     """
-    folder = locate_devices(package or files("tolcost"))
+    folder = locate_devices(package or package_folder())
     return tuple(sorted(f.name.removesuffix(".toml") for f in folder.iterdir() if f.name.endswith(".toml")))
 
 
@@ -124,7 +136,7 @@ def read_device(name: str) -> str | None:
     """The text of a device that comes with tolcost; None where there is none of that name."""
     if name not in device_names():
         return None
-    return locate_devices(files("tolcost")).joinpath(f"{name}.toml").read_text(encoding="utf-8")
+    return locate_devices(package_folder()).joinpath(f"{name}.toml").read_text(encoding="utf-8")
 
 
 def locate_devices(package: Traversable) -> Traversable:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from html import escape
 from typing import TypeAlias
 
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth
@@ -377,6 +376,8 @@ def mathml_fraction(top: str, bottom: str) -> str:
 def _mathml_name(name: str) -> str:
     simple = _WORD.fullmatch(name)
     if simple is None or simple[2] is None:
+        from html import escape  # with all entities of HTML: loaded where MathML is written
+
         return f"<mi>{escape(visible(name))}</mi>"
     return f"<msub><mi>{simple[1]}</mi><mn>{simple[2]}</mn></msub>"
 

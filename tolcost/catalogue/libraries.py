@@ -22,12 +22,14 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from importlib.resources.abc import Traversable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, Source, quoted
 from tolcost.library import specs_root
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
 
 _FACTS = "library.toml"
 

@@ -12,7 +12,6 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -22,6 +21,8 @@ from tolcost.diagnostics import Diagnostic, Rejected, Source, quoted
 from tolcost.library import specs_root
 
 if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
     from tolcost.catalogue.definitions import Definitions
     from tolcost.syntax import tree
 

@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from shutil import get_terminal_size
 
 import click
 
@@ -41,6 +40,8 @@ def screen(form: str, output: str | None) -> tuple[bool, int | None]:
     """Whether a result may have colours, and how wide it may be: None where it goes to no terminal."""
     if form != "text" or output is not None or not sys.stdout.isatty():
         return False, None
+    from shutil import get_terminal_size  # with all archives: loaded where there is a terminal
+
     return colour_on_stdout(), get_terminal_size().columns
 
 

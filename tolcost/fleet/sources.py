@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from tolcost.catalogue.reading import other_format
@@ -108,6 +107,8 @@ def local(source: str) -> Iterator[Path]:
     if _REMOTE not in source:
         yield Path(source)
         return
+    from tempfile import NamedTemporaryFile  # most models are here already
+
     with NamedTemporaryFile(prefix="tolcost-", suffix=".onnx") as copy:
         with _reached(source) as (system, path), system.open(path, "rb") as stream:
             _copied(stream, copy)
