@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from functools import cache
 
 from tolcost.algebra import Poly
 from tolcost.algebra.parse import parse_text
@@ -168,8 +169,9 @@ BESIDE = ("join", "embed", "put", "filter", "seq", "repeat", "bitcast", "choose"
 _COMMAND = "tolcost report"
 
 
+@cache
 def primitives_of(spec: Spec, library: Library) -> frozenset[str]:
-    """The primitives that a definition uses, itself or through what it calls."""
+    """The primitives that a definition uses, itself or through what it calls: two tables ask for them."""
     found: set[str] = set()
     for node in _reached(spec, library):
         found.update(_primitives(node))
@@ -205,11 +207,18 @@ def _nodes(root: object) -> Iterator[object]:
     waiting = [root]
     while waiting:
         node = waiting.pop()
+        kind: type = type(node)
         if isinstance(node, tuple):
             waiting.extend(node)
-        elif is_dataclass(node) and not isinstance(node, Span):
+        elif parts := _parts(kind):
             yield node
-            waiting.extend(getattr(node, field.name) for field in fields(node) if field.name != "span")
+            waiting.extend(getattr(node, name) for name in parts if name != "span")
+
+
+@cache
+def _parts(kind: type) -> tuple[str, ...]:
+    """What a kind of node is made of; nothing where it is none."""
+    return () if kind is Span or not is_dataclass(kind) else tuple(field.name for field in fields(kind))
 
 
 def _primitives(node: object) -> tuple[str, ...]:
