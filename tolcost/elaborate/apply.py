@@ -5,7 +5,7 @@ from __future__ import annotations
 from tolcost.algebra import Poly, const
 from tolcost.atoms.nodes import Lambda, Node, Part
 from tolcost.diagnostics import Span
-from tolcost.elaborate.constant_folding import fold_by_rule, fold_static, integer_division
+from tolcost.elaborate.constant_folding import fold_plain, fold_static, integer_division
 from tolcost.elaborate.context import Env, ListForNumber, Misfit, bind_data, fail
 from tolcost.elaborate.indexing import element
 from tolcost.elaborate.layout import grid, in_spaces, lay, materialise
@@ -34,12 +34,13 @@ _ORDER = ("B", "Z", "R", "C", "S")
 def apply(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value:
     """An elementary function of some values; ToLs combine element by element, a scalar spreads."""
     env.context.tick(span)
-    if all(isinstance(a, Poly) for a in args):  # as most static values are
-        found = fold_by_rule(env, name, args, span)
-        if found is not None:
-            return found
+    found = fold_plain(env, name, args, span)
+    if found is not None:
+        return found
     space = _space_of_casts(name, args)
-    args = _entries_for_numbers(tuple(map(plain, args)))
+    args = tuple(map(plain, args))
+    if any(map(_is_tol, args)):
+        args = _entries_for_numbers(args)
     if not any(map(_is_tol, args)):
         return recast(_apply_numbers(env, name, args, span), space)
     check_numbers(env, name, args, span)
@@ -88,8 +89,8 @@ def _is_tol(value: Value) -> bool:
 
 def _entries_for_numbers(args: tuple[Value, ...]) -> tuple[Value, ...]:
     """Let a loose vector of one entry stand for its entry beside anything that is not its like."""
-    if any(_is_tol(a) and not (isinstance(a, Vec) and a.shape == (1,) and a.loose) for a in args) or all(
-        not (isinstance(a, (Data, Opaque))) for a in args
+    if not any(isinstance(a, (Data, Opaque)) for a in args) or any(
+        _is_tol(a) and not (isinstance(a, Vec) and a.shape == (1,) and a.loose) for a in args
     ):
         return args
     return tuple(a.items[0] if isinstance(a, Vec) and a.shape == (1,) and a.loose else a for a in args)
@@ -103,21 +104,22 @@ def check_numbers(env: Env, name: str, args: tuple[Value, ...], span: Span) -> N
     for a in args:
         if isinstance(a, (Missing, Seq)) or is_function(a):
             materialise(env, a, span)
-    if any(isinstance(a, Pieces) or (isinstance(a, Data) and len(a.node.type) > 1) for a in args):
-        fail(
-            "T0404",
-            f"`{name}` applies to numbers, and this is a list",
-            span,
-            hint="take a component first: x[1]'; `map` does so with each",
-            kind=ListForNumber,
-        )
+    for a in args:
+        if isinstance(a, Pieces) or (isinstance(a, Data) and len(a.node.type) > 1):
+            fail(
+                "T0404",
+                f"`{name}` applies to numbers, and this is a list",
+                span,
+                hint="take a component first: x[1]'; `map` does so with each",
+                kind=ListForNumber,
+            )
 
 
 def _apply_numbers(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value:
     check_numbers(env, name, args, span)
     if name == "/":
         return divide(env, args, span)
-    if name != "rand" and all(is_static(a) for a in args):
+    if name != "rand" and all(map(is_static, args)):
         found = fold_static(env, name, args, span)
         if found is not None:
             return found

@@ -29,6 +29,7 @@ from tolcost.elaborate.values import (
     Results,
     Seq,
     Value,
+    builtin,
     is_function,
     single,
 )
@@ -56,8 +57,7 @@ def call(env: Env, expr: tree.Call) -> Value | Results:
     if expr.named:
         fail("T0208", "only operators take named arguments", expr.span)
     if isinstance(function, Closure):
-        args = tuple(argument(env, a) for a in _unspliced(env, expr))
-        return _call_closure(env, function, args, expr.span)
+        return _call_closure(env, function, _arguments(env, expr), expr.span)
     values = _values(env, expr)
     try:
         return call_values(env, function, values, expr.span)
@@ -76,20 +76,18 @@ def _values(env: Env, expr: tree.Call) -> tuple[Value, ...]:
     return tuple(found)
 
 
-def _unspliced(env: Env, expr: tree.Call) -> list[tree.Expr | Value]:
-    found: list[tree.Expr | Value] = []
+def _arguments(env: Env, expr: tree.Call) -> tuple[Lazy | Value, ...]:
+    found: list[Lazy | Value] = []
     for arg in expr.args:
         if isinstance(arg, tree.Splice):
             found.extend(entries(env, (arg,), arg.span))
         else:
-            found.append(arg)
-    return found
+            found.append(argument(env, arg))
+    return tuple(found)
 
 
-def argument(env: Env, expr: tree.Expr | Value) -> Lazy | Value:
+def argument(env: Env, expr: tree.Expr) -> Lazy | Value:
     """An argument: a function as it is, a name as what it names, anything else when needed."""
-    if not isinstance(expr, tree.Expr):
-        return expr
     if isinstance(expr, tree.Name):
         found = env.nearest(expr.name)
         if found is not None and not _names_function(found):
@@ -128,6 +126,8 @@ def function_of(env: Env, expr: tree.Expr) -> Applicable:
         nearest = env.nearest(expr.name)
         if isinstance(nearest, Closure):  # as in most calls
             return nearest
+        if nearest is None and expr.name in BUILTINS:  # as in most others
+            return builtin(expr.name)
         for found in env.lookups(expr.name) if nearest is not None else ():
             if isinstance(found, Lazy) and is_functional(found.env, found.expr):
                 found = force(found, expr.span)

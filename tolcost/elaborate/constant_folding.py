@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from typing import get_args
 
 from tolcost.algebra import (
     FALSE,
@@ -54,21 +55,53 @@ from tolcost.elaborate.values import Opaque, Quotient, Spaces, Value
 _LARGEST_BASE = 1_000
 """Larger numbers are not raised to powers that are not known."""
 
+_INTEGERS: set[type] = {Poly}
+_CONDITIONS: set[type] = set(get_args(Cond))
+
+_LARGE = 1 << 62
+"""Integers below this are far from the largest, and so is what one function makes of two."""
+
 MOST_BITS = 14_000
 """The largest static number, in bits: more digits than anything is measured in."""
 
 
+def fold_plain(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value | None:
+    """The function of what most static values are: integers, or conditions; None of anything else."""
+    kinds = set(map(type, args))
+    if kinds == _INTEGERS:
+        found = _of_integers(name, args)
+        return fold_by_rule(env, name, args, span) if found is None else found
+    if name in _LOGIC and kinds <= _CONDITIONS:
+        return decide(env, _LOGIC[name](*args))
+    return None
+
+
+def _of_integers(name: str, numbers: tuple[Value, ...]) -> Value | None:
+    """The function of two integers that are known, and not large: nothing is to be proved."""
+    rule = _OF_INTEGERS.get(name)
+    if rule is None:
+        return None
+    x, y = numbers
+    assert isinstance(x, Poly)
+    assert isinstance(y, Poly)
+    a, b = x.constant, y.constant
+    if a is None or b is None or not (-_LARGE < a < _LARGE and -_LARGE < b < _LARGE):
+        return None
+    return rule(a, b)
+
+
 def fold_static(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value | None:
     """The function of static arguments, or None where only a node can say."""
-    if any(isinstance(a, Opaque) for a in args):
+    kinds = set(map(type, args))
+    if Opaque in kinds:
         return None
-    if any(isinstance(a, (str, Spaces)) for a in args):
+    if str in kinds or Spaces in kinds:
         return _compare_words(name, args, span)
-    if name in _LOGIC and all(isinstance(a, Cond) for a in args):
+    if name in _LOGIC and kinds <= _CONDITIONS:
         return decide(env, _LOGIC[name](*args))
-    numbers = tuple(as_number(a) for a in args)
-    if any(isinstance(n, complex) for n in numbers):
+    if complex in kinds:
         return None
+    numbers = tuple(map(as_number, args))
     found = fold_by_rule(env, name, numbers, span)
     return _by_floats(name, numbers) if found is None else found
 
@@ -232,6 +265,20 @@ _LOGIC: dict[str, Callable[..., Cond]] = {
     "or": disj,
     "not": negate,
     "xor": lambda a, b: disj(conj(a, negate(b)), conj(negate(a), b)),
+}
+
+_OF_INTEGERS: dict[str, Callable[[int, int], Value]] = {
+    "add": lambda a, b: const(a + b),
+    "sub": lambda a, b: const(a - b),
+    "mul": lambda a, b: const(a * b),
+    "ge": lambda a, b: TRUE if a >= b else FALSE,
+    "le": lambda a, b: TRUE if a <= b else FALSE,
+    "lt": lambda a, b: TRUE if a < b else FALSE,
+    "gt": lambda a, b: TRUE if a > b else FALSE,
+    "eq": lambda a, b: TRUE if a == b else FALSE,
+    "ineq": lambda a, b: TRUE if a != b else FALSE,
+    "max": lambda a, b: const(max(a, b)),
+    "min": lambda a, b: const(min(a, b)),
 }
 
 _RULES: dict[str, Callable[..., Value | None]] = {

@@ -90,6 +90,8 @@ class Trial:
     scope: Scope
     before: Notes
     kept: bool = False
+    levels: dict[Scope, int] = field(default_factory=dict)
+    """While it is the last: how many of the trials under way a block belongs to, once that was asked."""
 
     def keep(self) -> None:
         """The attempt succeeded: what it noted stays."""
@@ -187,6 +189,15 @@ class Context:
 
     def level_of(self, scope: Scope) -> int:
         """How many of the trials under way the block belongs to."""
+        if not self.trials:
+            return 0
+        levels = self.trials[-1].levels
+        found = levels.get(scope)
+        if found is None:
+            found = levels[scope] = self._counted_level(scope)
+        return found
+
+    def _counted_level(self, scope: Scope) -> int:
         above = set()
         here: Scope | None = scope
         while here is not None:
@@ -288,8 +299,7 @@ def force_results(lazy: Lazy, span: Span = NOWHERE) -> Value | Results:
         # A value from outside of a trial outlives it, and so must what the value relies on.
         context = lazy.env.context
         level = context.level
-        if context.trials:
-            context.level = context.level_of(lazy.env.scope)
+        context.level = context.level_of(lazy.env.scope)
         lazy.busy = True
         try:
             found = lazy.compute(_naming(lazy))

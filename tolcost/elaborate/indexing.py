@@ -30,6 +30,12 @@ SHORT = 16
 
 def element(env: Env, value: Value, at: tuple[Value, ...], span: Span, checked: bool = False) -> Value:
     """The element at a full coordinate, or the slice at a partial one."""
+    found = laid_at(value, at)
+    return _sought(env, value, at, span, checked) if found is None else found
+
+
+def _sought(env: Env, value: Value, at: tuple[Value, ...], span: Span, checked: bool) -> Value:
+    """The same where it is not to be read off."""
     value = _apart(env, value)
     if isinstance(value, Pieces):  # each has a shape of its own
         return Pieces(tuple(element(env, item, at, span, checked) for item in value.items))
@@ -63,6 +69,19 @@ def element(env: Env, value: Value, at: tuple[Value, ...], span: Span, checked: 
             return _sequence_entry(items, at[0], span)
         case _:
             fail("T0303", "this value has no elements", span, kind=Misfit)
+
+
+def laid_at(value: Value, at: tuple[Value, ...]) -> Value | None:
+    """The entry of a vector at a full coordinate of numbers in range; None of anything else."""
+    if not isinstance(value, Vec) or len(at) != len(value.shape):
+        return None
+    offset = 0
+    for index, size in zip(at, value.shape, strict=True):
+        place = index.constant if isinstance(index, Poly) else None
+        if place is None or not 1 <= place <= size:
+            return None
+        offset = offset * size + place - 1
+    return value.items[offset]
 
 
 def _apart(env: Env, value: Value) -> Value:

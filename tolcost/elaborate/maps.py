@@ -16,7 +16,7 @@ from tolcost.elaborate.calls import call_values, function_of, is_functional, sig
 from tolcost.elaborate.context import Element, Env, Lazy, ListForNumber, NeedsUnrolling, bind_data, fail
 from tolcost.elaborate.evaluate import evaluate, form
 from tolcost.elaborate.expressions import has_star, mentioned
-from tolcost.elaborate.indexing import capacity_of, element, pick_component
+from tolcost.elaborate.indexing import capacity_of, element, laid_at, pick_component
 from tolcost.elaborate.layout import (
     At,
     build,
@@ -415,8 +415,10 @@ def position(at: tuple[Value, ...], shape: tuple[Poly, ...]) -> Poly:
     return found
 
 
-def _entered(body: MapBody | WrittenStep, env: Env, at: tuple[Value, ...]) -> tuple[Env, Lazy]:
+def _entered(body: MapBody | WrittenStep, env: Env, at: tuple[Value, ...]) -> tuple[Env, Lazy | Value]:
     """The environment of a body at a coordinate, building the block of ``env``, and the element there."""
-    item = Lazy("", env, lambda here: element(here, body.over, at, body.span, checked=True))
+    item: Lazy | Value | None = laid_at(body.over, at)
+    if not isinstance(item, (Poly, Cond, str)):  # what else there is may have to be computed, once and there
+        item = Lazy("", env, lambda here: element(here, body.over, at, body.span, checked=True))
     names = body.pattern.bind(at, body.span)
     return Env(env.context, env.scope, names, body.env, Element(item, at)), item

@@ -213,7 +213,7 @@ def _at_worst(condition: Cond) -> Cond | None:
 def check_index(env: Env, index: Poly, extent: Poly, span: Span, where: Said) -> None:
     """An index lies between 1 and the length of its dimension."""
     extent = settle(env.context, extent)
-    if _runs_over(index, extent):
+    if _runs_over(index, extent) or _is_among(index, extent):
         return
 
     def message() -> str:
@@ -231,6 +231,12 @@ def _runs_over(index: Poly, extent: Poly) -> bool:
     if coef != 1 or len(mono) != 1 or not isinstance(mono[0], Symbol):
         return False
     return mono[0].hi == extent and mono[0].lo == 1
+
+
+def _is_among(index: Poly, extent: Poly) -> bool:
+    """Whether both are numbers, and the index is in range."""
+    place, size = index.constant, extent.constant
+    return place is not None and size is not None and 1 <= place <= size
 
 
 Shape = tuple[Poly, ...]
