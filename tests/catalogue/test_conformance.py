@@ -149,7 +149,12 @@ def test_operators_outside_and_undefined_are_told(
 
 def test_verify_gives_one_record_per_case() -> None:
     told: list[int] = []
-    report = verify(["Softmax", "test_relu"], jobs=2, progress=lambda done, of, result: told.append(done))
+    report = verify(
+        ["Softmax", "test_relu"],
+        jobs=2,
+        progress=lambda done, of, result: told.append(done),
+        recorded=True,
+    )
     record = as_record(report)
     assert record["summary"] == {"cases": 8, "pass": 8, "fail": 0, "outside": 0, "concrete": 0}
     assert told == list(range(1, 9))

@@ -77,8 +77,16 @@ def evaluate(p: Poly | int, values: Mapping[Symbol, int]) -> int:
     8
     """
     form = as_poly(p)
-    known = form.constant
-    return _value_at(form, values, _Loops()) if known is None else known
+    if form.height or form.den != 1:
+        return _value_at(form, values, _Loops())
+    total = 0
+    for mono, coef in form.terms.items():
+        for symbol in mono:  # without floors, clips and sums, nothing but symbols
+            if symbol not in values:
+                raise UnboundSymbol(symbol)
+            coef *= int(values[symbol])  # type: ignore[index]
+        total += coef
+    return total
 
 
 def evaluate_each(asked: Iterable[Poly | Cond], values: Mapping[Symbol, int]) -> list[int]:

@@ -8,7 +8,8 @@ point alone, so it is kept with the symbol.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from operator import add, mul
 from zlib import crc32
 
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth
@@ -158,8 +159,7 @@ def refuted(goal: Poly, known: tuple[Poly, ...], points: int = MANY) -> bool:
     """
     if len(goal.terms) > _MOST_TERMS:
         return False
-    for index in range(points):
-        value = _numerator(goal, index)
+    for index, value in enumerate(_numerators(goal, points)):
         if value is not None and value <= -goal.den and _all_hold(known, index):
             return True
     return False
@@ -177,8 +177,8 @@ def undecided(cond: Cond, facts: tuple[Cond, ...]) -> bool:
     if not facts and isinstance(cond, Ge | Eq) and _range_decides_nothing(cond):
         return True
     seen: bool | None = None
-    for index in range(MANY if isinstance(cond, And | Or) else FEW):  # their proofs take longest
-        holds = _truth(cond, index)
+    points = MANY if isinstance(cond, And | Or) else FEW  # their proofs take longest
+    for index, holds in enumerate(_truths(cond, points)):
         if holds is not None and holds is not seen and all(_truth(fact, index) for fact in facts):
             if seen is not None:
                 return True
@@ -208,6 +208,16 @@ def _range_decides_nothing(cond: Ge | Eq) -> bool:
     if isinstance(cond, Ge):
         return (low is None or low < 0) and (high is None or high >= 0)
     return p.den == 1 and low != high and (low is None or low <= 0) and (high is None or high >= 0)
+
+
+def _truths(cond: Cond, points: int) -> Iterator[bool | None]:
+    """Whether a condition holds, at one point after the other."""
+    if not isinstance(cond, (Ge, Eq)) or len(cond.p.terms) > _MOST_TERMS:
+        return (_truth(cond, index) for index in range(points))
+    tops = _numerators(cond.p, points)
+    if isinstance(cond, Ge):
+        return (None if top is None else top >= 0 for top in tops)
+    return (None if top is None else top == 0 for top in tops)
 
 
 def _truth(cond: Cond, index: int) -> bool | None:
@@ -247,6 +257,25 @@ def _numerator(p: Poly, index: int) -> int | None:
             coef *= value
         total += coef
     return total
+
+
+def _numerators(p: Poly, points: int) -> Iterator[int | None]:
+    """Give ``p * p.den`` at one point after the other: the first few by themselves, the others at once."""
+    for index in range(_AHEAD):
+        yield _numerator(p, index)
+    totals = [0] * (points - _AHEAD)
+    for mono, coef in p.terms.items():
+        values = [coef] * len(totals)
+        for generator in mono:
+            samples = generator.samples
+            if len(samples) < points:
+                samples = _sampled(generator, points - 1)
+            if None in samples:
+                yield from (_numerator(p, index) for index in range(_AHEAD, points))
+                return
+            values = list(map(mul, values, samples[_AHEAD:points]))
+        totals = list(map(add, totals, values))
+    yield from totals
 
 
 def _sampled(generator: Generator, index: int) -> tuple[int | None, ...]:

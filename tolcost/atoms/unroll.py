@@ -124,7 +124,8 @@ class _Unroller:
             made = [
                 self.evaluate(step.node, [values[k].pop() for k in step.operands]) for _ in range(step.times)
             ]
-            self.vars.update(dict.fromkeys(step.binds, made[0]))
+            for var in step.binds:
+                self.vars[var] = made[0]
             values.append(made)
         return [values[k].pop() for k in plan.roots]
 

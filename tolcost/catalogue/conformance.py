@@ -22,7 +22,7 @@ from tolcost.catalogue.deriving import Derived, Settings, arrays_by_name, derive
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.catalogue.types import Array
 from tolcost.cost import Counts
-from tolcost.dataclass import dataclass
+from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import NOWHERE, Rejected, place, render_all
 from tolcost.elaborate.context import Outside
 from tolcost.elaborate.values import Missing, Seq, Value
@@ -133,8 +133,9 @@ class Result:
 
     ``cause`` is one line; ``detail`` says more, for the person who wrote the definition.  ``form`` and
     ``macs`` are the closed forms, ``certainty`` is whether they are exact, ``functions`` are those
-    applied to data, and ``given`` is what they are forms for.  ``unrolled`` is how many atoms of each kind
-    were run one by one, where they were, and ``decided`` is what of them only data decided.
+    applied to data, and ``given`` is what they are forms for: they are written down where that is asked for.
+    ``unrolled`` is how many atoms of each kind were run one by one, where they were, and ``decided`` is what
+    of them only data decided.
     """
 
     name: str
@@ -161,10 +162,11 @@ def check(
     thorough: bool = False,
     other: Spec | None = None,
     atoms: int = FEW_ATOMS,
+    recorded: bool = True,
 ) -> Result:
     """Hold the definition of a case's operator, or another one of it, to the case.
 
-    At most so many ``atoms`` are run one by one.
+    At most so many ``atoms`` are run one by one.  Closed forms are written down if they are ``recorded``.
     """
     op = case.node.op
     reason = library.outside(case.node.domain).get(op)
@@ -174,7 +176,7 @@ def check(
         spec = other or library.find(case.node.domain, op, case.opset)
         if spec is None:
             return Result(case.name, op, "fail", cause=f"{op} has no definition for opset {case.opset}")
-        return _held(case, spec, library, LONG_RUN if thorough else SHORT_RUN, atoms)
+        return _held(case, spec, library, LONG_RUN if thorough else SHORT_RUN, atoms, recorded)
     except Outside as outside:
         return Result(case.name, op, "outside", cause=outside.diagnostics[0].message)
     except Rejected as error:
@@ -184,7 +186,7 @@ def check(
         return Result(case.name, op, "crash", cause=cause, detail=traceback.format_exc(limit=-12))
 
 
-def _held(case: Case, spec: Spec, library: Library, repeated: int, atoms: int) -> Result:
+def _held(case: Case, spec: Spec, library: Library, repeated: int, atoms: int, recorded: bool) -> Result:
     derived = derive(case, spec, library)
     arrays = arrays_by_name(case, spec)
     program = derived.lowered.program
@@ -201,7 +203,7 @@ def _held(case: Case, spec: Spec, library: Library, repeated: int, atoms: int) -
         value = _value_problem(case, derived, unrolled)
         counted = count_difference(derived.counts, unrolled)
     problems = [problem for problem in (shape, value, counted) if problem is not None]
-    return Result(
+    found = Result(
         name=case.name,
         op=case.node.op,
         status="fail" if problems else "pass",
@@ -210,13 +212,22 @@ def _held(case: Case, spec: Spec, library: Library, repeated: int, atoms: int) -
         count=counted is None,
         cause="; ".join(problems) or None,
         concrete=derived.concrete,
-        form=to_text(derived.counts.eops),
-        macs=to_text(derived.counts.macs),
         certainty=derived.counts.status,
-        functions=tuple(sorted({function for function, _ in derived.counts.histogram})),
-        given=settings(case, spec, derived.concrete),
         unrolled=None if unrolled is None else unrolled.counts.atoms,
-        decided=() if unrolled is None else decided_by_data(program),
+    )
+    return _recorded(found, case, derived) if recorded else found
+
+
+def _recorded(result: Result, case: Case, derived: Derived) -> Result:
+    """The result with closed forms as text, and what they are forms for."""
+    counts = derived.counts
+    return replace(
+        result,
+        form=to_text(counts.eops),
+        macs=to_text(counts.macs),
+        functions=tuple(sorted({function for function, _ in counts.histogram})),
+        given=settings(case, derived.spec, derived.concrete),
+        decided=() if result.unrolled is None else decided_by_data(derived.lowered.program),
     )
 
 

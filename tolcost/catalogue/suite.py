@@ -66,12 +66,14 @@ def verify(
     thorough: bool = False,
     domain: str | None = None,
     atoms: int = FEW_ATOMS,
+    recorded: bool = False,
 ) -> Report:
     """Hold definitions to ONNX's node tests: all, or those of some operators or case names.
 
     Operators of a domain that onnx does not know are held to cases recorded of it: if they are named, or all
     of ``domain``.  Short runs are repeated by the reference interpreter; if ``thorough``, long ones too.
-    Programs of at most so many ``atoms`` are run atom by atom as well.
+    Programs of at most so many ``atoms`` are run atom by atom as well.  Results that are ``recorded`` have
+    closed forms as text.
     """
     wanted = tuple(names)
     library = open_library(specs)
@@ -86,7 +88,7 @@ def verify(
     workers = min(jobs or os.cpu_count() or 1, len(cases))
 
     def work(n: int) -> Result:
-        return check(cases[n], library, thorough, atoms=atoms)
+        return check(cases[n], library, thorough, atoms=atoms, recorded=recorded)
 
     for n, result in spread(work, len(cases), lost, workers, seconds):
         found[n] = result
@@ -124,7 +126,7 @@ def _all_known(wanted: Sequence[str], found: set[str], library: Library) -> None
 
 
 def as_record(report: Report) -> dict[str, object]:
-    """A report as plain data for JSON."""
+    """A report whose results are recorded, as plain data for JSON."""
     return {
         "tolcost": 1,
         "kind": "verify",
@@ -160,7 +162,13 @@ def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
     try:
         report = verify(
-            options.names, options.jobs, _progress, options.specs, options.seconds, domain=options.domain
+            options.names,
+            options.jobs,
+            _progress,
+            options.specs,
+            options.seconds,
+            domain=options.domain,
+            recorded=options.forms,
         )
     except Rejected as error:
         print(render_all(error.diagnostics), file=sys.stderr)

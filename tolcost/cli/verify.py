@@ -67,7 +67,7 @@ def command(
         found = _general(names, jobs, specs)
         deliver(_json(general_record(found)) if form == "json" else general_text(found), output)
         return 1 if any(one.problems for one in found.operators) else 0
-    report = run_suite(names, jobs, specs, thorough, domain, atoms)
+    report = run_suite(names, jobs, specs, thorough, domain, atoms, recorded=form == "json")
     deliver(
         _json(as_record(report)) if form == "json" else verify_text(report, verbose or bool(names)), output
     )
@@ -97,6 +97,7 @@ def run_suite(
     thorough: bool = False,
     domain: str | None = None,
     atoms: int = FEW_ATOMS,
+    recorded: bool = True,
 ) -> Report:
     """Run the tests, telling how far they are."""
     progress = ProgressLine()
@@ -105,6 +106,8 @@ def run_suite(
         progress.tell(done, of, result.name)
 
     try:
-        return verify(names, jobs, tell, specs, thorough=thorough, domain=domain, atoms=atoms)
+        return verify(
+            names, jobs, tell, specs, thorough=thorough, domain=domain, atoms=atoms, recorded=recorded
+        )
     finally:
         progress.close()
