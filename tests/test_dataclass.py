@@ -117,10 +117,25 @@ def test_own_methods_stay() -> None:
     assert (Own(1) == Own(2), hash(Own(1)), repr(Own(1))) == (True, 7, "own")
 
 
-def test_nothing_is_compiled_before_there_is_need() -> None:
+def test_what_is_called_often_is_compiled_and_does_the_same() -> None:
     mine, _ = pair(frozen=True)
     stub = vars(mine)["__init__"]
-    one = mine(1)
+    one = mine(1, ())
+    told = repr(one), hash(one), one == mine(1, ())
+    assert vars(mine)["__init__"] is stub
+    for _ in range(100):
+        assert (repr(mine(1, ())), hash(mine(1, ())), one == mine(1, ())) == told
     assert vars(mine)["__init__"] is not stub
     stub(one, 2)  # whoever kept it
     assert one.first == 2
+
+
+@pytest.mark.parametrize("wrong", [((), {}), ((1,), {"none": 2}), ((1,), {"first": 2})])
+def test_arguments_that_do_not_fit_are_told_from_the_start(wrong: Any) -> None:
+    mine, theirs = pair(frozen=True)
+    messages = []
+    for kind in (mine, theirs):
+        with pytest.raises(TypeError) as told:
+            kind(*wrong[0], **wrong[1])
+        messages.append(str(told.value).rpartition(".")[2])
+    assert messages[0] == messages[1]

@@ -1,8 +1,9 @@
-"""Dataclasses whose methods are compiled when they are first called.
+"""Dataclasses whose methods are compiled when they are called often.
 
 The standard library compiles up to six methods of a class when its module is loaded.  Of the two hundred
-classes that a command loads it makes objects of a few: compiling all the others took half of its start.
-All else is left to the standard library, and what is made here is a dataclass to its functions.
+classes that a command loads it makes objects of a few, and few objects of most of these: compiling all the
+others took half of its start.  The first calls go by the fields of the class, one by one.  All else is left
+to the standard library, and what is made here is a dataclass to its functions.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ else:
     from reprlib import recursive_repr
     from types import MemberDescriptorType
 
+    _OFTEN = 64
+    """A method that is called so often is compiled: that takes as long as so many calls without."""
+
     def dataclass(*, frozen=False, slots=False, eq=True, weakref_slot=False):
         """What ``dataclasses.dataclass`` makes of a class; its methods are compiled when there is need."""
         plain = dataclasses.dataclass(
@@ -28,12 +32,12 @@ else:
         def made(cls):
             own = set(vars(cls))
             cls = plain(cls)
-            methods = {"__init__": _late(cls, "__init__", _init_of, frozen), "__repr__": _repr}
+            methods = {"__init__": _late(cls, "__init__", _init_of, _init, frozen), "__repr__": _repr}
             if eq:
-                methods["__eq__"] = _late(cls, "__eq__", _eq_of, frozen)
+                methods["__eq__"] = _late(cls, "__eq__", _eq_of, _eq, frozen)
                 explicit = "__hash__" in own and not (cls.__hash__ is None and "__eq__" in own)
                 if not explicit:
-                    cls.__hash__ = _late(cls, "__hash__", _hash_of, frozen) if frozen else None
+                    cls.__hash__ = _late(cls, "__hash__", _hash_of, _hash, frozen) if frozen else None
             if frozen:
                 methods |= {"__setattr__": _frozen, "__delattr__": _frozen}
             if frozen and slots:
@@ -45,11 +49,17 @@ else:
 
         return made
 
-    def _late(cls, name, source, frozen):
-        """A method that compiles itself, and stands in its own place from then on."""
+    def _late(cls, name, source, by_fields, frozen):
+        """A method that goes by fields, and compiles itself to stand in its own place when called often."""
+        calls, simple = 0, None
 
         def late(*args, **kwargs):
+            nonlocal calls, simple
             if vars(cls)[name] is late:
+                calls += 1
+                simple = simple or by_fields(cls)
+                if calls < _OFTEN and (found := simple(*args, **kwargs)) is not _MISFIT:
+                    return found
                 names = {}
                 exec(source(cls, frozen, names), names)  # noqa: S102  # of names that classes here have
                 names[name].__qualname__ = f"{cls.__qualname__}.{name}"
@@ -58,6 +68,56 @@ else:
 
         late.__qualname__ = f"{cls.__qualname__}.{name}"
         return late
+
+    _MISFIT = object()
+    """Said of arguments that do not fit: what is compiled tells why."""
+
+    def _init(cls):
+        missing, put = dataclasses.MISSING, object.__setattr__
+        listed = [one for one in fields(cls) if one.init or one.default_factory is not missing]
+        order = [one.name for one in listed if one.init and not one.kw_only]
+        known = {one.name for one in listed if one.init}
+        asked = [(one.name, one.default, one.default_factory) for one in listed]
+        after = hasattr(cls, "__post_init__")
+
+        def init(self, *args, **kwargs):
+            values = dict(zip(order, args, strict=False))
+            if len(args) > len(order):
+                return _MISFIT
+            if kwargs:
+                if not (kwargs.keys() <= known and kwargs.keys().isdisjoint(values)):
+                    return _MISFIT
+                values.update(kwargs)
+            for name, default, factory in asked:
+                value = values.get(name, default)
+                if value is missing:
+                    if factory is missing:
+                        return _MISFIT
+                    value = factory()
+                put(self, name, value)
+            if after:
+                self.__post_init__()
+            return None
+
+        return init
+
+    def _eq(cls):
+        compared = _values(one.name for one in fields(cls) if one.compare)
+
+        def eq(self, other):
+            if other.__class__ is self.__class__:
+                return compared(self) == compared(other)
+            return NotImplemented
+
+        return eq
+
+    def _hash(cls):
+        hashed = _values(one.name for one in fields(cls) if (one.compare if one.hash is None else one.hash))
+        return lambda self: hash(hashed(self))
+
+    def _values(names):
+        listed = tuple(names)
+        return lambda self: tuple([getattr(self, name) for name in listed])
 
     def _init_of(cls, frozen, names):
         names["_MISSING"] = missing = dataclasses.MISSING

@@ -8,12 +8,13 @@ library files, in ``lib/``.
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from tolcost.catalogue.stored import NOTHING_STORED, Formal, Head, Stored, stored_at
 from tolcost.dataclass import dataclass, field
@@ -116,14 +117,24 @@ def _head_of(spec: Spec) -> Head:
     return Head(takes, sum(s.space == "G" for s in spec.attributes) > 1)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _File:
+class _File(NamedTuple):
     """A file that defines an operator; ``since`` where its name says the version."""
 
-    shown: str
+    folder: str
+    name: str
     since: int | None
-    path: Traversable
+    root: Traversable
     shipped: bool
+
+    @property
+    def path(self) -> Traversable:
+        """Where it is."""
+        return self.root.joinpath(self.folder, self.name)
+
+    @property
+    def shown(self) -> str:
+        """What it is called."""
+        return f"{_shown(self.root)}/{self.folder}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -228,13 +239,11 @@ class Library:
         found: dict[str, list[_File]] = {}
         for root in self.roots:
             place, shipped = root.joinpath(folder), root == self.roots[-1]
-            shown = f"{_shown(root)}/{folder}"
-            for path in sorted(place.iterdir(), key=lambda p: p.name) if place.is_dir() else ():
-                match = _FILE.fullmatch(path.name)
+            for name in sorted(_names(place)) if place.is_dir() else ():
+                match = _FILE.fullmatch(name)
                 if match is not None:
                     since = int(match[2]) if match[2] else None
-                    file = _File(f"{shown}/{path.name}", since, path, shipped)
-                    found.setdefault(match[1], []).append(file)
+                    found.setdefault(match[1], []).append(_File(folder, name, since, root, shipped))
         return found
 
     def _read(self, domain: str, name: str, file: _File) -> Spec:
@@ -273,7 +282,7 @@ class Library:
         while waiting:
             domain, name = waiting.pop()
             for file in self._listing(domain).get(name, []):
-                shown = f"{folder_of(domain)}/{file.path.name}"
+                shown = f"{file.folder}/{file.name}"
                 if shown not in found:
                     used, called = self._definitions().needs(_source(file.path, file.shown))
                     found |= dict.fromkeys((shown, *(f"lib/{each}.tol" for each in used)))
@@ -341,6 +350,11 @@ def new_library(folders: Iterable[Path]) -> Library:
 @cache
 def _shipped() -> Library:
     return new_library(())
+
+
+def _names(folder: Traversable) -> Iterable[str]:
+    """The names in a folder: on a disk without an object for each."""
+    return os.listdir(folder) if isinstance(folder, Path) else [entry.name for entry in folder.iterdir()]
 
 
 def folder_of(domain: str) -> str:

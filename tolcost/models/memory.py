@@ -11,6 +11,7 @@ place or reorders nodes may need less.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from math import lcm
@@ -62,10 +63,11 @@ class Holdings:
 
 def holdings(cost: GraphCost) -> Holdings:
     """What a model holds, is given and gives."""
-    known = [*(cost.known(name) for name in _sources(cost)), *_inside(cost)]
-    tensors = [t for item in known if (t := _parameter(item))]
+    alike = Counter(map(cost.names.number_of, _sources(cost)))
+    known = [*((cost.names.table.things[n], times) for n, times in alike.items()), *_inside(cost)]
+    tensors = [(t, times) for item, times in known if (t := _parameter(item))]
     stored = [weight.nonzero for weight in cost.model.graph.weights.values() if weight.nonzero is not None]
-    counts = total_of(product_of(t.shape) for t in tensors) if tensors else ZERO
+    counts = total_of(product_of(t.shape) * times for t, times in tensors) if tensors else ZERO
     return Holdings(
         counts + sum(stored),
         _bytes(tensors),
@@ -105,13 +107,13 @@ def _tensor(known: Known | None) -> Tensor | None:
     return found if isinstance(found, Tensor) else None
 
 
-def _bytes(tensors: Iterable[Tensor]) -> Poly | None:
+def _bytes(tensors: Iterable[tuple[Tensor, int]]) -> Poly | None:
     sizes: list[Poly] = []
-    for tensor in tensors:
+    for tensor, times in tensors:
         bits = bits_of(tensor.space)
         if bits is None:
             return None
-        sizes.append(bytes_of(tensor.shape, bits))
+        sizes.append(bytes_of(tensor.shape, bits) * times)
     return total_of(sizes) if sizes else ZERO
 
 
@@ -125,11 +127,11 @@ def _bytes_of(cost: GraphCost, names: Iterable[str]) -> Poly | None:
 
 
 def _sources(cost: GraphCost) -> Iterator[str]:
-    """The names of tensors that hold parameters."""
-    known = cost.names.known
+    """The names of tensors that hold parameters; a number of no dimension is a part of the formula."""
     initial = [name for name, weight in cost.model.graph.weights.items() if weight.nonzero is None]
-    found = [name for name in (*initial, *_made(cost)) if not _single(known(name))]
-    values = {name for name in found if is_value(known(name))}
+    known = {name: cost.names.known(name) for name in (*initial, *_made(cost))}
+    values = {name for name, item in known.items() if is_value(item) and shape_of(item)}
+    found = [name for name, item in known.items() if name in values or not is_value(item)]
     used = _used_as_data(cost, values)
     yield from (name for name in found if name not in values or name in used)
 
@@ -143,11 +145,11 @@ def constant_names(cost: GraphCost) -> set[str]:
     return found
 
 
-def _inside(cost: GraphCost) -> Iterator[Known]:
-    """What graphs inside of nodes hold."""
+def _inside(cost: GraphCost) -> Iterator[tuple[Known, int]]:
+    """What graphs inside of nodes hold, each once."""
     for step in cost.model.graph.nodes:
         if step.graphs:
-            yield from (Tensor(tuple(map(const, w.shape)), w.space) for w in step.weights())
+            yield from ((Tensor(tuple(map(const, w.shape)), w.space), 1) for w in step.weights())
 
 
 def _made(cost: GraphCost) -> Iterator[str]:
@@ -159,11 +161,6 @@ def _made(cost: GraphCost) -> Iterator[str]:
         if all(is_value(known(name)) for name in (*step.inputs, *step.free) if name):
             given = ((name, known(name)) for name in step.outputs if name)
             yield from (name for name, item in given if is_value(item) or isinstance(item, Tensor))
-
-
-def _single(known: Known | None) -> bool:
-    """Whether something is a number of its own, of no dimension: a part of the formula, not a parameter."""
-    return is_value(known) and not shape_of(known)
 
 
 def _used_as_data(cost: GraphCost, names: set[str]) -> set[str]:

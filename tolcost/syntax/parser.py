@@ -203,13 +203,40 @@ def _composed(kind: str, word: str) -> str:
     return word if kind == "STRING" else unicodedata.normalize("NFC", word)
 
 
-class _Scanners(dict[int, re.Pattern[str]]):
-    """For each state a pattern of the terminals that may follow, each a group of its own."""
+_OFTEN = 512
+"""In a state that is met so often one pattern looks for all that may follow: to compile it takes long."""
 
-    def __missing__(self, state: int) -> re.Pattern[str]:
+
+class _OneByOne:
+    """The terminals that may follow in a state, tried one after another."""
+
+    def __init__(self, scanners: _Scanners, state: int, names: list[str]) -> None:
+        self.scanners, self.state, self.names = scanners, state, names
+        self.left = _OFTEN
+
+    def match(self, text: str, pos: int) -> re.Match[str] | None:
+        self.left -= 1
+        if self.left < 0 and len(self.names) > 1:
+            self.scanners[self.state] = re.compile(f"{_BLANK.pattern}(?:{'|'.join(self.names)})")
+        for name in self.names:
+            found = _terminal(name).match(text, pos)
+            if found is not None:
+                return found
+        return None
+
+
+@cache
+def _terminal(pattern: str) -> re.Pattern[str]:
+    return re.compile(_BLANK.pattern + pattern)
+
+
+class _Scanners(dict[int, "_OneByOne | re.Pattern[str]"]):
+    """For each state the terminals that may follow, each a group of its own."""
+
+    def __missing__(self, state: int) -> _OneByOne | re.Pattern[str]:
         table = parse_table()
         names = [f"(?P<{name}>{pattern})" for name, pattern in table.terminals if name in table.moves[state]]
-        self[state] = re.compile(f"{_BLANK.pattern}(?:{'|'.join(names)})" if names else "(?!)")
+        self[state] = _OneByOne(self, state, names)
         return self[state]
 
 
