@@ -26,7 +26,7 @@ class Bounds:
         """Whether a number lies within; what is no number does."""
         low = self.lo is not None and value < self.lo
         high = self.hi is not None and value > self.hi
-        return not (low or high or (value == 0 and not self.zero))
+        return not (low or high or (not self.zero and value == 0))
 
     def __str__(self) -> str:
         """Say it in words."""

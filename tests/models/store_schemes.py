@@ -35,16 +35,18 @@ from tolcost.models.cases import numbers
 from tolcost.models.facts import Plain, replaced, space_of, symbols_in
 from tolcost.models.lowered import Given, Lowered, Setting, arguments
 from tolcost.models.lowering import lower
+from tolcost.models.patterns import patterns_of
 from tolcost.models.scheme import Scheme, scheme_of
-from tolcost.models.schemes import First, Schemes, patterns_of
+from tolcost.models.schemes import First, Schemes
 from tolcost.models.stored_schemes import NO_SCHEME, examples_of, node_of_pattern, pattern_text, scheme_text
+from tolcost.models.unread import Asked
 from tolcost.models.walking import Session
 from tolcost.result.model import study_file
 
 Operator = tuple[str, str]
 
 PROBES, CASES = 40, 24
-MANY, SEVERAL = 20, 3
+MANY, SEVERAL = 20, 2
 """Of so many models, a pattern is stored that so many have."""
 LENGTHS = (2, 3, 5, 7, 8, 14, 16, 28, 32, 56, 64, 112, 128, 224, 256, 512, 768, 1000, 1024, 2048, 3072, 5000)
 """Lengths that models have."""
@@ -96,12 +98,14 @@ def stored_operators() -> Iterator[Operator]:
 
 
 def anew(library: Library, operator: Operator, pattern: str, stored: str) -> Scheme | None:
-    """The scheme of a stored pattern, lowered anew and held to the same nodes."""
+    """The scheme of a stored pattern, lowered anew and held to the same nodes; what has none keeps none."""
+    if stored == NO_SCHEME:
+        return None
     lowering = Pattern(library, operator, pattern)
     scheme = scheme_of(lowering.at({}), lowering.symbols)
-    for lengths in [] if scheme is None or stored == NO_SCHEME else examples_of(stored):
-        assert scheme is not None
-        scheme.lower(lengths, partial(lowering.at, lengths))
+    if scheme is not None:
+        for lengths in examples_of(stored):
+            scheme.lower(lengths, partial(lowering.at, lengths))
     return scheme
 
 
@@ -118,9 +122,12 @@ class Pattern:
         self.symbols = frozenset[Symbol]().union(*map(symbols_in, self.inputs))
 
     def at(self, lengths: Mapping[Symbol, Poly]) -> Lowered | Rejected:
-        """The operator at lengths, lowered by itself."""
+        """The operator at lengths, lowered by itself; what decides something is no matter of a pattern."""
         given = tuple(None if known is None else replaced(known, lengths) for known in self.inputs)
-        return lower(self.setting, self.node, self.spec, Given(given, self.node.inputs))
+        try:
+            return lower(self.setting, self.node, self.spec, Given(given, self.node.inputs))
+        except Asked:
+            return Rejected()
 
 
 def probed(library: Library, operator: Operator, pattern: str, scheme: Scheme) -> None:
@@ -133,6 +140,16 @@ def probed(library: Library, operator: Operator, pattern: str, scheme: Scheme) -
             lengths = {symbol: const(change[value]) for symbol, value in point.items()}
             if len(scheme.held) < CASES:
                 scheme.lower(lengths, partial(lowering.at, lengths))
+
+
+def held(
+    library: Library, operator: Operator, pattern: str, scheme: Scheme, nodes: Iterable[Mapping[Symbol, Poly]]
+) -> None:
+    """Hold a scheme to nodes of further cases that models have."""
+    lowering = Pattern(library, operator, pattern)
+    for lengths in nodes:
+        if len(scheme.held) < CASES:
+            scheme.lower(lengths, partial(lowering.at, lengths))
 
 
 def recorded(models: list[Path]) -> Recording:
@@ -163,10 +180,14 @@ def main(arguments: list[str]) -> None:
     for operator, new in recording.texts.items():
         for pattern, scheme in new.items():
             before = found[operator].get(pattern)
-            if (before is None or not before.held) and recording.models[operator, pattern] >= least:
+            if recording.models[operator, pattern] < least:
+                continue
+            if before is None or not before.held:
                 found[operator][pattern] = scheme
                 if scheme is not None:
                     probed(library, operator, pattern, scheme)
+            elif scheme is not None:
+                held(library, operator, pattern, before, scheme.examples.values())
     for operator in (one for one in recording.types if one[0] == ""):
         found.setdefault(operator, {})  # at least the types that ONNX's own operators take
     for (domain, name), schemes in found.items():
@@ -226,7 +247,9 @@ def _is_taken(node: GraphNode, opset: int, spaces: tuple[str | None, ...]) -> bo
 
 
 def text_of_scheme(scheme: Scheme | None) -> str | None:
-    return NO_SCHEME if scheme is None else scheme_text(scheme)
+    """The text of a scheme; one that holds at none of its nodes is as good as none."""
+    useless = scheme is None or (scheme.held and not any(scheme.held.values()))
+    return NO_SCHEME if scheme is None or useless else scheme_text(scheme)
 
 
 def lines_of(root: Path, operator: Operator) -> Mapping[str, str]:

@@ -22,8 +22,9 @@ from tolcost.models.analysis import analyze_graph
 from tolcost.models.facts import LEAST, Known, Plain
 from tolcost.models.lowered import Given, Lowered, Setting
 from tolcost.models.lowering import lower
+from tolcost.models.patterns import Pattern, patterns_of
 from tolcost.models.scheme import same
-from tolcost.models.schemes import Pattern, Schemes, patterns_of
+from tolcost.models.schemes import Schemes
 from tolcost.models.walking import Session
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"

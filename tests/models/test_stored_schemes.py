@@ -126,8 +126,8 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
     "empty": lambda raw: b"",
     "a pickle": lambda raw: b"\x80\x04" + raw,
     "a list": lambda raw: b"[]\n",
-    "fields missing": lambda raw: b'{"format": 2}\n',
-    "another format": lambda raw: raw.replace(b'"format":2', b'"format":1'),
+    "fields missing": lambda raw: b'{"format": 3}\n',
+    "another format": lambda raw: raw.replace(b'"format":3', b'"format":2'),
 }
 
 

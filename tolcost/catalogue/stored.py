@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
 FOLDER = "schemes"
-FORMAT = 2
+FORMAT = 3
 """Of what is written here: files of another one are made again, not read."""
 
 _MOST_BYTES = 1 << 24
@@ -39,6 +39,26 @@ class Head(NamedTuple):
     branches: bool
 
 
+class Lines:
+    """Texts of schemes by pattern, each looked for when it is asked for."""
+
+    def __init__(self, raw: bytes) -> None:
+        """Lines, each after a line's end."""
+        self._raw = raw
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return len(self._raw) > 1
+
+    def get(self, pattern: str) -> str | None:
+        """The text of a pattern; None where there is none."""
+        start = self._raw.find(f"\n{pattern}\t".encode())
+        if start < 0:
+            return None
+        line = self._raw[start + 1 : self._raw.index(b"\n", start + 1)]
+        return line.decode().partition("\t")[2]
+
+
 class Stored(NamedTuple):
     """What is stored of an operator: heads of its definitions by version, and texts of schemes by pattern.
 
@@ -46,7 +66,7 @@ class Stored(NamedTuple):
     """
 
     heads: Mapping[int, Head]
-    schemes: Mapping[str, str]
+    schemes: Lines
     takes: Mapping[str, Sequence[tuple[int, int]]]
 
     def is_taken(self, types: str, opset: int | None) -> bool:
@@ -54,7 +74,7 @@ class Stored(NamedTuple):
         return opset is not None and any(low <= opset <= high for low, high in self.takes.get(types, ()))
 
 
-NOTHING_STORED = Stored({}, {}, {})
+NOTHING_STORED = Stored({}, Lines(b""), {})
 
 
 def stored_at(root: Traversable, folder: str, name: str, digests: dict[str, str | None]) -> Stored:
@@ -71,8 +91,7 @@ def stored_at(root: Traversable, folder: str, name: str, digests: dict[str, str 
             int(since): Head(tuple(Formal(*formal) for formal in takes), branches)
             for since, (takes, branches) in about["heads"].items()
         }
-        lines = (line.partition("\t") for line in rest.decode().split("\n") if line)
-        return Stored(heads, {pattern: scheme for pattern, _, scheme in lines}, about["takes"])
+        return Stored(heads, Lines(b"\n" + rest), about["takes"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return NOTHING_STORED  # it is made again from the definition
 

@@ -41,6 +41,7 @@ from tolcost.dataclass import dataclass, field
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import Cast, Seq, Value, Vec
 from tolcost.models.facts import Known
+from tolcost.models.unread import Unread
 
 _AND, _OR = "and", "or"
 
@@ -94,7 +95,9 @@ class Writer:
         value = form.constant
         if value is not None:
             return value
-        terms = sorted(form.terms.items(), key=_text_of_term)  # whatever order they were found in
+        terms = list(form.terms.items())
+        if len(terms) > 1:
+            terms.sort(key=_text_of_term)  # whatever order they were found in
         return [form.den, *([coef, *map(self.generator, mono)] for mono, coef in terms)]
 
     def forms(self, forms: Iterable[Poly]) -> list[object]:
@@ -143,6 +146,8 @@ class Writer:
         match value:
             case Poly():
                 return ["form", self.form(value)]
+            case Unread():
+                return ["any"]
             case Fraction():
                 return ["real", value.numerator, value.denominator]
             case float():
@@ -251,6 +256,8 @@ class Reader:
                 return Seq(tuple(map(self.value, items)))
             case ["form", form]:
                 return self.form(form)
+            case ["any"]:
+                return Unread()
             case ["real", over, under]:
                 return Fraction(over, under)
             case ["float", text]:

@@ -85,11 +85,11 @@ class Scheme:
             case, instance = self._formulas(lengths) if point is None else self._numbers(point)
         except (AlgebraBudget, NotInteger, KeyError, ZeroDivisionError):  # a share that does not divide, say
             return itself()
+        holds = self.held.get(case)
+        if holds is False or (instance is None and point is None):
+            return None
         if instance is None:
             return itself()
-        holds = self.held.get(case)
-        if holds is False:
-            return None if point is not None else itself()
         if not all(_everywhere(condition, lengths) for condition in self.unproved):
             instance = None
         if instance is not None and holds:
@@ -129,7 +129,7 @@ class Scheme:
             self.uses += 1
             often = self.uses == _OFTEN
             if often and not self.chain:
-                self.chain = _chain(self.general.program)
+                self.chain = chain_of(self.general.program)
             conditions = (c.condition for c in self.general.conditions)
             asked = (*conditions, *self.cases.asked, *self.forms, *self.chain)
             if often:
@@ -148,7 +148,9 @@ class Scheme:
     def _formulas(self, lengths: Mapping[Symbol, Poly]) -> tuple[Case, Lowered | None]:
         """The same where some lengths are formulas."""
         case = self.cases.of(lengths)
-        if any(form.height for form in self.forms):  # polynomials have one normal form, others do not
+        if not self.chain and isinstance(self.general.lowered, Program):
+            self.chain = chain_of(self.general.program)
+        if any(form.height for form in self.chain):  # which is the longest may be proved of one symbol alone
             return case, None
         conditions = (substitute_cond(c.condition, lengths) for c in self.general.conditions)
         if not all(prove(condition) is True for condition in conditions):
@@ -187,7 +189,7 @@ class Scheme:
         )
 
 
-def _chain(program: Program) -> tuple[Poly, ...]:
+def chain_of(program: Program) -> tuple[Poly, ...]:
     """The depth of a program: the largest of these; none where it is not known."""
     try:
         return depths(program).chain.candidates

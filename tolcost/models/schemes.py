@@ -1,102 +1,33 @@
 """Schemes: an operator lowered once for a pattern of what is known, and instantiated everywhere.
 
-A pattern is all that is known of a node but for the lengths of its inputs: of these only whether they are 0
-or 1, and their bounds.  With symbols for all others the operator is lowered as ever; out of it come closed
-forms, and conditions under which they hold.  A node is then a substitution of its own lengths, exact because
-the forms are.  What numbers would have decided and symbols leave open divides a pattern into cases
-(``cases``); the first node of each case is lowered by itself, and the scheme is held to it.  So is a node
-at whose lengths a condition is not proved, and every node where there is no scheme.
+A pattern is all that is known of a node but for the lengths of its inputs (``patterns``).  With symbols for
+these the operator is lowered as ever; out of it come closed forms, and conditions under which they hold.  A
+node is then a substitution of its own lengths, exact because the forms are.  What numbers would have decided
+and symbols leave open divides a pattern into cases (``cases``); the first node of each case is lowered by
+itself, and the scheme is held to it.  So is a node at whose lengths a condition is not proved, and every node
+where there is no scheme.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 
-from tolcost.algebra import LARGEST_LENGTH, Poly, Symbol, atom, length, range_of, the_symbol
+from tolcost.algebra import Poly, Symbol
 from tolcost.atoms.nodes import Program
 from tolcost.catalogue.binding import takes
 from tolcost.catalogue.graph import GraphNode
 from tolcost.catalogue.specs import Spec
+from tolcost.cost.macs import passing
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Rejected
-from tolcost.elaborate import Tensor
-from tolcost.elaborate.given import frozen
-from tolcost.elaborate.values import Cast, Missing, Vec
-from tolcost.models.facts import LEAST, Known, Plain, plain_known, symbols_in
+from tolcost.models.facts import Plain, plain_known
 from tolcost.models.lowered import Given, Lowered, Setting, arguments, lower
-from tolcost.models.scheme import Scheme, scheme_of
+from tolcost.models.patterns import Key, Pattern, patterns_of
+from tolcost.models.scheme import Scheme, chain_of, scheme_of
 from tolcost.models.stored_schemes import NO_SCHEME, pattern_text, read_scheme
-
-Key = tuple[object, ...]
-
-
-class Level(NamedTuple):
-    """How much a pattern leaves open: lengths from a number on, and whether entries of vectors as well.
-
-    ``alike``: which lengths are equal is part of it.
-    """
-
-    least: int
-    values: bool
-    alike: bool = False
-
-
-LEVELS = (Level(LEAST, True), Level(LEAST, False), Level(8, False), Level(LEAST, False, True))
-"""What is tried: where a pattern has no scheme, one that says more may have."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Pattern:
-    """What is known of the inputs of a node but for their lengths; and what these are, by their symbols."""
-
-    key: Key
-    inputs: tuple[Known | None, ...]
-    lengths: Mapping[Symbol, Poly]
-
-
-def pattern_of(given: Sequence[Known | None], level: Level) -> Pattern | None:
-    """The pattern of some inputs; None where more is open than lengths, and integers that may be lengths.
-
-    Numbers below the least of the level are part of it; others are symbols of at least that.
-    """
-    keys: list[object] = []
-    inputs: list[Known | None] = []
-    lengths: dict[Symbol, Poly] = {}
-    for known in given:
-        match known:
-            case None | Missing():
-                keys.append(None)
-                inputs.append(None)
-            case Tensor(shape=shape, space=space):
-                general = _all_general(shape, lengths, level)
-                if general is None or any(d.constant is not None and d.constant < 0 for d in general):
-                    return None
-                keys.append((space, general))
-                inputs.append(Tensor(general, space))
-            case Cast(value=Vec(shape=shape, items=items) as value, space=space) if level.values:
-                entries = _all_general(items, lengths, level) if _is_index(known) else None
-                if entries is None:
-                    return None
-                inputs.append(Cast(Vec(shape, entries, value.loose), space))
-                keys.append((space, shape, entries))
-            case Cast() if not symbols_in(known):
-                keys.append(frozen(known))
-                inputs.append(known)
-            case _:
-                return None
-    return Pattern(tuple(keys), tuple(inputs), lengths)
-
-
-def patterns_of(given: Sequence[Known | None]) -> Iterator[Pattern]:
-    """The patterns of some inputs, the most general one first."""
-    before: set[Key] = set()
-    for level in LEVELS:
-        pattern = pattern_of(given, level)
-        if pattern is not None and pattern.key not in before:
-            before.add(pattern.key)
-            yield pattern
+from tolcost.models.sums import passes_of
+from tolcost.models.unread import Asked
 
 
 def _place(setting: Setting, node: GraphNode, spec: Spec, plain: Sequence[Plain | None]) -> Key | None:
@@ -113,47 +44,6 @@ def _place(setting: Setting, node: GraphNode, spec: Spec, plain: Sequence[Plain 
 def _demands(spec: Spec, count: int) -> bool:
     """Whether a definition must know one of so many inputs."""
     return any(formal.kind == "static" for formal in takes(spec, count))
-
-
-def _all_general(
-    known: Iterable[object], lengths: dict[Symbol, Poly], level: Level
-) -> tuple[Poly, ...] | None:
-    general = [_general(one, lengths, level) if isinstance(one, Poly) else None for one in known]
-    found = tuple(form for form in general if form is not None)
-    return found if len(found) == len(general) else None
-
-
-def _general(known: Poly, lengths: dict[Symbol, Poly], level: Level) -> Poly | None:
-    """A length as far as a pattern knows it; None where data decides it, or it is not proved to be one."""
-    value, small = known.constant, level.least
-    if value is not None and value < small:
-        return known
-    same = next((symbol for symbol, form in lengths.items() if form == known), None) if level.alike else None
-    if same is not None:
-        return atom(same)
-    least, most = (value, value) if value is not None else range_of(known)
-    if least is None or least < 0 or (value is None and not _is_length(known, least)):
-        return None
-    form, symbol = _length(len(lengths), min(least, small), most is not None and most <= LARGEST_LENGTH)
-    lengths[symbol] = known
-    return form
-
-
-def _is_length(known: Poly, least: int) -> bool:
-    """Whether a formula is a length that data has no part in; one with floors has to be at least 1."""
-    return least >= min(known.height, 1) and all(symbol.kind != "data" for symbol in known.free)
-
-
-def _is_index(known: Cast) -> bool:
-    """Whether something known is of integers, which lengths may be computed from."""
-    return known.space in ("int64", "int32")
-
-
-@lru_cache(maxsize=1 << 10)
-def _length(place: int, low: int, bounded: bool) -> tuple[Poly, Symbol]:
-    """The symbol for a length, with the bounds that are known of it."""
-    form = length(f"#{place}", low, LARGEST_LENGTH if bounded else None)
-    return form, the_symbol(form)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -190,12 +80,8 @@ class Schemes:
 
     def lower(self, setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowered | Rejected:
         """An operator by its scheme where there is one, and by itself elsewhere."""
-
-        def itself() -> Lowered | Rejected:
-            return lower(setting, node, spec, given)
-
         if node.graphs or spec.branches:
-            return itself()
+            return lower(setting, node, spec, given)
         plain = list(map(plain_known, given.inputs))
         instance = self.instance(setting, node, spec, plain)
         if instance is not None:
@@ -203,45 +89,89 @@ class Schemes:
         place = _place(setting, node, spec, plain)
         for pattern in patterns_of(arguments(spec, given, graphs=False)):
             key = (spec, node.asked, node.key, *pattern.key)
-            if key not in self.found and not self._read(key, setting, node, spec, pattern):
-                self.found[key] = first = First(pattern.lengths, itself())
-                return first.found
+            try:
+                found = self._by(key, setting, node, spec, given, pattern)
+            except Asked:  # it is no matter of lengths alone
+                found = None
+                if not isinstance(self.found.get(key), Scheme):
+                    self.found[key] = None
+            if found is not None:
+                scheme = self.found[key]
+                if isinstance(scheme, Scheme) and place is not None and not _demands(spec, len(given.inputs)):
+                    self.quick[place] = (scheme, tuple(pattern.lengths))
+                return found
+            place = None  # it is that of the most general pattern
+        return lower(setting, node, spec, given)
+
+    def _by(
+        self, key: Key, setting: Setting, node: GraphNode, spec: Spec, given: Given, pattern: Pattern
+    ) -> Lowered | Rejected | None:
+        """An operator by the scheme of a pattern; None where that has none, or does not hold."""
+        numbers = pattern.told
+
+        def itself() -> Lowered | Rejected:
+            if not numbers:
+                return lower(setting, node, spec, given)
+            own = [pattern.inputs[n] if n in numbers else known for n, known in enumerate(given.inputs)]
+            found = lower(setting, node, spec, replace(given, inputs=tuple(own)))
+            return found if isinstance(found, Rejected) else _finished(found)
+
+        if key not in self.found and not self._read(key, setting, node, spec, pattern):
+            self.found[key] = first = First(pattern.lengths, itself())
+            found: Lowered | Rejected | None = first.found
+        else:
             scheme = self.found[key]
             if isinstance(scheme, First):
                 general = lower(setting, node, spec, replace(given, inputs=pattern.inputs))
                 scheme = self.found[key] = held_scheme(scheme, pattern, general)
             found = None if scheme is None else scheme.lower(pattern.lengths, itself)
-            if found is not None:
-                if scheme is not None and place is not None and not _demands(spec, len(given.inputs)):
-                    self.quick[place] = (scheme, tuple(pattern.lengths))
-                return found
-            place = None  # it is that of the most general pattern
-        return itself()
+        if not numbers or not isinstance(found, Lowered):
+            return found
+        general_inputs = tuple(numbers.get(n, known) for n, known in enumerate(pattern.inputs))
+        inputs = general_inputs if found.lengths or found.point else given.inputs
+        bare = Setting(setting.library, setting.opsets)  # nothing of the model is kept
+        return replace(found, lowered=_program(bare, node, spec, replace(given, inputs=inputs)))
 
     def _read(self, key: Key, setting: Setting, node: GraphNode, spec: Spec, pattern: Pattern) -> bool:
         """Take the scheme of a pattern from those that come with tolcost, if it is among them."""
-        stored = setting.library.stored(spec.domain, spec.name).schemes if self.stored else {}
+        stored = setting.library.stored(spec.domain, spec.name).schemes if self.stored else None
         named = pattern_text(node, spec.since, pattern.inputs) if stored else None
-        text = None if named is None else stored.get(named)
+        text = None if stored is None or named is None else stored.get(named)
         if text is None:
             return False
 
         bare = Setting(setting.library, setting.opsets)  # nothing of the model is kept
-
-        @cache
-        def program() -> Program:
-            general = lower(bare, node, spec, Given(pattern.inputs, node.inputs))
-            if isinstance(general, Rejected):
-                raise general
-            return general.program
-
+        program = _program(bare, node, spec, Given(pattern.inputs, node.inputs))
         self.found[key] = None if text == NO_SCHEME else read_scheme(text, node, program)
         return True
+
+
+def _program(setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Callable[[], Program]:
+    """What an operator is lowered to, which is done when it is asked for."""
+
+    @cache
+    def program() -> Program:
+        found = lower(setting, node, spec, given)
+        if isinstance(found, Rejected):
+            raise found
+        return found.program
+
+    return program
+
+
+def _finished(lowered: Lowered) -> Lowered:
+    """An operator with all that is ever asked of its program."""
+    return replace(lowered, chain=chain_of(lowered.program), passes=passes_of(passing(lowered.program)))
 
 
 def held_scheme(first: First, pattern: Pattern, general: Lowered | Rejected) -> Scheme | None:
     """The scheme of a pattern, held to its first node."""
     scheme = scheme_of(general, pattern.lengths)
+    if scheme is not None and pattern.told:
+        scheme.chain, scheme.passes = (
+            chain_of(scheme.general.program),
+            passes_of(passing(scheme.general.program)),
+        )
     if scheme is not None:
         scheme.lower(first.lengths, lambda: first.found)
     return scheme

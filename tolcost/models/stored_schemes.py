@@ -1,13 +1,13 @@
 """Schemes as text, for ``specs/schemes``: written when the package is made, read when a node asks for one.
 
-A pattern says all that a node of it needs, so that the operator can be lowered anew.  With each case of a
-scheme go the lengths of the node that it was held to.
+A pattern says all that a node of it needs, so that the operator can be lowered anew.  After a tab, to be read
+when schemes are made again, follow the lengths of the nodes that the cases of a scheme were held to.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tolcost.algebra import AlgebraBudget, Poly, Symbol
@@ -66,7 +66,8 @@ def scheme_text(scheme: Scheme) -> str | None:
     general, writer = scheme.general, Writer()
     counts, traffic = general.counts, general.traffic
     plain = counts.status == "exact" and not (general.inside or general.data)
-    if not plain or not any(scheme.held.values()):
+    held = [(case, scheme.held[case]) for case, at in scheme.examples.items() if _is_told(at)]
+    if not plain or not any(holds for _, holds in held):
         return None
     try:
         chain = depths(general.program).chain.candidates
@@ -90,9 +91,12 @@ def scheme_text(scheme: Scheme) -> str | None:
             "chain": writer.forms(chain),
             "passes": _passes(general.program),
             "unproved": list(map(writer.condition, scheme.unproved)),
-            "held": list(_held(scheme)),
         }
-        return text_of({**data, "table": writer.table})
+        cases = [
+            ([int(one) if isinstance(one, bool) else one for one in case], holds) for case, holds in held
+        ]
+        examples = [_example(writer, scheme.examples[case]) for case, _ in held]
+        return f"{text_of({**data, 'held': cases, 'table': writer.table})}\t{text_of(examples)}"
     except (NotStored, Rejected, AlgebraBudget, RecursionError):
         return None
 
@@ -108,21 +112,29 @@ def _passes(program: Program) -> list[object]:
     return [sorted(found.added), outputs, sorted(found.products)]
 
 
-def _held(scheme: Scheme) -> Iterator[list[object]]:
-    """The cases of a scheme, whether it holds in them, and the lengths of a node of each."""
-    for case, lengths in scheme.examples.items():
-        own = Writer()
-        try:
-            example = [[own.generator(symbol), own.form(form)] for symbol, form in lengths.items()]
-        except NotStored:  # of a formula that data has a part in
-            continue
-        answers = [int(one) if isinstance(one, bool) else one for one in case]
-        yield [answers, scheme.held[case], example, own.table]
+def _answer(one: object) -> object:
+    return int(one) if isinstance(one, bool) else one
+
+
+def _is_told(lengths: Mapping[Symbol, Poly]) -> bool:
+    """Whether all lengths of a node can be written; those of a formula that data has a part in cannot."""
+    try:
+        Writer().forms(lengths.values())
+    except NotStored:
+        return False
+    return True
+
+
+def _example(writer: Writer, lengths: Mapping[Symbol, Poly]) -> list[object]:
+    """The lengths of a node; where they are formulas, with a table of what these are made of."""
+    own = Writer()
+    rows = [[writer.generator(symbol), own.form(form)] for symbol, form in lengths.items()]
+    return [rows, own.table] if own.table else [rows]
 
 
 def read_scheme(text: str, node: GraphNode, program: Callable[[], Program]) -> Scheme:
     """The scheme of a text; ``program`` lowers the operator under the symbols of its pattern."""
-    data = json.loads(text)
+    data = json.loads(text.partition("\t")[0])
     reader = Reader(data["table"])
     form, symbol = reader.form, reader.symbol
     counts = {(function, space): form(count) for function, space, count in data["counts"]}
@@ -161,14 +173,16 @@ def read_scheme(text: str, node: GraphNode, program: Callable[[], Program]) -> S
             {title: frozenset(names) for title, names in data["passes"][1].items()},
             frozenset(data["passes"][2]),
         ),
-        {tuple(case): holds for case, holds, *_ in data["held"]},
+        {tuple(case): holds for case, holds in data["held"]},
     )
 
 
 def examples_of(text: str) -> list[dict[Symbol, Poly]]:
     """The lengths of the nodes that the cases of a stored scheme were held to."""
+    scheme, _, examples = text.partition("\t")
+    reader = Reader(json.loads(scheme)["table"])
     return [
-        {reader.symbol(place): reader.form(form) for place, form in lengths}
-        for _, _, lengths, table in json.loads(text)["held"]
-        for reader in [Reader(table)]
+        {reader.symbol(place): own.form(form) for place, form in rows}
+        for rows, *table in json.loads(examples)
+        for own in [Reader(*table or [[]])]
     ]
