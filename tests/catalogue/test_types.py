@@ -64,6 +64,19 @@ def test_half_precision_needs_less(value: float) -> None:
     assert np.float16(found.numerator / found.denominator) == np.float16(value)
 
 
+@given(st.floats(width=16, min_value=2**-9, max_value=32))
+def test_no_fraction_of_a_smaller_denominator_rounds_to_the_float(value: float) -> None:
+    found = simplest(value, "float16")
+    assert isinstance(found, Fraction)
+    exact = Fraction(value)
+    steps = [Fraction(float(np.nextafter(np.float16(value), np.float16(to)))) - exact for to in (0, 99)]
+    low, high = (exact + step / 2 * Fraction(10**6 - 1, 10**6) for step in steps)
+    assert low < found < high or found == exact
+    for under in range(1, found.denominator):
+        over = math.floor(low * under) + 1
+        assert Fraction(over, under) >= high
+
+
 @pytest.mark.parametrize("space, known", types._SHARP.items())
 def test_what_is_known_of_floats_is_so(space: str, known: tuple[int, int]) -> None:
     told = ml_dtypes.finfo(space)

@@ -19,6 +19,7 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from tolcost.catalogue.exported import scope_in
 from tolcost.catalogue.graph import (
+    HOLDS_A_TENSOR,
     MOST_NESTED_GRAPHS,
     Attribute,
     Declared,
@@ -265,9 +266,9 @@ class Reader:
         """A node as our own type.  What most nodes lack is asked for first."""
         op, domain, name, given, gives, raw, overload = _FIELDS(proto)
         outputs = tuple(gives[:])
-        attributes, graphs, key = self._attributes(raw) if raw else _NOTHING
-        asked = len(outputs) if outputs and outputs[-1] else _asked(outputs)
         domain = domain_of(domain) if domain else ""
+        attributes, graphs, key = (self._large(domain, op, raw) or self._attributes(raw)) if raw else _NOTHING
+        asked = len(outputs) if outputs and outputs[-1] else _asked(outputs)
         free = free_names(graphs) if graphs else ()
         return GraphNode(
             op,
@@ -284,6 +285,16 @@ class Reader:
             held_in(domain, op, attributes) if raw else None,
             scope_in(proto.metadata_props) if proto.metadata_props else (),
         )
+
+    def _large(self, domain: str, op: str, protos: Sequence[AttributeProto]) -> _Read | None:
+        """The attribute of a node that only holds a tensor of which no more than shape and space is known."""
+        first = protos[0]
+        if (domain, op, first.name) != HOLDS_A_TENSOR or len(protos) > 1 or first.ref_attr_name:
+            return None
+        weight = self._attribute(first) if len(first.t.raw_data) > _LONGEST_KEY else None
+        if not isinstance(weight, Weight) or weight.value is not None:
+            return None
+        return {first.name: weight}, {}, f"{weight.space} {weight.shape}".encode()
 
     def _attributes(self, protos: Sequence[AttributeProto]) -> _Read:
         serialised = b"".join([a.SerializeToString() for a in protos])

@@ -164,32 +164,38 @@ def simplest(value: float, space: str = "float32") -> Value:
         return value
     if value == int(value):
         return Fraction(int(value))
-    below, above = _neighbours(abs(value), *_SHARP.get(space, _SHARP["float32"]))
-    middle = Fraction(abs(value))
-    found = _simplest_between(middle - (middle - below) * _REACH, middle + (above - middle) * _REACH)
-    return found if value > 0 else -found
+    found = _simplest_between(*_around(abs(value), *_SHARP.get(space, _SHARP["float32"])))
+    return Fraction(*found) if value > 0 else -Fraction(*found)
 
 
-_REACH = Fraction(1, 2) - Fraction(1, 1 << 24)
-"""How far to look towards the next float: not quite half way, so that rounding twice does no harm."""
+_REACH = 24
+"""How far to look towards the next float: half way, less a part in 2 to this: rounding twice does no harm."""
 
 _SHARP = {"float16": (10, -13), "bfloat16": (7, -125), "float32": (23, -125), "float64": (52, -1021)}
 """Bits of the fraction, and the exponent of the smallest normal number as one half times a power of 2."""
 
 
-def _neighbours(value: float, bits: int, lowest: int) -> tuple[Fraction, Fraction]:
-    _, exponent = math.frexp(value)
-    step = Fraction(2) ** (max(exponent, lowest) - 1 - bits)
-    exact = Fraction(value)
-    return exact - step / 2 if math.frexp(value)[0] == 0.5 else exact - step, exact + step
+def _around(value: float, bits: int, lowest: int) -> tuple[int, int, int, int]:
+    """From where to where numbers round to a float that is no integer: two fractions, as integers."""
+    part, exponent = math.frexp(value)
+    step = max(exponent, lowest) - 1 - bits
+    over, under = value.as_integer_ratio()
+    unit = max(under.bit_length() - 1, 1 - step) + _REACH  # all of this is a multiple of 2 to minus that
+    middle = over << (unit - under.bit_length() + 1)
+    above = 1 << (step + unit - _REACH)
+    below = above >> 1 if part == 0.5 else above  # smaller floats are nearer to a power of 2
+    reach = (1 << (_REACH - 1)) - 1
+    return middle - below * reach, 1 << unit, middle + above * reach, 1 << unit
 
 
-def _simplest_between(low: Fraction, high: Fraction) -> Fraction:
-    """The fraction of the smallest denominator strictly between two, 0 <= low < high."""
-    whole = low.numerator // low.denominator
-    if whole + 1 < high:
-        return Fraction(whole + 1)
-    if low == whole:
-        rest = high - whole
-        return whole + Fraction(1, rest.denominator // rest.numerator + 1)
-    return whole + 1 / _simplest_between(1 / (high - whole), 1 / (low - whole))
+def _simplest_between(low: int, under: int, high: int, beneath: int) -> tuple[int, int]:
+    """The fraction of the smallest denominator strictly between ``low/under`` and ``high/beneath``."""
+    whole, rest = divmod(low, under)
+    if (whole + 1) * beneath < high:
+        return whole + 1, 1
+    left = high - whole * beneath
+    if rest == 0:
+        times = beneath // left + 1
+        return whole * times + 1, times
+    over, denominator = _simplest_between(beneath, left, under, rest)
+    return whole * over + denominator, over

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 
 from tolcost.algebra import TRUE, Cond, Ge, Poly, Symbol, simplify, substitute, substitute_cond
 from tolcost.catalogue.graph import Model, first_output
@@ -161,4 +162,4 @@ def settling(
     """A function that puts forms in terms of the lengths that remain, where all that is known holds."""
     known = (*assumed, *(one.condition for one in relied))
     facts = tuple(c for c in known if isinstance(c, Ge) and len(c.p.free) <= 3)[:_MOST_FACTS]
-    return lambda form: simplify(cost.settled(form), facts)
+    return cache(lambda form: simplify(cost.settled(form), facts))  # many nodes have the same
