@@ -25,6 +25,7 @@ from tolcost.algebra.symbols import (
 )
 
 EVERYTHING: Interval = (None, None)
+_UNIT: Interval = (1, 1)
 _DEEP = 8
 
 
@@ -44,7 +45,9 @@ def numerator_range(p: Poly) -> Interval:
     low: int | None = 0
     high: int | None = 0
     for mono, coef in p.terms.items():
-        if len(mono) == 1:
+        if not mono:
+            least, most = _UNIT
+        elif len(mono) == 1:
             least, most = mono[0].interval or generator_range(mono[0])
         else:
             least, most = _monomial_range(mono)

@@ -5,6 +5,7 @@ Both are guesses at first.  A step is elaborated with them, and again until its 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import compress
 
 from tolcost.algebra import (
@@ -53,10 +54,13 @@ class _Growth:
         """The same of some of the components."""
         return _Growth(tuple(compress(self.parts, chosen)), tuple(compress(self.by, chosen)))
 
-    def after(self, steps: Poly) -> Type:
-        """The type after some steps."""
+    def after(self, steps: Callable[[], Poly]) -> Type:
+        """The type after some steps; how many is worked out only where something grows, and little does."""
+        if not any(grows.terms for row in self.by for grows in row):
+            return self.parts
+        done = steps()
         return tuple(
-            Part(tuple(d + _after(g, steps) for d, g in zip(p.shape, grows, strict=True)), p.space)
+            Part(tuple(d + _after(g, done) for d, g in zip(p.shape, grows, strict=True)), p.space)
             for p, grows in zip(self.parts, self.by, strict=True)
         )
 
@@ -144,8 +148,7 @@ class _Pass:
         self.env, self.step, self.shape, self.growth = env, step, shape, growth
         self.coords = fresh(step.pattern, shape)
         self.inner = inside(env, shape)
-        self.done = position(self.coords, shape)
-        self.var = Var("accumulator", growth.after(self.done))
+        self.var = Var("accumulator", growth.after(lambda: position(self.coords, shape)))
         self.accumulator = _as_value(self.inner, Ref(self.var, self.var.type), listed, free)
         self.block: Block
 
@@ -202,7 +205,7 @@ class _Pass:
             spaces = tuple(join_spaces(s, p.space) for s, p in zip(spaces, body.result.type, strict=True))
             var = wider
         body = Block(body.bindings, in_spaces(body.result, spaces))
-        kind = growth.after(volume(self.shape))
+        kind = growth.after(lambda: volume(self.shape))
         kind = tuple(Part(p.shape, s) for p, s in zip(kind, spaces, strict=True))
         start = in_spaces(_spread(begin, growth.parts, self.env, self.step), spaces)
         symbols = tuple(the_symbol(c) for c in self.coords)
@@ -229,7 +232,7 @@ def _adjust(
             kind=RankMismatch,
         )
     parts, by = [], []
-    expected = growth.after(position(coords, shape) + 1)
+    expected = growth.after(lambda: position(coords, shape) + 1)
     for was, want, grows, now in zip(growth.parts, expected, growth.by, node.type, strict=True):
         space = join_spaces(was.space, now.space)
         if len(was.shape) != len(now.shape):

@@ -123,7 +123,7 @@ def dimensions(env: Env, items: tuple[tree.Expr, ...], span: Span) -> tuple[Poly
 def as_length(env: Env, value: Value, span: Span) -> Poly:
     """A value as a length."""
     value = _number_of(value)
-    if isinstance(value, Fraction) and value.denominator == 1:
+    if not isinstance(value, Poly) and isinstance(value, Fraction) and value.denominator == 1:
         value = const(value.numerator)
     if not isinstance(value, Poly):
         fail(
