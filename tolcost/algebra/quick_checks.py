@@ -34,6 +34,8 @@ FEW, MANY = 16, 40
 """How many points to look at first, and when more is at stake."""
 _AHEAD = 4
 """How many values of a generator are found at a time: most goals fail at one of the first points."""
+_NEAR = 1000
+"""How far above the lower bound the upper one may be to be looked at, too."""
 _MOST_TERMS = 200
 """What is longer than this no search looks at either."""
 _SPREADS = (1, 9, 4, 7, 3, 12, 5, 40)
@@ -320,7 +322,7 @@ def _values(p: Poly, points: range) -> Sequence[int | None]:
 
 
 def _chosen(symbol: Symbol, points: range) -> list[int | None]:
-    """Choose values between the bounds: near the lower one, or the upper one where that is near."""
+    """Choose values between the bounds, where these have values."""
     nowhere = (None,) * len(points)
     lows = nowhere if symbol.lo is None else _values(symbol.lo, points)
     highs = nowhere if symbol.hi is None else _values(symbol.hi, points)
@@ -329,19 +331,27 @@ def _chosen(symbol: Symbol, points: range) -> list[int | None]:
     for index, low, high in zip(points, lows, highs, strict=True):
         if (low is None and symbol.lo is not None) or (high is None and symbol.hi is not None):
             found.append(None)
-            continue
-        noise = (seed * (2 * index + 1) & 0xFFFFFFFF) >> 11  # its upper bits are as good as drawn by lot
-        spread = _SPREADS[index % len(_SPREADS)] if noise & 2048 else 2
-        offset = noise % spread
-        if low is None:
-            offset -= spread // 2
-            found.append(offset if high is None else min(offset, high))
-        elif high is None:
-            found.append(low + offset)
-        elif high < low:
-            found.append(None)
-        elif noise & 1024 and high - low < 1000:
-            found.append(high - offset % (high - low + 1))
         else:
-            found.append(min(low + offset, high))
+            found.append(_between(low, high, index, seed))
     return found
+
+
+def _between(low: int | None, high: int | None, index: int, seed: int) -> int | None:
+    """Choose a value near the lower bound, or near the upper one where that is near.
+
+    At the first point everything is as small as it can be, at the second one large: most that can be true
+    or false is one here and the other there.
+    """
+    noise = (seed * (2 * index + 1) & 0xFFFFFFFF) >> 11  # its upper bits are as good as drawn by lot
+    spread = _SPREADS[index % len(_SPREADS)] if noise & 2048 or index < 2 else 2
+    offset = spread - 1 if index < 2 else noise % spread
+    if low is None:
+        offset -= spread // 2
+        return offset if high is None else min(offset, high)
+    if high is None:
+        return low + offset
+    if high < low:
+        return None
+    if index > 1 and noise & 1024 and high - low < _NEAR:
+        return high - offset % (high - low + 1)
+    return high if index == 1 and high - low < _NEAR else min(low + offset, high)

@@ -31,6 +31,8 @@ from tolcost.algebra.symbols import AlgebraBudget, Generator, Sum, Symbol, symbo
 
 _STANDARD = "#"
 _MANY_TERMS = 3
+_FEW_RANGES = 8
+"""At most so many at once: with each the degree grows, and nothing here counts what that takes."""
 _Form = tuple[tuple[int, tuple[tuple[int, int], ...]], ...]
 _Solved = dict[_Form, list[tuple[Problem, Poly]]]
 """Problems and what they came to, by their form."""
@@ -64,6 +66,8 @@ def _plain(body: Poly, over: Sequence[tuple[Symbol, Poly | int, Poly | int]]) ->
 
     What is known of a coordinate are its own bounds, so these have to be the ends of the range.
     """
+    if len(over) > _FEW_RANGES:
+        return None
     for symbol, low, high in reversed(over):
         lo, hi = as_poly(low), as_poly(high)
         if body.height or symbol.hi != hi or symbol.lo != lo or hi.height or lo.height:
