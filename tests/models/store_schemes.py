@@ -174,7 +174,7 @@ def main(arguments: list[str]) -> None:
     for operator in stored_operators():
         for pattern, stored in lines_of(root, operator).items():
             found[operator][pattern] = anew(library, operator, pattern, stored)
-    types = {operator: set(library.stored(*operator).takes) for operator in found}
+    types = {operator: set(library.stored(*operator).takes) for operator in stored_operators()}
     recording = recorded(list(map(Path, arguments)))
     least = SEVERAL if len(arguments) >= MANY else 1
     for operator, new in recording.texts.items():
@@ -188,7 +188,7 @@ def main(arguments: list[str]) -> None:
                     probed(library, operator, pattern, scheme)
             elif scheme is not None:
                 held(library, operator, pattern, before, scheme.examples.values())
-    for operator in (one for one in recording.types if one[0] == ""):
+    for operator in (one for one in (*types, *recording.types) if one[0] == ""):
         found.setdefault(operator, {})  # at least the types that ONNX's own operators take
     for (domain, name), schemes in found.items():
         place = root / FOLDER / folder_of(domain) / f"{name}.tsv"
