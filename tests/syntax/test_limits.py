@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tolcost.deep import RECURSION
 from tolcost.diagnostics import Rejected, Source, render
 from tolcost.syntax import parse, read_source, resolve
 from tolcost.syntax.format import format_program
@@ -80,7 +81,7 @@ def test_as_deep_as_allowed() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        " + ".join(["x"] * MANY),
+        " + ".join(["x"] * (RECURSION + 5_000)),
         ".".join(["f"] * FEWER),
         "[" + ", ".join(["x"] * FEWER) + "]",
         "{" + "\n".join(f"x{k} = 1" for k in range(FEWER)) + "\n3 }",

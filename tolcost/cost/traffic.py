@@ -15,50 +15,18 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache
-from itertools import combinations, product
-from math import gcd
-from operator import add
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeAlias
 
-from tolcost.algebra import (
-    ONE,
-    ZERO,
-    AlgebraBudget,
-    Cond,
-    Poly,
-    Sum,
-    Symbol,
-    const,
-    evaluate,
-    generators_in,
-    is_nonnegative,
-    minimum,
-    negate,
-    product_of,
-    relu,
-    substitute,
-    symbols_of_cond,
-    total,
-    total_of,
-)
-from tolcost.algebra.poly import affine_parts
+from tolcost.algebra import ZERO, Cond, Poly, negate, product_of, total_of
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import blocks, children, index_nodes, inner_nodes, is_ref, roots, static_condition
 from tolcost.atoms.nodes import Block, Input, Node, Program, Var
-from tolcost.dataclass import dataclass, field, replace
+from tolcost.cost.overlap import Doubts, Read, ReadPlace, different_elements
+from tolcost.dataclass import dataclass, field
 from tolcost.spaces import SPACES
 
-Shape: TypeAlias = tuple[Poly, ...]
-Ranges: TypeAlias = tuple[tuple[Symbol, Poly], ...]
 _MOST_VISITS = 20_000
-_FEW_TERMS = 8
-"""A longer form is no clearer than the whole."""
-_FEW_IMAGES = 64
-"""So many reads of one input are held against each other."""
-_FEW_ELEMENTS = 1 << 14
-"""So many elements of a read are gone through one by one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,15 +54,15 @@ class Traffic:
 
 def traffic(program: Program, facts: tuple[Cond, ...] = ()) -> Traffic:
     """Count the bytes that a program reads of its inputs, and those of its outputs, where facts hold."""
-    doubts = _Doubts(facts)
+    doubts = Doubts(facts)
     read = _read(program, doubts)
-    least = _by_space(_read(program, _Doubts(facts, least=True))) if doubts.chosen else None
+    least = _by_space(_read(program, Doubts(facts, least=True))) if doubts.chosen else None
     written = [(part.space, product_of(part.shape)) for out in program.outputs for part in out.node.type]
     unsized = sorted({space for space, _ in (*read, *written) if bits_of(space) is None})
     return Traffic(_by_space(read), _by_space(written), tuple(unsized), doubts.met, least)
 
 
-def _read(program: Program, doubts: _Doubts) -> list[tuple[str, Poly]]:
+def _read(program: Program, doubts: Doubts) -> list[tuple[str, Poly]]:
     elements = elements_read(program, doubts)
     return [moved for given in program.inputs for moved in elements.get(given.name, ())]
 
@@ -141,51 +109,22 @@ def _widths() -> Mapping[str, int]:
 # ---- which elements are read ------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a node is evaluated: the coordinates around it, and the conditions under which it is."""
-
-    ranges: Ranges = ()
-    guards: tuple[Cond, ...] = field(default=(), hash=False)
-    known: frozenset[Cond] = field(default=frozenset(), compare=False, hash=True)
-    """The guards again: a set that has its hash, and is quickly asked."""
-
-    def under(self, guard: Cond) -> _Place:
-        if guard in self.known:
-            return self
-        return _Place(self.ranges, (*self.guards, guard), self.known | {guard})
-
-    def inside(self, node: ir.Build | ir.Fold) -> _Place:
-        return replace(self, ranges=(*self.ranges, *zip(node.coords, node.extents, strict=True)))
-
-
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """Members of an input, which has this shape where they are taken; ``at`` may say nothing: all of them."""
-
-    shape: Shape
-    at: tuple[Poly | Node, ...] | None = None
-    place: _Place = _Place()
-    replaced: Poly | None = None
-    """Of all members, so many are replaced before anyone reads them."""
-
-
 @dataclass(slots=True)
 class _Walk:
     """One walk over a program, from its outputs to what they need."""
 
-    found: dict[str, list[_Read]] = field(default_factory=dict)
-    bound: dict[Var, tuple[Node, _Place]] = field(default_factory=dict)
-    seen: set[tuple[Node, _Place]] = field(default_factory=set)
-    pending: list[tuple[Node, _Place]] = field(default_factory=list)
+    found: dict[str, list[Read]] = field(default_factory=dict)
+    bound: dict[Var, tuple[Node, ReadPlace]] = field(default_factory=dict)
+    seen: set[tuple[Node, ReadPlace]] = field(default_factory=set)
+    pending: list[tuple[Node, ReadPlace]] = field(default_factory=list)
 
     def run(self, program: Program) -> bool:
         """Find all reads; False if that takes too long."""
-        self.bound.update({var: (node, _Place()) for var, node in program.bindings})
-        self.pending.extend((out.node, _Place()) for out in program.outputs)
+        self.bound.update({var: (node, ReadPlace()) for var, node in program.bindings})
+        self.pending.extend((out.node, ReadPlace()) for out in program.outputs)
         # a length that only data decides is read of the mask, even where no entry is looked at
         self.pending.extend(
-            (node.mask, _Place()) for _, node in program.bindings if isinstance(node, ir.Filter)
+            (node.mask, ReadPlace()) for _, node in program.bindings if isinstance(node, ir.Filter)
         )
         while self.pending:
             step = self.pending.pop()
@@ -196,15 +135,15 @@ class _Walk:
                 return False
         return True
 
-    def _visit(self, node: Node, place: _Place) -> None:
+    def _visit(self, node: Node, place: ReadPlace) -> None:
         match node:
             case Input(name=name, type=parts):
-                self._note(name, _Read(parts[0].shape))
+                self._note(name, Read(parts[0].shape))
             case ir.Ref(var=var) if var in self.bound:
                 value, there = self.bound[var]
                 self.pending.append((value, place if place.ranges == there.ranges else there))
             case ir.Member(tol=tol, at=at) if (given := self._input(tol)) is not None:
-                self._note(given.name, _Read(tol.type[0].shape, at, place))
+                self._note(given.name, Read(tol.type[0].shape, at, place))
                 self.pending.extend((index, place) for index in index_nodes(at))
             case ir.Select(then=then, other=other) if (condition := static_condition(node)) is not None:
                 self._enter(then, place.under(condition))
@@ -212,17 +151,17 @@ class _Walk:
             case _:
                 self._plain(node, place)
 
-    def _plain(self, node: Node, place: _Place) -> None:
+    def _plain(self, node: Node, place: ReadPlace) -> None:
         start = self._input(node.start) if isinstance(node, ir.Fold) else None
         if isinstance(node, ir.Fold) and start is not None and _only_puts(node):
-            self._note(start.name, _Read(start.type[0].shape, replaced=_puts(node)))
+            self._note(start.name, Read(start.type[0].shape, replaced=_puts(node)))
         else:
             self.pending.extend((child, place) for child in children(node))
         inner = place.inside(node) if isinstance(node, ir.Build | ir.Fold) else place
         for block in blocks(node):
             self._enter(block, inner)
 
-    def _enter(self, block: Block, place: _Place) -> None:
+    def _enter(self, block: Block, place: ReadPlace) -> None:
         self.bound.update({var: (node, place) for var, node in block.bindings})
         self.pending.append((block.result, place))
 
@@ -237,7 +176,7 @@ class _Walk:
                 return None
         return node if len(node.type) == 1 else None
 
-    def _note(self, name: str, read: _Read) -> None:
+    def _note(self, name: str, read: Read) -> None:
         self.found.setdefault(name, []).append(read)
 
 
@@ -255,29 +194,9 @@ def _puts(fold: ir.Fold) -> Poly:
     return product_of((*fold.extents, *put.type[0].shape[len(put.at) :]))
 
 
-# ---- counting --------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class _Doubts:
-    """What was met: a question about lengths that could not be decided, elements that data chooses."""
-
-    facts: tuple[Cond, ...] = ()
-    met: bool = False
-    chosen: bool = False
-    least: bool = False
-    """Whether of chosen elements those count that are read whatever they are, instead of all of them."""
-
-    def proved(self, p: Poly) -> bool:
-        """Whether an expression is never negative, as far as can be told."""
-        found = is_nonnegative(p, self.facts)
-        self.met |= not found and p.constant is None
-        return found
-
-
-def elements_read(program: Program, doubts: _Doubts | None = None) -> dict[str, tuple[tuple[str, Poly], ...]]:
+def elements_read(program: Program, doubts: Doubts | None = None) -> dict[str, tuple[tuple[str, Poly], ...]]:
     """Elements read of each input, by name, with their spaces; an input that is not read is not there."""
-    doubts = doubts or _Doubts()
+    doubts = doubts or Doubts()
     walk = _Walk()
     complete = walk.run(program)
     used = {node.name for node in inner_nodes(roots(program)) if isinstance(node, Input)}
@@ -285,204 +204,9 @@ def elements_read(program: Program, doubts: _Doubts | None = None) -> dict[str, 
     for given in program.inputs:
         whole = tuple((part.space, product_of(part.shape)) for part in given.type)
         if complete and len(whole) == 1 and given.name in walk.found:
-            found[given.name] = ((whole[0][0], _elements(whole[0][1], walk.found[given.name], doubts)),)
+            found[given.name] = (
+                (whole[0][0], different_elements(whole[0][1], walk.found[given.name], doubts)),
+            )
         elif given.name in (walk.found if complete else used):
             found[given.name] = whole
     return found
-
-
-def _elements(volume: Poly, reads: list[_Read], doubts: _Doubts) -> Poly:
-    """How many different elements some reads of one input take."""
-    if any(read.at is None and read.replaced is None for read in reads):
-        return volume
-    try:
-        return _different(volume, reads, doubts)
-    except AlgebraBudget:
-        doubts.met = True
-        return volume
-
-
-def _different(volume: Poly, reads: list[_Read], doubts: _Doubts) -> Poly:
-    if doubts.least and any(read.at is not None and index_nodes(read.at) for read in reads):
-        return _surely(reads, doubts)
-    known: dict[_Image, None] = {}
-    by_data: list[Poly] = []
-    for read in _distinct(reads):
-        if read.replaced is not None:
-            by_data.append(relu(volume - read.replaced))
-        elif read.at is not None and index_nodes(read.at):
-            doubts.chosen = True
-            visits = _visits(read.place.ranges, read.place.guards, doubts)
-            by_data.append(volume if visits is None else visits)
-        else:
-            image = _image(read, doubts)
-            if image is None or image.count == volume:
-                return volume
-            known[image] = None
-    by_coordinates = _together(list(known))
-    if by_coordinates is None:
-        doubts.met |= any(not image.is_constant for image in known)
-        return volume
-    every = total_of((by_coordinates, *by_data))
-    if len(known) == 1 and not by_data:
-        return every
-    if by_data and len(every.terms) <= _FEW_TERMS:
-        return minimum(volume, every)
-    return every if doubts.proved(volume - every) else volume
-
-
-def _surely(reads: list[_Read], doubts: _Doubts) -> Poly:
-    """How many elements are read at least, where data chooses some: those of one read that tells them apart.
-
-    Where an index is data, the others still do: of a gathered row every column is read once.
-    """
-    images = (_image(read, doubts) for read in _distinct(reads) if read.at is not None)
-    return next((image.count for image in images if image is not None), ZERO)
-
-
-def _distinct(reads: list[_Read]) -> list[_Read]:
-    """Reads without those that another takes under fewer conditions."""
-    kept: list[_Read] = []
-    alike: dict[object, list[_Place]] = {}
-    for read in sorted(dict.fromkeys(reads), key=lambda read: len(read.place.guards)):
-        places = alike.setdefault((read.shape, read.at, _used(read)), [])
-        if read.at is None or not any(place.known <= read.place.known for place in places):
-            places.append(read.place)
-            kept.append(read)
-    return kept
-
-
-def _used(read: _Read) -> Ranges:
-    """The coordinates that indices mention, with their ranges."""
-    mentioned = {s for index in read.at or () if isinstance(index, Poly) for s in index.free}
-    return tuple((symbol, extent) for symbol, extent in read.place.ranges if symbol in mentioned)
-
-
-def _visits(ranges: Ranges, guards: tuple[Cond, ...], doubts: _Doubts) -> Poly | None:
-    """How many points some coordinates run over where conditions hold; None where that is involved."""
-    names = {symbol for symbol, _ in ranges}
-    mentioned = {s for guard in guards for s in symbols_of_cond(guard)} | {
-        s for _, e in ranges for s in e.free
-    }
-    if any(symbol.kind == "coord" and symbol not in names for symbol in mentioned):
-        return None
-    found = total(ONE, [(symbol, ONE, extent) for symbol, extent in ranges], guards)
-    involved = found.height > 1 or any(isinstance(generator, Sum) for generator in generators_in(found))
-    doubts.met |= involved
-    return None if involved else found
-
-
-@dataclass(frozen=True, slots=True)
-class _Side:
-    """The values of an index: the least of them, how far each is from the next, and how many there are."""
-
-    first: Poly
-    step: int
-    count: Poly
-
-    @property
-    def last(self) -> Poly:
-        return self.first + self.step * (self.count - 1)
-
-
-@dataclass(frozen=True, slots=True)
-class _Image:
-    """Elements of an input under some shape: a box, or so many of it, or of what is no box.
-
-    Those are where ``guards`` hold: ``at`` takes each of the coordinates that it mentions to one of its own.
-    """
-
-    count: Poly
-    shape: Shape
-    box: tuple[_Side, ...] | None
-    at: tuple[Poly, ...] = ()
-    guards: frozenset[Cond] = frozenset()
-
-    @property
-    def is_constant(self) -> bool:
-        sides = self.box
-        return sides is not None and all(not (side.first.free | side.count.free) for side in sides)
-
-    def is_apart(self, other: _Image) -> bool:
-        """Whether no element is in both, as far as can be told."""
-        if self.shape != other.shape:
-            return False
-        if self.at == other.at and any(negate(guard) in other.guards for guard in self.guards):
-            return True
-        return self.box is not None and other.box is not None and any(map(_are_apart, self.box, other.box))
-
-    def elements(self) -> set[tuple[int, ...]] | None:
-        """Every element, where they are few and known."""
-        if self.at or self.box is None or not self.is_constant or (self.count.constant or 0) > _FEW_ELEMENTS:
-            return None
-        ranges = (range(0, evaluate(side.count, {}) * side.step, side.step) for side in self.box)
-        firsts = [evaluate(side.first, {}) for side in self.box]
-        return {tuple(map(add, firsts, at)) for at in product(*ranges)}
-
-
-def _are_apart(a: _Side, b: _Side) -> bool:
-    """Whether two indices have no value in common: one is beyond the other, or they never meet."""
-    distance = (a.first - b.first).constant
-    if distance is not None and distance % gcd(a.step, b.step):
-        return True
-    return is_nonnegative(a.first - b.last - 1) or is_nonnegative(b.first - a.last - 1)
-
-
-def _together(images: list[_Image]) -> Poly | None:
-    """How many elements images have together; None where it cannot be told which they share."""
-    if len(images) <= _FEW_IMAGES and all(a.is_apart(b) for a, b in combinations(images, 2)):
-        return total_of(image.count for image in images)
-    found = [image.elements() for image in images] if len({image.shape for image in images}) == 1 else [None]
-    known = [elements for elements in found if elements is not None]
-    return const(len(set().union(*known))) if len(known) == len(found) else None
-
-
-def _image(read: _Read, doubts: _Doubts) -> _Image | None:
-    """The elements that a read takes, by coordinates alone; None where they are not told apart."""
-    assert read.at is not None
-    at = tuple(index for index in read.at if isinstance(index, Poly))
-    ranges = _used(read)
-    axes = [tuple((s, e) for s, e in ranges if s in index.free) for index in at]
-    if sum(map(len, axes)) != len(ranges):
-        return None  # a coordinate in two places: a diagonal, say
-    box: list[_Side] = []
-    if not any(s.kind == "coord" for _, e in ranges for s in e.free):
-        # where there are guards, a box is a help and no more
-        asked = _Doubts() if read.place.guards else doubts
-        sides = (_axis(index, own, asked) for index, own in zip(at, axes, strict=True))
-        box = [side for side in sides if side is not None]
-    whole = tuple(box) if len(box) == len(at) else None
-    if whole is not None and not read.place.guards:
-        return _Image(product_of(side.count for side in whole), read.shape, whole)
-    one_to_one = (
-        len(own) <= 1 and all(_step(index, symbol) is not None for symbol, _ in own)
-        for index, own in zip(at, axes, strict=True)
-    )
-    count = _visits(ranges, read.place.guards, doubts) if all(one_to_one) else None
-    return None if count is None else _Image(count, read.shape, whole, at, read.place.known)
-
-
-def _step(index: Poly, symbol: Symbol) -> int | None:
-    """By how much an index grows with a coordinate, where that is the same everywhere and not 0."""
-    parts = affine_parts(index, symbol)
-    return None if parts is None else parts[0].constant or None
-
-
-def _axis(index: Poly, given: Ranges, doubts: _Doubts) -> _Side | None:
-    """The values that an index takes, where they are evenly spaced."""
-    own = tuple((symbol, extent) for symbol, extent in given if extent != ONE)
-    steps = {symbol: step for symbol, _ in own if (step := _step(index, symbol)) is not None}
-    if len(steps) < len(own):
-        return None
-    ends = {symbol: extent if steps.get(symbol, 1) < 0 else ONE for symbol, extent in given}
-    first = substitute(index, ends)
-    sizes = sorted(((abs(steps[symbol]), extent) for symbol, extent in own), key=lambda size: size[0])
-    if len(sizes) <= 1:
-        return _Side(first, *sizes[0]) if sizes else _Side(first, 1, ONE)
-    reach, unit = ONE, sizes[0][0]
-    for size, extent in sizes:
-        gap, rest = divmod(size, unit)
-        if rest or not doubts.proved(reach - gap) or not doubts.proved(extent - 1):
-            return None
-        reach = reach + gap * (extent - 1)
-    return _Side(first, unit, reach)
