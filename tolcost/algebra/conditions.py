@@ -84,13 +84,14 @@ def ge(p: Poly | int) -> Cond:
     Ge(p=n - 3)
     """
     given = as_poly(p)
-    low, _ = numerator_range(given)
+    low, high = numerator_range(given)
     if low is not None and low >= 0:  # as of most lengths, which are not worth tightening
         return TRUE
     value = _tightened(given)
-    low, high = numerator_range(value)
-    if low is not None and low >= 0:
-        return TRUE
+    if value is not given:
+        low, high = numerator_range(value)
+        if low is not None and low >= 0:
+            return TRUE
     return FALSE if high is not None and high < 0 else Ge(value)
 
 

@@ -32,13 +32,14 @@ def recorded_cases(
     An operator may be named with its domain.
     """
     domains = library.domains() if domain is None else (domain,)
-    return tuple(case for one in domains for case in _of_domain(library, one, names))
+    return tuple(case for one in domains for case in _of_domain(library, one, frozenset(names)))
 
 
-def _of_domain(library: Library, domain: str, names: Collection[str]) -> Iterator[Case]:
+def _of_domain(library: Library, domain: str, names: frozenset[str]) -> Iterator[Case]:
+    partly = {name.rpartition("-")[0] for name in names}
     for op in library.names(domain):
         wholly = not names or op in names or f"{domain}.{op}" in names
-        if wholly or any(name.startswith(f"{op}-") for name in names):
+        if wholly or op in partly:
             found = _of_operator(library, domain, op)
             yield from (case for case in found if wholly or case.name in names)
 

@@ -109,9 +109,10 @@ class Sums:
         """Multiply."""
         if left == ONE:
             return right
-        if (left, right) not in self._products:
-            self._products[left, right] = left * right
-        return self._products[left, right]
+        found = self._products.get((left, right))
+        if found is None:
+            found = self._products[left, right] = left * right
+        return found
 
     def closed(self, poly: Poly, domain: SumDomain) -> Poly:
         """Give the value of a whole term."""

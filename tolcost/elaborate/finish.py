@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tolcost.algebra import Cond, Poly, Symbol, substitute, substitute_cond, symbols_of
+from tolcost.algebra import Cond, Poly, Symbol, substitute, substitute_cond
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import (
     Bindings,
@@ -143,13 +143,15 @@ class _Finish:
         return types
 
     def _poly(self, p: Poly) -> Poly:
-        self.mentioned.update(p.free)
-        while not self.equal.keys().isdisjoint(symbols_of(p)):
+        if self.filtered:
+            self.mentioned.update(p.free)
+        while not self.equal.keys().isdisjoint(p.free):
             p = substitute(p, self.equal)
         return p
 
     def _cond(self, c: Cond) -> Cond:
-        self.mentioned.update(constant_symbols(c))
+        if self.filtered:
+            self.mentioned.update(constant_symbols(c))
         return substitute_cond(c, self.equal)
 
 

@@ -54,8 +54,9 @@ from tolcost.syntax import tree
 
 def settle(context: Context, p: Poly) -> Poly:
     """The polynomial with every length that was found equal to another replaced."""
-    while context.notes.equal and not context.notes.equal.keys().isdisjoint(symbols_of(p)):
-        p = substitute(p, context.notes.equal)
+    equal = context.notes.equal
+    while equal and not equal.keys().isdisjoint(p.free):
+        p = substitute(p, equal)
     return p
 
 
