@@ -8,7 +8,15 @@ from tolcost.diagnostics import Span
 from tolcost.elaborate.context import Env, bind_data, fail
 from tolcost.elaborate.indexing import capacity_of, element, integers, spread
 from tolcost.elaborate.layout import check_size, materialise
-from tolcost.elaborate.shapes import decide, known, shape_of, shape_text, space_of, unify
+from tolcost.elaborate.shapes import (
+    component_shapes,
+    decide,
+    known,
+    shape_of,
+    shape_text,
+    space_of,
+    unify,
+)
 from tolcost.elaborate.signatures import integer, primitive, tol
 from tolcost.elaborate.static_numbers import truth
 from tolcost.elaborate.values import Data, Pieces, Seq, Value, Vec, View, is_static
@@ -37,18 +45,19 @@ def _repeat(env: Env, span: Span, value: Value, counts: Value, most: Poly) -> Va
 
 def _length(env: Env, value: Value, marks: Value, problem: str, span: Span) -> Poly:
     """How many entries there are to keep or not; as many as there are marks."""
-    shape, marked = shape_of(env, value, span), shape_of(env, marks, span)
-    size = shape[0] if shape else const(1)
+    shapes, marked = component_shapes(env, value, span), shape_of(env, marks, span)
+    sizes = [shape[0] if shape else const(1) for shape in shapes]
     if len(marked) == 1:
-        unify(env, size, marked[0], problem, span)
+        for size in sizes:
+            unify(env, size, marked[0], problem, span)
     if is_static(marks):
-        return size
-    if len(marked) != 1 or not shape:
+        return sizes[0]
+    if len(marked) != 1 or not all(shapes):
         fail("T0320", f"{problem}: a vector, not shape {shape_text(marked)}", span)
     several = capacity_of(env, marks, span)
     if several != 1:
         fail("T0320", f"{problem}: a vector, not a list of {several}", span)
-    return size
+    return sizes[0]
 
 
 def _kept(env: Env, value: Value, marks: Value, most: Poly, repeats: bool, span: Span) -> Value:

@@ -275,6 +275,15 @@ def shape_of(env: Env, value: Value, span: Span) -> Shape:
             return ()
 
 
+def component_shapes(env: Env, value: Value, span: Span) -> list[Shape]:
+    """The shape of each component of a list; of anything else, its own."""
+    if isinstance(value, Pieces):
+        return [shape_of(env, item, span) for item in value.items]
+    if isinstance(value, Data):
+        return [_settled(env, part.shape) for part in value.node.type]
+    return [shape_of(env, value, span)]
+
+
 def _settled(env: Env, shape: Shape) -> Shape:
     return tuple([settle(env.context, d) for d in shape]) if env.context.notes.equal else shape
 

@@ -41,6 +41,7 @@ from tolcost.elaborate.layout import (
 )
 from tolcost.elaborate.shapes import (
     Shape,
+    component_shapes,
     known,
     require,
     shape_of,
@@ -63,7 +64,24 @@ def as_entry(env: Env, value: Value, span: Span) -> Value:
 
 def join_values(env: Env, left: Value, right: Value, d: int, span: Span) -> Value:
     """Two ToLs one after the other along dimension ``d``."""
-    a, b = shape_of(env, left, span), shape_of(env, right, span)
+    lefts, rights = component_shapes(env, left, span), component_shapes(env, right, span)
+    for a, b in zip(lefts, rights, strict=False):
+        _check_joined(env, a, b, d, span)
+    if len(lefts) != len(rights):
+        fail("T0315", f"lists of capacity {len(lefts)} and {len(rights)} cannot be joined", span, kind=Misfit)
+    if isinstance(left, Vec) and isinstance(right, Vec) and len(left.shape) == 1:
+        check_size(left.shape[0] + right.shape[0], span)
+        return Vec((left.shape[0] + right.shape[0],), left.items + right.items)
+    if isinstance(left, Pieces) and isinstance(right, Pieces):
+        return Pieces(
+            tuple(join_values(env, x, y, d, span) for x, y in zip(left.items, right.items, strict=True))
+        )
+    node = join_nodes(materialise(env, left, span), materialise(env, right, span), d)
+    return made_of(env, node, left, right)
+
+
+def _check_joined(env: Env, a: Shape, b: Shape, d: int, span: Span) -> None:
+    """Two shapes have one rank, and agree in all dimensions but the one that is joined along."""
     if len(a) != len(b) or not 1 <= d <= len(a):
         fail(
             "T0312",
@@ -84,15 +102,6 @@ def join_values(env: Env, left: Value, right: Value, d: int, span: Span) -> Valu
                 ),
                 span,
             )
-    if isinstance(left, Vec) and isinstance(right, Vec) and len(a) == 1:
-        check_size(left.shape[0] + right.shape[0], span)
-        return Vec((left.shape[0] + right.shape[0],), left.items + right.items)
-    if isinstance(left, Pieces) and isinstance(right, Pieces) and len(left.items) == len(right.items):
-        return Pieces(
-            tuple(join_values(env, x, y, d, span) for x, y in zip(left.items, right.items, strict=True))
-        )
-    node = join_nodes(materialise(env, left, span), materialise(env, right, span), d)
-    return made_of(env, node, left, right)
 
 
 def reshape_value(env: Env, value: Value, shape: tuple[Poly, ...], span: Span) -> Value:
@@ -310,8 +319,9 @@ def _put(env: Env, span: Span, value: Value, at: tuple[Value, ...], given: Value
     shape = shape_of(env, value, span)
     if not at:
         fail("T0303", "where to put the value is not said: there is no index", span, kind=Misfit)
-    if len(at) > len(shape):
-        fail("T0303", f"{len(at)} indices into a ToL of shape {shape_text(shape)}", span, kind=Misfit)
+    for one in component_shapes(env, value, span):
+        if len(at) > len(one):
+            fail("T0303", f"{len(at)} indices into a ToL of shape {shape_text(one)}", span, kind=Misfit)
     if (
         isinstance(value, View)
         and known(shape) is not None
@@ -336,14 +346,15 @@ def _put_entry(env: Env, value: Vec, place: int, new: Value, span: Span) -> Valu
 
 
 def _put_node(env: Env, value: Value, at: tuple[Value, ...], new: Value, span: Span) -> Value:
-    shape = shape_of(env, value, span)
-    check_indices(env, at, shape, span)
+    for shape in component_shapes(env, value, span):
+        check_indices(env, at, shape, span)
     tol, item = materialise(env, value, span), materialise(env, new, span)
-    rest = shape[len(at) :]
-    if len(rest) != len(item.type[0].shape):
-        _wrong_shape(item.type[0].shape, rest, span)
-    for x, y in zip(rest, item.type[0].shape, strict=True):
-        unify(env, x, y, "what is put must have the shape of what it replaces", span)
+    for whole, one in zip(tol.type, item.type, strict=False):
+        rest = whole.shape[len(at) :]
+        if len(rest) != len(one.shape):
+            _wrong_shape(one.shape, rest, span)
+        for x, y in zip(rest, one.shape, strict=True):
+            unify(env, x, y, "what is put must have the shape of what it replaces", span)
     if len(tol.type) != len(item.type):
         message = f"a list of capacity {len(item.type)} is put in place of one of {len(tol.type)}"
         fail("T0315", message, span, kind=Misfit)

@@ -85,9 +85,17 @@ def execute(
             raise Rejected(Diagnostic("T0521", "the program nests too deeply to be executed")) from None
         except MemoryError:
             raise Rejected(Diagnostic("T0520", "the run needs more memory than there is")) from None
-    final = {symbol: value for symbol, value in machine.env.items() if symbol.kind != "coord"}
+        except (IndexError, ValueError, Rejected):  # arrays may not fit where data breaks a condition
+            check_conditions(program.conditions, _found_lengths(machine))
+            raise
+    final = _found_lengths(machine)
     check_conditions(program.conditions, final)
     return Execution(outputs, machine.tally.counts(), final)
+
+
+def _found_lengths(machine: Interpreter) -> dict[Symbol, int]:
+    """What lengths stand for by now, those that data decides among them."""
+    return {symbol: value for symbol, value in machine.env.items() if symbol.kind != "coord"}
 
 
 def meet(program: Program, inputs: InputArrays, dims: Mapping[str, int] | None = None) -> Met:
