@@ -1,6 +1,6 @@
-"""Lists whose components differ in shape: whatever is done with them is refused, or right when it is run.
+"""What may differ in shape: whatever is done with it is refused, or right when it is run.
 
-What looks at the first component alone takes the others for its like.
+Who looks at the first component of a list alone, or at the first member of a ToL, takes others for its like.
 """
 
 from itertools import product
@@ -17,6 +17,7 @@ from tolcost.pipeline import lower, read_program
 
 INPUTS = "tol x: R [n, 2]\ntol u: R [m, 2]\ntol v: R [m]\ntol w: R [n]\ntol b: B [n]\ntol c: B\n"
 LISTS = (
+    "u",
     "(x, u)",
     "(w, v)",
     "filter((x, w), b)",
@@ -37,6 +38,7 @@ OF_TWO = (
     "{0} + {1}", "filter({0}, {1})", "repeat({0}, {1}, 2)", "reduce({0}, (s, e) => s, {1})",
     "reduce(w, (s, e) => {0}, {1})", "reduce([1, 2, 3], (s, e) => join(s, {0}, 1), {1})",
     "map(w, (e) => join({0}, {1}, 1))",
+    "where([true, false], {0}, {1})", "map([true, false], (t) => where(t, {0}, {1}))",
 )  # fmt: skip
 SIZES = ((3, 2), (2, 3), (2, 2))
 

@@ -22,12 +22,12 @@ SECONDS = 30
 
 def rejected(text: str) -> str:
     """The code of the only diagnostic."""
-    start = time.monotonic()
+    start = time.process_time()
     with pytest.raises(Rejected) as caught:
         parse(Source("big.tol", text))
     (diagnostic,) = caught.value.diagnostics
     assert len(render(diagnostic)) < 2000
-    assert time.monotonic() - start < SECONDS
+    assert time.process_time() - start < SECONDS
     return diagnostic.code
 
 
@@ -91,11 +91,11 @@ def test_as_deep_as_allowed() -> None:
     ids=["sum", "composition", "list", "block", "comments", "name"],
 )
 def test_wide_programs_are_fine(text: str) -> None:
-    start = time.monotonic()
+    start = time.process_time()
     program = parse(Source("wide.tol", f"y = {text}"))
     resolve(program)
     assert parse(Source("again.tol", format_program(program))) == program
-    assert time.monotonic() - start < 3 * SECONDS
+    assert time.process_time() - start < 3 * SECONDS
 
 
 def test_many_statements() -> None:

@@ -16,7 +16,15 @@ from tolcost.elaborate.evaluate import evaluate, form, results
 from tolcost.elaborate.indexing import element, leaves, regrown
 from tolcost.elaborate.layout import grid, index_node, lay, materialise
 from tolcost.elaborate.merge import align, alike, choose_sequence, merge, select
-from tolcost.elaborate.shapes import decide, known, label_operands, shape_of, shape_text, unify
+from tolcost.elaborate.shapes import (
+    component_shapes,
+    decide,
+    known,
+    label_operands,
+    shape_of,
+    shape_text,
+    unify,
+)
 from tolcost.elaborate.static_numbers import truth
 from tolcost.elaborate.tol_primitives import reshape_value
 from tolcost.elaborate.values import (
@@ -146,7 +154,8 @@ def choose_by_data(env: Env, condition: Value, then: Value, other: Value, span: 
     if numbers is not None and isinstance(condition, Vec):
         places = grid(numbers, span)
         entries = tuple(_choose_entry(env, bound, tuple(const(n) for n in at), span) for at in places)
-        if not any(shape_of(env, entry, span) for entry in entries):  # a vector has numbers for entries
+        shapes = [shape for entry in entries for shape in component_shapes(env, entry, span)]
+        if not any(shapes):  # a vector has numbers for entries
             return Vec(numbers, entries)
     return lay(env, shape, lambda here, at: _choose_entry(here, bound, at, span), span)
 

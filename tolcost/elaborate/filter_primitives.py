@@ -36,6 +36,7 @@ def _repeat(env: Env, span: Span, value: Value, counts: Value, most: Poly) -> Va
     if not is_static(counts):
         return _kept(env, value, counts, size * most, True, span)
     times = [form.constant for form in integers(env, counts, span)]
+    unify(env, size, const(len(times)), "`repeat` needs one count per entry", span)
     if any(count is None or count < 0 for count in times):
         fail("T0320", "how often entries stay must be known while compiling, or depend on data", span)
     check_size(sum(count or 0 for count in times), span)

@@ -27,8 +27,8 @@ from tolcost.atoms.nodes import (
     Type,
 )
 from tolcost.diagnostics import NOWHERE, Span
-from tolcost.elaborate.context import Env, Misfit, NeedsUnrolling, bind_data, fail
-from tolcost.elaborate.shapes import Shape, decide, known, shape_of, space_of
+from tolcost.elaborate.context import Env, Misfit, NeedsUnrolling, RankMismatch, bind_data, fail
+from tolcost.elaborate.shapes import Shape, decide, known, shape_of, shape_text, space_of, unify
 from tolcost.elaborate.values import (
     LAY_OUT_LIMIT,
     MOST_IN_SEQUENCE,
@@ -334,8 +334,21 @@ def _side_by_side(env: Env, slices: list[Value], place: int, span: Span) -> Valu
         return Pieces(tuple(_side_by_side(env, list(column), place, span) for column in columns))
     if all(not shape_of(env, s, span) and capacity(s) == 1 for s in slices):
         return Vec((len(slices),), tuple(slices))
-    pieces = [_thickened(materialise(env, piece, span), place) for piece in slices]
-    return made_of(env, join_all(pieces, place + 1), *slices)
+    nodes = [materialise(env, piece, span) for piece in slices]
+    for node in nodes:
+        _check_alike(env, nodes[0].type, node.type, span)
+    return made_of(env, join_all([_thickened(node, place) for node in nodes], place + 1), *slices)
+
+
+def _check_alike(env: Env, first: Type, other: Type, span: Span) -> None:
+    """Members of a ToL have one shape: lengths that may differ are a condition."""
+    for p, q in zip(first, other, strict=False):
+        if len(p.shape) != len(q.shape):
+            message = f"members of shapes {shape_text(p.shape)} and {shape_text(q.shape)} do not fit together"
+            fail("T0333", message, span, kind=RankMismatch)
+        for x, y in zip(p.shape, q.shape, strict=True):
+            if x is not y:
+                unify(env, x, y, "the members of a ToL must have one shape", span)
 
 
 def capacity(value: Value) -> int:
