@@ -113,6 +113,7 @@ gate: $(VENV)/run.stamp
 	$(BIN)/tolcost check --strict --fresh
 
 schemes: $(VENV)/dev.stamp
+	$(BIN)/python -m tests.catalogue.store_types
 	$(BIN)/python -m tests.models.store_schemes $(MODELS)
 
 lock: $(VENV)/run.stamp

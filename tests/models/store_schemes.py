@@ -13,26 +13,21 @@ import random
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from fractions import Fraction
 from functools import partial
 from hashlib import sha256
-from itertools import groupby
 from pathlib import Path
 
-import numpy as np
 from onnx import defs
 
 from tolcost.algebra import Poly, Symbol, const
-from tolcost.catalogue.graph import Attribute, GraphNode, Reference, Weight, types_text
-from tolcost.catalogue.schemas import check_node, schema_of
+from tolcost.catalogue.graph import GraphNode
 from tolcost.catalogue.specs import Library, Spec, folder_of, open_library
 from tolcost.catalogue.stored import FOLDER, stored_text
 from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Rejected
-from tolcost.elaborate.values import Vec
 from tolcost.library import specs_root
 from tolcost.models.cases import numbers
-from tolcost.models.facts import Plain, replaced, space_of, symbols_in
+from tolcost.models.facts import Plain, replaced, symbols_in
 from tolcost.models.lowered import Given, Lowered, Setting, arguments
 from tolcost.models.lowering import lower
 from tolcost.models.patterns import patterns_of
@@ -58,7 +53,6 @@ class Recording(Schemes):
     def __init__(self) -> None:
         super().__init__(stored=False)
         self.texts: dict[Operator, dict[str, Scheme | None]] = defaultdict(dict)
-        self.types: dict[Operator, set[str]] = defaultdict(set)
         self.met: set[tuple[Operator, str]] = set()
         """The patterns of the model that is looked at."""
         self.models: Counter[tuple[Operator, str]] = Counter()
@@ -70,7 +64,7 @@ class Recording(Schemes):
 
     def lower(self, setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowered | Rejected:
         found = super().lower(setting, node, spec, given)
-        self.types[spec.domain, spec.name].add(types_text(node, list(map(space_of, given.inputs))))
+        self.texts.setdefault((spec.domain, spec.name), {})
         if node.graphs or spec.branches:
             return found
         alike = node._replace(key=str(pattern_text(node, spec.since, ())).encode())  # in whatever order
@@ -153,7 +147,7 @@ def held(
 
 
 def recorded(models: list[Path]) -> Recording:
-    """The schemes of all nodes of some models, and the types of their attributes and inputs."""
+    """The schemes of all nodes of some models."""
     recording = Recording()
     for path in {sha256(path.read_bytes()).digest(): path for path in models}.values():
         print(path.name, flush=True)
@@ -172,12 +166,12 @@ def main(arguments: list[str]) -> None:
     assert isinstance(root, Path)
     found: dict[Operator, dict[str, Scheme | None]] = defaultdict(dict)
     for operator in stored_operators():
-        for pattern, stored in lines_of(root, operator).items():
-            found[operator][pattern] = anew(library, operator, pattern, stored)
-    types = {operator: set(library.stored(*operator).takes) for operator in stored_operators()}
+        lines = lines_of(root, operator).items()
+        found[operator] = {pattern: anew(library, operator, pattern, stored) for pattern, stored in lines}
     recording = recorded(list(map(Path, arguments)))
     least = SEVERAL if len(arguments) >= MANY else 1
     for operator, new in recording.texts.items():
+        found[operator] |= {}  # at least the heads of its definitions
         for pattern, scheme in new.items():
             before = found[operator].get(pattern)
             if recording.models[operator, pattern] < least:
@@ -188,62 +182,13 @@ def main(arguments: list[str]) -> None:
                     probed(library, operator, pattern, scheme)
             elif scheme is not None:
                 held(library, operator, pattern, before, scheme.examples.values())
-    for operator in (one for one in (*types, *recording.types) if one[0] == ""):
-        found.setdefault(operator, {})  # at least the types that ONNX's own operators take
     for (domain, name), schemes in found.items():
         place = root / FOLDER / folder_of(domain) / f"{name}.tsv"
         place.parent.mkdir(parents=True, exist_ok=True)
         heads = {spec.since: spec.head for spec in library.versions(domain, name)}
         texts = {pattern: text for pattern, scheme in schemes.items() if (text := text_of_scheme(scheme))}
         files = library.made_from(domain, name)
-        known = types.get((domain, name), set()) | recording.types[domain, name]
-        takes = taken((domain, name), known | {types_of(pattern) for pattern in texts})
-        place.write_text(stored_text(root, files, heads, texts, takes), "utf-8")
-
-
-def types_of(pattern: str) -> str:
-    """The types of attributes and inputs that the nodes of a pattern have."""
-    _, node, inputs = node_of_pattern(pattern, "", "")
-    return types_text(node, list(map(space_of, inputs)))
-
-
-_OF_KIND: dict[str, Attribute] = {
-    "int": const(1),
-    "float": Fraction(1),
-    "string": "x",
-    "ints": Vec((1,), (const(1),)),
-    "floats": Vec((1,), (Fraction(1),)),
-    "strings": Vec((1,), ("x",)),
-    "list": Vec((0,), ()),
-    "tensor": Weight("", "float32", (), lambda: np.zeros(())),
-    "": Reference(""),
-}
-"""An attribute of each kind."""
-
-
-def taken(operator: Operator, types: Iterable[str]) -> dict[str, list[tuple[int, int]]]:
-    """From which to which versions ONNX's operator takes attributes and inputs of some types."""
-    found: dict[str, list[tuple[int, int]]] = {}
-    for text in types if operator[0] == "" else ():
-        kinds, _, given = text.partition("|")
-        pairs = (kind.rpartition(":") for kind in kinds.split())
-        attributes = {name: _OF_KIND[kind] for name, _, kind in pairs}
-        spaces = tuple(space or None for space in given.split(" "))
-        node = GraphNode(operator[1], "", "", ("x",) * len(spaces), ("y",), attributes)
-        assert types_text(node, spaces) == text
-        versions = [n for n in range(1, defs.onnx_opset_version() + 1) if _is_taken(node, n, spaces)]
-        runs = groupby(enumerate(versions), lambda pair: pair[1] - pair[0])
-        ends = [[version for _, version in run] for _, run in runs]
-        found[text] = [(run[0], run[-1]) for run in ends]
-    return found
-
-
-def _is_taken(node: GraphNode, opset: int, spaces: tuple[str | None, ...]) -> bool:
-    try:
-        check_node(node, opset, spaces)
-    except Rejected:
-        return False
-    return schema_of(node, opset) is not None
+        place.write_text(stored_text(root, files, heads, texts), "utf-8")
 
 
 def text_of_scheme(scheme: Scheme | None) -> str | None:

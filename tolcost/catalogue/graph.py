@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -95,12 +95,6 @@ def attribute_kind(value: Attribute) -> str:
             return "tensor" if nonzero is None else "sparse_tensor"
         case _:
             return ""
-
-
-def types_text(node: GraphNode, spaces: Sequence[str | None]) -> str:
-    """The kinds of a node's attributes and the spaces of its inputs, as one text."""
-    kinds = (f"{name}:{attribute_kind(value)}" for name, value in sorted(node.attributes.items()))
-    return f"{' '.join(kinds)}|{' '.join(space or '' for space in spaces)}"
 
 
 class GraphNode(NamedTuple):

@@ -12,7 +12,7 @@ from typing import Literal
 
 from onnx import defs
 
-from tolcost.catalogue.schemas import recorded_schemas
+from tolcost.catalogue.operand_types import recorded_schemas
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, quoted

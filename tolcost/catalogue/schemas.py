@@ -1,7 +1,7 @@
 """What ONNX itself says of its operators: which inputs, outputs and attributes a node may have, and bodies.
 
 Of domains that onnx does not know, ``schemas.json`` in the folder of the domain says the same, as recorded
-from the run-time that has them.
+from the run-time that has them.  Which types operators take is known without onnx (``operand_types``).
 
 This is the one place besides the reader that speaks protobuf: onnx builds bodies that depend on a node.
 Nodes are held to the schema of their operator before onnx is asked.
@@ -9,32 +9,20 @@ Nodes are held to the schema of their operator before onnx is asked.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
-from typing import Any, NoReturn
 
 import onnx
 from onnx import AttributeProto, FunctionProto, TensorProto, TypeProto, helper, numpy_helper
 
 from tolcost.algebra import Poly
-from tolcost.catalogue.graph import (
-    EMPTY_LIST,
-    Attribute,
-    GraphNode,
-    ModelFunction,
-    Reference,
-    Weight,
-    attribute_kind,
-)
+from tolcost.catalogue.graph import Attribute, GraphNode, ModelFunction, Weight
+from tolcost.catalogue.operand_types import Operand, OperatorTypes, is_of_kind, recorded_schemas
 from tolcost.catalogue.protobuf import attribute_value
 from tolcost.catalogue.reading import function_of
-from tolcost.catalogue.specs import folder_of
 from tolcost.catalogue.types import CODE_OF_SPACE
-from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.elaborate.values import Value, Vec
-from tolcost.library import specs_root
 
 _TYPE_OF_SPACE = {
     space: f"tensor({TensorProto.DataType.Name(code).lower()})" for space, code in CODE_OF_SPACE.items()
@@ -66,63 +54,24 @@ def _schema(op: str, domain: str, opset: int | None) -> onnx.defs.OpSchema | Non
         return None
 
 
-def is_operator(domain: str, name: str, opset: int | None) -> bool:
-    """Whether ONNX itself defines an operator: no function of a model takes its place."""
-    return _schema(name, domain, opset) is not None
+def types_in_onnx(op: str, domain: str, opset: int | None) -> OperatorTypes | None:
+    """What the installed onnx says that an operator takes and gives; None where it does not know it."""
+    schema = _schema(op, domain, opset)
+    return None if schema is None else types_of_schema(schema)
 
 
-def check_node(node: GraphNode, opset: int | None, spaces: Sequence[str | None]) -> None:
-    """Refuse a node whose attributes or inputs are of types that its operator does not take.
-
-    ``spaces`` are those of its inputs; what is no space of ONNX is not checked.  How many inputs there are,
-    and which attributes, the definition says.
-    """
-    schema = schema_of(node, opset)
-    if schema is None:
-        return
-    for name, value in node.attributes.items():
-        declared = schema.attributes.get(name)
-        if declared is not None and not isinstance(value, Reference) and not _is_of(value, declared):
-            kind = _kind_text(declared)
-            _refuse(f"the attribute {quoted(name)} of {node.shown} must be of type {kind}")
-    bound: dict[str, str] = {}
-    for formal, space in zip(_formals(schema.inputs, len(spaces)), spaces, strict=False):
-        if space in _TYPE_OF_SPACE:
-            _check_input(node, formal, space, bound)
+def types_of_schema(schema: onnx.defs.OpSchema) -> OperatorTypes:
+    """What a schema says that an operator takes and gives."""
+    attributes = {name: _kind_text(declared) for name, declared in schema.attributes.items()}
+    return OperatorTypes(
+        tuple(map(_operand, schema.inputs)), tuple(map(_operand, schema.outputs)), attributes
+    )
 
 
-def output_spaces(node: GraphNode, opset: int | None, spaces: Sequence[str | None]) -> list[str | None]:
-    """The spaces of a node's outputs as its schema tells them from those of its inputs; None: it does not.
-
-    What a definition makes of numbers that are known may be in no space of ONNX, or empty.
-    """
-    for graph in node.graphs.values():  # the outputs of a node are the last of those of its graphs
-        told = [graph.declared[name].space or None for name in graph.outputs]
-        return told[-len(node.outputs) :]
-    schema = schema_of(node, opset)
-    if schema is None:
-        return [None] * len(node.outputs)
-    met = zip(_formals(schema.inputs, len(spaces)), spaces, strict=False)
-    bound = {f.type_str: s for f, s in met if f.is_homogeneous and s in _TYPE_OF_SPACE}
-    given = _formals(schema.outputs, len(node.outputs))
-    return [
-        bound.get(f.type_str) or _only_space(f) if f.is_homogeneous else None
-        for f in given[: len(node.outputs)]
-    ]
-
-
-def _only_space(formal: onnx.defs.OpSchema.FormalParameter) -> str | None:
-    return _SPACE_OF_TYPE.get(next(iter(formal.types))) if len(formal.types) == 1 else None
-
-
-def _check_input(
-    node: GraphNode, formal: onnx.defs.OpSchema.FormalParameter, space: str, bound: dict[str, str]
-) -> None:
-    if _TYPE_OF_SPACE[space] not in formal.types:
-        _refuse(f"{node.shown} does not take {space} as its input {quoted(formal.name)}")
-    if formal.is_homogeneous and bound.setdefault(formal.type_str, space) != space:
-        other = bound[formal.type_str]
-        _refuse(f"{node.shown} takes inputs of one type, not {other} and {space} ({quoted(formal.name)})")
+def _operand(formal: onnx.defs.OpSchema.FormalParameter) -> Operand:
+    types = tuple(sorted(_SPACE_OF_TYPE.get(kind, kind) for kind in formal.types))
+    variadic = formal.option == onnx.defs.OpSchema.FormalParameterOption.Variadic
+    return Operand(formal.name, formal.type_str, types, variadic, not formal.is_homogeneous)
 
 
 def _formals(
@@ -159,10 +108,6 @@ def required_attributes(node: GraphNode, opset: int | None) -> set[str]:
     return {name for name, attribute in schema.attributes.items() if attribute.required} if schema else set()
 
 
-def _refuse(message: str) -> NoReturn:
-    raise Rejected(Diagnostic("T0664", message))
-
-
 def fits(node: GraphNode, schema: onnx.defs.OpSchema) -> bool:
     """Whether a node has inputs, outputs and attributes as its schema says."""
     if not schema.min_input <= len(node.inputs) <= schema.max_input:
@@ -172,16 +117,11 @@ def fits(node: GraphNode, schema: onnx.defs.OpSchema) -> bool:
     given = {**node.attributes, **node.graphs}
     declared = schema.attributes
     if any(
-        name not in declared or not _is_of(value, declared[name]) for name, value in node.attributes.items()
+        name not in declared or not is_of_kind(value, _kind_text(declared[name]))
+        for name, value in node.attributes.items()
     ):
         return False
     return all(name in given for name, a in declared.items() if a.required)
-
-
-def _is_of(value: Attribute, declared: onnx.defs.OpSchema.Attribute) -> bool:
-    """Whether an attribute is of the kind that a schema declares."""
-    kind, found = _kind_text(declared), attribute_kind(value)
-    return found == kind or (found == EMPTY_LIST and kind in ("ints", "floats", "strings"))
 
 
 def _kind_text(declared: onnx.defs.OpSchema.Attribute) -> str:
@@ -189,16 +129,6 @@ def _kind_text(declared: onnx.defs.OpSchema.Attribute) -> str:
 
 
 # ---- schemas that are recorded ----------------------------------------------------------
-@cache
-def recorded_schemas(domain: str) -> dict[str, dict[str, Any]]:
-    """The operators of a domain by name, as recorded: inputs, outputs, attributes and element types."""
-    file = specs_root().joinpath(folder_of(domain), "schemas.json")
-    if not file.is_file():
-        return {}
-    found: dict[str, dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))["operators"]
-    return found
-
-
 @cache
 def recorded_schema(domain: str, op: str) -> onnx.defs.OpSchema | None:
     """The recorded schema of an operator, as onnx gives those that it has; None where there is none."""

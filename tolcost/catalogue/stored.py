@@ -9,7 +9,7 @@ read, and only when a node asks for it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
 FOLDER = "schemes"
-FORMAT = 3
+FORMAT = 4
 """Of what is written here: files of another one are made again, not read."""
 
 _MOST_BYTES = 1 << 24
@@ -60,21 +60,13 @@ class Lines:
 
 
 class Stored(NamedTuple):
-    """What is stored of an operator: heads of its definitions by version, and texts of schemes by pattern.
-
-    ``takes`` are types of attributes and inputs, and from which to which versions of ONNX it takes them.
-    """
+    """What is stored of an operator: heads of its definitions by version, and texts of schemes by pattern."""
 
     heads: Mapping[int, Head]
     schemes: Lines
-    takes: Mapping[str, Sequence[tuple[int, int]]]
-
-    def is_taken(self, types: str, opset: int | None) -> bool:
-        """Whether it is stored that a version of the operator takes attributes and inputs of some types."""
-        return opset is not None and any(low <= opset <= high for low, high in self.takes.get(types, ()))
 
 
-NOTHING_STORED = Stored({}, Lines(b""), {})
+NOTHING_STORED = Stored({}, Lines(b""))
 
 
 def stored_at(root: Traversable, folder: str, name: str, digests: dict[str, str | None]) -> Stored:
@@ -91,7 +83,7 @@ def stored_at(root: Traversable, folder: str, name: str, digests: dict[str, str 
             int(since): Head(tuple(Formal(*formal) for formal in takes), branches)
             for since, (takes, branches) in about["heads"].items()
         }
-        return Stored(heads, Lines(b"\n" + rest), about["takes"])
+        return Stored(heads, Lines(b"\n" + rest))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return NOTHING_STORED  # it is made again from the definition
 
@@ -101,7 +93,6 @@ def stored_text(
     files: Iterable[str],
     heads: Mapping[int, Head],
     schemes: Mapping[str, str],
-    takes: Mapping[str, Sequence[tuple[int, int]]],
 ) -> str:
     """The text of a file."""
     rest = "".join(f"{pattern}\t{scheme}\n" for pattern, scheme in sorted(schemes.items()))
@@ -110,7 +101,6 @@ def stored_text(
         "digest": digest_of(rest.encode()),
         "from": {file: _digest(root, file, {}) for file in files},
         "heads": {str(since): head for since, head in heads.items()},
-        "takes": dict(sorted(takes.items())),
     }
     return f"{json.dumps(about, separators=(',', ':'))}\n{rest}"
 

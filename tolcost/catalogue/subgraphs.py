@@ -14,6 +14,7 @@ from itertools import count, product, zip_longest
 from tolcost.algebra import FALSE, TRUE, Cond, Eq, Ge, Not, bounds, cond_text, negate
 from tolcost.catalogue.binding import bind, formals
 from tolcost.catalogue.graph import Body, Graph, GraphNode, Inside, Weight, first_output, no_function
+from tolcost.catalogue.operand_types import check_node, output_spaces
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.catalogue.types import constant
 from tolcost.dataclass import dataclass, field, replace
@@ -219,8 +220,6 @@ def _applied(
     values: dict[str, Value],
     around: Surroundings,
 ) -> Sequence[Value]:
-    from tolcost.catalogue.schemas import check_node, output_spaces  # and onnx with it
-
     spaces = [None if value is None else space_of(value) for value in inputs]
     check_node(node, around.opsets.get(node.domain), spaces)
     if spec.branches and inputs and inputs[0] is not None:

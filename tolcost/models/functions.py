@@ -18,6 +18,7 @@ from tolcost.catalogue.graph import (
     free_names,
     held_in,
 )
+from tolcost.catalogue.operand_types import is_operator
 
 
 class Functions:
@@ -59,8 +60,6 @@ class Functions:
 
 
 def _is_operator(key: FunctionKey, opsets: Mapping[str, int]) -> bool:
-    from tolcost.catalogue.schemas import is_operator  # and onnx with it: most models have no functions
-
     return is_operator(*key[:2], opsets.get(key[0]))
 
 

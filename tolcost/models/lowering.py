@@ -26,6 +26,7 @@ from tolcost.algebra import (
 from tolcost.atoms.nodes import Condition, Node
 from tolcost.catalogue.binding import bind
 from tolcost.catalogue.graph import GraphNode
+from tolcost.catalogue.operand_types import output_spaces
 from tolcost.catalogue.specs import Spec
 from tolcost.catalogue.subgraphs import (
     Choices,
@@ -190,8 +191,6 @@ def _with_spaces(
     """Outputs in spaces of ONNX: its schema is asked where the definition found none of them."""
     if not any(map(_is_outside, found)):
         return found
-    from tolcost.catalogue.schemas import output_spaces  # and onnx with it
-
     told = output_spaces(node, setting.opsets.get(node.domain), [space_of(known) for known in given.inputs])
     return tuple(starmap(_told, zip_longest(found, told[: len(found)])))
 

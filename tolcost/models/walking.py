@@ -29,8 +29,8 @@ from tolcost.catalogue.graph import (
     GraphNode,
     ModelFunction,
     Weight,
-    types_text,
 )
+from tolcost.catalogue.operand_types import check_node
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, quoted
@@ -333,11 +333,7 @@ class Walk:
         key = (node.op, node.domain, opset, node.key, spaces)
         if key in self.session.checked:
             return
-        stored = self.session.library.stored(node.domain, node.op)
-        if not stored.is_taken(types_text(node, spaces), opset):
-            from tolcost.catalogue.schemas import check_node  # and onnx with it
-
-            check_node(node, opset, spaces)
+        check_node(node, opset, spaces)
         self.session.checked.add(key)
 
     def _fallback(self, node: GraphNode, places: Sequence[int]) -> Applied:

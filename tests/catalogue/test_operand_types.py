@@ -1,0 +1,61 @@
+"""Which types operators take and give: the tables against the installed onnx."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from onnx import defs
+
+from tests.catalogue.store_types import tables
+from tolcost.catalogue.operand_types import FOLDER, OperatorTypes, types_of
+from tolcost.catalogue.schemas import recorded_schema, types_of_schema
+from tolcost.catalogue.specs import FURTHER_DOMAINS, open_library
+from tolcost.library import specs_root
+
+MANY = 600
+
+
+def test_tables_say_what_onnx_says() -> None:
+    """Where this fails, onnx is another: ``make schemes`` makes the tables again."""
+    place = Path(str(specs_root())) / FOLDER
+    assert {file.stem: file.read_text("utf-8") for file in place.iterdir()} == tables()
+
+
+def test_every_version_is_found() -> None:
+    looked = 0
+    for schema in defs.get_all_schemas_with_history():
+        found = types_of(schema.name, schema.domain, schema.since_version)
+        assert found is not None
+        assert found == types_of_schema(schema)
+        looked += 1
+    assert looked > MANY
+
+
+@pytest.mark.parametrize("domain", FURTHER_DOMAINS)
+def test_recorded_schemas_say_the_same_without_onnx(domain: str) -> None:
+    for op in open_library().names(domain):
+        schema = recorded_schema(domain, op)
+        assert schema is None or _sorted(types_of(op, domain, 1)) == types_of_schema(schema), op
+
+
+def _sorted(found: OperatorTypes | None) -> OperatorTypes | None:
+    if found is None:
+        return None
+    inputs, outputs = (
+        tuple(operand._replace(types=tuple(sorted(operand.types))) for operand in listed)
+        for listed in (found.inputs, found.outputs)
+    )
+    return found._replace(inputs=inputs, outputs=outputs)
+
+
+def test_a_name_that_no_operator_has_is_not_looked_for() -> None:
+    assert types_of("Abs\t{}\nAdd", "", 13) is None
+    assert types_of("Nothing", "", 13) is None
+    assert types_of("Abs", "", 0) == types_of("Abs", "", None)
+
+
+def test_onnx_is_not_loaded_for_types() -> None:
+    """Loading it takes longer than costing most models."""
+    code = "import sys; from tolcost.catalogue.operand_types import types_of; types_of('Add', '', 13); "
+    subprocess.run([sys.executable, "-c", code + "assert 'onnx' not in sys.modules"], check=True)

@@ -1,0 +1,218 @@
+"""Which types an operator takes and gives, as ONNX says, from tables that come with tolcost.
+
+``specs/types`` holds them for the domains of ONNX, a line for each operator with all of its versions; of
+other domains ``schemas.json`` says the same.  So onnx itself, which takes longer to load than a common model
+to be costed, is asked only for versions that are newer than the tables.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple, NoReturn
+
+from tolcost.catalogue.graph import EMPTY_LIST, Attribute, GraphNode, Reference, attribute_kind
+from tolcost.catalogue.messages import TensorProto
+from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, folder_of
+from tolcost.catalogue.types import CODE_OF_SPACE, SPACE_OF_CODE
+from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.library import specs_root
+
+FOLDER = "types"
+
+_SPACE_OF_NAME = {TensorProto.DataType.Name(code).lower(): space for code, space in SPACE_OF_CODE.items()}
+"""The spaces of ONNX's names for element types."""
+
+
+class Operand(NamedTuple):
+    """An input or output: operands of one kind have one type, unless they differ among themselves.
+
+    ``types`` are spaces, and as ONNX writes them the types that are no tensors.
+    """
+
+    name: str
+    kind: str
+    types: tuple[str, ...]
+    variadic: bool = False
+    differ: bool = False
+
+
+class OperatorTypes(NamedTuple):
+    """What one version of an operator takes and gives; attributes by name, with the kind of each."""
+
+    inputs: tuple[Operand, ...]
+    outputs: tuple[Operand, ...]
+    attributes: Mapping[str, str]
+
+
+def check_node(node: GraphNode, opset: int | None, spaces: Sequence[str | None]) -> None:
+    """Refuse a node whose attributes or inputs are of types that its operator does not take.
+
+    ``spaces`` are those of its inputs; what is no space of ONNX is not checked.  How many inputs there are,
+    and which attributes, the definition says.
+    """
+    known = types_of(node.op, node.domain, opset)
+    if known is None:
+        return
+    for name, value in node.attributes.items():
+        kind = known.attributes.get(name)
+        if kind is not None and not isinstance(value, Reference) and not is_of_kind(value, kind):
+            _refuse(f"the attribute {quoted(name)} of {node.shown} must be of type {kind}")
+    bound: dict[str, str] = {}
+    for operand, space in zip(_met(known.inputs, len(spaces)), spaces, strict=False):
+        if space in CODE_OF_SPACE:
+            _check_input(node, operand, space, bound)
+
+
+def output_spaces(node: GraphNode, opset: int | None, spaces: Sequence[str | None]) -> list[str | None]:
+    """The spaces of a node's outputs as its operator tells them from those of its inputs; None: it does not.
+
+    What a definition makes of numbers that are known may be in no space of ONNX, or empty.
+    """
+    for graph in node.graphs.values():  # the outputs of a node are the last of those of its graphs
+        told = [graph.declared[name].space or None for name in graph.outputs]
+        return told[-len(node.outputs) :]
+    known = types_of(node.op, node.domain, opset)
+    if known is None:
+        return [None] * len(node.outputs)
+    met = zip(_met(known.inputs, len(spaces)), spaces, strict=False)
+    bound = {o.kind: space for o, space in met if not o.differ and space in CODE_OF_SPACE}
+    given = _met(known.outputs, len(node.outputs))[: len(node.outputs)]
+    return [None if o.differ else bound.get(o.kind) or _only_space(o) for o in given]
+
+
+def is_operator(domain: str, name: str, opset: int | None) -> bool:
+    """Whether ONNX itself defines an operator: no function of a model takes its place."""
+    return _of_onnx(name, domain, opset) is not None
+
+
+def is_of_kind(value: Attribute, kind: str) -> bool:
+    """Whether an attribute is of the kind that its operator declares."""
+    found = attribute_kind(value)
+    return found == kind or (found == EMPTY_LIST and kind in ("ints", "floats", "strings"))
+
+
+def _only_space(operand: Operand) -> str | None:
+    only = operand.types[0] if len(operand.types) == 1 else None
+    return only if only in CODE_OF_SPACE else None
+
+
+def _check_input(node: GraphNode, operand: Operand, space: str, bound: dict[str, str]) -> None:
+    if space not in operand.types:
+        _refuse(f"{node.shown} does not take {space} as its input {quoted(operand.name)}")
+    if not operand.differ and bound.setdefault(operand.kind, space) != space:
+        other = bound[operand.kind]
+        _refuse(f"{node.shown} takes inputs of one type, not {other} and {space} ({quoted(operand.name)})")
+
+
+def _met(declared: tuple[Operand, ...], count: int) -> tuple[Operand, ...]:
+    """The operand that each of a node's inputs or outputs meets; a variadic one takes all that are left."""
+    variadic = declared and declared[-1].variadic
+    return declared + declared[-1:] * (count - len(declared)) if variadic else declared
+
+
+def _refuse(message: str) -> NoReturn:
+    raise Rejected(Diagnostic("T0664", message))
+
+
+# ---- where they are from ------------------------------------------------------------------
+
+
+@cache
+def types_of(op: str, domain: str, opset: int | None) -> OperatorTypes | None:
+    """What an operator takes and gives; None where nobody says."""
+    return _of_onnx(op, domain, opset) or _of_others(op, domain)
+
+
+def _of_onnx(op: str, domain: str, opset: int | None) -> OperatorTypes | None:
+    if domain not in FOLDER_OF_DOMAIN:
+        return _asked(op, domain, opset) if "onnx" in sys.modules else None  # it knows what it was told of
+    newest, lines = _table(folder_of(domain))
+    version = opset or (1 if domain else newest)
+    if version > newest:
+        return _asked(op, domain, opset)
+    versions = _line(lines, op)
+    since = max((int(since) for since in versions if int(since) <= version), default=None)
+    return None if since is None else _read(*versions[str(since)])
+
+
+def _asked(op: str, domain: str, opset: int | None) -> OperatorTypes | None:
+    from tolcost.catalogue.schemas import types_in_onnx  # and onnx with it
+
+    return types_in_onnx(op, domain, opset)
+
+
+@cache
+def _table(folder: str) -> tuple[int, bytes]:
+    """The newest version in the table of a domain, and a line for each operator."""
+    head, _, lines = specs_root().joinpath(FOLDER, f"{folder}.tsv").read_bytes().partition(b"\n")
+    return int(json.loads(head)["newest"]), b"\n" + lines
+
+
+def _line(lines: bytes, op: str) -> Mapping[str, Any]:
+    start = lines.find(f"\n{op}\t".encode()) if op.isidentifier() else -1
+    if start < 0:
+        return {}
+    found: Mapping[str, Any] = json.loads(lines[start + len(op.encode()) + 2 : lines.index(b"\n", start + 1)])
+    return found
+
+
+def _read(
+    inputs: Iterable[str], outputs: Iterable[str], types: Mapping[str, str], attributes: Mapping[str, str]
+) -> OperatorTypes:
+    return OperatorTypes(
+        tuple(_operand(text, types) for text in inputs),
+        tuple(_operand(text, types) for text in outputs),
+        attributes,
+    )
+
+
+def _operand(text: str, types: Mapping[str, str]) -> Operand:
+    name, _, kind = text.partition(":")
+    told = types.get(kind, kind).split("|")
+    return Operand(name.rstrip("*~"), kind, tuple(told), "*" in name, "~" in name)
+
+
+def text_of(one: OperatorTypes) -> list[object]:
+    """What a table has of one version: ``*`` stands for as many as there are, ``~`` for types that differ."""
+    operands = (*one.inputs, *one.outputs)
+    types = {o.kind: "|".join(o.types) for o in operands if (o.kind,) != o.types}
+    return [*([_text(o) for o in listed] for listed in (one.inputs, one.outputs)), types, one.attributes]
+
+
+def _text(operand: Operand) -> str:
+    return f"{operand.name}{'*' * operand.variadic}{'~' * operand.differ}:{operand.kind}"
+
+
+def _of_others(op: str, domain: str) -> OperatorTypes | None:
+    """What is recorded of an operator of another domain."""
+    one = recorded_schemas(domain).get(op)
+    if one is None:
+        return None
+    types = {kind: tuple(_recorded_type(t) for t in told) for kind, told in one["types"].items()}
+
+    def operands(listed: Sequence[tuple[str, str]]) -> tuple[Operand, ...]:
+        return tuple(
+            Operand(name.rstrip("?*"), kind, types.get(kind) or (_recorded_type(kind),), name.endswith("*"))
+            for name, kind in listed
+        )
+
+    attributes = {name: kind.rstrip("!") for name, (kind, *_) in one["attributes"].items()}
+    return OperatorTypes(operands(one["inputs"]), operands(one["outputs"]), attributes)
+
+
+def _recorded_type(text: str) -> str:
+    """The space of a type as in ``float`` or ``tensor(float)``; a type that is none stays as it is."""
+    return _SPACE_OF_NAME.get(text.removeprefix("tensor(").removesuffix(")"), text)
+
+
+@cache
+def recorded_schemas(domain: str) -> dict[str, dict[str, Any]]:
+    """The operators of a domain by name, as recorded: inputs, outputs, attributes and element types."""
+    file = specs_root().joinpath(folder_of(domain), "schemas.json")
+    if not file.is_file():
+        return {}
+    found: dict[str, dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))["operators"]
+    return found
