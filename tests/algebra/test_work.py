@@ -41,6 +41,7 @@ from tolcost.algebra import (
     ge,
     generators_in,
     length,
+    linear,
     mod,
     negate,
     powers,
@@ -68,12 +69,21 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
     found = Counts()
     for limit, name, what in ((Work, "step", "problems"), (_Fuel, "burn", "goals")):
         monkeypatch.setattr(limit, name, _counted(getattr(limit, name), what, found))
+    monkeypatch.setattr(linear, "_keep", _each(linear._keep, "rows", found))
     monkeypatch.setattr("tolcost.algebra.poly._serials", count(1))
     for module in [module for name, module in sys.modules.items() if name.startswith("tolcost.algebra.")]:
         for remembered in vars(module).values():
             if isinstance(remembered, _lru_cache_wrapper):
                 remembered.cache_clear()
     return found
+
+
+def _each(work: Callable[..., None], what: str, counts: Counts) -> Callable[..., None]:
+    def done(*given: object) -> None:
+        counts[what] += 1
+        work(*given)
+
+    return done
 
 
 def _counted(take: Callable[[Any, Poly], object], what: str, counts: Counts) -> Callable[..., object]:

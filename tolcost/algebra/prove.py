@@ -7,7 +7,8 @@ together are at least as hard, until numbers or the signs of coefficients settle
 The search tries, in this order: numeric ranges; signs of coefficients once every symbol counts
 from its lower bound; subtracting a multiple of a known non-negative expression; replacing a
 coordinate by the end of its range where the goal is least; floors replaced by what bounds them; a
-clip split into its two cases.  Fuel bounds the whole search.
+clip split into its two cases.  Fuel bounds the whole search.  What a few steps of it do not find is given to
+``linear``, which finds every proof that adds up linear bounds, and only then to the rest of the search.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from itertools import permutations
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth, eq, negate, polys_of
 from tolcost.algebra.floors import quick_floordiv
 from tolcost.algebra.intervals import numerator_range, range_of
+from tolcost.algebra.linear import follows
 from tolcost.algebra.poly import (
     Monomial,
     Poly,
@@ -154,6 +156,9 @@ def _nonnegative(p: Poly, facts: tuple[Cond, ...]) -> bool:
             return False
         if _above(goal, known, _Fuel(_LITTLE_FUEL)):
             return True
+        linear = follows(goal, known)
+        if linear is not None:
+            return linear
         if refuted(goal, known, MANY):
             return False
         if _never_negative(_without_ordered_clips(goal)):

@@ -1,0 +1,141 @@
+"""Linear arithmetic: whether a polynomial stays above -1 because of what is known, by elimination.
+
+A product of generators counts as one unknown.  To show a goal, it is assumed to be at most -1, and the
+unknowns are removed one after the other: each lower bound of one is held against each of its upper bounds
+(Fourier and Motzkin).  Where a number that would have to be at least 0 comes out negative, the assumption
+was wrong.  A clip is split into its two cases.  Where all is linear, what is not shown here is not shown by
+``prove`` either, whose other means are for products and floors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import product
+from math import gcd
+from typing import TypeAlias
+
+from tolcost.algebra.intervals import numerator_range
+from tolcost.algebra.poly import Monomial, Poly, atom, poly
+from tolcost.algebra.symbols import Floor, Relu, Symbol
+
+_MOST_UNKNOWNS = 16
+_MOST_CLIPS = 3
+_MOST_PAIRS = 200
+_LARGEST = 1 << 64
+"""Factors that are larger than this, taken from step to step, would grow beyond measure."""
+
+Factors: TypeAlias = tuple[int, ...]
+Rows: TypeAlias = dict[Factors, int]
+"""Sums that are at least 0: a factor for each unknown, and the least number that is added to them."""
+
+
+def follows(goal: Poly, known: Iterable[Poly]) -> bool | None:
+    """Whether a goal is above -1 wherever the known ones are at least 0; ``None`` where that is left open.
+
+    >>> from tolcost.algebra.poly import coordinate, length
+    >>> n = length("n"); i = coordinate("i", n); j = coordinate("j", n - i)
+    >>> follows(n - i - j, ()), follows(n - i - j - 1, ()), follows(n*n - n, ())
+    (True, False, None)
+    """
+    system = _System([-goal - 1, *known])
+    if len(system.columns) > _MOST_UNKNOWNS:
+        return None
+    for above in product((True, False), repeat=len(system.clips)):
+        sides = [side for clip, way in zip(system.clips, above, strict=True) for side in _side(clip, way)]
+        contradictory = _contradictory(system.rows((*system.told, *sides)))
+        if not contradictory:
+            return False if contradictory is False and system.is_linear else None
+    return True
+
+
+def _side(clip: Relu, above: bool) -> tuple[Poly, Poly]:
+    """What is at least 0 besides, where the argument of a clip is at least 0, or where it is at most 0."""
+    return (clip.p, clip.p - atom(clip)) if above else (-clip.p, -atom(clip))
+
+
+class _System:
+    """What is told to be at least 0, and what is so by the meaning of every unknown that comes up."""
+
+    def __init__(self, told: list[Poly]) -> None:
+        self.told = told
+        self.columns: dict[Monomial, int] = {}
+        self.clips: list[Relu] = []
+        self.is_linear = True
+        for p in told:  # which grows
+            for mono in p.terms:
+                if mono and mono not in self.columns and len(self.columns) <= _MOST_UNKNOWNS:
+                    self.columns[mono] = len(self.columns)
+                    told += self._meaning(mono)
+
+    def _meaning(self, mono: Monomial) -> list[Poly]:
+        match mono:
+            case (Symbol(lo=lo, hi=hi) as symbol,):
+                least = [] if lo is None else [atom(symbol) - lo]
+                endless = hi is None or (symbol.kind == "length" and hi.constant is not None)
+                return least if hi is None or endless else [*least, hi - atom(symbol)]
+            case (Relu(p=p) as clip,) if len(self.clips) < _MOST_CLIPS:
+                self.clips.append(clip)
+                return [atom(clip), atom(clip) - p]
+        self.is_linear = False
+        match mono:
+            case (Floor(p=p, q=q) as floor,) if q.constant is not None:
+                rest = p - q * atom(floor)
+                return [rest, q - 1 - rest]
+        one = poly({mono: 1})
+        low, high = numerator_range(one)
+        return ([] if low is None else [one - low]) + ([] if high is None else [high - one])
+
+    def rows(self, told: Iterable[Poly]) -> Rows:
+        """Write polynomials as rows."""
+        rows: Rows = {}
+        for p in told:
+            factors = [0] * len(self.columns)
+            number = 0
+            for mono, factor in p.terms.items():
+                if mono:
+                    factors[self.columns[mono]] = factor
+                else:
+                    number = factor
+            _keep(rows, factors, number)
+        return rows
+
+
+def _keep(rows: Rows, factors: list[int], number: int) -> None:
+    """Add a row in lowest terms: unknowns are integers, so that the number is rounded down."""
+    common = gcd(*factors)
+    if common > 1:
+        factors, number = [factor // common for factor in factors], number // common
+    key = tuple(factors)
+    rows[key] = min(number, rows.get(key, number))
+
+
+def _contradictory(rows: Rows) -> bool | None:
+    """Whether no numbers make all rows at least 0; ``None`` where finding out takes too long."""
+    width = len(next(iter(rows)))
+    left, nothing = set(range(width)), (0,) * width
+    while rows.get(nothing, 0) >= 0:
+        if not left:
+            return False
+        pairs, column = min((_pairs(rows, column), column) for column in left)
+        if pairs > _MOST_PAIRS or max((abs(row[column]) for row in rows), default=0) > _LARGEST:
+            return None
+        left.remove(column)
+        rows = _without(rows, column)
+    return True
+
+
+def _pairs(rows: Rows, column: int) -> int:
+    """How many pairs there are of a row that bounds an unknown from below and one that does so from above."""
+    factors = [row[column] for row in rows]
+    return sum(factor > 0 for factor in factors) * sum(factor < 0 for factor in factors)
+
+
+def _without(rows: Rows, column: int) -> Rows:
+    """Remove an unknown: each of its lower bounds is at most each of its upper ones."""
+    kept = {row: number for row, number in rows.items() if not row[column]}
+    lower = [(row, number) for row, number in rows.items() if row[column] > 0]
+    upper = [(row, number) for row, number in rows.items() if row[column] < 0]
+    for (low, a), (high, b) in product(lower, upper):
+        p, q = -high[column], low[column]
+        _keep(kept, [p * x + q * y for x, y in zip(low, high, strict=True)], p * a + q * b)
+    return kept
