@@ -2,7 +2,6 @@
 
 import gc
 import os
-from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 
@@ -16,11 +15,6 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("default")
-
-
-def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """Only tolcost has examples in docstrings: what tests share is not looked through for them."""
-    return True if collection_path.suffix == ".py" and not collection_path.match("test_*.py") else None
 
 
 def pytest_collection_finish() -> None:

@@ -1,14 +1,17 @@
 """The tools, called by the official client over the standard streams of a server."""
 
+from __future__ import annotations
+
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import jsonschema
-from mcp import ClientSession, StdioServerParameters, types
-from mcp.client.stdio import stdio_client
 
 from tolcost.agents.tools import TOOLS
+
+if TYPE_CHECKING:
+    from mcp import types
 
 PROGRAM = "tol x: R [n]\ny := map(x, exp(*) + 1)\n"
 CALLS: list[tuple[str, dict[str, Any]]] = [
@@ -24,6 +27,9 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 
 
 async def _session(found: list[types.CallToolResult], listed: list[types.Tool]) -> None:
+    from mcp import ClientSession, StdioServerParameters  # every worker would load it, for one test
+    from mcp.client.stdio import stdio_client
+
     server = StdioServerParameters(command=sys.executable, args=["-m", "tolcost", "mcp", "--timeout", "30"])
     async with stdio_client(server) as (read, write), ClientSession(read, write) as session:
         await session.initialize()
@@ -53,7 +59,7 @@ def test_a_client_calls_the_tools() -> None:
 
 
 def _text(answer: types.CallToolResult) -> str:
-    return "".join(block.text for block in answer.content if isinstance(block, types.TextContent))
+    return "".join(block.text for block in answer.content if block.type == "text")
 
 
 def test_what_a_tool_takes_is_a_schema() -> None:

@@ -79,15 +79,19 @@ class SympySums:
             else:
                 low.extend(bounds[0])
                 high.extend(bounds[1])
-        first, last = sympy.Max(*low), sympy.Min(*high)
+        first = low[0] if len(low) == 1 else sympy.Max(*low)
+        last = high[0] if len(high) == 1 else sympy.Min(*high)
         steps = self._clipped(last - first + 1)
         # A factor stays outside: sympy moves a condition out of a sum that stands in a product.
         factor, inner = _where(expr, left).as_independent(x, as_Add=False)
         if inner == 1:
             return factor * steps
-        found = sympy.Sum(inner, (x, first, first + steps - 1))
+        over = (x, first, first + steps - 1)
+        if inner.is_polynomial(x):  # power by power: a sum sympy tries to telescope first
+            powers = sympy.Add.make_args(sympy.expand(inner))
+            return factor * sympy.Add(*(sympy.Sum(power, over).doit() for power in powers))
         few = steps.is_Integer and steps <= _FEW
-        return factor * (found.doit() if few or inner.is_polynomial(x) else found)
+        return factor * (sympy.Sum(inner, over).doit() if few else sympy.Sum(inner, over))
 
     def _clipped(self, length: SympyExpr) -> SympyExpr:
         """Give how many steps a range has: none where it would be fewer."""

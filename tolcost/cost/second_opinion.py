@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from random import Random
 from types import FrameType
 from typing import Literal, TypeAlias
@@ -77,7 +78,7 @@ def second_opinion(program: Program, seconds: float = 10.0) -> tuple[Opinion, ..
     ours, given = count(program).histogram, unsummed(program)
     lengths = [symbol for symbol in program_symbols(program) if symbol.kind != "coord"]
     sums = SympySums.over(lengths, (c.condition for c in program.conditions))
-    judge = _Judge(sums, points(program), lengths_in_loops(program), seconds)
+    judge = _Judge(sums, cache(lambda: points(program)), lengths_in_loops(program), seconds)
     keys = dict.fromkeys((*ours, *given))
     return tuple(judge.opinion(key, ours.get(key, ZERO), given.get(key, ())) for key in keys)
 
@@ -85,7 +86,7 @@ def second_opinion(program: Program, seconds: float = 10.0) -> tuple[Opinion, ..
 @dataclass(frozen=True, slots=True)
 class _Judge:
     sums: SympySums
-    points: tuple[LengthPoint, ...]
+    points: Callable[[], tuple[LengthPoint, ...]]
     bounded: set[Symbol]
     seconds: float
 
@@ -139,7 +140,7 @@ class _Judge:
     def counted(self, summands: tuple[Summand, ...]) -> list[tuple[LengthPoint, int]]:
         """Count at points by visiting every coordinate, where these are few enough."""
         found: list[tuple[LengthPoint, int]] = []
-        for point in self.points:
+        for point in self.points():
             with suppress(TooManyCoordinates):
                 found.append((point, walked(summands, point, _MOST_COORDINATES)))
         return found
@@ -158,9 +159,10 @@ def points(program: Program) -> tuple[LengthPoint, ...]:
     """Give a few small points at which everything that a program relies on holds."""
     random = Random(0)
     symbols = sorted((s for s in program_symbols(program) if s.kind != "coord"), key=lambda s: s.key)
+    equations = equations_in(c.condition for c in program.conditions)
     found: list[LengthPoint] = []
     for attempt in range(_TRIES):
-        point = _drawn(symbols, program, random, _FEW + attempt // 20)
+        point = _drawn(symbols, equations, random, _FEW + attempt // 20)
         if point not in found and _admissible(point, program):
             found.append(point)
         if len(found) == _POINTS:
@@ -168,9 +170,8 @@ def points(program: Program) -> tuple[LengthPoint, ...]:
     return tuple(found)
 
 
-def _drawn(symbols: list[Symbol], program: Program, random: Random, many: int) -> LengthPoint:
+def _drawn(symbols: list[Symbol], equations: list[Poly], random: Random, many: int) -> LengthPoint:
     """Draw lengths one after the other; those that equations then leave no choice for follow."""
-    equations = equations_in(c.condition for c in program.conditions)
     known, _ = solve(equations, {})
     for symbol in symbols:
         if symbol not in known:
