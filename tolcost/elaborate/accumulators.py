@@ -24,9 +24,9 @@ from tolcost.algebra import (
 from tolcost.atoms.nodes import Block, Fold, Node, Part, Ref, Type, Var
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Rejected
+from tolcost.elaborate.components import component, pick_component
 from tolcost.elaborate.context import Env, OutOfRange, RankMismatch, fail
-from tolcost.elaborate.indexing import pick_component
-from tolcost.elaborate.layout import as_static, build, component, in_spaces, inside, materialise, pack
+from tolcost.elaborate.layout import as_static, build, in_spaces, inside, materialise, pack
 from tolcost.elaborate.maps import Step, fresh, position
 from tolcost.elaborate.retype import leans_on, retyped
 from tolcost.elaborate.shapes import facts_here, settle, shape_text, unify, volume

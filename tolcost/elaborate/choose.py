@@ -11,13 +11,13 @@ from tolcost.algebra import FALSE, TRUE, Cond, const, negate
 from tolcost.atoms.nodes import Part, Where
 from tolcost.diagnostics import Span
 from tolcost.elaborate.apply import check_numbers
+from tolcost.elaborate.components import capacity
 from tolcost.elaborate.context import Env, Fault, Misfit, RankMismatch, bind_data, fail
 from tolcost.elaborate.evaluate import evaluate, form, results
 from tolcost.elaborate.indexing import element, leaves, regrown
 from tolcost.elaborate.layout import grid, index_node, lay, materialise
 from tolcost.elaborate.merge import align, alike, choose_sequence, merge, select
 from tolcost.elaborate.shapes import (
-    component_shapes,
     decide,
     known,
     label_operands,
@@ -154,8 +154,7 @@ def choose_by_data(env: Env, condition: Value, then: Value, other: Value, span: 
     if numbers is not None and isinstance(condition, Vec):
         places = grid(numbers, span)
         entries = tuple(_choose_entry(env, bound, tuple(const(n) for n in at), span) for at in places)
-        shapes = [shape for entry in entries for shape in component_shapes(env, entry, span)]
-        if not any(shapes):  # a vector has numbers for entries
+        if all(capacity(one) == 1 and not shape_of(env, one, span) for one in entries):  # a vector of numbers
             return Vec(numbers, entries)
     return lay(env, shape, lambda here, at: _choose_entry(here, bound, at, span), span)
 

@@ -9,15 +9,15 @@ from fractions import Fraction
 from tolcost.algebra import FALSE, TRUE, Cond, Poly, conj, const, disj, ge, maximum, to_text
 from tolcost.diagnostics import Span
 from tolcost.elaborate.apply import apply, divide
+from tolcost.elaborate.components import capacity, components
 from tolcost.elaborate.context import Env, Lazy, Misfit, OutOfRange, bind_data, fail, force, force_results
 from tolcost.elaborate.evaluate import FORMS, PRIMITIVES, evaluate, evaluates, results
-from tolcost.elaborate.indexing import capacity_of, element, pick_result, spread
+from tolcost.elaborate.indexing import element, pick_result, spread
 from tolcost.elaborate.layout import check_components, check_rank, check_size, materialise
 from tolcost.elaborate.shapes import facts_here, known, label_operands, require, shape_of
 from tolcost.elaborate.tol_primitives import as_entry, join_values
 from tolcost.elaborate.values import (
     Closure,
-    Data,
     Missing,
     Pieces,
     Results,
@@ -158,7 +158,7 @@ def _bracket(env: Env, expr: tree.Bracket) -> Value:
 
 
 def _plain_entry(env: Env, spliced: bool, value: Value, span: Span) -> bool:
-    if isinstance(value, Pieces) or (isinstance(value, Data) and len(value.node.type) > 1):
+    if isinstance(value, Pieces) or capacity(value) > 1:
         return False
     if isinstance(value, (str, Spaces)) or is_function(value):
         return True
@@ -188,10 +188,10 @@ def _stack(env: Env, pieces: list[tuple[bool, Value]], expr: tree.Bracket) -> Va
 def _tuple(env: Env, expr: tree.Tuple) -> Value:
     items: list[Value] = []
     for item in expr.items:
-        value = entry(plain(evaluate(env, item)))
-        if isinstance(value, (Missing, Seq)) or is_function(value):
+        value = entry(evaluate(env, item))
+        if isinstance(plain(value), (Missing, Seq)) or is_function(value):
             materialise(env, value, item.span)
-        items.extend(value.items if isinstance(value, Pieces) else (value,))
+        items.extend(components(env, value, item.span))
     check_components(len(items), expr.span)
     return Pieces(tuple(items))
 
@@ -241,7 +241,7 @@ def _shape(env: Env, expr: tree.ShapeOf) -> Value:
 
 @evaluates(tree.CapacityOf)
 def _capacity(env: Env, expr: tree.CapacityOf) -> Value:
-    return const(capacity_of(env, evaluate(env.indexing(False), expr.value), expr.span))
+    return const(capacity(evaluate(env.indexing(False), expr.value)))
 
 
 @evaluates(tree.RangeExpr)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from tolcost.algebra import FALSE, TRUE, Poly, atom, const, coordinate, data_symbol, the_symbol
 from tolcost.atoms.nodes import Filter, Part
 from tolcost.diagnostics import Span
+from tolcost.elaborate.components import capacity, component_shapes, each
 from tolcost.elaborate.context import Env, bind_data, fail
-from tolcost.elaborate.indexing import capacity_of, element, integers, spread
+from tolcost.elaborate.indexing import element, integers, spread
 from tolcost.elaborate.layout import check_size, materialise
 from tolcost.elaborate.shapes import (
-    component_shapes,
     decide,
     known,
     shape_of,
@@ -17,24 +17,26 @@ from tolcost.elaborate.shapes import (
     space_of,
     unify,
 )
-from tolcost.elaborate.signatures import integer, primitive, tol
+from tolcost.elaborate.signatures import anything, integer, primitive, tol
 from tolcost.elaborate.static_numbers import truth
 from tolcost.elaborate.values import Data, Pieces, Seq, Value, Vec, View, is_static
 
 
-@primitive("filter", tol, tol, keeps_space=True)
-def _filter(env: Env, span: Span, value: Value, mask: Value) -> Value:
+@primitive("filter", anything, tol, keeps_space=True)
+def _filter(env: Env, span: Span, given: Value, mask: Value) -> Value:
+    value = tol(env, given, span)
     size = _length(env, value, mask, "a filter needs one mark per entry", span)
     if is_static(mask):
         return _filter_static(env, value, mask, span)
-    return _kept(env, value, mask, size, False, span)
+    return _kept(env, given, mask, size, False, span)
 
 
-@primitive("repeat", tol, tol, integer, keeps_space=True)
-def _repeat(env: Env, span: Span, value: Value, counts: Value, most: Poly) -> Value:
+@primitive("repeat", anything, tol, integer, keeps_space=True)
+def _repeat(env: Env, span: Span, given: Value, counts: Value, most: Poly) -> Value:
+    value = tol(env, given, span)
     size = _length(env, value, counts, "`repeat` needs one count per entry", span)
     if not is_static(counts):
-        return _kept(env, value, counts, size * most, True, span)
+        return _kept(env, given, counts, size * most, True, span)
     times = [form.constant for form in integers(env, counts, span)]
     unify(env, size, const(len(times)), "`repeat` needs one count per entry", span)
     if any(count is None or count < 0 for count in times):
@@ -55,7 +57,7 @@ def _length(env: Env, value: Value, marks: Value, problem: str, span: Span) -> P
         return sizes[0]
     if len(marked) != 1 or not all(shapes):
         fail("T0320", f"{problem}: a vector, not shape {shape_text(marked)}", span)
-    several = capacity_of(env, marks, span)
+    several = capacity(marks)
     if several != 1:
         fail("T0320", f"{problem}: a vector, not a list of {several}", span)
     return sizes[0]
@@ -72,6 +74,8 @@ def _kept(env: Env, value: Value, marks: Value, most: Poly, repeats: bool, span:
 
 
 def _filter_static(env: Env, value: Value, mask: Value, span: Span) -> Value:
+    if isinstance(value, Pieces):
+        return each(value, lambda item: _filter_static(env, item, mask, span))
     everywhere = _same_everywhere(env, mask, span)
     if everywhere is not None and not isinstance(value, (Vec, Seq)):
         return value if everywhere else _nothing_of(env, value, span)
@@ -80,7 +84,7 @@ def _filter_static(env: Env, value: Value, mask: Value, span: Span) -> Value:
     if shape_of(env, mask, span)[0].constant == 0:
         return value
     marks = [_decided(env, mark, span) for mark in spread(env, mask, span)]
-    if not isinstance(value, (Vec, Seq)) and len(shape_of(env, value, span)) > 1:
+    if not isinstance(value, (Vec, Seq)) and (len(shape_of(env, value, span)) > 1 or capacity(value) > 1):
         return _rows(env, value, [const(n) for n, mark in enumerate(marks, start=1) if mark], span)
     kept = tuple(item for item, mark in zip(spread(env, value, span), marks, strict=True) if mark)
     return Seq(kept) if isinstance(value, Seq) else Vec((len(kept),), kept)
@@ -97,7 +101,7 @@ def _decided(env: Env, mark: Value, span: Span) -> bool:
 def _rows(env: Env, value: Value, kept: list[Poly], span: Span) -> Value:
     """Some of the rows of a ToL, or entries of a sequence, by number."""
     if isinstance(value, Pieces):
-        return Pieces(tuple(_rows(env, item, kept, span) for item in value.items))
+        return each(value, lambda item: _rows(env, item, kept, span))
     if isinstance(value, Seq):
         return Seq(tuple(value.items[(row.constant or 1) - 1] for row in kept))
     order, bound = Vec((len(kept),), tuple(kept)), bind_data(env, value)
@@ -107,7 +111,7 @@ def _rows(env: Env, value: Value, kept: list[Poly], span: Span) -> Value:
         return element(here, bound, (row, *at[1:]), span, checked=True)
 
     shape = (const(len(kept)), *shape_of(env, value, span)[1:])
-    return View(shape, get, is_static(value), space_of(value))
+    return View(shape, get, is_static(value), space_of(value), capacity=capacity(value))
 
 
 def _same_everywhere(env: Env, mask: Value, span: Span) -> bool | None:
@@ -128,4 +132,5 @@ def _nothing_of(env: Env, value: Value, span: Span) -> Value:
         lambda here, at: element(here, value, at, span, checked=True),
         is_static(value),
         space_of(value),
+        capacity=capacity(value),
     )

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from tolcost.algebra import Poly, const, coordinate, symbols_of
+from tolcost.algebra import Poly, const, symbols_of
 from tolcost.diagnostics import Span
+from tolcost.elaborate.components import apart, capacity, check_component, pick_component
 from tolcost.elaborate.context import Env, Misfit, NeedsUnrolling, OutOfRange, bind_data, fail
-from tolcost.elaborate.layout import as_static, capacity, component, grid, materialise, member
+from tolcost.elaborate.layout import as_static, grid, materialise, member
 from tolcost.elaborate.shapes import Shape, check_index, known, shape_of, shape_text, space_of
 from tolcost.elaborate.values import (
     Cast,
@@ -36,7 +37,7 @@ def element(env: Env, value: Value, at: tuple[Value, ...], span: Span, checked: 
 
 def _sought(env: Env, value: Value, at: tuple[Value, ...], span: Span, checked: bool) -> Value:
     """The same where it is not to be read off."""
-    value = _apart(env, value)
+    value = apart(env, value)
     if isinstance(value, Pieces):  # each has a shape of its own
         return Pieces(tuple(element(env, item, at, span, checked) for item in value.items))
     shape = shape_of(env, value, span)
@@ -84,14 +85,6 @@ def laid_at(value: Value, at: tuple[Value, ...]) -> Value | None:
     return value.items[offset]
 
 
-def _apart(env: Env, value: Value) -> Value:
-    """A list that is data, one by one where its ToLs have different shapes."""
-    if not isinstance(value, Data) or all(part.shape == value.node.type[0].shape for part in value.node.type):
-        return value
-    whole = env.scope.bind(value.node)
-    return Pieces(tuple(Data(component(whole, j + 1)) for j in range(len(whole.type))))
-
-
 def check_indices(env: Env, at: tuple[Value, ...], shape: Shape, span: Span) -> None:
     """Every static index lies inside its dimension; the others are checked when run."""
     for index, extent in zip(at, shape, strict=False):
@@ -113,6 +106,7 @@ def _slice(env: Env, value: Value, at: tuple[Value, ...], shape: Shape, span: Sp
         lambda here, more: element(here, bound, (*at, *more), span, checked=True),
         static,
         space_of(value),
+        capacity=capacity(value),
     )
 
 
@@ -181,36 +175,8 @@ def pick_result(env: Env, base: Value | Results, j: int, span: Span) -> Value:
     """Component ``j`` of a list, or result ``j`` of an operator."""
     if not isinstance(base, Results):
         return pick_component(env, base, j, span)
-    _check_component(j, len(base.items), span)
+    check_component(j, len(base.items), span)
     return base.items[j - 1]
-
-
-def _check_component(j: int, size: int, span: Span) -> None:
-    if not 1 <= j <= size:
-        fail("T0314", f"component {j} of a list of capacity {size}", span, definite=True)
-
-
-def pick_component(env: Env, base: Value, j: int, span: Span) -> Value:
-    """Component ``j`` of a list."""
-    size = capacity_of(env, base, span)
-    _check_component(j, size, span)
-    match base:
-        case Pieces(items=items):
-            return items[j - 1]
-        case Data(node=node) if len(node.type) > 1:
-            return Data(component(env.scope.bind(node), j))
-        case View(shape=shape, get=get, static=static) if size > 1:
-            return View(shape, lambda here, at: pick_component(here, get(here, at), j, span), static)
-        case _:
-            return base
-
-
-def capacity_of(env: Env, value: Value, span: Span) -> int:
-    """How many components each element has."""
-    if not isinstance(value, View):
-        return capacity(value)
-    probe = env.child(scope=env.scope.inner())
-    return capacity_of(probe, value.get(probe, tuple(coordinate("i", d) for d in value.shape)), span)
 
 
 def spread(env: Env, value: Value, span: Span) -> tuple[Value, ...]:

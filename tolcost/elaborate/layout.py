@@ -11,7 +11,6 @@ from tolcost.algebra import TRUE, Cond, Poly, const, coordinate, ge, symbols_of,
 from tolcost.atoms.nodes import (
     Block,
     Build,
-    Component,
     Constant,
     Convert,
     Embed,
@@ -27,6 +26,7 @@ from tolcost.atoms.nodes import (
     Type,
 )
 from tolcost.diagnostics import NOWHERE, Span
+from tolcost.elaborate.components import capacity, component, components
 from tolcost.elaborate.context import Env, Misfit, NeedsUnrolling, RankMismatch, bind_data, fail
 from tolcost.elaborate.shapes import Shape, decide, known, shape_of, shape_text, space_of, unify
 from tolcost.elaborate.values import (
@@ -129,7 +129,8 @@ def build_from(env: Env, shape: Shape, value: View, span: Span, space: str | Non
         entry = value.get(inner, coords)
         if space is None or not is_static(entry):
             return entry
-        return Opaque(materialise(inner, entry, span, space), space)
+        node = materialise(inner, entry, span, space)
+        return Opaque(in_spaces(node, (space,) * len(node.type)), space)
 
     return materialise(env, lay(env, shape, at, span), span)
 
@@ -251,13 +252,6 @@ def join_nodes(left: Node, right: Node, d: int) -> Node:
     return Join(left, right, d, parts)
 
 
-def component(value: Node, j: int) -> Node:
-    """Π': component ``j`` of a list; of a fresh pack it is the item itself."""
-    if isinstance(value, Pack) and all(len(item.type) == 1 for item in value.items):
-        return value.items[j - 1]
-    return Component(value, j, (value.type[j - 1],))
-
-
 def in_spaces(node: Node, spaces: tuple[str, ...]) -> Node:
     """The node with its components in the given spaces; free."""
     if tuple(p.space for p in node.type) == spaces:
@@ -330,7 +324,7 @@ def _side_by_side(env: Env, slices: list[Value], place: int, span: Span) -> Valu
     if any(isinstance(s, Pieces) for s in slices):
         if len(set(map(capacity, slices))) > 1:
             fail("T0315", "the members are lists of different capacity", span, kind=Misfit)
-        columns = zip(*map(_components, slices), strict=True)
+        columns = zip(*(components(env, piece, span) for piece in slices), strict=True)
         return Pieces(tuple(_side_by_side(env, list(column), place, span) for column in columns))
     if all(not shape_of(env, s, span) and capacity(s) == 1 for s in slices):
         return Vec((len(slices),), tuple(slices))
@@ -349,19 +343,6 @@ def _check_alike(env: Env, first: Type, other: Type, span: Span) -> None:
         for x, y in zip(p.shape, q.shape, strict=True):
             if x is not y:
                 unify(env, x, y, "the members of a ToL must have one shape", span)
-
-
-def capacity(value: Value) -> int:
-    """How many components a value has that is no view."""
-    if isinstance(value, Pieces):
-        return len(value.items)
-    return len(value.node.type) if isinstance(value, Data) else 1
-
-
-def _components(value: Value) -> tuple[Value, ...]:
-    if isinstance(value, Data):
-        return tuple(Data(component(value.node, j + 1)) for j in range(len(value.node.type)))
-    return value.items if isinstance(value, Pieces) else (value,)
 
 
 def _thickened(node: Node, place: int) -> Node:

@@ -13,15 +13,15 @@ from tolcost.atoms.nodes import Node
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Rejected, Span
 from tolcost.elaborate.calls import call_values, function_of, is_functional, signature
+from tolcost.elaborate.components import apart, capacity, component, pick_component, walked_shape
 from tolcost.elaborate.context import Element, Env, Lazy, ListForNumber, NeedsUnrolling, bind_data, fail
 from tolcost.elaborate.evaluate import evaluate, form
 from tolcost.elaborate.expressions import has_star, mentioned
-from tolcost.elaborate.indexing import capacity_of, element, laid_at, pick_component
+from tolcost.elaborate.indexing import element, laid_at
 from tolcost.elaborate.layout import (
     At,
     build,
     check_even,
-    component,
     grid,
     inside,
     materialise,
@@ -143,19 +143,18 @@ class MapBody:
 def map_form(env: Env, expr: tree.Call) -> Value:
     """``map(t, f, iter)``."""
     outer = env.indexing(False)
-    over = bind_data(outer, evaluate(outer, expr.args[0]))
+    over = apart(outer, bind_data(outer, evaluate(outer, expr.args[0])))
     pattern = pattern_of(expr.args[2] if len(expr.args) == 3 else None)
     body = MapBody(outer, over, expr.args[1], pattern, expr.span)
     if isinstance(over, Seq):
         return Seq(tuple(bind_data(outer, body.at(outer, (const(n + 1),))) for n in range(len(over.items))))
-    shape = shape_of(outer, over, expr.span)
+    shape = walked_shape(outer, over, expr.span)
     try:
         return map_value(outer, body, shape)
     except ListForNumber:
-        capacity = capacity_of(outer, over, expr.span)
-        if capacity == 1:
+        if capacity(over) == 1:
             raise
-    return Pieces(tuple(_component_map(outer, body, j + 1, shape) for j in range(capacity)))
+    return Pieces(tuple(_component_map(outer, body, j + 1, shape) for j in range(capacity(over))))
 
 
 def _component_map(env: Env, body: MapBody, j: int, shape: tuple[Poly, ...]) -> Value:
@@ -249,7 +248,8 @@ def _nothing(env: Env, body: MapBody, shape: tuple[int, ...]) -> Vec | None:
             entry_ = body.at(outer, fresh(body.pattern, tuple(const(d) for d in shape)))
         except (Rejected, NeedsUnrolling):
             return Vec(shape, ())
-    return Vec(shape, ()) if is_static(entry_) and not shape_of(env, entry_, body.span) else None
+    number = is_static(entry_) and capacity(entry_) == 1 and not shape_of(env, entry_, body.span)
+    return Vec(shape, ()) if number else None
 
 
 def _nested(shape: tuple[int, ...], items: list[Value]) -> Vec | None:
@@ -322,7 +322,8 @@ def _static_view(
         again = plain(again.items[place] if isinstance(again, Pieces) else again)
         return element(here, again, rest, span, checked=True) if rest else again
 
-    return recast(View((*shape, *inner_shape), get, True, space_of(value)), cast_of(found))
+    laid = View((*shape, *inner_shape), get, True, space_of(value), capacity=capacity(value))
+    return recast(laid, cast_of(found))
 
 
 class Step(Protocol):

@@ -5,8 +5,9 @@ What agrees is kept, formulas merge, and the rest becomes a Select.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from itertools import islice
 
 from tolcost.algebra import (
     Cond,
@@ -27,10 +28,11 @@ from tolcost.algebra import (
 )
 from tolcost.atoms.nodes import Node, Part, Select
 from tolcost.diagnostics import Span
+from tolcost.elaborate.components import capacity, component_shapes, components
 from tolcost.elaborate.context import Env, Misfit, RankMismatch, Scope, fail
 from tolcost.elaborate.indexing import element, leaves, regrown
-from tolcost.elaborate.layout import component, in_spaces, made_of, materialise
-from tolcost.elaborate.shapes import shape_of, shape_text, solve, unify
+from tolcost.elaborate.layout import in_spaces, made_of, materialise
+from tolcost.elaborate.shapes import shape_of, shape_text, solve, space_of, unify
 from tolcost.elaborate.static_numbers import as_number
 from tolcost.elaborate.values import (
     Data,
@@ -104,10 +106,18 @@ def choose_sequence(env: Env, condition: Cond | Node, then: Side, other: Side, s
         fail("T0407", "the two cases give sequences of different lengths", span)
     if not left:
         return a
+    for x, y in zip(left, right, strict=True):
+        _check_capacities(capacity(x), capacity(y), span)
     chosen = select(env, condition, (then_env, Pieces(left)), (other_env, Pieces(right)), span)
     node = env.scope.bind(materialise(env, chosen, span))
-    parts = [Data(component(node, j + 1)) if len(left) > 1 else Data(node) for j in range(len(left))]
-    return regrown(a, iter(parts))
+    parts = components(env, Data(node), span)
+    return regrown(a, _grouped(iter(parts), map(capacity, left)))
+
+
+def _grouped(parts: Iterator[Value], sizes: Iterable[int]) -> Iterator[Value]:
+    """Components one after the other as numbers, ToLs, and lists of so many."""
+    for size in sizes:
+        yield next(parts) if size == 1 else Pieces(tuple(islice(parts, size)))
 
 
 def _merge_each(
@@ -127,12 +137,12 @@ def _merge_each(
 
 
 def _ranks(env: Env, value: Value, span: Span) -> tuple[int, ...]:
-    """The ranks of a value, or of the tensors in a sequence."""
-    found = []
+    """The ranks of a value: of a list, of all its ToLs, and so of a sequence."""
+    found: list[int] = []
     for leaf in leaves(value):
         value = plain(leaf)
         opaque = is_function(value) or isinstance(value, (Missing, str, Spaces))
-        found.append(-1 if opaque else len(shape_of(env, value, span)))
+        found += [-1] if opaque else map(len, component_shapes(env, value, span))
     return tuple(found)
 
 
@@ -169,10 +179,13 @@ def _merge_static(env: Env, condition: Cond, then: Side, other: Side, span: Span
         return a
     if isinstance(a, (View, Vec)) and isinstance(b, (View, Vec)):
         shape = _merged_shape(env, condition, shape_of(env, a, span), shape_of(env, b, span), span)
+        _check_capacities(capacity(a), capacity(b), span)
         return View(
             shape,
             lambda here, at: _merge_elements(here, condition, a, b, at, span),
             True,
+            join_spaces(space_of(a), space_of(b)),
+            capacity=capacity(a),
         )
     return None
 
@@ -284,12 +297,12 @@ def select(env: Env, condition: Cond | Node, then: Side, other: Side, span: Span
 def align(then_env: Env, a: Value, other_env: Env, b: Value, span: Span) -> tuple[Node, Node]:
     """Two values as nodes whose components have the same spaces."""
     left, right = materialise(then_env, a, span), materialise(other_env, b, span)
-    if len(left.type) != len(right.type):
-        fail(
-            "T0315",
-            f"lists of capacity {len(left.type)} and {len(right.type)} in the two cases",
-            span,
-            kind=Misfit,
-        )
+    _check_capacities(len(left.type), len(right.type), span)
     spaces = tuple(join_spaces(p.space, q.space) for p, q in zip(left.type, right.type, strict=True))
     return in_spaces(left, spaces), in_spaces(right, spaces)
+
+
+def _check_capacities(left: int, right: int, span: Span) -> None:
+    """Two cases have as many components."""
+    if left != right:
+        fail("T0315", f"lists of capacity {left} and {right} in the two cases", span, kind=Misfit)

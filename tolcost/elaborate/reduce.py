@@ -20,13 +20,13 @@ from tolcost.algebra import (
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Diagnostic, Rejected, Span
 from tolcost.elaborate.accumulators import fold_under_coordinates
+from tolcost.elaborate.components import apart, capacity, pick_component, walked_shape
 from tolcost.elaborate.context import Env, NeedsUnrolling, bind_data
 from tolcost.elaborate.evaluate import evaluate, form
-from tolcost.elaborate.indexing import pick_component
 from tolcost.elaborate.induction import as_list, fold_list
 from tolcost.elaborate.layout import grid, inside, materialise
 from tolcost.elaborate.maps import Step, WrappedStep, WrittenStep, fresh, pattern_of
-from tolcost.elaborate.shapes import facts_here, known, shape_of, volume
+from tolcost.elaborate.shapes import facts_here, known, volume
 from tolcost.elaborate.values import (
     UNROLL_LIMIT,
     Data,
@@ -49,7 +49,7 @@ _FEW = 16
 
 
 class _NotAList(Rejected):
-    """A sequence of sequences, or one whose length changes: only taking the steps one by one will do."""
+    """A sequence of sequences or lists, or one whose length changes: only steps one by one will do."""
 
     def __init__(self, span: Span) -> None:
         message = "this accumulator is a sequence that cannot be a list, so the steps must be few and known"
@@ -78,11 +78,11 @@ def reduce_form(env: Env, expr: tree.Call) -> Value:
 def written_fold(env: Env, expr: tree.Call) -> tuple[WrittenStep, Value, tuple[Poly, ...]]:
     """The step of a fold as it is written, what it starts from, and the shape it runs over."""
     outer = env.indexing(False)
-    over = bind_data(outer, evaluate(outer, expr.args[0]))
+    over = apart(outer, bind_data(outer, evaluate(outer, expr.args[0])))
     start = entry(evaluate(outer, expr.args[2]))
     pattern = pattern_of(expr.args[3] if len(expr.args) == 4 else None)
     step = WrittenStep(outer, over, expr.args[1], pattern, expr.span)
-    return step, bind_data(outer, start), shape_of(outer, over, expr.span)
+    return step, bind_data(outer, start), walked_shape(outer, over, expr.span)
 
 
 def fold_value(env: Env, step: WrittenStep, start: Value, shape: tuple[Poly, ...]) -> Value:
@@ -131,7 +131,7 @@ def _partly_static(over: Value) -> bool:
 
 def _sequence_fold(env: Env, step: Step, start: Seq, shape: tuple[Poly, ...]) -> Value:
     """A fold whose accumulator is a sequence of tensors, as one on a list of the same tensors."""
-    if not start.items or any(isinstance(item, Seq) for item in start.items):
+    if not start.items or any(isinstance(item, Seq) or capacity(item) > 1 for item in start.items):
         raise _NotAList(step.span)
     bound = bind_data(env, fold_list(env, _Listwise(step), start.items, shape))
     return Seq(tuple(pick_component(env, bound, j + 1, step.span) for j in range(len(start.items))))

@@ -27,14 +27,16 @@ from tolcost.atoms.nodes import Convert, Node, Part
 from tolcost.diagnostics import Span
 from tolcost.elaborate.apply import apply
 from tolcost.elaborate.bounds import check_within
+from tolcost.elaborate.components import capacity, component_shapes, components
 from tolcost.elaborate.constant_folding import integer_division
 from tolcost.elaborate.context import Env, Misfit, fail
-from tolcost.elaborate.indexing import capacity_of, integers
-from tolcost.elaborate.layout import component, materialise
+from tolcost.elaborate.indexing import integers
+from tolcost.elaborate.layout import materialise
 from tolcost.elaborate.shapes import Shape, decide, require, shape_of, space_of, unify, volume
 from tolcost.elaborate.signatures import (
     anything,
     integer,
+    no_sequence,
     primitive,
     space_list,
     space_name,
@@ -73,12 +75,15 @@ def _dim(env: Env, span: Span, value: Value) -> Value:
 
 @primitive("capacity", tol)
 def _capacity(env: Env, span: Span, value: Value) -> Value:
-    return const(capacity_of(env, value, span))
+    return const(capacity(value))
 
 
 @primitive("vol", tol)
 def _vol(env: Env, span: Span, value: Value) -> Value:
-    return volume(shape_of(env, value, span)) * capacity_of(env, value, span)
+    found = const(0)
+    for shape in component_shapes(env, value, span):
+        found = found + volume(shape)
+    return found
 
 
 # ---- spaces ------------------------------------------------------------------------------
@@ -106,18 +111,20 @@ def _default_space(value: Value) -> str:
     return "N" if number is not None and number > 0 else space_of(value)
 
 
-@primitive("convert", tol, space_list)
+@primitive("convert", no_sequence, space_list)
 def _convert(env: Env, span: Span, value: Value, target: Spaces) -> Value:
     spaces = target.names
-    if is_static(value) and len(spaces) == 1 and not isinstance(value, (Pieces, Opaque)):
+    if len(spaces) not in (1, capacity(value)):
+        fail("T0409", f"{len(spaces)} spaces for a list of capacity {capacity(value)}", span)
+    if isinstance(value, Pieces) or (isinstance(value, View) and len(spaces) > 1):
+        return _convert_each(env, span, components(env, value, span), target)
+    if is_static(value) and len(spaces) == 1 and not isinstance(value, Opaque):
         check_within(env, value, spaces[0], target.within[0], span)
         if isinstance(value, View):  # its entries stay as they are, so the space has to be told
             return Cast(value, spaces[0]) if spaces[0] != space_of(value) else value
         static = _convert_static(value, spaces[0])
         return Cast(static, spaces[0]) if SPACES[spaces[0]].finite else static
     node = materialise(env, value, span)
-    if len(spaces) not in (1, len(node.type)):
-        fail("T0409", f"{len(spaces)} spaces for a list of capacity {len(node.type)}", span)
     if len(spaces) < len(node.type):
         target = Spaces(spaces * len(node.type), target.within * len(node.type))
     if not is_static(value) and _rounds(env, node, target):
@@ -141,12 +148,14 @@ def _rounded(env: Env, span: Span, node: Node, target: Spaces) -> Value:
     """Values that a conversion has to round, component by component: an elementary function of each."""
     if len(target.names) == 1:
         return _convert(env, span, apply(env, "round", (Data(node),), span), target)
-    bound = env.scope.bind(node)
-    parts = (
-        _convert(env, span, Data(component(bound, j)), Spaces((name,), (bounds,)))
-        for j, (name, bounds) in enumerate(zip(target.names, target.within, strict=True), start=1)
-    )
-    return Pieces(tuple(parts))
+    return _convert_each(env, span, components(env, Data(node), span), target)
+
+
+def _convert_each(env: Env, span: Span, items: tuple[Value, ...], target: Spaces) -> Value:
+    """The components of a list, each into a space of its own, or all into one."""
+    size = len(items) if len(target.names) == 1 else 1
+    spaces = [Spaces((n,), (w,)) for n, w in zip(target.names * size, target.within * size, strict=True)]
+    return Pieces(tuple(_convert(env, span, item, one) for item, one in zip(items, spaces, strict=True)))
 
 
 def _convert_static(value: Value, space: str) -> Value:
@@ -160,7 +169,7 @@ def _convert_static(value: Value, space: str) -> Value:
     if isinstance(value, Poly) and kind == "R":
         return Fraction(value.constant) if value.constant is not None else Quotient(value, const(1))
     if isinstance(value, Fraction) and kind == "Z":
-        return const(int(value))
+        return const(round(value))
     if kind == "C":
         return _complex(value)
     return value

@@ -126,8 +126,17 @@ def unify(env: Env, left: Poly, right: Poly, what: Said, span: Span) -> Poly:
     if solved is not None:
         symbol, value = solved
         context.adopt(symbol, value)
+        if _contradicted(context):
+            refuse(definite=True)
         return settle(context, left)
     return left
+
+
+def _contradicted(context: Context) -> bool:
+    """Whether lengths that were recorded to be equal differ, now that one is known."""
+    notes = context.notes
+    equal = (c for c, told in notes.conditions.items() if told.kind == "equal")
+    return any(substitute_cond(c, notes.equal) is FALSE for c in equal)
 
 
 def solve(difference: Poly) -> tuple[Symbol, Poly] | None:
@@ -251,9 +260,9 @@ def shape_of(env: Env, value: Value, span: Span) -> Shape:
         case Vec(shape=shape):
             return tuple([const(d) for d in shape])
         case View(shape=shape):
-            return _settled(env, shape)
+            return settled(env, shape)
         case Data(node=node):
-            return _settled(env, node.type[0].shape)
+            return settled(env, node.type[0].shape)
         case Pieces(items=items):
             return shape_of(env, items[0], span)
         case Cast(value=inner):
@@ -275,16 +284,8 @@ def shape_of(env: Env, value: Value, span: Span) -> Shape:
             return ()
 
 
-def component_shapes(env: Env, value: Value, span: Span) -> list[Shape]:
-    """The shape of each component of a list; of anything else, its own."""
-    if isinstance(value, Pieces):
-        return [shape_of(env, item, span) for item in value.items]
-    if isinstance(value, Data):
-        return [_settled(env, part.shape) for part in value.node.type]
-    return [shape_of(env, value, span)]
-
-
-def _settled(env: Env, shape: Shape) -> Shape:
+def settled(env: Env, shape: Shape) -> Shape:
+    """The shape with every length that was found equal to another replaced."""
     return tuple([settle(env.context, d) for d in shape]) if env.context.notes.equal else shape
 
 

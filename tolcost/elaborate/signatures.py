@@ -7,11 +7,12 @@ from typing import Any
 
 from tolcost.algebra import Poly
 from tolcost.diagnostics import Span
+from tolcost.elaborate.components import apart
 from tolcost.elaborate.context import Env, fail, wrong_arity
 from tolcost.elaborate.evaluate import PRIMITIVES
 from tolcost.elaborate.indexing import integers, spread
 from tolcost.elaborate.layout import describe
-from tolcost.elaborate.values import Missing, Spaces, Value, Vec, cast_of, is_function, plain, recast
+from tolcost.elaborate.values import Missing, Seq, Spaces, Value, Vec, cast_of, is_function, plain, recast
 from tolcost.spaces import bounds_of
 from tolcost.syntax.declarations import BUILTINS
 
@@ -47,9 +48,17 @@ def anything(env: Env, value: Value, span: Span) -> Value:
 
 
 def tol(env: Env, value: Value, span: Span) -> Value:
-    """A value with a shape: a number, a ToL, a list or a sequence."""
+    """A value with a shape: a number, a ToL, a list or a sequence; ToLs that differ in shape one by one."""
     value = plain(value)
     if isinstance(value, (Missing, Spaces)) or is_function(value):
+        fail("T0403", f"{describe(value)} stands where a ToL is needed", span)
+    return apart(env, value)
+
+
+def no_sequence(env: Env, value: Value, span: Span) -> Value:
+    """The same, but no sequence: what is done to all of its entries is written as a map."""
+    value = tol(env, value, span)
+    if isinstance(value, Seq):
         fail("T0403", f"{describe(value)} stands where a ToL is needed", span)
     return value
 

@@ -17,14 +17,21 @@ from tolcost.algebra import (
 from tolcost.atoms.nodes import Embed, Part, Put, Reshape
 from tolcost.diagnostics import Span
 from tolcost.elaborate.apply import static_node
+from tolcost.elaborate.components import (
+    apart,
+    capacity,
+    component_shapes,
+    components,
+    each,
+    pick_component,
+    walked_shape,
+)
 from tolcost.elaborate.context import Env, Misfit, OutOfRange, bind_data, fail
 from tolcost.elaborate.indexing import (
     as_integers,
-    capacity_of,
     check_indices,
     element,
     integers,
-    pick_component,
 )
 from tolcost.elaborate.layout import (
     check_components,
@@ -41,7 +48,6 @@ from tolcost.elaborate.layout import (
 )
 from tolcost.elaborate.shapes import (
     Shape,
-    component_shapes,
     known,
     require,
     shape_of,
@@ -50,15 +56,16 @@ from tolcost.elaborate.shapes import (
     unify,
     volume,
 )
-from tolcost.elaborate.signatures import integer, primitive, tol, vector
+from tolcost.elaborate.signatures import integer, no_sequence, primitive, tol, vector
 from tolcost.elaborate.values import Data, Opaque, Pieces, Seq, Value, Vec, View, entry, is_static
 from tolcost.spaces import join_spaces
 
 
 def as_entry(env: Env, value: Value, span: Span) -> Value:
     """A value as a ToL of one entry: a new first dimension of length 1."""
+    value = apart(env, value)
     if isinstance(value, Pieces):
-        return Pieces(tuple(as_entry(env, item, span) for item in value.items))
+        return each(value, lambda item: as_entry(env, item, span))
     return reshape_value(env, value, (const(1), *shape_of(env, value, span)), span)
 
 
@@ -107,11 +114,11 @@ def _check_joined(env: Env, a: Shape, b: Shape, d: int, span: Span) -> None:
 def reshape_value(env: Env, value: Value, shape: tuple[Poly, ...], span: Span) -> Value:
     """The same elements, row-major, under another shape."""
     check_rank(shape, span)
+    if isinstance(value, Pieces):
+        return each(value, lambda item: reshape_value(env, item, shape, span))
     old = shape_of(env, value, span)
     if old == shape:
         return value
-    if isinstance(value, Pieces):
-        return Pieces(tuple(reshape_value(env, item, shape, span) for item in value.items))
     before, after = volume(old), volume(shape)
     unify(
         env,
@@ -128,8 +135,6 @@ def reshape_value(env: Env, value: Value, shape: tuple[Poly, ...], span: Span) -
     if not shape:
         return element(env, bind_data(env, value), (const(1),) * len(old), span, checked=True)
     node = materialise(env, value, span)
-    if len({p.shape for p in node.type}) > 1:
-        fail("T0315", "a list whose components have different shapes cannot be reshaped", span, kind=Misfit)
     reshaped = Reshape(node, tuple(Part(shape, p.space) for p in node.type))
     return made_of(env, reshaped, value)
 
@@ -151,7 +156,7 @@ def _box(env: Env, value: Value, low: Shape, high: Shape, span: Span) -> Value:
             kind=Misfit,
         )
     if isinstance(value, Pieces):
-        return Pieces(tuple(_box_of_component(env, item, low, high, span) for item in value.items))
+        return each(value, lambda item: _box_of_component(env, item, low, high, span))
     if isinstance(value, (Seq, Vec)) and len(shape) == 1:
         a, b = low[0].constant, high[0].constant
         if a is not None and b is not None:
@@ -162,7 +167,7 @@ def _box(env: Env, value: Value, low: Shape, high: Shape, span: Span) -> Value:
         moved = tuple(_shifted(env, k, a - 1, span) for a, k in zip(low, at, strict=True))
         return element(env, value, moved, span, checked=True)
 
-    return View(size, get, is_static(value), space_of(value))
+    return View(size, get, is_static(value), space_of(value), capacity=capacity(value))
 
 
 def _box_of_component(env: Env, item: Value, low: Shape, high: Shape, span: Span) -> Value:
@@ -210,11 +215,11 @@ def _component(env: Env, span: Span, value: Value, j: Poly) -> Value:
     return pick_component(env, value, j.constant, span)
 
 
-@primitive("swap", tol, integer, tol, keeps_space=True)
+@primitive("swap", no_sequence, integer, no_sequence, keeps_space=True)
 def _swap(env: Env, span: Span, given: Value, d: Poly, order: Value) -> Value:
     value = bind_data(env, given)
     if isinstance(value, Pieces):
-        return Pieces(tuple(_swap(env, span, item, d, order) for item in value.items))
+        return each(value, lambda item: _swap(env, span, item, d, order))
     shape, place = shape_of(env, value, span), d.constant
     if place is None or not 1 <= place <= len(shape):
         fail("T0317", f"there is no such dimension in shape {shape_text(shape)}", span, kind=Misfit)
@@ -229,7 +234,7 @@ def _swap(env: Env, span: Span, given: Value, d: Poly, order: Value) -> Value:
         source = element(env, order, (at[place - 1],), span, checked=True)
         return element(env, value, (*at[: place - 1], source, *at[place:]), span, checked=True)
 
-    return View(shape, get, is_static(value), space_of(value))
+    return View(shape, get, is_static(value), space_of(value), capacity=capacity(value))
 
 
 @primitive("tile", tol, keeps_space=True)
@@ -239,22 +244,27 @@ def _tile(env: Env, span: Span, given: Value) -> Value:
     size = shape[-1].constant if shape else None
     if not size:
         fail("T0318", "`tile` moves the last dimension into the list, so its length must be a number", span)
-    check_components(size, span)
+    several = size * capacity(value)
+    check_components(several, span)
+    for other in component_shapes(env, value, span)[1:]:
+        if len(other) != len(shape):
+            fail("T0318", "`tile` takes no list of ToLs of different ranks", span, kind=Misfit)
+    walked_shape(env, value, span)
 
     def get(env: Env, at: tuple[Value, ...]) -> Value:
         pieces = [element(env, value, (*at, const(j)), span, checked=True) for j in range(1, size + 1)]
-        found = tuple(c for piece in pieces for c in _components(env, piece, span))
+        found = tuple(c for piece in pieces for c in components(env, piece, span))
         return found[0] if len(found) == 1 else Pieces(found)
 
-    return get(env, ()) if len(shape) == 1 else View(shape[:-1], get, is_static(value), space_of(value))
+    if len(shape) == 1:
+        return get(env, ())
+    return View(shape[:-1], get, is_static(value), space_of(value), capacity=several)
 
 
-def _components(env: Env, value: Value, span: Span) -> tuple[Value, ...]:
-    return tuple(pick_component(env, value, j, span) for j in range(1, capacity_of(env, value, span) + 1))
-
-
-@primitive("reshape", tol, integers, keeps_space=True)
+@primitive("reshape", no_sequence, integers, keeps_space=True)
 def _reshape(env: Env, span: Span, value: Value, wanted: Shape) -> Value:
+    if isinstance(value, Pieces):
+        return each(value, lambda item: _reshape(env, span, item, wanted))
     shape = shape_of(env, value, span)
     open_places = [n for n, d in enumerate(wanted) if d.constant == -1]
     if len(open_places) > 1:
@@ -294,8 +304,10 @@ def _join(env: Env, span: Span, left: Value, right: Value, along: Poly | None = 
     return join_values(env, left, right, d, span)
 
 
-@primitive("embed", tol, keeps_space=True)
+@primitive("embed", no_sequence, keeps_space=True)
 def _embed(env: Env, span: Span, value: Value) -> Value:
+    if isinstance(value, Pieces):
+        return each(value, lambda item: _embed(env, span, item))
     shape = shape_of(env, value, span)
     if isinstance(value, Vec):
         return Vec((*value.shape, 1), value.items)
@@ -305,6 +317,7 @@ def _embed(env: Env, span: Span, value: Value) -> Value:
             lambda here, at: element(here, value, at[:-1], span, checked=True),
             value.static,
             value.space,
+            capacity=value.capacity,
         )
     if is_static(value) and not isinstance(value, Opaque):
         return Vec((1,), (value,))
@@ -313,9 +326,14 @@ def _embed(env: Env, span: Span, value: Value) -> Value:
     return made_of(env, embedded, value)
 
 
-@primitive("put", tol, vector, tol, keeps_space=True)
+@primitive("put", no_sequence, vector, no_sequence, keeps_space=True)
 def _put(env: Env, span: Span, value: Value, at: tuple[Value, ...], given: Value) -> Value:
     new = entry(given)
+    if isinstance(value, Pieces) and len(set(component_shapes(env, value, span))) > 1:
+        _check_as_many(capacity(value), capacity(new), span)
+        where, news = tuple(bind_data(env, a) for a in at), components(env, new, span)
+        pairs = zip(value.items, news, strict=True)
+        return Pieces(tuple(_put(env, span, item, where, one) for item, one in pairs))
     shape = shape_of(env, value, span)
     if not at:
         fail("T0303", "where to put the value is not said: there is no index", span, kind=Misfit)
@@ -326,13 +344,14 @@ def _put(env: Env, span: Span, value: Value, at: tuple[Value, ...], given: Value
         isinstance(value, View)
         and known(shape) is not None
         and value.static
+        and capacity(value) == 1
         and len(shape) == 1
         and all(isinstance(a, Poly) and a.constant is not None for a in at)
     ):
         value = lay_out(value, known(shape) or (), env, span)
     if isinstance(value, Vec) and len(value.shape) == 1:
         place = at[0].constant if isinstance(at[0], Poly) else None
-        if place is not None:
+        if place is not None and capacity(new) == 1:
             return _put_entry(env, value, place, new, span)
     return _put_node(env, value, at, new, span)
 
@@ -355,13 +374,17 @@ def _put_node(env: Env, value: Value, at: tuple[Value, ...], new: Value, span: S
             _wrong_shape(one.shape, rest, span)
         for x, y in zip(rest, one.shape, strict=True):
             unify(env, x, y, "what is put must have the shape of what it replaces", span)
-    if len(tol.type) != len(item.type):
-        message = f"a list of capacity {len(item.type)} is put in place of one of {len(tol.type)}"
-        fail("T0315", message, span, kind=Misfit)
+    _check_as_many(len(tol.type), len(item.type), span)
     spaces = tuple(join_spaces(p.space, q.space) for p, q in zip(tol.type, item.type, strict=True))
     tol, item = in_spaces(tol, spaces), in_spaces(item, spaces)
     indices = tuple(a if isinstance(a, Poly) else index_node(env, a, span) for a in at)
     return made_of(env, Put(env.scope.bind(tol), indices, item, tol.type, span), value, new, *at)
+
+
+def _check_as_many(old: int, new: int, span: Span) -> None:
+    if old != new:
+        message = f"a list of capacity {new} is put in place of one of {old}"
+        fail("T0315", message, span, kind=Misfit)
 
 
 def _wrong_shape(new: Shape, old: Shape, span: Span) -> NoReturn:

@@ -93,7 +93,8 @@ class View:
 
     ``get`` works in the environment of whoever asks, so that what it binds belongs there.
     ``static`` views give static values.  ``space`` is that of the elements where it is known.
-    ``laid`` is the node that lays the view out, where one does already.
+    ``laid`` is the node that lays the view out, where one does already.  Elements that are lists have a
+    ``capacity``, and all of their ToLs have one shape.
     """
 
     shape: tuple[Poly, ...]
@@ -101,6 +102,7 @@ class View:
     static: bool
     space: str = "Z"
     laid: Node | None = None
+    capacity: int = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
