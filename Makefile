@@ -2,7 +2,7 @@
 #
 #   make report   environment, install, and everything under reports/
 #   make test     lint, types, import rules, the gate on specs/, all tests, ONNX's node tests among them
-#   make schemes  the schemes that come with tolcost, made again from the definitions: specs/schemes; MODELS=... adds theirs
+#   make schemes  the schemes that come with tolcost, made again from the definitions, and types from onnx: specs/schemes, specs/types; MODELS=... adds theirs
 #   make lock     agree to what the programs of specs/ cost now: writes tolcost.lock
 #   make fmt      put the code and the programs into the house style
 #   make soak     random programs and property tests, as many as asked: make soak N=100000

@@ -9,6 +9,7 @@ not parse, and it keeps nothing.
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,7 @@ def package_folder() -> Traversable:
     return files("tolcost")
 
 
+@cache
 def specs_root() -> Traversable:
     """The folder ``specs/``, wherever this tolcost keeps it.
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import random
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -27,10 +27,11 @@ from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Rejected
 from tolcost.library import specs_root
 from tolcost.models.cases import numbers
-from tolcost.models.facts import Plain, replaced, symbols_in
-from tolcost.models.lowered import Given, Lowered, Setting, arguments
+from tolcost.models.facts import replaced, symbols_in
+from tolcost.models.lowered import Given, Lowered, Setting
 from tolcost.models.lowering import lower
-from tolcost.models.patterns import patterns_of
+from tolcost.models.patterns import Key
+from tolcost.models.patterns import Pattern as Met
 from tolcost.models.scheme import Scheme, scheme_of
 from tolcost.models.schemes import First, Schemes
 from tolcost.models.stored_schemes import NO_SCHEME, examples_of, node_of_pattern, pattern_text, scheme_text
@@ -41,44 +42,47 @@ from tolcost.result.model import study_file
 Operator = tuple[str, str]
 
 PROBES, CASES = 40, 24
-MANY, SEVERAL = 20, 2
-"""Of so many models, a pattern is stored that so many have."""
+MANY, SEVERAL, FEW = 20, 2, 400
+"""Of so many models, a pattern is stored that so many have, or one of so few nodes: it is much of that."""
 LENGTHS = (2, 3, 5, 7, 8, 14, 16, 28, 32, 56, 64, 112, 128, 224, 256, 512, 768, 1000, 1024, 2048, 3072, 5000)
 """Lengths that models have."""
 
 
 class Recording(Schemes):
-    """Makes the scheme of every pattern when it is met first, and keeps it by its text."""
+    """Makes the scheme of every pattern that is not stored when it is met first, and keeps all by text.
+
+    Examples of those that are stored are of cases that they were not held to.
+    """
 
     def __init__(self) -> None:
-        super().__init__(stored=False)
-        self.texts: dict[Operator, dict[str, Scheme | None]] = defaultdict(dict)
+        super().__init__()
+        self.operators: set[Operator] = set()
+        self.texts: dict[tuple[Operator, str], list[Scheme]] = {}
         self.met: set[tuple[Operator, str]] = set()
         """The patterns of the model that is looked at."""
         self.models: Counter[tuple[Operator, str]] = Counter()
 
-    def instance(
-        self, setting: Setting, node: GraphNode, spec: Spec, plain: Sequence[Plain | None]
-    ) -> Lowered | None:
-        return None  # every node is to be met
-
     def lower(self, setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowered | Rejected:
-        found = super().lower(setting, node, spec, given)
-        self.texts.setdefault((spec.domain, spec.name), {})
-        if node.graphs or spec.branches:
-            return found
-        alike = node._replace(key=str(pattern_text(node, spec.since, ())).encode())  # in whatever order
-        for pattern in patterns_of(arguments(spec, given, graphs=False)):
+        self.operators.add((spec.domain, spec.name))
+        return super().lower(setting, node, spec, given)
+
+    def _by(
+        self, key: Key, setting: Setting, node: GraphNode, spec: Spec, given: Given, pattern: Met
+    ) -> Lowered | Rejected | None:
+        new = key not in self.found
+        try:
+            found = super()._by(key, setting, node, spec, given, pattern)
+            if isinstance(self.found[key], First):  # the second node of a pattern makes the scheme
+                found = super()._by(key, setting, node, spec, given, pattern)
+        finally:
             text = pattern_text(node, spec.since, pattern.inputs)
-            for _ in range(2):  # the second node of a pattern makes the scheme
-                super().lower(setting, alike, spec, given)
-            scheme = self.found.get((spec, node.asked, alike.key, *pattern.key))
-            assert not isinstance(scheme, First), node
             if text is not None:
-                self.texts[spec.domain, spec.name][text] = scheme
                 self.met.add(((spec.domain, spec.name), text))
-            if scheme is not None and scheme.lower(pattern.lengths, lambda: found) is not None:
-                break
+                schemes, scheme = (
+                    self.texts.setdefault(((spec.domain, spec.name), text), []),
+                    self.found.get(key),
+                )
+                schemes += [scheme] if new and isinstance(scheme, Scheme) else []
         return found
 
 
@@ -152,11 +156,15 @@ def recorded(models: list[Path]) -> Recording:
     for path in {sha256(path.read_bytes()).digest(): path for path in models}.values():
         print(path.name, flush=True)
         session = Session(open_library(), schemes=recording)
+        nodes = 0
         try:
-            with_deep_stack(lambda path=path, session=session: study_file(path, session))  # type: ignore[misc]
+            study = with_deep_stack(lambda path=path, session=session: study_file(path, session))  # type: ignore[misc]
+            nodes = len(study.model.graph.nodes)
         except Rejected as rejected:
             print(rejected)
         recording.models.update(recording.met)
+        if nodes <= FEW:
+            recording.models.update(dict.fromkeys(recording.met, SEVERAL))
         recording.met.clear()
     return recording
 
@@ -170,23 +178,24 @@ def main(arguments: list[str]) -> None:
         found[operator] = {pattern: anew(library, operator, pattern, stored) for pattern, stored in lines}
     recording = recorded(list(map(Path, arguments)))
     least = SEVERAL if len(arguments) >= MANY else 1
-    for operator, new in recording.texts.items():
+    for operator in recording.operators:
         found[operator] |= {}  # at least the heads of its definitions
-        for pattern, scheme in new.items():
-            before = found[operator].get(pattern)
-            if recording.models[operator, pattern] < least:
-                continue
-            if before is None or not before.held:
-                found[operator][pattern] = scheme
-                if scheme is not None:
-                    probed(library, operator, pattern, scheme)
-            elif scheme is not None:
-                held(library, operator, pattern, before, scheme.examples.values())
-    for (domain, name), schemes in found.items():
+    for (operator, pattern), schemes in recording.texts.items():
+        if recording.models[operator, pattern] < least:
+            continue
+        scheme = found[operator].get(pattern)
+        if scheme is None:
+            scheme = found[operator][pattern] = next(iter(schemes), None)
+            if scheme is not None:
+                probed(library, operator, pattern, scheme)
+        for other in schemes:
+            if scheme is not None and other is not scheme:
+                held(library, operator, pattern, scheme, other.examples.values())
+    for (domain, name), named in found.items():
         place = root / FOLDER / folder_of(domain) / f"{name}.tsv"
         place.parent.mkdir(parents=True, exist_ok=True)
         heads = {spec.since: spec.head for spec in library.versions(domain, name)}
-        texts = {pattern: text for pattern, scheme in schemes.items() if (text := text_of_scheme(scheme))}
+        texts = {pattern: text for pattern, scheme in named.items() if (text := text_of_scheme(scheme))}
         files = library.made_from(domain, name)
         place.write_text(stored_text(root, files, heads, texts), "utf-8")
 

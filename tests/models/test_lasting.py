@@ -61,6 +61,18 @@ def test_a_second_session_lowers_no_node_again(calls: Counter[str]) -> None:
     assert calls["LpNormalization"] == 2  # other definitions, for all that is known
 
 
+def test_names_are_no_reason_to_lower_the_same_model_again(calls: Counter[str]) -> None:
+    library = new_library(())
+    model, other = (model_of(chain(prefix, "n", 50), "chain") for prefix in ("one", "other"))
+    first = told(analyze_graph(model, Session(library)))
+    lowered = calls.copy()
+    assert lowered["NonZero"] == 1
+    assert told(analyze_graph(model, Session(library))) == first
+    assert calls == lowered
+    analyze_graph(other, Session(library))
+    assert calls["NonZero"] > 1
+
+
 def test_names_are_those_of_the_model_whatever_came_before() -> None:
     library = new_library(())
     models = [model_of(chain(prefix, "n", 50), "chain") for prefix in ("one", "other")]

@@ -141,6 +141,41 @@ def test_random_nodes(library: Library) -> None:
     assert len(held.instances) > 6
 
 
+def by_indices(rng: random.Random) -> ModelProto:
+    """A node of random lengths that takes indices from data."""
+    a, b, c, d = (rng.choice([1, 2, 3, 5, 30, 64, 65, 66, "n", "m"]) for _ in range(4))
+    axis = rng.choice([0, 1])
+    shapes: list[tuple[int | str, ...]]
+    op, shapes, attributes = rng.choice(
+        [
+            ("Gather", [(a, b), rng.choice([(), (c,), (c, d)])], {"axis": axis}),
+            ("GatherElements", [(a, b), [(c, b), (a, c)][axis]], {"axis": axis}),
+            ("GatherND", [(a, b), (c, d, rng.choice([1, 2]))], {}),
+            ("ScatterElements", [(a, b), (a, c), (a, c)], {"axis": 1}),
+            ("ScatterND", [(a, b), (c, 1), (c, b)], {}),
+        ]
+    )
+    types = [TensorProto.FLOAT, TensorProto.INT64, TensorProto.FLOAT]
+    inputs = [
+        helper.make_tensor_value_info(f"x{n}", kind, shape)
+        for n, (kind, shape) in enumerate(zip(types, shapes, strict=False))
+    ]
+    node = helper.make_node(op, [f"x{n}" for n in range(len(shapes))], ["y"], **attributes)
+    graph = helper.make_graph([node], "one", inputs, [helper.make_tensor_value_info("y", 1, None)])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def test_random_nodes_with_indices(library: Library) -> None:
+    """Where two lengths are one, so may be what is computed of indices."""
+    held = Held()
+    held.stored = False
+    session = Session(library, schemes=held)
+    rng = random.Random(5)
+    for _ in range(200):
+        analyze_graph(model_of(by_indices(rng), "one"), session)
+    assert min(held.instances[op] for op in ("Gather", "GatherElements", "ScatterElements", "ScatterND")) > 2
+
+
 def split(n: int, sizes: Sequence[int]) -> ModelProto:
     parts = [f"y{k}" for k in range(len(sizes))]
     node = helper.make_node("Split", ["x", "sizes"], parts, axis=1)
@@ -172,6 +207,44 @@ def test_lengths_that_are_equal_are_one(library: Library) -> None:
         attention.opset_import[0].version = 23
         analyze_graph(model_of(attention, "attention"), session)
     assert held.instances["Attention"] >= 2
+
+
+def heard(name: str, end: int) -> ModelProto:
+    """A sound of any length: its start, its frames, and rows of a table by data."""
+    made = {"starts": [0], "ends": [end], "axes": [1], "pads": [0, 256, 0, 256], "step": 160}
+    held = [
+        helper.make_tensor(
+            n, TensorProto.INT64, [len(v)] if isinstance(v, list) else [], v if isinstance(v, list) else [v]
+        )
+        for n, v in made.items()
+    ]
+    nodes = [
+        helper.make_node("Slice", ["x", "starts", "ends", "axes"], ["start"]),
+        helper.make_node("Relu", ["start"], ["a"]),
+        helper.make_node("Mul", ["a", "start"], ["b"]),
+        helper.make_node("Pad", ["x", "pads"], ["padded"], mode="reflect"),
+        helper.make_node("STFT", ["padded", "step", "window"], ["frames"]),
+        helper.make_node("Gather", ["table", "rows"], ["c"]),
+    ]
+    given = [
+        helper.make_tensor_value_info("x", 1, ("batch", name)),
+        helper.make_tensor_value_info("window", 1, (512,)),
+        helper.make_tensor_value_info("table", 1, (500 + end, 64)),
+        helper.make_tensor_value_info("rows", TensorProto.INT64, ("batch", name)),
+    ]
+    gives = [helper.make_tensor_value_info(n, 1, None) for n in ("b", "frames", "c")]
+    graph = helper.make_graph(nodes, "heard", given, gives, held)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def test_lengths_that_are_formulas(library: Library) -> None:
+    """One that may be cut, one that is longer than a frame for certain, and indices that data has."""
+    held = Held()
+    held.stored = False
+    session = Session(library, schemes=held)
+    for n in range(4):
+        analyze_graph(model_of(heard(f"n{n}", 120 + n), "heard"), session)
+    assert min(held.instances[op] for op in ("Relu", "Mul", "STFT", "Gather")) >= 1, held.instances
 
 
 def test_a_node_is_elaborated_once_for_its_pattern(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:

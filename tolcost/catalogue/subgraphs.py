@@ -129,7 +129,7 @@ def _weight(env: Env, weight: Weight) -> Value:
     """A tensor that a graph holds: data from around it where it is told so, else a constant."""
     if weight.key in env.context.around:
         return env.context.around[weight.key]
-    return constant(weight.array())
+    return constant(weight.array()) if weight.value is None else weight.value
 
 
 def _apply_all(env: Env, nodes: Sequence[GraphNode], values: dict[str, Value], around: Surroundings) -> None:

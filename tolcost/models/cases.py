@@ -8,6 +8,7 @@ alike, but for their lengths.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 
 from tolcost.algebra import (
     And,
@@ -97,6 +98,10 @@ def cases_of(general: Lowered) -> Cases:
             static.update(dict.fromkeys(product_of(part.shape) for part in node.type))
     if general.forgets:  # a static value is known by itself where it is small
         static.update(dict.fromkeys(product_of(shape) for shape in shapes_of(general.outputs)))
+    if general.counts.index:  # one index may be another where they count as far: then it is computed once
+        inputs = (d for given in general.program.inputs for part in given.type for d in part.shape)
+        open_ = sorted({d for d in inputs if d.constant is None}, key=lambda d: d.key)
+        conditions.update(dict.fromkeys(eq(one - other) for one, other in combinations(open_, 2)))
     told = {c.condition for c in general.conditions}
     kept = (
         c

@@ -1,7 +1,8 @@
 """What lasts for the process: numbers of things known, schemes, and nodes that were seen.
 
-None of it depends on a model, only on the definitions that it came from.  The next session with the same
-definitions goes on with it, as long as it is not too much.
+None of it depends on a model, only on the definitions that it came from, and on names where these are part of
+what a node comes to.  The next session with the same definitions goes on with it, as long as it is not too
+much.
 """
 
 from __future__ import annotations

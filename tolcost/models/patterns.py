@@ -9,7 +9,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from tolcost.algebra import LARGEST_LENGTH, Poly, Symbol, atom, length, range_of, the_symbol
+from tolcost.algebra import (
+    LARGEST_LENGTH,
+    Poly,
+    Symbol,
+    atom,
+    is_nonnegative,
+    length,
+    range_of,
+    the_symbol,
+)
 from tolcost.dataclass import dataclass, field
 from tolcost.elaborate import Tensor
 from tolcost.elaborate.given import frozen, shape_given
@@ -38,8 +47,12 @@ LEVELS = (
     Level(LEAST, False),
     Level(8, False),
     Level(LEAST, False, True),
+    Level(LARGEST_LENGTH + 1, False),
 )
-"""What is tried: where a pattern has no scheme, one that says more may have."""
+"""What is tried: where a pattern has no scheme, one that says more may have.
+
+The last leaves formulas open alone, and says how small these may be.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,9 +119,10 @@ def patterns_of(given: Sequence[Known | None]) -> Iterator[Pattern]:
     before: set[Key] = set()
     for level in LEVELS:
         pattern = pattern_of(given, level)
-        if pattern is not None and pattern.key not in before:
-            before.add(pattern.key)
-            yield pattern
+        if pattern is None or pattern.key in before or (level is LEVELS[-1] and not pattern.lengths):
+            continue
+        before.add(pattern.key)
+        yield pattern
 
 
 def _all_general(
@@ -127,12 +141,22 @@ def _general(known: Poly, lengths: dict[Symbol, Poly], level: Level) -> Poly | N
     same = next((symbol for symbol, form in lengths.items() if form == known), None) if level.alike else None
     if same is not None:
         return atom(same)
-    least, most = (value, value) if value is not None else range_of(known)
-    if least is None or least < 0 or (value is None and not _is_length(known)):
+    if value is None and not _is_length(known):
+        return None
+    least, most = (value, value) if value is not None else _bounds(known)
+    if least is None:
         return None
     form, symbol = _length(len(lengths), min(least, small), most is not None and most <= LARGEST_LENGTH)
     lengths[symbol] = known
     return form
+
+
+def _bounds(known: Poly) -> tuple[int | None, int | None]:
+    """Between which numbers a formula is; None below where it is not proved to be none less than 0."""
+    least, most = range_of(known)
+    if least is not None and least >= 0:
+        return least, most
+    return next((low for low in (1, 0) if is_nonnegative(known - low)), None), most
 
 
 def _is_length(known: Poly) -> bool:

@@ -230,8 +230,8 @@ def scheme_of(general: Lowered | Rejected, symbols: Iterable[Symbol]) -> Scheme 
     """The scheme that an operator lowered for a pattern is; None where it does not tell its instances."""
     if isinstance(general, Rejected) or general.data or general.counts.status != "exact":
         return None
-    if general.counts.index or not all(map(_plain, general.outputs)):
-        return None  # whether a function computes an index is a matter of what needs it first
+    if not all(map(_plain, general.outputs)):
+        return None
     if general.traffic.open:  # a scheme is for lengths at which its conditions hold
         moved = traffic(general.program, tuple(c.condition for c in general.conditions))
         if moved.open:

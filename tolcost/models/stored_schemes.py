@@ -15,6 +15,7 @@ from tolcost.atoms.nodes import Condition, Program
 from tolcost.catalogue.graph import Attribute, GraphNode, Weight
 from tolcost.catalogue.types import array_of
 from tolcost.cost import Counts, Traffic, depths
+from tolcost.cost.count import CountKey
 from tolcost.cost.macs import passing
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate.values import Cast
@@ -24,6 +25,12 @@ from tolcost.models.lowered import Lowered, Passes, Told
 from tolcost.models.plain_data import NotStored, Reader, Writer, text_of
 from tolcost.models.scheme import Scheme, Share, forms_of
 from tolcost.models.sums import passes_of
+
+_PARTS = (
+    "counts", "index", "atoms", "macs", "read", "written", "least", "unsized", "outputs", "titles", "relies",
+    "asks", "sizes", "static", "shares", "chain", "passes", "unproved", "held", "table",
+)  # fmt: skip
+"""What the text of a scheme says, in this order."""
 
 NO_SCHEME = "null"
 """The text of a pattern that has no scheme."""
@@ -72,7 +79,8 @@ def scheme_text(scheme: Scheme) -> str | None:
     try:
         chain = depths(general.program).chain.candidates
         data = {
-            "counts": [[*key, writer.form(form)] for key, form in counts.histogram.items()],
+            "counts": _by_function(writer, counts.histogram),
+            "index": _by_function(writer, counts.index),
             "atoms": {name: writer.form(form) for name, form in counts.atoms.items()},
             "macs": writer.form(counts.macs),
             "read": _by_space(writer, traffic.read),
@@ -96,9 +104,14 @@ def scheme_text(scheme: Scheme) -> str | None:
             ([int(one) if isinstance(one, bool) else one for one in case], holds) for case, holds in held
         ]
         examples = [_example(writer, scheme.examples[case]) for case, _ in held]
-        return f"{text_of({**data, 'held': cases, 'table': writer.table})}\t{text_of(examples)}"
+        told = {**data, "held": cases, "table": writer.table}
+        return f"{text_of([told[part] for part in _PARTS])}\t{text_of(examples)}"
     except (NotStored, Rejected, AlgebraBudget, RecursionError):
         return None
+
+
+def _by_function(writer: Writer, counts: Mapping[CountKey, Poly]) -> list[object]:
+    return [[*key, writer.form(form)] for key, form in counts.items()]
 
 
 def _by_space(writer: Writer, moved: Mapping[str, Poly]) -> dict[str, object]:
@@ -134,10 +147,13 @@ def _example(writer: Writer, lengths: Mapping[Symbol, Poly]) -> list[object]:
 
 def read_scheme(text: str, node: GraphNode, program: Callable[[], Program]) -> Scheme:
     """The scheme of a text; ``program`` lowers the operator under the symbols of its pattern."""
-    data = json.loads(text.partition("\t")[0])
+    data = dict(zip(_PARTS, json.loads(text.partition("\t")[0]), strict=True))
     reader = Reader(data["table"])
     form, symbol = reader.form, reader.symbol
-    counts = {(function, space): form(count) for function, space, count in data["counts"]}
+    counts, index = (
+        {(function, space): form(count) for function, space, count in data[kind]}
+        for kind in ("counts", "index")
+    )
     atoms = {name: form(count) for name, count in data["atoms"].items()}
     read, written, least = (
         None if data[way] is None else {space: form(moved) for space, moved in data[way].items()}
@@ -147,7 +163,7 @@ def read_scheme(text: str, node: GraphNode, program: Callable[[], Program]) -> S
         op=node.op,
         domain=node.domain,
         made=Told(
-            Counts(counts, {}, atoms, form(data["macs"]), (), "exact"),
+            Counts(counts, index, atoms, form(data["macs"]), (), "exact"),
             Traffic(read or {}, written or {}, tuple(data["unsized"]), least=least),
             tuple(map(reader.known, data["outputs"])),
         ),
@@ -180,7 +196,7 @@ def read_scheme(text: str, node: GraphNode, program: Callable[[], Program]) -> S
 def examples_of(text: str) -> list[dict[Symbol, Poly]]:
     """The lengths of the nodes that the cases of a stored scheme were held to."""
     scheme, _, examples = text.partition("\t")
-    reader = Reader(json.loads(scheme)["table"])
+    reader = Reader(json.loads(scheme)[_PARTS.index("table")])
     return [
         {reader.symbol(place): own.form(form) for place, form in rows}
         for rows, *table in json.loads(examples)

@@ -272,7 +272,6 @@ class Walk:
         return self._specs[key]
 
     def _operator(self, node: GraphNode, places: Sequence[int]) -> Applied:
-        table = self.session.table
         if node.held is not None:
             return Applied((self._held(node.held),), ((HELD, 1),))
         spec = self._defined(node)
@@ -281,6 +280,15 @@ class Walk:
         instance = self._instance(node, spec, places)
         if instance is not None:
             return instance
+        held = [weight.key for weight in node.weights()]
+        named = (node.op, node.domain, node.key, *places, node.name, node.inputs, node.outputs, *held)
+        found = self._done.get(named) or self._lowered(node, spec, places)
+        if not is_anybodys(found):  # it is for whoever has the same names
+            self._done[named] = found
+        return found
+
+    def _lowered(self, node: GraphNode, spec: Spec, places: Sequence[int]) -> Applied:
+        table = self.session.table
         known = [table.things[n] for n in places]
         inputs, around = known[: len(node.inputs)], known[len(node.inputs) :]
         outside = {name: value for name, value in zip(node.free, around, strict=True) if value is not None}
