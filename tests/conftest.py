@@ -3,6 +3,7 @@
 import gc
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -15,6 +16,11 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("default")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What needs ONNX's node tests, and takes long, comes first: one worker alone makes them."""
+    items.sort(key=lambda item: item.get_closest_marker("node_cases") is None)
 
 
 def pytest_collection_finish() -> None:

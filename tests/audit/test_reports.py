@@ -30,6 +30,7 @@ def rows(name: str) -> list[dict[str, str]]:
     return list(csv.DictReader((REPORTS / f"{name}.csv").read_text("utf-8").splitlines()))
 
 
+@pytest.mark.node_cases
 def test_the_committed_reports_are_what_the_command_writes(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -67,6 +68,7 @@ def test_the_summary_tells_three_things_apart_and_concludes_nothing_without_a_fi
     assert all(re.search(r"\d", sentence) for sentence in closing.rstrip(".").split(". "))
 
 
+@pytest.mark.node_cases
 def test_a_row_is_tried_on_every_node_test_or_it_is_said_why_not() -> None:
     """None is chosen by hand: what is run and what is not make up all tests of the operator."""
     cases: dict[str, set[str]] = {row["operator"]: set() for row in rows("paper")}

@@ -15,6 +15,8 @@ from tolcost.catalogue.deriving import derive
 from tolcost.catalogue.specs import Library, open_library
 from tolcost.catalogue.suite import as_record, verify
 
+pytestmark = pytest.mark.node_cases
+
 SOFTMAX = (Path(__file__).parents[2] / "specs" / "onnx" / "Softmax.tol").read_text()
 
 

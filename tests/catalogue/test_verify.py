@@ -32,6 +32,7 @@ def described(record: dict[str, Any], run: set[str]) -> dict[str, Any]:
     }
 
 
+@pytest.mark.node_cases
 def test_every_node_test_gives_what_is_stored() -> None:
     """What is stored was run atom by atom as far as it was not too large; here it is what is small."""
     found = json.loads(json.dumps(as_record(verify(jobs=1, recorded=True))))

@@ -12,6 +12,7 @@ from tolcost.models.walking import Session
 CASES = Path(__file__).parent.parent / "cases" / "models"
 
 
+@pytest.mark.node_cases
 def test_changed_models_are_costed_or_told() -> None:
     session = Session(open_library())
     found = {outcome(proto, session) for _, proto in attempts(120, seed=0)}

@@ -12,6 +12,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
+
 from tolcost.algebra import Symbol
 from tolcost.catalogue.alternatives import (
     NodeTests,
@@ -84,6 +86,7 @@ def said_of(words: str, point: Mapping[Symbol, int]) -> bool:
     return bool(eval(text, {"__builtins__": {}}, known | lengths))  # noqa: S307  (our own words)
 
 
+@pytest.mark.node_cases
 def test_node_tests_pass() -> None:
     """One of each operator's that an alternative is for; where to begin, its name decides."""
     by_operator: dict[str, list[Case]] = {name: [] for name in OPERATORS}
