@@ -116,7 +116,7 @@ def regions(node: Node) -> tuple[Region, ...]:
 def blocks(node: Node) -> tuple[Block, ...]:
     """Give the blocks inside a node."""
     found = _REGIONS.get(type(node))  # most have none, and this is asked of every node by every pass
-    return () if found is None else tuple(region.block for region in found(node))
+    return () if found is None else tuple([region.block for region in found(node)])
 
 
 _REGIONS: Mapping[type, Callable[[Any], tuple[Region, ...]]] = {
@@ -216,15 +216,10 @@ def schedule(bindings: Bindings, results: tuple[Node, ...]) -> Schedule:
     tops = (*[node for _, node in bindings], *results)
     place, inputs = _postorder(tops)
     at = tuple([place[top] for top in tops])
-    names: dict[int, tuple[Var, ...]] = {}
+    names: list[tuple[Var, ...]] = [()] * len(inputs)
     for (var, _), k in zip(bindings, at, strict=False):
-        names[k] = (*names.get(k, ()), var)
-    times = _multiplicities(inputs, at)
-    done = _last_uses(inputs, at)
-    steps = [
-        ScheduledNode(node, inputs[k], times[k], names.get(k, ()), done.get(k, ()))
-        for node, k in place.items()
-    ]
+        names[k] += (var,)
+    steps = map(ScheduledNode, place, inputs, _multiplicities(inputs, at), names, _last_uses(inputs, at))
     return Schedule(tuple(steps), at)
 
 
@@ -266,8 +261,8 @@ def bound_nodes(program: Program, found: Schedules) -> dict[Var, Node]:
     return bound
 
 
-def _entered(plan: Schedule) -> Iterator[Block]:
-    return (block for node in plan.nodes for block in blocks(node))
+def _entered(plan: Schedule) -> list[Block]:
+    return [block for step in plan.steps for block in blocks(step.node)]
 
 
 def _postorder(tops: Iterable[Node]) -> tuple[dict[Node, int], list[tuple[int, ...]]]:
@@ -307,24 +302,24 @@ def _multiplicities(inputs: list[tuple[int, ...]], tops: tuple[int, ...]) -> lis
     return times
 
 
-def _last_uses(inputs: list[tuple[int, ...]], tops: tuple[int, ...]) -> dict[int, tuple[int, ...]]:
-    """Find after which step each value is no longer needed; roots are kept."""
+def _last_uses(inputs: list[tuple[int, ...]], tops: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Find which values are no longer needed after each step; roots are kept."""
     last: dict[int, int] = {}
     for k, operands in enumerate(inputs):
         for child in operands:
             last[child] = k
     kept = set(tops)
-    done: dict[int, tuple[int, ...]] = {}
+    done: list[tuple[int, ...]] = [()] * len(inputs)
     for child, k in last.items():
         if child not in kept:
-            done[k] = (*done.get(k, ()), child)
+            done[k] += (child,)
     return done
 
 
 # ---- static integers and conditions ----------------------------------------------------------
 
 
-_STATIC_FIELD: Mapping[type, str] = {
+STATIC_FIELD: Mapping[type, str] = {
     ir.Number: "value",
     ir.Table: "values",
     ir.Member: "at",
@@ -338,7 +333,7 @@ _STATIC_FIELD: Mapping[type, str] = {
 
 def static_parts(node: Node) -> tuple[Poly | Cond, ...]:
     """Give the static integers and conditions of a node itself, those of its type left out."""
-    name = _STATIC_FIELD.get(type(node))
+    name = STATIC_FIELD.get(type(node))
     if name is None:
         return ()
     held = getattr(node, name)
@@ -352,7 +347,7 @@ def restate(node: _N, poly: Callable[[Poly], Poly], cond: Callable[[Cond], Cond]
         return poly(value) if isinstance(value, Poly) else cond(value) if _is_static(value) else value
 
     fields: dict[str, Any] = {"type": restated_type(node.type, poly)}
-    name = _STATIC_FIELD.get(type(node))
+    name = STATIC_FIELD.get(type(node))
     if name is not None:
         held = getattr(node, name)
         fields[name] = _restated(held, part) if isinstance(held, tuple) else part(held)

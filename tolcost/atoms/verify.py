@@ -13,6 +13,7 @@ from typing import Any
 from tolcost.algebra import ONE, Poly, Symbol, atom
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import (
+    STATIC_FIELD,
     Region,
     Schedule,
     constant_symbols,
@@ -75,7 +76,9 @@ class _Checker:
             node = step.node
             self.type(node.type, node)
             _RULES[type(node)](node)
-            self.scope(node)
+            scope = _SCOPES.get(type(node))
+            if scope is not None:
+                scope(self, node)
             inside = regions(node)
             if inside:
                 yield from inside
@@ -102,20 +105,33 @@ class _Checker:
             if symbol.kind == "coord" and symbol not in self.coords:
                 demand(False, "the coordinate {} is in scope", node, symbol.name)
 
-    def scope(self, node: Node) -> None:
-        """Check that everything a node mentions by name is in scope."""
-        match node:
-            case ir.Ref(var=var):
-                demand(var in self.vars, "the variable {} is in scope", node, var.name)
-            case ir.Input(name=name):
-                demand(name in self.inputs, "the input {} is declared", node, name)
-                demand(alike(node.type, self.inputs[name].type), "an input has its declared type", node)
-            case ir.Fold(extents=extents, coords=coords):
-                for extent in extents:  # a later extent may depend on an earlier coordinate
-                    self.symbols(extent.free.difference(coords), node)
-            case _:
-                for part in static_parts(node):
-                    self.symbols(constant_symbols(part), node)
+    def variable(self, node: ir.Ref) -> None:
+        """Check that a variable is in scope."""
+        demand(node.var in self.vars, "the variable {} is in scope", node, node.var.name)
+
+    def input(self, node: ir.Input) -> None:
+        """Check that an input is declared."""
+        demand(node.name in self.inputs, "the input {} is declared", node, node.name)
+        demand(alike(node.type, self.inputs[node.name].type), "an input has its declared type", node)
+
+    def extents(self, node: ir.Fold) -> None:
+        """Check what the extents of a fold mention: a later one may depend on an earlier coordinate."""
+        for extent in node.extents:
+            self.symbols(extent.free.difference(node.coords), node)
+
+    def static(self, node: Node) -> None:
+        """Check what the static integers and conditions of a node mention."""
+        for part in static_parts(node):
+            self.symbols(constant_symbols(part), node)
+
+
+_SCOPES: Mapping[type, Callable[[_Checker, Any], None]] = {
+    **dict.fromkeys(STATIC_FIELD, _Checker.static),
+    ir.Ref: _Checker.variable,
+    ir.Input: _Checker.input,
+    ir.Fold: _Checker.extents,
+}
+"""How what a node of some kinds mentions by name has to be in scope; the others mention nothing."""
 
 
 # ---- comparing types -------------------------------------------------------------------------
@@ -136,12 +152,14 @@ def shaped_alike(a: Type, b: Type) -> bool:
 
 def same_shape(a: tuple[Poly, ...], b: tuple[Poly, ...]) -> bool:
     """Tell whether two shapes have one rank and no lengths that certainly differ."""
-    return len(a) == len(b) and not any(x != y and (x - y).constant for x, y in zip(a, b, strict=True))
+    return len(a) == len(b) and (
+        a == b or not any(x != y and (x - y).constant for x, y in zip(a, b, strict=True))
+    )
 
 
 def same_ranks(*types: Type) -> bool:
     """Tell whether types have as many components, of the same ranks."""
-    return len({tuple(len(part.shape) for part in parts) for parts in types}) == 1
+    return len({tuple([len(part.shape) for part in parts]) for parts in types}) == 1
 
 
 def numeric(types: Type) -> bool:
@@ -195,9 +213,8 @@ def _check_index(node: ir.Member | ir.Put) -> None:
 
 def _check_member(node: ir.Member) -> None:
     _check_index(node)
-    demand(
-        all(len(part.shape) == len(node.at) for part in node.tol.type), "a member has a full coordinate", node
-    )
+    ranks = {len(part.shape) for part in node.tol.type}
+    demand(ranks == {len(node.at)}, "a member has a full coordinate", node)
     spaces = [part.space for part in node.tol.type]
     fits = spaces == [part.space for part in node.type if not part.shape] and len(spaces) == len(node.type)
     demand(fits, "a member has the type of the ToL's members", node)
@@ -263,7 +280,7 @@ def _check_filter(node: ir.Filter) -> None:
 
 def _check_build(node: ir.Build) -> None:
     demand(len(node.coords) == len(node.extents), "every coordinate has an extent", node)
-    built = tuple(Part((*node.extents, *part.shape), part.space) for part in node.body.result.type)
+    built = tuple([Part((*node.extents, *part.shape), part.space) for part in node.body.result.type])
     demand(alike(node.type, built), "a build has the extents, then the shape of its members", node)
 
 

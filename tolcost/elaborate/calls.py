@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from tolcost.algebra import FALSE, TRUE
 from tolcost.diagnostics import Diagnostic, Label, Rejected, Span
 from tolcost.elaborate.apply import apply
@@ -49,7 +51,7 @@ def call(env: Env, expr: tree.Call) -> Value | Results:
         if not signature(function).takes(len(expr.args)):
             wrong_arity(function.title, signature(function), len(expr.args), expr.span)
         return FORMS[name](env, expr)
-    if env.star is None and any(isinstance(a, tree.Star) for a in expr.args):
+    if env.star is None and _takes_star(expr):
         return _partial(env, function, expr)
     if name is not None and name in env.context.operators:
         named = {name: evaluate(env, value) for name, value in expr.named}
@@ -99,20 +101,22 @@ def argument(env: Env, expr: tree.Expr) -> Lazy | Value:
 
 def is_functional(env: Env, expr: tree.Expr | None) -> bool:
     """Whether an expression, as written, is a function rather than a value."""
-    match expr:
-        case tree.Numeral() | tree.Infix() | tree.Subscript():  # what arguments mostly are
-            return False
-        case tree.Arrow() | tree.OperatorName() | tree.Compose():
-            return True
-        case tree.Name(name=name):
-            found = env.nearest(name)
-            return is_callable_name(env, name) if found is None else _names_function(found)
-        case tree.Call(function=tree.Name(name=name)) if name in FORMS:
-            return False
-        case tree.Call(args=args):
-            return env.star is None and any(isinstance(a, tree.Star) for a in args)
-        case _:
-            return False
+    if isinstance(expr, tree.Name):
+        found = env.nearest(expr.name)
+        return is_callable_name(env, expr.name) if found is None else _names_function(found)
+    if isinstance(expr, tree.Call):
+        written = expr.function
+        is_form = isinstance(written, tree.Name) and written.name in FORMS
+        return not is_form and env.star is None and _takes_star(expr)
+    return isinstance(expr, _FUNCTIONS_AS_WRITTEN)
+
+
+_FUNCTIONS_AS_WRITTEN = (tree.Arrow, tree.OperatorName, tree.Compose)
+
+
+def _takes_star(expr: tree.Call) -> bool:
+    """Whether an argument is written as ``*``."""
+    return tree.Star in map(type, expr.args)
 
 
 def _names_function(found: Lazy | Value) -> bool:
@@ -157,12 +161,17 @@ def _partial(env: Env, function: Applicable, expr: tree.Call) -> Value:
 def signature(function: Applicable) -> Signature:
     """How many arguments a function takes; operators check that themselves."""
     match function:
-        case Closure(params=params):
-            return Signature(len(params), len(params))
-        case Native(arity=n):
-            return Signature(n, n)
         case Builtin(name=name):
             return BUILTINS.get(name, _OPERATOR)
+        case Closure(params=params):
+            return _exactly(len(params))
+        case Native(arity=n):
+            return _exactly(n)
+
+
+@cache
+def _exactly(n: int) -> Signature:
+    return Signature(n, n)
 
 
 _OPERATOR = Signature(1, None)

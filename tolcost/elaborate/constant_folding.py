@@ -56,6 +56,7 @@ _LARGEST_BASE = 1_000
 """Larger numbers are not raised to powers that are not known."""
 
 _INTEGERS: set[type] = {Poly}
+_TEXTS: set[type] = {str}
 _CONDITIONS: set[type] = set(get_args(Cond))
 
 _LARGE = 1 << 62
@@ -66,11 +67,13 @@ MOST_BITS = 14_000
 
 
 def fold_plain(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value | None:
-    """The function of what most static values are: integers, or conditions; None of anything else."""
+    """The function of what most static values are: integers, conditions or texts; None of anything else."""
     kinds = set(map(type, args))
     if kinds == _INTEGERS:
         found = _of_integers(name, args)
         return fold_by_rule(env, name, args, span) if found is None else found
+    if kinds == _TEXTS:
+        return _compare_words(name, args, span)
     if name in _LOGIC and kinds <= _CONDITIONS:
         return decide(env, _LOGIC[name](*args))
     return None

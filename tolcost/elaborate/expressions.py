@@ -387,6 +387,8 @@ def asked_known(program: tree.Module) -> frozenset[str]:
 
 def mentioned(expr: tree.Expr) -> list[str]:
     """The names an expression mentions, wherever in it."""
+    if isinstance(expr, tree.Name):  # as most lengths are
+        return [expr.name]
     names: dict[str, None] = {}
     stack: list[tree.Expr | tree.Statement] = [expr]
     while stack:

@@ -10,7 +10,7 @@ what the program says; naming it outside of the body makes it count once.  The a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tolcost.algebra import Cond, Poly, Symbol, substitute, substitute_cond
@@ -56,6 +56,7 @@ class _Finish:
     vars: dict[Var, Var] = field(default_factory=dict)
     valued: set[Var] = field(default_factory=set)
     used: set[Var] = field(default_factory=set)
+    stated: dict[Poly, Poly] = field(default_factory=dict)
     mentioned: set[Symbol] = field(default_factory=set)
     """Symbols in what stays: the filters that define lengths among them have to stay too."""
 
@@ -70,31 +71,28 @@ class _Finish:
         stated = self._stated(node)
         if isinstance(stated, Input):
             return self.input(stated)
-        fields = self._fields(stated, use)
+        change = _CHANGES.get(type(stated))
+        fields = {} if change is None else change(self, stated, use)
         operands = children(stated)
+        if not operands:
+            return rebuild(stated, (), **fields) if fields else stated
         fresh = tuple(map(self.node, operands, _uses(stated, use, len(operands))))
         return rebuild(stated, fresh, **fields)
 
-    def _fields(self, node: Node, use: Charge) -> dict[str, Any]:
-        """What changes of a node besides its operands: names, blocks inside it, what is charged."""
-        match node:
-            case ir.Ref(var=var):
-                self.used.add(var)
-                if use == "data":
-                    self.valued.add(var)
-                return {"var": self.var(var)}
-            case ir.Lambda(charge=charge):
-                return {"charge": charge if charge == "static" else use}
-            case ir.Where():
-                return {"charge": use}
-            case ir.Build(body=body):
-                return {"body": self.block(body, "data")}
-            case ir.Fold(body=body, accumulator=var):
-                return {"body": self.block(body, "data"), "accumulator": self.var(var)}
-            case ir.Select(then=then, other=other):
-                return {"then": self.block(then, use), "other": self.block(other, use)}
-            case _:
-                return {}
+    def _ref(self, node: ir.Ref, use: Charge) -> dict[str, Any]:
+        self.used.add(node.var)
+        if use == "data":
+            self.valued.add(node.var)
+        return {"var": self.var(node.var)}
+
+    def _build(self, node: ir.Build, use: Charge) -> dict[str, Any]:
+        return {"body": self.block(node.body, "data")}
+
+    def _fold(self, node: ir.Fold, use: Charge) -> dict[str, Any]:
+        return {"body": self.block(node.body, "data"), "accumulator": self.var(node.accumulator)}
+
+    def _select(self, node: ir.Select, use: Charge) -> dict[str, Any]:
+        return {"then": self.block(node.then, use), "other": self.block(node.other, use)}
 
     def block(self, block: Block, use: Charge) -> Block:
         """A block: its result first, then the bindings that turned out to be needed, last first."""
@@ -145,14 +143,28 @@ class _Finish:
     def _poly(self, p: Poly) -> Poly:
         if self.filtered:
             self.mentioned.update(p.free)
-        while not self.equal.keys().isdisjoint(p.free):
-            p = substitute(p, self.equal)
-        return p
+        if self.equal.keys().isdisjoint(p.free):
+            return p
+        found = self.stated.get(p)
+        if found is None:
+            found = self.stated[p] = self._poly(substitute(p, self.equal))
+        return found
 
     def _cond(self, c: Cond) -> Cond:
         if self.filtered:
             self.mentioned.update(constant_symbols(c))
         return substitute_cond(c, self.equal)
+
+
+_CHANGES: Mapping[type, Callable[[_Finish, Any, Charge], dict[str, Any]]] = {
+    ir.Ref: _Finish._ref,
+    ir.Lambda: lambda _, node, use: {"charge": node.charge if node.charge == "static" else use},
+    ir.Where: lambda _, node, use: {"charge": use},
+    ir.Build: _Finish._build,
+    ir.Fold: _Finish._fold,
+    ir.Select: _Finish._select,
+}
+"""What changes of a node besides its operands: names, blocks inside it, what is charged."""
 
 
 def _uses(node: Node, use: Charge, operands: int) -> list[Charge]:

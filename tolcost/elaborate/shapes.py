@@ -318,8 +318,8 @@ def space_of(value: Value) -> str:
 
 def known(shape: Shape) -> tuple[int, ...] | None:
     """The lengths as numbers, if all are."""
-    numbers = tuple(d.constant for d in shape)
-    return None if any(n is None for n in numbers) else numbers  # type: ignore[return-value]
+    numbers = tuple([d.constant for d in shape])
+    return None if None in numbers else numbers  # type: ignore[return-value]
 
 
 def volume(shape: Shape) -> Poly:
