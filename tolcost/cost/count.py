@@ -9,6 +9,7 @@ What a count weighs is for ``weights``; how long the longest chain is, for ``spa
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
@@ -79,8 +80,15 @@ def _relay(shape: tuple[Poly, ...], read: bool = True) -> Unsummed:
     """Count taking a ToL apart into members and joining them again under a shape."""
     if not shape:
         return {}
+    volume, joins, embeds = _laid(shape)
+    return _atoms(member=volume if read else ZERO, join=joins, embed=embeds)
+
+
+@lru_cache(maxsize=1 << 10)  # the values of a program have few shapes
+def _laid(shape: tuple[Poly, ...]) -> tuple[Poly, Poly, Poly]:
+    """Count the members of a shape, and the joins and embeds that lay them out."""
     volume = product_of(shape)
-    return _atoms(member=volume if read else ZERO, join=relu(volume - 1), embed=_suffix_products(shape))
+    return volume, relu(volume - 1), _suffix_products(shape)
 
 
 def _relayed(type_: Type) -> Unsummed:
