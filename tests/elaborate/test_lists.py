@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from tests.programs.road import same_counts, same_runs, same_shapes
+from tolcost.algebra import evaluate
 from tolcost.atoms.nodes import Program
 from tolcost.cost import count
 from tolcost.diagnostics import Rejected, Source
@@ -29,7 +30,7 @@ INPUTS = (
     "tol x: R [n, 2]\ntol u: R [m, 2]\ntol v: Z [m]\ntol w: R [n]\ntol b: B [n]\ntol g: R [2]\n"
     "tol c: B\ntol k: N\n"
 )
-SIZES = ((3, 2), (2, 3), (2, 2))
+SIZES = ((3, 2), (2, 3), (2, 2), *(((1, 2), (1, 1)) if SOAK else ()))
 BROKEN = ("T0342", "T0343", "T0344")
 """What a run says of lengths that no condition allows; any other fault is one that nobody was told of."""
 
@@ -68,7 +69,7 @@ MORE_FORMS = (
     "where(n > 2, {0}, {0})", "part({0}, [1, 1], [1, 2])", "part({0}, [1])", "swap({0}, 1, [1])",
     "swap({0}, 1, 1..n)", "swap({0}, 2, [2, 1])", "reshape({0}, [2, n])", "reshape({0}, [n, 1])",
     "reshape({0}, [1, -1])", "reshape({0}, [])", "map({0}, *)", "map({0}, exp)", "map({0}, * + 1)",
-    "map({0}, (e, i) => e)", "filter({0}, [true])", "repeat({0}, b, 2)", "{0}[1]", "{0}[1, 1]", "{0}[]",
+    "map({0}, (e, i) => e)", "filter({0}, [true])", "repeat({0}, b, 2)", "{0}[1]", "{0}[1, 1]",
     "{0}[m]", "convert({0}, R)", "map([1, 2], (e) => {0})", "map(g, (e, i) => {0}[i])",
     "map(w, (e, i) => {0}[i])", "join({0}, {0}, 2)", "[*({0}), *({0})]", "[{0}]",
     "reduce([1, 2], (s, e) => s, {0})", "reduce(w, (s, e) => join(s, {0}, 1), {0})",
@@ -85,6 +86,15 @@ OF_TWO = (
 )  # fmt: skip
 PAIRED = ("u", "(x, u)", "(w, v)", "filter((x, w), b)", "reduce(w, (s, e) => (s[1]' + e, s[2]'), (0, u))")
 MORE_PAIRED = ("w", "tile(x)", "(1, v)", "map(w, (e) => (e, v))", "choose(c, (x, u), (x, u))", "seq(w, v)")
+
+FOLDS = (
+    ("s * 2 + w[1]", "convert(0, float32)"), ("(s[1]' * 2 + w[1], s[2]' * 3)", "(convert(1, float32), 1)"),
+    ("where(c, (s[1]' * 2, s[2]' * 2), (1, 2))", "(0, 0)"), ("[s[1] * 2 + w[1], s[2] * 3]", "[0, 0]"),
+    ("map(s, * * 2 + w[1])", "[0, 0]"), ("put(s, [1], s[1] * 2 + w[1])", "[0, 0]"),
+    ("map(s, (t) => (t[1]' * 2 + w[1], t[2]' * 2))", "([0, 0], [1, 1])"),
+    ("seq(s[1] * 2 + w[1], s[2] * 2)", "seq(0, convert(0, int8))"),
+)  # fmt: skip
+"""Steps, and what they start from: static numbers that become data."""
 
 Found = dict[tuple[int, int], tuple[np.ndarray, ...] | None]
 
@@ -121,6 +131,19 @@ def test_what_is_done_to_a_list_is_done_to_each_component(form: str) -> None:
 def test_of_two_lists(form: str) -> None:
     for one, other in product(PAIRED + MORE_PAIRED if SOAK else PAIRED, repeat=2):
         outcome(form.format(one, other))
+
+
+@pytest.mark.parametrize("step, start", FOLDS)
+def test_an_accumulator_is_as_late_in_few_steps_as_in_any_number(step: str, start: str) -> None:
+    few, many = (eops(f"reduce({over}, (s, e) => {step}, {start})") for over in ("[1, 2, 3]", "1..n"))
+    assert few == many
+
+
+def eops(expression: str) -> int:
+    """What an expression takes where n is 3."""
+    parsed = read_program(Source("lists.tol", f"{INPUTS}y := {expression}\n"))
+    form = count(lower(parsed, arguments(parsed.program)).program).eops
+    return evaluate(form, dict.fromkeys(form.free, 3))
 
 
 def same(ours: tuple[np.ndarray, ...], theirs: tuple[np.ndarray, ...], where: object) -> None:

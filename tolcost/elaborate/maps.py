@@ -246,6 +246,8 @@ def _nothing(env: Env, body: MapBody, shape: tuple[int, ...]) -> Vec | None:
     with env.context.attempt(outer.scope):
         try:
             entry_ = body.at(outer, fresh(body.pattern, tuple(const(d) for d in shape)))
+        except ListForNumber:
+            raise
         except (Rejected, NeedsUnrolling):
             return Vec(shape, ())
     number = is_static(entry_) and capacity(entry_) == 1 and not shape_of(env, entry_, body.span)

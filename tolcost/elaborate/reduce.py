@@ -20,7 +20,7 @@ from tolcost.algebra import (
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Diagnostic, Rejected, Span
 from tolcost.elaborate.accumulators import fold_under_coordinates
-from tolcost.elaborate.components import apart, capacity, pick_component, walked_shape
+from tolcost.elaborate.components import apart, capacity, components, pick_component, walked_shape
 from tolcost.elaborate.context import Env, NeedsUnrolling, bind_data
 from tolcost.elaborate.evaluate import evaluate, form
 from tolcost.elaborate.induction import as_list, fold_list
@@ -172,16 +172,25 @@ def _carried(env: Env, step: WrittenStep, over: Vec) -> WrittenStep:
 
 def _late(env: Env, value: Value, span: Span) -> Value:
     """A static number as data; anything else as it is."""
-    number = isinstance(value, (Poly, Cond, Fraction, float, complex, Quotient, Opaque))
+    number = isinstance(plain(value), (Poly, Cond, Fraction, float, complex, Quotient, Opaque))
     return Data(materialise(env, value, span)) if number else value
 
 
 def _later(env: Env, start: Value, end: Value, span: Span) -> Value:
-    """A start whose static numbers are data where they end as data; the same object if none is."""
-    if isinstance(start, Pieces) and isinstance(end, Pieces) and len(start.items) == len(end.items):
-        items = tuple(_later(env, a, b, span) for a, b in zip(start.items, end.items, strict=True))
-        return start if all(a is b for a, b in zip(items, start.items, strict=True)) else Pieces(items)
-    return start if is_static(end) else _late(env, start, span)
+    """A start whose static numbers are data where they end as data; the same object if none is.
+
+    Of a list each component is judged by itself; one entry of a vector that is data makes all of them data.
+    """
+    if is_static(end):
+        return start
+    ends = end.items if isinstance(end, Seq) else components(env, end, span)
+    if isinstance(start, (Pieces, Seq)) and len(ends) == len(start.items):
+        items = tuple(_later(env, a, b, span) for a, b in zip(start.items, ends, strict=True))
+        return start if all(a is b for a, b in zip(items, start.items, strict=True)) else type(start)(items)
+    inner = plain(start)
+    if isinstance(inner, Vec) and inner.items and inner.static:
+        return Data(materialise(env, start, span))
+    return _late(env, start, span)
 
 
 # ---- static folds ------------------------------------------------------------------------

@@ -57,6 +57,7 @@ from tolcost.elaborate.values import (
     Vec,
     View,
     is_static,
+    plain,
 )
 from tolcost.elaborate.whole import is_whole
 from tolcost.spaces import ALL, SPACES, bounds_of, kind_of
@@ -155,7 +156,8 @@ def _convert_each(env: Env, span: Span, items: tuple[Value, ...], target: Spaces
     """The components of a list, each into a space of its own, or all into one."""
     size = len(items) if len(target.names) == 1 else 1
     spaces = [Spaces((n,), (w,)) for n, w in zip(target.names * size, target.within * size, strict=True)]
-    return Pieces(tuple(_convert(env, span, item, one) for item, one in zip(items, spaces, strict=True)))
+    pairs = zip(map(plain, items), spaces, strict=True)
+    return Pieces(tuple(_convert(env, span, item, one) for item, one in pairs))
 
 
 def _convert_static(value: Value, space: str) -> Value:

@@ -88,6 +88,10 @@ def execute(
         except (IndexError, ValueError, Rejected):  # arrays may not fit where data breaks a condition
             check_conditions(program.conditions, _found_lengths(machine))
             raise
+        except KeyError as missing:  # of a length that is another one of which data decides
+            if not isinstance(missing.args[0], Symbol):
+                raise
+            raise unknown_length(missing) from None
     final = _found_lengths(machine)
     check_conditions(program.conditions, final)
     return Execution(outputs, machine.tally.counts(), final)

@@ -357,7 +357,8 @@ class _Reference(State):
 
     def filter(self, node: ir.Filter, args: list[RunValue], times: int) -> RunValue:
         self.faults.check(args[1])
-        chosen = kept_rows(self.faults, node, args[1][0].data, self.env)
+        rows = (len(piece.data) for piece in args[0])
+        chosen = kept_rows(self.faults, node, args[1][0].data, rows, self.env)
         self.env[node.length] = chosen.size
         self.tally.atoms["norm"] += times
         kept = tuple(selected(piece, chosen) for piece in args[0])

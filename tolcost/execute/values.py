@@ -171,8 +171,12 @@ def selected(piece: Piece, chosen: Array) -> Piece:
     return Piece(piece.data[chosen], None if piece.fault is None else tidy(piece.fault[chosen]))
 
 
-def kept_rows(faults: Faults, node: Filter, marks: Array, env: Mapping[Symbol, int]) -> Array:
+def kept_rows(
+    faults: Faults, node: Filter, marks: Array, rows: Iterable[int], env: Mapping[Symbol, int]
+) -> Array:
     """Give the places of the entries that a mask keeps, or each as often as a count says."""
+    if any(size != marks.size for size in rows):
+        raise Rejected(faults.diagnostic(faults.number(node.span, "there is not one mark for each entry")))
     if not node.repeats:
         return np.flatnonzero(marks)
     most = None if node.length.hi is None else prepared(node.length.hi)(env)

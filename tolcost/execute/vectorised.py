@@ -241,7 +241,8 @@ def filtered(machine: Machine, node: ir.Filter, args: list[Batch], grid: Grid, t
     bounds = [node.length.hi] if node.repeats and node.length.hi is not None else []
     machine.demand_fixed([*bounds, *(part.shape[0] for part in node.tol.type)], grid)
     machine.faults.check(mask.pieces)
-    chosen = kept_rows(machine.faults, node, mask.pieces[0].data.reshape(-1), machine.env)
+    marks, rows = mask.pieces[0].data.reshape(-1), (piece.data.shape[grid.depth] for piece in tol.pieces)
+    chosen = kept_rows(machine.faults, node, marks, rows, machine.env)
     machine.env[node.length] = chosen.size
     machine.tally.atoms["norm"] += times * grid.points
     kept = each(tol, lambda array: np.take(array, chosen, axis=grid.depth))
