@@ -31,7 +31,7 @@ INPUTS = (
     "tol c: B\ntol k: N\n"
 )
 SIZES = ((3, 2), (2, 3), (2, 2), *(((1, 2), (1, 1)) if SOAK else ()))
-BROKEN = ("T0342", "T0343", "T0344")
+BROKEN = ("T0342", "T0343", "T0344", "T0345")
 """What a run says of lengths that no condition allows; any other fault is one that nobody was told of."""
 
 LITERAL = (
@@ -131,6 +131,25 @@ def test_what_is_done_to_a_list_is_done_to_each_component(form: str) -> None:
 def test_of_two_lists(form: str) -> None:
     for one, other in product(PAIRED + MORE_PAIRED if SOAK else PAIRED, repeat=2):
         outcome(form.format(one, other))
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "filter(where(n > 2, repeat(w, b, 2), repeat(w, b, 2)), b)",  # which length data decides, lengths do
+        "reshape(map(v, (e) => (w, e)), [])",  # m is 1, so that n has to be
+        "put((w, v), [k + 1], (1, 2))",
+        "reshape(repeat(x, b, 2), [m, n])",
+    ],
+)
+def test_what_does_not_fit_is_refused_when_run(expression: str) -> None:
+    parsed = read_program(Source("lists.tol", f"{INPUTS}y := {expression}\n"))
+    program = lower(parsed, arguments(parsed.program)).program
+    every = inputs(3, 1)
+    given = {needed.name: every[needed.name] for needed in program.inputs}
+    for interpreter in (run_reference, run_vectorised):
+        with pytest.raises(Rejected):
+            interpreter(program, given, {"n": 3, "m": 1})
 
 
 @pytest.mark.parametrize("step, start", FOLDS)

@@ -421,8 +421,17 @@ def solve(
 
 
 def equations_in(conditions: Iterable[Cond]) -> list[Poly]:
-    """What must be 0 for the conditions that are equations to hold."""
-    return [condition.p for condition in conditions if isinstance(condition, Eq)]
+    """What must be 0 for the conditions that are equations to hold: ``n <= 1`` is one for a length."""
+    return [c.p for c in conditions if isinstance(c, Eq) or (isinstance(c, Ge) and _is_never_above_0(c.p))]
+
+
+def _is_never_above_0(p: Poly) -> bool:
+    found = _unknown(p)
+    if found is None:
+        return False
+    symbol, factor, rest = found
+    least = None if symbol.lo is None else symbol.lo.constant
+    return factor < 0 and least is not None and factor * least + rest == 0
 
 
 def _unknown(p: Poly) -> tuple[Symbol, int, int] | None:

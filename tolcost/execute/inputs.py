@@ -379,7 +379,7 @@ def plain_values(array: Array) -> PlainValues:
 def lengths_by_name(program: Program, given: Arrays, dims: Mapping[str, int]) -> dict[str, int]:
     """Give every length that options, the shapes of arrays and the program's conditions decide."""
     values = {s: dims[s.name] for s in lengths_of(program) if s.name in dims}
-    equations = [c.condition.p for c in program.conditions if isinstance(c.condition, Eq)]
+    equations = equations_in(c.condition for c in program.conditions)
     for needed in program.inputs:
         for part, array in zip(needed.type, given.get(needed.name, ()), strict=False):
             pairs = zip(part.shape, array.shape, strict=False)
