@@ -78,9 +78,14 @@ else:
         order = [one.name for one in listed if one.init and not one.kw_only]
         known = {one.name for one in listed if one.init}
         asked = [(one.name, one.default, one.default_factory) for one in listed]
+        setters = [_setter(cls, name) for name in order]
         after = hasattr(cls, "__post_init__")
 
         def init(self, *args, **kwargs):
+            if len(args) == len(asked) == len(setters) and not kwargs:  # all are told, in order
+                for setter, value in zip(setters, args, strict=True):
+                    setter(self, value)
+                return self.__post_init__() if after else None
             values = dict(zip(order, args, strict=False))
             if len(args) > len(order):
                 return _MISFIT
