@@ -92,11 +92,11 @@ alternatives: $(VENV)/run.stamp
 	$(BIN)/tolcost ops --alternatives --verify --format md --output reports/alternatives.md
 	$(BIN)/tolcost ops --alternatives --verify --format csv --output reports/alternatives.csv
 
-# What is quick to tell comes first; types, which use one core, are checked beside the tests.  All of it once there is
-# one environment: two installations at the same time would break each other.
+# What is quick to tell comes first; the gate and types, which use one core each, are checked beside the tests.  All of
+# it once there is one environment: two installations at the same time would break each other.
 test: $(VENV)/dev.stamp
-	$(MAKE) --jobs=2 --output-sync=target lint imports gate
-	$(MAKE) --jobs=2 types unit
+	$(MAKE) --jobs=2 --output-sync=target lint imports
+	$(MAKE) --jobs=3 gate types unit
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .

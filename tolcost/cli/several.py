@@ -11,10 +11,9 @@ import click
 from tolcost.cli import options
 from tolcost.cli.model import INCOMPLETE
 from tolcost.cli.output import ProgressLine, deliver, write_whole
-from tolcost.fleet.engines import Engine, on_dask, on_this_machine
+from tolcost.fleet.engines import Engine, on_dask, on_this_machine, studied
 from tolcost.fleet.parquet import check_installed, parquet
 from tolcost.fleet.sources import models_at
-from tolcost.fleet.studying import studied
 from tolcost.fleet.task import SECONDS, Task
 from tolcost.result.many import Summary, check_lengths, many_written
 from tolcost.result.model import Wanted

@@ -1,4 +1,4 @@
-"""Where models are studied: in processes of this machine, or on workers of dask.
+"""Studying the models of a fleet that its journal lacks: in processes of this machine, or on workers of dask.
 
 A model that crashes, hangs or takes too much memory costs a process, and is one row.  A process that dies is
 begun again once with the same model, since it may not have been the model's fault.  A worker of dask starts a
@@ -13,20 +13,41 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from tolcost.catalogue.workers import spread
 from tolcost.diagnostics import Diagnostic, Rejected
-from tolcost.fleet.journal import as_line, from_line
+from tolcost.fleet.journal import Journal, as_line, from_line
 from tolcost.fleet.task import Task, library
 from tolcost.result.many import Summary
 
 Note = Callable[[Summary], None]
 Engine = Callable[[Task, Sequence[str], Note], None]
+Tell = Callable[[int, int, str], None]
 _AT_ONCE = 16
 """Models in one piece of work for dask at most: what is done again if a worker is lost."""
 _LOST_WORKERS = 5
 """How many workers may be lost with the same models, before these are taken to be the reason."""
+
+
+def studied(
+    task: Task, sources: Sequence[str], engine: Engine, tell: Tell, journal: Path | None = None
+) -> tuple[Summary, ...]:
+    """Summaries of models, in the order of the sources; with a journal, those it has are not made again."""
+    with Journal.of(journal, task) as kept:
+        found = {source: row for source in sources if (row := kept.row(source)) is not None}
+
+        def note(summary: Summary) -> None:
+            if summary.file not in found:
+                found[summary.file] = summary
+                kept.add(summary)
+                tell(len(found), len(sources), summary.file)
+
+        left = [source for source in sources if source not in found]
+        if left:
+            engine(task, left, note)
+    return tuple(found[source] for source in sources)
 
 
 def on_this_machine(jobs: int | None) -> Engine:
