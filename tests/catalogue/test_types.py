@@ -97,6 +97,12 @@ def test_small_tensors_are_read_as_numpy_reads_them(data: st.DataObject) -> None
     )
 
 
+@pytest.mark.parametrize("space, number", [("uint8", 300), ("int8", -129), ("bool", 2), ("int16", 1 << 15)])
+def test_numbers_too_large_for_their_type_are_read_as_numpy_reads_them(space: str, number: int) -> None:
+    tensor = TensorProto(data_type=types.CODE_OF_SPACE[space], int32_data=[number])
+    assert frozen(small_value(tensor, space, 1)) == frozen(constant(array_of(tensor)))
+
+
 def test_numbers_that_people_write_come_back() -> None:
     for text in ("0.1", "0.6", "1e-5", "-0.75", "2.3333333", "0.2"):
         assert simplest(float(np.float32(text))) in (Fraction(text), Fraction(7, 3))

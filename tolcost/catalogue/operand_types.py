@@ -123,7 +123,7 @@ def _refuse(message: str) -> NoReturn:
 @cache
 def types_of(op: str, domain: str, opset: int | None) -> OperatorTypes | None:
     """What an operator takes and gives; None where nobody says."""
-    return _of_onnx(op, domain, opset) or _of_others(op, domain)
+    return _of_onnx(op, domain, opset) or recorded_types(op, domain)
 
 
 def _of_onnx(op: str, domain: str, opset: int | None) -> OperatorTypes | None:
@@ -186,7 +186,7 @@ def _text(operand: Operand) -> str:
     return f"{operand.name}{'*' * operand.variadic}{'~' * operand.differ}:{operand.kind}"
 
 
-def _of_others(op: str, domain: str) -> OperatorTypes | None:
+def recorded_types(op: str, domain: str) -> OperatorTypes | None:
     """What is recorded of an operator of another domain."""
     one = recorded_schemas(domain).get(op)
     if one is None:

@@ -40,6 +40,15 @@ _STORED: dict[int, tuple[str, int]] = {
 }
 """Where tensors keep their elements if not as raw bytes, and the bytes of one."""
 
+_NARROW: dict[int, tuple[int, int]] = {
+    TensorProto.BOOL: (0, 1),
+    TensorProto.INT8: (-(1 << 7), (1 << 7) - 1),
+    TensorProto.UINT8: (0, (1 << 8) - 1),
+    TensorProto.INT16: (-(1 << 15), (1 << 15) - 1),
+    TensorProto.UINT16: (0, (1 << 16) - 1),
+}
+"""Elements that are kept as wider ones, and from which to which they are."""
+
 _CODES = {
     "float16": "e", "float32": "f", "float64": "d", "bool": "?", "int8": "b", "int16": "h", "int32": "i",
     "int64": "q", "uint8": "B", "uint16": "H", "uint32": "I", "uint64": "Q",
@@ -134,6 +143,11 @@ def _numbers(tensor: TensorProto, space: str, size: int) -> tuple[Value, ...] | 
         found: Sequence[float] = struct.unpack(code, tensor.raw_data)
     elif field and len(getattr(tensor, field)) == size:
         found = getattr(tensor, field)
+    elif tensor.data_type in _NARROW and len(tensor.int32_data) == size:
+        low, high = _NARROW[tensor.data_type]
+        found = tensor.int32_data
+        if not all(low <= item <= high for item in found):
+            return None
     else:
         return None
     if space == "bool":

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from tolcost.catalogue.graph import Attribute, GraphNode
-from tolcost.catalogue.schemas import recorded_schema
+from tolcost.catalogue.operand_types import recorded_types
 from tolcost.elaborate.values import Vec
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -23,7 +23,7 @@ def skeleton(node: GraphNode, ranks: Sequence[int | None]) -> str | None:
     """
     if not _NAME.fullmatch(node.op):
         return None
-    schema = recorded_schema(node.domain, node.op)
+    schema = recorded_types(node.op, node.domain)
     inputs = [p.name for p in schema.inputs] if schema else []
     outputs = [p.name for p in schema.outputs] if schema else []
     return "\n".join(

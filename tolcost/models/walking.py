@@ -30,7 +30,7 @@ from tolcost.catalogue.graph import (
     ModelFunction,
     Weight,
 )
-from tolcost.catalogue.operand_types import check_node
+from tolcost.catalogue.operand_types import check_node, types_of
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, quoted
@@ -346,13 +346,16 @@ class Walk:
 
     def _fallback(self, node: GraphNode, places: Sequence[int]) -> Applied:
         """An operator without a definition: by the body that ONNX has for it, or not at all."""
-        from tolcost.catalogue.schemas import body_of
         from tolcost.catalogue.skeleton import skeleton
 
         known = [self.session.table.things[n] for n in places[: len(node.inputs)]]
-        function = body_of(node, self.opsets.get(node.domain), _types(known))
-        if function is not None:
-            return self._function(node, function, places)
+        opset = self.opsets.get(node.domain)
+        if types_of(node.op, node.domain, opset) is not None:
+            from tolcost.catalogue.schemas import body_of  # and onnx with it, which knows the operator
+
+            function = body_of(node, opset, _types(known))
+            if function is not None:
+                return self._function(node, function, places)
         try:
             reason = self.session.library.outside(node.domain).get(node.op)
         except Rejected as rejected:  # the domain is no name of a folder
