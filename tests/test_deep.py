@@ -50,3 +50,20 @@ def test_without_threads_the_work_is_done_in_place(monkeypatch: pytest.MonkeyPat
     before = settings()
     assert with_deep_stack(lambda: 6 * 7) == 42
     assert settings() == before
+
+
+def test_recursion_up_and_down_asks_the_system_for_no_memory() -> None:
+    resource = pytest.importorskip("resource", reason="pages are counted by POSIX systems")
+
+    def down(levels: int) -> int:
+        return 1 + down(levels - 1) if levels else 0
+
+    def new_pages() -> int:
+        down(400)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        for levels in range(400):
+            for _ in range(20):
+                down(levels)
+        return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+    assert with_deep_stack(new_pages) < 1000

@@ -13,6 +13,13 @@ STACK_BYTES = 512 * 1024 * 1024
 RECURSION = 60_000
 YOUNG = 50_000
 """New objects until garbage is looked for: most of what is made while compiling is kept until its end."""
+FRAME_WORDS = 1 << 18
+"""Room for the frames of functions, which Python keeps beside that stack, in pieces of 16 kB.
+
+It asks the system for a piece when the last one is full, and gives it back when it is empty: recursion that
+goes up and down across the end of a piece does both all the time.  A function that says it needs so much
+itself gets a piece of twice that, and what it calls has the other half.
+"""
 
 _here = threading.local()
 """Whether this thread has the deep stack already."""
@@ -71,6 +78,14 @@ def _started(run: Callable[[int], None]) -> threading.Thread | None:
     return None
 
 
+def _with_room(work: Callable[[], T]) -> T:
+    """Do the work where the frames of the functions it calls lie in one piece of memory."""
+    return work()
+
+
+_with_room.__code__ = _with_room.__code__.replace(co_stacksize=FRAME_WORDS)
+
+
 def with_deep_stack(work: Callable[[], T]) -> T:
     """Do the work on a stack that fits the deepest nesting the parser lets through."""
     if getattr(_here, "deep", False):
@@ -84,7 +99,7 @@ def with_deep_stack(work: Callable[[], T]) -> T:
             if part > 1:  # less room is for less recursion
                 sys.setrecursionlimit(RECURSION // part)
             try:
-                outcome.append(work())
+                outcome.append(_with_room(work))
             except BaseException as error:  # handed to the caller below, whatever it is
                 failure.append(error)
 
