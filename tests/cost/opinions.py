@@ -16,6 +16,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import sympy
 
@@ -25,8 +26,9 @@ from tests.programs.road import lowered
 from tolcost.atoms.nodes import Program
 from tolcost.cost.second_opinion import Verdict, second_opinion
 from tolcost.diagnostics import Rejected
+from tolcost.elaborate import Elaborated
 from tolcost.elaborate.arguments import arguments
-from tolcost.pipeline import Parsed, lower, read_program
+from tolcost.pipeline import Parsed, lower_for_author, read_program
 from tolcost.syntax import read_source
 
 ROOT = Path(__file__).parents[2]
@@ -48,16 +50,23 @@ class Row:
     reason: str
 
 
-def spec_programs() -> Iterator[tuple[str, Program]]:
-    """Every program of ``specs/`` that lowers as it is, and every operator as the gate uses it."""
+def plain_programs() -> Iterator[tuple[str, Elaborated]]:
+    """Every program of ``specs/`` that lowers as it is."""
+    yield from _lowered((path, {}) for path in sorted((ROOT / "specs").rglob("*.tol")))
+
+
+def used_programs() -> Iterator[tuple[str, Elaborated]]:
+    """Every operator as the gate uses it."""
     cases = tomllib.loads((ROOT / "tolcost.toml").read_text())["cases"]
-    work = [(path, {}) for path in sorted((ROOT / "specs").rglob("*.tol"))]
-    work += [(ROOT / path, case) for path, uses in cases.items() for case in uses.values()]
+    yield from _lowered((ROOT / path, case) for path, uses in cases.items() for case in uses.values())
+
+
+def _lowered(work: Iterable[tuple[Path, dict[str, Any]]]) -> Iterator[tuple[str, Elaborated]]:
     for path, case in work:
         try:
             parsed = _parsed(path)
             given = arguments(parsed.program, case.get("shapes", {}), case.get("attrs", {}))
-            yield str(path.relative_to(ROOT)), lower(parsed, given).program
+            yield str(path.relative_to(ROOT)), lower_for_author(parsed, given)
         except Rejected:
             continue
 
@@ -197,7 +206,8 @@ def main(arguments: list[str]) -> int:
     asked = parser.parse_args(arguments)
     end = asked.start + asked.many
     batches = [range(at, min(at + 50, end)) for at in range(asked.start, end, 50)]
-    specs = [row for name, program in spec_programs() for row in rows_of(name, program)]
+    named = (*plain_programs(), *used_programs())
+    specs = [row for name, found in named for row in rows_of(name, found.program)]
     random: list[Row] = []
     programs = 0
     with ProcessPoolExecutor(asked.jobs) as pool:
