@@ -49,12 +49,17 @@ def bind(
     return given
 
 
+def constant_of(weight: Weight) -> Value:
+    """A tensor that a file holds as a constant; NumPy reads it where it is not known already."""
+    return constant(weight.array()) if weight.value is None else weight.value
+
+
 def attribute_values(node: GraphNode) -> dict[str, Value]:
     """The attributes of a node as a definition is given them; tensors keep their element type."""
     found: dict[str, Value] = {}
     for name, attribute in node.attributes.items():
         if isinstance(attribute, Weight):
-            found[name] = constant(attribute.array())
+            found[name] = constant_of(attribute)
         elif not isinstance(attribute, Reference):  # one is left where no function gives what it names
             found[name] = attribute
     return found

@@ -12,11 +12,10 @@ from functools import partial
 from itertools import count, product, zip_longest
 
 from tolcost.algebra import FALSE, TRUE, Cond, Eq, Ge, Not, bounds, cond_text, negate
-from tolcost.catalogue.binding import bind, formals
+from tolcost.catalogue.binding import bind, constant_of, formals
 from tolcost.catalogue.graph import Body, Graph, GraphNode, Inside, Weight, first_output, no_function
 from tolcost.catalogue.operand_types import check_node, output_spaces
 from tolcost.catalogue.specs import Library, Spec
-from tolcost.catalogue.types import constant
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, quoted
 from tolcost.elaborate.context import Env
@@ -129,7 +128,7 @@ def _weight(env: Env, weight: Weight) -> Value:
     """A tensor that a graph holds: data from around it where it is told so, else a constant."""
     if weight.key in env.context.around:
         return env.context.around[weight.key]
-    return constant(weight.array()) if weight.value is None else weight.value
+    return constant_of(weight)
 
 
 def _apply_all(env: Env, nodes: Sequence[GraphNode], values: dict[str, Value], around: Surroundings) -> None:
