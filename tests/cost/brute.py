@@ -29,79 +29,81 @@ from tolcost.atoms.nodes import (
 )
 
 Tally = Counter[tuple[str, ...]]
+MEMBER, JOIN, EMBED, NORM, LAMBDA = ("member",), ("join",), ("embed",), ("norm",), ("lambda",)
 
 
 def brute(program: Program, values: Mapping[Symbol, int]) -> Tally:
     """Count a program at concrete lengths; the lengths of filters are among the values."""
     tally: Tally = Counter()
     for root in (*(node for _, node in program.bindings), *(out.node for out in program.outputs)):
-        tally += _count(root, values)
+        _count(root, values, tally)
     return Counter({key: value for key, value in tally.items() if value})
 
 
-def _count(node: Node, values: Mapping[Symbol, int]) -> Tally:  # noqa: C901 - one case per node
-    tally: Tally = Counter()
+def _count(node: Node, values: Mapping[Symbol, int], tally: Tally) -> None:  # noqa: C901 - one case per node
+    """Add what a node does, and what its operands do."""
+    operands: Sequence[Node] = ()
     match node:
-        case Lambda(args=args, charge=charge, function=function, space=space):
-            tally += _applied(function, space, charge)
-            return _all(tally, args, values)
+        case Lambda(args=operands, charge=charge, function=function, space=space):
+            _applied(function, space, charge, tally)
         case Where(condition=c, then=t, other=o, charge=charge, space=space):
-            return _all(_applied("where", space, charge), (c, t, o), values)
+            _applied("where", space, charge, tally)
+            operands = (c, t, o)
         case Member(tol=tol, at=at):
-            return _all(Counter({("member",): 1}), (tol, *_nodes(at)), values)
+            tally[MEMBER] += 1
+            operands = (tol, *_nodes(at))
         case Component(value=value):
-            return _all(Counter({("member",): 1}), (value,), values)
-        case Pack(items=items):
-            return _all(Counter({("join",): len(items) - 1}), items, values)
+            tally[MEMBER] += 1
+            operands = (value,)
+        case Pack(items=operands):
+            tally[JOIN] += len(operands) - 1
         case Join(left=left, right=right):
-            return _all(Counter({("join",): 1}), (left, right), values)
+            tally[JOIN] += 1
+            operands = (left, right)
         case Embed(value=value):
-            return _all(Counter({("embed",): 1}), (value,), values)
+            tally[EMBED] += 1
+            operands = (value,)
         case Build():
-            return _build(node, values)
+            _build(node, values, tally)
         case Fold(start=start):
-            tally += _count(start, values)
+            operands = (start,)
             for inner in _steps(node, values):
-                tally += _block(node.body, inner)
+                _block(node.body, inner, tally)
         case Select(condition=condition, then=then, other=other):
             chosen = then if evaluate_cond(condition, values) else other  # type: ignore[arg-type]
-            return _block(chosen, values)
+            _block(chosen, values, tally)
         case Reshape(value=value) | Convert(value=value):
-            tally = _relays(node, values)
+            _relays(node, values, tally)
             for old, new in zip(value.type, node.type, strict=True):
-                tally[("member",)] += bool(old.shape) - bool(new.shape)
-            return _all(tally, (value,), values)
+                tally[MEMBER] += bool(old.shape) - bool(new.shape)
+            operands = (value,)
         case Put(tol=tol, at=at, value=value):
-            tally = _relays(node, values)
+            _relays(node, values, tally)
             for part in filter(lambda part: part.shape, node.type):
-                tally[("member",)] += (len(node.type) > 1) - (len(part.shape) == len(at))
-            return _all(tally, (tol, *_nodes(at), value), values)
+                tally[MEMBER] += (len(node.type) > 1) - (len(part.shape) == len(at))
+            operands = (tol, *_nodes(at), value)
         case Filter(tol=tol, mask=mask):
-            return _all(_relays(node, values) + Counter({("norm",): 1}), (tol, mask), values)
-        case _:
-            pass
-    return tally
+            _relays(node, values, tally)
+            tally[NORM] += 1
+            operands = (tol, mask)
+    for operand in operands:
+        _count(operand, values, tally)
 
 
-def _applied(function: str, space: str, charge: str) -> Tally:
-    if charge == "static":
-        return Counter()
-    tally: Tally = Counter({(charge, function, space): 1})
-    return tally + Counter({("lambda",): 1}) if charge == "data" else tally
-
-
-def _all(tally: Tally, nodes: Sequence[Node], values: Mapping[Symbol, int]) -> Tally:
-    for node in nodes:
-        tally.update(_count(node, values))
-    return tally
+def _applied(function: str, space: str, charge: str, tally: Tally) -> None:
+    if charge != "static":
+        tally[charge, function, space] += 1
+        tally[LAMBDA] += charge == "data"
 
 
 def _nodes(at: Sequence[Poly | Node]) -> list[Node]:
     return [index for index in at if not isinstance(index, Poly)]
 
 
-def _block(block: Block, values: Mapping[Symbol, int]) -> Tally:
-    return _all(Counter(), (*(node for _, node in block.bindings), block.result), values)
+def _block(block: Block, values: Mapping[Symbol, int], tally: Tally) -> None:
+    for _, node in block.bindings:
+        _count(node, values, tally)
+    _count(block.result, values, tally)
 
 
 def _shape(shape: Sequence[Poly], values: Mapping[Symbol, int]) -> list[int]:
@@ -113,36 +115,32 @@ def _steps(node: Build | Fold, values: Mapping[Symbol, int]) -> Iterator[Mapping
         yield {**values, **dict(zip(node.coords, at, strict=True))}
 
 
-def _relay(shape: list[int]) -> Tally:
-    if not shape:
-        return Counter()
-    volume = prod(shape)
-    embeds = sum(prod(shape[j:]) for j in range(1, len(shape)))
-    return Counter({("member",): volume, ("join",): max(volume - 1, 0), ("embed",): embeds})
+def _relay(shape: list[int], tally: Tally, member: bool = True) -> None:
+    """Add what laying a ToL out entry by entry does; ``member`` where the entries are taken from another."""
+    if shape:
+        volume = prod(shape)
+        tally[MEMBER] += volume * member
+        tally[JOIN] += max(volume - 1, 0)
+        tally[EMBED] += sum(prod(shape[j:]) for j in range(1, len(shape)))
 
 
-def _relays(node: Node, values: Mapping[Symbol, int]) -> Tally:
-    tally: Tally = Counter()
+def _relays(node: Node, values: Mapping[Symbol, int], tally: Tally) -> None:
     for part in node.type:
-        tally.update(_relay(_shape(part.shape, values)))
+        _relay(_shape(part.shape, values), tally)
     if len(node.type) > 1 and any(part.shape for part in node.type):
-        tally.update({("member",): len(node.type), ("join",): len(node.type) - 1})
-    return tally
+        tally[MEMBER] += len(node.type)
+        tally[JOIN] += len(node.type) - 1
 
 
-def _build(node: Build, values: Mapping[Symbol, int]) -> Tally:
-    tally: Tally = Counter()
+def _build(node: Build, values: Mapping[Symbol, int], tally: Tally) -> None:
     for inner in _steps(node, values):
-        tally.update(_block(node.body, inner))
-    extents = _shape(node.extents, values)
-    if all(not part.shape for part in node.body.result.type):
-        assembled = _relay(extents)
-        assembled.pop(("member",), None)
-        tally.update(assembled)
-        return tally
-    for part in node.body.result.type:
-        tally.update(_relay(extents + _shape(part.shape, values)))
+        _block(node.body, inner, tally)
+    extents, parts = _shape(node.extents, values), node.body.result.type
+    if not any(part.shape for part in parts):
+        _relay(extents, tally, member=False)
+        return
+    for part in parts:
+        _relay(extents + _shape(part.shape, values), tally)
     if len(node.type) > 1:
-        shaped = sum(bool(part.shape) for part in node.body.result.type)
-        tally.update({("member",): shaped * prod(extents), ("join",): len(node.type) - 1})
-    return tally
+        tally[MEMBER] += sum(bool(part.shape) for part in parts) * prod(extents)
+        tally[JOIN] += len(node.type) - 1

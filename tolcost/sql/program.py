@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 
 from sqlglot import exp
 
@@ -45,9 +46,11 @@ def translated(query: SqlQuery) -> Translated:
     return Translated(Source("<sql>", text), inputs)
 
 
-def _taken() -> set[str]:
+@cache
+def _taken() -> frozenset[str]:
+    """The names that a query's program may not give to something of its own."""
     defined = {name for file in _LIBRARIES for name in signatures(parse(read_spec("lib", file)))}
-    return defined | BUILTINS.keys() | CONSTANTS | _FIXED
+    return frozenset(defined | BUILTINS.keys() | CONSTANTS | _FIXED)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +68,7 @@ class _Writer:
     inputs: dict[tuple[str, str], str] = field(default_factory=dict)
     lengths: dict[str, str] = field(default_factory=dict)
     folds: dict[str, str] = field(default_factory=dict)
-    taken: set[str] = field(default_factory=_taken)
+    taken: set[str] = field(default_factory=lambda: set(_taken()))
 
     def text(self) -> str:
         """The whole program."""

@@ -97,16 +97,20 @@ class _Parser:
         states, state = [0], 0
         values: list[Any] = []
         starts: list[int] = []
-        last = self.pos
+        pos = last = self.pos
+        previous, tokens = self.previous, 0
         while True:
-            match = scanners[state].match(text, self.pos)
+            match = scanners[state].match(text, pos)
             if match is not None:
-                kind = cast(str, match.lastgroup)
+                kind = match.lastgroup or ""
                 start, end = match.span(kind)
-                self.pos = end
-            elif (line_end := self._line_end(state)) is None:
-                continue
+                pos = end
             else:
+                self.pos, self.previous = pos, previous
+                line_end = self._line_end(state)
+                pos = self.pos
+                if line_end is None:
+                    continue
                 kind, start, end = line_end
             possible = moves[state]
             while (move := moves[state].get(kind, 0)) < 0:
@@ -119,16 +123,18 @@ class _Parser:
                     del values[1 - size :]
                 state = states[-1] = moves[states[-2]][symbol]
             if kind == END and state == table.final:
+                self.pos, self.tokens = pos, tokens
                 return cast(Statement, values[0])
             if move == 0:
+                self.previous = previous
                 raise self._unexpected(kind, start, end, possible, moves[state])
             if kind in _BRACKETS:
                 self._bracket(kind, start)
             states.append(move)
             values.append(word if (word := text[start:end]).isascii() else _composed(kind, word))
             starts.append(start)
-            state, last, self.previous = move, end, (kind, start, end)
-            self.tokens += 1
+            state, last, previous = move, end, (kind, start, end)
+            tokens += 1
 
     def _unexpected(
         self, kind: str, start: int, end: int, moves: Iterable[str], after: Iterable[str] = ()
