@@ -57,6 +57,15 @@ LISTS = (
     "map((w, w), (a) => (a[1]', a[2]'))",
     "map(w, (e) => (e, 1))",
     "filter((w, w), w)",
+    "(w, x)",
+    "(x, w, 1)",
+    "(b, convert(v, int8))",
+    "(filter((w, w), w), x)",
+    "map(b, (e) => (e, w))",
+    "reduce(w, (s, e) => (s[1]' + e, s[2]'), (0, x))",
+    "where(n > 2, (w, b), (-w, b))",
+    "tile([[1, 2], [3, 4]])",
+    "seq((w, x), 1)",
 )
 LEAVES = (NUMBERS, NUMBERS, NUMBERS, LENGTHS, LENGTHS, OTHERS, VECTORS, VECTORS, TOLS, DATA, LISTS)
 STEPS = ("add", "max", "sub", "and", "join", "(s, e) => {0}", "(s, e) => s + {0}", "(s, e, i) => join(s, i)")

@@ -84,7 +84,7 @@ def _filter_static(env: Env, value: Value, mask: Value, span: Span) -> Value:
     if shape_of(env, mask, span)[0].constant == 0:
         return value
     marks = [_decided(env, mark, span) for mark in spread(env, mask, span)]
-    if not isinstance(value, (Vec, Seq)) and (len(shape_of(env, value, span)) > 1 or capacity(value) > 1):
+    if len(shape_of(env, value, span)) > 1 or capacity(value) > 1:
         return _rows(env, value, [const(n) for n, mark in enumerate(marks, start=1) if mark], span)
     kept = tuple(item for item, mark in zip(spread(env, value, span), marks, strict=True) if mark)
     return Seq(kept) if isinstance(value, Seq) else Vec((len(kept),), kept)
