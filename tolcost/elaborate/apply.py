@@ -5,6 +5,7 @@ from __future__ import annotations
 from tolcost.algebra import Poly, const
 from tolcost.atoms.nodes import Lambda, Node, Part
 from tolcost.diagnostics import Span
+from tolcost.elaborate.components import capacity
 from tolcost.elaborate.constant_folding import fold_plain, fold_static, integer_division
 from tolcost.elaborate.context import Env, ListForNumber, Misfit, bind_data, fail
 from tolcost.elaborate.indexing import element
@@ -105,7 +106,7 @@ def check_numbers(env: Env, name: str, args: tuple[Value, ...], span: Span) -> N
         if isinstance(a, (Missing, Seq)) or is_function(a):
             materialise(env, a, span)
     for a in args:
-        if isinstance(a, Pieces) or (isinstance(a, Data) and len(a.node.type) > 1):
+        if isinstance(a, Pieces) or capacity(a) > 1:
             fail(
                 "T0404",
                 f"`{name}` applies to numbers, and this is a list",
