@@ -307,6 +307,8 @@ def _static_view(
 
     Of a body that is a list it is the component at a ``place``, counted from 0.
     """
+    if not coords:  # over a number there is one element
+        return found
     symbols = tuple(the_symbol(c) for c in coords)
     value = plain(found)
     inner_shape = shape_of(env, value, span)
