@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 
 from tolcost.diagnostics import visible
 from tolcost.show.document import (
@@ -127,9 +128,12 @@ def _words(text: str) -> str:
 
 def _code(text: str) -> str:
     """A piece of a program, which may go on in the next line after any sign."""
-    return "".join(
-        _words(character) + (r"\allowbreak{}" if character in _BREAKABLE else "") for character in text
-    )
+    return "".join(map(_sign, text))
+
+
+@cache
+def _sign(character: str) -> str:
+    return _words(character) + (r"\allowbreak{}" if character in _BREAKABLE else "")
 
 
 def _latex_form(form: Formula) -> str:
