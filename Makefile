@@ -2,7 +2,7 @@
 #
 #   make report   environment, install, and everything under reports/
 #   make test     lint, types, import rules, the gate on specs/, all tests, ONNX's node tests among them
-#   make schemes  the schemes that come with tolcost, made again from the definitions, and types from onnx: specs/schemes, specs/types; MODELS=... adds theirs
+#   make schemes  the schemes that come with tolcost, made again from the definitions, types from onnx, and the weights of FLOPs: specs/schemes, specs/types; MODELS=... adds theirs
 #   make lock     agree to what the programs of specs/ cost now: writes tolcost.lock
 #   make fmt      put the code and the programs into the house style
 #   make soak     random programs and property tests, as many as asked: make soak N=100000
@@ -114,6 +114,7 @@ gate: $(VENV)/run.stamp
 
 schemes: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.catalogue.store_types
+	$(BIN)/python -c 'from tolcost.cost.weights import store_weights; store_weights()'
 	$(BIN)/python -m tests.models.store_schemes $(MODELS)
 
 lock: $(VENV)/run.stamp

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
 from tests.cost import programs
 from tests.cost.programs import X, apply, k, m, member, n, number, program
-from tolcost.cost import count, load_weights, parse_weights, weigh
-from tolcost.cost.weights import SHIPPED, weight_of
+from tolcost.cost import count, load_weights, parse_weights, weigh, weights
+from tolcost.cost.weights import SHIPPED, stored_weights, weight_of
 from tolcost.diagnostics import Rejected
 from tolcost.elementary import FUNCTIONS
 from tolcost.spaces import SPACES
@@ -31,6 +33,15 @@ def test_shipped_models_load_and_cite_every_figure(name):
     assert model.unit
     assert model.description
     assert model.sources or not model.table
+
+
+def test_flops_are_kept_as_they_are_read():
+    text = (Path(weights.__file__).parent / "weights" / "flops.toml").read_text("utf-8")
+    kept, anew = stored_weights("flops", text), parse_weights(text, "flops")
+    assert kept is not None, "make schemes"
+    assert all(getattr(kept, one.name) == getattr(anew, one.name) for one in fields(anew))
+    assert stored_weights("flops", f"{text}\n") is None
+    assert stored_weights("h200", text) is None
 
 
 def test_eops_and_flops_cover_everything():

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, NoReturn
 from tolcost.catalogue.graph import EMPTY_LIST, Attribute, GraphNode, Reference, attribute_kind
 from tolcost.catalogue.messages import TensorProto
 from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, folder_of
+from tolcost.catalogue.stored import Lines
 from tolcost.catalogue.types import CODE_OF_SPACE, SPACE_OF_CODE
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.library import specs_root
@@ -145,17 +146,15 @@ def _asked(op: str, domain: str, opset: int | None) -> OperatorTypes | None:
 
 
 @cache
-def _table(folder: str) -> tuple[int, bytes]:
+def _table(folder: str) -> tuple[int, Lines]:
     """The newest version in the table of a domain, and a line for each operator."""
-    head, _, lines = specs_root().joinpath(FOLDER, f"{folder}.tsv").read_bytes().partition(b"\n")
-    return int(json.loads(head)["newest"]), b"\n" + lines
+    raw = specs_root().joinpath(FOLDER, f"{folder}.tsv").read_bytes()
+    end = raw.index(b"\n")
+    return int(json.loads(raw[:end])["newest"]), Lines(raw, end)
 
 
-def _line(lines: bytes, op: str) -> Mapping[str, Any]:
-    start = lines.find(f"\n{op}\t".encode()) if op.isidentifier() else -1
-    if start < 0:
-        return {}
-    found: Mapping[str, Any] = json.loads(lines[start + len(op.encode()) + 2 : lines.index(b"\n", start + 1)])
+def _line(lines: Lines, op: str) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = json.loads(lines.get(op) or "{}") if op.isidentifier() else {}
     return found
 
 

@@ -143,6 +143,7 @@ class Library:
 
     roots: tuple[Traversable, ...]
     _files: dict[str, dict[str, list[_File]]] = field(default_factory=dict, repr=False)
+    _names: dict[str, list[tuple[Traversable, str]]] = field(default_factory=dict, repr=False)
     _specs: dict[tuple[str, str], tuple[Spec, ...]] = field(default_factory=dict, repr=False)
     _reading: list[Definitions] = field(default_factory=list, repr=False)
     _own: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
@@ -161,7 +162,7 @@ class Library:
         key = (domain, name)
         if key not in self._specs:
             found: dict[int, Spec] = {}
-            for file in self._listing(domain).get(name, []):
+            for file in self._files_of(domain, name):
                 spec = self._read(domain, name, file)
                 found.setdefault(spec.since, spec)
             self._specs[key] = tuple(found[since] for since in sorted(found))
@@ -232,19 +233,28 @@ class Library:
     def _listing(self, domain: str) -> dict[str, list[_File]]:
         folder = folder_of(domain)
         if folder not in self._files:
-            self._files[folder] = self._list(folder)
+            found: dict[str, list[_File]] = {}
+            for name, file in self._matching(folder, ""):
+                found.setdefault(name, []).append(file)
+            self._files[folder] = found
         return self._files[folder]
 
-    def _list(self, folder: str) -> dict[str, list[_File]]:
-        found: dict[str, list[_File]] = {}
-        for root in self.roots:
-            place, shipped = root.joinpath(folder), root == self.roots[-1]
-            for name in sorted(_names(place)) if place.is_dir() else ():
-                match = _FILE.fullmatch(name)
-                if match is not None:
-                    since = int(match[2]) if match[2] else None
-                    found.setdefault(match[1], []).append(_File(folder, name, since, root, shipped))
-        return found
+    def _files_of(self, domain: str, name: str) -> list[_File]:
+        """The files of one operator: those of the others in its folder are left alone."""
+        return [file for found, file in self._matching(folder_of(domain), name) if found == name]
+
+    def _matching(self, folder: str, start: str) -> Iterator[tuple[str, _File]]:
+        """Operators whose name starts so, and their files, in order."""
+        if folder not in self._names:
+            places = ((root, root.joinpath(folder)) for root in self.roots)
+            self._names[folder] = [
+                (root, name) for root, place in places if place.is_dir() for name in sorted(_names(place))
+            ]
+        for root, name in self._names[folder]:
+            match = _FILE.fullmatch(name) if name.startswith(start) else None
+            if match is not None:
+                since = int(match[2]) if match[2] else None
+                yield match[1], _File(folder, name, since, root, root == self.roots[-1])
 
     def _read(self, domain: str, name: str, file: _File) -> Spec:
         source = _source(file.path, file.shown)
@@ -281,7 +291,7 @@ class Library:
         waiting = [(domain, name)]
         while waiting:
             domain, name = waiting.pop()
-            for file in self._listing(domain).get(name, []):
+            for file in self._files_of(domain, name):
                 shown = f"{file.folder}/{file.name}"
                 if shown not in found:
                     used, called = self._definitions().needs(_source(file.path, file.shown))

@@ -40,23 +40,22 @@ class Head(NamedTuple):
 
 
 class Lines:
-    """Texts of schemes by pattern, each looked for when it is asked for."""
+    """Texts by name, each looked for when it is asked for; nothing is copied of a file that may be large."""
 
-    def __init__(self, raw: bytes) -> None:
-        """Lines, each after a line's end."""
-        self._raw = raw
+    def __init__(self, raw: bytes, first: int = 0) -> None:
+        """Lines, each after a line's end; those from a place on, which is such an end."""
+        self._raw, self._first = raw, first
 
     def __bool__(self) -> bool:
         """Whether there are any."""
-        return len(self._raw) > 1
+        return len(self._raw) > self._first + 1
 
-    def get(self, pattern: str) -> str | None:
-        """The text of a pattern; None where there is none."""
-        start = self._raw.find(f"\n{pattern}\t".encode())
+    def get(self, name: str) -> str | None:
+        """The text of a name; None where there is none."""
+        start = self._raw.find(f"\n{name}\t".encode(), self._first)
         if start < 0:
             return None
-        line = self._raw[start + 1 : self._raw.index(b"\n", start + 1)]
-        return line.decode().partition("\t")[2]
+        return self._raw[start + len(name.encode()) + 2 : self._raw.index(b"\n", start + 1)].decode()
 
 
 class Stored(NamedTuple):
@@ -73,9 +72,11 @@ def stored_at(root: Traversable, folder: str, name: str, digests: dict[str, str 
     """What is stored of an operator, if it was made from the definitions that are there now."""
     try:
         raw = root.joinpath(FOLDER, folder, f"{name}.tsv").read_bytes()
-        first, _, rest = raw[:_MOST_BYTES].partition(b"\n")
-        about = json.loads(first)
-        if about["format"] != FORMAT or about["digest"] != digest_of(rest):
+        end = raw.index(b"\n")
+        about = json.loads(raw[:end])
+        if len(raw) > _MOST_BYTES or about["format"] != FORMAT:
+            return NOTHING_STORED
+        if about["digest"] != digest_of(memoryview(raw)[end + 1 :]):
             return NOTHING_STORED
         if any(_digest(root, file, digests) != digest for file, digest in about["from"].items()):
             return NOTHING_STORED
@@ -83,7 +84,7 @@ def stored_at(root: Traversable, folder: str, name: str, digests: dict[str, str 
             int(since): Head(tuple(Formal(*formal) for formal in takes), branches)
             for since, (takes, branches) in about["heads"].items()
         }
-        return Stored(heads, Lines(b"\n" + rest))
+        return Stored(heads, Lines(raw, end))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return NOTHING_STORED  # it is made again from the definition
 
@@ -105,7 +106,7 @@ def stored_text(
     return f"{json.dumps(about, separators=(',', ':'))}\n{rest}"
 
 
-def digest_of(raw: bytes) -> str:
+def digest_of(raw: bytes | memoryview) -> str:
     """A digest of bytes."""
     return blake2b(raw, digest_size=16).hexdigest()
 

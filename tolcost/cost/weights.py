@@ -21,10 +21,12 @@ the form of a file are reported at once.
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from hashlib import blake2b
 from math import lcm
 from pathlib import Path
 from types import MappingProxyType
@@ -250,12 +252,18 @@ class Weighed:
 
 def load_weights(path: str | Path) -> Weights:
     """Read a weight file, or a shipped one by its name (``"flops"``)."""
-    return parse_weights(_read(path), str(path))
+    text = _read(path)
+    return (stored_weights(str(path), text) if str(path) in SHIPPED else None) or parse_weights(
+        text, str(path)
+    )
+
+
+def _shipped(name: str, suffix: str) -> Path:
+    return Path(__file__).parent / "weights" / f"{name}.{suffix}"
 
 
 def _read(path: str | Path) -> str:
-    shipped = Path(__file__).parent / "weights" / f"{path}.toml"
-    found = shipped if str(path) in SHIPPED else Path(path)
+    found = _shipped(str(path), "toml") if str(path) in SHIPPED else Path(path)
     try:
         if found.stat().st_size > _MAX_FILE:
             raise Rejected(Diagnostic("T0610", f"{path}: a weight file has at most {_MAX_FILE} bytes"))
@@ -264,6 +272,33 @@ def _read(path: str | Path) -> str:
         message = f"cannot read the weight file {path}: {unreadable(error)}"
         hint = f"shipped cost models: {', '.join(SHIPPED)}"
         raise Rejected(Diagnostic("T0610", message, hint=hint)) from error
+
+
+def stored_weights(name: str, text: str) -> Weights | None:
+    """A shipped cost model as it was read before, where that is kept and was this text."""
+    kept = _shipped(name, "json")
+    if not kept.is_file():
+        return None
+    digest, unit, default, per_mac, rows, sources, description = json.loads(kept.read_text(encoding="utf-8"))
+    if digest != _digest(text):
+        return None
+    table = MappingProxyType({(function, space): Fraction(*weight) for function, space, weight in rows})
+    least = None if default is None else Fraction(*default)
+    return Weights(name, unit, least, Fraction(*per_mac), table, tuple(sources), description)
+
+
+def store_weights(name: str = "flops") -> None:
+    """Keep what a shipped cost model is read as: every command weighs FLOPs, and TOML takes 2 ms to read."""
+    text = _read(name)
+    one = parse_weights(text, name)
+    rows = [[*pair, weight.as_integer_ratio()] for pair, weight in one.table.items()]
+    default = None if one.default is None else one.default.as_integer_ratio()
+    told = (one.unit, default, one.per_mac.as_integer_ratio(), rows, one.sources, one.description)
+    _shipped(name, "json").write_text(f"{json.dumps([_digest(text), *told])}\n", encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def parse_weights(text: str, name: str = "<weights>") -> Weights:
