@@ -48,6 +48,8 @@ from tolcost.syntax import tree
 
 MOST_UNROLLED = 50_000
 """So many entries are taken one by one in all; maps in maps multiply."""
+_ANY_NUMBER = "a bare name or *name takes any number of coordinates"
+_A_NUMBER = "this is a number; `map` and `reduce` take a ToL number by number, and x[i] is a row of x"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,11 +63,12 @@ class Pattern:
     def bind(self, at: tuple[Value, ...], span: Span) -> dict[str, Lazy | Value]:
         """The names with their coordinates."""
         if len(self.names) > len(at) or (self.rest is None and self.names and len(self.names) != len(at)):
+            hint = _ANY_NUMBER if at else _A_NUMBER
             fail(
                 "T0322",
-                f"{len(self.names)} coordinate names for {len(at)} dimensions",
+                f"coordinate names: {len(self.names)}, dimensions: {len(at)}",
                 self.span or span,
-                hint="a bare name or *name takes any number of coordinates",
+                hint=hint,
             )
         bound: dict[str, Lazy | Value] = dict(zip(self.names, at, strict=False))
         if self.rest is not None:

@@ -181,11 +181,32 @@ def _everywhere(env: Env, condition: Cond, refuse: Callable[[], NoReturn]) -> Co
     # Under a guard on coordinates the worst case may lie where the guard does not hold.
     guarded = any(s.kind == "coord" for fact in env.scope.facts for s in symbols_of_cond(fact))
     worst = None if guarded else worst_case(condition)
-    if worst is FALSE or (worst not in (None, condition) and proved(worst, facts_here(env)) is False):
+    if not guarded and _is_broken(condition, worst, facts_here(env)):
         if not env.scope.naming:
             refuse()
         worst = None  # a named value may be used only where it is in range
     return condition if worst is None else worst
+
+
+def _is_broken(condition: Cond, worst: Cond | None, facts: tuple[Cond, ...]) -> bool:
+    """Whether a condition fails at some coordinate whatever the lengths: at the worst, else at an end."""
+    if worst is None:
+        return any(proved(_at_end(condition, is_last), facts) is False for is_last in (True, False))
+    return worst is FALSE or (worst != condition and proved(worst, facts) is False)
+
+
+def _at_end(condition: Cond, is_last: bool) -> Cond:
+    """The condition where every coordinate is at its last or first; itself if one might have none."""
+    found = condition
+    while coordinates := [s for s in symbols_of_cond(found) if s.kind == "coord"]:
+        symbol = max(coordinates, key=lambda s: s.depth)
+        if symbol.lo is None or symbol.hi is None or proved(ge(symbol.hi - symbol.lo)) is not True:
+            return condition
+        try:
+            found = substitute_cond(found, {symbol: symbol.hi if is_last else symbol.lo})
+        except ZeroDivisionError:
+            return condition
+    return found
 
 
 def worst_case(condition: Cond) -> Cond | None:

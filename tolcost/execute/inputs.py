@@ -117,7 +117,9 @@ def arrays_of(program: Program, given: InputArrays) -> dict[str, tuple[Array, ..
     found: dict[str, tuple[Array, ...]] = {}
     for needed in program.inputs:
         if needed.name not in given:
-            problems.append(Diagnostic("T0340", f"no value was given for the input {needed.name!r}"))
+            text = f"no value was given for the input {needed.name!r}"
+            hint = f"give --input {needed.name}=VALUE, or --random for values made up"
+            problems.append(Diagnostic("T0340", text, hint=hint))
             continue
         value = given[needed.name]
         parts = value if isinstance(value, tuple) else (value,)
