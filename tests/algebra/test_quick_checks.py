@@ -16,7 +16,6 @@ from tolcost.algebra.quick_checks import (
     _counted_from_lower_bounds,
     _numerator,
     direction,
-    is_own_bound,
     obvious,
     undecided,
 )
@@ -81,19 +80,6 @@ def test_the_direction_of_what_moves_one_way_is_seen() -> None:
     for mixed in (n * d, n - n * m, n * n - 3 * n, m // (n + 1), m * ((d - n) // 2)):
         assert direction(mixed, SYMBOLS["n"]) is None
     assert direction(m + 1, SYMBOLS["n"]) == 1
-
-
-def test_its_own_bound() -> None:
-    n = length("n")
-    i = coordinate("i", n)
-    j = coordinate("j", i)
-    for seen in (n - i, n - j, i - j):
-        assert is_own_bound(seen)
-    half, more = coordinate("h", n // 2), coordinate("p", n + 1)
-    twice, sixth = coordinate("t", 2 * n), coordinate("s", n * (n + 1) // 2)
-    others = (i - n, j - n, n - i + 1, 2 * n - 2 * i, n + i, n - 2 * i, n * n - i, n - half, n - more)
-    for not_seen in (*others, n - twice, n - sixth, n - i * j, n - i - j, n, length("m") - i):
-        assert not is_own_bound(not_seen)
 
 
 def test_what_ranges_leave_open_is_left_open() -> None:

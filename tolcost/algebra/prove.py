@@ -17,6 +17,7 @@ from functools import lru_cache
 from itertools import permutations
 
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth, eq, negate, polys_of
+from tolcost.algebra.ends import holds_at_ends
 from tolcost.algebra.floors import quick_floordiv
 from tolcost.algebra.intervals import numerator_range, range_of
 from tolcost.algebra.linear import follows
@@ -37,7 +38,6 @@ from tolcost.algebra.quick_checks import (
     MANY,
     at_least_zero,
     direction,
-    is_own_bound,
     obvious,
     refuted,
     undecided,
@@ -65,10 +65,15 @@ def prove(cond: Cond, facts: tuple[Cond, ...] = ()) -> bool | None:
     """
     if isinstance(cond, Truth):
         return cond.value
-    if cond in facts or (isinstance(cond, Ge) and is_own_bound(cond.p)):
+    if cond in facts or (isinstance(cond, Ge) and holds_at_ends(cond.p)):
         return True
     if _nests(cond, _MOST_NESTED) or undecided(cond, facts):
         return None
+    return _searched(cond, facts)
+
+
+@lru_cache(maxsize=1 << 14)  # loops are elaborated until they settle, and ask again
+def _searched(cond: Cond, facts: tuple[Cond, ...]) -> bool | None:
     useful = relevant(facts, cond)
     if _holds(cond, useful):
         return True
@@ -148,7 +153,7 @@ def _nonzero(p: Poly, facts: tuple[Cond, ...]) -> bool:
 
 
 def _nonnegative(p: Poly, facts: tuple[Cond, ...]) -> bool:
-    if is_own_bound(p):
+    if holds_at_ends(p) or any(holds_at_ends(p - fact.p) for fact in facts if isinstance(fact, Ge)):
         return True
     try:
         goal, known = _solved(p, facts)

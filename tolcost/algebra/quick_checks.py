@@ -32,8 +32,8 @@ _MAX_SHIFTED = 400
 _DEEP = 8
 FEW, MANY = 16, 40
 """How many points to look at first, and when more is at stake."""
-_AHEAD = 4
-"""How many values of a generator are found at a time: most goals fail at one of the first points."""
+_ALONE = 4
+"""How many points are looked at one by one: most goals fail at one of the first."""
 _NEAR = 1000
 """How far above the lower bound the upper one may be to be looked at, too."""
 _MOST_TERMS = 200
@@ -55,26 +55,6 @@ def obvious(goal: Poly) -> bool | None:
     if shifted is not None and all(coef > 0 or not mono for mono, coef in shifted.terms.items()):
         return shifted.terms.get(UNIT, 0) > -shifted.den or None
     return None
-
-
-def is_own_bound(goal: Poly) -> bool:
-    """Whether the goal is a symbol less one that it bounds, perhaps through others: ``n - i``."""
-    if len(goal.terms) != 2 or goal.den != 1:
-        return False
-    (a, first), (b, second) = goal.terms.items()
-    if first + second or abs(first) != 1 or len(a) != 1 or len(b) != 1:
-        return False
-    large, small = (a[0], b[0]) if first > 0 else (b[0], a[0])
-    while isinstance(small, Symbol) and small.hi is not None:
-        if len(small.hi.terms) != 1:
-            return False
-        ((mono, coef),) = small.hi.terms.items()
-        if coef != 1 or len(mono) != 1 or small.hi.den != 1:
-            return False
-        small = mono[0]
-        if small is large:
-            return True
-    return False
 
 
 def _counted_from_lower_bounds(goal: Poly) -> Poly | None:
@@ -179,7 +159,7 @@ def undecided(cond: Cond, facts: tuple[Cond, ...]) -> bool:
     if not facts and isinstance(cond, Ge | Eq) and _range_decides_nothing(cond):
         return True
     seen: bool | None = None
-    points = MANY if isinstance(cond, And | Or) else FEW  # their proofs take longest
+    points = MANY if facts or isinstance(cond, And | Or) else FEW  # their proofs take longest
     for index, holds in enumerate(_truths(cond, points)):
         if holds is not None and holds is not seen and all(_truth(fact, index) for fact in facts):
             if seen is not None:
@@ -263,9 +243,9 @@ def _numerator(p: Poly, index: int) -> int | None:
 
 def _numerators(p: Poly, points: int) -> Iterator[int | None]:
     """Give ``p * p.den`` at one point after the other: the first few by themselves, the others at once."""
-    for index in range(_AHEAD):
+    for index in range(_ALONE):
         yield _numerator(p, index)
-    totals = [0] * (points - _AHEAD)
+    totals = [0] * (points - _ALONE)
     for mono, coef in p.terms.items():
         values = [coef] * len(totals)
         for generator in mono:
@@ -273,21 +253,21 @@ def _numerators(p: Poly, points: int) -> Iterator[int | None]:
             if len(samples) < points:
                 samples = _sampled(generator, points - 1)
             if None in samples:
-                yield from (_numerator(p, index) for index in range(_AHEAD, points))
+                yield from (_numerator(p, index) for index in range(_ALONE, points))
                 return
-            values = list(map(mul, values, samples[_AHEAD:points]))
+            values = list(map(mul, values, samples[_ALONE:points]))
         totals = list(map(add, totals, values))
     yield from totals
 
 
 def _sampled(generator: Generator, index: int) -> tuple[int | None, ...]:
-    """The values of a generator at the points up to this one, and at a few more."""
+    """The values of a generator at the points up to this one, and at as many more as are known already."""
     if isinstance(generator, Symbol) and generator.depth > _DEEP:
         for symbol in behind(generator):  # from the outside in, so that no recursion gets deep
             if len(symbol.samples) <= index:
                 _sampled(symbol, index)
     known = generator.samples
-    samples = (*known, *_samples(generator, range(len(known), index + _AHEAD)))
+    samples = (*known, *_samples(generator, range(len(known), max(index + 1, 2 * len(known), 2))))
     remember_samples(generator, samples)
     return samples
 

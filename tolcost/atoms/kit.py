@@ -109,21 +109,22 @@ class Region(NamedTuple):
 
 def regions(node: Node) -> tuple[Region, ...]:
     """Give the blocks inside a node, each with what it binds."""
-    found = _REGIONS.get(type(node))
+    found = REGIONS.get(type(node))
     return () if found is None else found(node)
 
 
 def blocks(node: Node) -> tuple[Block, ...]:
     """Give the blocks inside a node."""
-    found = _REGIONS.get(type(node))  # most have none, and this is asked of every node by every pass
+    found = REGIONS.get(type(node))  # most have none, and this is asked of every node by every pass
     return () if found is None else tuple([region.block for region in found(node)])
 
 
-_REGIONS: Mapping[type, Callable[[Any], tuple[Region, ...]]] = {
+REGIONS: Mapping[type, Callable[[Any], tuple[Region, ...]]] = {
     ir.Build: lambda node: (Region(node.body, node.coords),),
     ir.Fold: lambda node: (Region(node.body, node.coords, node.accumulator),),
     ir.Select: lambda node: (Region(node.then), Region(node.other)),
 }
+"""The blocks inside a node, for the kinds that have some."""
 
 
 def roots(block: Block | Program) -> tuple[Node, ...]:
@@ -169,16 +170,12 @@ def program_nodes(program: Program) -> tuple[Node, ...]:
 
 
 class ScheduledNode(NamedTuple):
-    """A node to evaluate: the steps its operands come from, and how often it counts.
-
-    ``binds`` are the variables that name its value; ``done`` are the steps no one needs after.
-    """
+    """A node to evaluate: the steps its operands come from, how often it counts, variables bound to it."""
 
     node: Node
     operands: tuple[int, ...]
     times: int
     binds: tuple[Var, ...]
-    done: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -219,7 +216,7 @@ def schedule(bindings: Bindings, results: tuple[Node, ...]) -> Schedule:
     names: list[tuple[Var, ...]] = [()] * len(inputs)
     for (var, _), k in zip(bindings, at, strict=False):
         names[k] += (var,)
-    steps = map(ScheduledNode, place, inputs, _multiplicities(inputs, at), names, _last_uses(inputs, at))
+    steps = map(ScheduledNode, place, inputs, _multiplicities(inputs, at), names)
     return Schedule(tuple(steps), at)
 
 
@@ -302,18 +299,19 @@ def _multiplicities(inputs: list[tuple[int, ...]], tops: tuple[int, ...]) -> lis
     return times
 
 
-def _last_uses(inputs: list[tuple[int, ...]], tops: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """Find which values are no longer needed after each step; roots are kept."""
+@lru_cache(maxsize=1 << 10)
+def last_uses(plan: Schedule) -> tuple[tuple[int, ...], ...]:
+    """Find which values are no longer needed after each step; roots are kept.  Only running asks for it."""
     last: dict[int, int] = {}
-    for k, operands in enumerate(inputs):
-        for child in operands:
+    for k, step in enumerate(plan.steps):
+        for child in step.operands:
             last[child] = k
-    kept = set(tops)
-    done: list[tuple[int, ...]] = [()] * len(inputs)
+    kept = set(plan.roots)
+    done: list[tuple[int, ...]] = [()] * len(plan.steps)
     for child, k in last.items():
         if child not in kept:
             done[k] += (child,)
-    return done
+    return tuple(done)
 
 
 # ---- static integers and conditions ----------------------------------------------------------

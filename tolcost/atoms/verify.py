@@ -13,11 +13,11 @@ from typing import Any
 from tolcost.algebra import ONE, Poly, Symbol, atom
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import (
+    REGIONS,
     STATIC_FIELD,
     Region,
     Schedule,
     constant_symbols,
-    regions,
     schedule_block,
     schedule_program,
     static_parts,
@@ -31,13 +31,13 @@ from tolcost.spaces import SPACES
 def verify(program: Program) -> None:
     """Check every rule; raise ``InternalError`` at the first one broken."""
     checker = _Checker(program)
-    pending = [checker.walk(schedule_program(program), ())]
+    pending = [checker.walk(schedule_program(program))]
     while pending:
         inner = next(pending[-1], None)
         if inner is None:
             pending.pop()
         else:
-            pending.append(checker.enter(inner))
+            pending.append(checker.walk(schedule_block(inner.block), inner.coords, inner.accumulator))
 
 
 def demand(holds: bool, rule: str, node: object, *about: object) -> None:
@@ -57,41 +57,39 @@ class _Checker:
         self.vars: set[Var] = set()
         self.coords: set[Symbol] = set()
 
-    def enter(self, region: Region) -> Iterator[Region]:
-        """Walk a block with coordinates and perhaps an accumulator in scope."""
-        block, coords, var = region
-        demand(len(set(coords)) == len(coords), "coordinates of a quantifier differ", block)
-        demand(self.coords.isdisjoint(coords), "a coordinate is bound once", block)
-        self.coords.update(coords)
-        yield from self.walk(schedule_block(block), () if var is None else (var,))
-        self.coords.difference_update(coords)
-
-    def walk(self, plan: Schedule, given: tuple[Var, ...]) -> Iterator[Region]:
-        """Check the nodes in order, handing out the blocks inside on the way."""
-        local = list(given)
-        for var in given:
-            self.vars.add(var)
-            self.type(var.type, var)
-        for step in plan.steps:
-            node = step.node
+    def walk(
+        self, plan: Schedule, coords: tuple[Symbol, ...] = (), accumulator: Var | None = None
+    ) -> Iterator[Region]:
+        """Check the nodes of a block in order, handing out the blocks inside on the way."""
+        local: list[Var] = []
+        if coords:
+            demand(len(set(coords)) == len(coords), "coordinates of a quantifier differ", plan)
+            demand(self.coords.isdisjoint(coords), "a coordinate is bound once", plan)
+            self.coords.update(coords)
+        if accumulator is not None:
+            self.vars.add(accumulator)
+            local.append(accumulator)
+            self.type(accumulator.type, accumulator)
+        for node, _, _, binds in plan.steps:
+            kind = type(node)
             self.type(node.type, node)
-            _RULES[type(node)](node)
-            scope = _SCOPES.get(type(node))
-            if scope is not None:
-                scope(self, node)
-            inside = regions(node)
-            if inside:
-                yield from inside
-            for var in step.binds:
+            _RULES[kind](node)
+            if kind in _SCOPES:
+                _SCOPES[kind](self, node)
+            if kind in REGIONS:
+                yield from REGIONS[kind](node)
+            for var in binds:
                 demand(var not in self.vars, "a variable is bound once", node)
                 demand(alike(var.type, node.type), "a variable has the type of its value", node)
                 self.vars.add(var)
                 local.append(var)
         self.vars.difference_update(local)
+        self.coords.difference_update(coords)
 
     def type(self, types: Type, node: object) -> None:
         """Check that spaces exist and that lengths mention coordinates in scope."""
-        demand(bool(types), "a value has a component", node)
+        if not types:
+            demand(False, "a value has a component", node)
         for part in types:
             if part.space not in SPACES:
                 demand(False, "the space {} exists", node, part.space)

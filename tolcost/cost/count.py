@@ -133,6 +133,8 @@ CountStatus = Literal["exact", "upper bound", "depends on data"]
 CountKey: TypeAlias = tuple[str, str]
 """An elementary function and the space it computes in."""
 
+_APPLYING = (ir.Lambda, ir.Where, ir.Build, ir.Fold, ir.Select)
+"""The kinds of nodes that apply functions, themselves or in their blocks."""
 _MAC = Counted("mac", "mac")
 _LAMBDA, _MEMBER, _JOIN, _EMBED = (Counted("atom", name) for name in ("lambda", "member", "join", "embed"))
 
@@ -240,19 +242,19 @@ class ProgramCounter:
         """Count one visit: what each node does itself, times how often the roots reach it."""
         terms: Unsummed = {}
         single: dict[Counted, int] = {}
-        for step in reversed(plan.steps):
-            for item in self._items(step.node):
-                single[item] = single.get(item, 0) + step.times
-            whole = self._whole(step.node)
+        for node, _, times, _ in reversed(plan.steps):
+            if self._functions_only and type(node) not in _APPLYING:
+                continue
+            for item in self._items(node):
+                single[item] = single.get(item, 0) + times
+            whole = self._whole(node)
             if whole:
-                accumulate(terms, whole, step.times)
+                accumulate(terms, whole, times)
         accumulate(terms, {(item, EVERYWHERE): const(visits) for item, visits in single.items()})
         return terms
 
     def _items(self, node: Node) -> tuple[Counted, ...]:
         """Give what a node counts exactly once each: functions applied, single atoms."""
-        if self._functions_only and not isinstance(node, (ir.Lambda, ir.Where)):
-            return ()
         match node:
             case ir.Lambda() | ir.Where():
                 return self._applied(node)

@@ -226,10 +226,11 @@ def filter_lengths(found: Schedules) -> dict[Block, tuple[tuple[Symbol, Poly], .
     for block, plan in found.blocks:
         lengths: dict[Symbol, Poly] = {}
         for node in plan.nodes:
-            for inner in blocks(node):
-                lengths.update(result[inner])
             if isinstance(node, Filter):
                 lengths[node.length] = _upper_bound(node)
+            else:
+                for inner in blocks(node):
+                    lengths.update(result[inner])
         result[block] = tuple(lengths.items())
     return result
 

@@ -85,13 +85,31 @@ class Notes:
 
 @dataclass(slots=True, eq=False)
 class Trial:
-    """A piece of elaboration that may be thrown away, and the notes as they were before it."""
+    """A piece of elaboration that may be thrown away, and the notes as they were before it.
 
+    It lasts as long as a ``with``; unless it is kept, what was noted in it is forgotten at the end.
+    """
+
+    context: Context
     scope: Scope
     before: Notes
+    level: int
     kept: bool = False
     levels: dict[Scope, int] = field(default_factory=dict)
     """While it is the last: how many of the trials under way a block belongs to, once that was asked."""
+
+    def __enter__(self) -> Trial:
+        """Begin, inside of the trials under way."""
+        self.context.trials.append(self)
+        self.context.level = len(self.context.trials)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End, whether it went well or not."""
+        self.context.trials.pop()
+        self.context.level = self.level
+        if not self.kept:
+            self.context.notes = self.before
 
     def keep(self) -> None:
         """The attempt succeeded: what it noted stays."""
@@ -172,20 +190,9 @@ class Context:
         for trial in self.trials[self.level :]:
             yield trial.before
 
-    @contextmanager
-    def attempt(self, scope: Scope) -> Iterator[Trial]:
+    def attempt(self, scope: Scope) -> Trial:
         """Elaborate something in a block of its own; unless it is kept, what it noted is forgotten."""
-        trial = Trial(scope, self.notes.copy())
-        level = self.level
-        self.trials.append(trial)
-        self.level = len(self.trials)
-        try:
-            yield trial
-        finally:
-            self.trials.pop()
-            self.level = level
-            if not trial.kept:
-                self.notes = trial.before
+        return Trial(self, scope, self.notes.copy(), self.level)
 
     def level_of(self, scope: Scope) -> int:
         """How many of the trials under way the block belongs to."""

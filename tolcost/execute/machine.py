@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tolcost.algebra import Poly, Symbol
-from tolcost.atoms.kit import Schedule, schedule_block, schedule_program
+from tolcost.atoms.kit import Schedule, last_uses, schedule_block, schedule_program
 from tolcost.atoms.nodes import Block, Build, Fold, Program, Table, Type, Var
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected
@@ -99,7 +99,7 @@ class Machine:
             raise Rejected(Diagnostic("T0520", "the run takes too many steps", hint="try smaller lengths"))
         values: list[Batch | None] = []
         fusible = self.fused_in(plan)
-        for step in plan.steps:
+        for step, done in zip(plan.steps, last_uses(plan), strict=True):
             args = [value for k in step.operands if (value := values[k]) is not None]
             if step.binds and step.binds[0] in fusible and isinstance(step.node, Build):
                 self.deferred[step.binds[0]] = Deferred(step.node, times * step.times)
@@ -109,7 +109,7 @@ class Machine:
             for var in step.binds:
                 self.vars[var] = value
             values.append(value)
-            for k in step.done:
+            for k in done:
                 values[k] = None
         return [value for k in plan.roots if (value := values[k]) is not None]
 

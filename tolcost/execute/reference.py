@@ -18,7 +18,7 @@ import numpy as np
 
 from tolcost.algebra import PointFunction, Poly, Symbol, prepared, prepared_cond
 from tolcost.atoms import nodes as ir
-from tolcost.atoms.kit import Indices, Schedule, schedule_block, schedule_program
+from tolcost.atoms.kit import Indices, Schedule, last_uses, schedule_block, schedule_program
 from tolcost.atoms.nodes import Block, Node, Program, Type, Var
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.execute.dtypes import DTYPES, Array, convert, dtype_of, same_bits
@@ -160,6 +160,7 @@ class _Reference(State):
         values: list[RunValue] = [()] * len(ways)
         reads: list[tuple[int, Var, tuple[Var, ...]]] = []
         steps: list[_Step] = []
+        last = last_uses(order)
         for k, (step, how) in enumerate(zip(order.steps, ways, strict=True)):
             binds = names.get(k, ())
             if isinstance(how, tuple):
@@ -167,7 +168,7 @@ class _Reference(State):
                 self.vars.update(dict.fromkeys(binds, how))
             elif not isinstance(how, Var):
                 operands = tuple([at[j] for j in step.operands])
-                done = tuple([j for j in step.done if j not in names and callable(ways[j])])
+                done = tuple([j for j in last[k] if j not in names and callable(ways[j])])
                 steps.append(_Step(k, how, operands, step.times, binds, done))
             elif at[k] == k:
                 reads.append((k, how, binds))
