@@ -38,6 +38,8 @@ _NEAR = 1000
 """How far above the lower bound the upper one may be to be looked at, too."""
 _MOST_TERMS = 200
 """What is longer than this no search looks at either."""
+_SMALL_AND_LARGE = 2
+"""So many points are not drawn by lot."""
 _SPREADS = (1, 9, 4, 7, 3, 12, 5, 40)
 """How far from its lower bound half of the symbols may be, by point; the others are next to it."""
 
@@ -205,11 +207,11 @@ def _truths(cond: Cond, points: int) -> Iterator[bool | None]:
 def _truth(cond: Cond, index: int) -> bool | None:
     """Whether a condition holds at one of the points; ``None`` where it has no value."""
     match cond:
-        case Truth(value=value):
-            return value
         case Ge(p=p) | Eq(p=p):
             top = None if len(p.terms) > _MOST_TERMS else _numerator(p, index)
             return None if top is None else top >= 0 if isinstance(cond, Ge) else top == 0
+        case Truth(value=value):
+            return value
         case Not(part=part):
             found = _truth(part, index)
             return None if found is None else not found
@@ -303,17 +305,17 @@ def _values(p: Poly, points: range) -> Sequence[int | None]:
 
 def _chosen(symbol: Symbol, points: range) -> list[int | None]:
     """Choose values between the bounds, where these have values."""
+    below, above = symbol.lo is None, symbol.hi is None
     nowhere = (None,) * len(points)
     lows = nowhere if symbol.lo is None else _values(symbol.lo, points)
     highs = nowhere if symbol.hi is None else _values(symbol.hi, points)
-    seed = crc32(b"%d" % symbol.serial, crc32(symbol.name.encode()))
-    found: list[int | None] = []
-    for index, low, high in zip(points, lows, highs, strict=True):
-        if (low is None and symbol.lo is not None) or (high is None and symbol.hi is not None):
-            found.append(None)
-        else:
-            found.append(_between(low, high, index, seed))
-    return found
+    seed = crc32(b"%d" % symbol.serial, crc32(symbol.name.encode())) if points.stop > _SMALL_AND_LARGE else 0
+    return [
+        _between(low, high, index, seed)
+        if (below or low is not None) and (above or high is not None)
+        else None
+        for index, low, high in zip(points, lows, highs, strict=True)
+    ]
 
 
 def _between(low: int | None, high: int | None, index: int, seed: int) -> int | None:
@@ -322,9 +324,13 @@ def _between(low: int | None, high: int | None, index: int, seed: int) -> int | 
     At the first point everything is as small as it can be, at the second one large: most that can be true
     or false is one here and the other there.
     """
-    noise = (seed * (2 * index + 1) & 0xFFFFFFFF) >> 11  # its upper bits are as good as drawn by lot
-    spread = _SPREADS[index % len(_SPREADS)] if noise & 2048 or index < 2 else 2
-    offset = spread - 1 if index < 2 else noise % spread
+    if index < _SMALL_AND_LARGE:
+        noise, spread = 0, _SPREADS[index]
+        offset = spread - 1
+    else:
+        noise = (seed * (2 * index + 1) & 0xFFFFFFFF) >> 11  # its upper bits are as good as drawn by lot
+        spread = _SPREADS[index % len(_SPREADS)] if noise & 2048 else 2
+        offset = noise % spread
     if low is None:
         offset -= spread // 2
         return offset if high is None else min(offset, high)
@@ -332,6 +338,6 @@ def _between(low: int | None, high: int | None, index: int, seed: int) -> int | 
         return low + offset
     if high < low:
         return None
-    if index > 1 and noise & 1024 and high - low < _NEAR:
+    if noise & 1024 and high - low < _NEAR:
         return high - offset % (high - low + 1)
     return high if index == 1 and high - low < _NEAR else min(low + offset, high)

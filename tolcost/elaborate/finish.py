@@ -68,9 +68,11 @@ class _Finish:
         return found
 
     def _rewrite(self, node: Node, use: Charge) -> Node:
-        stated = self._stated(node)
+        stated = self._stated(node) if self.equal or self.filtered else node
         if isinstance(stated, Input):
             return self.input(stated)
+        if isinstance(stated, ir.Ref):  # as most are
+            return self._ref(stated, use)
         change = _CHANGES.get(type(stated))
         fields = {} if change is None else change(self, stated, use)
         operands = children(stated)
@@ -79,11 +81,12 @@ class _Finish:
         fresh = tuple(map(self.node, operands, _uses(stated, use, len(operands))))
         return rebuild(stated, fresh, **fields)
 
-    def _ref(self, node: ir.Ref, use: Charge) -> dict[str, Any]:
+    def _ref(self, node: ir.Ref, use: Charge) -> ir.Ref:
         self.used.add(node.var)
         if use == "data":
             self.valued.add(node.var)
-        return {"var": self.var(node.var)}
+        var = self.var(node.var)
+        return node if var is node.var else ir.Ref(var, node.type)
 
     def _build(self, node: ir.Build, use: Charge) -> dict[str, Any]:
         return {"body": self.block(node.body, "data")}
@@ -127,10 +130,9 @@ class _Finish:
         """The node in the lengths that are left after equal ones were merged."""
         if self.equal:
             return restate(node, self._poly, self._cond)
-        if self.filtered:
-            self.mentioned.update(type_symbols(node.type))
-            for part in static_parts(node):
-                self.mentioned.update(constant_symbols(part))
+        self.mentioned.update(type_symbols(node.type))
+        for part in static_parts(node):
+            self.mentioned.update(constant_symbols(part))
         return node
 
     def _type(self, types: Type) -> Type:
@@ -157,7 +159,6 @@ class _Finish:
 
 
 _CHANGES: Mapping[type, Callable[[_Finish, Any, Charge], dict[str, Any]]] = {
-    ir.Ref: _Finish._ref,
     ir.Lambda: lambda _, node, use: {"charge": node.charge if node.charge == "static" else use},
     ir.Where: lambda _, node, use: {"charge": use},
     ir.Build: _Finish._build,
