@@ -77,6 +77,7 @@ from tolcost.algebra.powers import powers
 from tolcost.algebra.printers import cond_text, factor_text, quoted, to_browser, to_latex, to_mathml, to_text
 from tolcost.algebra.prove import bounds, is_nonnegative, prove
 from tolcost.algebra.quick_checks import direction
+from tolcost.algebra.restricted import restricted, spelled
 from tolcost.algebra.substitute import generators_in, symbols_of
 from tolcost.algebra.sums import replace, substitute, substitute_cond, sum_over, total
 from tolcost.algebra.symbols import (
@@ -185,9 +186,11 @@ __all__ = [
     "reach",
     "relu",
     "replace",
+    "restricted",
     "sign",
     "simplify",
     "solve",
+    "spelled",
     "substitute",
     "substitute_cond",
     "sum_over",

@@ -295,11 +295,12 @@ def _cancelled(p: Poly, q: Poly) -> tuple[Poly, Poly]:
     for generator in next(iter(q.terms)):
         monos = (*p.terms, *q.terms)
         if (generator_range(generator)[0] or 0) >= 1 and all(generator in mono for mono in monos):
-            p, q = _divided(p, generator), _divided(q, generator)
+            p, q = divided(p, generator), divided(q, generator)
     return p, q
 
 
-def _divided(p: Poly, generator: Generator) -> Poly:
+def divided(p: Poly, generator: Generator) -> Poly:
+    """Divide by a generator that all terms have."""
     single = (generator,)
     return Poly({_without(mono, single) or UNIT: coef for mono, coef in p.terms.items()}, p.den)
 

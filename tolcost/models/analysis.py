@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 
-from tolcost.algebra import TRUE, Cond, Ge, Poly, Symbol, simplify, substitute, substitute_cond
+from tolcost.algebra import TRUE, Cond, Eq, Ge, Poly, Symbol, restricted, spelled, substitute, substitute_cond
 from tolcost.catalogue.graph import Model, first_output
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.models.applied import Applied
@@ -142,9 +142,9 @@ def conditions_of(cost: GraphCost) -> tuple[Relied, ...]:
                 continue
             seen.add(id(lowered))
             for condition in lowered.conditions:
-                now = _now(condition.condition, cost)
-                if now != TRUE:
-                    found.setdefault(now, Relied(now, condition.reason, step.name or step.title))
+                for now in spelled(_now(condition.condition, cost)):
+                    if now != TRUE:
+                        found.setdefault(now, Relied(now, condition.reason, step.name or step.title))
     return tuple(found.values())
 
 
@@ -161,5 +161,5 @@ def settling(
 ) -> Callable[[Poly], Poly]:
     """A function that puts forms in terms of the lengths that remain, where all that is known holds."""
     known = (*assumed, *(one.condition for one in relied))
-    facts = tuple(c for c in known if isinstance(c, Ge) and len(c.p.free) <= 3)[:_MOST_FACTS]
-    return cache(lambda form: simplify(cost.settled(form), facts))  # many nodes have the same
+    facts = tuple(c for c in known if isinstance(c, (Ge, Eq)) and len(c.p.free) <= 3)[:_MOST_FACTS]
+    return cache(lambda form: restricted(cost.settled(form), facts))  # many nodes have the same

@@ -15,7 +15,7 @@ from tolcost.catalogue.reading import load_model as read_model
 from tolcost.catalogue.specs import open_library
 from tolcost.cost import Counts
 from tolcost.cost.device import Work
-from tolcost.cost.record import NamedType
+from tolcost.cost.record import NamedType, depth_with
 from tolcost.cost.span import Depth
 from tolcost.cost.weights import Weighed, Weights, weigh
 from tolcost.dataclass import dataclass, field, replace
@@ -103,7 +103,8 @@ class ModelStudy(Study):
     @cached_property
     def depth(self) -> Depth | None:
         """The longest chain of functions, at most."""
-        return depth_of(self.cost)
+        found = depth_of(self.cost)
+        return None if found is None else depth_with(found, self.adder.settle)
 
     @property
     def leading(self) -> Poly:

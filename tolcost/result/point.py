@@ -21,6 +21,7 @@ from tolcost.algebra import (
     evaluate,
     evaluate_cond,
     solve,
+    spelled,
     symbols_of_cond,
     to_text,
 )
@@ -99,8 +100,9 @@ def requirements(needed: Iterable[Condition], checked: Iterable[Condition]) -> t
     )
     for kind, conditions in kinds:
         for one in conditions:
-            made = Requirement(one.condition, one.reason, kind, one.span)
-            found.setdefault((kind, made.text, made.reason), made)
+            for part in spelled(one.condition):
+                made = Requirement(part, one.reason, kind, one.span)
+                found.setdefault((kind, made.text, made.reason), made)
     return tuple(found.values())
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
-from tolcost.algebra import ZERO, Poly, atom, to_text, total_of
+from tolcost.algebra import ZERO, Poly, atom, restricted, to_text, total_of
 from tolcost.cost.count import CountKey, Term
 from tolcost.cost.device import Work
 from tolcost.cost.record import Analysis, NamedType, analysis_with
@@ -179,7 +180,8 @@ class ProgramStudy(Study):
 
 
 def program_study(analysis: Analysis) -> ProgramStudy:
-    """Bring an analysis into the form that everything is shown and compared in."""
+    """Bring an analysis into the form that everything is shown and compared in: as it is where it holds."""
+    analysis = _where_it_holds(analysis)
     return ProgramStudy(
         name=analysis.name,
         file=analysis.file,
@@ -190,6 +192,12 @@ def program_study(analysis: Analysis) -> ProgramStudy:
         coverage=Coverage(1, ()),
         analysis=analysis,
     )
+
+
+def _where_it_holds(analysis: Analysis) -> Analysis:
+    """Forms without what the conditions of an analysis settle."""
+    facts = tuple(one.condition for one in analysis.conditions)
+    return analysis_with(analysis, cache(lambda form: restricted(form, facts))) if facts else analysis
 
 
 def _counted(counts: Mapping[CountKey, Poly]) -> tuple[Portion, ...]:

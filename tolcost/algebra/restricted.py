@@ -1,0 +1,165 @@
+"""Forms where conditions hold: what the conditions settle is no longer written.
+
+A condition on one symbol that comes to a bound makes its range smaller; the form is made again with that
+range, which settles clips and floors without a search, and put back in terms of the symbol as it was.  What
+several symbols decide together is for a proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+from tolcost.algebra.conditions import And, Cond, Eq, Ge, Truth, ge, map_cond, polys_of, symbols_of_cond
+from tolcost.algebra.evaluate import prepared
+from tolcost.algebra.floors import divided, known_quotient
+from tolcost.algebra.intervals import generator_range
+from tolcost.algebra.piecewise import PROVED, floordiv, relu
+from tolcost.algebra.poly import UNIT, ZERO, Poly, atom, const, scale, the_symbol
+from tolcost.algebra.prove import is_nonnegative
+from tolcost.algebra.substitute import QUICK, Rules, has_sum, map_generators, opaque_sum, rebuild
+from tolcost.algebra.symbols import AlgebraBudget, Floor, Generator, NotInteger, Symbol, symbol_of
+
+_TRIED = 512
+"""Values of a symbol that are tried for the least one that a condition allows."""
+
+
+def spelled(cond: Cond) -> tuple[Cond, ...]:
+    """A condition in parts, where they say the same as plain bounds.
+
+    >>> from tolcost.algebra.conditions import eq
+    >>> from tolcost.algebra.poly import length
+    >>> n = length("n")
+    >>> spelled(eq((n + 3) // 4 - 2)), spelled(ge(n + 2 * relu(n // 4 - 1) - 2 * relu(n // 4 - 3) - 14))
+    ((Ge(p=n - 5), Ge(p=8 - n)), (Ge(p=n - 12),))
+    """
+    match cond:
+        case And(parts=parts):
+            return tuple(one for part in parts for one in spelled(part))
+        case Ge(p=p) if p.height and len(p.free) == 1:
+            bound = _least_value(p)
+            return (cond,) if bound is None else (bound,)
+        case Eq(p=p) if p.height:
+            ends = (ge(p), ge(-p))
+            plain = not any(form.height for end in ends for form in polys_of(end))
+            return ends if plain else (cond,)
+        case _:
+            return (cond,)
+
+
+@lru_cache(maxsize=256)
+def _least_value(p: Poly) -> Cond | None:
+    """The bound that ``p >= 0`` comes to: no value below fulfils it, and from there on it is proved."""
+    (symbol,) = p.free
+    least = generator_range(symbol)[0]
+    if least is None or symbol.kind == "coord" or has_sum(p):
+        return None
+    value = prepared(p)
+    try:
+        first = next((x for x in range(least, least + _TRIED) if value({symbol: x}) >= 0), None)
+    except (AlgebraBudget, NotInteger, ZeroDivisionError):
+        return None
+    if first is None or _is_symbolic(symbol.lo):
+        return None
+    beyond = rebuild(p, {symbol: _within(symbol, first, None)}, PROVED)
+    return ge(atom(symbol) - first) if is_nonnegative(beyond) else None
+
+
+def restricted(p: Poly, facts: tuple[Cond, ...]) -> Poly:
+    """A form that is the same wherever the facts hold, without the clips and floors that they settle.
+
+    >>> from tolcost.algebra.poly import length
+    >>> n = length("n")
+    >>> restricted(relu(n - 3) + (n + 3) // 4, (ge(n - 5), ge(8 - n)))
+    n - 1
+    """
+    if not p.height or not facts:
+        return p
+    narrow, others = _known(facts)
+    values = {s: atom(s) for fact in others for s in symbols_of_cond(fact)} | narrow
+    found = rebuild(p, values, _rules(others))
+    return rebuild(found, {the_symbol(new): atom(old) for old, new in narrow.items()}, QUICK)
+
+
+@lru_cache(maxsize=256)
+def _known(facts: tuple[Cond, ...]) -> tuple[dict[Symbol, Poly], tuple[Cond, ...]]:
+    """Symbols as themselves in the range that facts leave them, and the other facts in terms of them."""
+    parts = tuple(part for fact in facts for part in spelled(fact))
+    narrow = _narrowed(parts)
+    others = (map_cond(part, lambda form: rebuild(form, narrow, QUICK)) for part in parts)
+    return narrow, tuple(other for other in others if not isinstance(other, Truth))
+
+
+def _narrowed(facts: Iterable[Cond]) -> dict[Symbol, Poly]:
+    """Symbols that facts bound by numbers, each as itself with the range that is left, unless nothing is."""
+    ranges: dict[Symbol, tuple[int | None, int | None]] = {}
+    for symbol, least, most in (bound for fact in facts for bound in _bound(fact)):
+        low, high = ranges.get(symbol, generator_range(symbol))
+        low = least if low is None else low if least is None else max(low, least)
+        high = most if high is None else high if most is None else min(high, most)
+        ranges[symbol] = low, high
+    if any(low is not None and high is not None and low > high for low, high in ranges.values()):
+        return {}
+    return {symbol: _within(symbol, *ends) for symbol, ends in ranges.items()}
+
+
+def _bound(fact: Cond) -> Iterator[tuple[Symbol, int | None, int | None]]:
+    """The symbol that a fact bounds by numbers, from below or above or both."""
+    if not isinstance(fact, (Ge, Eq)) or fact.p.height or len(fact.p.free) != 1:
+        return
+    (symbol,) = fact.p.free
+    low, high = (
+        (atom(symbol) - fact.p).constant,
+        (atom(symbol) + fact.p).constant,
+    )  # slopes are divided by already
+    if isinstance(fact, Ge):
+        yield symbol, low, high
+    else:
+        yield from ((symbol, value, value) for value in (low, high) if value is not None)
+
+
+def _within(symbol: Symbol, low: int | None, high: int | None) -> Poly:
+    """A symbol in a smaller range; a bound that other symbols tell stays."""
+    lo = symbol.lo if low is None or _is_symbolic(symbol.lo) else const(low)
+    hi = symbol.hi if high is None or _is_symbolic(symbol.hi) else const(high)
+    return atom(symbol_of(symbol.name, symbol.serial, symbol.role, lo, hi, symbol.base))
+
+
+def _is_symbolic(bound: Poly | None) -> bool:
+    return bound is not None and bound.constant is None
+
+
+def _rules(facts: tuple[Cond, ...]) -> Rules:
+    """Floors and clips as they are where facts hold."""
+
+    def settled(generator: Generator) -> Poly | None:
+        if not isinstance(generator, Floor) or generator.q.constant is not None:
+            return None
+        known = known_quotient(generator.p, generator.q, lambda form: is_nonnegative(form, facts))
+        return None if known is None else const(known)
+
+    def floor(top: Poly, bottom: Poly) -> Poly:
+        plain = floordiv(top, bottom)
+        return map_generators(plain, settled) if facts and plain.height else plain
+
+    def clip(inside: Poly) -> Poly:
+        same_sign = _without_factors(inside)
+        if same_sign is not inside:
+            if is_nonnegative(same_sign, facts):
+                return inside
+            if is_nonnegative(-same_sign, facts):
+                return ZERO
+        return relu(inside, facts)
+
+    return Rules(floor, clip, opaque_sum)
+
+
+def _without_factors(p: Poly) -> Poly:
+    """Divide by what all terms share and is at least 1: the quotient has the same sign."""
+    if len(p.terms) < 2 or UNIT in p.terms:
+        return p
+    shared = frozenset.intersection(*map(frozenset, p.terms))
+    for generator in sorted(shared, key=lambda g: g.key):
+        if (generator_range(generator)[0] or 0) >= 1:
+            p = divided(scale(p, p.den), generator)
+    return p
