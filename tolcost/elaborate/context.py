@@ -77,10 +77,12 @@ class Notes:
     conditions: dict[Cond, Condition] = field(default_factory=dict)
     unproved: dict[Cond, Condition] = field(default_factory=dict)
     equal: dict[Symbol, Poly] = field(default_factory=dict)
+    agreed: tuple[Cond, ...] = ()
+    """Equations between lengths none of which may take the place of another: data decides them."""
 
     def copy(self) -> Notes:
         """The same notes, to go back to."""
-        return Notes(dict(self.conditions), dict(self.unproved), dict(self.equal))
+        return Notes(dict(self.conditions), dict(self.unproved), dict(self.equal), self.agreed)
 
 
 @dataclass(slots=True, eq=False)
@@ -183,6 +185,11 @@ class Context:
         for notes in self._lasting():
             notes.equal = {s: substitute(p, {symbol: value}) for s, p in notes.equal.items()}
             notes.equal[symbol] = value
+
+    def agree(self, equation: Cond) -> None:
+        """From now on an equation holds."""
+        for notes in self._lasting():
+            notes.agreed = (*notes.agreed, equation)
 
     def _lasting(self) -> Iterator[Notes]:
         """The notes in force, and those to go back to from trials that do not matter here."""

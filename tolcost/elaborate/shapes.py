@@ -100,9 +100,10 @@ def decide(env: Env, condition: Cond) -> Cond:
 
 def facts_here(env: Env) -> tuple[Cond, ...]:
     """What is known to hold in the current block."""
-    if not env.context.notes.equal:
-        return env.scope.facts
-    return tuple(substitute_cond(fact, env.context.notes.equal) for fact in env.scope.facts)
+    notes, facts = env.context.notes, env.scope.facts
+    if notes.agreed:
+        facts = (*facts, *notes.agreed)
+    return tuple(substitute_cond(fact, notes.equal) for fact in facts) if notes.equal else facts
 
 
 def unify(env: Env, left: Poly, right: Poly, what: Said, span: Span) -> Poly:
@@ -129,6 +130,8 @@ def unify(env: Env, left: Poly, right: Poly, what: Said, span: Span) -> Poly:
         if _contradicted(context):
             refuse(definite=True)
         return settle(context, left)
+    if not any(s.kind == "coord" for s in symbols_of(left - right)):
+        context.agree(eq(left - right))
     return left
 
 

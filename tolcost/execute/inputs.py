@@ -37,7 +37,7 @@ from tolcost.atoms.nodes import Condition, Input, Part, Program
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, visible
 from tolcost.execute.bounds import declared_bounds, outside_of_space, random_values
 from tolcost.execute.dtypes import Array, convert, dtype_of
-from tolcost.execute.values import Execution, OutputValue, Tally
+from tolcost.execute.values import Execution, Lengths, OutputValue, Tally
 
 MAX_RANK = 32
 """NumPy has 64 axes at most, and the fast interpreter needs some for itself."""
@@ -61,7 +61,7 @@ class Met(NamedTuple):
 class Interpreter(Protocol):
     """A run of a program that is about to begin, and what is known when it has ended."""
 
-    env: dict[Symbol, int]
+    env: Lengths
     tally: Tally
 
     def outputs(self) -> dict[str, OutputValue]:
@@ -99,7 +99,7 @@ def execute(
 
 def _found_lengths(machine: Interpreter) -> dict[Symbol, int]:
     """What lengths stand for by now, those that data decides among them."""
-    return {symbol: value for symbol, value in machine.env.items() if symbol.kind != "coord"}
+    return {symbol: value for symbol, value in machine.env.all().items() if symbol.kind != "coord"}
 
 
 def meet(program: Program, inputs: InputArrays, dims: Mapping[str, int] | None = None) -> Met:
@@ -107,7 +107,7 @@ def meet(program: Program, inputs: InputArrays, dims: Mapping[str, int] | None =
     arrays = arrays_of(program, inputs)
     bindings = bind_lengths(program, arrays, dims)
     check_conditions(program.conditions, bindings)
-    return Met(arrays, bindings)
+    return Met(arrays, Lengths(bindings, equations_in(c.condition for c in program.conditions)))
 
 
 def arrays_of(program: Program, given: InputArrays) -> dict[str, tuple[Array, ...]]:
@@ -299,6 +299,9 @@ def unknown_length(missing: KeyError) -> Rejected:
     """Say which length has no value."""
     symbol = missing.args[0]
     name = symbol.name if isinstance(symbol, Symbol) else str(symbol)
+    if isinstance(symbol, Symbol) and symbol.kind == "data":
+        hint = "give a value for the input that has this length"
+        return Rejected(Diagnostic("T0345", f"the length {name} is not known: data decides it", hint=hint))
     return Rejected(Diagnostic("T0345", f"the length {name} is not known", hint=f"give --dim {name}=N"))
 
 

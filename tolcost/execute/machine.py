@@ -20,7 +20,7 @@ from tolcost.execute.dtypes import Array
 from tolcost.execute.functions import rand_sites
 from tolcost.execute.grid import SINGLE, Grid, NeedsLoop, count_relay
 from tolcost.execute.reductions import FoldReduction, fusible, recognise
-from tolcost.execute.values import Faults, OutputValue, Tally, as_output, check_size
+from tolcost.execute.values import Faults, Lengths, OutputValue, Tally, as_output, check_size
 
 _GRAIN = 2**16
 """So many points of a grid are taken to cost as much again as one step of the interpreter."""
@@ -51,7 +51,7 @@ class Machine:
         self.rules = rules
         self.program = program
         self.arrays = arrays
-        self.env = dict(bindings)
+        self.env = Lengths(bindings)
         self.nest: list[Symbol] = []
         self.vars: dict[Var, Batch] = {}
         self.tally = Tally()

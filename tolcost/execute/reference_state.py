@@ -17,7 +17,7 @@ from tolcost.atoms.kit import constant_symbols, is_fixed
 from tolcost.atoms.nodes import Constant, Number, Part, Table, Var
 from tolcost.execute.dtypes import Array, dtype_of, number
 from tolcost.execute.inputs import length_of, unknown_length, value_of
-from tolcost.execute.values import Faults, Piece, RunValue, Tally, scalar
+from tolcost.execute.values import Faults, Lengths, Piece, RunValue, Tally, scalar
 
 Run: TypeAlias = Callable[[list[RunValue], int], RunValue]
 """Evaluates a node from the values of its operands, counted so many times."""
@@ -31,7 +31,7 @@ class State:
 
     def __init__(self, bindings: Mapping[Symbol, int]) -> None:
         """Start where only lengths are known."""
-        self.env = dict(bindings)
+        self.env = Lengths(bindings)
         self.coordinates: list[int] = []
         self.vars: dict[Var, RunValue] = {}
         self.tally = Tally()

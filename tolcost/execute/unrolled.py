@@ -21,6 +21,7 @@ from tolcost.execute.inputs import InputArrays, Met, execute
 from tolcost.execute.values import (
     Execution,
     Faults,
+    Lengths,
     OutputValue,
     Piece,
     RunValue,
@@ -58,7 +59,7 @@ class _Unrolling:
     ) -> None:
         self.program = program
         self.arrays = arrays
-        self.env = dict(bindings)
+        self.env = Lengths(bindings)
         self.max_atoms = max_atoms
         self.tally = Tally()
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from tolcost.algebra import Symbol, prepared
+from tolcost.algebra import Poly, Symbol, prepared, solve
 from tolcost.atoms.nodes import ATOMS, Charge, Convert, Filter, Part, Type
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, Span
@@ -24,6 +24,29 @@ from tolcost.spaces import Bounds, bounded_text
 
 MAX_ELEMENTS = 2**28
 """No single value may be larger: memory has to stay bounded."""
+
+
+class Lengths(dict[Symbol, int]):
+    """What lengths stand for by now; one that is missing may follow from the others.
+
+    Of two sides of a choice only one finds how many entries it has, and that they agree is a condition.
+    """
+
+    def __init__(self, known: Mapping[Symbol, int], equations: Sequence[Poly] = ()) -> None:
+        """Take over what is known, and the equations that hold."""
+        super().__init__(known)
+        self.equations: Sequence[Poly] = known.equations if isinstance(known, Lengths) else equations
+
+    def __missing__(self, symbol: Symbol) -> int:
+        """Find a length by the equations; it may be another one the next time."""
+        found = self.all() if self.equations else {}
+        if symbol not in found:
+            raise KeyError(symbol)
+        return found[symbol]
+
+    def all(self) -> dict[Symbol, int]:
+        """Every length that is known, or follows."""
+        return solve(self.equations, self)[0]
 
 
 class Piece(NamedTuple):
