@@ -1,8 +1,9 @@
 """The plain files under ``cases/``: reading a line, and what it says at concrete numbers.
 
 A line is what is asked, an arrow, and the answer; ``#`` begins a comment.  Expressions are written as in
-Python, with ``floor``, ``Max`` and ``Min``.  Names are lengths: at least 1, or 0 if they begin with z; those
-that begin with d or u are integers that data decides: at least 0, or any, and without an end.
+Python, with ``floor``, ``log2`` (rounded up), ``Max`` and ``Min``.  Names are lengths: at least 1, or 0 if
+they begin with z; those that begin with d or u are integers that data decides: at least 0, or any, and
+without an end.
 
     BODY for i = 1..n, j = 1..i if CONDITION given FACT -> CLOSED FORM, or open
     CLAIM for i = 1..n given FACT -> proved, open, refuted everywhere, or refuted at n = 1
@@ -41,6 +42,8 @@ from tolcost.algebra import (
     minimum,
     negate,
 )
+from tolcost.algebra.floors import ceil_log2
+from tolcost.algebra.powers import powers
 
 CASES = Path(__file__).with_name("cases")
 _RANGE = re.compile(r"\s*(\w+)\s*=\s*(.+?)\s*\.\.\s*(.+?)\s*\Z")
@@ -101,6 +104,7 @@ def _tree(text: str) -> ast.expr:
 
 _FUNCTIONS: Mapping[str, Callable[..., object]] = {
     "floor": lambda value: Fraction(math.floor(value)),
+    "log2": lambda value: Fraction((max(math.ceil(value), 1) - 1).bit_length()),
     "Max": max,
     "Min": min,
 }
@@ -177,6 +181,10 @@ def _poly(tree: ast.expr, names: Mapping[str, Poly]) -> Poly:
             return -_poly(operand, names)
         case ast.BinOp(left=left, op=ast.Pow(), right=ast.Constant(value=int(exponent))):
             return _poly(left, names) ** exponent
+        case ast.BinOp(left=ast.Constant(value=int(base)), op=ast.Pow(), right=exponent):
+            return powers(base, _poly(exponent, names))
+        case ast.Call(func=ast.Name(id="log2"), args=[inside]):
+            return ceil_log2(_poly(inside, names))
         case ast.Call(func=ast.Name(id="floor"), args=[ast.BinOp(left=top, op=ast.Div(), right=bottom)]):
             return floordiv(_poly(top, names), _poly(bottom, names))
         case ast.Call(func=ast.Name(id="Max" | "Min" as function), args=[left, right]):

@@ -8,7 +8,9 @@ from random import Random
 import pytest
 
 from tolcost.algebra import Poly, as_poly, coordinate, evaluate, floordiv, length, relu, the_symbol
+from tolcost.algebra.floors import ceil_log2
 from tolcost.algebra.linear import follows
+from tolcost.algebra.powers import powers
 
 MOST = 5
 
@@ -43,6 +45,30 @@ def test_what_is_shown_holds_at_every_point(batch: int) -> None:
                 if all(evaluate(fact, at) >= 0 for fact in known):
                     assert evaluate(goal, at) >= 0, (seed, goal, known, values)
     assert shown > 10
+
+
+@pytest.mark.parametrize("batch", range(4))
+def test_what_is_shown_of_powers_and_logarithms_holds_at_every_point(batch: int) -> None:
+    shown = 0
+    for seed in range(batch * 400, batch * 400 + 400):
+        rng = Random(seed)
+        least = rng.randint(0, 1)
+        i, u = coordinate("i", MOST, least), coordinate("u", 2, -2)
+        curves = [powers(base, i) for base in (2, 3, 5, 6)] + [ceil_log2(i + by) for by in (-1, 0, 1, 3)]
+        goal = _sum(rng, [i, *(rng.choice(curves) * rng.choice((1, 1, i, u)) for _ in range(2))])
+        if follows(goal, ()) is True:
+            shown += 1
+            for values in product(range(least, MOST + 1), range(-2, 3)):
+                at = dict(zip(map(the_symbol, (i, u)), values, strict=True))
+                assert evaluate(goal, at) >= 0, (seed, goal, values)
+    assert shown > 10
+
+
+def test_powers_of_one_exponent_are_as_far_apart_as_at_its_least() -> None:
+    n = length("n")
+    assert follows(powers(5, n) - powers(2, n) - 3, ()) is True
+    assert follows(powers(5, n) - powers(2, n) - 4, ()) is not True
+    assert follows(powers(2, n) - powers(5, n), ()) is not True
 
 
 def test_linear_bounds_are_added_up_however_many_they_are() -> None:

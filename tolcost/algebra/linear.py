@@ -3,7 +3,8 @@
 A product of generators counts as one unknown.  To show a goal, it is assumed to be at most -1, and the
 unknowns are removed one after the other: each lower bound of one is held against each of its upper bounds
 (Fourier and Motzkin).  Where a number that would have to be at least 0 comes out negative, the assumption
-was wrong.  A clip is split into its two cases.  Where all is linear, what is not shown here is not shown by
+was wrong.  A clip is split into its two cases; of a logarithm or a power a few chords are known, so that
+``n*log(n)`` is below ``n**2``.  Where all is linear, what is not shown here is not shown by
 ``prove`` either, whose other means are for products and floors.
 """
 
@@ -11,16 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import product
-from math import gcd
+from math import gcd, prod
 from typing import TypeAlias
 
-from tolcost.algebra.intervals import numerator_range
+from tolcost.algebra.intervals import numerator_range, range_of
 from tolcost.algebra.poly import Monomial, Poly, atom, poly
-from tolcost.algebra.symbols import Floor, Relu, Symbol
+from tolcost.algebra.symbols import Floor, Log2, Power, Relu, Symbol
 
 _MOST_UNKNOWNS = 16
 _MOST_CLIPS = 3
 _MOST_PAIRS = 200
+_CHORDS = (0, 1, 2)
+"""A power is above its chord from ``k`` to ``k + 1``, and a logarithm below the one that mirrors it."""
 _LARGEST = 1 << 64
 """Factors that are larger than this, taken from step to step, would grow beyond measure."""
 
@@ -60,6 +63,8 @@ class _System:
         self.told = told
         self.columns: dict[Monomial, int] = {}
         self.clips: list[Relu] = []
+        self.grown: dict[Poly, list[tuple[int, Poly]]] = {}
+        """By exponent: what is raised to it, and the power."""
         self.is_linear = True
         for p in told:  # which grows
             for mono in p.terms:
@@ -83,7 +88,23 @@ class _System:
                 return [rest, q - 1 - rest]
         one = poly({mono: 1})
         low, high = numerator_range(one)
-        return ([] if low is None else [one - low]) + ([] if high is None else [high - one])
+        ends = ([] if low is None else [one - low]) + ([] if high is None else [high - one])
+        return [*ends, *_beside_chords(mono), *self._beside_powers(mono)]
+
+    def _beside_powers(self, mono: Monomial) -> list[Poly]:
+        """How far powers of one exponent are apart at least: as far as at its least value."""
+        powers = [factor for factor in mono if isinstance(factor, Power) and not factor.whole]
+        if len(powers) < len(mono) or len({power.p for power in powers}) > 1:
+            return []
+        base, exponent, value = prod(power.base for power in powers), powers[0].p, poly({mono: 1})
+        before = self.grown.setdefault(exponent, [])
+        least = 1 if (range_of(exponent)[0] or 0) >= 1 else 0
+        found = [
+            (value - other - (base - smaller) * least) * (1 if base > smaller else -1)
+            for smaller, other in before
+        ]
+        before.append((base, value))
+        return found
 
     def rows(self, told: Iterable[Poly]) -> Rows:
         """Write polynomials as rows."""
@@ -98,6 +119,23 @@ class _System:
                     number = factor
             _keep(rows, factors, number)
         return rows
+
+
+def _beside_chords(mono: Monomial) -> list[Poly]:
+    """On which side of lines a product is, for its first logarithm or power."""
+    for place, factor in enumerate(mono):
+        if isinstance(factor, Log2 | Power):
+            others = poly({mono[:place] + mono[place + 1 :]: 1})
+            least = range_of(others)[0]
+            return [] if least is None or least < 0 else [others * side for side in _chords(factor)]
+    return []
+
+
+def _chords(curve: Log2 | Power) -> list[Poly]:
+    p, value = curve.p, atom(curve)
+    if isinstance(curve, Power):
+        return [value - curve.base**k * (1 + (curve.base - 1) * (p - k)) for k in _CHORDS]
+    return [p - 1 + 2**k * (k - value) for k in _CHORDS] if (range_of(p)[0] or 0) >= 1 else []
 
 
 def _keep(rows: Rows, factors: list[int], number: int) -> None:

@@ -138,7 +138,8 @@ def _blocks(found: CostComparison) -> Iterator[Section]:
     yield from _table("layer", "part", changed, found.point, forms=found.point is None)
     same = len(found.rows) - len(differing)
     if same:
-        yield Lines((f"{same} figures are the same" if differing else f"all {same} figures are the same",))
+        counted = f"{same} {'figure is' if same == 1 else 'figures are'} the same"
+        yield Lines((counted if differing else f"all {counted}",))
     reasons = dict.fromkeys(row.why for row in (whole, *figures) if row.why)
     yield Facts((*(Fact("undecided", why) for why in reasons), *(Fact("note", note) for note in found.notes)))
 

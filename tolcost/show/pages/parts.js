@@ -62,12 +62,14 @@ function evaluate(tree, values, budget = { left: STEPS }) {
 // ---- numbers for people
 
 const grouped = (value) => value.toString().replace(/\B(?=(\d{3})+(?!\d))/g, ",");
-const UNITS = ["", "k", "M", "G", "T", "P", "E", "Z", "Y"];
+const UNITS = ["", "k", "M", "G", "T", "P", "E", "Z", "Y", "R", "Q"];
 
-// Three digits and a unit: 1.23 G; small numbers as they are.
+// Three digits and a unit: 1.23 G; small numbers as they are, and those beyond all units by their power of ten.
 function short(value) {
   const n = Number(value);
-  if (!Number.isFinite(n)) return String(value);
+  const digits = String(value);
+  if (!Number.isFinite(n)) return `${digits[0]}.${digits.slice(1, 3)}e+${digits.length - 1}`;
+  if (Math.abs(n) >= 1e33) return n.toExponential(2);
   if (Math.abs(n) < 10_000) return Number.isInteger(n) ? grouped(n) : String(Number(n.toPrecision(3)));
   const power = Math.min(Math.floor(Math.log10(Math.abs(n)) / 3), UNITS.length - 1);
   return `${Number((n / 10 ** (3 * power)).toPrecision(3))} ${UNITS[power]}`;
