@@ -82,21 +82,21 @@ class Spec:
         """What must be known before it is read, where that is stored; else it is read."""
         return self.stored or _head_of(self)
 
-    @property
+    @cached_property
     def inputs(self) -> tuple[tree.InputDecl, ...]:
         """Its inputs, in the order of a node's."""
         from tolcost.syntax import tree
 
         return tuple(s for s in self.program.statements if isinstance(s, tree.InputDecl) and s.kind != "attr")
 
-    @property
+    @cached_property
     def attributes(self) -> tuple[tree.InputDecl, ...]:
         """Its attributes."""
         from tolcost.syntax import tree
 
         return tuple(s for s in self.program.statements if isinstance(s, tree.InputDecl) and s.kind == "attr")
 
-    @property
+    @cached_property
     def outputs(self) -> tuple[tree.Define, ...]:
         """Its outputs, in the order of a node's."""
         from tolcost.syntax import tree
@@ -150,6 +150,7 @@ class Library:
     _domain_of: dict[str, str] = field(default_factory=dict, repr=False)
     _stored: dict[tuple[str, str], Stored] = field(default_factory=dict, repr=False)
     _digests: dict[str, str | None] = field(default_factory=dict, repr=False)
+    _outside: dict[str, dict[str, str]] = field(default_factory=dict, repr=False)
 
     def find(self, domain: str, name: str, opset: int | None = None) -> Spec | None:
         """The newest meaning that is not newer than the opset; the newest of all without one."""
@@ -208,11 +209,17 @@ class Library:
         """The operators of a domain that have a definition."""
         return tuple(sorted(self._listing(domain)))
 
-    def outside(self, domain: str) -> dict[str, str]:
+    def outside(self, domain: str) -> Mapping[str, str]:
         """The operators of a domain that are no ToL computation, and why: its ``outside.toml``."""
+        folder = folder_of(domain)
+        if folder not in self._outside:
+            self._outside[folder] = self._read_outside(folder)
+        return self._outside[folder]
+
+    def _read_outside(self, folder: str) -> dict[str, str]:
         reasons: dict[str, str] = {}
         for root in reversed(self.roots):
-            file = root.joinpath(folder_of(domain), "outside.toml")
+            file = root.joinpath(folder, "outside.toml")
             if file.is_file():
                 table = tomllib.loads(file.read_text(encoding="utf-8")).get("outside", {})
                 reasons.update({str(name): str(reason) for name, reason in table.items()})
