@@ -35,7 +35,8 @@ Terms: TypeAlias = dict[Monomial, int]
 LARGEST_LENGTH = 2**31 - 2
 UNIT: Monomial = ()
 _order = attrgetter("key")
-_serials = count(1)
+_serials = count(2, 2)
+"""New symbols have even numbers; odd ones are of those that are numbered by who asks for them."""
 
 
 class Poly:
@@ -378,6 +379,15 @@ def length(name: str, lo: int | Poly = 1, hi: int | Poly | None = LARGEST_LENGTH
 def coordinate(name: str, hi: int | Poly, lo: int | Poly = 1) -> Poly:
     """Give a new coordinate that runs from ``lo`` to ``hi``, unlike every other."""
     return _symbol(name, next(_serials), "coord", lo, hi)
+
+
+def numbered_coordinate(name: str, number: int, hi: int | Poly) -> Poly:
+    """Give the coordinate of this number that runs from 1 to ``hi``: the same one whenever it is asked for.
+
+    >>> numbered_coordinate("i", 1, 5) == numbered_coordinate("i", 1, 5) != coordinate("i", 5)
+    True
+    """
+    return _symbol(name, 2 * number + 1, "coord", 1, hi)
 
 
 def data_symbol(

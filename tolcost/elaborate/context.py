@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
+from itertools import count
 from typing import NoReturn, Protocol
 
-from tolcost.algebra import TRUE, And, Cond, Poly, Symbol, substitute, symbols_of_cond
+from tolcost.algebra import TRUE, And, Cond, Poly, Symbol, numbered_coordinate, substitute, symbols_of_cond
+from tolcost.algebra import coordinate as new_coordinate
 from tolcost.atoms.nodes import Block, Condition, ConditionKind, Node, Number, Ref, Table, Var
 from tolcost.atoms.nodes import Input as InputNode
 from tolcost.dataclass import dataclass, field
@@ -20,6 +23,30 @@ BUDGET = 600_000
 
 CALL_DEPTH = 400
 """How deeply functions may call one another."""
+
+
+_numbers: ContextVar[Iterator[int] | None] = ContextVar("numbers", default=None)
+"""The numbers of the coordinates that are still to come in the elaboration under way."""
+
+
+@contextmanager
+def numbering() -> Iterator[None]:
+    """Number the coordinates of one elaboration; one inside of another goes on where that is.
+
+    Programs that are alike have the same coordinates then, and what was proved of one holds of the other.
+    """
+    before = _numbers.get()
+    token = _numbers.set(before or count(1))
+    try:
+        yield
+    finally:
+        _numbers.reset(token)
+
+
+def coordinate(name: str, hi: int | Poly) -> Poly:
+    """A coordinate from 1 to ``hi``, unlike every other of this elaboration."""
+    numbers = _numbers.get()
+    return new_coordinate(name, hi) if numbers is None else numbered_coordinate(name, next(numbers), hi)
 
 
 class Fault(Rejected):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tolcost.algebra import FALSE, TRUE, Poly, atom, const, coordinate, data_symbol, the_symbol
+from tolcost.algebra import FALSE, TRUE, Poly, atom, const, data_symbol, the_symbol
 from tolcost.atoms.nodes import Filter, Part
 from tolcost.diagnostics import Span
 from tolcost.elaborate.components import capacity, component_shapes, each
-from tolcost.elaborate.context import Env, bind_data, fail
+from tolcost.elaborate.context import Env, bind_data, coordinate, fail
 from tolcost.elaborate.indexing import element, integers, spread
 from tolcost.elaborate.layout import check_size, materialise
 from tolcost.elaborate.shapes import (

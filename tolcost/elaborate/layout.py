@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import product
 
-from tolcost.algebra import TRUE, Cond, Poly, const, coordinate, ge, symbols_of, symbols_of_cond, the_symbol
+from tolcost.algebra import TRUE, Cond, Poly, const, ge, symbols_of, symbols_of_cond, the_symbol
 from tolcost.atoms.nodes import (
     Block,
     Build,
@@ -27,7 +27,7 @@ from tolcost.atoms.nodes import (
 )
 from tolcost.diagnostics import NOWHERE, Span
 from tolcost.elaborate.components import capacity, component, components
-from tolcost.elaborate.context import Env, Misfit, NeedsUnrolling, RankMismatch, bind_data, fail
+from tolcost.elaborate.context import Env, Misfit, NeedsUnrolling, RankMismatch, bind_data, coordinate, fail
 from tolcost.elaborate.shapes import Shape, decide, known, shape_of, shape_text, space_of, unify
 from tolcost.elaborate.values import (
     LAY_OUT_LIMIT,

@@ -8,13 +8,22 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from tolcost.algebra import Cond, Poly, const, coordinate, substitute, substitute_cond, the_symbol
+from tolcost.algebra import Cond, Poly, const, substitute, substitute_cond, the_symbol
 from tolcost.atoms.nodes import Node
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Rejected, Span
 from tolcost.elaborate.calls import call_values, function_of, is_functional, signature
 from tolcost.elaborate.components import apart, capacity, component, pick_component, walked_shape
-from tolcost.elaborate.context import Element, Env, Lazy, ListForNumber, NeedsUnrolling, bind_data, fail
+from tolcost.elaborate.context import (
+    Element,
+    Env,
+    Lazy,
+    ListForNumber,
+    NeedsUnrolling,
+    bind_data,
+    coordinate,
+    fail,
+)
 from tolcost.elaborate.evaluate import evaluate, form
 from tolcost.elaborate.expressions import has_star, mentioned
 from tolcost.elaborate.indexing import element, laid_at

@@ -29,6 +29,7 @@ from tolcost.elaborate.context import (
     bind_data,
     fail,
     force,
+    numbering,
 )
 from tolcost.elaborate.expressions import define_all, delay, dimensions, mentioned, zeros
 from tolcost.elaborate.finish import finish
@@ -82,16 +83,17 @@ def elaborate(
     what symbols are called after whose values only running tells.
     """
     try:
-        return _elaborate(
-            program,
-            dict(given or {}),
-            name,
-            tuple(library),
-            {} if operators is None else operators,
-            outputs,
-            around or {},
-            title,
-        )
+        with numbering():
+            return _elaborate(
+                program,
+                dict(given or {}),
+                name,
+                tuple(library),
+                {} if operators is None else operators,
+                outputs,
+                around or {},
+                title,
+            )
     except NeedsUnrolling as needs:
         fail("T0304", "something is looked up here that must be known while compiling", needs.span)
     except AlgebraBudget as budget:
