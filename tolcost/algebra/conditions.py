@@ -98,7 +98,7 @@ def ge(p: Poly | int) -> Cond:
 def _tightened(p: Poly) -> Poly:
     """Divide by the common divisor, rounding the constant down; take a lone floor apart."""
     terms = p.terms
-    common = gcd(*(coef for mono, coef in terms.items() if mono))
+    common = gcd(*[coef for mono, coef in terms.items() if mono])
     if not common:
         return p
     if common > 1 or p.den > 1:
@@ -243,9 +243,17 @@ def negate(cond: Cond) -> Cond:
         case Not(part=part):
             return part
         case And(parts=parts):
-            return disj(*map(negate, parts))
+            return _opposite(parts, Or) or disj(*map(negate, parts))
         case Or(parts=parts):
-            return conj(*map(negate, parts))
+            return _opposite(parts, And) or conj(*map(negate, parts))
+
+
+def _opposite(parts: tuple[Cond, ...], kind: type[And] | type[Or]) -> Cond | None:
+    """Negate inequalities that are joined: they do not contradict each other, and nor do their opposites."""
+    if not all(isinstance(part, Ge) for part in parts):
+        return None
+    opposites = tuple(map(negate, parts))
+    return kind(opposites) if all(isinstance(part, Ge) for part in opposites) else None
 
 
 def map_cond(cond: Cond, change: Callable[[Poly], Poly]) -> Cond:

@@ -90,7 +90,8 @@ class Poly:
     def key(self) -> OrderKey:
         """A place in a total order that does not depend on when things were made."""
         if self._key is None:
-            rows = sorted((len(mono), tuple(g.key for g in mono), coef) for mono, coef in self.terms.items())
+            rows = [(len(mono), tuple([g.key for g in mono]), coef) for mono, coef in self.terms.items()]
+            rows.sort()
             self._key = (self.den, tuple(rows))
         return self._key
 

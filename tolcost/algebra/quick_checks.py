@@ -38,8 +38,8 @@ _NEAR = 1000
 """How far above the lower bound the upper one may be to be looked at, too."""
 _MOST_TERMS = 200
 """What is longer than this no search looks at either."""
-_SMALL_AND_LARGE = 2
-"""So many points are not drawn by lot."""
+_FIXED = 3
+"""So many points are not drawn by lot: all is small at the first, large at the second, then in the middle."""
 _SPREADS = (1, 9, 4, 7, 3, 12, 5, 40)
 """How far from its lower bound half of the symbols may be, by point; the others are next to it."""
 
@@ -306,10 +306,13 @@ def _values(p: Poly, points: range) -> Sequence[int | None]:
 def _chosen(symbol: Symbol, points: range) -> list[int | None]:
     """Choose values between the bounds, where these have values."""
     below, above = symbol.lo is None, symbol.hi is None
+    seed = crc32(b"%d" % symbol.serial, crc32(symbol.name.encode())) if points.stop > _FIXED else 0
+    if not symbol.depth:  # numbers bound it
+        least, most = generator_range(symbol)
+        return [_between(least, most, index, seed) for index in points]
     nowhere = (None,) * len(points)
     lows = nowhere if symbol.lo is None else _values(symbol.lo, points)
     highs = nowhere if symbol.hi is None else _values(symbol.hi, points)
-    seed = crc32(b"%d" % symbol.serial, crc32(symbol.name.encode())) if points.stop > _SMALL_AND_LARGE else 0
     return [
         _between(low, high, index, seed)
         if (below or low is not None) and (above or high is not None)
@@ -322,9 +325,9 @@ def _between(low: int | None, high: int | None, index: int, seed: int) -> int | 
     """Choose a value near the lower bound, or near the upper one where that is near.
 
     At the first point everything is as small as it can be, at the second one large: most that can be true
-    or false is one here and the other there.
+    or false is one here and the other there.  In the middle of all ranges many conditions hold together.
     """
-    if index < _SMALL_AND_LARGE:
+    if index < _FIXED:
         noise, spread = 0, _SPREADS[index]
         offset = spread - 1
     else:
@@ -340,4 +343,6 @@ def _between(low: int | None, high: int | None, index: int, seed: int) -> int | 
         return None
     if noise & 1024 and high - low < _NEAR:
         return high - offset % (high - low + 1)
-    return high if index == 1 and high - low < _NEAR else min(low + offset, high)
+    if 0 < index < _FIXED and high - low < _NEAR:
+        return high if index == 1 else (low + high) // 2
+    return min(low + offset, high)

@@ -60,7 +60,8 @@ class Symbol:
     Two symbols of one name and serial but different bounds are different symbols: a proof
     about one would be wrong for the other.  ``depth`` is how many symbols bound each other in
     turn, this one not counted.  ``base`` is the part of a name that stays when the symbol is called
-    after something else: ``z1`` of ``mask_z1``.
+    after something else: ``z1`` of ``mask_z1``.  ``kind`` is whether it is a length, a coordinate, or decided
+    by data.
 
     All kinds of generators have a place in an order that does not depend on when things were made
     (``key``), their free symbols, the polynomials they are made of (``parts``), and how deep they nest
@@ -70,6 +71,7 @@ class Symbol:
     name: str
     serial: int
     role: Role
+    kind: SymbolKind
     base: str
     lo: Poly | None
     hi: Poly | None
@@ -83,11 +85,6 @@ class Symbol:
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle by what it is made of, so that the copy is interned again."""
         return (symbol_of, (self.name, self.serial, self.role, self.lo, self.hi, self.base))
-
-    @property
-    def kind(self) -> SymbolKind:
-        """Whether it is a length, a coordinate, or decided by data."""
-        return self.role if self.role in ("length", "coord") else "data"
 
     def __repr__(self) -> str:
         """Name, and serial where there may be several of the name."""
@@ -276,7 +273,8 @@ def symbol_of(
         bounding = (_NONE if lo is None else lo.free) | (_NONE if hi is None else hi.free)
         depth = 1 + max([symbol.depth for symbol in bounding]) if bounding else 0
         key = (0, name, serial, role, () if lo is None else lo.key, () if hi is None else hi.key)
-        made = Symbol(name, serial, role, base, lo, hi, depth, key)
+        kind: SymbolKind = role if role in ("length", "coord") else "data"
+        made = Symbol(name, serial, role, kind, base, lo, hi, depth, key)
         _set(made, "free", frozenset((made,)))
         found = _interned.keep(identity, made)
     assert isinstance(found, Symbol)

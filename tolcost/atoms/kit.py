@@ -259,7 +259,8 @@ def bound_nodes(program: Program, found: Schedules) -> dict[Var, Node]:
 
 
 def _entered(plan: Schedule) -> list[Block]:
-    return [block for step in plan.steps for block in blocks(step.node)]
+    holding = [step.node for step in plan.steps if type(step.node) in REGIONS]
+    return [block for node in holding for block in blocks(node)]
 
 
 def _postorder(tops: Iterable[Node]) -> tuple[dict[Node, int], list[tuple[int, ...]]]:

@@ -34,6 +34,7 @@ rebuild them, see ``kit``.
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 from typing import Literal, TypeAlias, get_args
 
 from tolcost.algebra import Cond, Poly, Symbol
@@ -52,6 +53,13 @@ class Part:
 
 Type: TypeAlias = tuple[Part, ...]
 """One part per list component.  The parts of a list of ToLs may differ in shape."""
+
+
+@lru_cache(maxsize=256)
+def numeric_type(space: str) -> Type:
+    """Give the type of a number, which most nodes have."""
+    return (Part((), space),)
+
 
 Constant: TypeAlias = Poly | Cond | bool | float | complex | Fraction | str
 """A static numeric.  Polynomials and conditions may mention lengths and coordinates."""

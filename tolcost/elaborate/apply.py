@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tolcost.algebra import Poly, const
-from tolcost.atoms.nodes import Lambda, Node, Part
+from tolcost.atoms.nodes import Lambda, Node, numeric_type
 from tolcost.diagnostics import Span
 from tolcost.elaborate.components import capacity
 from tolcost.elaborate.constant_folding import fold_plain, fold_static, integer_division
@@ -135,7 +135,7 @@ def _lambda(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Lambda:
     if kind_of(domain) not in FUNCTIONS[name].kinds or len(texts) > 1:
         fail("T0405", f"`{name}` does not apply to {' and '.join(dict.fromkeys(map(space_of, args)))}", span)
     nodes = tuple(_argument(env, a, domain, span) for a in args)
-    return Lambda(name, nodes, domain, (Part((), result_space(name, domain)),), "data", span)
+    return Lambda(name, nodes, domain, numeric_type(result_space(name, domain)), "data", span)
 
 
 def _argument(env: Env, value: Value, domain: str, span: Span) -> Node:
@@ -179,7 +179,7 @@ def static_node(
     name: str, args: tuple[Node, ...], space: str, span: Span, result: str | None = None
 ) -> Lambda:
     """A function of static nodes: free."""
-    return Lambda(name, args, space, (Part((), result or space),), "static", span)
+    return Lambda(name, args, space, numeric_type(result or space), "static", span)
 
 
 # ---- whole ToLs --------------------------------------------------------------------------

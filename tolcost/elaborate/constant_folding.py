@@ -8,6 +8,7 @@ that could decide a length.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from fractions import Fraction
 from typing import get_args
@@ -71,6 +72,8 @@ def fold_plain(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Valu
     kinds = set(map(type, args))
     if kinds == _INTEGERS:
         found = _of_integers(name, args)
+        if found is None and name in _OF_FORMULAS:
+            return _bounded(_OF_FORMULAS[name](*args), span)
         return fold_by_rule(env, name, args, span) if found is None else found
     if kinds == _TEXTS:
         return _compare_words(name, args, span)
@@ -283,6 +286,9 @@ _OF_INTEGERS: dict[str, Callable[[int, int], Value]] = {
     "max": lambda a, b: const(max(a, b)),
     "min": lambda a, b: const(min(a, b)),
 }
+
+_OF_FORMULAS: dict[str, Callable[..., Poly]] = {"add": operator.add, "sub": operator.sub, "mul": operator.mul}
+"""What the algebra computes of any two integers."""
 
 _RULES: dict[str, Callable[..., Value | None]] = {
     "add": _arithmetic(lambda x, y: x + y, lambda a, b, c, d: (a * d + c * b, b * d), lambda x, y: x + y),

@@ -24,6 +24,7 @@ from tolcost.atoms.nodes import (
     Reshape,
     Table,
     Type,
+    numeric_type,
 )
 from tolcost.diagnostics import NOWHERE, Span
 from tolcost.elaborate.components import capacity, component, components
@@ -78,7 +79,7 @@ def materialise(env: Env, value: Value, span: Span = NOWHERE, space: str | None 
             return materialise(env, inner, span, cast)
         case Quotient(over=over, under=under):
             args = (number(over, "R"), number(under, "R"))
-            return Lambda("div", args, "R", (Part((), "R"),), "static", span)
+            return Lambda("div", args, "R", numeric_type("R"), "static", span)
         case Missing() | Spaces() | Seq() | Unknown():
             fail("T0403", f"{describe(value)} stands where a ToL is needed", span)
         case _ if is_function(value):
@@ -109,7 +110,7 @@ def describe(value: Value) -> str:
 
 def number(value: Constant, space: str) -> Number:
     """A static numeric as a node."""
-    return Number(value, (Part((), space),))
+    return Number(value, numeric_type(space))
 
 
 def pack(nodes: tuple[Node, ...]) -> Node:
@@ -266,6 +267,8 @@ def member(env: Env, node: Node, at: tuple[Value, ...], span: Span) -> Node:
     """Π of a materialised ToL."""
     base = env.scope.bind(node)
     indices = tuple(a if isinstance(a, Poly) else index_node(env, a, span) for a in at)
+    if len(base.type) == 1:
+        return Member(base, indices, numeric_type(base.type[0].space), span)
     return Member(base, indices, tuple(Part(p.shape[len(at) :], p.space) for p in base.type), span)
 
 

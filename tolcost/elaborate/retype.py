@@ -11,7 +11,7 @@ from typing import Any
 
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import blocks, children, rebuild, roots, schedule_block
-from tolcost.atoms.nodes import Block, Node, Part, Type, Var
+from tolcost.atoms.nodes import Block, Node, Part, Type, Var, numeric_type
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.elaborate.apply import result_space, widened
 from tolcost.elaborate.layout import in_spaces
@@ -132,7 +132,7 @@ def _over(node: Node, args: Operands) -> Node:
 def _lambda(node: ir.Lambda, args: Operands) -> Node:
     domain = _domain(node.function, args)
     ready = [in_spaces(arg, (domain,)) if isinstance(arg, ir.Number) else arg for arg in args]
-    return rebuild(node, ready, space=domain, type=(Part((), result_space(node.function, domain)),))
+    return rebuild(node, ready, space=domain, type=numeric_type(result_space(node.function, domain)))
 
 
 def _where(node: ir.Where, args: Operands) -> Node:

@@ -230,7 +230,7 @@ def _at_worst(condition: Cond) -> Cond | None:
     for _ in range(16):
         coordinates = [s for s in symbols_of(p) if s.kind == "coord"]
         if not coordinates:
-            return ge(p)
+            return condition if p is condition.p else ge(p)
         symbol = coordinates[0]
         slope = substitute(p, {symbol: atom(symbol) + 1}) - p
         if symbol.lo is None or symbol.hi is None or proved(ge(symbol.hi - symbol.lo)) is not True:
