@@ -86,7 +86,7 @@ def fold_under_coordinates(
             with env.context.attempt(body.inner.scope) as trial:
                 result = body.run()
                 settled = body.settle()
-                left = _still_free(result, free)
+                left = _still_free(result, body.accumulator, free)
                 # What is static yet may be so only because of a component that is not: ask again.
                 fewer = left != free and (any(left) or leans_on(body.block, body.var))
                 if not fewer and settled.by == growth.by and _same_shapes(settled.parts, growth.parts):
@@ -114,11 +114,19 @@ def _free_at_first(start: Value, size: int) -> Free:
     return (is_static(start),) * size
 
 
-def _still_free(result: Value, free: Free) -> Free:
+def _still_free(result: Value, accumulator: Value, free: Free) -> Free:
     """Which components of an accumulator are static after a step too."""
     if isinstance(result, Pieces) and len(result.items) == len(free):
-        return tuple(f and is_static(item) for f, item in zip(free, result.items, strict=True))
+        left = tuple(f and is_static(item) for f, item in zip(free, result.items, strict=True))
+        return _handed_on(result, accumulator, left) if isinstance(accumulator, Pieces) else left
     return tuple(f and is_static(result) for f in free)
+
+
+def _handed_on(result: Pieces, accumulator: Pieces, free: Free) -> Free:
+    """The same where a step hands components on: each is as late as the one it was, without another trial."""
+    late = {id(item) for item, f in zip(accumulator.items, free, strict=True) if not f}
+    left = tuple(f and id(item) not in late for f, item in zip(free, result.items, strict=True))
+    return free if left == free else _handed_on(result, accumulator, left)
 
 
 def _longer(body: _Pass, refused: OutOfRange) -> _Growth:
