@@ -17,7 +17,15 @@ from tolcost.algebra.intervals import generator_range
 from tolcost.algebra.piecewise import PROVED, floordiv, relu
 from tolcost.algebra.poly import UNIT, ZERO, Poly, atom, const, scale, the_symbol
 from tolcost.algebra.prove import is_nonnegative
-from tolcost.algebra.substitute import QUICK, Rules, has_sum, map_generators, opaque_sum, rebuild
+from tolcost.algebra.substitute import (
+    QUICK,
+    Rules,
+    generators_in,
+    has_sum,
+    map_generators,
+    opaque_sum,
+    rebuild,
+)
 from tolcost.algebra.symbols import AlgebraBudget, Floor, Generator, NotInteger, Symbol, symbol_of
 
 _TRIED = 512
@@ -78,7 +86,16 @@ def restricted(p: Poly, facts: tuple[Cond, ...]) -> Poly:
     narrow, others = _known(facts)
     values = {s: atom(s) for fact in others for s in symbols_of_cond(fact)} | narrow
     found = rebuild(p, values, _rules(others))
-    return rebuild(found, {the_symbol(new): atom(old) for old, new in narrow.items()}, QUICK)
+    found = rebuild(found, {the_symbol(new): atom(old) for old, new in narrow.items()}, QUICK)
+    return found if _length(found) < _length(p) else p
+
+
+def _length(p: Poly) -> tuple[int, int]:
+    """How much there is to read: floors, clips and the like, then all terms."""
+    made = [generator for generator in generators_in(p) if not isinstance(generator, Symbol)]
+    return len(made), sum(
+        len(mono) + 1 for form in (p, *(f for g in made for f in g.parts)) for mono in form.terms
+    )
 
 
 @lru_cache(maxsize=256)

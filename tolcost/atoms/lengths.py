@@ -2,21 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from tolcost.algebra import Symbol, atom, equations_in, solve
+from tolcost.algebra import (
+    NotInteger,
+    Poly,
+    Symbol,
+    atom,
+    equations_in,
+    evaluate,
+    evaluate_cond,
+    solve,
+    symbols_of_cond,
+)
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import index_nodes, inner_nodes, roots
-from tolcost.atoms.nodes import Node, Program
+from tolcost.atoms.nodes import Condition, Node, Program
+from tolcost.diagnostics import Diagnostic, Rejected
 
 
 def given_lengths(program: Program, dims: Mapping[str, int]) -> dict[Symbol, int]:
-    """Find what the lengths given by name are, and those that follow from them."""
+    """Find what the lengths given by name are, and those that follow: none may break a condition."""
     declared = (length for needed in program.inputs for part in needed.type for length in part.shape)
     equations = equations_in(each.condition for each in program.conditions)
     mentioned = {symbol for length in (*declared, *equations) for symbol in length.free}
     given = {s: dims[s.name] for s in mentioned.union(program.symbols) if s.name in dims}
-    return solve(equations, given)[0]
+    known = solve(equations, given)[0]
+    problems = tuple(out_of_bounds(known))
+    if problems:
+        raise Rejected(*problems)
+    check_conditions(program.conditions, known, "these lengths break")
+    return known
+
+
+def out_of_bounds(bindings: Mapping[Symbol, int]) -> Iterable[Diagnostic]:
+    """Say which lengths are outside of their range."""
+    for symbol, value in bindings.items():
+        low, high = _bound(symbol.lo, bindings), _bound(symbol.hi, bindings)
+        if (low is not None and value < low) or (high is not None and value > high):
+            between = f"{'-' if low is None else low}..{'-' if high is None else high}"
+            yield Diagnostic("T0343", f"{symbol.name} = {value} is outside its range {between}")
+
+
+def _bound(bound: Poly | None, bindings: Mapping[Symbol, int]) -> int | None:
+    return evaluate(bound, bindings) if bound is not None and bound.free <= bindings.keys() else None
+
+
+def check_conditions(
+    conditions: Iterable[Condition], bindings: Mapping[Symbol, int], told: str = "this run breaks"
+) -> None:
+    """Stop if a condition that can be decided does not hold."""
+    broken = tuple(
+        Diagnostic("T0344", f"{told} a condition of the program: {condition.reason}", condition.span)
+        for condition in conditions
+        if symbols_of_cond(condition.condition) <= bindings.keys() and not _holds(condition, bindings)
+    )
+    if broken:
+        raise Rejected(*broken)
+
+
+def _holds(condition: Condition, bindings: Mapping[Symbol, int]) -> bool:
+    try:
+        return evaluate_cond(condition.condition, bindings)
+    except NotInteger:  # a division by 0: another condition says that there is none
+        return False
 
 
 def norms_of(program: Program) -> dict[Symbol, tuple[str, int]]:

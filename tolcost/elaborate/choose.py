@@ -11,7 +11,7 @@ from tolcost.algebra import FALSE, TRUE, Cond, const, negate
 from tolcost.atoms.nodes import Part, Where
 from tolcost.diagnostics import Span
 from tolcost.elaborate.apply import check_numbers
-from tolcost.elaborate.components import capacity
+from tolcost.elaborate.components import apart, capacity
 from tolcost.elaborate.context import Env, Fault, Misfit, RankMismatch, bind_data, fail
 from tolcost.elaborate.evaluate import evaluate, form, results
 from tolcost.elaborate.indexing import element, leaves, regrown
@@ -31,6 +31,7 @@ from tolcost.elaborate.values import (
     Data,
     Missing,
     Opaque,
+    Pieces,
     Results,
     Seq,
     Value,
@@ -160,7 +161,7 @@ def choose_by_data(env: Env, condition: Value, then: Value, other: Value, span: 
 
 
 def _choose_entry(env: Env, values: tuple[Value, ...], at: tuple[Value, ...], span: Span) -> Value:
-    condition, then, other = (element(env, v, at, span) if shape_of(env, v, span) else v for v in values)
+    condition, then, other = (_entry_there(env, v, at, span) for v in values)
     holds = truth(condition)
     if holds is None:
         return _where(env, condition, then, other, span)
@@ -169,6 +170,14 @@ def _choose_entry(env: Env, values: tuple[Value, ...], at: tuple[Value, ...], sp
         return then if holds is TRUE else other
     sides = [env.child(scope=env.scope.inner()) for _ in range(2)]
     return merge(env, holds, (sides[0], then), (sides[1], other), span)
+
+
+def _entry_there(env: Env, value: Value, at: tuple[Value, ...], span: Span) -> Value:
+    """An element, of each component of a list; a number stands at every place."""
+    value = apart(env, value)
+    if isinstance(value, Pieces):
+        return Pieces(tuple(_entry_there(env, item, at, span) for item in value.items))
+    return element(env, value, at, span) if shape_of(env, value, span) else value
 
 
 def _where(env: Env, condition: Value, then: Value, other: Value, span: Span) -> Value:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import reduce
 
 from tolcost.algebra import FALSE, TRUE, Cond, Poly, conj, const, disj, ge, maximum, to_text
 from tolcost.diagnostics import Span
@@ -27,12 +28,14 @@ from tolcost.elaborate.values import (
     Vec,
     View,
     builtin,
+    cast_of,
     entry,
     is_function,
     plain,
+    recast,
 )
 from tolcost.elementary import FUNCTIONS, INFIX
-from tolcost.spaces import SPACES
+from tolcost.spaces import SPACES, join_spaces
 from tolcost.syntax import tree
 from tolcost.syntax.tree import children
 
@@ -140,14 +143,20 @@ def as_length(env: Env, value: Value, span: Span) -> Poly:
 
 @evaluates(tree.Bracket)
 def _bracket(env: Env, expr: tree.Bracket) -> Value:
-    pieces: list[tuple[bool, Value]] = []
+    given: list[tuple[bool, Value]] = []
     for item in expr.items:
         spliced = isinstance(item, tree.Splice)
-        value = plain(evaluate(env, item.value if isinstance(item, tree.Splice) else item))
+        value = evaluate(env, item.value if isinstance(item, tree.Splice) else item)
         if spliced and isinstance(value, Seq):
-            pieces.extend((False, plain(one)) for one in value.items)
+            given.extend((False, one) for one in value.items)
         else:
-            pieces.append((spliced, value if spliced else entry(value)))
+            given.append((spliced, value if spliced else entry(value)))
+    told = [space for _, value in given if (space := cast_of(value)) is not None]
+    made = _bracketed(env, [(spliced, plain(value)) for spliced, value in given], expr)
+    return recast(made, reduce(join_spaces, told)) if told else made
+
+
+def _bracketed(env: Env, pieces: list[tuple[bool, Value]], expr: tree.Bracket) -> Value:
     if pieces and all(isinstance(value, Spaces) and not spliced for spliced, value in pieces):
         return Spaces(tuple(name for _, value in pieces if isinstance(value, Spaces) for name in value.names))
     if all(_plain_entry(env, spliced, value, expr.span) for spliced, value in pieces):

@@ -54,7 +54,7 @@ def _sought(env: Env, value: Value, at: tuple[Value, ...], span: Span, checked: 
     if not checked:
         check_indices(env, at, shape, span)
     if isinstance(value, Cast):
-        return recast(element(env, value.value, at, span, checked=True), value.space)
+        return _of_told_space(env, value, at, shape, span)
     if len(at) < len(shape):
         return _slice(env, value, at, shape, span)
     match value:
@@ -70,6 +70,15 @@ def _sought(env: Env, value: Value, at: tuple[Value, ...], span: Span, checked: 
             return _sequence_entry(items, at[0], span)
         case _:
             fail("T0303", "this value has no elements", span, kind=Misfit)
+
+
+def _of_told_space(env: Env, value: Cast, at: tuple[Value, ...], shape: Shape, span: Span) -> Value:
+    """An element, or a slice, that comes out in the space its ToL is told to be of."""
+    if all(map(is_static, at)):
+        return recast(element(env, value.value, at, span, checked=True), value.space)
+    if len(at) == len(shape):
+        return _looked_up(env, value, at, span)
+    return _slice(env, value, at, shape, span)
 
 
 def laid_at(value: Value, at: tuple[Value, ...]) -> Value | None:

@@ -11,8 +11,20 @@ from tolcost.elaborate.components import apart
 from tolcost.elaborate.context import Env, fail, wrong_arity
 from tolcost.elaborate.evaluate import PRIMITIVES
 from tolcost.elaborate.indexing import integers, spread
-from tolcost.elaborate.layout import describe
-from tolcost.elaborate.values import Missing, Seq, Spaces, Value, Vec, cast_of, is_function, plain, recast
+from tolcost.elaborate.layout import describe, materialise
+from tolcost.elaborate.values import (
+    Data,
+    Missing,
+    Seq,
+    Spaces,
+    Value,
+    Vec,
+    cast_of,
+    is_function,
+    is_static,
+    plain,
+    recast,
+)
 from tolcost.spaces import bounds_of
 from tolcost.syntax.declarations import BUILTINS
 
@@ -21,17 +33,20 @@ Parameter = Callable[[Env, Value, Span], Any]
 
 
 def primitive(
-    name: str, *parameters: Parameter, keeps_space: bool = False
+    name: str, *parameters: Parameter, keeps_space: bool = False, place: int = 0
 ) -> Callable[[Callable[..., Value]], Callable[..., Value]]:
     """Register a primitive; it is called with its environment, its place, and an argument for each parameter.
 
-    One that only rearranges keeps the space its first argument came in.
+    One that only rearranges keeps the space its first argument came in.  Where data says which elements are
+    meant (``place`` is the number of that argument), they are looked up in a ToL of that space.
     """
 
     def register(run: Callable[..., Value]) -> Callable[..., Value]:
         def checked(env: Env, args: tuple[Value, ...], span: Span) -> Value:
             if not BUILTINS[name].takes(len(args)):
                 wrong_arity(f"`{name}`", BUILTINS[name], len(args), span)
+            if cast_of(args[0]) and 0 < place < len(args) and not is_static(args[place]):
+                args = (Data(materialise(env, args[0], span)), *args[1:])
             wanted = (take(env, a, span) for take, a in zip(parameters, args, strict=False))
             result = run(env, span, *wanted)
             return recast(result, cast_of(args[0])) if keeps_space else result

@@ -139,7 +139,7 @@ def reshape_value(env: Env, value: Value, shape: tuple[Poly, ...], span: Span) -
     return made_of(env, reshaped, value)
 
 
-@primitive("part", tol, vector, integers, keeps_space=True)
+@primitive("part", tol, vector, integers, keeps_space=True, place=1)
 def _part(env: Env, span: Span, value: Value, at: tuple[Value, ...], to: Shape | None = None) -> Value:
     value = bind_data(env, value)
     return element(env, value, at, span) if to is None else _box(env, value, as_integers(at, span), to, span)
@@ -215,7 +215,7 @@ def _component(env: Env, span: Span, value: Value, j: Poly) -> Value:
     return pick_component(env, value, j.constant, span)
 
 
-@primitive("swap", no_sequence, integer, no_sequence, keeps_space=True)
+@primitive("swap", no_sequence, integer, no_sequence, keeps_space=True, place=2)
 def _swap(env: Env, span: Span, given: Value, d: Poly, order: Value) -> Value:
     value = bind_data(env, given)
     if isinstance(value, Pieces):
@@ -326,7 +326,7 @@ def _embed(env: Env, span: Span, value: Value) -> Value:
     return made_of(env, embedded, value)
 
 
-@primitive("put", no_sequence, vector, no_sequence, keeps_space=True)
+@primitive("put", no_sequence, vector, no_sequence, keeps_space=True, place=1)
 def _put(env: Env, span: Span, value: Value, at: tuple[Value, ...], given: Value) -> Value:
     new = entry(given)
     if isinstance(value, Pieces) and len(set(component_shapes(env, value, span))) > 1:

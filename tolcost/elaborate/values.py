@@ -269,9 +269,14 @@ def cast_of(value: Value) -> str | None:
 
 
 def recast(value: Value, space: str | None) -> Value:
-    """A static value made from one that came in a space, in that space; anything else as it is."""
+    """A static value made from one that came in a space, in that space; anything else as it is.
+
+    Of a bracket in which something is data, each of the other entries is.
+    """
     if space is None or not isinstance(value, (Poly, Cond, Fraction, float, complex, Quotient, Vec, View)):
         return value
+    if isinstance(value, Vec) and not is_static(value):
+        return Vec(value.shape, tuple(recast(item, space) for item in value.items), value.loose)
     return Cast(value, space) if is_static(value) else value
 
 

@@ -33,6 +33,8 @@ def outside_of_space(needed: Input, arrays: tuple[Array, ...]) -> Diagnostic | N
 def _wrong(array: Array, space: str, bounds: Bounds) -> Array | None:
     """Tell of each element whether it is no value of a space; None where none can be."""
     known = SPACES[space]
+    if known.kind == "B" and array.dtype.kind in "iuf":
+        return np.asarray((array != 0) & (array != 1))
     typed = known.finite and array.dtype == dtype_of(space) and bounds is ALL
     if typed or known.kind not in "ZR" or array.dtype.kind not in "biuf":
         return None

@@ -20,20 +20,19 @@ import numpy as np
 
 from tolcost.algebra import (
     Eq,
-    NotInteger,
     Poly,
     Symbol,
     cond_text,
     equations_in,
     evaluate,
-    evaluate_cond,
     solve,
     substitute,
     symbols_of_cond,
     the_symbol,
 )
 from tolcost.atoms.kit import program_nodes
-from tolcost.atoms.nodes import Condition, Input, Part, Program
+from tolcost.atoms.lengths import check_conditions, out_of_bounds
+from tolcost.atoms.nodes import Input, Part, Program
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, visible
 from tolcost.execute.bounds import declared_bounds, outside_of_space, random_values
 from tolcost.execute.dtypes import Array, convert, dtype_of
@@ -183,7 +182,7 @@ def bind_lengths(
     equations += equations_in(c.condition for c in program.conditions)
     bindings, _ = solve(equations, bindings)  # what has no solution is a disagreement, told below
     problems.extend(_disagreements(pairs, bindings))
-    problems.extend(_out_of_bounds(bindings))
+    problems.extend(out_of_bounds(bindings))
     if problems:
         raise Rejected(*problems)
     return bindings
@@ -243,36 +242,6 @@ def _disagreements(
             if expected != actual and _only_symbol(declared) is None:
                 text = f"the input {name!r} has length {actual} where {declared} = {expected} is declared"
                 yield Diagnostic("T0342", text)
-
-
-def _out_of_bounds(bindings: Mapping[Symbol, int]) -> Iterable[Diagnostic]:
-    for symbol, value in bindings.items():
-        low, high = _bound(symbol.lo, bindings), _bound(symbol.hi, bindings)
-        if (low is not None and value < low) or (high is not None and value > high):
-            between = f"{'-' if low is None else low}..{'-' if high is None else high}"
-            yield Diagnostic("T0343", f"{symbol.name} = {value} is outside its range {between}")
-
-
-def _bound(bound: Poly | None, bindings: Mapping[Symbol, int]) -> int | None:
-    return evaluate(bound, bindings) if bound is not None and bound.free <= bindings.keys() else None
-
-
-def check_conditions(conditions: Iterable[Condition], bindings: Mapping[Symbol, int]) -> None:
-    """Stop if a condition that can be decided does not hold."""
-    broken = tuple(
-        Diagnostic("T0344", f"this run breaks a condition of the program: {condition.reason}", condition.span)
-        for condition in conditions
-        if symbols_of_cond(condition.condition) <= bindings.keys() and not _holds(condition, bindings)
-    )
-    if broken:
-        raise Rejected(*broken)
-
-
-def _holds(condition: Condition, bindings: Mapping[Symbol, int]) -> bool:
-    try:
-        return evaluate_cond(condition.condition, bindings)
-    except NotInteger:  # a division by 0: another condition says that there is none
-        return False
 
 
 def length_of(poly: Poly, bindings: Mapping[Symbol, int]) -> int:
