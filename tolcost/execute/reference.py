@@ -61,6 +61,9 @@ _ON_NUMBERS: Mapping[Any, Callable[[Any, Any], Any]] = {
 _made = tuple.__new__
 """Makes a piece sooner than its name does."""
 
+Places: TypeAlias = Sequence[int]
+"""Where the values of the operands of a node are kept, among those of its block."""
+
 _Place: TypeAlias = tuple[tuple[int, ...], int]
 """A coordinate, 0-based, and the first fault met in finding it (0: none)."""
 
@@ -70,7 +73,6 @@ class _Step(NamedTuple):
 
     place: int
     how: Run
-    operands: tuple[int, ...]
     times: int
     binds: tuple[Var, ...]
     done: tuple[int, ...]
@@ -148,12 +150,15 @@ class _Reference(State):
 
     def planned(self, order: Schedule) -> _Plan:
         """Prepare the nodes of a block: what is known beforehand, or has a name already, is no step."""
-        ways = [self.prepare(step.node) for step in order.steps]
+        ways: list[Prepared] = []
         at: list[int] = []
         named: dict[Var, int] = {}
-        for k, (step, how) in enumerate(zip(order.steps, ways, strict=True)):
+        for k, step in enumerate(order.steps):
+            how = _RULES[type(step.node)](self, step.node, [at[j] for j in step.operands])
+            ways.append(how)
             at.append(named.get(how, k) if isinstance(how, Var) else k)
-            named.update(dict.fromkeys(step.binds, at[k]))
+            for var in step.binds:
+                named[var] = at[k]
         names: dict[int, tuple[Var, ...]] = {}
         for var, k in named.items():
             names[k] = (*names.get(k, ()), var)
@@ -167,9 +172,8 @@ class _Reference(State):
                 values[k] = how
                 self.vars.update(dict.fromkeys(binds, how))
             elif not isinstance(how, Var):
-                operands = tuple([at[j] for j in step.operands])
                 done = tuple([j for j in last[k] if j not in names and callable(ways[j])])
-                steps.append(_Step(k, how, operands, step.times, binds, done))
+                steps.append(_Step(k, how, step.times, binds, done))
             elif at[k] == k:
                 reads.append((k, how, binds))
         roots = tuple([at[k] for k in order.roots])
@@ -190,46 +194,44 @@ class _Reference(State):
             value = values[place] = names[read]
             for var in binds:
                 names[var] = value
-        for place, how, operands, often, binds, done in plan.steps:
-            value = values[place] = how([values[k] for k in operands], times * often)
+        for place, how, often, binds, done in plan.steps:
+            value = values[place] = how(values, times * often)
             for var in binds:
                 names[var] = value
             for k in done:
                 values[k] = ()
         return [values[k] for k in plan.roots]
 
-    def prepare(self, node: Node) -> Prepared:
-        return _RULES[type(node)](self, node)
-
     # ---- functions -------------------------------------------------------------------------
 
-    def function(self, node: ir.Lambda) -> Run:
+    def function(self, node: ir.Lambda, operands: Places) -> Run:
         function, space = node.function, node.space
         if function == "rand":
-            return lambda args, times: self.rand(node, args, times)
+            return lambda values, times: self.rand(node, [values[k] for k in operands], times)
         meaning, dtype = resolved(function, space)
         result = node.type[0].space
         made = dtype_of(result)
         applied = self.applied.setdefault(node, [0])
         quick = _ON_NUMBERS.get(meaning, meaning) if dtype.kind in "iuf" else meaning
+        first, last = operands[0], operands[-1]
 
-        def plain(args: list[RunValue], times: int) -> RunValue:
+        def plain(values: list[RunValue], times: int) -> RunValue:
             """As it mostly is: two numbers of the type that the function computes in, and no fault."""
-            (left, bad), (right, worse) = args[0][0], args[1][0]
+            (left, bad), (right, worse) = values[first][0], values[last][0]
             if bad is not None or worse is not None or left.dtype is not dtype or right.dtype is not dtype:
-                return run(args, times)
+                return run(values, times)
             data = quick(left, right)
             if data.dtype is not made:
-                return run(args, times)
+                return run(values, times)
             applied[0] += times
             return (_made(Piece, (data, None)),)
 
-        def run(args: list[RunValue], times: int) -> RunValue:
+        def run(values: list[RunValue], times: int) -> RunValue:
             applied[0] += times
             ready: list[Any] = []
             faults: list[Array] = []
-            for value in args:
-                data, fault = value[0]
+            for k in operands:
+                data, fault = values[k][0]
                 ready.append(data if data.dtype is dtype else as_dtype(np.asarray(data), space, dtype))
                 if fault is not None:
                     faults.append(fault)
@@ -238,7 +240,7 @@ class _Reference(State):
                 data = convert(np.asarray(data), result)
             return (Piece(data, first_fault(faults) if faults else None),)
 
-        return plain if len(node.args) == 2 else run
+        return plain if len(operands) == 2 else run
 
     def rand(self, node: ir.Lambda, args: list[RunValue], times: int) -> RunValue:
         self.tally.apply(node.function, node.space, node.charge, times)
@@ -255,12 +257,13 @@ class _Reference(State):
         broken = condition[0].fault
         return pieces if broken is None else tuple(all_fault(piece, int(broken)) for piece in pieces)
 
-    def select(self, node: ir.Select) -> Run:
+    def select(self, node: ir.Select, operands: Places) -> Run:
         fitted, then, other, env = _fitting(node.type), node.then, node.other, self.env
         if isinstance(node.condition, Node):
-            return lambda args, times: fitted(self.visit(then if self.true(args[0]) else other, times))
+            (at,) = operands
+            return lambda values, times: fitted(self.visit(then if self.true(values[at]) else other, times))
         holds = prepared_cond(node.condition)
-        return lambda args, times: fitted(self.visit(then if holds(env) else other, times))
+        return lambda values, times: fitted(self.visit(then if holds(env) else other, times))
 
     def true(self, value: RunValue) -> bool:
         self.faults.check(value)
@@ -309,47 +312,49 @@ class _Reference(State):
         what = "replaced" if isinstance(node, ir.Put) else "read"
         return self.faults.number(node.span, f"a member is {what} out of range")
 
-    def member(self, node: ir.Member) -> Run:
+    def member(self, node: ir.Member, operands: Places) -> Run:
         static = _static_indices(node.at)
         known = [index for index in static if index is not None]
         places, atoms, env = self.places(node, static), self.tally.atoms, self.env
+        tol, *computed = operands
 
-        def plain(args: list[RunValue], times: int) -> RunValue:
+        def plain(values: list[RunValue], times: int) -> RunValue:
             """As it mostly is: static indices, in range, of one component without faults."""
-            pieces = args[0]
+            pieces = values[tol]
             data, bad = pieces[0]
             if bad is not None or len(pieces) > 1:
-                return run(args, times)
+                return run(values, times)
             try:
                 at = tuple([index(env) for index in known])
                 found = data[at]
             except (KeyError, IndexError):
-                return run(args, times)
+                return run(values, times)
             if min(at) < 0 or not hasattr(found, "dtype"):
-                return run(args, times)
+                return run(values, times)
             atoms["member"] += times
             return (_made(Piece, (found, None)),)
 
-        def run(args: list[RunValue], times: int) -> RunValue:
+        def run(values: list[RunValue], times: int) -> RunValue:
             atoms["member"] += times
-            pieces = args[0]
-            at, fault = places(args[1:], pieces[0].data.shape)
+            pieces = values[tol]
+            at, fault = places([values[k] for k in computed], pieces[0].data.shape)
             if fault:
                 return tuple(all_fault(Piece(np.zeros((), piece.data.dtype)), fault) for piece in pieces)
             return tuple([element(piece, at) for piece in pieces])
 
         return plain if known and len(known) == len(static) else run
 
-    def put(self, node: ir.Put) -> Run:
+    def put(self, node: ir.Put, operands: Places) -> Run:
         places = self.places(node, _static_indices(node.at))
+        tol, *computed, new_value = operands
 
-        def run(args: list[RunValue], times: int) -> RunValue:
-            pieces, value = args[0], in_spaces(args[-1], node.type)
+        def run(values: list[RunValue], times: int) -> RunValue:
+            pieces, value = values[tol], in_spaces(values[new_value], node.type)
             self.tally.relay(pieces, times)
             for piece, new in zip(pieces, value, strict=True):
                 if piece.data.ndim:
                     self.tally.atoms["member"] += times * ((len(pieces) > 1) - (new.data.ndim == 0))
-            at, fault = places(args[1:-1], pieces[0].data.shape)
+            at, fault = places([values[k] for k in computed], pieces[0].data.shape)
             if fault:
                 return tuple(all_fault(piece, fault) for piece in pieces)
             return tuple(replaced(piece, at, new) for piece, new in zip(pieces, value, strict=True))
@@ -405,10 +410,10 @@ class _Reference(State):
 
     # ---- quantifiers -----------------------------------------------------------------------
 
-    def build(self, node: ir.Build) -> Run:
+    def build(self, node: ir.Build, operands: Places) -> Run:
         everywhere = self.range_over(node.coords, node.extents)
 
-        def run(args: list[RunValue], times: int) -> RunValue:
+        def run(values: list[RunValue], times: int) -> RunValue:
             extents = tuple(length_of(extent, self.env) for extent in node.extents)
             check_size(extents)
             members = [self.visit(node.body, times) for _ in everywhere()]
@@ -435,12 +440,13 @@ class _Reference(State):
         shaped = sum(piece.data.ndim > rank for piece in pieces)
         self.tally.split(len(pieces), prod(extents) * shaped, times)
 
-    def fold(self, node: ir.Fold) -> Run:
+    def fold(self, node: ir.Fold, operands: Places) -> Run:
         everywhere = self.range_over(node.coords, node.extents)
         fitted, body, var, names = _fitting(node.type), node.body, node.accumulator, self.vars
+        (start,) = operands
 
-        def run(args: list[RunValue], times: int) -> RunValue:
-            accumulator = in_spaces(args[0], var.type)
+        def run(values: list[RunValue], times: int) -> RunValue:
+            accumulator = in_spaces(values[start], var.type)
             for _ in everywhere():
                 names[var] = accumulator
                 accumulator = fitted(self.visit(body, times))
@@ -466,16 +472,28 @@ def _fitting(types: Type) -> Callable[[RunValue], RunValue]:
 
 def _each_time(
     rule: Callable[[_Reference, Any, list[RunValue], int], RunValue],
-) -> Callable[[_Reference, Any], Run]:
+) -> _Rule:
     """Give what prepares a node about which nothing can be found out beforehand."""
-    return lambda machine, node: lambda args, times: rule(machine, node, args, times)
+
+    def prepare(machine: _Reference, node: Node, operands: Places) -> Run:
+        return lambda values, times: rule(machine, node, [values[k] for k in operands], times)
+
+    return prepare
 
 
-_RULES: Mapping[type, Callable[[_Reference, Any], Prepared]] = {
-    ir.Input: lambda machine, node: tuple(Piece(array) for array in machine.arrays[node.name]),
-    ir.Number: _Reference.number,
-    ir.Table: _Reference.table,
-    ir.Ref: lambda machine, node: node.var,
+def _leaf(rule: Callable[[_Reference, Any], Prepared]) -> _Rule:
+    """Give what prepares a node without operands."""
+    return lambda machine, node, operands: rule(machine, node)
+
+
+_Rule: TypeAlias = Callable[[_Reference, Any, Places], Prepared]
+"""Prepares a node whose operands are at some places."""
+
+_RULES: Mapping[type, _Rule] = {
+    ir.Input: _leaf(lambda machine, node: tuple(Piece(array) for array in machine.arrays[node.name])),
+    ir.Number: _leaf(_Reference.number),
+    ir.Table: _leaf(_Reference.table),
+    ir.Ref: _leaf(lambda machine, node: node.var),
     ir.Lambda: _Reference.function,
     ir.Where: _each_time(_Reference.where),
     ir.Member: _Reference.member,

@@ -20,7 +20,7 @@ from tolcost.execute.inputs import length_of, unknown_length, value_of
 from tolcost.execute.values import Faults, Lengths, Piece, RunValue, Tally, scalar
 
 Run: TypeAlias = Callable[[list[RunValue], int], RunValue]
-"""Evaluates a node from the values of its operands, counted so many times."""
+"""Evaluates a node, given the values of its block so far; counted so many times."""
 
 Prepared: TypeAlias = Run | RunValue | Var
 """What a node became: a function, or the value that it always has, or the variable that it reads."""
@@ -63,8 +63,8 @@ class State:
             return (Piece(scalar(self.static_number(form, space))),)
         if isinstance(form, Poly):
             value = self.integer(form)
-            return lambda args, times: (Piece(scalar(number(value(), space))),)
-        return lambda args, times: (Piece(self.static_number(form, space)),)
+            return lambda values, times: (Piece(scalar(number(value(), space))),)
+        return lambda values, times: (Piece(self.static_number(form, space)),)
 
     def static_number(self, value: Constant, space: str) -> Array:
         """Give a static number at the present coordinates."""
@@ -80,7 +80,7 @@ class State:
         """A table; one without coordinates is laid out once."""
         if is_fixed(node):
             return (self.laid_out(node),)
-        return lambda args, times: (self.laid_out(node),)
+        return lambda values, times: (self.laid_out(node),)
 
     def laid_out(self, node: Table) -> Piece:
         """Give a table at the present coordinates."""
