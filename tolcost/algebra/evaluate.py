@@ -280,15 +280,32 @@ def prepared(p: Poly) -> PointFunction:
     9
     """
     constant = p.terms.get(UNIT, 0)
+    if p.den == 1 and p.height == 0 and all(len(mono) <= 1 for mono in p.terms):
+        return _prepared_line(constant, [(coef, mono[0]) for mono, coef in p.terms.items() if mono])
     rows = tuple((coef, tuple(map(_prepared_part, mono))) for mono, coef in p.terms.items() if mono)
     if p.den != 1:
         return _exact_quotient(_prepared_total(constant, rows), p)
-    if not rows:
-        return lambda values: constant
     if len(rows) == 1 and rows[0][0] == 1 and len(rows[0][1]) == 1:
         (part,) = rows[0][1]
         return (lambda values: part(values) + constant) if constant else part
     return _prepared_total(constant, rows)
+
+
+def _prepared_line(constant: int, rows: list[tuple[int, Generator]]) -> PointFunction:
+    """The same of what most polynomials are: a constant, and symbols with a factor each."""
+    if not rows:
+        return lambda values: constant
+    ((first, symbol), *more) = rows
+    if not more and first == 1:
+        return (lambda values: values[symbol] + constant) if constant else itemgetter(symbol)  # type: ignore[index]
+
+    def value(values: Mapping[Symbol, int]) -> int:
+        total = constant
+        for factor, symbol in rows:
+            total += factor * values[symbol]  # type: ignore[index]
+        return total
+
+    return value
 
 
 def _prepared_total(constant: int, rows: tuple[tuple[int, tuple[PointFunction, ...]], ...]) -> PointFunction:

@@ -67,13 +67,13 @@ def prove(cond: Cond, facts: tuple[Cond, ...] = ()) -> bool | None:
         return cond.value
     if cond in facts or (isinstance(cond, Ge) and holds_at_ends(cond.p)):
         return True
-    if _nests(cond, _MOST_NESTED) or undecided(cond, facts):
-        return None
     return _searched(cond, facts)
 
 
-@lru_cache(maxsize=1 << 14)  # loops are elaborated until they settle, and ask again
+@lru_cache(maxsize=1 << 14)  # loops are elaborated until they settle, and ask again; so do programs alike
 def _searched(cond: Cond, facts: tuple[Cond, ...]) -> bool | None:
+    if _nests(cond, _MOST_NESTED) or undecided(cond, facts):
+        return None
     useful = relevant(facts, cond)
     if _holds(cond, useful):
         return True

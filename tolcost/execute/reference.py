@@ -136,7 +136,8 @@ class _Reference(State):
     def outputs(self) -> dict[str, Array | tuple[Array, ...]]:
         program = self.program
         plan = self.planned(schedule_program(program))
-        values = self.follow(plan, 1)[len(program.bindings) :]
+        found = self.follow(plan, 1)
+        values = [found[k] for k in plan.roots[len(program.bindings) :]]
         for node, (times,) in self.applied.items():
             self.tally.apply(node.function, node.space, node.charge, times)
             if self.watched is not None and times:
@@ -179,13 +180,19 @@ class _Reference(State):
         roots = tuple([at[k] for k in order.roots])
         return _Plan(values, tuple(reads), tuple(steps), roots, len(ways))
 
-    def visit(self, block: Block, times: int) -> RunValue:
+    def plan(self, block: Block) -> _Plan:
+        """Give the plan of a block, made when it is visited first."""
         plan = self.plans.get(block)
         if plan is None:
             plan = self.plans[block] = self.planned(schedule_block(block))
-        return self.follow(plan, times)[-1]
+        return plan
+
+    def visit(self, plan: _Plan, times: int) -> RunValue:
+        """Evaluate a block, and give its result: the last of its roots."""
+        return self.follow(plan, times)[plan.roots[-1]]
 
     def follow(self, plan: _Plan, times: int) -> list[RunValue]:
+        """Evaluate the steps of a plan, and give all values, by place."""
         self.steps_left -= plan.nodes
         if self.steps_left < 0:
             raise Rejected(Diagnostic("T0520", "the run takes too many steps", hint="try smaller lengths"))
@@ -200,7 +207,7 @@ class _Reference(State):
                 names[var] = value
             for k in done:
                 values[k] = ()
-        return [values[k] for k in plan.roots]
+        return values
 
     # ---- functions -------------------------------------------------------------------------
 
@@ -261,9 +268,11 @@ class _Reference(State):
         fitted, then, other, env = _fitting(node.type), node.then, node.other, self.env
         if isinstance(node.condition, Node):
             (at,) = operands
-            return lambda values, times: fitted(self.visit(then if self.true(values[at]) else other, times))
+            return lambda values, times: fitted(
+                self.visit(self.plan(then if self.true(values[at]) else other), times)
+            )
         holds = prepared_cond(node.condition)
-        return lambda values, times: fitted(self.visit(then if holds(env) else other, times))
+        return lambda values, times: fitted(self.visit(self.plan(then if holds(env) else other), times))
 
     def true(self, value: RunValue) -> bool:
         self.faults.check(value)
@@ -416,7 +425,8 @@ class _Reference(State):
         def run(values: list[RunValue], times: int) -> RunValue:
             extents = tuple(length_of(extent, self.env) for extent in node.extents)
             check_size(extents)
-            members = [self.visit(node.body, times) for _ in everywhere()]
+            plan = self.plan(node.body)
+            members = [self.visit(plan, times) for _ in everywhere()]
             if members:
                 pieces = tuple(stacked(column, extents) for column in zip(*members, strict=True))
             else:
@@ -447,9 +457,10 @@ class _Reference(State):
 
         def run(values: list[RunValue], times: int) -> RunValue:
             accumulator = in_spaces(values[start], var.type)
+            plan = self.plan(body)
             for _ in everywhere():
                 names[var] = accumulator
-                accumulator = fitted(self.visit(body, times))
+                accumulator = fitted(self.visit(plan, times))
             return accumulator
 
         return run

@@ -34,6 +34,9 @@ from tolcost.execute.values import (
     reshaped,
 )
 
+_MANY = 1_000
+"""The results of so many atoms are kept: they take little room."""
+
 
 def run_unrolled(
     program: Program,
@@ -94,8 +97,8 @@ class AtomByAtom:
         return found
 
     def outputs(self, unrolled: Unrolled) -> dict[str, OutputValue]:
-        """Do all atoms, each result forgotten after its last use, and give the outputs."""
-        over = _last_uses(unrolled)
+        """Do all atoms, and give the outputs; of many, each result is forgotten after its last use."""
+        over = _last_uses(unrolled) if len(unrolled.atoms) > _MANY else {}
         for place, atom in enumerate(unrolled.atoms):
             self.do(atom)
             for used in over.get(place, ()):
