@@ -38,8 +38,9 @@ _NEAR = 1000
 """How far above the lower bound the upper one may be to be looked at, too."""
 _MOST_TERMS = 200
 """What is longer than this no search looks at either."""
-_FIXED = 3
-"""So many points are not drawn by lot: all is small at the first, large at the second, then in the middle."""
+_FIXED = 4
+"""So many points are not drawn by lot: all is small at the first, large at the second, then in the middle of
+its range, and at the last one coordinates are small in long ranges."""
 _SPREADS = (1, 9, 4, 7, 3, 12, 5, 40)
 """How far from its lower bound half of the symbols may be, by point; the others are next to it."""
 
@@ -161,7 +162,7 @@ def undecided(cond: Cond, facts: tuple[Cond, ...]) -> bool:
     if not facts and isinstance(cond, Ge | Eq) and _range_decides_nothing(cond):
         return True
     seen: bool | None = None
-    points = MANY if facts or isinstance(cond, And | Or) else FEW  # their proofs take longest
+    points = MANY if isinstance(cond, And | Or) else FEW  # their proofs take longest
     for index, holds in enumerate(_truths(cond, points)):
         if holds is not None and holds is not seen and all(_truth(fact, index) for fact in facts):
             if seen is not None:
@@ -325,7 +326,8 @@ def _between(low: int | None, high: int | None, index: int, seed: int) -> int | 
     """Choose a value near the lower bound, or near the upper one where that is near.
 
     At the first point everything is as small as it can be, at the second one large: most that can be true
-    or false is one here and the other there.  In the middle of all ranges many conditions hold together.
+    or false is one here and the other there.  In the middle of all ranges many conditions hold together; at
+    the beginning of long ones those fail that are about neighbours.
     """
     if index < _FIXED:
         noise, spread = 0, _SPREADS[index]
@@ -343,6 +345,6 @@ def _between(low: int | None, high: int | None, index: int, seed: int) -> int | 
         return None
     if noise & 1024 and high - low < _NEAR:
         return high - offset % (high - low + 1)
-    if 0 < index < _FIXED and high - low < _NEAR:
-        return high if index == 1 else (low + high) // 2
+    if index < _FIXED and high - low < _NEAR:
+        return (low, high, (low + high) // 2, low)[index]
     return min(low + offset, high)
