@@ -120,8 +120,8 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
     "empty": lambda raw: b"",
     "a pickle": lambda raw: b"\x80\x04" + raw,
     "a list": lambda raw: b"[]\n",
-    "fields missing": lambda raw: b'{"format": 6}\n',
-    "another format": lambda raw: raw.replace(b'"format":6', b'"format":5'),
+    "fields missing": lambda raw: b'{"format": 7}\n',
+    "another format": lambda raw: raw.replace(b'"format":7', b'"format":6'),
 }
 
 

@@ -368,7 +368,7 @@ def power(base: Poly, exponent: int) -> Poly:
     return result
 
 
-def length(name: str, lo: int | Poly = 1, hi: int | Poly | None = LARGEST_LENGTH) -> Poly:
+def length(name: str, lo: int | Poly | None = 1, hi: int | Poly | None = LARGEST_LENGTH) -> Poly:
     """Give the length of this name: the same name and bounds give the same symbol.
 
     >>> length("n") - length("n")

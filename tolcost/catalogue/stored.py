@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
 FOLDER = "schemes"
-FORMAT = 6
+FORMAT = 7
 """Of what is written here: files of another one are made again, not read."""
 
 _MOST_BYTES = 1 << 24

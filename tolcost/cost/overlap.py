@@ -88,12 +88,23 @@ class Doubts:
     chosen: bool = False
     least: bool = False
     """Whether of chosen elements those count that are read whatever they are, instead of all of them."""
+    asked: dict[Poly, None] = field(default_factory=dict)
+    """What was not proved to be never negative."""
+    vague: bool = False
+    """Whether something else was met."""
 
     def proved(self, p: Poly) -> bool:
         """Whether an expression is never negative, as far as can be told."""
         found = is_nonnegative(p, self.facts)
-        self.met |= not found and p.constant is None
+        if not found and p.constant is None:
+            self.met = True
+            self.asked[p] = None
         return found
+
+    def more(self, met: bool) -> None:
+        """Numbers might tell more, if something is met, in a way that no question says."""
+        self.met |= met
+        self.vague |= met
 
 
 def different_elements(volume: Poly, reads: list[Read], doubts: Doubts) -> Poly:
@@ -103,7 +114,7 @@ def different_elements(volume: Poly, reads: list[Read], doubts: Doubts) -> Poly:
     try:
         return _different(volume, reads, doubts)
     except AlgebraBudget:
-        doubts.met = True
+        doubts.more(True)
         return volume
 
 
@@ -126,7 +137,7 @@ def _different(volume: Poly, reads: list[Read], doubts: Doubts) -> Poly:
             known[image] = None
     by_coordinates = _together(list(known))
     if by_coordinates is None:
-        doubts.met |= any(not image.is_constant for image in known)
+        doubts.more(any(not image.is_constant for image in known))
         return volume
     every = total_of((by_coordinates, *by_data))
     if len(known) == 1 and not by_data:
@@ -173,7 +184,7 @@ def _visits(ranges: Ranges, guards: tuple[Cond, ...], doubts: Doubts) -> Poly | 
         return None
     found = total(ONE, [(symbol, ONE, extent) for symbol, extent in ranges], guards)
     involved = found.height > 1 or any(isinstance(generator, Sum) for generator in generators_in(found))
-    doubts.met |= involved
+    doubts.more(involved)
     return None if involved else found
 
 

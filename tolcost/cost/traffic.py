@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
-from tolcost.algebra import ZERO, Cond, Poly, negate, product_of, total_of
+from tolcost.algebra import ZERO, Cond, Poly, ge, negate, product_of, total_of
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import blocks, children, index_nodes, inner_nodes, is_ref, roots, static_condition
 from tolcost.atoms.nodes import Block, Input, Node, Program, Var
@@ -60,6 +60,13 @@ def traffic(program: Program, facts: tuple[Cond, ...] = ()) -> Traffic:
     written = [(part.space, product_of(part.shape)) for out in program.outputs for part in out.node.type]
     unsized = sorted({space for space, _ in (*read, *written) if bits_of(space) is None})
     return Traffic(_by_space(read), _by_space(written), tuple(unsized), doubts.met, least)
+
+
+def undecided(program: Program) -> tuple[Cond, ...] | None:
+    """The conditions that would tell more of what is read if one of them held; None where others might."""
+    doubts = Doubts()
+    _read(program, doubts)
+    return None if doubts.vague or doubts.chosen else tuple(map(ge, doubts.asked))
 
 
 def _read(program: Program, doubts: Doubts) -> list[tuple[str, Poly]]:

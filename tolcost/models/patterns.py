@@ -134,7 +134,7 @@ def _all_general(
 
 
 def _general(known: Poly, lengths: dict[Symbol, Poly], level: Level) -> Poly | None:
-    """A length as far as a pattern knows it; None where data decides it, or it is not proved to be one."""
+    """A length as far as a pattern knows it; None where data decides it."""
     value, small = known.constant, level.least
     if value is not None and value < small:
         return known
@@ -144,15 +144,14 @@ def _general(known: Poly, lengths: dict[Symbol, Poly], level: Level) -> Poly | N
     if value is None and not _is_length(known):
         return None
     least, most = (value, value) if value is not None else _bounds(known)
-    if least is None:
-        return None
-    form, symbol = _length(len(lengths), min(least, small), most is not None and most <= LARGEST_LENGTH)
+    low = None if least is None else min(least, small)
+    form, symbol = _length(len(lengths), low, most is not None and most <= LARGEST_LENGTH)
     lengths[symbol] = known
     return form
 
 
 def _bounds(known: Poly) -> tuple[int | None, int | None]:
-    """Between which numbers a formula is; None below where it is not proved to be none less than 0."""
+    """Between which numbers a formula is; None below where it may be less than 0, as ends of slices are."""
     least, most = range_of(known)
     if least is not None and least >= 0:
         return least, most
@@ -170,7 +169,7 @@ def _is_index(known: Cast) -> bool:
 
 
 @lru_cache(maxsize=1 << 10)
-def _length(place: int, low: int, bounded: bool) -> tuple[Poly, Symbol]:
+def _length(place: int, low: int | None, bounded: bool) -> tuple[Poly, Symbol]:
     """The symbol for a length, with the bounds that are known of it."""
     form = length(f"#{place}", low, LARGEST_LENGTH if bounded else None)
     return form, the_symbol(form)

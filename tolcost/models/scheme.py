@@ -28,8 +28,9 @@ from tolcost.algebra import (
     symbols_of_cond,
 )
 from tolcost.algebra.compiled import Compiled, compiled
-from tolcost.atoms.nodes import Program
+from tolcost.atoms.nodes import Condition, Program
 from tolcost.cost import depths, traffic
+from tolcost.cost.traffic import undecided
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Inputs, Tensor
@@ -65,6 +66,8 @@ class Scheme:
     """The depth, where that is known."""
     passes: Passes | None = None
     """What it sums and passes on, where that is stored."""
+    doubts: tuple[Cond, ...] = ()
+    """Where one of these conditions is proved, more might be told of what is read, by other forms."""
     held: dict[Case, bool] = field(default_factory=dict)
     examples: dict[Case, Mapping[Symbol, Poly]] = field(default_factory=dict)
     """The lengths of the first node of each case."""
@@ -82,6 +85,8 @@ class Scheme:
         given, lengths = lengths, self._complete(lengths)
         try:
             point = numbers(lengths)
+            if self.doubts and (point is not None or any(_is_proved(c, lengths) for c in self.doubts)):
+                return None
             case, instance = self._formulas(lengths) if point is None else self._numbers(point)
         except (AlgebraBudget, NotInteger, KeyError, ZeroDivisionError):  # a share that does not divide, say
             return itself()
@@ -110,7 +115,7 @@ class Scheme:
             case, instance = self._numbers(point)
         except (AlgebraBudget, NotInteger, KeyError, ZeroDivisionError):
             return None
-        return instance if not self.unproved and self.held.get(case) else None
+        return instance if not (self.unproved or self.doubts) and self.held.get(case) else None
 
     def _complete(self, lengths: Mapping[Symbol, Poly]) -> Mapping[Symbol, Poly]:
         """These lengths and the shares that divide them, as far as there are."""
@@ -146,17 +151,21 @@ class Scheme:
         return case, self._at(Instance(self._layout(), found[start:end]), _NOTHING, point, level)
 
     def _formulas(self, lengths: Mapping[Symbol, Poly]) -> tuple[Case, Lowered | None]:
-        """The same where some lengths are formulas."""
+        """The same where some lengths are formulas; which conditions stay open is part of the case."""
         case = self.cases.of(lengths)
         if not self.chain and isinstance(self.general.lowered, Program):
             self.chain = chain_of(self.general.program)
         if any(form.height for form in self.chain):  # which is the longest may be proved of one symbol alone
             return case, None
-        conditions = (substitute_cond(c.condition, lengths) for c in self.general.conditions)
-        if not all(prove(condition) is True for condition in conditions):
+        needed = [
+            replace(c, condition=substitute_cond(c.condition, lengths)) for c in self.general.conditions
+        ]
+        proofs = [prove(c.condition) for c in needed]
+        if False in proofs:
             return case, None
+        relied = tuple([c for c, proof in zip(needed, proofs, strict=True) if proof is None])
         made = self._layout().at([substitute(form, lengths) for form in self.forms])
-        return case, self._at(made, lengths, _NOWHERE, None)
+        return (*case, *proofs) if relied else case, self._at(made, lengths, _NOWHERE, None, relied)
 
     def _layout(self) -> Layout:
         if self.layout is None:
@@ -164,7 +173,12 @@ class Scheme:
         return self.layout
 
     def _at(
-        self, made: Made, lengths: Mapping[Symbol, Poly], point: Mapping[Symbol, int], level: int | None
+        self,
+        made: Made,
+        lengths: Mapping[Symbol, Poly],
+        point: Mapping[Symbol, int],
+        level: int | None,
+        relied: tuple[Condition, ...] = (),
     ) -> Lowered:
         """The operator where it comes to this."""
         general = self.general
@@ -172,7 +186,7 @@ class Scheme:
             general.op,
             general.domain,
             made,
-            (),
+            relied,
             _NOTHING,
             general.data,
             general.lowered,
@@ -212,9 +226,15 @@ def _everywhere(condition: Cond, lengths: Mapping[Symbol, Poly]) -> bool:
     return prove(substitute_cond(condition, by)) is True
 
 
+def _is_proved(condition: Cond, lengths: Mapping[Symbol, Poly]) -> bool:
+    return prove(substitute_cond(condition, lengths)) is True
+
+
 def same(one: Lowered, other: Lowered | Rejected) -> bool:
     """Whether two ways to lower an operator came to the same."""
-    if isinstance(other, Rejected) or other.conditions or other.equal or other.data or other.choices:
+    if isinstance(other, Rejected) or other.equal or other.data or other.choices:
+        return False
+    if one.conditions != other.conditions:
         return False
     return _told(one) == _told(other)
 
@@ -232,20 +252,26 @@ def scheme_of(general: Lowered | Rejected, symbols: Iterable[Symbol]) -> Scheme 
         return None
     if not all(map(_plain, general.outputs)):
         return None
+    doubts: tuple[Cond, ...] | None = ()
     if general.traffic.open:  # a scheme is for lengths at which its conditions hold
         moved = traffic(general.program, tuple(c.condition for c in general.conditions))
         if moved.open:
-            return None
-        general = replace(general, made=Told(general.counts, moved, general.outputs))
+            doubts = undecided(general.program)
+        else:
+            general = replace(general, made=Told(general.counts, moved, general.outputs))
+    if doubts is None:
+        return None
     forms = forms_of(general)
     mentioned = frozenset().union(
-        *(form.free for form in forms), *(symbols_of_cond(c.condition) for c in general.conditions)
+        *(form.free for form in forms),
+        *(symbols_of_cond(c.condition) for c in general.conditions),
+        *(symbols_of_cond(c) for c in doubts),
     )
     shares = tuple(_shares(general.equal, mentioned.difference(symbols)))
     cases = cases_of(general)
     known = mentioned.issubset((*symbols, *(share.symbol for share in shares)))
     unproved = tuple(c.condition for c in general.program.unproved)
-    return Scheme(general, forms, cases, shares, unproved) if known else None
+    return Scheme(general, forms, cases, shares, unproved, doubts=doubts) if known else None
 
 
 def _shares(equal: Mapping[Symbol, Poly], wanted: frozenset[Symbol]) -> Iterator[Share]:

@@ -28,7 +28,7 @@ from tolcost.models.sums import passes_of
 
 _PARTS = (
     "counts", "index", "atoms", "macs", "read", "written", "least", "unsized", "outputs", "titles", "relies",
-    "asks", "sizes", "static", "shares", "chain", "passes", "unproved", "held", "table",
+    "asks", "sizes", "static", "shares", "chain", "passes", "unproved", "doubts", "held", "table",
 )  # fmt: skip
 """What the text of a scheme says, in this order."""
 
@@ -89,7 +89,7 @@ def scheme_text(scheme: Scheme) -> str | None:
             "unsized": traffic.unsized,
             "outputs": list(map(writer.known, general.outputs)),
             "titles": general.titles,
-            "relies": [writer.condition(c.condition) for c in general.conditions],
+            "relies": [[writer.condition(c.condition), c.reason, c.kind] for c in general.conditions],
             "asks": list(map(writer.condition, scheme.cases.conditions)),
             "sizes": writer.forms(scheme.cases.sizes),
             "static": writer.forms(scheme.cases.static),
@@ -99,6 +99,7 @@ def scheme_text(scheme: Scheme) -> str | None:
             "chain": writer.forms(chain),
             "passes": _passes(general.program),
             "unproved": list(map(writer.condition, scheme.unproved)),
+            "doubts": list(map(writer.condition, scheme.doubts)),
         }
         cases = [
             ([int(one) if isinstance(one, bool) else one for one in case], holds) for case, holds in held
@@ -167,7 +168,7 @@ def read_scheme(text: str, node: GraphNode, program: Callable[[], Program]) -> S
             Traffic(read or {}, written or {}, tuple(data["unsized"]), least=least),
             tuple(map(reader.known, data["outputs"])),
         ),
-        conditions=tuple(Condition(reader.condition(one), "") for one in data["relies"]),
+        conditions=tuple(Condition(reader.condition(one), *told) for one, *told in data["relies"]),
         equal={},
         data=frozenset(),
         lowered=program,
@@ -189,6 +190,7 @@ def read_scheme(text: str, node: GraphNode, program: Callable[[], Program]) -> S
             {title: frozenset(names) for title, names in data["passes"][1].items()},
             frozenset(data["passes"][2]),
         ),
+        tuple(map(reader.condition, data["doubts"])),
         {tuple(case): holds for case, holds in data["held"]},
     )
 
