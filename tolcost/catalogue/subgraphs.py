@@ -18,7 +18,7 @@ from tolcost.catalogue.operand_types import check_node, output_spaces
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, quoted
-from tolcost.elaborate.context import Env
+from tolcost.elaborate.context import Env, Misfit
 from tolcost.elaborate.programs import apply_program
 from tolcost.elaborate.shapes import shape_of, space_of
 from tolcost.elaborate.values import (
@@ -41,6 +41,9 @@ MOST_CALLS = 5_000
 """How often graphs may call functions, all in all; they are looked at anew each time."""
 
 
+MOST_CHOICES = 8
+"""How often branches that a length decides are chosen anew."""
+
 _MOST_UNKNOWN = 2
 """Of so many truths that are not known all combinations are tried."""
 
@@ -58,6 +61,23 @@ class Choices:
     written: frozenset[str] = frozenset()
     used: dict[Cond, None] = field(default_factory=dict)
     met: dict[Cond, None] = field(default_factory=dict)
+    failed: Rejected | None = None
+    """What did not fit first, where something was chosen anew."""
+
+    def opens(self, condition: Value | None) -> bool:
+        """Whether a branch is left open that could be chosen the other way."""
+        trying = Choices(self.assumed, self.written)
+        return condition is not None and bool(trying.decided(condition) and trying.met)
+
+    def anew(self, before: Choices, failed: Rejected) -> bool:
+        """Go back, and take the equation to hold that was left open last; False if there is none since."""
+        last = next(reversed(self.met), None)
+        if last is None or last in before.met or len(self.written) + 1 >= MOST_CHOICES:
+            return False
+        self.failed = self.failed or failed
+        self.written |= {cond_text(last)}
+        self.used, self.met = dict(before.used), dict(before.met)
+        return True
 
     def decided(self, condition: Value) -> Value:
         """The condition of a branch, decided where it is, or denies, an equation that is taken to hold."""
@@ -104,6 +124,8 @@ class Surroundings:
     calls: Iterator[int] = field(default_factory=count)
     inside: Inside = field(default_factory=dict)
     place: tuple[str, ...] = ()
+    resumes: bool = False
+    """Whether all graphs around are branches by data: nothing but other choices helps what does not fit."""
 
 
 def graph_functions(node: GraphNode, around: Surroundings) -> dict[str, Value]:
@@ -132,20 +154,58 @@ def _weight(env: Env, weight: Weight) -> Value:
 
 
 def _apply_all(env: Env, nodes: Sequence[GraphNode], values: dict[str, Value], around: Surroundings) -> None:
-    for node in nodes:
-        if node.held is not None:
-            values[node.outputs[0]] = _weight(env, node.held)
-            continue
-        body = around.body_of(node)
-        apply = _apply if body is None else partial(_call, body)
-        outputs = apply(env, node, values, around)
-        given = {name: value for name, value in zip(node.outputs, outputs, strict=False) if name}
-        values.update(given)
-        around.inside.update(
-            ((*around.place, name), shape_of(env, value, NOWHERE))
-            for name, value in given.items()
-            if not isinstance(value, Seq | Missing | Unknown)
-        )
+    for place, node in enumerate(nodes):
+        if around.resumes and node.graphs and _is_open_branch(env, node, values, around):
+            _resumed(env, nodes[place:], values, around)
+            return
+        _apply_one(env, node, values, around)
+
+
+def _is_open_branch(env: Env, node: GraphNode, values: Mapping[str, Value], around: Surroundings) -> bool:
+    first = node.inputs[0] if node.inputs else ""
+    branches = around.body_of(node) is None and _spec(node, around).branches
+    return branches and bool(first) and around.choices.opens(_value(env, values, first))
+
+
+def _resumed(env: Env, nodes: Sequence[GraphNode], values: dict[str, Value], around: Surroundings) -> None:
+    """Nodes from an open branch on; where they do not fit, they are looked at again with it chosen otherwise.
+
+    Those before it are not: they would come to the same.
+    """
+    choices, context = around.choices, env.context
+    before, inside = replace(choices, used=dict(choices.used), met=dict(choices.met)), dict(around.inside)
+    names, left_open, open_ = context.names, context.left_open, dict(context.open)
+    block = env.building(env.scope.inner())
+    try:
+        with context.attempt(block.scope) as trial:
+            _apply_one(block, nodes[0], values, around)
+            _apply_all(block, nodes[1:], values, around)
+            trial.keep()
+        env.scope.absorb(block.scope)
+        return
+    except Misfit as misfit:
+        if not choices.anew(before, misfit):
+            raise
+    context.names, context.left_open, context.open = names, left_open, open_
+    around.inside.clear()
+    around.inside.update(inside)
+    _apply_all(env, nodes, values, around)
+
+
+def _apply_one(env: Env, node: GraphNode, values: dict[str, Value], around: Surroundings) -> None:
+    if node.held is not None:
+        values[node.outputs[0]] = _weight(env, node.held)
+        return
+    body = around.body_of(node)
+    apply = _apply if body is None else partial(_call, body)
+    outputs = apply(env, node, values, around)
+    given = {name: value for name, value in zip(node.outputs, outputs, strict=False) if name}
+    values.update(given)
+    around.inside.update(
+        ((*around.place, name), shape_of(env, value, NOWHERE))
+        for name, value in given.items()
+        if not isinstance(value, Seq | Missing | Unknown)
+    )
 
 
 def _apply(env: Env, node: GraphNode, values: dict[str, Value], around: Surroundings) -> Sequence[Value]:
@@ -204,6 +264,11 @@ def _of_known(
     return Unknown(unknown.needs, found) if is_static(found) else None
 
 
+def is_open(condition: object) -> bool:
+    """Whether lengths decide a condition, and it is not known how."""
+    return isinstance(condition, Cast | Vec | Cond) and _truth(condition) not in (None, TRUE, FALSE)
+
+
 def _truth(value: Value) -> Cond | None:
     inner = plain(value)
     if isinstance(inner, Vec) and len(inner.items) == 1:
@@ -223,7 +288,9 @@ def _applied(
     check_node(node, around.opsets.get(node.domain), spaces)
     if spec.branches and inputs and inputs[0] is not None:
         inputs[0] = around.choices.decided(inputs[0])
-    within = replace(around, values=values, place=(*around.place, first_output(node.outputs)))
+    resumes = around.resumes and spec.branches and not is_open(inputs[0])
+    place = (*around.place, first_output(node.outputs))
+    within = replace(around, values=values, place=place, resumes=resumes)
     given = bind(node, spec, inputs, graph_functions(node, within))
     with env.context.at_node(node.label):
         results = apply_program(env, spec.program, given, spec.library, node.asked)
@@ -257,7 +324,7 @@ def _call(
         if given
     )
     opsets = {**around.opsets, **body.opsets}
-    within = replace(around, opsets=opsets, values={}, depth=around.depth + 1, inside={})
+    within = replace(around, opsets=opsets, values={}, depth=around.depth + 1, inside={}, resumes=False)
     _apply_all(env, body.nodes, inside, within)
     return [_value(env, inside, name) for name in body.outputs]
 

@@ -29,9 +29,11 @@ from tolcost.catalogue.graph import GraphNode
 from tolcost.catalogue.operand_types import output_spaces
 from tolcost.catalogue.specs import Spec
 from tolcost.catalogue.subgraphs import (
+    MOST_CHOICES,
     Choices,
     Surroundings,
     graph_functions,
+    is_open,
 )
 from tolcost.catalogue.types import CODE_OF_SPACE
 from tolcost.cost import Counts, count, traffic
@@ -48,8 +50,6 @@ from tolcost.models.facts import (
 )
 from tolcost.models.lowered import Given, Lowered, Setting, Told, arguments
 from tolcost.spaces import kind_of
-
-_MOST_CHOICES = 8
 
 _OTHERWISE = "the branch for all other lengths does not fit what follows"
 
@@ -82,12 +82,12 @@ def _bounded(lowered: Lowered) -> Lowered:
 def _chosen(setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowered | Rejected:
     written: frozenset[str] = frozenset()
     first: Rejected | None = None
-    for _ in range(_MOST_CHOICES):
+    for _ in range(MOST_CHOICES):
         choices = Choices(setting.assumed, written)
         found = _attempt(setting, choices, node, spec, given)
         if not isinstance(found, Rejected):
             return found
-        first = first or found
+        first, written = first or choices.failed or found, choices.written
         if not choices.met or not isinstance(found, Misfit):
             break
         written |= {cond_text(next(reversed(choices.met)))}
@@ -110,10 +110,11 @@ def _attempt(
 
 def _lower(setting: Setting, choices: Choices, node: GraphNode, spec: Spec, given: Given) -> Lowered:
     library = setting.library
-    around = Surroundings(library, setting.opsets, {}, choices, setting.body_of)
     inputs = arguments(spec, given, bool(node.graphs))
     if spec.branches and inputs and isinstance(inputs[0], Cast):
         inputs[0] = choices.decided(inputs[0])
+    resumes = spec.branches and bool(inputs) and not is_open(inputs[0])
+    around = Surroundings(library, setting.opsets, {}, choices, setting.body_of, resumes=resumes)
     bound = bind(node, spec, inputs, graph_functions(node, around))
     lowered = elaborate(
         spec.program,
