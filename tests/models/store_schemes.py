@@ -202,7 +202,7 @@ def main(arguments: list[str]) -> None:
 
 def text_of_scheme(scheme: Scheme | None) -> str | None:
     """The text of a scheme; one that holds at none of its nodes is as good as none."""
-    useless = scheme is None or (scheme.held and not any(scheme.held.values()))
+    useless = scheme is None or not any(scheme.held.values())
     return NO_SCHEME if scheme is None or useless else scheme_text(scheme)
 
 

@@ -16,7 +16,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from tolcost.catalogue.stored import NOTHING_STORED, Formal, Head, Stored, stored_at
+from tolcost.catalogue.stored import NOTHING_STORED, Formal, Head, Stored, digest_of, stored_at
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Diagnostic, Rejected, Source, quoted
 from tolcost.library import specs_root
@@ -264,7 +264,10 @@ class Library:
                 yield match[1], _File(folder, name, since, root, root == self.roots[-1])
 
     def _read(self, domain: str, name: str, file: _File) -> Spec:
-        source = _source(file.path, file.shown)
+        raw = _bytes(file.path, file.shown)
+        source = _decoded(raw, file.shown)
+        if len(self.roots) == 1:  # what is stored of it asks for this
+            self._digests.setdefault(f"{file.folder}/{file.name}", digest_of(raw))
         header = _HEADER.search(source.text) if file.shipped else None
         since = int(header[2] or 1) if header is not None and header[1] == name else None
         if since is not None and file.since in (None, since):  # what comes with tolcost was read by tests
@@ -388,10 +391,21 @@ def _shown(root: Traversable) -> str:
 
 
 def _source(file: Traversable, shown: str) -> Source:
+    return _decoded(_bytes(file, shown), shown)
+
+
+def _bytes(file: Traversable, shown: str) -> bytes:
     try:
         raw = file.read_bytes()
-        if len(raw) > _MAX_FILE:
-            raise Rejected(Diagnostic("T0654", f"{shown} is larger than {_MAX_FILE} bytes"))
+    except OSError as error:
+        raise Rejected(Diagnostic("T0654", f"{shown} cannot be read: {error}")) from None
+    if len(raw) > _MAX_FILE:
+        raise Rejected(Diagnostic("T0654", f"{shown} is larger than {_MAX_FILE} bytes"))
+    return raw
+
+
+def _decoded(raw: bytes, shown: str) -> Source:
+    try:
         return Source(shown, raw.decode("utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
         raise Rejected(Diagnostic("T0654", f"{shown} cannot be read: {error}")) from None

@@ -113,6 +113,8 @@ def digest_of(raw: bytes | memoryview) -> str:
 
 def _digest(root: Traversable, file: str, known: dict[str, str | None]) -> str | None:
     if file not in known:
-        place = root.joinpath(*file.split("/"))
-        known[file] = digest_of(place.read_bytes()) if place.is_file() else None
+        try:
+            known[file] = digest_of(root.joinpath(*file.split("/")).read_bytes())
+        except OSError:
+            known[file] = None
     return known[file]

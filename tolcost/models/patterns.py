@@ -47,7 +47,7 @@ LEVELS = (
     Level(LEAST, False),
     Level(8, False),
     Level(LEAST, False, True),
-    Level(LARGEST_LENGTH + 1, False),
+    Level(LARGEST_LENGTH + 1, True),
 )
 """What is tried: where a pattern has no scheme, one that says more may have.
 

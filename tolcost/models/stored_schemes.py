@@ -198,7 +198,7 @@ def read_scheme(text: str, node: GraphNode, program: Callable[[], Program]) -> S
 def examples_of(text: str) -> list[dict[Symbol, Poly]]:
     """The lengths of the nodes that the cases of a stored scheme were held to."""
     scheme, _, examples = text.partition("\t")
-    reader = Reader(json.loads(scheme)[_PARTS.index("table")])
+    reader = Reader(json.loads(scheme)[-1])  # the table is the last of what a scheme says, in every format
     return [
         {reader.symbol(place): own.form(form) for place, form in rows}
         for rows, *table in json.loads(examples)
