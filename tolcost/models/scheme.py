@@ -234,7 +234,7 @@ def same(one: Lowered, other: Lowered | Rejected) -> bool:
     """Whether two ways to lower an operator came to the same."""
     if isinstance(other, Rejected) or other.equal or other.data or other.choices:
         return False
-    if one.conditions != other.conditions:
+    if one.conditions != other.conditions or (one.conditions and one.traffic.open != other.traffic.open):
         return False
     return _told(one) == _told(other)
 

@@ -165,7 +165,7 @@ def read_scheme(text: str, node: GraphNode, program: Callable[[], Program]) -> S
         domain=node.domain,
         made=Told(
             Counts(counts, index, atoms, form(data["macs"]), (), "exact"),
-            Traffic(read or {}, written or {}, tuple(data["unsized"]), least=least),
+            Traffic(read or {}, written or {}, tuple(data["unsized"]), bool(data["doubts"]), least),
             tuple(map(reader.known, data["outputs"])),
         ),
         conditions=tuple(Condition(reader.condition(one), *told) for one, *told in data["relies"]),
