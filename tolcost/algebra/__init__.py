@@ -80,7 +80,7 @@ from tolcost.algebra.prove import bounds, is_nonnegative, prove
 from tolcost.algebra.quick_checks import direction
 from tolcost.algebra.restricted import restricted, spelled
 from tolcost.algebra.substitute import generators_in, symbols_of
-from tolcost.algebra.sums import replace, substitute, substitute_cond, sum_over, total
+from tolcost.algebra.sums import replace, substitute, substitute_cond, substituting, sum_over, total
 from tolcost.algebra.symbols import (
     AlgebraBudget,
     Floor,
@@ -195,6 +195,7 @@ __all__ = [
     "spelled",
     "substitute",
     "substitute_cond",
+    "substituting",
     "sum_over",
     "symbols_of",
     "symbols_of_cond",

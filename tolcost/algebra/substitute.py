@@ -61,6 +61,13 @@ def rebuild(p: Poly, values: Mapping[Symbol, Poly | int], rules: Rules) -> Poly:
     return _substitute(p, _Change(given, rules), {})
 
 
+def rebuilding(values: Mapping[Symbol, Poly | int], rules: Rules) -> Callable[[Poly], Poly]:
+    """The same for many forms: what stands in several of them is made again once."""
+    new = _Change({symbol: as_poly(value) for symbol, value in values.items()}, rules)
+    done: dict[Generator, Poly] = {}
+    return lambda p: p if p.free.isdisjoint(new.given) else _substitute(p, new, done)
+
+
 @dataclass(frozen=True, slots=True)
 class _Change:
     """What to put in, and how to make the rest again."""

@@ -6,7 +6,7 @@ with each other; ``eliminate`` does each group.  What it cannot do stays an unev
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
 from tolcost.algebra.conditions import Cond, Constraints, Ge, conj, map_cond, signed_cases, symbols_of_cond
@@ -26,7 +26,7 @@ from tolcost.algebra.poly import (
     total_of,
 )
 from tolcost.algebra.ranges import NoClosedForm, Problem, SummedRange, Work
-from tolcost.algebra.substitute import QUICK, Rules, opaque_sum, rebuild, replace_generator
+from tolcost.algebra.substitute import QUICK, Rules, opaque_sum, rebuild, rebuilding, replace_generator
 from tolcost.algebra.symbols import AlgebraBudget, Generator, Sum, Symbol, symbol_of
 
 _STANDARD = "#"
@@ -105,6 +105,11 @@ def substitute(p: Poly, values: Mapping[Symbol, Poly | int]) -> Poly:
     2*m + n
     """
     return rebuild(p, values, _CLOSED)
+
+
+def substituting(values: Mapping[Symbol, Poly | int]) -> Callable[[Poly], Poly]:
+    """What puts polynomials in place of symbols, in many forms that have much in common."""
+    return rebuilding(values, _CLOSED)
 
 
 def replace(p: Poly, old: Generator, new: Poly) -> Poly:

@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 
-from tolcost.algebra import TRUE, Cond, Eq, Ge, Poly, Symbol, restricted, spelled, substitute, substitute_cond
+from tolcost.algebra import (
+    TRUE,
+    Cond,
+    Eq,
+    Ge,
+    Poly,
+    Symbol,
+    restricted,
+    spelled,
+    substitute,
+    substitute_cond,
+    substituting,
+)
 from tolcost.catalogue.graph import Model, first_output
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.models.applied import Applied
@@ -44,6 +56,8 @@ class GraphCost:
     session: Session
     larger: Mapping[Symbol, Poly] = field(default_factory=dict)
     """Lengths, and the version of each that all conditions on it leave."""
+    _put: list[Callable[[Poly], Poly]] = field(init=False, default_factory=list)
+    """What puts the first of these into forms, and the second."""
 
     def known(self, name: str) -> Known | None:
         """What is known of a value of the graph."""
@@ -51,11 +65,18 @@ class GraphCost:
 
     def within(self, form: Poly) -> Poly:
         """A form in versions of the lengths that remain: as large as all nodes need them to be."""
-        return substitute(substitute(form, self.equal), self.larger)
+        equal, larger = self._substitutions()
+        return larger(equal(form))
 
     def settled(self, form: Poly) -> Poly:
         """A form in terms of the lengths that remain, as it is where conditions on single ones hold."""
-        return substitute(self.within(form), self.equal) if self.larger else substitute(form, self.equal)
+        equal, larger = self._substitutions()
+        return equal(larger(equal(form))) if self.larger else equal(form)
+
+    def _substitutions(self) -> list[Callable[[Poly], Poly]]:
+        if not self._put:
+            self._put.extend(map(substituting, (self.equal, self.larger)))
+        return self._put
 
     def inside(self) -> dict[tuple[str, ...], tuple[Poly, ...]]:
         """Shapes of values in graphs inside of nodes: by first output of the node, graph, and name.

@@ -25,6 +25,7 @@ from tolcost.algebra import (
     reach,
     substitute,
     substitute_cond,
+    substituting,
     symbols_of_cond,
 )
 from tolcost.algebra.compiled import Compiled, compiled
@@ -164,7 +165,7 @@ class Scheme:
         if False in proofs:
             return case, None
         relied = tuple([c for c, proof in zip(needed, proofs, strict=True) if proof is None])
-        made = self._layout().at([substitute(form, lengths) for form in self.forms])
+        made = self._layout().at(list(map(substituting(lengths), self.forms)))
         return (*case, *proofs) if relied else case, self._at(made, lengths, _NOWHERE, None, relied)
 
     def _layout(self) -> Layout:
