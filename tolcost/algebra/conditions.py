@@ -261,10 +261,11 @@ def map_cond(cond: Cond, change: Callable[[Poly], Poly]) -> Cond:
     match cond:
         case Truth():
             return cond
-        case Ge(p=p):
-            return ge(change(p))
-        case Eq(p=p):
-            return eq(change(p))
+        case Ge(p=p) | Eq(p=p):
+            changed = change(p)
+            if changed is p:  # as of most: it is what it was made of before
+                return cond
+            return ge(changed) if isinstance(cond, Ge) else eq(changed)
         case Not(part=part):
             return negate(map_cond(part, change))
         case And(parts=parts):

@@ -7,6 +7,7 @@ sum over an empty range does, one clip says it all: ``[p >= 0] * p * q == relu(p
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TypeAlias
 
 from tolcost.algebra.conditions import And, Cond, Constraints, Eq, Ge, Not, Or, Truth, negate, symbols_of_cond
@@ -81,8 +82,11 @@ def relu(p: Poly | int, facts: tuple[Cond, ...] = ()) -> Poly:
     """
     value = as_poly(p)
     known = value.constant
-    if known is not None:
-        return as_poly(max(known, 0))
+    return _clipped(value, facts) if known is None else as_poly(max(known, 0))
+
+
+@lru_cache(maxsize=1 << 12)  # programs that are alike ask for the same
+def _clipped(value: Poly, facts: tuple[Cond, ...]) -> Poly:
     if is_nonnegative(value, facts):
         return value
     if is_nonnegative(-value, facts):

@@ -73,8 +73,10 @@ def _values(env: Env, expr: tree.Call) -> tuple[Value, ...]:
     for arg in expr.args:
         if isinstance(arg, tree.Splice):
             found.extend(entries(env, (arg,), arg.span))
-        else:
+        elif isinstance(arg, tree.Name) or is_functional(env, arg):
             found.append(force(argument(env, arg), arg.span))
+        else:  # nothing is gained by putting it off
+            found.append(bind_data(env, evaluate(env, arg)))
     return tuple(found)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
+from functools import lru_cache
 from typing import NoReturn
 
 from tolcost.algebra import (
@@ -212,6 +213,7 @@ def _at_end(condition: Cond, is_last: bool) -> Cond:
     return found
 
 
+@lru_cache(maxsize=1 << 10)
 def worst_case(condition: Cond) -> Cond | None:
     """The condition at the worst coordinates, if each matters in one direction only."""
     try:

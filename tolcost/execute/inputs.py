@@ -175,13 +175,13 @@ def bind_lengths(
     bindings: dict[Symbol, int] = {}
     problems: list[Diagnostic] = []
     pairs = list(_length_pairs(program, arrays))
-    for name, declared, actual in pairs:
-        _bind(name, declared, actual, bindings, problems)
-    _bind_dims(program, pairs, dims or {}, bindings, problems)
-    equations = [declared - actual for _, declared, actual in pairs]
+    formulas = [pair for pair in pairs if not _bind(*pair, bindings, problems)]
+    if dims:
+        _bind_dims(program, pairs, dims, bindings, problems)
+    equations = [declared - actual for _, declared, actual in formulas]
     equations += equations_in(c.condition for c in program.conditions)
     bindings, _ = solve(equations, bindings)  # what has no solution is a disagreement, told below
-    problems.extend(_disagreements(pairs, bindings))
+    problems.extend(_disagreements(formulas, bindings))
     problems.extend(out_of_bounds(bindings))
     if problems:
         raise Rejected(*problems)
@@ -199,17 +199,21 @@ def _length_pairs(
 
 def _bind(
     name: str, declared: Poly, actual: int, bindings: dict[Symbol, int], problems: list[Diagnostic]
-) -> None:
+) -> bool:
+    """Bind a declared length if it is one symbol, and tell whether it is."""
     symbol = _only_symbol(declared)
     if symbol is None:
-        return
+        return False
     known = bindings.setdefault(symbol, actual)
     if known != actual:
         text = f"{symbol.name} is {known} elsewhere, but {actual} in the input {name!r}"
         problems.append(Diagnostic("T0342", text))
+    return True
 
 
 def _only_symbol(declared: Poly) -> Symbol | None:
+    if not declared.free:
+        return None
     try:
         return the_symbol(declared)
     except ValueError:
@@ -234,12 +238,12 @@ def _bind_dims(
 
 
 def _disagreements(
-    pairs: list[tuple[str, Poly, int]], bindings: Mapping[Symbol, int]
+    formulas: list[tuple[str, Poly, int]], bindings: Mapping[Symbol, int]
 ) -> Iterable[Diagnostic]:
-    for name, declared, actual in pairs:
+    for name, declared, actual in formulas:
         if declared.free <= bindings.keys():
             expected = evaluate(declared, bindings)
-            if expected != actual and _only_symbol(declared) is None:
+            if expected != actual:
                 text = f"the input {name!r} has length {actual} where {declared} = {expected} is declared"
                 yield Diagnostic("T0342", text)
 
