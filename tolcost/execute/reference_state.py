@@ -26,6 +26,18 @@ Prepared: TypeAlias = Run | RunValue | Var
 """What a node became: a function, or the value that it always has, or the variable that it reads."""
 
 
+_SMALL = range(128)
+"""Integers that every type of NumPy's own holds as they are."""
+
+
+def _whole_in(space: str) -> Callable[[int], Array]:
+    """Give what makes an integer an element of a space; a small one, as most are, without a detour."""
+    dtype = dtype_of(space)
+    if dtype.kind not in "iuf" or dtype.isbuiltin != 1:
+        return lambda value: scalar(number(value, space))
+    return lambda value: dtype.type(value) if value in _SMALL else scalar(number(value, space))
+
+
 class State:
     """The state of a run, as far as it does not depend on the program."""
 
@@ -62,8 +74,8 @@ class State:
         if all(symbol.kind == "length" for symbol in constant_symbols(form)):
             return (Piece(scalar(self.static_number(form, space))),)
         if isinstance(form, Poly):
-            value = self.integer(form)
-            return lambda values, times: (Piece(scalar(number(value(), space))),)
+            value, make = self.integer(form), _whole_in(space)
+            return lambda values, times: (Piece(make(value())),)
         return lambda values, times: (Piece(self.static_number(form, space)),)
 
     def static_number(self, value: Constant, space: str) -> Array:
