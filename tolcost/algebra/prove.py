@@ -4,11 +4,13 @@ Sound and incomplete: ``None`` means "not decided".  A goal is a polynomial that
 above -1 (it is an integer, so then it is at least 0); every step replaces it by goals that
 together are at least as hard, until numbers or the signs of coefficients settle it.
 
-The search tries, in this order: numeric ranges; signs of coefficients once every symbol counts
-from its lower bound; subtracting a multiple of a known non-negative expression; replacing a
-coordinate by the end of its range where the goal is least; floors replaced by what bounds them; a
-clip split into its two cases.  Fuel bounds the whole search.  What a few steps of it do not find is given to
-``linear``, which finds every proof that adds up linear bounds, and only then to the rest of the search.
+What holds at the ends of all ranges is seen without a search (``ends``), and what holds at one sample
+point and fails at another has no proof (``quick_checks``).  The search tries, in this order: numeric
+ranges; signs of coefficients once every symbol counts from its lower bound; subtracting a multiple of a
+known non-negative expression; replacing a coordinate by the end of its range where the goal is least;
+floors replaced by what bounds them; a clip split into its two cases.  Fuel bounds the whole search. What
+a few steps of it do not find is given to ``linear``, which finds every proof that adds up linear
+bounds, and only then to the rest of the search.
 """
 
 from __future__ import annotations
