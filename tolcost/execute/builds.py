@@ -173,7 +173,7 @@ def _weight(machine: Machine, node: Build, inner: Grid) -> int:
     made = [
         step.node.type
         for step in plan.steps
-        if not isinstance(step.node, Input | Ref | Table) and put_off.isdisjoint(step.binds)
+        if not isinstance(step.node, (Input, Ref, Table)) and put_off.isdisjoint(step.binds)
     ]
     shapes = (part.shape for types in made for part in types if part.shape)
     return max((_volume(machine, shape, inner) for shape in shapes), default=1)
