@@ -8,6 +8,7 @@ from pathlib import Path
 import onnx
 import pytest
 from onnx import ModelProto, TensorProto, helper
+from onnx.parser import parse_model
 
 from tests.models import graphs
 from tolcost.algebra import Poly, const, substitute
@@ -18,7 +19,7 @@ from tolcost.cost import depths
 from tolcost.cost.span import Depth, latest
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Tensor
-from tolcost.models.analysis import analyze_graph
+from tolcost.models.analysis import analyze_graph, conditions_of
 from tolcost.models.facts import LEAST, Known, Plain
 from tolcost.models.lowered import Given, Lowered, Setting
 from tolcost.models.lowering import lower
@@ -282,3 +283,25 @@ def test_a_pattern_is_made_for_the_first_nodes_of_tensors(
         analyze_graph(model_of(one("Relu", (7, 70 + n, 30)), "one"), session)
         analyze_graph(model_of(one("MatMul", (70 + n, 90), (90, 80 + n)), "one"), session)
     assert sorted(made.values()) == [2, 2]  # the second node makes the scheme
+
+
+OPEN = {
+    "a condition that stays open": "y = Conv <strides = [2]> (x, w)",
+    "an integer that may be negative": "s = Shape <start = 2> (x) d = Sub(many, s) y = Mul(d, many)",
+}
+
+
+@pytest.mark.parametrize("text", OPEN.values(), ids=OPEN)
+def test_what_stays_open_is_carried(text: str, library: Library) -> None:
+    """Windows that may not fit, what is left of 480: after the first nodes of patterns there is a scheme."""
+    held = Held()
+    held.stored = False
+    session = Session(library, schemes=held)
+    many = "many = Constant <value = int64[1] {480}> ()"
+    for n in range(6):
+        head = f'<ir_version: 10, opset_import: ["" : 18]> g (float[b, 1, n{n}] x, float[6, 1, 5] w)'
+        model = parse_model(f"{head} => (float[b, c, l] y) {{ {many} {text} }}")
+        cost = analyze_graph(model_of(model, "one"), session)
+        assert not any(applied.uncosted for applied in cost.nodes)
+    assert held.instances["Conv" if "Conv" in text else "Mul"] >= 1, held.instances
+    assert [str(one.condition) for one in conditions_of(cost)] == (["Ge(p=n5 - 3)"] if "Conv" in text else [])
