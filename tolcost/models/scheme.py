@@ -2,6 +2,7 @@
 
 What numbers would have decided and symbols leave open divides a pattern into cases (``cases``).  The first
 node of each case is lowered by itself, and the scheme is held to it: the rest of a case is like its first.
+Where lengths are formulas, which conditions are proved is part of the case; the others stay conditions.
 """
 
 from __future__ import annotations

@@ -4,8 +4,7 @@ A pattern is all that is known of a node but for the lengths of its inputs (``pa
 these the operator is lowered as ever; out of it come closed forms, and conditions under which they hold.  A
 node is then a substitution of its own lengths, exact because the forms are.  What numbers would have decided
 and symbols leave open divides a pattern into cases (``cases``); the first node of each case is lowered by
-itself, and the scheme is held to it.  So is a node at whose lengths a condition is not proved, and every node
-where there is no scheme.
+itself, and the scheme is held to it.  So is every node where there is no scheme.
 """
 
 from __future__ import annotations
