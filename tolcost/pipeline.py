@@ -20,6 +20,7 @@ from tolcost.diagnostics import Diagnostic, Rejected, Source
 from tolcost.elaborate import Argument, Elaborated, elaborate
 from tolcost.elaborate.finish import repeated_work
 from tolcost.syntax import parse
+from tolcost.syntax.beginners import quotients_in_comments
 from tolcost.syntax.resolve import unused
 from tolcost.syntax.tree import Module, Use
 
@@ -60,8 +61,8 @@ def lower(parsed: Parsed, given: Mapping[str, Argument] | None = None, name: str
 def lower_for_author(parsed: Parsed, given: Mapping[str, Argument] | None = None) -> Elaborated:
     """The same, with all warnings: what the author of a program might want to know, besides the result."""
     found = lower(parsed, given)
-    warnings = (*unused(parsed.program), *found.warnings, *repeated_work(found.program))
-    return replace(found, warnings=warnings)
+    read = (*quotients_in_comments(parsed.program), *unused(parsed.program))
+    return replace(found, warnings=(*read, *found.warnings, *repeated_work(found.program)))
 
 
 def analyze_source(source: Source, given: Mapping[str, Argument] | None = None) -> Analysis:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+
+from tolcost.diagnostics import Diagnostic
+from tolcost.syntax.tree import Module
 
 _LOOP = "there are no loops: `map(t, f(*))` computes every element, `reduce(t, f, 0)` takes one after another"
 _CHOICE = "`where(c, a, b)` is one of two values, and `choose(c, a, b)` computes only that one"
@@ -35,3 +39,32 @@ TYPES: Mapping[str, str] = {
     "Bool": "B", "boolean": "B", "Boolean": "B", "complex": "C", "Complex": "C", "str": "S", "String": "S",
 }  # fmt: skip
 """Types that other languages have, and the spaces they are here."""
+
+QUOTIENT = "a quotient rounded down is floor(a / b)"
+_DIVISOR = re.compile(r"//[ \t]*[\w(](?:[\w.()\[\]]|[ \t]*[-+*/^,][ \t]*)*")
+_WORD = re.compile(r"[^\W\d]\w*")
+
+
+def quotients_in_comments(program: Module) -> tuple[Diagnostic, ...]:
+    r"""A warning for each comment behind a statement that reads as if it were divided by: ``h = n // 2``.
+
+    >>> from tolcost.diagnostics import Source
+    >>> from tolcost.syntax.parser import parse
+    >>> text = "tol x: R [n]\nh = n // 2\ny := map(tol[h], x[i], [i]) // halves"
+    >>> [str(d.span.start) for d in quotients_in_comments(parse(Source("demo", text)))]
+    ['19']
+    """
+    text, words = program.span.source.text, set(_WORD.findall(_code(program)))
+    return tuple(
+        Diagnostic("T0219", "this begins a comment", comment.span, hint=QUOTIENT, severity="warning")
+        for comment in program.comments
+        if text[text.rfind("\n", 0, comment.span.start) + 1 : comment.span.start].strip()
+        and _DIVISOR.fullmatch(comment.text.rstrip())
+        and words.issuperset(_WORD.findall(comment.text))
+    )
+
+
+def _code(program: Module) -> str:
+    """The text without its comments."""
+    ends = [0, *(end for c in program.comments for end in (c.span.start, c.span.end)), program.span.end]
+    return "".join(program.span.source.text[a:b] for a, b in zip(ends[::2], ends[1::2], strict=True))

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Fix, Label, Source, Span
-from tolcost.syntax.beginners import KEYWORDS
+from tolcost.syntax.beginners import KEYWORDS, QUOTIENT
 from tolcost.syntax.parse_table import END
 from tolcost.syntax.precedence import BINARY_LEVELS
 
@@ -22,6 +22,7 @@ _START = re.compile(
     r"|\([^()\n]*\)[ \t]*=(?![=>]))",
     re.MULTILINE,
 )
+_DIVIDED = re.compile(r"[^\n#]*?[\w)\]][ \t]*(//)[ \t]*[\w(][^\n]*[)\]}|]")
 _LEXEME = re.compile(r"\w+|\.\.\.|\.\.|:=|=>|==|!=|<=|>=|&&|\*\*|.|\Z", re.DOTALL)
 _OPENING = {"LPAR": "(", "LSQB": "[", "LBRACE": "{", "OPEN_BAR": "|"}
 _CLOSERS = {"(": ")", "[": "]", "{": "}", "|": "|"}
@@ -148,7 +149,17 @@ def _unclosed(m: Mistake) -> Diagnostic | None:
     label = Label(Span(m.source, end, end), f"`{_CLOSERS[character]}` was expected before this")
     last = Span(m.source, m.previous.end, m.previous.end)
     fix = _put(_CLOSERS[character], last) if line is None or m.previous.end <= line else None
+    slashes = _quotient(m, opening.end)
+    if slashes is not None:
+        label = Label(slashes, "this begins a comment")
+        return Diagnostic("T0102", f"`{character}` is never closed", m.at(opening), (label,), hint=QUOTIENT)
     return Diagnostic("T0102", f"`{character}` is never closed", m.at(opening), (label,), fix=fix)
+
+
+def _quotient(m: Mistake, start: int) -> Span | None:
+    """Two slashes on the line of a bracket that seem to divide: something that could end it follows."""
+    match = _DIVIDED.match(m.source.text, start)
+    return match and Span(m.source, *match.span(1))
 
 
 def _cut_short(m: Mistake) -> Diagnostic | None:
