@@ -47,11 +47,12 @@ LEVELS = (
     Level(LEAST, False),
     Level(8, False),
     Level(LEAST, False, True),
+    Level(LARGEST_LENGTH + 1, False),
     Level(LARGEST_LENGTH + 1, True),
 )
 """What is tried: where a pattern has no scheme, one that says more may have.
 
-The last leaves formulas open alone, and says how small these may be.
+The last two leave formulas open alone, and say how small these may be.
 """
 
 
@@ -119,7 +120,7 @@ def patterns_of(given: Sequence[Known | None]) -> Iterator[Pattern]:
     before: set[Key] = set()
     for level in LEVELS:
         pattern = pattern_of(given, level)
-        if pattern is None or pattern.key in before or (level is LEVELS[-1] and not pattern.lengths):
+        if pattern is None or pattern.key in before or (level.least > LARGEST_LENGTH and not pattern.lengths):
             continue
         before.add(pattern.key)
         yield pattern
