@@ -53,6 +53,8 @@ from tolcost.elaborate.static_numbers import (
 )
 from tolcost.elaborate.values import Opaque, Quotient, Spaces, Value
 
+_LARGEST_EXPONENT = 64
+"""Of what is more than one term."""
 _LARGEST_BASE = 1_000
 """Larger numbers are not raised to powers that are not known."""
 
@@ -222,7 +224,11 @@ def _power(env: Env, span: Span, x: Real, y: Real) -> Value | None:
     exponent = y.constant if isinstance(y, Poly) else None
     if exponent is None and isinstance(x, Poly) and isinstance(y, Poly):
         return _number_to_power(env, x.constant, y)
-    if exponent is None or abs(exponent) > 64:
+    if exponent is None:
+        return None
+    if isinstance(x, Poly) and len(x.terms) <= 1 and exponent >= 0:
+        return x**exponent  # exact, or too large to be told
+    if abs(exponent) > _LARGEST_EXPONENT:
         return None
     if isinstance(x, Poly) and exponent >= 0:
         return x**exponent
