@@ -19,7 +19,7 @@ import onnx
 
 from tests.generate.valid_graphs import Item
 from tests.generate.valid_models import Made, at_other_lengths, valid_model
-from tolcost.algebra import evaluate
+from tolcost.algebra import atom, evaluate, evaluate_cond, symbols_of_cond, the_symbol
 from tolcost.catalogue.binding import formals
 from tolcost.catalogue.conformance import count_difference, shape_difference, value_difference
 from tolcost.catalogue.graph import GraphNode
@@ -29,6 +29,7 @@ from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Inputs
 from tolcost.execute import run_reference
+from tolcost.models.analysis import conditions_of
 from tolcost.models.applied import Applied
 from tolcost.models.facts import Known, shape_of, space_of
 from tolcost.models.lowered import Lowered
@@ -50,6 +51,9 @@ def judge(made: Made, session: Session) -> str:
     except Rejected as rejected:
         return f"refused: {rejected.diagnostics[0].code} {rejected.diagnostics[0].message[:90]}"
     study = of_model(cost)
+    broken = _broken(study, made)
+    if broken is not None:
+        return f"refused by data: {broken}"
     steps = zip(study.model.graph.nodes, study.cost.nodes, strict=True)
     ran = [_node(step, applied, made, study, session) for step, applied in steps if not applied.uncosted]
     total, executed = cost.number(cost.total.eops), sum(number or 0 for number in ran)
@@ -58,6 +62,22 @@ def judge(made: Made, session: Session) -> str:
     if study.coverage.missing:
         return f"in part: {study.coverage.missing[0].op} {study.coverage.missing[0].why[:90]}"
     return f"costed, {cost.status}"
+
+
+def _broken(study: ModelStudy, made: Made) -> str | None:
+    """A condition that does not hold for this data: the lengths that it decides are those of the values."""
+    shapes = [(study.cost.known(name), value) for name, value in made.values.items()]
+    point = {
+        the_symbol(form): size
+        for known, value in shapes
+        if known is not None and isinstance(value, np.ndarray)
+        for form, size in zip(shape_of(known) or (), value.shape, strict=False)
+        if form in map(atom, form.free)
+    }
+    for one in conditions_of(study.cost):
+        if symbols_of_cond(one.condition) <= point.keys() and not evaluate_cond(one.condition, point):
+            return one.reason
+    return None
 
 
 def _own_lengths(lowered: Lowered, study: ModelStudy, made: Made) -> dict[str, int]:

@@ -25,6 +25,9 @@ class Unread(Fraction):
     >>> Unread() == Unread()
     Traceback (most recent call last):
     tolcost.models.unread.Asked
+    >>> Unread() < 0.5
+    Traceback (most recent call last):
+    tolcost.models.unread.Asked
     """
 
     __slots__ = ()
@@ -32,6 +35,11 @@ class Unread(Fraction):
     def __new__(cls) -> Unread:
         """A number without a value."""
         return object.__new__(cls)
+
+    @classmethod
+    def from_float(cls, f: float) -> NoReturn:
+        """A float that it is compared with: that asks, too."""
+        raise Asked
 
     def _ask(self) -> NoReturn:
         raise Asked
