@@ -36,6 +36,13 @@ def test_lowest_terms_are_the_same_value(top: Poly, bottom: Poly, n: int, m: int
     assert Fraction(evaluate(over, values), evaluate(under, values)) == ratio.at(values)
 
 
+def test_a_length_that_may_be_0_is_cancelled_and_leaves_no_value_there() -> None:
+    turns = length("t", 0)
+    ratio = FormRatio(11 * N * turns, 5 * turns)
+    assert text_of(ratio) == "11*n/5"
+    assert ratio.at({the_symbol(N): 3, the_symbol(turns): 0}) is None
+
+
 @given(polys(), st.integers(1, 50), st.integers(1, 50))
 def test_a_form_put_in_place_step_by_step(form: Poly, n: int, m: int) -> None:
     partly = form_at(form, {the_symbol(N): n})

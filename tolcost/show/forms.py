@@ -152,7 +152,10 @@ def _bracketed(text: str) -> str:
 
 
 def lowest(ratio: FormRatio) -> tuple[Poly, Poly | Depth]:
-    """Cancel what the two sides of a quotient are seen to share: numbers, lengths and factors."""
+    """Cancel what the two sides of a quotient are seen to share: numbers, lengths and factors.
+
+    Where such a factor is 0 both sides are, so that there is no quotient there; ``FormRatio.at`` gives none.
+    """
     below = _only(ratio.denominator)
     if ratio.numerator == 0:
         return ZERO, ONE
@@ -160,7 +163,7 @@ def lowest(ratio: FormRatio) -> tuple[Poly, Poly | Depth]:
         return ratio.numerator, ratio.denominator
     top, bottom = factored(ratio.numerator), factored(below)
     number = Fraction(top.number * bottom.den, top.den * bottom.number)
-    shared = Counter(g for g in top.monomial if _positive(g)) & Counter(bottom.monomial)
+    shared = Counter(top.monomial) & Counter(bottom.monomial)
     common = Counter(dict(top.factors)) & Counter(dict(bottom.factors))
     over = _rest(top, shared, common) * number.numerator
     under = _rest(bottom, shared, common) * number.denominator
@@ -172,12 +175,6 @@ def _only(form: Poly | Depth) -> Poly | None:
     if isinstance(form, Poly):
         return form
     return form.candidates[0] if len(form.candidates) == 1 else None
-
-
-def _positive(generator: Generator) -> bool:
-    """Whether something can be cancelled because it is never 0."""
-    low = generator.lo if isinstance(generator, Symbol) else None
-    return low is not None and low.constant is not None and low.constant >= 1
 
 
 def _rest(split: Factored, shared: Counter[Generator], common: Counter[Poly]) -> Poly:

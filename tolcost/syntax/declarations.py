@@ -187,10 +187,18 @@ class Declarations:
         if len(self.found) < MAX_NAME_ERRORS:
             self.found.append(Diagnostic(code, message, span, labels, hint, fix=fix))
 
-    def tell_meant(self, code: str, message: str, span: Span, name: str, candidates: Iterable[str]) -> None:
-        """Note a name that nothing has, and the one that was perhaps meant."""
+    def tell_meant(
+        self,
+        code: str,
+        message: str,
+        span: Span,
+        name: str,
+        candidates: Iterable[str],
+        otherwise: str | None = None,
+    ) -> None:
+        """Note a name that nothing has, and the one that was perhaps meant, or else ``otherwise``."""
         meant = self.similar(name, candidates)
-        hint = f"did you mean `{meant}`?" if meant else None
+        hint = f"did you mean `{meant}`?" if meant else otherwise
         self.tell(code, message, span, hint, fix=Fix(f"Write `{meant}`", span, meant) if meant else None)
 
     # ---- declarations

@@ -29,6 +29,13 @@ from tolcost.syntax.declarations import (
     place_of,
 )
 
+_KNOWN_INSIDE: Mapping[Sort, str] = {
+    "parameter": "the function whose parameter it is",
+    "coordinate": "the `map` or `reduce` whose coordinate it is",
+    "value": "the block that defines it",
+}
+"""Where names of other scopes are known, in words."""
+
 
 def resolve(
     program: tree.Module,
@@ -117,7 +124,7 @@ def _resolved(program: tree.Module, known: KnownNames | None) -> _Resolver:
 class _Resolver(Declarations):
     def __init__(self, known: KnownNames) -> None:
         super().__init__(known)
-        self.unknown: dict[str, tuple[str, tree.Name, NameScope]] = {}
+        self.unknown: dict[str, tuple[bool, tree.Name, NameScope]] = {}
         self.waiting: list[tuple[tree.Expr, NameScope]] = []
 
     # ---- statements
@@ -199,7 +206,7 @@ class _Resolver(Declarations):
             self._note(owner, definition, name.span)
             return
         if not is_global(name.name, self.known) and name.name not in self.spaces:
-            self._unknown("there is nothing named", name, scope)
+            self._unknown(name, scope, is_function=False)
 
     def _call(self, call: tree.Call, scope: NameScope) -> None:
         signature = None
@@ -266,7 +273,7 @@ class _Resolver(Declarations):
             fix = _indexed(name, call) if indexed and call is not None else None
             self.tell("T0205", f"{quoted(name.name)} is not a function", name.span, hint, label, fix)
         elif name.name not in self.known:
-            self._unknown("there is no function", name, scope)
+            self._unknown(name, scope, is_function=True)
         return signature
 
     def _count(
@@ -289,16 +296,16 @@ class _Resolver(Declarations):
             message = f"{quoted(name.name)} takes {signature}, not {count}"
             self.tell("T0203", message, call.span, labels=label)
 
-    def _unknown(self, message: str, name: tree.Name, scope: NameScope) -> None:
+    def _unknown(self, name: tree.Name, scope: NameScope, is_function: bool) -> None:
         """Remember the first use of an unknown name."""
         first = self.unknown.get(name.name)
         if first is None or name.span.start < first[1].span.start:
-            self.unknown[name.name] = message, name, scope
+            self.unknown[name.name] = is_function, name, scope
 
     def tell_unknown(self, others: Mapping[str, str]) -> None:
         """Tell of the unknown names, of each once; ``others`` are operators by name in small letters."""
-        for message, name, scope in self.unknown.values():
-            told = f"{message} {quoted(name.name)}"
+        for is_function, name, scope in self.unknown.values():
+            told = f"there is {'no function' if is_function else 'nothing named'} {quoted(name.name)}"
             if name.name == "iter":
                 self.tell("T0201", told, name.span, "name the coordinates after the body: `map(t, f(i), i)`")
                 continue
@@ -306,8 +313,16 @@ class _Resolver(Declarations):
                 self.tell("T0201", told, name.span, FUNCTIONS[name.name])
                 continue
             operators = [others[small]] if (small := name.name.lower()) in others else []
+            otherwise = None if is_function else self._how_to_know(name.name)
             candidates = (*scope.visible(), *BUILTINS, *CONSTANTS, *self.known, *operators)
-            self.tell_meant("T0201", told, name.span, name.name, candidates)
+            self.tell_meant("T0201", told, name.span, name.name, candidates, otherwise)
+
+    def _how_to_know(self, name: str) -> str:
+        """What can be done about a value of no name: it is another scope's, or is to come from outside."""
+        inner = next((one.sort for one in self.uses if one.name == name and one.sort in _KNOWN_INSIDE), None)
+        if inner is not None:
+            return f"it is known only inside of {_KNOWN_INSIDE[inner]}"
+        return f"`attr {name}: N` takes a number from outside, and `tol {name}: R [n]` data"
 
     def _parameters(self, names: Iterable[str], span: Span) -> dict[str, Definition]:
         return self._local(Definition(name, "parameter", span) for name in names)
