@@ -24,7 +24,7 @@ ROOT = HERE.parent
 OUT = ROOT / "build" / "site"
 PYODIDE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
 SHIPPED = ("atoms", "algebra", "catalogue", "cost", "editor", "elaborate", "result", "show", "syntax")
-SINGLE = ("__init__", "codes", "deep", "diagnostics", "elementary", "library", "pipeline", "spaces")
+SINGLE = ("__init__", "dataclass", "deep", "diagnostics", "elementary", "library", "pipeline", "spaces")
 """What the page needs of the package: neither the command line nor what needs NumPy or onnx."""
 NOT_SHIPPED = ("server.py", "lexer.py")
 FIRST = ("matmul", "softmax", "attention", "causal_attention")

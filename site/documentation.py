@@ -18,7 +18,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tolcost.codes import codes, explanation
+from tolcost.diagnostics import codes, explanation
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "build" / "docs"

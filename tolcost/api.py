@@ -7,22 +7,31 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tolcost.atoms.verify import verify
+from tolcost.catalogue.listing import Entry, entries
 from tolcost.catalogue.reading import as_bytes, model_of, parse_model
-from tolcost.catalogue.specs import open_library
+from tolcost.catalogue.specs import Library, Spec, open_library
 from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
-from tolcost.elaborate.arguments import PlainShape, PlainValue
+from tolcost.elaborate import Elaborated, elaborate
+from tolcost.elaborate.arguments import PlainShape, PlainValue, arguments
+from tolcost.library import stored_conformance
 from tolcost.models.from_torch import exported
 from tolcost.models.walking import Session
+from tolcost.pipeline import analyze_lowered
 from tolcost.result.compare import compare
 from tolcost.result.comparison import CostComparison
+from tolcost.result.conformance import conformance_of
 from tolcost.result.cost import Cost
 from tolcost.result.generation import generated
 from tolcost.result.growth import read_values
 from tolcost.result.model import Wanted, file_cost, model_cost
 from tolcost.result.numbers import many_points
-from tolcost.result.operator_cost import operator_cost
+from tolcost.result.operator_page import Record
+from tolcost.result.operators import RankForm, forms_by_rank
 from tolcost.result.program import analyze as analyze_program
+from tolcost.result.program import program_study
+from tolcost.result.study import locate_study
 
 if TYPE_CHECKING:
     import pandas
@@ -170,7 +179,7 @@ def operator(
     >>> operator("Gemm", shapes={"A": ("n", "k"), "B": ("k", "m")}).macs
     k*m*n
     """
-    return with_deep_stack(lambda: operator_cost(name, rank, shapes, attrs, specs))
+    return with_deep_stack(lambda: _operator_cost(name, rank, shapes, attrs, specs))
 
 
 def diff(old: Cost | str | Path, new: Cost | str | Path) -> CostComparison:
@@ -230,3 +239,47 @@ def _cost_of(subject: Cost | str | Path) -> Cost:
     if isinstance(subject, Cost):
         return subject
     return load_model(subject) if str(subject).endswith(".onnx") else analyze(subject)
+
+
+def _operator_cost(
+    name: str,
+    rank: int,
+    shapes: Mapping[str, PlainShape | Sequence[PlainShape]] | None,
+    attrs: Mapping[str, PlainValue] | None,
+    specs: Sequence[str | Path],
+) -> Cost:
+    """The cost of an operator for tensors of a rank, or for shapes and attributes that are given."""
+    library = open_library(specs)
+    entry = entries(library, [name])[0]
+    if entry.spec is None:
+        raise Rejected(Diagnostic("T0661", f"{quoted(entry.title)} has no definition: {entry.about}"))
+    if shapes or attrs:
+        lowered = _as_given(entry.spec, library, shapes, attrs)
+    else:
+        lowered = _of_rank(entry, entry.spec, library, rank)
+    return locate_study(Cost, program_study(analyze_lowered(lowered, entry.spec.source.name)))
+
+
+def _as_given(
+    spec: Spec,
+    library: Library,
+    shapes: Mapping[str, PlainShape | Sequence[PlainShape]] | None,
+    attrs: Mapping[str, PlainValue] | None,
+) -> Elaborated:
+    given = arguments(spec.program, shapes, attrs)
+    lowered = elaborate(
+        spec.program, given, name=spec.name, library=spec.library, operators=library.operators(), outputs=1
+    )
+    verify(lowered.program)
+    return lowered
+
+
+def _of_rank(entry: Entry, spec: Spec, library: Library, rank: int) -> Elaborated:
+    stored = stored_conformance()
+    record = Record(None if stored is None else conformance_of(stored))
+    form = forms_by_rank(spec, library, record.of(entry), (rank,))[0]
+    if isinstance(form, RankForm) and form.lowered is not None:
+        return form.lowered
+    reason = "it needs values that only a node has" if isinstance(form, RankForm) else form.reason
+    message = f"{quoted(entry.title)} has no form for {rank} open lengths: {reason}"
+    raise Rejected(Diagnostic("T0667", message, hint="give `shapes` and `attrs`"))

@@ -2,7 +2,8 @@
 
 A user's mistake is a ``Diagnostic``.  Stages collect as many as they can and raise
 ``Rejected`` once.  A broken promise of our own code is an ``InternalError`` instead.
-What a code means is in ``tolcost.codes``.
+What a code means is in ``codes.md``, one section for each: T00 reading, T01 syntax, T02 names, T03
+shapes, T04 types, T05 limits, T06 cost models and ONNX, T07 the gate.
 
 ``render`` writes a diagnostic as text.  Programs are data from anywhere: characters that would move the
 cursor, change the direction of the text or hide in it are shown as escapes, and long lines are cut
@@ -11,8 +12,11 @@ around the place that matters.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
 from typing import Literal
 
 from tolcost.dataclass import dataclass, field, replace
@@ -324,3 +328,29 @@ def _columns(character: str) -> int:
 
 def _cut(text: str) -> str:
     return text if len(text) <= _LONGEST_MESSAGE else text[: _LONGEST_MESSAGE - 1] + "…"
+
+
+# ---- what a code means -----------------------------------------------------------------------
+
+
+_SECTION = re.compile(r"^## (T\d{4}) ", re.MULTILINE)
+
+
+def explanation(code: str) -> str | None:
+    """The text for a code, with its title in the first line; None for a code that does not exist.
+
+    >>> explanation("t0206").splitlines()[0]
+    'T0206 `*` outside of any `map` or `reduce`'
+    """
+    return _sections().get(code.upper())
+
+
+def codes() -> tuple[str, ...]:
+    """All codes there are, sorted."""
+    return tuple(sorted(_sections()))
+
+
+@cache
+def _sections() -> dict[str, str]:
+    _, *parts = _SECTION.split(Path(__file__).with_name("codes.md").read_text("utf-8"))
+    return {code: f"{code} {text.strip()}" for code, text in zip(parts[::2], parts[1::2], strict=True)}

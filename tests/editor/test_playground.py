@@ -1,6 +1,11 @@
 """The playground's answers, held to what the rest of tolcost says."""
 
 import json
+import runpy
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +24,25 @@ TYPED = "tol a: R [n]\n𝛼 = a\ny := map(a, exq(*))\n"
 
 def ask(**request: Any) -> Any:
     return json.loads(answer(json.dumps(request)))
+
+
+OUTSIDE = """
+import json, sys
+sys.path.insert(0, {package!r})
+from tolcost.editor.playground import answer
+asked = {asked!r}
+for do in ("analyse", "numbers", "compare", "run", "unroll", "format", "complete", "hover"):
+    answer(json.dumps({{**asked, "do": do}}))
+"""
+
+
+def test_the_page_s_package_has_all_that_answers_need(tmp_path: Path) -> None:
+    package = tmp_path / "tolcost.zip"
+    runpy.run_path(str(Path(__file__).parents[2] / "site" / "build.py"))["package"](package)
+    zipfile.ZipFile(package).extractall(tmp_path)
+    asked = {"text": MATMUL, "old": MATMUL, "new": MATMUL, "at": 20, "sweep": "n", "inputs": {}}
+    script = OUTSIDE.format(package=str(tmp_path), asked={**asked, "dims": dict.fromkeys("nkm", 2)})
+    subprocess.run([sys.executable, "-I", "-S", "-c", script], check=True)
 
 
 def test_a_program_is_answered_with_all_that_is_shown() -> None:

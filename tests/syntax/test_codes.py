@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tolcost.codes import codes, explanation
+from tolcost.diagnostics import codes, explanation
 
 PACKAGE = Path(__file__).parents[2] / "tolcost"
 

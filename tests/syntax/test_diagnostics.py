@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tolcost.codes import explanation
-from tolcost.diagnostics import Rejected, Source, render_all
+from tolcost.diagnostics import Rejected, Source, explanation, render_all
 from tolcost.syntax import Signature, parse, resolve
 
 from . import cases

@@ -115,7 +115,7 @@ def _grown(cost: Located, sweeps: Sequence[str]) -> tuple[Growth, ...]:
 def _second_opinion(files: Sequence[str], request: Request, form: str, output: str | None) -> int:
     """Let sympy take the sums; a count that is found wrong, ours or not, is told by the exit code."""
     from tolcost.cost.second_opinion import second_opinion  # sympy takes a second to load
-    from tolcost.result.opinions import write_opinions
+    from tolcost.result.derivation import write_opinions
 
     found, failed = _all(files, lambda file: (name_of(file), second_opinion(lowered(file, request).program)))
     if found:

@@ -43,7 +43,7 @@ def command(
 
 
 def _code(code: str) -> str:
-    from tolcost.codes import codes, explanation
+    from tolcost.diagnostics import codes, explanation
 
     text = explanation(code)
     if text is None:

@@ -12,8 +12,7 @@ from tolcost.result.regions import EVERYWHERE
 from tolcost.show import write
 from tolcost.show.document import Cell, Code, Column, Fact, Facts, Lines, ReportTable, Section, Verdict
 from tolcost.show.json import Json, document, number
-from tolcost.show.shorten import shortened
-from tolcost.show.units import si
+from tolcost.show.shorten import shortened, si
 
 FUNCTIONS = "histogram"
 """The part whose figures are counts by function and space."""

@@ -291,7 +291,7 @@ class Cost(Located):
         >>> axes.get_xlabel(), axes.lines[0].get_ydata().tolist()
         ('n', [1.0, 10.0, 100.0])
         """
-        from tolcost.result.plot import plotted
+        from tolcost.result.frames import plotted
 
         return plotted(self, over, metric, by, values, top, label, axes)
 

@@ -1,19 +1,27 @@
-"""A derivation as text: a chain of equalities for every name, each with its line and reason."""
+"""How a cost comes about: a chain of equalities for every name, each step with its line and reason.
+
+Beside it, what else speaks for a closed form: the count of a run, and what sympy derives.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from tolcost.algebra import Poly, Symbol, to_text
 from tolcost.cost.derive import Derivation, DerivationStep, ValueDerivation
 from tolcost.cost.record import Analysis
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import NOWHERE, place, visible
-from tolcost.show.document import Code, Column, Document, Heading, Lines, ReportTable
+from tolcost.show import write
+from tolcost.show.document import Cell, Code, Column, Document, Heading, Lines, ReportTable
 from tolcost.show.forms import Form, form_at, text_of
 from tolcost.show.json import Json, document
+from tolcost.show.tables import csv_text
+
+if TYPE_CHECKING:
+    from tolcost.cost.second_opinion import Opinion
 
 _WIDEST, _AROUND = 72, 12
 """A longer formula shows what a step changes, and so many characters around it."""
@@ -118,6 +126,9 @@ def _line(step: DerivationStep, file: str) -> str:
     return f"line {number}" if name == file else f"{visible(name)}:{number}"
 
 
+# ---- what a run counts -----------------------------------------------------------------------
+
+
 class Executed(Protocol):
     """What a run counted."""
 
@@ -181,3 +192,70 @@ def _functions(
     for key in sorted(executed.keys() | forms.keys()):
         form = form_at(forms[key], values) if key in forms else 0
         yield _CountRow(f"  {kind}{key[0]} {key[1]}", executed.get(key, 0), form)
+
+
+# ---- what sympy derives ----------------------------------------------------------------------
+
+
+Opinions: TypeAlias = "tuple[str, tuple[Opinion, ...]]"
+"""A file, and what the two derivations say about every function it applies."""
+
+_OPINION_COLUMNS = (
+    Column("file", "program", shown=False),
+    Column("function", "function"),
+    Column("space", "space"),
+    Column("sympy", "by sympy", "code"),
+    Column("tolcost", "by tolcost", "form"),
+    Column("verdict", "the same"),
+    Column("reason", "why not more"),
+)
+
+
+def write_opinions(found: Sequence[Opinions], form: str, colour: bool = False) -> str:
+    """Write what sympy derives for some programs."""
+    if form == "json":
+        return document("opinions", {"engine": "sympy", "programs": [_opinion_json(one) for one in found]})
+    if form == "csv":
+        return csv_text(_opinion_table([row for one in found for row in _opinion_rows(one)]))
+    return write(tuple(block for one in found for block in _opinion_document(one)), form, colour)
+
+
+def _opinion_document(one: Opinions) -> Document:
+    file, opinions = one
+    agreed = sum(opinion.verdict == "for all lengths" for opinion in opinions)
+    said = f"{agreed} of {len(opinions)} counts are the same for all lengths"
+    return (Heading(visible(file), "by sympy"), _opinion_table(_opinion_rows(one)), Lines((said,)))
+
+
+def _opinion_table(rows: list[tuple[Cell, ...]]) -> ReportTable:
+    return ReportTable(_OPINION_COLUMNS, rows, name="opinions")
+
+
+def _opinion_rows(one: Opinions) -> list[tuple[Cell, ...]]:
+    file, opinions = one
+    return [
+        (file, *opinion.function, Code(_theirs(opinion)), opinion.ours, opinion.verdict, opinion.reason)
+        for opinion in opinions
+    ]
+
+
+def _theirs(opinion: Opinion) -> str:
+    return "" if opinion.theirs is None else str(opinion.theirs)
+
+
+def _opinion_json(one: Opinions) -> Json:
+    file, opinions = one
+    return {
+        "file": file,
+        "functions": [
+            {
+                "function": opinion.function[0],
+                "space": opinion.function[1],
+                "sympy": _theirs(opinion) or None,
+                "tolcost": text_of(opinion.ours),
+                "verdict": opinion.verdict,
+                "reason": opinion.reason or None,
+            }
+            for opinion in opinions
+        ],
+    }

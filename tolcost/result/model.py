@@ -32,7 +32,6 @@ from tolcost.models.walking import Session
 from tolcost.result.assumptions import NOTHING, Assumed, assumed, equation
 from tolcost.result.cost import Cost
 from tolcost.result.model_record import model_record
-from tolcost.result.model_rows import node_rows, operator_rows, scope_rows
 from tolcost.result.point import Point, Requirement, locate
 from tolcost.result.rows import TableRow
 from tolcost.result.study import (
@@ -46,7 +45,18 @@ from tolcost.result.study import (
     locate_study,
 )
 from tolcost.result.time import Step
-from tolcost.result.totals import Adder, by_operator, by_scope, coverage, fused_work, steps_of, total_figures
+from tolcost.result.totals import (
+    Adder,
+    by_operator,
+    by_scope,
+    coverage,
+    fused_work,
+    node_rows,
+    operator_rows,
+    scope_rows,
+    steps_of,
+    total_figures,
+)
 from tolcost.show.document import UNKNOWN, Fact
 from tolcost.show.forms import Form
 from tolcost.show.json import Json

@@ -1,4 +1,4 @@
-"""Adding up: what the nodes of a model cost together, by node, by operator and by name.
+"""Adding up: what the nodes of a model cost together, by node, by operator and by name, and as rows.
 
 Equal nodes share what they were lowered to, so sums go over distinct cases with how often each
 occurs: the work is in the number of distinct cases, not of nodes.
@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from types import MappingProxyType
 from typing import TypeVar
 
-from tolcost.algebra import ZERO, Poly, maximum, minimum, relu, total_of
+from tolcost.algebra import ZERO, Poly, maximum, minimum, relu, substitute, to_text, total_of
 from tolcost.algebra.poly import Terms, poly
 from tolcost.atoms.nodes import ATOMS
 from tolcost.catalogue.graph import GraphNode
@@ -19,12 +19,16 @@ from tolcost.cost import Counts, Traffic, shipped, weigh
 from tolcost.cost.device import Work
 from tolcost.cost.record import NamedType, counts_with, traffic_with
 from tolcost.dataclass import dataclass, field, replace
+from tolcost.elaborate import Tensor
 from tolcost.models.analysis import GraphCost
 from tolcost.models.applied import Applied, Uncosted
+from tolcost.models.facts import as_tensor
 from tolcost.models.layout import Instance, Layout
 from tolcost.models.lowered import Lowered, Made, Told
+from tolcost.models.memory import parameters_by_node
 from tolcost.result.claims import Certainty
-from tolcost.result.scopes import scope_of
+from tolcost.result.rows import TableRow
+from tolcost.result.scopes import Scope, path_of, scope_of, scope_tree
 from tolcost.result.study import Coverage, Figures, Group, MissingNode
 from tolcost.result.time import Step, largest_of, work_of
 
@@ -270,3 +274,72 @@ def _of_one(cost: GraphCost, adder: Adder, name: str, inputs: Iterable[str], app
     if size is None or len(known) < len(others):
         return ZERO
     return minimum(adder.settle(size), relu(moved - total_of(known)))
+
+
+# ---- rows of a table -------------------------------------------------------------------------
+
+
+def node_rows(cost: GraphCost, adder: Adder) -> tuple[TableRow, ...]:
+    """Every node by itself, in the order of the file."""
+    held = parameters_by_node(cost)
+    found = []
+    for n, step in enumerate(cost.model.graph.nodes):
+        space, shape = _type(cost, next((name for name in step.outputs if name), ""))
+        amounts = _amounts(adder.node(cost.nodes[n]), adder.settle(held[n]))
+        found.append(TableRow(step.name or step.title, 1, amounts, step.title, space, shape))
+    return tuple(found)
+
+
+def operator_rows(cost: GraphCost, groups: Iterable[Group], adder: Adder) -> tuple[TableRow, ...]:
+    """Operators, those inside of functions included; parameters go to what the node with them applies."""
+    held: dict[str, list[Poly]] = {}
+    for step, applied, own in zip(cost.model.graph.nodes, cost.nodes, parameters_by_node(cost), strict=True):
+        title = title_of(applied.parts[0][0]) if applied.parts else step.title
+        held.setdefault(title, []).append(own)
+    return tuple(
+        TableRow(g.title, g.nodes, _amounts(g.figures, adder.settle(_total(held.get(g.title, ())))), g.title)
+        for g in groups
+    )
+
+
+def scope_rows(cost: GraphCost, adder: Adder, depth: int) -> tuple[TableRow, ...]:
+    """Scopes so many levels down; those that are alike are one."""
+    figures = [adder.node(applied) for applied in cost.nodes]
+    kinds = [(f.eops, f.macs) if f.eops.terms or f.macs.terms else None for f in figures]
+    held, steps = parameters_by_node(cost), cost.model.graph.nodes
+
+    def row(scope: Scope, level: int) -> TableRow:
+        inside = [cost.nodes[n] for n in scope.nodes]
+        found = adder.add(parts_of(inside), any(one.uncosted for one in inside))
+        own = adder.settle(_total([held[n] for n in scope.nodes]))
+        below = tuple(row(child, level + 1) for child in scope.children) if level < depth else ()
+        ops = Counter(steps[n].title for n in scope.nodes if kinds[n] is not None)
+        amounts = _amounts(found, own)
+        return TableRow(scope.title, len(scope.nodes), amounts, ops=ops, times=scope.times, children=below)
+
+    return tuple(row(scope, 1) for scope in scope_tree(map(path_of, steps), kinds))
+
+
+def _amounts(figures: Figures, parameters: Poly) -> MappingProxyType[str, Poly | None]:
+    return MappingProxyType(
+        {
+            "eops": figures.eops,
+            "flops": figures.flops,
+            "macs": figures.macs,
+            "bytes": figures.bytes,
+            "parameters": parameters,
+        }
+    )
+
+
+def _total(forms: Sequence[Poly]) -> Poly:
+    return total_of(forms) if forms else ZERO
+
+
+def _type(cost: GraphCost, name: str) -> tuple[str, str]:
+    """The space and the shape of a value, as far as they are known."""
+    known = cost.known(name) if name else None
+    found = None if known is None else as_tensor(known)
+    if not isinstance(found, Tensor):
+        return "", ""
+    return found.space, f"[{', '.join(to_text(substitute(d, cost.equal)) for d in found.shape)}]"

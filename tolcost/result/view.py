@@ -9,8 +9,7 @@ from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import visible
 from tolcost.result.assumptions import offered, partitions
 from tolcost.result.example import at_example
-from tolcost.result.model_table import TableView, model_table, shown_rows
-from tolcost.result.model_view import model_blocks, point_fact
+from tolcost.result.model_table import TableView, model_blocks, model_table, point_fact, shown_rows
 from tolcost.result.point import Point
 from tolcost.result.study import Growth, Located, Measure, MissingNode, is_asked
 from tolcost.result.time_view import time_blocks, time_cells, time_record
