@@ -16,6 +16,7 @@ from tolcost.algebra import (
     FALSE,
     LARGEST_LENGTH,
     TRUE,
+    ZERO,
     Cond,
     Floor,
     Ge,
@@ -23,6 +24,7 @@ from tolcost.algebra import (
     Symbol,
     atom,
     bounds,
+    const,
     ge,
     generators_in,
     length,
@@ -42,7 +44,7 @@ from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.diagnostics import quoted as shown
 from tolcost.result.point import Requirement
 
-_RELATION = re.compile(r"<=|>=|==|<|>|=")
+_RELATION = re.compile(r"<=|>=|==|!=|<|>|=")
 _REMAINDER = re.compile(r"(.+)%\s*([0-9]{1,9})\s*")
 _NAME = re.compile(r"[^-+*/()%<>=,\s]+")
 _SEVERAL = re.compile(r"\b(each|sum)\(([^()]+)\)")
@@ -116,9 +118,8 @@ def assumed(texts: Sequence[str], names: Mapping[str, Poly], lenient: bool = Fal
         except _UnknownLength as unknown:
             if not lenient:
                 raise unknown.told() from None
-    found = Assumed(tuple(texts), reader.put, tuple(reader.facts))
-    _check_bounds(found)
-    return found
+    reader.pinned(texts)
+    return Assumed(tuple(texts), reader.put, tuple(reader.facts))
 
 
 def _expanded(texts: Iterable[str], names: Mapping[str, Poly], lenient: bool) -> Iterator[str]:
@@ -147,6 +148,13 @@ def _parts(text: str) -> tuple[str, str, str]:
     match = _RELATION.search(text)
     if match is None or not text[: match.start()].strip() or not text[match.end() :].strip():
         raise Rejected(Diagnostic("T0696", f"{shown(text)} is no assumption", hint=_HINT))
+    if match[0] == "!=":
+        raise Rejected(
+            Diagnostic("T0696", f"{shown(text)} is no assumption", hint="`n < m` or `n > m` is one")
+        )
+    if "%" in text and not (match[0] in ("=", "==") and _REMAINDER.fullmatch(text[: match.start()])):
+        hint = "a remainder is that by a number: `h % 32 == 0`"
+        raise Rejected(Diagnostic("T0696", f"{shown(text)} is no assumption", hint=hint))
     return text[: match.start()].strip(), match[0], text[match.end() :].strip()
 
 
@@ -190,11 +198,16 @@ class _Reading:
             self._set(text, symbol, self._form(right, fresh))
 
     def _solved(self, text: str, gap: Poly) -> None:
-        """Put the rest of an equation in place of what data decides in it, where that is one of its terms."""
-        for symbol in sorted((s for s in gap.free if s.kind == "data"), key=lambda s: s.key, reverse=True):
-            parts = affine_parts(gap, symbol)
-            if parts is not None and parts[0].constant in (1, -1):
-                self._set(text, symbol, -parts[1] * (parts[0].constant or 1))
+        """Put the rest of an equation in place of one of its terms, of what data decides if it can be."""
+        gap = substitute(gap, self.put)
+        for symbol in sorted(gap.free, key=lambda s: (s.kind == "data", s.key), reverse=True):
+            times, rest = affine_parts(gap, symbol) or (ZERO, ZERO)
+            step, known = times.constant, rest.constant
+            if step in (1, -1):
+                self._set(text, symbol, -rest * step)
+                return
+            if step and known is not None and known % step == 0:
+                self._set(text, symbol, const(-known // step))
                 return
         raise Rejected(Diagnostic("T0696", f"{shown(text)} says of no length what it is", hint=_HINT))
 
@@ -216,6 +229,20 @@ class _Reading:
         gap = self._form(right, fresh=False) - self._form(left, fresh=False)
         gap = gap if relation in ("<=", "<") else -gap
         self._add(text, ge(substitute(gap - (relation in ("<", ">")), self.put)))
+
+    def pinned(self, texts: Sequence[str]) -> None:
+        """Put a number in place of a length whose bounds meet; refuse bounds that leave nothing."""
+        bounded = {s for fact in self.facts if isinstance(fact, Ge) for s in fact.p.free}
+        for symbol in sorted(bounded, key=lambda s: s.key):
+            low, high = bounds(atom(symbol), tuple(self.facts))
+            if low is None or high is None:
+                continue
+            if low > high:
+                ends = f"{symbol.name} would be at least {low:,} and at most {high:,}"
+                raise _contradiction(texts, ends)
+            if low == high:
+                self._set(", ".join(texts), symbol, const(low))
+                self.facts = [fact for fact in self.facts if fact != TRUE]
 
     def _symbol(self, name: str) -> Symbol | None:
         """The length that a side is, where it is just one that is known."""
@@ -257,15 +284,6 @@ class _Reading:
             raise _contradiction((text,), "no length is less than 1")
         if prove(fact) is not True:
             self.facts.append(fact)
-
-
-def _check_bounds(found: Assumed) -> None:
-    """Refuse bounds that leave nothing."""
-    for symbol in {s for fact in found.facts if isinstance(fact, Ge) for s in fact.p.free}:
-        low, high = bounds(atom(symbol), found.facts)
-        if low is not None and high is not None and low > high:
-            ends = f"{symbol.name} would be at least {low:,} and at most {high:,}"
-            raise _contradiction(found.texts, ends)
 
 
 # ---- what would help -----------------------------------------------------------------------------
