@@ -12,10 +12,10 @@ from typing import get_args
 import pytest
 
 from tolcost.algebra.parse import parse_text
+from tolcost.audit.build import END, START, with_figures
 from tolcost.audit.instances import Instance, analyse_instance
 from tolcost.audit.judge import FormVerdict, ValueVerdict
 from tolcost.audit.readings import errata_table, paper_rows
-from tolcost.audit.summary import END, START, with_figures
 from tolcost.catalogue.cases import load_cases
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import run

@@ -11,7 +11,7 @@ import pytest
 import tolcost.cli.analyze
 from tolcost.algebra import AlgebraBudget
 from tolcost.cli import run
-from tolcost.cli.failures import exit_code
+from tolcost.cli.output import exit_code
 from tolcost.diagnostics import Diagnostic, InternalError, Rejected
 
 PROGRAMS = Path(__file__).parent / "programs"

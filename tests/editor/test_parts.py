@@ -8,11 +8,11 @@ import tolcost
 from tests.syntax import cases
 from tolcost.algebra import total_of
 from tolcost.diagnostics import Diagnostic, Rejected, Source
-from tolcost.editor.actions import fixed
 from tolcost.editor.costs import line_costs
+from tolcost.editor.features import fixed
 from tolcost.editor.lexer import shown
-from tolcost.editor.positions import Place, line_end, offset_at, place_at
 from tolcost.editor.reading import read
+from tolcost.editor.server import Place, line_end, offset_at, place_at
 from tolcost.editor.words import words
 from tolcost.library import read_spec, spec_names
 from tolcost.spaces import SPACES

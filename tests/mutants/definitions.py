@@ -28,9 +28,8 @@ from pathlib import Path
 from random import Random
 
 from tests.mutants.kept import ROOT, Outcome, keep
-from tolcost.catalogue.cases import Case, load_cases
+from tolcost.catalogue.cases import Case, load_cases, recorded_cases
 from tolcost.catalogue.conformance import check
-from tolcost.catalogue.recorded import recorded_cases
 from tolcost.catalogue.specs import open_library
 from tolcost.diagnostics import Rejected, Source
 from tolcost.syntax import parse, read_source

@@ -15,19 +15,17 @@ from pathlib import Path
 import pytest
 
 from tolcost.algebra import Symbol
-from tolcost.catalogue.alternatives import (
-    NodeTests,
-    alternatives,
-    hold_to_tests,
-    operators_with_alternatives,
-)
 from tolcost.catalogue.cases import Case, load_cases
 from tolcost.catalogue.specs import open_library
 from tolcost.referee.alternatives import (
     DEFINITION,
     Comparison,
+    NodeTests,
+    alternatives,
     compare_alternatives,
     held_at_sizes,
+    hold_to_tests,
+    operators_with_alternatives,
 )
 from tolcost.referee.alternatives_table import algorithms_table, node_tests_of, tables
 from tolcost.result.regions import EVERYWHERE, try_shapes

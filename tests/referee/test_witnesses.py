@@ -4,7 +4,7 @@ import csv
 import tomllib
 from pathlib import Path
 
-from tolcost.audit.league import league_table, who_counts_table
+from tolcost.audit.recorded import league_table, who_counts_table
 from tolcost.catalogue.specs import open_library
 from tolcost.referee.formulas import shipped_files
 from tolcost.referee.witnesses import gather, witnesses_table

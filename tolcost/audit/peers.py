@@ -18,8 +18,15 @@ from tolcost.catalogue.specs import Library
 from tolcost.cost import Analysis
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected
-from tolcost.result.conformance import CONFORMANCE, CONFORMANCE_COMMAND, Conformance, conformance_of
-from tolcost.result.general import GENERAL, GENERAL_COMMAND, general_of
+from tolcost.result.conformance import (
+    CONFORMANCE,
+    CONFORMANCE_COMMAND,
+    GENERAL,
+    GENERAL_COMMAND,
+    Conformance,
+    conformance_of,
+    general_of,
+)
 from tolcost.show.document import Cell, Code, Column, ReportTable
 
 COMPILED, WRITTEN, ONNX_TOOL = "XLA compiled", "XLA as written", "onnx-tool"

@@ -1,25 +1,35 @@
-"""ONNX's own node tests as data: a node, what it is given, and what it must give.
+"""Cases as data: a node, what it is given, and what it must give.
 
-The cases come with the installed onnx, which makes them in memory.  Those that repeat another
+Node tests come with the installed onnx, which makes them in memory.  Those that repeat another
 case with its operator expanded into others are left out: they test ONNX's expansion.
+
+Of operators that onnx does not know, a domain's folder may hold ``recorded/Name.json.gz``: nodes, what they
+were given, and what came out of the run-time that has them.  Its first line says where that is from; every
+further one is a case.  Reading needs no run-time.
 """
 
 from __future__ import annotations
 
+import base64
+import gzip
+import json
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
+from onnx import helper
 from onnx.backend.test.case import node as node_tests
 from onnx.backend.test.loader import load_node_model_tests
 
 from tolcost.catalogue.graph import GraphNode
 from tolcost.catalogue.protobuf import array_of
 from tolcost.catalogue.reading import node_of
-from tolcost.catalogue.types import Array
+from tolcost.catalogue.specs import Library, folder_of
+from tolcost.catalogue.types import SPACE_OF_CODE, Array
 from tolcost.dataclass import dataclass
 
 Item: TypeAlias = Array | tuple[Array, ...] | None
@@ -101,3 +111,65 @@ def _item(value: object) -> Item:
     if isinstance(value, list | tuple):
         return tuple(array_of(entry) for entry in value)
     return array_of(value)
+
+
+# ---- recorded cases --------------------------------------------------------------------------
+
+
+_ENDING = ".json.gz"
+_DTYPES = {space: helper.tensor_dtype_to_np_dtype(code) for code, space in SPACE_OF_CODE.items()}
+
+
+def recorded_cases(
+    library: Library, domain: str | None = None, names: Collection[str] = ()
+) -> tuple[Case, ...]:
+    """The recorded cases of a domain (of all domains if none is given), or those of some operators or names.
+
+    An operator may be named with its domain.
+    """
+    domains = library.domains() if domain is None else (domain,)
+    return tuple(case for one in domains for case in _of_domain(library, one, frozenset(names)))
+
+
+def _of_domain(library: Library, domain: str, names: frozenset[str]) -> Iterator[Case]:
+    partly = {name.rpartition("-")[0] for name in names}
+    for op in library.names(domain):
+        wholly = not names or op in names or f"{domain}.{op}" in names
+        if wholly or op in partly:
+            found = _of_operator(library, domain, op)
+            yield from (case for case in found if wholly or case.name in names)
+
+
+def _of_operator(library: Library, domain: str, op: str) -> tuple[Case, ...]:
+    for root in library.roots:
+        file = root.joinpath(folder_of(domain), "recorded", op + _ENDING)
+        if file.is_file():
+            lines = gzip.decompress(file.read_bytes()).decode("utf-8").splitlines()
+            return tuple(
+                _recorded_case(domain, op, n, json.loads(line)) for n, line in enumerate(lines[1:], start=1)
+            )
+    return ()
+
+
+def _recorded_case(domain: str, op: str, number: int, one: dict[str, Any]) -> Case:
+    inputs = tuple(map(_recorded_array, one["in"]))
+    outputs = tuple(map(_recorded_array, one["out"]))
+    node = helper.make_node(
+        op,
+        [f"i{n}" if array is not None else "" for n, array in enumerate(inputs)],
+        [f"o{n}" if array is not None else "" for n, array in enumerate(outputs)],
+        domain=domain,
+        **one.get("attrs", {}),
+    )
+    tolerance = one.get("rtol", 1e-4), one.get("atol", 1e-5)
+    return Case(f"{op}-{number}", node_of(node), one.get("opset", 1), inputs, outputs, *tolerance)
+
+
+def _recorded_array(kept: list[Any] | None) -> Array | None:
+    """A tensor: its element type, its shape, and its elements, as base64 of their bytes or as texts."""
+    if kept is None:
+        return None
+    space, shape, items = kept
+    if space == "string":
+        return np.array(items, np.object_).reshape(shape)
+    return np.frombuffer(base64.b64decode(items), _DTYPES[space]).reshape(shape)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 import struct
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Iterable, Sequence
+from typing import NoReturn, Protocol
 
 from tolcost.algebra import FALSE, TRUE, const
-from tolcost.catalogue.graph import (
-    MOST_RANK,
-    Declared,
-)
+from tolcost.catalogue.graph import MOST_RANK, Declared
 from tolcost.catalogue.messages import (
     AttributeProto,
     SparseTensorProto,
@@ -234,4 +232,54 @@ def _lengths(name: str, tensor: TypeProto.Tensor) -> tuple[int | str | None, ...
             found.append(value if value >= 0 else None)
         else:
             found.append(None if d.dim_param in _NAMELESS else d.dim_param)
+    return tuple(found)
+
+
+# ---- what exporters note about a node: the modules of the source that it comes from ----------
+
+
+_SCOPES, _NAMESPACE = "pkg.torch.onnx.name_scopes", "namespace"
+_QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
+_MOST_CHARACTERS, _MOST_LEVELS = 10_000, 64
+
+
+class MetadataEntry(Protocol):
+    """An entry of the metadata of a node."""
+
+    key: str
+    value: str | bytes
+    """Bytes where it is no text."""
+
+
+def scope_in(entries: Iterable[MetadataEntry]) -> tuple[str, ...]:
+    """The modules around a node, outermost first, as newer exporters of PyTorch write them; else none.
+
+    Both spellings list names that grow: ``model``, ``model.encoder``, ``model.encoder.layer.0``, and
+    last what the node itself is called.
+    """
+    noted = {
+        entry.key: entry.value
+        for entry in entries
+        if entry.key in (_SCOPES, _NAMESPACE) and isinstance(entry.value, str)
+    }
+    if _SCOPES in noted:
+        text = noted[_SCOPES][:_MOST_CHARACTERS]
+        return grown([single or double for single, double in _QUOTED.findall(text)][:-1])
+    parts = noted.get(_NAMESPACE, "")[:_MOST_CHARACTERS].split("/")
+    return grown([part.split(":")[0].strip() for part in parts[:-1]])
+
+
+def grown(names: Sequence[str]) -> tuple[str, ...]:
+    """What each name adds to the one before.
+
+    >>> grown(["", "model", "model.layer.0", "model.layer.0.norm"])
+    ('model', 'layer.0', 'norm')
+    """
+    found: list[str] = []
+    before = ""
+    for name in names[:_MOST_LEVELS]:
+        added = name.removeprefix(f"{before}.") if before else name
+        if added:
+            found.append(added)
+            before = name
     return tuple(found)

@@ -17,7 +17,6 @@ from pathlib import Path
 
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
-from tolcost.catalogue.exported import scope_in
 from tolcost.catalogue.graph import (
     HOLDS_A_TENSOR,
     MOST_NESTED_GRAPHS,
@@ -52,6 +51,7 @@ from tolcost.catalogue.protobuf import (
     declared_of,
     dense,
     refuse,
+    scope_in,
     shown,
     small_value,
 )

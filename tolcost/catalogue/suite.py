@@ -14,9 +14,8 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from tolcost.catalogue.cases import Case, load_cases
+from tolcost.catalogue.cases import Case, load_cases, recorded_cases
 from tolcost.catalogue.conformance import FAILED, FEW_ATOMS, Result, check
-from tolcost.catalogue.recorded import recorded_cases
 from tolcost.catalogue.schemas import onnx_version
 from tolcost.catalogue.specs import Library, open_library
 from tolcost.catalogue.workers import spread

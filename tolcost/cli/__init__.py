@@ -1,4 +1,4 @@
-"""The command line: a table of commands, each in a module of its own that loads when it is used.
+"""The command line: a table of commands, whose modules load when they are used.
 
 Listing the commands loads nothing but click.  A new command is a line in ``COMMANDS`` and a click command.
 """
@@ -20,7 +20,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "analyze": ("analyze", "What programs cost, as closed forms and as numbers."),
         "explain": ("explain", "How a cost comes about, step by step; or what a diagnostic code means."),
         "lower": ("lower", "A program as its syntax tree, as atoms, or as a circuit."),
-        "circuit": ("circuit", "A circuit read back as a program, or held to another one."),
+        "circuit": ("lower.circuit", "A circuit read back as a program, or held to another one."),
         "run": ("execute", "Execute a program, and count while doing so."),
         "ops": ("ops", "The catalogue of ONNX operators."),
         "model": ("model", "What a whole ONNX model costs, in its free dimensions."),
@@ -33,8 +33,8 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "verify": ("verify", "Hold operators to ONNX's own tests."),
         "report": ("report", "The paper's tables derived again, charts and errata, as files."),
         "fmt": ("fmt", "Put programs into the canonical layout."),
-        "lsp": ("lsp", "The language server, for editors."),
-        "mcp": ("mcp", "The commands as tools, for programs that speak MCP."),
+        "lsp": ("serve.lsp", "The language server, for editors."),
+        "mcp": ("serve.mcp", "The commands as tools, for programs that speak MCP."),
     }
 )
 """For each command where it is (``module``, or ``module.name`` if not called ``command``); what it does."""
@@ -89,7 +89,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         outcome = group.main(args=arguments, prog_name="tolcost", standalone_mode=False)
         sys.stdout.flush()
     except BaseException as error:  # every way to fail has its exit code, and its words
-        from tolcost.cli.failures import exit_code
+        from tolcost.cli.output import exit_code
 
         return exit_code(error)
     return outcome if isinstance(outcome, int) else 0

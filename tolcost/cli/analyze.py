@@ -8,8 +8,7 @@ from typing import TypeVar
 import click
 
 from tolcost.cli import options
-from tolcost.cli.failures import show
-from tolcost.cli.output import deliver, screen
+from tolcost.cli.output import deliver, screen, show
 from tolcost.cli.programs import Request, lowered, name_of, warn
 from tolcost.cost import Weights
 from tolcost.cost.device import Device

@@ -25,8 +25,7 @@ from tolcost.check.text import gate_text
 from tolcost.check.updating import accepted, notes_on, updated, write_merged
 from tolcost.check.words import GATE_FORMATS
 from tolcost.cli import options
-from tolcost.cli.failures import exit_code, show
-from tolcost.cli.output import ProgressLine, colour_on_stdout, deliver, write_whole
+from tolcost.cli.output import ProgressLine, colour_on_stdout, deliver, exit_code, show, write_whole
 from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, visible
 

@@ -1,8 +1,10 @@
-"""``tolcost lower``: a program at the stages of the road."""
+"""``tolcost lower``: a program at the stages of the road; ``tolcost circuit``: the last one read back."""
 
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,8 +13,12 @@ from tolcost.cli import options
 from tolcost.cli.output import deliver
 from tolcost.cli.programs import Request, lowered, source_of, warn
 from tolcost.deep import with_deep_stack
-from tolcost.diagnostics import Span, place, visible
+from tolcost.diagnostics import Diagnostic, Rejected, Span, place, visible
 from tolcost.syntax.tree import Comment, Module
+
+if TYPE_CHECKING:
+    from tolcost.execute.circuit import Circuit
+    from tolcost.result.circuit_identity import Identity
 
 
 @click.command(
@@ -60,7 +66,6 @@ def command(
 
 
 def _tree(file: str) -> str:
-    from tolcost.cli.lower import tree_text
     from tolcost.syntax import parse
 
     return tree_text(parse(source_of(file)))
@@ -148,3 +153,59 @@ def _where(node: object) -> str:
         return ""
     found = place(span)
     return f"@{found.line}:{found.column}"
+
+
+# ---- a circuit as a program again, or held to another ----------------------------------------
+
+
+MOST_BYTES = 256 * 2**20
+
+
+@click.command(
+    cls=options.Command,
+    examples=(
+        "tolcost circuit product.json --output product.tol",
+        "tolcost circuit product.json --same strassen.json",
+    ),
+)
+@click.argument("file", metavar="FILE.json")
+@click.option("--same", "other", metavar="OTHER.json",
+              help="Whether both are the same polynomials, by random points of a field.")  # fmt: skip
+@click.option("--trials", type=click.IntRange(1, 1000), default=8, show_default=True, help="How many points.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Where the random points start.")
+@options.output_option
+def circuit(file: str, other: str | None, trials: int, seed: int, output: str | None) -> int:
+    """Write a circuit as a program that costs the same, or compare it with another."""
+    from tolcost.result.circuit_files import circuit_program
+    from tolcost.result.circuit_identity import same_polynomials
+
+    first = _read(file)
+    if other is None:
+        deliver(circuit_program(first), output)
+        return 0
+    found = same_polynomials(first, _read(other), trials, seed)
+    deliver(_told(found) + "\n", output)
+    return 0 if found.differs is None else 1
+
+
+def _read(file: str) -> Circuit:
+    from tolcost.result.circuit_files import read_circuit
+
+    try:
+        if Path(file).stat().st_size > MOST_BYTES:
+            raise Rejected(Diagnostic("T0685", f"{file} is larger than any circuit that is read"))
+        return read_circuit(Path(file).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise Rejected(Diagnostic("T0685", f"{file} cannot be read: {error.strerror}")) from None
+    except UnicodeDecodeError:
+        raise Rejected(Diagnostic("T0685", f"{file} is not UTF-8")) from None
+
+
+def _told(found: Identity) -> str:
+    if found.differs is not None:
+        return f"not the same: {found.differs} differs"
+    chance = f"{float(found.error):.1e}" if found.error else "0"
+    return (
+        f"the same at {found.trials} random points of a field of 2^61 - 1 elements "
+        f"(degree at most {found.degree:,}: different ones would agree with probability {chance} at most)"
+    )

@@ -7,12 +7,6 @@ from collections.abc import Callable, Sequence
 
 import click
 
-from tolcost.catalogue.alternatives import (
-    NodeTests,
-    alternatives,
-    hold_to_tests,
-    operators_with_alternatives,
-)
 from tolcost.catalogue.cases import load_cases
 from tolcost.catalogue.libraries import library_names, read_library
 from tolcost.catalogue.listing import Entry, entries
@@ -24,7 +18,13 @@ from tolcost.cli.verify import run_suite
 from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.library import stored_conformance
-from tolcost.referee.alternatives import compare_alternatives
+from tolcost.referee.alternatives import (
+    NodeTests,
+    alternatives,
+    compare_alternatives,
+    hold_to_tests,
+    operators_with_alternatives,
+)
 from tolcost.referee.alternatives_table import algorithms_table, alternatives_json, in_full, tables
 from tolcost.result.conformance import conformance_of
 from tolcost.result.library_page import (

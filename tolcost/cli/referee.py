@@ -14,10 +14,9 @@ from tolcost.cli.output import ProgressLine, deliver
 from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.referee.formulas import METRICS, MOST_TIMES, Counts, PublishedFormula, read_file, shipped_files
-from tolcost.referee.json import verdicts_json
 from tolcost.referee.judge import Judgement, judge_formulas
 from tolcost.referee.subjects import ModelProgram, Subject, plain_shapes
-from tolcost.referee.table import in_full, summary_line, verdict_table
+from tolcost.referee.table import in_full, summary_line, verdict_table, verdicts_json
 from tolcost.referee.witnesses import gather, witnesses_table
 from tolcost.show import write
 from tolcost.show.document import ReportTable

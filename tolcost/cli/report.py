@@ -8,8 +8,7 @@ from shutil import which
 
 import click
 
-from tolcost.audit.build import build_reports
-from tolcost.audit.summary import with_figures
+from tolcost.audit.build import build_reports, with_figures
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import options
 from tolcost.cli.output import write_whole

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tolcost.cli import options
-from tolcost.cli.output import deliver, screen
+from tolcost.cli.output import deliver, extra, screen
 from tolcost.cli.programs import warn
 from tolcost.deep import with_deep_stack
 from tolcost.elaborate import Elaborated
@@ -75,10 +75,8 @@ def command(
 
 
 def _translated(query: str, files: tuple[str, ...]) -> Translated:
-    try:
-        from tolcost.sql import read_query, read_tables, translated  # an extra
-    except ModuleNotFoundError as error:
-        raise click.UsageError(f"{error.name} is not installed: pip install 'tolcost[sql]'") from error
+    with extra("sql"):
+        from tolcost.sql import read_query, read_tables, translated
     return translated(read_query(query, read_tables(files)))
 
 

@@ -13,8 +13,7 @@ from tolcost.catalogue.general.record import as_record as general_record
 from tolcost.catalogue.suite import Report, as_record, verify
 from tolcost.cli import options
 from tolcost.cli.output import ProgressLine, deliver
-from tolcost.result.conformance import verify_text
-from tolcost.result.general import general_text
+from tolcost.result.conformance import general_text, verify_text
 
 UNTESTED = 3
 

@@ -17,10 +17,8 @@ from tolcost.cost.derive import ValueDerivation
 from tolcost.cost.record import FormRatio
 from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Source, place
-from tolcost.editor.actions import formatted
-from tolcost.editor.completion import completions_at
 from tolcost.editor.costs import derivation_of, line_costs
-from tolcost.editor.hover import hover_at, type_text
+from tolcost.editor.features import completions_at, formatted, hover_at, type_text
 from tolcost.editor.reading import Reading, read_supposing
 from tolcost.editor.small_run import run_small
 from tolcost.pipeline import as_rejected

@@ -8,9 +8,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import re
+from bisect import bisect_right
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, TypeAlias, TypeVar
 
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
@@ -20,8 +24,7 @@ from pygls.uris import from_fs_path, to_fs_path
 from tolcost import __version__
 from tolcost.algebra import to_text
 from tolcost.diagnostics import Diagnostic, Source, Span
-from tolcost.editor import actions, completion, costs, hover, names
-from tolcost.editor.positions import Encoding, Place, line_end, offset_at, place_at
+from tolcost.editor import costs, features, names
 from tolcost.editor.reading import Reading, read, read_supposing
 
 _T = TypeVar("_T")
@@ -149,7 +152,7 @@ def _closed(server: Server, params: lsp.DidCloseTextDocumentParams) -> None:
 
 async def _hover(server: Server, params: lsp.HoverParams) -> lsp.Hover | None:
     reading = await server.reading(params.text_document.uri)
-    found = await server.work(lambda: hover.hover_at(reading, server.offset(reading, params.position)))
+    found = await server.work(lambda: features.hover_at(reading, server.offset(reading, params.position)))
     if found is None:
         return None
     return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, found.markdown), server.range(found.span))
@@ -189,7 +192,7 @@ async def _completion(server: Server, params: lsp.CompletionParams) -> lsp.Compl
     uri = params.text_document.uri
     reading = await server.reading(uri)
     offset, last = server.offset(reading, params.position), server.last_good.get(uri)
-    found = await server.work(lambda: completion.completions_at(reading, last, offset))
+    found = await server.work(lambda: features.completions_at(reading, last, offset))
     items = [
         lsp.CompletionItem(
             one.label,
@@ -223,7 +226,7 @@ async def _rename(server: Server, params: lsp.RenameParams) -> lsp.WorkspaceEdit
 
 def _format(server: Server, params: lsp.DocumentFormattingParams) -> list[lsp.TextEdit] | None:
     source = server.source(params.text_document.uri)
-    text = actions.formatted(source)
+    text = features.formatted(source)
     if text is None or text == source.text:
         return None if text is None else []
     return [lsp.TextEdit(server.range(Span(source, 0, len(source.text))), text)]
@@ -241,14 +244,14 @@ async def _code_actions(server: Server, params: lsp.CodeActionParams) -> list[ls
             edit=lsp.WorkspaceEdit({uri: [lsp.TextEdit(server.range(action.fix.span), action.fix.text)]}),
             is_preferred=True,
         )
-        for action in actions.actions_in(reading, start, end)
+        for action in features.actions_in(reading, start, end)
     ]
 
 
 async def _lenses(server: Server, params: lsp.CodeLensParams) -> list[lsp.CodeLens]:
     uri = params.text_document.uri
     reading = await server.reading(uri)
-    found = await server.work(lambda: tuple(actions.lenses(reading)))
+    found = await server.work(lambda: tuple(features.lenses(reading)))
     return [
         lsp.CodeLens(
             server.range(lens.span),
@@ -261,7 +264,7 @@ async def _lenses(server: Server, params: lsp.CodeLensParams) -> list[lsp.CodeLe
 async def _explain(server: Server, uri: str, name: str = "") -> str:
     """The derivation of the program; an editor shows it, where ``name`` is derived first."""
     reading = await server.reading(uri)
-    return await server.work(lambda: actions.explained(reading))
+    return await server.work(lambda: features.explained(reading))
 
 
 def language_server() -> Server:
@@ -296,3 +299,66 @@ def serve() -> None:
         )  # what a request is refused for is in its answer
     with open(os.dup(0), "rb") as stdin, open(os.dup(1), "wb") as stdout:
         language_server().start_io(stdin, stdout)
+
+
+# ---- places as editors count them: lines from 0, and columns in units of an encoding ---------
+
+
+Encoding: TypeAlias = Literal["utf-8", "utf-16", "utf-32"]
+_LINE_END = re.compile(r"\r\n|\n|\r")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """A line and a column."""
+
+    line: int
+    column: int
+
+
+@lru_cache(maxsize=8)
+def _starts(text: str) -> tuple[int, ...]:
+    return (0, *(match.end() for match in _LINE_END.finditer(text)))
+
+
+def place_at(text: str, offset: int, encoding: Encoding = "utf-16") -> Place:
+    r"""Where an offset is.
+
+    >>> place_at("a\n𝛼b", 3), place_at("a\n𝛼b", 3, "utf-8")
+    (Place(line=1, column=2), Place(line=1, column=4))
+    """
+    starts = _starts(text)
+    line = bisect_right(starts, offset) - 1
+    return Place(line, _units(text[starts[line] : offset], encoding))
+
+
+def offset_at(text: str, place: Place, encoding: Encoding = "utf-16") -> int:
+    r"""Which offset a place has: the nearest one, where there is no such place.
+
+    >>> offset_at("a\n𝛼b", Place(1, 2)), offset_at("ab", Place(7, 0)), offset_at("a\nb", Place(0, 9))
+    (3, 2, 1)
+    """
+    starts = _starts(text)
+    if place.line >= len(starts):
+        return len(text)
+    offset, left = starts[place.line], place.column
+    while left > 0 and offset < len(text) and text[offset] not in "\r\n":
+        left -= _units(text[offset], encoding)
+        offset += 1
+    return offset
+
+
+def line_end(text: str, line: int) -> int:
+    """The offset at which a line ends, lines counted from 0."""
+    starts = _starts(text)
+    begin = starts[min(line, len(starts) - 1)]
+    match = _LINE_END.search(text, begin)
+    return len(text) if match is None else match.start()
+
+
+def _units(text: str, encoding: Encoding) -> int:
+    if text.isascii() or encoding == "utf-32":
+        return len(text)
+    if encoding == "utf-8":
+        return len(text.encode("utf-8", "surrogatepass"))
+    return len(text) + sum(character > "\uffff" for character in text)

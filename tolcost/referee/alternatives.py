@@ -1,4 +1,8 @@
-"""How far a count depends on the definition: the closed forms of other algorithms, and where they cross.
+"""How far a count depends on the definition: other algorithms for an operator, and where their costs cross.
+
+An alternative, ``specs/alternatives/Softmax.online.tol``, is a definition like any other, with the operator's
+own header, and is held to the same node tests.  One that is an algorithm for some cases only says so itself,
+with ``outside("...")``, and is not asked for the others.  No node is ever given one.
 
 Nothing is tried: fewer, more and equal are proved for all lengths, and a region is exact.  Values and counts
 of every algorithm are held to the operator's own definition at random inputs of a few sizes as well.
@@ -7,7 +11,7 @@ of every algorithm are held to the operator's own definition at random inputs of
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import combinations
@@ -17,13 +21,14 @@ from tolcost.algebra import Cond, Poly, Symbol, cond_text
 from tolcost.algebra.compare import ComparisonVerdict, leading_terms
 from tolcost.atoms.nodes import Program
 from tolcost.audit.instances import Instance, lower_instance
-from tolcost.catalogue.alternatives import FOLDER, Alternative, alternatives
-from tolcost.catalogue.conformance import count_difference, value_difference
-from tolcost.catalogue.specs import Library
+from tolcost.catalogue.cases import Case
+from tolcost.catalogue.conformance import FAILED, Result, check, count_difference, value_difference
+from tolcost.catalogue.listing import opening
+from tolcost.catalogue.specs import Library, Spec
 from tolcost.check.ordering import ordering
 from tolcost.cost import Counts, count
 from tolcost.dataclass import dataclass
-from tolcost.diagnostics import Rejected
+from tolcost.diagnostics import Rejected, Source
 from tolcost.elaborate.context import Outside
 from tolcost.execute import run_vectorised
 from tolcost.execute.inputs import random_arrays
@@ -230,3 +235,71 @@ def _default_sizes(found: Comparison) -> tuple[Mapping[str, int], ...]:
 def relied_on(row: Costed) -> tuple[str, ...]:
     """What a closed form holds under, as text."""
     return tuple(map(cond_text, row.facts))
+
+
+# ---- the alternatives themselves, held to node tests -----------------------------------------
+
+
+FOLDER = "alternatives"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Alternative:
+    """Another algorithm for an operator; ``name`` is what sets it apart."""
+
+    operator: str
+    name: str
+    spec: Spec
+
+    @property
+    def about(self) -> str:
+        """What it opens with."""
+        return opening(self.spec)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTests:
+    """What an operator's node tests said of an alternative: how many there are, and how many it is for."""
+
+    every: int
+    admitted: int
+    failures: tuple[Result, ...] = ()
+
+    @property
+    def passed(self) -> int:
+        """How many of those that it is for pass in value, shape and count."""
+        return self.admitted - len(self.failures)
+
+
+@cache
+def _files() -> dict[str, dict[str, Source]]:
+    """The texts, by operator and by what sets them apart."""
+    found: dict[str, dict[str, Source]] = {}
+    for file in sorted(specs_root().joinpath(FOLDER).iterdir(), key=lambda file: file.name):
+        operator, _, rest = file.name.partition(".")
+        if rest.endswith(".tol"):
+            source = Source(f"specs/{FOLDER}/{file.name}", file.read_text(encoding="utf-8"))
+            found.setdefault(operator, {})[rest.removesuffix(".tol")] = source
+    return found
+
+
+def operators_with_alternatives() -> tuple[str, ...]:
+    """The operators that have some, sorted."""
+    return tuple(_files())
+
+
+def alternatives(operator: str, library: Library) -> tuple[Alternative, ...]:
+    """The alternatives to an operator's definition, sorted by name."""
+    texts = _files().get(operator, {})
+    return tuple(
+        Alternative(operator, name, library.definition("", operator, source))
+        for name, source in texts.items()
+    )
+
+
+def hold_to_tests(one: Alternative, cases: Iterable[Case], library: Library) -> NodeTests:
+    """Hold an alternative to the node tests that its version and its algorithm are for."""
+    ours = [case for case in cases if (case.node.domain, case.node.op) == ("", one.operator)]
+    results = [check(case, library, other=one.spec) for case in ours if case.opset >= one.spec.since]
+    failures = tuple(result for result in results if result.status in FAILED)
+    return NodeTests(len(ours), sum(result.status != "outside" for result in results), failures)

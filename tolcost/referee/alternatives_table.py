@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tolcost.algebra import to_text
 from tolcost.audit.instances import command_of, literal
-from tolcost.catalogue.alternatives import NodeTests
 from tolcost.elaborate.arguments import PlainValue
-from tolcost.referee.alternatives import Comparison, Costed, Crossing, leading_ratio, relied_on
+from tolcost.referee.alternatives import Comparison, Costed, Crossing, NodeTests, leading_ratio, relied_on
 from tolcost.result.regions import EVERYWHERE
 from tolcost.show.document import (
     Cell,

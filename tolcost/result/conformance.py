@@ -1,19 +1,32 @@
-"""What ``tolcost verify`` found, read back: the outcome of ONNX's node tests, and the forms behind it."""
+"""What ``tolcost verify`` found, read back and in words: how node tests came out, and general forms."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
 
+from tolcost.algebra import to_text
 from tolcost.catalogue.conformance import FAILED, Result
+from tolcost.catalogue.general.record import (
+    GeneralForms,
+    GeneralRow,
+    OperatorForms,
+    digest,
+    from_record,
+    shown,
+)
+from tolcost.catalogue.specs import Spec
 from tolcost.catalogue.suite import Report
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Diagnostic, Rejected, visible
+from tolcost.library import stored_general
+from tolcost.show.json import Json
 
 CONFORMANCE = "data/conformance.json"
 CONFORMANCE_COMMAND = f"tolcost verify --format json --output reports/{CONFORMANCE}"
 
+_T = TypeVar("_T")
 Stored: TypeAlias = "int | float | bool | str | list[Stored]"
 """A shape of names and numbers, several of them, or a value, as JSON has it."""
 
@@ -56,18 +69,26 @@ class Conformance:
 
 def conformance_of(text: str) -> Conformance:
     """Read the JSON that ``tolcost verify`` writes."""
+    return _read_back(text, "verify", CONFORMANCE, CONFORMANCE_COMMAND, _conformance)
+
+
+def _read_back(text: str, kind: str, file: str, command: str, read: Callable[[Mapping[str, Any]], _T]) -> _T:
     try:
         record: Mapping[str, Any] = json.loads(text)
-        if record["tolcost"] != 1 or record["kind"] != "verify":
+        if record["tolcost"] != 1 or record["kind"] != kind:
             raise ValueError("it is of another kind or version")
-        cases = tuple(map(_tested, record["cases"]))
-        broken = next((case for case in cases if case.status == "crash"), None)
-        if broken is not None:
-            raise ValueError(f"in that run tolcost itself failed: {broken.cause}")
-        return Conformance(str(record["onnx"]), cases)
+        return read(record)
     except (ValueError, KeyError, TypeError) as error:
-        message = f"{CONFORMANCE} cannot be used: {error}"
-        raise Rejected(Diagnostic("T0681", message, hint=f"make it with `{CONFORMANCE_COMMAND}`")) from None
+        message = f"{file} cannot be used: {error}"
+        raise Rejected(Diagnostic("T0681", message, hint=f"make it with `{command}`")) from None
+
+
+def _conformance(record: Mapping[str, Any]) -> Conformance:
+    cases = tuple(map(_tested, record["cases"]))
+    broken = next((case for case in cases if case.status == "crash"), None)
+    if broken is not None:
+        raise ValueError(f"in that run tolcost itself failed: {broken.cause}")
+    return Conformance(str(record["onnx"]), cases)
 
 
 def _tested(case: Mapping[str, Any]) -> Tested:
@@ -120,3 +141,75 @@ def _figure(results: Sequence[Result]) -> str:
     passed = sum(result.status == "pass" for result in results)
     fixed = sum(bool(result.concrete) for result in results)
     return f"{passed} of {len(results)}" + (f", {fixed} with numbers for some lengths" if fixed else "")
+
+
+# ---- general forms: what an operator costs at any rank, and what that was held to ------------
+
+
+GENERAL = "data/general.json"
+GENERAL_COMMAND = f"tolcost verify --general --format json --output reports/{GENERAL}"
+
+
+def general_of(text: str) -> GeneralForms:
+    """Read the JSON that ``tolcost verify --general`` writes."""
+    return _read_back(text, "general forms", GENERAL, GENERAL_COMMAND, from_record)
+
+
+def stored_forms(spec: Spec) -> OperatorForms | None:
+    """The forms that come with tolcost for a definition, as long as they are those of its very text."""
+    text = stored_general()
+    found = None if text is None else general_of(text).of(spec.domain, spec.name)
+    return found if found is not None and found.digest == digest(spec) else None
+
+
+def general_text(found: GeneralForms) -> str:
+    """The forms of each operator, what does not agree, and the figures."""
+    lines = [line for one in found.operators for line in (f"{one.op}", *operator_lines(one), "")]
+    held = sum(len(row.tests) for one in found.operators for row in one.rows)
+    tests = sum(one.tests for one in found.operators)
+    lines.append(
+        f"{found.count:,} of {len(found.operators):,} operators have general forms; "
+        f"these give the counts of {held:,} of {tests:,} node tests of onnx {found.onnx}"
+    )
+    return "\n".join(lines) + "\n"
+
+
+def operator_lines(one: OperatorForms) -> Iterator[str]:
+    """The forms of one operator, and what it was held to."""
+    if not one.rows:
+        yield f"  no general form: {one.reason}"
+    for row in one.rows:
+        yield f"  EOPs   {with_condition(shown(row.eops), row)}"
+        if row.flops != row.eops:
+            yield f"  FLOPs  {shown(row.flops)}"
+        yield f"  {held_text(row)}"
+    yield from (f"  WRONG {problem}" for problem in one.problems)
+
+
+def with_condition(form: str, row: GeneralRow) -> str:
+    """A form, followed by where it holds."""
+    return f"{form}   where {row.when}" if row.when else form
+
+
+def held_text(row: GeneralRow) -> str:
+    """What a row was held to."""
+    near = row.instances - len(row.tests)
+    held = f"held to {len(row.tests)} node tests, and to {near} cases near them"
+    return f"{held}; proved at all lengths of {row.proved}"
+
+
+def operator_json(one: OperatorForms | None) -> Json:
+    """The general forms of an operator as data; null where there are none."""
+    if one is None or not one.is_general:
+        return None
+    return [
+        {
+            "when": row.when or None,
+            "eops": to_text(row.eops),
+            "flops": to_text(row.flops),
+            "tests": len(row.tests),
+            "instances": row.instances,
+            "proved": row.proved,
+        }
+        for row in one.rows
+    ]

@@ -18,9 +18,15 @@ from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, Library, Spec
 from tolcost.cost.derive import Derivation, derive
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import visible
-from tolcost.result.conformance import Conformance, Tested
+from tolcost.result.conformance import (
+    Conformance,
+    Tested,
+    operator_json,
+    operator_lines,
+    stored_forms,
+    with_condition,
+)
 from tolcost.result.derivation import derivation_text
-from tolcost.result.general import operator_json, operator_lines, stored_forms, with_condition
 from tolcost.result.operators import (
     Named,
     NoForm,

@@ -13,8 +13,18 @@ from collections.abc import Iterable, Sequence
 
 from tolcost.dataclass import dataclass, field
 from tolcost.syntax import tree
-from tolcost.syntax.layout import WIDTH, Aside, Layout, Stream, lay_out
-from tolcost.syntax.printing import ExprSlot, Fragment, definition, separated, spell
+from tolcost.syntax.printing import (
+    WIDTH,
+    Aside,
+    ExprSlot,
+    Fragment,
+    Layout,
+    Stream,
+    definition,
+    lay_out,
+    separated,
+    spell,
+)
 
 TOP = -1
 """Where the program itself is kept among the blocks."""

@@ -3,5 +3,5 @@
     python -m tests.generate.contrib [OPERATOR ...]
 
 writes ``specs/com.microsoft/recorded/`` and ``schemas.json``; it needs onnxruntime, which is no dependency.
-What is recorded is read back by ``tolcost/catalogue/recorded.py``.
+What is recorded is read back by ``tolcost/catalogue/cases.py``.
 """

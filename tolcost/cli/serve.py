@@ -1,8 +1,23 @@
-"""``tolcost mcp``: the commands as tools over the model context protocol."""
+"""``tolcost lsp`` and ``tolcost mcp``: a server for editors, and the commands as tools."""
 
 from __future__ import annotations
 
 import click
+
+from tolcost.cli import options
+from tolcost.cli.output import extra
+
+
+@click.command(cls=options.Command, examples=("tolcost lsp",))
+def lsp() -> int:
+    """Serve an editor over standard input and output, by the language server protocol.
+
+    Needs the extra `lsp`: pip install 'tolcost[lsp]'.
+    """
+    with extra("lsp"):
+        from tolcost.editor.server import serve
+    serve()
+    return 0
 
 
 @click.command()
@@ -10,14 +25,12 @@ import click
               metavar="SECONDS", help="How long a call may take.")  # fmt: skip
 @click.option("--max-memory", default="4G", show_default=True, metavar="SIZE",
               help="How much memory a call may take.")  # fmt: skip
-def command(timeout: float, max_memory: str) -> int:
+def mcp(timeout: float, max_memory: str) -> int:
     """Serve analyze, diff, explain, model, referee and operator as tools, over standard input and output.
 
     Needs the extra `mcp`: pip install 'tolcost[mcp]'.
     """
-    try:
+    with extra("mcp"):
         from tolcost.agents.server import CallLimits, serve
-    except ModuleNotFoundError as error:
-        raise click.UsageError(f"{error.name} is not installed: pip install 'tolcost[mcp]'") from error
     serve(CallLimits(timeout, max_memory))
     return 0

@@ -1,6 +1,7 @@
-"""The referee's findings for the page: the league of those who publish cost formulas, and who counts what.
+"""What was recorded beside the reports, read back for the page: what a GPU says, and the referee's findings.
 
-Both are read back from what ``make referee`` wrote beside the reports.
+``benchmarks/hardware`` writes ``hardware.md``, charts and a table; ``make referee`` writes how those fare
+who publish cost formulas, and who counts what.
 """
 
 from __future__ import annotations
@@ -8,10 +9,49 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tolcost.show.document import Cell, Code, Column, ReportTable
+from tolcost.show.html import Chart
+
+# ---- a GPU -----------------------------------------------------------------------------------
+
+
+MADE = "make hardware"
+_TABLE = Path("data") / "h200" / "reached.csv"
+_CHARTS = {
+    "hardware-operations": "On an H200: executed fp32 operations against EOPs.",
+    "hardware-times": "On an H200: predicted against measured time.",
+    "hardware-roofline": "On an H200: EOPs per microsecond against EOPs per byte, under the roofline.",
+}
+
+
+def gpu_table(folder: Path) -> Iterator[ReportTable]:
+    """The table, if the analysis was made."""
+    if not (folder / _TABLE).is_file():
+        return
+    with (folder / _TABLE).open(encoding="utf-8", newline="") as lines:
+        head, *rows = csv.reader(lines)
+    keys = ("figure", "asked", "reached", "first_half", "verdict")
+    columns = tuple(Column(key, title or "verdict") for key, title in zip(keys, head, strict=True))
+    about = (
+        "Counters and times of PyTorch's kernels on one NVIDIA H200 beside what is counted here, on operators"
+        " that nothing was fitted on: how many operations are executed, how long calls take, and whether the"
+        " bound holds. Case by case, with reasons: `reports/hardware.md`; the charts are above."
+    )
+    yield ReportTable(columns, [tuple(row) for row in rows], "gpu", "EOPs against a GPU", about, MADE)
+
+
+def gpu_charts(folder: Path) -> Iterator[Chart]:
+    """The charts, those that were made."""
+    for name, caption in _CHARTS.items():
+        if (folder / f"{name}.svg").is_file():
+            yield Chart(name, caption, MADE, (folder / f"{name}.svg").read_text(encoding="utf-8"))
+
+
+# ---- the referee -----------------------------------------------------------------------------
+
 
 VERDICTS, WITNESSES = "referee.csv", "witnesses.csv"
 MADE_BY = "make referee report"

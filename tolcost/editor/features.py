@@ -1,22 +1,35 @@
-"""What is shown for what is under the cursor: what it is, its space and shape, and what it costs."""
+"""What an editor offers at a place: what stands there, what may be written there, changes, explanations."""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal, TypeAlias
 
 from tolcost.algebra import to_text
 from tolcost.atoms.nodes import Type
 from tolcost.dataclass import dataclass
-from tolcost.diagnostics import Source, Span
+from tolcost.diagnostics import Diagnostic, Fix, Rejected, Source, Span
 from tolcost.editor.costs import cost_inside, derivation_of, named_costs, types_of
 from tolcost.editor.names import (
     Word,
+    diagnostics_here,
     library_definition,
+    names_of,
     occurrence_at,
     operator_definition,
     word_at,
 )
-from tolcost.editor.reading import Reading
+from tolcost.editor.reading import Reading, known_names, specs_of
 from tolcost.editor.words import words
-from tolcost.syntax import Occurrences, tree
+from tolcost.library import spec_names
+from tolcost.result.derivation import derivation_text
+from tolcost.spaces import SPACES
+from tolcost.syntax import Occurrences, parse, tree
+from tolcost.syntax.format import format_program
+
+# ---- hover: what is under the cursor, its space and shape, and what it costs -----------------
+
 
 _REMARKS = {"length": ", at least 1", "zeros": ", to be filled"}
 _LONGEST = 240
@@ -141,3 +154,109 @@ def type_text(type_: Type) -> str:
 
 def _short(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+# ---- completion: names of the program and its libraries, words of the language ---------------
+
+
+SuggestionKind: TypeAlias = Literal["value", "function", "operator", "space", "constant", "keyword", "file"]
+_KINDS: dict[str, SuggestionKind] = {
+    "primitives": "function", "functions": "function", "constants": "constant",
+    "keywords": "keyword", "spaces": "space",
+}  # fmt: skip
+_DECLARING = re.compile(r"\s*(?:tol|static|attr|space|list)\s+\w+(?:\?|\.\.\.)?\s*:\s*[\w*+-]*$")
+_USING = re.compile(r"\s*use\s+[\w, ]*$")
+_STARTING = re.compile(r"\w*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """Something to write, what it is, and a line about it."""
+
+    label: str
+    kind: SuggestionKind
+    detail: str = ""
+    text: str = ""
+
+
+def completions_at(reading: Reading, last_good: Reading | None, offset: int) -> tuple[Suggestion, ...]:
+    """What may be written at a place; ``last_good`` knows names where the text cannot be read."""
+    start = reading.source.text.rfind("\n", 0, offset) + 1
+    line = reading.source.text[start:offset]
+    if _USING.match(line):
+        return tuple(Suggestion(name, "file", f"specs/lib/{name}.tol") for name in spec_names("lib"))
+    if _DECLARING.match(line):
+        return tuple(_word(name) for name in SPACES)
+    known = reading if reading.program is not None else last_good or reading
+    found = {one.label: one for one in _everything(known, at_start=bool(_STARTING.match(line)))}
+    return tuple(found.values())
+
+
+def _everything(reading: Reading, at_start: bool) -> Iterator[Suggestion]:
+    yield from (_word(name) for name, entry in words().items() if entry.kind != "keywords" or at_start)
+    for name in specs_of(reading).callable_names():
+        yield Suggestion(name, "operator", "ONNX operator")
+    for name, signature in known_names(reading).items():
+        yield Suggestion(name, "value" if signature is None else "function", "from a library file")
+    for one in names_of(reading):
+        kind: SuggestionKind = "function" if one.sort == "function" else "value"
+        yield Suggestion(one.name, kind, f"{one.sort} of this program")
+
+
+def _word(name: str) -> Suggestion:
+    entry = words()[name]
+    return Suggestion(name, _KINDS[entry.kind], entry.call, entry.markdown)
+
+
+# ---- fixes of diagnostics, the canonical layout, and what can be explained -------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A fix, and the diagnostic it is for."""
+
+    diagnostic: Diagnostic
+    fix: Fix
+
+
+def actions_in(reading: Reading, start: int, end: int) -> tuple[Action, ...]:
+    """The certain fixes of the diagnostics that touch a piece of the text."""
+    touching = (d for d in diagnostics_here(reading) if d.span.start <= end and start <= d.span.end)
+    return tuple(Action(d, d.fix) for d in touching if d.fix is not None)
+
+
+def fixed(text: str, fix: Fix) -> str:
+    """A text with a fix in it."""
+    return text[: fix.span.start] + fix.text + text[fix.span.end :]
+
+
+def formatted(source: Source) -> str | None:
+    """The canonical layout of a text; None where it cannot be read."""
+    try:
+        return format_program(parse(source))
+    except Rejected:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Lens:
+    """A value whose cost can be explained: its name, where that stands, and its closed form."""
+
+    name: str
+    span: Span
+    eops: str
+
+
+def lenses(reading: Reading) -> Iterator[Lens]:
+    """Every value of the program that costs something."""
+    costs = named_costs(derivation_of(reading))
+    for one in names_of(reading):
+        if one.sort == "value" and one.name in costs and costs[one.name] != 0:
+            yield Lens(one.name, one.place, to_text(costs[one.name]))
+
+
+def explained(reading: Reading) -> str:
+    """The derivation, as ``tolcost explain`` writes it; empty where there is none."""
+    found = derivation_of(reading)
+    name = reading.lowered.program.name if reading.lowered else ""
+    return "" if found is None else derivation_text(found, name, reading.source.name)
