@@ -3,6 +3,7 @@
 import pytest
 
 from tolcost.algebra import to_text
+from tolcost.cost import count
 from tolcost.diagnostics import Source
 from tolcost.elaborate import elaborate
 from tolcost.syntax import parse, tree
@@ -28,6 +29,21 @@ def test_a_component_that_is_known_decides_lengths(step: str, start: str, length
         return
     lowered = elaborate(program(text + "y := map(tol[c], s + i[1], i)"))
     assert to_text(lowered.program.outputs[0].node.type[0].shape[0]) == length
+
+
+FIRST_STEPS = [
+    ("a[3]'", "n"),  # what the first step hands on, all do
+    ("where(i == 1, a[3]', a[3]' * e)", "2*n - 1"),  # the others do not
+    ("where(i == 1, a[3]', a[2]' * e)", "2*n - 1"),
+    ("where(i == 2, a[3]', a[3]' * e)", "n + Max(n - 2, 0) + 1"),  # the first does not
+]
+
+
+@pytest.mark.parametrize("third, eops", FIRST_STEPS)
+def test_what_the_first_step_hands_on_is_a_guess(third: str, eops: str) -> None:
+    step = f"(a[1]' + e, a[2]' + 2, {third})"
+    text = f"tol x: R [n]\n(s, c, h) = reduce(x, (a, e) => {step}, (0, 1, x[1]), [i])\ny := seq(s, h)"
+    assert to_text(count(elaborate(program(text)).program).eops) == eops
 
 
 TURNS = [

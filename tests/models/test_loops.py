@@ -30,6 +30,7 @@ from tolcost.algebra import (
     to_text,
 )
 from tolcost.atoms.verify import verify
+from tolcost.catalogue import subgraphs
 from tolcost.catalogue.specs import open_library
 from tolcost.elaborate import Tensor
 from tolcost.elaborate.trip_count import NO_END, leading
@@ -80,13 +81,17 @@ def looping(
     go: str = "",
     before: Nodes = (),
     inputs: Sequence[onnx.ValueInfoProto] = (X,),
+    stacked: Sequence[str] = (),
     **held: object,
 ) -> onnx.ModelProto:
     """A model that is a loop: carried values by name, each with what it starts as and what it becomes."""
     given = [value("turn", INT, []), value("c", BOOL, []), *(value(name) for name in carried)]
-    outputs = [onnx.ValueInfoProto(name=name) for name in (condition, *(out for _, out in carried.values()))]
+    outputs = [
+        onnx.ValueInfoProto(name=name)
+        for name in (condition, *(out for _, out in carried.values()), *stacked)
+    ]
     body = helper.make_graph(list(nodes), "body", given, outputs, tensors(HELD))
-    results = [f"last_{name}" for name in carried]
+    results = [f"last_{name}" for name in (*carried, *stacked)]
     starts = [start for start, _ in carried.values()]
     loop = node("Loop", ["" if most is None else "most", go, *starts], results, name="loop", body=body)
     initial = tensors(held | ({} if most is None else {"most": most}))
@@ -262,6 +267,18 @@ def test_weights_that_are_carried_through(session: Session) -> None:
     assert loop.outputs[0] == Tensor((const(40), const(40)), "float32")
     assert loop.traffic.written["float32"] == loop.traffic.read["float32"] == const(4 * (1600 + 40))
     held_to_a_run(proto, session, numbers(40), 40)
+
+
+def test_a_body_is_looked_at_five_times(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice for the turns, once for what it stacks, and once at the first turn and at any."""
+    looked: list[object] = []
+    apply_all = subgraphs._apply_all
+    monkeypatch.setattr(subgraphs, "_apply_all", lambda *given: (looked.append(given[1]), apply_all(*given)))
+    nodes = [node("Mul", ["w", "v"], ["v1"]), *COUNT, *BELOW, node("Identity", ["v1"], ["stacked"])]
+    carried = {"w": ("x", "w"), "i": ("start", "i1"), "v": ("x", "v1"), "limit": ("end", "limit")}
+    proto = looping(nodes, carried, stacked=["stacked"], start=[0], end=[7])
+    assert studied(proto, Session(session.library, None)).total.eops == 7 * N
+    assert len(looked) == 5
 
 
 # ---- data that may end a loop before -----------------------------------------------------------

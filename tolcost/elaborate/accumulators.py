@@ -41,6 +41,9 @@ _HINT = "each step may add a fixed amount to a length, or leave one that its num
 Free = tuple[bool, ...]
 """Which components of an accumulator are static."""
 
+Longer = tuple[tuple[int, ...], ...]
+"""How much longer every length of every component of an accumulator is after a step."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Growth:
@@ -69,17 +72,35 @@ def _after(grows: Poly, steps: Poly) -> Poly:
 
 
 def fold_under_coordinates(
-    env: Env, step: Step, start: Value, shape: tuple[Poly, ...], maybe_free: bool = False
+    env: Env,
+    step: Step,
+    start: Value,
+    shape: tuple[Poly, ...],
+    maybe_free: bool = False,
+    longer: Longer | None = None,
 ) -> Value:
-    """The Fold of a step.
+    """The Fold of a step; ``longer`` says how much longer lengths are after one step, as far as it seems.
 
     Components of the accumulator have binding times of their own: those that may be free are taken
     to be static until a step makes one of them data, and then the step is elaborated again.
     """
     begin = materialise(env, start, step.span)
-    listed = isinstance(start, Pieces)
     free = _free_at_first(start, len(begin.type)) if maybe_free else (False,) * len(begin.type)
-    growth = _Growth(begin.type, tuple(tuple(const(0) for _ in p.shape) for p in begin.type))
+    steady = tuple(tuple(const(0) for _ in p.shape) for p in begin.type)
+    listed = isinstance(start, Pieces)
+    if longer and tuple(map(len, longer)) == tuple(map(len, steady)):
+        by = tuple(tuple(more * _STEPS for more in row) for row in longer)
+        try:
+            return _settled(env, step, begin, shape, _Growth(begin.type, by), listed, free)
+        except Rejected:  # it only seemed so
+            pass
+    return _settled(env, step, begin, shape, _Growth(begin.type, steady), listed, free)
+
+
+def _settled(
+    env: Env, step: Step, begin: Node, shape: tuple[Poly, ...], growth: _Growth, listed: bool, free: Free
+) -> Value:
+    """The Fold, elaborated until its accumulator is what it was taken to be."""
     for _ in range(_PASSES + len(free)):
         body = _Pass(env, step, shape, growth, listed, free)
         try:

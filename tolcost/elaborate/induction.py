@@ -15,7 +15,7 @@ from tolcost.algebra import Cond, Poly, const, ge, prove
 from tolcost.atoms.nodes import Component, Node, Ref
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import NOWHERE, Rejected
-from tolcost.elaborate.accumulators import fold_under_coordinates
+from tolcost.elaborate.accumulators import Longer, fold_under_coordinates
 from tolcost.elaborate.components import pick_component
 from tolcost.elaborate.context import Env, NeedsUnrolling, Scope, bind_data
 from tolcost.elaborate.layout import inside, lay_out
@@ -105,11 +105,19 @@ class InductiveStep(WrappedStep):
 
 def fold_list(env: Env, step: Step, start: Items, shape: tuple[Poly, ...], maybe_free: bool = False) -> Value:
     """The fold of a list.  Components that are known at every step are no part of what is computed."""
-    known, barred = guessed(env, step, start, shape), frozenset[int]()
+    guess, barred = guessed(env, step, start, shape), frozenset[int]()
+    if guess.handed_on:  # most often what the first step hands on, all do
+        given = {**guess.known, **{j: Induction(start[j]) for j in guess.handed_on}}
+        try:
+            inductive = InductiveStep(step, start, given, barred, shape)
+            return _fold_rest(env, inductive, maybe_free, guess.longer)
+        except (Refuted, Rejected):
+            pass
+    known = guess.known
     while True:
         inductive = InductiveStep(step, start, known, barred, shape)
         try:
-            return _fold_rest(env, inductive, maybe_free)
+            return _fold_rest(env, inductive, maybe_free, guess.longer)
         except Refuted as refuted:
             barred |= known.keys() - refuted.known.keys()
             known = refuted.known
@@ -152,7 +160,7 @@ def _peeled(env: Env, step: Step, start: Items, shape: tuple[Poly, ...], maybe_f
     return fold_list(env, _LaterStep(step), after, (shape[0] - 1,), maybe_free)
 
 
-def _fold_rest(env: Env, step: InductiveStep, maybe_free: bool) -> Value:
+def _fold_rest(env: Env, step: InductiveStep, maybe_free: bool, longer: Longer) -> Value:
     """The fold of the components that are not known, with those that are."""
     rest, steps = step.rest(), volume(step.shape)
     if not rest:
@@ -162,7 +170,9 @@ def _fold_rest(env: Env, step: InductiveStep, maybe_free: bool) -> Value:
             step.confirm()
             trial.keep()
         return step.restored((), steps)
-    found = fold_under_coordinates(env, step, as_list(rest), step.shape, maybe_free)
+    grown = tuple(row for j, row in enumerate(longer) if j not in step.known)
+    seems = grown if any(map(any, grown)) else None
+    found = fold_under_coordinates(env, step, as_list(rest), step.shape, maybe_free, seems)
     if not step.known:
         return found
     bound = bind_data(env, found)
@@ -183,7 +193,8 @@ def components(accumulator: Value) -> Items:
 def follow(env: Env, step: Step, start: Items, shape: tuple[Poly, ...], coords: tuple[Poly, ...]) -> None:
     """Take a step at coordinates that may be any, where nothing is known but what is so at every step."""
     unknown: Items = tuple(item if _entries(item) else Unknown() for item in start)
-    known, barred = guessed(env, step, unknown, shape), frozenset[int]()
+    guess, barred = guessed(env, step, unknown, shape), frozenset[int]()
+    known = {**guess.known, **{j: Induction(start[j]) for j in guess.handed_on}}
     while True:
         inductive = InductiveStep(step, start, known, barred, shape)
         inductive.at(env, Pieces(tuple(Unknown() for _ in inductive.rest())), coords)
@@ -193,19 +204,46 @@ def follow(env: Env, step: Step, start: Items, shape: tuple[Poly, ...], coords: 
         known = dict(inductive.kept)
 
 
-def guessed(env: Env, step: Step, start: Items, shape: tuple[Poly, ...]) -> dict[int, Induction]:
-    """Components that may be known at every step, by what the first step makes of them."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Guess:
+    """What the first step makes of a list: what may be so at every step.
+
+    ``known`` are components that may be known, ``handed_on`` those that it leaves as they are, and
+    ``longer`` says how much longer each length is after it.
+    """
+
+    known: dict[int, Induction] = field(default_factory=dict)
+    handed_on: frozenset[int] = frozenset()
+    longer: Longer = ()
+
+
+def guessed(env: Env, step: Step, start: Items, shape: tuple[Poly, ...]) -> Guess:
+    """What may be so at every step, by what the first makes of a list."""
     if not any(map(_entries, start)):
-        return {}
+        return Guess()
     inner = inside(env, shape)
     try:
         with env.context.attempt(inner.scope):
             result = step.at(inner, as_list(start), tuple(const(1) for _ in shape))
             after = [pick_component(inner, result, j + 1, step.span) for j in range(len(start))]
-            found = {j: _advancing(inner, a, b) for j, (a, b) in enumerate(zip(start, after, strict=True))}
+            pairs = list(zip(start, after, strict=True))
+            found = {j: _advancing(inner, a, b) for j, (a, b) in enumerate(pairs)}
+            handed_on = frozenset(j for j, (a, b) in enumerate(pairs) if _same_data(inner.scope, a, b))
+            longer = tuple(_more(inner, a, b) for a, b in pairs)
     except (Rejected, NeedsUnrolling):
-        return {}
-    return {j: induction for j, induction in found.items() if induction is not None}
+        return Guess()
+    known = {j: induction for j, induction in found.items() if induction is not None}
+    return Guess(known, handed_on - known.keys(), longer)
+
+
+def _more(env: Env, before: Value, after: Value) -> tuple[int, ...]:
+    """How much longer the lengths of a component are after a step, where they are by a number."""
+    if isinstance(before, Unknown) or isinstance(after, Unknown):
+        return ()
+    old, new = (shape_of(env, value, NOWHERE) for value in (before, after))
+    if len(old) != len(new):
+        return (0,) * len(old)
+    return tuple(max((b - a).constant or 0, 0) for a, b in zip(old, new, strict=True))
 
 
 def _advancing(env: Env, start: Value, now: Value) -> Induction | None:
