@@ -40,7 +40,7 @@ class Head(NamedTuple):
 
 
 class Lines:
-    """Texts by name, each looked for when it is asked for; nothing is copied of a file that may be large."""
+    """Texts by name, in the order of the names; nothing is copied of a file that may be large."""
 
     def __init__(self, raw: bytes, first: int = 0) -> None:
         """Lines, each after a line's end; those from a place on, which is such an end."""
@@ -51,11 +51,25 @@ class Lines:
         return len(self._raw) > self._first + 1
 
     def get(self, name: str) -> str | None:
-        """The text of a name; None where there is none."""
-        start = self._raw.find(f"\n{name}\t".encode(), self._first)
-        if start < 0:
-            return None
-        return self._raw[start + len(name.encode()) + 2 : self._raw.index(b"\n", start + 1)].decode()
+        r"""The text of a name; None where there is none.
+
+        >>> lines = Lines(b"\na\t1\nb\t2\nc\t3\n")
+        >>> [lines.get(name) for name in "abcd"]
+        ['1', '2', '3', None]
+        """
+        raw, sought = self._raw, name.encode()
+        low, high = self._first + 1, len(raw)
+        while low < high:  # both are where a line begins
+            start = raw.rfind(b"\n", low - 1, (low + high) // 2) + 1
+            end = raw.index(b"\t", start)
+            found = raw[start:end]
+            if found == sought:
+                return raw[end + 1 : raw.index(b"\n", end)].decode()
+            if found < sought:
+                low = raw.index(b"\n", end) + 1
+            else:
+                high = start
+        return None
 
 
 class Stored(NamedTuple):
@@ -96,7 +110,7 @@ def stored_text(
     schemes: Mapping[str, str],
 ) -> str:
     """The text of a file."""
-    rest = "".join(f"{pattern}\t{scheme}\n" for pattern, scheme in sorted(schemes.items()))
+    rest = "".join(f"{pattern}\t{scheme}\n" for pattern, scheme in sorted(schemes.items()))  # for Lines
     about = {
         "format": FORMAT,
         "digest": digest_of(rest.encode()),
