@@ -7,7 +7,9 @@ from typing import Literal, TypeAlias
 
 from tolcost.algebra import Symbol
 from tolcost.atoms.nodes import Charge
-from tolcost.dataclass import dataclass
+from tolcost.dataclass import dataclass, field
+from tolcost.diagnostics import NOWHERE, Span
+from tolcost.spaces import Bounds
 
 Operation = Literal["lambda", "norm", "member", "join", "embed"]
 
@@ -37,11 +39,16 @@ class Constants:
 
 @dataclass(frozen=True, slots=True)
 class CastOperand:
-    """The same value, or the same ``bits``, in other spaces, which is no computation."""
+    """The same value, or the same ``bits``, in other spaces, which is no computation.
+
+    As of a ``Convert``, what is not ``within`` the bounds of a space is a fault.
+    """
 
     value: Operand
     spaces: tuple[str, ...]
     bits: bool = False
+    within: tuple[Bounds, ...] = ()
+    span: Span = field(default=NOWHERE, repr=False, compare=False)
 
 
 Operand: TypeAlias = AtomResult | InputOperand | Constants | CastOperand

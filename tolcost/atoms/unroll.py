@@ -402,7 +402,7 @@ class _Unroller:
     def convert(self, value: _Value, node: ir.Convert) -> _Value:
         spaces = tuple(part.space for part in node.type)
         parts = tuple((shape, space) for (shape, _), space in zip(value.parts, spaces, strict=True))
-        cast = _Value(CastOperand(value.operand, spaces, node.bits), parts)
+        cast = _Value(CastOperand(value.operand, spaces, node.bits, node.within, node.span), parts)
         return self.relayed(cast, parts) if any(shape for shape, _ in parts) else cast
 
     def put(self, node: ir.Put, args: list[_Value]) -> _Value:

@@ -6,8 +6,9 @@ import numpy as np
 
 from tolcost.atoms.nodes import Input, Part
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
-from tolcost.execute.dtypes import Array, convert, dtype_of
+from tolcost.execute.dtypes import Array, convert, dtype_of, shortened
 from tolcost.execute.values import beyond, check_size
+from tolcost.execute.whole_numbers import ENDLESS, TOO_LARGE, unheld, verdict
 from tolcost.spaces import ALL, SPACES, Bounds, bounded_text, bounds_of, narrowed
 
 _FEW = 8
@@ -22,6 +23,11 @@ def declared_bounds(needed: Input) -> tuple[Bounds, ...]:
 def outside_of_space(needed: Input, arrays: tuple[Array, ...]) -> Diagnostic | None:
     """Say what is given that lies outside of its space, or of the bounds that the program declares."""
     for array, part, bounds in zip(arrays, needed.type, declared_bounds(needed), strict=True):
+        large = _too_large(array, part.space)
+        if large is not None:
+            text = f"{shortened(large)} is given for {quoted(needed.name)}, and is too large to execute with"
+            hint = "a run keeps whole numbers below 2^63; an input in R is rounded"
+            return Diagnostic("T0522", text, hint=hint)
         wrong = _wrong(array, part.space, bounds)
         if wrong is not None and wrong.any():
             number = array[wrong][0]
@@ -30,18 +36,28 @@ def outside_of_space(needed: Input, arrays: tuple[Array, ...]) -> Diagnostic | N
     return None
 
 
+def _too_large(array: Array, space: str) -> int | None:
+    """Give a number that is in a space, but that no array of it holds."""
+    if space not in ENDLESS:
+        return None
+    if array.dtype == np.object_:
+        return next((number for number in array.reshape(-1).tolist() if verdict(number)), None)
+    wrong = unheld(array)
+    return None if wrong is None or TOO_LARGE not in wrong else int(array[wrong == TOO_LARGE].reshape(-1)[0])
+
+
 def _wrong(array: Array, space: str, bounds: Bounds) -> Array | None:
     """Tell of each element whether it is no value of a space; None where none can be."""
     known = SPACES[space]
-    if known.kind == "B" and array.dtype.kind in "iuf":
+    if known.kind == "B" and array.dtype.kind in "iufO":
         return np.asarray((array != 0) & (array != 1))
     typed = known.finite and array.dtype == dtype_of(space) and bounds is ALL
-    if typed or known.kind not in "ZR" or array.dtype.kind not in "biuf":
+    if typed or known.kind not in "ZR" or array.dtype.kind not in "biufO":
         return None
     own = Bounds(known.lo, known.hi) if known.finite and known.kind == "Z" else bounds_of(space)
     wrong = beyond(array, narrowed(own, bounds))
     if known.kind == "Z" and array.dtype.kind == "f":
-        wrong = np.logical_or(wrong, np.isfinite(array) & (array != np.rint(array)))
+        wrong = np.logical_or(wrong, ~np.isfinite(array) | (array != np.rint(array)))
     return wrong
 
 

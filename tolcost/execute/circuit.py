@@ -19,9 +19,10 @@ from tolcost.atoms.lengths import given_lengths
 from tolcost.atoms.nodes import Program
 from tolcost.atoms.unroll import unroll
 from tolcost.dataclass import dataclass
-from tolcost.diagnostics import Diagnostic, Rejected
+from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected
 from tolcost.execute.dtypes import Array, convert, number
-from tolcost.execute.functions import apply_function
+from tolcost.execute.functions import apply_checked
+from tolcost.execute.values import Faults
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,9 +268,13 @@ def _folded(atom: Atom, args: list[tuple[_Part, ...]]) -> tuple[_Part, ...]:
         chosen = args[1] if _number(args[0][0]) != 0 else args[2]
         return tuple(_cast(part, space) for part, space in zip(chosen, atom.spaces, strict=True))
     with np.errstate(all="ignore"):
-        found = apply_function(
+        found, wrong = apply_checked(
             atom.function, atom.space, atom.spaces[0], [_number(parts[0]) for parts in args]
         )
+    if wrong is not None:
+        faults = Faults()
+        fault = faults.of_numbers(wrong, NOWHERE, f"`{atom.function}` gives", atom.spaces[0])
+        raise Rejected(faults.diagnostic(int(fault)))
     return (_Part(_wires([_constant(found, atom.spaces[0])], ()), atom.spaces[0]),)
 
 

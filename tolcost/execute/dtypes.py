@@ -7,7 +7,9 @@ come from ``ml_dtypes``.
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
+from math import isfinite
 from typing import Any, TypeAlias
 
 import ml_dtypes
@@ -30,6 +32,10 @@ DTYPES: dict[str, np.dtype[Any]] = {
     for name, space in SPACES.items()
 }
 """The element type of every space."""
+
+
+KEPT = "a run keeps whole numbers below 2^63: `convert` to R first to round them, to int64 to wrap around"
+"""What to do about a number that is too large."""
 
 
 def dtype_of(space: str) -> np.dtype[Any]:
@@ -107,6 +113,18 @@ def _rounded(data: Array, target: np.dtype[Any]) -> Array:
     return np.asarray(wrapped.astype(np.int64).astype(target))
 
 
+def as_places(data: Array) -> Array:
+    """Give numbers as coordinates, rounded; one that no ToL has stays out of range, and never wraps into it.
+
+    >>> as_places(np.array([2.0, 2.0**64 + 4096, np.nan])).tolist() == [2, 2**62, 0]
+    True
+    """
+    if is_real(data.dtype):
+        whole = np.nan_to_num(np.rint(data.astype(np.float64)), nan=0.0)
+        return np.asarray(np.clip(whole, -(2.0**62), 2.0**62).astype(np.int64))
+    return convert(np.minimum(data, np.uint64(2**62)) if data.dtype == np.uint64 else data, "Z")
+
+
 def _through_objects(data: Array, space: str, target: np.dtype[Any]) -> Array:
     """Move between Python objects (text, or integers beyond int64) and an element type."""
     flat = data.reshape(-1).tolist()
@@ -116,10 +134,13 @@ def _through_objects(data: Array, space: str, target: np.dtype[Any]) -> Array:
     return np.array([number(_parsed(value), space) for value in flat], target).reshape(data.shape)
 
 
+_WHOLE = re.compile(r"\s*[+-]?[0-9]{1,1000}\s*", re.ASCII)
+
+
 def _parsed(value: object) -> int | float | complex | Fraction:
     if isinstance(value, str):
         try:
-            return float(value)
+            return int(value) if _WHOLE.fullmatch(value) else float(value)
         except ValueError:
             raise Rejected(Diagnostic("T0421", f"the text {value[:40]!r} is not a number")) from None
     if isinstance(value, int | float | complex | Fraction):
@@ -173,13 +194,17 @@ def _real(value: int | float | complex | Fraction, space: str) -> Array:
 
 
 def _whole(value: int | float | complex | Fraction, space: str, target: np.dtype[Any]) -> Array:
-    if isinstance(value, complex | float):
-        return convert(np.asarray(value.real, np.float64), space)
-    exact = round(value)
     bits = SPACES[space].bits
+    if isinstance(value, complex | float):
+        if bits is None and not isfinite(value.real):
+            raise Rejected(Diagnostic("T0349", f"{value.real} is not in {space}"))
+        if bits is not None:
+            return convert(np.asarray(value.real, np.float64), space)
+        value = Fraction(value.real)
+    exact = round(value)
     if bits is None:
         if not -(2**63) <= exact < 2**63:
-            raise Rejected(Diagnostic("T0522", f"{_shortened(exact)} is too large to execute with"))
+            raise Rejected(Diagnostic("T0522", f"{shortened(exact)} is too large to execute with", hint=KEPT))
         return np.asarray(exact, target)
     wrapped = exact % 2**bits
     if SPACES[space].lo != 0 and wrapped >= 2 ** (bits - 1):
@@ -187,6 +212,6 @@ def _whole(value: int | float | complex | Fraction, space: str, target: np.dtype
     return np.asarray(wrapped).astype(target)
 
 
-def _shortened(value: int) -> str:
+def shortened(value: int) -> str:
     """Show a large integer without writing out all its digits."""
     return str(value) if value.bit_length() < 256 else f"an integer of {value.bit_length()} bits"

@@ -33,6 +33,7 @@ from tolcost.execute.reductions import (
 )
 from tolcost.execute.scatters import scattered
 from tolcost.execute.values import Piece, first_fault, tidy
+from tolcost.execute.whole_numbers import SURE, grows, sizes
 
 MAX_ELEMENTS = 2**23
 """A reduction that needs more elements at a time is done in parts."""
@@ -161,7 +162,7 @@ def _reduced(machine: Machine, task: _Task, start: Batch, grid: Grid) -> Batch:
     step = task.reduction.step
     accumulator = start.pieces[0]
     for part in split(wide, grid.depth, _limit(machine, task.reduction, wide))[1]:
-        found = _partial(machine, task, part, grid) if part.points else None
+        found = _partial(machine, task, part, grid, accumulator.data) if part.points else None
         if found is not None:
             data = combine(step.function, step.space, accumulator.data, found.data)
             accumulator = Piece(data, first_fault([accumulator.fault, found.fault]))
@@ -176,8 +177,8 @@ def _limit(machine: Machine, reduction: FoldReduction, wide: Grid) -> int:
     return max(1, MAX_ELEMENTS * wide.size // needed)
 
 
-def _partial(machine: Machine, task: _Task, part: Grid, grid: Grid) -> Piece | None:
-    """Reduce over the points of a part; ``None`` if its guard holds nowhere."""
+def _partial(machine: Machine, task: _Task, part: Grid, grid: Grid, before: Array) -> Piece | None:
+    """Reduce over the points of a part, after ``before``; ``None`` if its guard holds nowhere."""
     step, product = task.reduction.step, task.reduction.product
     machine.follow(task.reduction.outside, part, task.element_times)
     inner = _guarded(machine, task.reduction, part)
@@ -190,11 +191,35 @@ def _partial(machine: Machine, task: _Task, part: Grid, grid: Grid) -> Piece | N
     over = range(grid.depth, part.depth)
     complete = inner.points == grid.points * prod(part.axes[k].size for k in over)
     mask = None if complete else inner.mask
+    factors = [value.pieces[0].data for value in values[-1 if product is None else -2 :]]
+    if grows(step.function, step.space) and _may_overflow(step.function, before, factors, mask, part, grid):
+        raise NeedsLoop(frozenset(task.coords))
     if product is None:
         return _total(GATHERED[step.function], step.space, values[-1].pieces[0], mask, part, grid)
     machine.tally.apply("mul", product.space, product.charge, task.element_times * inner.points)
     left, right = values[-2].pieces[0], values[-1].pieces[0]
     return _sum_of_products(step.space, left, right, mask, part, grid)
+
+
+def _may_overflow(
+    function: str, before: Array, factors: list[Array], mask: Array | None, part: Grid, grid: Grid
+) -> bool:
+    """Tell whether some order of the steps might leave 64 bits on its way: then each has to be looked at."""
+    gathered, over = GATHERED[function], range(grid.depth, part.depth)
+    lengths = [axis.size for axis in part.axes]
+    start = sizes(before).max(initial=1.0)
+    if len(factors) == 2:
+        left, right = map(sizes, factors)
+        most = left.max() * right.max() * prod(lengths[k] for k in over)
+        if start + most < SURE:
+            return False
+        total = contract(left, right, "R", lengths, frozenset(over))
+    else:
+        (terms,) = map(sizes, factors)
+        there = terms if mask is None else np.where(mask, terms, 1.0)
+        full = there.shape[: grid.depth] + tuple(lengths[grid.depth :])
+        total = reduce_axes(gathered, "R", spread(there, full), tuple(over))
+    return not combine(gathered, "R", np.asarray(start), total).max() < SURE
 
 
 def _guarded(machine: Machine, reduction: FoldReduction, part: Grid) -> Grid:

@@ -23,6 +23,7 @@ from tolcost.atoms.nodes import Lambda, Program
 from tolcost.diagnostics import InternalError
 from tolcost.elementary import FUNCTIONS
 from tolcost.execute.dtypes import Array, convert, is_real, working_dtype
+from tolcost.execute.whole_numbers import ENDLESS, exactly, unheld, verdicts
 from tolcost.spaces import kind_of
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -81,9 +82,24 @@ def apply_function(function: str, space: str, result: str, args: Sequence[Array]
     >>> apply_function("lt", "R", "B", [np.array([1.0, 3.0]), np.array(2.0)]).tolist()
     [True, False]
     """
+    return apply_checked(function, space, result, args)[0]
+
+
+def apply_checked(
+    function: str, space: str, result: str, args: Sequence[Array]
+) -> tuple[Array, Array | None]:
+    """Apply a function, and tell what is the matter with results that are to be whole numbers.
+
+    >>> apply_checked("neg", "Z", "Z", [np.array([5])])
+    (array([-5]), None)
+    """
     meaning, dtype = resolved(function, space)
     ready = [as_dtype(np.asarray(arg), space, dtype) for arg in args]
-    return convert(np.asarray(meaning(*ready)), result)
+    found = np.asarray(meaning(*ready))
+    if result not in ENDLESS:
+        return convert(found, result), None
+    wrong = unheld(found) if exactly(function, space, result) is None else verdicts(function, ready)
+    return convert(found, result), wrong
 
 
 @cache

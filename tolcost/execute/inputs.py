@@ -125,7 +125,8 @@ def arrays_of(program: Program, given: InputArrays) -> dict[str, tuple[Array, ..
         arrays = tuple(np.asarray(part) for part in parts)
         problem = _mismatch(needed, arrays) or outside_of_space(needed, arrays)
         if problem is None:
-            found[needed.name] = tuple(map(_in_space, arrays, needed.type))
+            with np.errstate(over="ignore"):  # a narrow type has infinity for what is too large
+                found[needed.name] = tuple(map(_in_space, arrays, needed.type))
         else:
             problems.append(problem)
     if problems:
@@ -154,9 +155,16 @@ def _mismatch(needed: Input, arrays: tuple[Array, ...]) -> Diagnostic | None:
         if array.ndim != len(part.shape):
             text = f"the input {needed.name!r} has rank {len(part.shape)}, but the value has {array.ndim}"
             return Diagnostic("T0341", text)
-        if (array.dtype.kind in "OUST") != (dtype_of(part.space) == np.object_):
+        if _is_text(array) != (dtype_of(part.space) == np.object_):
             return Diagnostic("T0341", f"the input {needed.name!r} needs values of {part.space}")
     return None
+
+
+def _is_text(array: Array) -> bool:
+    """Tell texts from numbers; integers of any size are objects, too."""
+    if array.dtype == np.object_:
+        return not (array.size and all(isinstance(entry, int) for entry in array.reshape(-1)))
+    return array.dtype.kind in "UST"
 
 
 def _in_space(array: Array, part: Part) -> Array:
@@ -328,14 +336,25 @@ def nested_array(values: NestedValues, name: str) -> Array:
     (2, 2)
     """
     try:
-        found = np.array(_plain(values))
+        return _exact_array(_plain(values))
     except ValueError:
         raise Rejected(Diagnostic("T0341", f"the rows of {quoted(name)} differ in length")) from None
     except OverflowError:
         raise Rejected(
             Diagnostic("T0522", f"a number of {quoted(name)} is too large to execute with")
         ) from None
-    return found.astype(np.object_) if found.dtype.kind == "U" else found
+
+
+def _exact_array(plain: object) -> Array:
+    """Give an array; NumPy would make floats of integers that no type of its own holds."""
+    found = np.array(plain)
+    if found.dtype.kind == "U":
+        return found.astype(np.object_)
+    if found.dtype.kind not in "Of":
+        return found
+    exact = np.array(plain, np.object_)
+    whole = exact.size and all(isinstance(entry, int) for entry in exact.reshape(-1))
+    return exact if whole else exact.astype(np.float64)
 
 
 def _plain(values: NestedValues) -> object:

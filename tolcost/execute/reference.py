@@ -21,7 +21,7 @@ from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import Indices, Schedule, last_uses, schedule_block, schedule_program
 from tolcost.atoms.nodes import Block, Node, Program, Type, Var
 from tolcost.diagnostics import Diagnostic, Rejected
-from tolcost.execute.dtypes import DTYPES, Array, convert, dtype_of, same_bits
+from tolcost.execute.dtypes import DTYPES, Array, as_places, convert, dtype_of, same_bits
 from tolcost.execute.functions import as_dtype, rand_sites, resolved, uniform
 from tolcost.execute.inputs import DEFAULT_STEPS, InputArrays, Met, execute, length_of, unknown_length
 from tolcost.execute.reference_state import Prepared, Run, State
@@ -43,6 +43,7 @@ from tolcost.execute.values import (
     stacked,
     within,
 )
+from tolcost.execute.whole_numbers import ENDLESS, exactly, unheld, verdict
 
 _ON_NUMBERS: Mapping[Any, Callable[[Any, Any], Any]] = {
     np.add: operator.add,
@@ -219,6 +220,9 @@ class _Reference(State):
         result = node.type[0].space
         made = dtype_of(result)
         applied = self.applied.setdefault(node, [0])
+        exact = exactly(function, space, result)
+        if exact is not None:
+            return self.whole(node, exact, operands)
         quick = _ON_NUMBERS.get(meaning, meaning) if dtype.kind in "iuf" else meaning
         first, last = operands[0], operands[-1]
 
@@ -244,10 +248,31 @@ class _Reference(State):
                     faults.append(fault)
             data = meaning(*ready)
             if data.dtype is not made:
+                wrong = unheld(np.asarray(data)) if result in ENDLESS else None
+                if wrong is not None:
+                    faults.append(self.faults.of_numbers(wrong, node.span, f"`{function}` gives", result))
                 data = convert(np.asarray(data), result)
             return (Piece(data, first_fault(faults) if faults else None),)
 
         return plain if len(operands) == 2 else run
+
+    def whole(self, node: ir.Lambda, exact: Callable[..., int | None], operands: Places) -> Run:
+        """A function of whole numbers without end, which arrays may not hold."""
+        applied, result = self.applied[node], node.type[0].space
+
+        def run(values: list[RunValue], times: int) -> RunValue:
+            applied[0] += times
+            args = [values[k][0] for k in operands]
+            faults = [fault for _, fault in args if fault is not None]
+            found = exact(*(int(data) for data, _ in args))
+            wrong = verdict(found)
+            if wrong:
+                source = f"`{node.function}` gives"
+                faults.append(self.faults.of_numbers(np.asarray(wrong), node.span, source, result))
+            data = np.int64(0 if wrong or found is None else found)
+            return (Piece(data, first_fault(faults) if faults else None),)  # type: ignore[arg-type]
+
+        return run
 
     def rand(self, node: ir.Lambda, args: list[RunValue], times: int) -> RunValue:
         self.tally.apply(node.function, node.space, node.charge, times)
@@ -313,7 +338,7 @@ class _Reference(State):
                 found.append(index(self.env))
                 continue
             piece = next(computed)[0]
-            found.append(int(convert(np.asarray(piece.data), "Z")) - 1)
+            found.append(int(as_places(np.asarray(piece.data))) - 1)
             fault = fault or (0 if piece.fault is None else int(piece.fault))
         return tuple(found), fault
 
@@ -415,7 +440,8 @@ class _Reference(State):
                 Piece(same_bits(p.data, part.space), p.fault)
                 for p, part in zip(value, node.type, strict=True)
             )
-        return within(self.faults, node, in_spaces(value, node.type))
+        spaces = [part.space for part in node.type]
+        return within(self.faults, node, spaces, value, in_spaces(value, node.type))
 
     # ---- quantifiers -----------------------------------------------------------------------
 

@@ -18,10 +18,11 @@ from tolcost.atoms.kit import Indices, Schedule, index_nodes, inner_nodes, is_re
 from tolcost.atoms.nodes import Component, Fold, Input, Lambda, Member, Node, Number, Put, Ref, Var
 from tolcost.dataclass import dataclass
 from tolcost.execute.batch import Batch, spread
-from tolcost.execute.dtypes import Array, convert, dtype_of, working_dtype
+from tolcost.execute.dtypes import Array, as_places, convert, dtype_of, working_dtype
 from tolcost.execute.grid import Grid, NeedsLoop, count_volume, extend, poly_on_grid
 from tolcost.execute.machine import Machine
 from tolcost.execute.values import Piece
+from tolcost.execute.whole_numbers import SURE, grows, sizes
 
 MAX_POINTS = 2**23
 """A fold of more steps is done step by step."""
@@ -160,10 +161,19 @@ def _at_once(
     new = convert(_laid(values[-1].pieces[0].data, wide), fold.type[0].space)
     if found.step is None:
         data[tuple(places)] = new
+    elif grows(found.step.function, fold.type[0].space) and _may_overflow(found.step, data, places, new):
+        return None
     else:
         _UFUNCS[found.step.function].at(data, tuple(places), new)
     _count(machine, found, start, wide, times)
     return Batch((Piece(data),), grid.depth)
+
+
+def _may_overflow(step: Lambda, data: Array, places: list[Array], new: Array) -> bool:
+    """Tell whether a member might leave 64 bits on its way."""
+    reached = sizes(data)
+    _UFUNCS[step.function].at(reached, tuple(places), sizes(new))
+    return not reached.max(initial=1.0) < SURE
 
 
 def _places(machine: Machine, at: Indices, values: list[Batch], wide: Grid) -> list[Array]:
@@ -172,7 +182,7 @@ def _places(machine: Machine, at: Indices, values: list[Batch], wide: Grid) -> l
     forms = (
         np.asarray(poly_on_grid(index, wide, machine.env))
         if isinstance(index, Poly)
-        else convert(next(computed).pieces[0].data, "Z")
+        else as_places(next(computed).pieces[0].data)
         for index in at
     )
     return [_laid(form, wide) - 1 for form in forms]

@@ -15,8 +15,8 @@ from tolcost.atoms.atomic import Atom, AtomResult, CastOperand, Constants, Input
 from tolcost.atoms.nodes import Part, Program
 from tolcost.atoms.unroll import MAX_ATOMS, unroll
 from tolcost.diagnostics import NOWHERE
-from tolcost.execute.dtypes import Array, convert, dtype_of, number, same_bits
-from tolcost.execute.functions import apply_function, uniform
+from tolcost.execute.dtypes import Array, as_places, convert, dtype_of, number, same_bits
+from tolcost.execute.functions import apply_checked, uniform
 from tolcost.execute.inputs import InputArrays, Met, execute
 from tolcost.execute.values import (
     Execution,
@@ -32,6 +32,7 @@ from tolcost.execute.values import (
     first_fault,
     joined,
     reshaped,
+    within,
 )
 
 _MANY = 1_000
@@ -93,7 +94,7 @@ class AtomByAtom:
             self.do(atom)
         value = self.fetch(operand)
         self.faults.check(value)
-        found: list[int] = convert(np.asarray(value[0].data), "Z").reshape(-1).tolist()
+        found: list[int] = as_places(np.asarray(value[0].data)).reshape(-1).tolist()
         return found
 
     def outputs(self, unrolled: Unrolled) -> dict[str, OutputValue]:
@@ -123,9 +124,11 @@ class AtomByAtom:
             case InputOperand(name=name):
                 return self.given[name]
             case CastOperand(value=value, spaces=spaces, bits=bits):
+                given = self.fetch(value)
                 cast = same_bits if bits else convert
-                pieces = zip(self.fetch(value), spaces, strict=True)
-                return tuple(Piece(cast(np.asarray(p.data), space), p.fault) for p, space in pieces)
+                pairs = zip(given, spaces, strict=True)
+                pieces = tuple(Piece(cast(np.asarray(p.data), space), p.fault) for p, space in pairs)
+                return pieces if bits else within(self.faults, operand, spaces, given, pieces)
             case Constants(values=values, shape=shape, space=space):
                 made = np.empty(len(values), dtype_of(space))
                 for k, entry in enumerate(values):
@@ -162,7 +165,11 @@ class AtomByAtom:
         fault = first_fault([value[0].fault for value in args])
         if atom.function == "rand":
             return (Piece(convert(uniform(len(self.results), (), data), atom.spaces[0]), fault),)
-        return (Piece(apply_function(atom.function, atom.space, atom.spaces[0], data), fault),)
+        found, wrong = apply_checked(atom.function, atom.space, atom.spaces[0], data)
+        if wrong is not None:
+            beyond = self.faults.of_numbers(wrong, NOWHERE, f"`{atom.function}` gives", atom.spaces[0])
+            fault = first_fault([fault, beyond])
+        return (Piece(found, fault),)
 
     def member(self, atom: Atom, tol: RunValue) -> RunValue:
         """Read a member, or leave a fault where there is none."""
@@ -171,7 +178,7 @@ class AtomByAtom:
             if not isinstance(index, int):
                 piece = self.fetch(index)[0]
                 fault = fault or int(piece.fault or 0)
-                index = int(convert(np.asarray(piece.data), "Z"))
+                index = int(as_places(np.asarray(piece.data)))
             at.append(index - 1)
         shape = tol[0].data.shape or (1,) * len(at)
         if not all(0 <= k < size for k, size in zip(at, shape, strict=True)):

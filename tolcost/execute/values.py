@@ -11,15 +11,18 @@ compared with a run entry by entry.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from tolcost.algebra import Poly, Symbol, prepared, solve
+from tolcost.atoms.atomic import CastOperand
 from tolcost.atoms.nodes import ATOMS, Charge, Convert, Filter, Part, Type
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, Span
-from tolcost.execute.dtypes import DTYPES, Array, convert
+from tolcost.execute.dtypes import DTYPES, KEPT, Array, as_places, convert
+from tolcost.execute.whole_numbers import ENDLESS, unheld
 from tolcost.spaces import Bounds, bounded_text
 
 MAX_ELEMENTS = 2**28
@@ -83,7 +86,13 @@ class Faults:
     def diagnostic(self, number: int) -> Diagnostic:
         """Say what went wrong at a place."""
         span, what, code = self._places[number - 1]
-        return Diagnostic(code, what, span)
+        return Diagnostic(code, what, span, hint=KEPT if code == "T0522" else None)
+
+    def of_numbers(self, wrong: Array, span: Span, source: str, space: str) -> Array:
+        """Give the fault of each number that is too large or not whole; ``source`` says what gave it."""
+        large = self.number(span, f"{source} a whole number of more than 64 bits", "T0522")
+        other = self.number(span, f"{source} a value that is not in {space}", "T0349")
+        return np.choose(wrong, np.array([0, large, other], np.int32))
 
     def check(self, pieces: Iterable[Piece]) -> None:
         """Stop if any element is a fault."""
@@ -132,17 +141,29 @@ def beyond(data: Array, bounds: Bounds) -> Array:
     return found if bounds.zero else found | (data == 0)
 
 
-def within(faults: Faults, node: Convert, pieces: RunValue) -> RunValue:
-    """Make what a conversion takes out of its space a fault."""
-    checked = zip(pieces, node.within, node.type, strict=True) if node.within else ()
-    return tuple(_marked(faults, node, *each) for each in checked) or pieces
+def within(
+    faults: Faults, cast: Convert | CastOperand, spaces: Sequence[str], given: RunValue, pieces: RunValue
+) -> RunValue:
+    """Make what a conversion takes out of its spaces a fault: ``given`` is what there was before."""
+    if not cast.within and ENDLESS.isdisjoint(spaces):
+        return pieces
+    kept = tuple(map(partial(_whole, faults, cast.span), given, pieces, spaces))
+    return tuple(map(partial(_marked, faults, cast.span), kept, cast.within, spaces)) or kept
 
 
-def _marked(faults: Faults, node: Convert, piece: Piece, bounds: Bounds, part: Part) -> Piece:
+def _whole(faults: Faults, span: Span, given: Piece, piece: Piece, space: str) -> Piece:
+    wrong = unheld(np.asarray(given.data)) if space in ENDLESS else None
+    if wrong is None:
+        return piece
+    fault = faults.of_numbers(wrong, span, "`convert` is given", space)
+    return Piece(piece.data, first_fault([piece.fault, fault]))
+
+
+def _marked(faults: Faults, span: Span, piece: Piece, bounds: Bounds, space: str) -> Piece:
     wrong = beyond(np.asarray(piece.data), bounds)
     if not wrong.any():
         return piece
-    number = faults.number(node.span, f"a value is not in {bounded_text(part.space, bounds)}", "T0349")
+    number = faults.number(span, f"a value is not in {bounded_text(space, bounds)}", "T0349")
     return Piece(piece.data, first_fault([piece.fault, np.where(wrong, np.int32(number), np.int32(0))]))
 
 
@@ -203,11 +224,13 @@ def kept_rows(
     if not node.repeats:
         return np.flatnonzero(marks)
     most = None if node.length.hi is None else prepared(node.length.hi)(env)
-    if marks.min(initial=0) < 0 or (most is not None and marks.sum() > most):
+    counts = as_places(marks)
+    total = sum(counts.tolist())
+    if counts.min(initial=0) < 0 or (most is not None and total > most):
         wrong = faults.number(node.span, "entries are repeated a negative number of times, or too often")
         raise Rejected(faults.diagnostic(wrong))
-    check_size([int(marks.sum())])
-    return np.repeat(np.arange(marks.size), convert(marks, "Z"))
+    check_size([total])
+    return np.repeat(np.arange(marks.size), counts)
 
 
 def reshaped(piece: Piece, shape: tuple[int, ...]) -> Piece:

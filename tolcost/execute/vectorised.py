@@ -32,9 +32,9 @@ from tolcost.execute.batch import (
     with_fault,
 )
 from tolcost.execute.builds import build
-from tolcost.execute.dtypes import Array, convert, dtype_of
+from tolcost.execute.dtypes import Array, as_places, convert, dtype_of
 from tolcost.execute.folds import fold
-from tolcost.execute.functions import apply_function, uniform
+from tolcost.execute.functions import apply_checked, uniform
 from tolcost.execute.grid import (
     SINGLE,
     Affine,
@@ -49,7 +49,7 @@ from tolcost.execute.grid import (
 )
 from tolcost.execute.inputs import DEFAULT_STEPS, InputArrays, Met, execute, length_of
 from tolcost.execute.machine import GridRules, Machine
-from tolcost.execute.values import Execution, Piece, first_fault, kept_rows, within
+from tolcost.execute.values import Execution, Piece, first_fault, kept_rows, tidy, within
 
 
 def run_vectorised(
@@ -103,7 +103,10 @@ def convert_node(machine: Machine, node: ir.Convert, args: list[Batch], grid: Gr
     """Give the same values in other spaces."""
     machine.relay(node.value.type, args[0], grid, times)
     value = in_spaces(args[0], node.type, node.bits)
-    return Batch(within(machine.faults, node, value.pieces), value.depth)
+    if node.bits:
+        return value
+    spaces = [part.space for part in node.type]
+    return Batch(within(machine.faults, node, spaces, args[0].pieces, value.pieces), value.depth)
 
 
 def laid_out(machine: Machine, node: ir.Table, args: list[Batch], grid: Grid, times: int) -> Batch:
@@ -133,11 +136,16 @@ def apply(machine: Machine, node: ir.Lambda, args: list[Batch], grid: Grid, time
     pieces = [value.pieces[0] for value in args]
     result = node.type[0].space
     data = [piece.data for piece in pieces]
+    faults = [piece.fault for piece in pieces]
     if node.function == "rand":
         value = constant(convert(drawn(machine, node, data, grid), result), grid.depth).pieces[0].data
     else:
-        value = apply_function(node.function, node.space, result, data)
-    return Batch((Piece(value, first_fault([piece.fault for piece in pieces])),), grid.depth)
+        value, wrong = apply_checked(node.function, node.space, result, data)
+        if wrong is not None:
+            there = wrong if grid.mask is None else np.where(grid.mask, wrong, 0)
+            source = f"`{node.function}` gives"
+            faults.append(tidy(machine.faults.of_numbers(there, node.span, source, result)))
+    return Batch((Piece(value, first_fault(faults)),), grid.depth)
 
 
 def drawn(machine: Machine, node: ir.Lambda, args: Sequence[Array], grid: Grid) -> Array:
@@ -263,7 +271,7 @@ def _indices(
             found.append(np.asarray(poly_on_grid(index, grid, machine.env)) if form is None else form)
         else:
             piece = next(computed).pieces[0]
-            found.append(convert(piece.data, "Z"))
+            found.append(as_places(piece.data))
             faults.append(piece.fault)
     return found, first_fault(faults)
 
