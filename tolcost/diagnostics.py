@@ -16,6 +16,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import Literal
 
@@ -267,10 +268,11 @@ def _excerpts(marks: list[_Mark], main: Span, gutter: int, paint: _Paint) -> lis
     lines: list[str] = []
     last: Source | None = None
     shown = 0
-    for mark in marks:
-        source, line = mark.label.span.source, mark.place.line
+    for (_, line), group in groupby(marks, key=lambda mark: (id(mark.label.span.source), mark.place.line)):
+        together = list(group)
+        source = together[0].label.span.source
         if source is not last:
-            where = place(main) if source is main.source else mark.place
+            where = place(main) if source is main.source else together[0].place
             arrow = paint.edge("-->" if source is main.source else ":::")
             if not source.text:  # a file that could not be read, or has nothing in it
                 lines.append(f"{' ' * gutter} {arrow} {visible(source.name)}")
@@ -279,36 +281,59 @@ def _excerpts(marks: list[_Mark], main: Span, gutter: int, paint: _Paint) -> lis
             lines.append(f"{' ' * gutter}  {paint.edge('|')}")
         elif line > shown + 1:
             lines.append(f"{' ' * gutter} {paint.edge('...')}")
-        lines.extend(_excerpt(mark, gutter, paint, again=source is last and line == shown))
+        lines.extend(_excerpt(together, gutter, paint))
         last, shown = source, line
     return lines
 
 
-def _excerpt(mark: _Mark, gutter: int, paint: _Paint, again: bool) -> list[str]:
-    """The line of a mark, unless it was shown already, and the mark below it."""
-    text, indent, width = _window(mark.label.span, mark.place)
-    colour = paint.main if mark.sign == "^" else paint.edge
-    signs = colour(mark.sign * width + (f" {_cut(visible(mark.label.text))}" if mark.label.text else ""))
-    source = f"{mark.place.line:>{gutter + 1}} {paint.edge('|')} {text}".rstrip()
-    below = f"{' ' * gutter}  {paint.edge('|')} {indent}{signs}"
-    return [below] if again else [source, below]
+def _excerpt(marks: list[_Mark], gutter: int, paint: _Paint) -> list[str]:
+    """A line, and the marks below it."""
+    window = _window(next((mark for mark in marks if mark.sign == "^"), marks[0]))
+    edge, lines = paint.edge("|"), []
+    for mark in marks:
+        indent, width = window.under(mark.label.span)
+        colour = paint.main if mark.sign == "^" else paint.edge
+        said = f" {_cut(visible(mark.label.text))}" if mark.label.text else ""
+        lines.append(f"{' ' * gutter}  {edge} {indent}{colour(mark.sign * width + said)}")
+    return [f"{marks[0].place.line:>{gutter + 1}} {edge} {window.shown}".rstrip(), *lines]
 
 
-def _window(span: Span, where: Position) -> tuple[str, str, int]:
-    """The part of a line around a span, the blanks that lead to the span, and the columns it takes."""
-    text = span.source.text
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """The part of a line that is shown, and whether there is more on either side."""
+
+    text: str
+    first: int
+    last: int
+    left: str
+    right: str
+
+    @property
+    def shown(self) -> str:
+        return f"{self.left}{''.join(map(_shown, self._between(self.first, self.last)))}{self.right}"
+
+    def under(self, span: Span) -> tuple[str, int]:
+        """The blanks that lead to a span, and the columns that it takes; one outside is at the edge."""
+        start = min(max(span.start, self.first), self.last)
+        before, inside = self._between(self.first, start), self._between(start, min(span.end, self.last))
+        blanks = "".join("\t" if c == "\t" else " " * _columns(c) for c in before)
+        width = sum(1 if c == "\t" else _columns(c) for c in inside)
+        outside = bool(self.left) and span.end <= self.first and span.start < self.first
+        return ("" if outside else " " * len(self.left)) + blanks, max(width, 1)
+
+    def _between(self, start: int, end: int) -> str:
+        return self.text[start : max(start, end)].rstrip("\r")
+
+
+def _window(mark: _Mark) -> _Window:
+    """The part of a line around a mark, all of it where it is not long."""
+    span, where = mark.label.span, mark.place
     first, last = where.start, where.end
     if last - first > _WIDTH:
         first = max(first, min(span.start - _WIDTH // 3, last - _WIDTH))
         last = min(last, first + _WIDTH)
-    left = "…" if first > where.start else ""
-    right = "…" if last < where.end else ""
-    before = text[first : span.start]
-    inside = text[span.start : max(span.start, min(span.end, last))]
-    shown = "".join(map(_shown, text[first:last].rstrip("\r")))
-    indent = " " * len(left) + "".join("\t" if c == "\t" else " " * _columns(c) for c in before)
-    width = sum(1 if c == "\t" else _columns(c) for c in inside.rstrip("\r"))
-    return left + shown + right, indent, max(width, 1)
+    left, right = "…" if first > where.start else "", "…" if last < where.end else ""
+    return _Window(span.source.text, first, last, left, right)
 
 
 def _shown(character: str) -> str:
