@@ -13,7 +13,7 @@ import pytest
 
 from tolcost.algebra.parse import parse_text
 from tolcost.audit.build import END, START, with_figures
-from tolcost.audit.instances import Instance, analyse_instance
+from tolcost.audit.instances import OperatorInstance, analyse_instance
 from tolcost.audit.judge import FormVerdict, ValueVerdict
 from tolcost.audit.readings import errata_table, paper_rows
 from tolcost.catalogue.cases import load_cases
@@ -183,7 +183,7 @@ def test_slips_of_our_own_stay_mended() -> None:
         (name, "static") for name in ("start", "limit", "delta")
     ]
     given: dict[str, list[int | str]] = {"A": ["m", "k"], "B": ["k", "n"], "C": ["n"]}
-    scaled = analyse_instance(Instance("Gemm", given, {"beta": 0.5}), library)
+    scaled = analyse_instance(OperatorInstance("Gemm", given, {"beta": 0.5}), library)
     assert scaled.eops == parse_text("2*k*m*n + n")
     printed = (ROOT / "specs" / "paper" / "onnx" / "BatchNormalization.printed.tol").read_text("utf-8")
     assert "tol mean: R\ntol var: R\n" in printed

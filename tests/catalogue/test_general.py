@@ -10,8 +10,8 @@ import pytest
 from tolcost.algebra import Poly, const, length, total_of
 from tolcost.catalogue.cases import Case
 from tolcost.catalogue.general.fitting import residues, shortest
-from tolcost.catalogue.general.forms import Form, Search
-from tolcost.catalogue.general.instances import Instance
+from tolcost.catalogue.general.forms import MeasureSum, Search
+from tolcost.catalogue.general.instances import GeneralInstance
 from tolcost.catalogue.general.record import (
     GeneralForms,
     GeneralRow,
@@ -28,8 +28,8 @@ from tolcost.diagnostics import NOWHERE
 from tolcost.elaborate.values import Value, Vec
 
 
-def _instance(traits: dict[str, str], eops: Poly, **measures: Poly) -> Instance:
-    return Instance(0, "", traits, measures, False, 0, (eops, eops), ())
+def _instance(traits: dict[str, str], eops: Poly, **measures: Poly) -> GeneralInstance:
+    return GeneralInstance(0, "", traits, measures, False, 0, (eops, eops), ())
 
 
 def test_the_simplest_of_columns_that_agree_are_taken() -> None:
@@ -83,7 +83,7 @@ def test_what_is_no_combination_has_no_form() -> None:
 
 
 def test_a_wrong_form_is_told() -> None:
-    form = Form(((Fraction(2), ("vol(Y)",)),)).poly
+    form = MeasureSum(((Fraction(2), ("vol(Y)",)),)).poly
     row = GeneralRow("", form, form, (HeldTest("test_x", {"vol(Y)": 3}, 6, 5),), 1)
     assert row.problem(row.tests[0]) == "test_x: 5 FLOPs, but 2*vol(Y) is 6"
 

@@ -24,7 +24,7 @@ from tests.cost.random_programs import random_program
 from tests.generate.programs import generate
 from tests.programs.road import lowered
 from tolcost.atoms.nodes import Program
-from tolcost.cost.second_opinion import Verdict, second_opinion
+from tolcost.cost.second_opinion import Agreement, second_opinion
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Elaborated
 from tolcost.elaborate.arguments import arguments
@@ -33,8 +33,8 @@ from tolcost.syntax import read_source
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 10.0
-AGREE: tuple[Verdict, ...] = ("for all lengths", "at points")
-ORDER: tuple[Verdict, ...] = (
+AGREE: tuple[Agreement, ...] = ("for all lengths", "at points")
+ORDER: tuple[Agreement, ...] = (
     *AGREE, "sympy is wrong", "sympy gives up", "too slow", "no exact count", "ours is wrong",
 )  # fmt: skip
 MOST_LISTED = 200
@@ -46,7 +46,7 @@ class Row:
 
     program: str
     function: str
-    verdict: Verdict
+    verdict: Agreement
     reason: str
 
 

@@ -12,7 +12,7 @@ from tolcost.editor.costs import line_costs
 from tolcost.editor.features import fixed
 from tolcost.editor.lexer import shown
 from tolcost.editor.reading import read
-from tolcost.editor.server import Place, line_end, offset_at, place_at
+from tolcost.editor.server import EditorPlace, line_end, offset_at, place_at
 from tolcost.editor.words import words
 from tolcost.library import read_spec, spec_names
 from tolcost.spaces import SPACES
@@ -78,8 +78,8 @@ def test_columns_are_counted_in_the_units_of_the_editor() -> None:
     for offset in (0, 1, 2, 3, 5, 6, 7, 8, 9):
         for encoding in ("utf-8", "utf-16", "utf-32"):
             assert offset_at(text, place_at(text, offset, encoding), encoding) == offset
-    assert place_at(text, 3, "utf-8") == Place(0, 7)
-    assert place_at(text, 7) == Place(2, 0)
+    assert place_at(text, 3, "utf-8") == EditorPlace(0, 7)
+    assert place_at(text, 7) == EditorPlace(2, 0)
     assert [line_end(text, line) for line in range(4)] == [3, 6, 8, 9]
 
 

@@ -19,7 +19,7 @@ from tolcost.catalogue.cases import Case, load_cases
 from tolcost.catalogue.specs import open_library
 from tolcost.referee.alternatives import (
     DEFINITION,
-    Comparison,
+    AlgorithmComparison,
     NodeTests,
     alternatives,
     compare_alternatives,
@@ -61,7 +61,7 @@ def test_alternatives_give_and_count_what_they_say() -> None:
         not_contradicted(one)
 
 
-def not_contradicted(one: Comparison) -> None:
+def not_contradicted(one: AlgorithmComparison) -> None:
     for pair in one.crossings:
         facts = (*pair.first.facts, *pair.second.facts)
         tried = list(try_shapes(pair.first.eops, pair.second.eops, facts))[:30]

@@ -18,7 +18,7 @@ from tests.cost.brute_traffic import can_be_walked, numbers, walked
 from tolcost.algebra import Symbol, evaluate, symbols_of_cond
 from tolcost.algebra.compare import hold_at
 from tolcost.atoms.nodes import Program
-from tolcost.audit.instances import Instance
+from tolcost.audit.instances import OperatorInstance
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import run
 from tolcost.cost.traffic import bits_of
@@ -45,7 +45,7 @@ def judged() -> list[Judgement]:
 
 
 def matmul(text: str, counts: str = "flops") -> Judgement:
-    given = Instance("MatMul", {"A": ["m", "k"], "B": ["k", "n"]})
+    given = OperatorInstance("MatMul", {"A": ["m", "k"], "B": ["k", "n"]})
     return judge_formula(PublishedFormula("mine", "", given, counts, text), LIBRARY)  # type: ignore[arg-type]
 
 
@@ -176,7 +176,7 @@ def test_a_verdict(text: str, verdict: str, leading: bool) -> None:
 
 BRANCH = ModelProgram("branch", text="tol x: R [n]\ny := reduce(x, (a, e) => choose(e > 0, exp(a), a), 0)\n")
 """A comparison for each element, and up to one exponential."""
-NONZERO = Instance("NonZero", {"X": ["n"]})
+NONZERO = OperatorInstance("NonZero", {"X": ["n"]})
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ NONZERO = Instance("NonZero", {"X": ["n"]})
         (NONZERO, "z1", "too low"),
         (NONZERO, "n + z1", "too high"),
         (NONZERO, "2*z1", "too low and too high"),
-        (Instance("Compress", {"input": ["n"], "condition": ["n"]}), "0", "equal"),
+        (OperatorInstance("Compress", {"input": ["n"], "condition": ["n"]}), "0", "equal"),
         (BRANCH, "n", "undecided"),
         (BRANCH, "2*n", "undecided"),
         (BRANCH, "3*n", "too high"),
@@ -220,7 +220,7 @@ def test_an_operator_of_another_domain(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_what_a_formula_forgets_is_named_by_line() -> None:
-    given = Instance("AveragePool", {"X": ["n", "c", "w"]}, {"kernel_shape": ["k"]}, 1)
+    given = OperatorInstance("AveragePool", {"X": ["n", "c", "w"]}, {"kernel_shape": ["k"]}, 1)
     found = judge_formula(PublishedFormula("a", "", given, "eops", "n*c*(w - k + 1)*k"), LIBRARY)
     assert found.verdict == "too low"
     assert ["/ count" in line.text for line in found.forgets] == [True]

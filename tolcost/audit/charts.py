@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from tolcost.algebra import Poly, Symbol, evaluate
-from tolcost.audit.instances import Instance, analyse_instance
+from tolcost.audit.instances import OperatorInstance, analyse_instance
 from tolcost.audit.peers import COMPILED, Measured, by_operator
 from tolcost.catalogue.specs import Library
 from tolcost.library import specs_root
@@ -55,7 +55,7 @@ def growth_chart(library: Library) -> str:
     listed = tomllib.loads(specs_root().joinpath("paper", "growth.toml").read_text(encoding="utf-8"))
     lines = []
     for op, at in listed.items():
-        instance = Instance(op, at["shapes"], {}, at.get("outputs"))
+        instance = OperatorInstance(op, at["shapes"], {}, at.get("outputs"))
         form = analyse_instance(instance, library).eops
         lines.append((instance.op, [(float(n), float(_at(form, n))) for n in _SIZES]))
     top = max(y for _, points in lines for _, y in points)

@@ -26,7 +26,7 @@ Shapes = Mapping[str, "PlainShape | Sequence[PlainShape]"]
 
 
 @dataclass(frozen=True, slots=True)
-class Instance:
+class OperatorInstance:
     """An operator with shapes and values for its inputs; ``outputs`` is how many are asked for."""
 
     op: str
@@ -68,7 +68,7 @@ def file_of(op: str) -> str:
     return f"specs/{folder_of(domain)}/{name}.tol"
 
 
-def lower_instance(instance: Instance, library: Library, other: Spec | None = None) -> Elaborated:
+def lower_instance(instance: OperatorInstance, library: Library, other: Spec | None = None) -> Elaborated:
     """Lower an operator, or another definition of it, at the shapes and values of an instance."""
     spec = other or spec_of(instance.op, library)
     given = arguments(spec.program, instance.shapes, instance.attrs)
@@ -82,15 +82,15 @@ def lower_instance(instance: Instance, library: Library, other: Spec | None = No
     )
 
 
-def analyse_instance(instance: Instance, library: Library) -> Analysis:
+def analyse_instance(instance: OperatorInstance, library: Library) -> Analysis:
     """What an operator costs at the shapes and values of an instance."""
     return analyze_program(lower_instance(instance, library).program, file_of(instance.op))
 
 
-def command_of(instance: Instance, file: str = "") -> str:
+def command_of(instance: OperatorInstance, file: str = "") -> str:
     """The command line that analyses an instance, of the operator's definition or of another.
 
-    >>> print(command_of(Instance("Softmax", {"input": ("n", 10)}, {"axis": 1})))
+    >>> print(command_of(OperatorInstance("Softmax", {"input": ("n", 10)}, {"axis": 1})))
     tolcost analyze specs/onnx/Softmax.tol --symbolic --shape input=n,10 --attr axis=1
     """
     parts = ["tolcost", "analyze", file or file_of(instance.op), "--symbolic"]

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 from tolcost.algebra import Poly, compare, const, length, to_text
 from tolcost.audit.instances import Shapes, analyse_instance, analyse_source
-from tolcost.audit.printed import FormulaNames, IllFormed, Lengths, Reading, read
+from tolcost.audit.printed import AxisLengths, FormulaNames, IllFormed, ReadFormula, read
 from tolcost.audit.readings import PaperRow, Renamings
 from tolcost.audit.trials import TrialOutcome, Trials, hold_to_tests
 from tolcost.catalogue.cases import Case
@@ -72,7 +72,7 @@ class Judged:
     program: PrintedProgram
     right: Analysis
     verified: Analysis
-    reading: Reading
+    reading: ReadFormula
     own: CountCheck | None
     corrected: CountCheck
     by_definition: CountCheck | None
@@ -132,7 +132,7 @@ def judge(row: PaperRow, cases: Sequence[Case], library: Library) -> Judged:
     )
 
 
-def _in_print(row: PaperRow, analysis: Analysis) -> Reading:
+def _in_print(row: PaperRow, analysis: Analysis) -> ReadFormula:
     """The printed formula with the names of the print itself."""
     return read(row.eops, meaning_of(analysis, row.names, row.at))
 
@@ -185,7 +185,7 @@ def meaning_of(
 
     ``at`` gives numbers to names that the program has no symbol for.
     """
-    shapes: dict[str, Lengths] = {t.name: t.type[0].shape for t in analysis.inputs}
+    shapes: dict[str, AxisLengths] = {t.name: t.type[0].shape for t in analysis.inputs}
     outputs = [t.type[0].shape for t in analysis.outputs]
     shapes.setdefault("t", shapes.get("in", outputs[0] if outputs else ()))
     meaning = _named(shapes, analysis, names)
@@ -194,7 +194,7 @@ def meaning_of(
 
 def _meaning_for_definition(row: PaperRow, verified: Analysis) -> FormulaNames:
     """The same for the definition in specs/onnx, whose leading lengths of 1 the paper leaves out."""
-    shapes: dict[str, Lengths] = {t.name: _trimmed(t.type[0].shape) for t in verified.inputs}
+    shapes: dict[str, AxisLengths] = {t.name: _trimmed(t.type[0].shape) for t in verified.inputs}
     ordered = list(shapes.values())
     if ordered:
         shapes.setdefault("t", ordered[0])
@@ -204,12 +204,12 @@ def _meaning_for_definition(row: PaperRow, verified: Analysis) -> FormulaNames:
     return FormulaNames(meaning.shapes, {**meaning.numbers, **{name: const(n) for name, n in row.at.items()}})
 
 
-def _trimmed(shape: Lengths) -> Lengths:
+def _trimmed(shape: AxisLengths) -> AxisLengths:
     first = next((n for n, extent in enumerate(shape) if extent != 1), len(shape))
     return shape[first:]
 
 
-def _named(shapes: dict[str, Lengths], analysis: Analysis, names: Renamings) -> FormulaNames:
+def _named(shapes: dict[str, AxisLengths], analysis: Analysis, names: Renamings) -> FormulaNames:
     numbers = {symbol.name: length(symbol.name) for symbol in analysis.symbols}
     by_symbol = {s.name: s for s in analysis.symbols}
     for name, target in names.items():

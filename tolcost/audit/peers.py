@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 
 from tolcost.algebra import product_of
-from tolcost.audit.instances import Instance, analyse_instance, command_of
+from tolcost.audit.instances import OperatorInstance, analyse_instance, command_of
 from tolcost.catalogue.general.record import GeneralForms
 from tolcost.catalogue.specs import Library
 from tolcost.cost import Analysis
@@ -66,7 +66,7 @@ class Measured:
 
     op: str
     kind: str
-    instance: Instance
+    instance: OperatorInstance
     eops: int
     macs: int
     counts: Mapping[str, Peer]
@@ -108,7 +108,7 @@ def points(peers: Sequence[Peer], library: Library) -> tuple[Measured, ...]:
 
 
 def _point(op: str, shapes: str, attrs: str, counts: Mapping[str, Peer], library: Library) -> Measured:
-    instance = Instance(op, json.loads(shapes), json.loads(attrs), 1)
+    instance = OperatorInstance(op, json.loads(shapes), json.loads(attrs), 1)
     analysis = analyse_instance(instance, library)
     eops, macs = analysis.eops.constant, analysis.macs.constant
     if eops is None or macs is None:

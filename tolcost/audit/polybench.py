@@ -46,7 +46,7 @@ class Recorded:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class KernelRecord:
     """All that is recorded: its source, the lengths it was pinned at, reasons by kind, and the kernels."""
 
     source: str
@@ -55,13 +55,13 @@ class Record:
     kernels: Mapping[str, Recorded]
 
 
-def read_record(reports: Path) -> Record:
+def read_record(reports: Path) -> KernelRecord:
     """Read what was recorded of DaCe."""
     try:
         table = tomllib.loads((reports / RECORDED).read_text(encoding="utf-8"))
         kernels = {str(name): _recorded(entry) for name, entry in table["kernels"].items()}
         source = "{project}, {file} at commit {commit} ({date}; {remark})".format(**table["source"])
-        return Record(source, dict(table["at"]), dict(table["kinds"]), kernels)
+        return KernelRecord(source, dict(table["at"]), dict(table["kinds"]), kernels)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise Rejected(Diagnostic("T0681", f"{RECORDED} cannot be used: {error}")) from None
 
@@ -97,7 +97,7 @@ def polybench_table(reports: Path, library: Library) -> ReportTable:
     return ReportTable(COLUMNS, rows, "polybench", "PolyBench and DaCe", about, "tolcost report")
 
 
-def _problems(name: str, analysis: Analysis, record: Record) -> list[str]:
+def _problems(name: str, analysis: Analysis, record: KernelRecord) -> list[str]:
     known = record.kernels[name]
     said = known.work + total_of(known.differs.values())
     problems = [f"{name} differs for no reason"] if _from_two(analysis.eops) != _from_two(said) else []
@@ -111,11 +111,11 @@ def _from_two(form: Poly) -> Poly:
     return substitute(form, {symbol: length(symbol.name) + 1 for symbol in form.free})
 
 
-def _at(form: Poly, record: Record) -> int:
+def _at(form: Poly, record: KernelRecord) -> int:
     return evaluate(form, {symbol: record.at[symbol.name] for symbol in form.free})
 
 
-def _row(name: str, analysis: Analysis, record: Record) -> tuple[Cell, ...]:
+def _row(name: str, analysis: Analysis, record: KernelRecord) -> tuple[Cell, ...]:
     known = record.kernels[name]
     moved = analysis.traffic.total
     return (

@@ -19,7 +19,7 @@ from tolcost.dataclass import dataclass
 _TOKEN = re.compile(r"\s*(?:(?P<number>[0-9]{1,9})|(?P<name>[A-Za-z][A-Za-z0-9_]*)|(?P<sign>[-+*/()|\[\]]))")
 _LONGEST = 400
 
-Lengths: TypeAlias = tuple[Poly, ...]
+AxisLengths: TypeAlias = tuple[Poly, ...]
 
 
 class IllFormed(ValueError):
@@ -30,12 +30,12 @@ class IllFormed(ValueError):
 class FormulaNames:
     """What the names in a formula stand for: shapes of ToLs, and numbers."""
 
-    shapes: Mapping[str, Lengths]
+    shapes: Mapping[str, AxisLengths]
     numbers: Mapping[str, Poly]
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadFormula:
     """A formula as an expression; ``repaired`` is what was read where the print is ill-formed."""
 
     form: Poly
@@ -43,7 +43,7 @@ class Reading:
     repaired: str | None = None
 
 
-def read(text: str, meaning: FormulaNames) -> Reading:
+def read(text: str, meaning: FormulaNames) -> ReadFormula:
     """Read a formula, if need be with the one bracket put in that it lacks.
 
     >>> n, k, s = (length(name) for name in "nks")
@@ -55,12 +55,12 @@ def read(text: str, meaning: FormulaNames) -> Reading:
     (k*floor((n - k)/s) + k, 'Pi((|t|[axes]-k)/s+1)*k')
     """
     try:
-        return Reading(evaluate(text, meaning))
+        return ReadFormula(evaluate(text, meaning))
     except IllFormed as problem:
         repaired = text.replace("Pi(", "Pi((", 1)
         if text.count(")") != text.count("(") + 1 or repaired == text:
             raise
-        return Reading(evaluate(repaired, meaning), str(problem), repaired)
+        return ReadFormula(evaluate(repaired, meaning), str(problem), repaired)
 
 
 def evaluate(text: str, meaning: FormulaNames) -> Poly:
@@ -108,7 +108,7 @@ class _FormulaReader:
         self.at += 1
         return kind, text
 
-    def shape(self, name: str) -> Lengths:
+    def shape(self, name: str) -> AxisLengths:
         found = self.meaning.shapes.get(name)
         if found is None:
             self.fail(f"there is no ToL called {name}")
@@ -191,7 +191,7 @@ def _lengths(reader: _FormulaReader) -> Poly:
     return _at(reader, shape, reader.axis)
 
 
-def _at(reader: _FormulaReader, shape: Lengths, axis: int) -> Poly:
+def _at(reader: _FormulaReader, shape: AxisLengths, axis: int) -> Poly:
     if not 0 <= axis < len(shape):
         reader.fail(f"there is no axis {axis + 1}")
     return shape[axis]

@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from tolcost.audit.instances import Instance, Shapes
+from tolcost.audit.instances import OperatorInstance, Shapes
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Source
 from tolcost.elaborate.arguments import PlainValue
@@ -21,7 +21,7 @@ Toml: TypeAlias = Mapping[str, Any]  # what a TOML file holds
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class RowNames:
     """Which of a row's names stands for which input or attribute of its operator.
 
     ``lengths`` are numbers of the signature that ONNX leaves to shapes, as formulas; ``folds`` is the input
@@ -78,14 +78,14 @@ class PaperRow:
     corrected: Source | None
     why: str
     definition: str
-    verified: Instance
+    verified: OperatorInstance
     command: str
     names: Renamings
     verified_names: Renamings
     at: Mapping[str, int]
     only_ours: str
     shapes: Shapes
-    given: Given
+    given: RowNames
     beyond: tuple[WrittenTrial, ...]
 
     @property
@@ -114,7 +114,7 @@ def _row(line: Mapping[str, str], reading: Toml) -> PaperRow:
     name = line["operator"]
     printed, corrected = _program(name, "printed"), _program(name, "corrected")
     verified = reading.get("verified", {})
-    instance = Instance(
+    instance = OperatorInstance(
         name, verified.get("shapes", {}), verified.get("attrs", {}), verified.get("outputs", 1)
     )
     return PaperRow(
@@ -141,9 +141,9 @@ def _row(line: Mapping[str, str], reading: Toml) -> PaperRow:
     )
 
 
-def _given(entry: Toml) -> Given:
+def _given(entry: Toml) -> RowNames:
     options = {**entry, "ignored": tuple(entry.get("ignored", ()))}
-    return Given(**options)
+    return RowNames(**options)
 
 
 def _written(entry: Toml) -> WrittenTrial:

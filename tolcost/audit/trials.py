@@ -14,9 +14,9 @@ from typing import Literal, TypeAlias
 
 from tolcost.algebra import Poly, const
 from tolcost.atoms import nodes
-from tolcost.audit.instances import Instance, literal, lower_instance, lower_source
+from tolcost.audit.instances import OperatorInstance, literal, lower_instance, lower_source
 from tolcost.audit.printed import FormulaNames, evaluate
-from tolcost.audit.readings import Given, PaperRow, WrittenTrial
+from tolcost.audit.readings import PaperRow, RowNames, WrittenTrial
 from tolcost.catalogue.binding import attribute_values
 from tolcost.catalogue.cases import Case, Item
 from tolcost.catalogue.conformance import value_difference
@@ -34,7 +34,7 @@ from tolcost.syntax import parse, tree
 
 _RTOL, _ATOL = 1e-5, 1e-7
 
-Arrays: TypeAlias = Array | tuple[Array, ...]
+CaseInput: TypeAlias = Array | tuple[Array, ...]
 Outcome: TypeAlias = Literal["same", "differs", "stops"]
 
 
@@ -61,7 +61,7 @@ class _Trial:
     """What the print is given, what must come out, and whether its very shape must."""
 
     on: str
-    arrays: Mapping[str, Arrays]
+    arrays: Mapping[str, CaseInput]
     known: Mapping[str, Value]
     expected: Array
     rtol: float = _RTOL
@@ -86,7 +86,7 @@ def hold_to_tests(row: PaperRow, source: Source, cases: Sequence[Case], library:
 # ---- which tests the signature admits ----------------------------------------------------
 
 
-def _no_place(case: Case, given: Given) -> str | None:
+def _no_place(case: Case, given: RowNames) -> str | None:
     """What a node test gives or lacks that the row's signature does not have; None where it is admitted."""
     items = _items(case)
     bound = given.formals
@@ -137,11 +137,11 @@ def _items(case: Case) -> dict[str, Item]:
 # ---- what the print is given -------------------------------------------------------------
 
 
-def _trial_of(case: Case, given: Given) -> _Trial:
+def _trial_of(case: Case, given: RowNames) -> _Trial:
     items = _items(case)
     values = {**attribute_defaults(case.node, case.opset), **attribute_values(case.node)}
     expected = next(iter(_arrays(case.outputs[0])))
-    arrays: dict[str, Arrays] = {}
+    arrays: dict[str, CaseInput] = {}
     known: dict[str, Value] = {}
     for name, formal in given.names.items():
         item = items.get(formal)
@@ -184,9 +184,9 @@ def _folded(array: Array, axes: tuple[int, ...] | None) -> Array:
 
 
 def _lengths(
-    given: Given,
+    given: RowNames,
     items: Mapping[str, Item],
-    arrays: Mapping[str, Arrays],
+    arrays: Mapping[str, CaseInput],
     known: Mapping[str, Value],
     expected: Array,
 ) -> dict[str, Value]:
@@ -205,7 +205,7 @@ def _written(op: str, trial: WrittenTrial, library: Library) -> _Trial:
     """A trial on values written in the row, with what the operator's definition gives for them."""
     arrays = {name: nested_array(_nested(value), name) for name, value in trial.operator_inputs.items()}
     shapes = {name: list(array.shape) for name, array in arrays.items()}
-    lowered = lower_instance(Instance(op, shapes, trial.operator_attrs, 1), library)
+    lowered = lower_instance(OperatorInstance(op, shapes, trial.operator_attrs, 1), library)
     expected = _only_output(lowered.program, arrays)
     given = {name: nested_array(_nested(value), name) for name, value in trial.inputs.items()}
     known = {name: static_value(nested_array(_nested(value), name)) for name, value in trial.attrs.items()}

@@ -177,7 +177,7 @@ def _length(name: str, actual: int, concrete: frozenset[str]) -> Poly:
     return length(name, min(actual, 1))
 
 
-Json: TypeAlias = "int | float | bool | str | list[Json]"
+StoredValue: TypeAlias = "int | float | bool | str | list[StoredValue]"
 
 _MOST_ENTRIES = 64
 
@@ -187,14 +187,14 @@ class Settings:
     """The version of the definition that a case meets, the shapes of its tensors, and its values."""
 
     since: int
-    shapes: dict[str, Json]
-    values: dict[str, Json]
+    shapes: dict[str, StoredValue]
+    values: dict[str, StoredValue]
 
 
 def settings(case: Case, spec: Spec, concrete: tuple[str, ...]) -> Settings:
     """Describe a case; ``concrete`` names the lengths that are numbers in its closed form."""
-    shapes: dict[str, Json] = {}
-    values: dict[str, Json] = dict(_values(case, spec))
+    shapes: dict[str, StoredValue] = {}
+    values: dict[str, StoredValue] = dict(_values(case, spec))
     for statement, base, item in placed(case, spec):
         if item is None or statement.kind == "static":
             continue
@@ -208,18 +208,18 @@ def settings(case: Case, spec: Spec, concrete: tuple[str, ...]) -> Settings:
     return Settings(spec.since, shapes, values)
 
 
-def _shape(base: str, item: Item, concrete: tuple[str, ...]) -> Json:
+def _shape(base: str, item: Item, concrete: tuple[str, ...]) -> StoredValue:
     if isinstance(item, tuple):
         return [_lengths(f"{base}{k}", array, concrete) for k, array in enumerate(item, start=1)]
     return [] if item is None else _lengths(base, item, concrete)
 
 
-def _lengths(base: str, array: Array, concrete: tuple[str, ...]) -> Json:
+def _lengths(base: str, array: Array, concrete: tuple[str, ...]) -> StoredValue:
     names = ((f"{base}_{d}", n) for d, n in enumerate(array.shape, start=1))
     return [n if n == 1 or name in concrete else name for name, n in names]
 
 
-def _values(case: Case, spec: Spec) -> Iterator[tuple[str, Json]]:
+def _values(case: Case, spec: Spec) -> Iterator[tuple[str, StoredValue]]:
     """The attributes and static inputs that are plain and small."""
     found = attribute_values(case.node)
     for statement, _, item in placed(case, spec):
@@ -233,7 +233,7 @@ def _values(case: Case, spec: Spec) -> Iterator[tuple[str, Json]]:
             yield name, known
 
 
-def plain(value: object) -> Json | None:
+def plain(value: object) -> StoredValue | None:
     """Give a value known while compiling as JSON can hold it; None where it cannot.
 
     >>> plain(Vec((2, 1), (Fraction(1, 2), "a")))
@@ -257,7 +257,7 @@ def plain(value: object) -> Json | None:
             return None
 
 
-def _nested(items: list[Json | None], shape: tuple[int, ...]) -> Json:
+def _nested(items: list[StoredValue | None], shape: tuple[int, ...]) -> StoredValue:
     if len(shape) == 1:
         return [item for item in items if item is not None]
     size = math.prod(shape[1:])

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, NoReturn
 from tolcost.catalogue.graph import EMPTY_LIST, Attribute, GraphNode, Reference, attribute_kind
 from tolcost.catalogue.messages import TensorProto
 from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, folder_of
-from tolcost.catalogue.stored import Lines
+from tolcost.catalogue.stored import StoredTexts
 from tolcost.catalogue.types import CODE_OF_SPACE, SPACE_OF_CODE
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.library import specs_root
@@ -27,7 +27,7 @@ _SPACE_OF_NAME = {TensorProto.DataType.Name(code).lower(): space for code, space
 """The spaces of ONNX's names for element types."""
 
 
-class Operand(NamedTuple):
+class SchemaOperand(NamedTuple):
     """An input or output: operands of one kind have one type, unless they differ among themselves.
 
     ``types`` are spaces, and as ONNX writes them the types that are no tensors.
@@ -43,8 +43,8 @@ class Operand(NamedTuple):
 class OperatorTypes(NamedTuple):
     """What one version of an operator takes and gives; attributes by name, with the kind of each."""
 
-    inputs: tuple[Operand, ...]
-    outputs: tuple[Operand, ...]
+    inputs: tuple[SchemaOperand, ...]
+    outputs: tuple[SchemaOperand, ...]
     attributes: Mapping[str, str]
 
 
@@ -95,12 +95,12 @@ def is_of_kind(value: Attribute, kind: str) -> bool:
     return found == kind or (found == EMPTY_LIST and kind in ("ints", "floats", "strings"))
 
 
-def _only_space(operand: Operand) -> str | None:
+def _only_space(operand: SchemaOperand) -> str | None:
     only = operand.types[0] if len(operand.types) == 1 else None
     return only if only in CODE_OF_SPACE else None
 
 
-def _check_input(node: GraphNode, operand: Operand, space: str, bound: dict[str, str]) -> None:
+def _check_input(node: GraphNode, operand: SchemaOperand, space: str, bound: dict[str, str]) -> None:
     if space not in operand.types:
         _refuse(f"{node.shown} does not take {space} as its input {quoted(operand.name)}")
     if not operand.differ and bound.setdefault(operand.kind, space) != space:
@@ -108,7 +108,7 @@ def _check_input(node: GraphNode, operand: Operand, space: str, bound: dict[str,
         _refuse(f"{node.shown} takes inputs of one type, not {other} and {space} ({quoted(operand.name)})")
 
 
-def _met(declared: tuple[Operand, ...], count: int) -> tuple[Operand, ...]:
+def _met(declared: tuple[SchemaOperand, ...], count: int) -> tuple[SchemaOperand, ...]:
     """The operand that each of a node's inputs or outputs meets; a variadic one takes all that are left."""
     variadic = declared and declared[-1].variadic
     return declared + declared[-1:] * (count - len(declared)) if variadic else declared
@@ -146,14 +146,14 @@ def _asked(op: str, domain: str, opset: int | None) -> OperatorTypes | None:
 
 
 @cache
-def _table(folder: str) -> tuple[int, Lines]:
+def _table(folder: str) -> tuple[int, StoredTexts]:
     """The newest version in the table of a domain, and a line for each operator."""
     raw = specs_root().joinpath(FOLDER, f"{folder}.tsv").read_bytes()
     end = raw.index(b"\n")
-    return int(json.loads(raw[:end])["newest"]), Lines(raw, end)
+    return int(json.loads(raw[:end])["newest"]), StoredTexts(raw, end)
 
 
-def _line(lines: Lines, op: str) -> Mapping[str, Any]:
+def _line(lines: StoredTexts, op: str) -> Mapping[str, Any]:
     found: Mapping[str, Any] = json.loads(lines.get(op) or "{}") if op.isidentifier() else {}
     return found
 
@@ -168,10 +168,10 @@ def _read(
     )
 
 
-def _operand(text: str, types: Mapping[str, str]) -> Operand:
+def _operand(text: str, types: Mapping[str, str]) -> SchemaOperand:
     name, _, kind = text.partition(":")
     told = types.get(kind, kind).split("|")
-    return Operand(name.rstrip("*~"), kind, tuple(told), "*" in name, "~" in name)
+    return SchemaOperand(name.rstrip("*~"), kind, tuple(told), "*" in name, "~" in name)
 
 
 def text_of(one: OperatorTypes) -> list[object]:
@@ -181,7 +181,7 @@ def text_of(one: OperatorTypes) -> list[object]:
     return [*([_text(o) for o in listed] for listed in (one.inputs, one.outputs)), types, one.attributes]
 
 
-def _text(operand: Operand) -> str:
+def _text(operand: SchemaOperand) -> str:
     return f"{operand.name}{'*' * operand.variadic}{'~' * operand.differ}:{operand.kind}"
 
 
@@ -192,9 +192,11 @@ def recorded_types(op: str, domain: str) -> OperatorTypes | None:
         return None
     types = {kind: tuple(_recorded_type(t) for t in told) for kind, told in one["types"].items()}
 
-    def operands(listed: Sequence[tuple[str, str]]) -> tuple[Operand, ...]:
+    def operands(listed: Sequence[tuple[str, str]]) -> tuple[SchemaOperand, ...]:
         return tuple(
-            Operand(name.rstrip("?*"), kind, types.get(kind) or (_recorded_type(kind),), name.endswith("*"))
+            SchemaOperand(
+                name.rstrip("?*"), kind, types.get(kind) or (_recorded_type(kind),), name.endswith("*")
+            )
             for name, kind in listed
         )
 

@@ -151,7 +151,7 @@ def model_of(proto: ModelProto, name: str) -> Model:
         refuse("T0672", f"{shown(name)} has no graph", "an empty answer is never a cost of 0")
     if len(proto.graph.node) > MOST_NODES:
         refuse("T0506", f"{shown(name)} has more than {MOST_NODES:,} nodes")
-    reader = Reader()
+    reader = ModelReader()
     graph = reader.graph(proto.graph, outermost=True)
     functions = reader.functions(proto.functions)
     return Model(name, graph, opsets_of(proto.opset_import), functions)
@@ -159,12 +159,12 @@ def model_of(proto: ModelProto, name: str) -> Model:
 
 def node_of(proto: NodeProto) -> GraphNode:
     """A node by itself."""
-    return Reader().node(proto)
+    return ModelReader().node(proto)
 
 
 def function_of(proto: FunctionProto) -> ModelFunction:
     """A function by itself."""
-    return Reader().function(proto)
+    return ModelReader().function(proto)
 
 
 def opsets_of(imports: Iterable[OperatorSetIdProto]) -> dict[str, int]:
@@ -194,7 +194,7 @@ _Read = tuple[Mapping[str, Attribute], Mapping[str, Graph], bytes]
 _NOTHING: _Read = ({}, {}, b"")
 
 
-class Reader:
+class ModelReader:
     """Reads the messages of one file.  Many nodes of a model are alike: their attributes are read once."""
 
     def __init__(self) -> None:

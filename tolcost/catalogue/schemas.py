@@ -18,7 +18,7 @@ from onnx import AttributeProto, FunctionProto, TensorProto, TypeProto, helper, 
 
 from tolcost.algebra import Poly
 from tolcost.catalogue.graph import Attribute, GraphNode, ModelFunction, Weight
-from tolcost.catalogue.operand_types import Operand, OperatorTypes, is_of_kind, recorded_schemas
+from tolcost.catalogue.operand_types import OperatorTypes, SchemaOperand, is_of_kind, recorded_schemas
 from tolcost.catalogue.protobuf import attribute_value
 from tolcost.catalogue.reading import function_of
 from tolcost.catalogue.types import CODE_OF_SPACE
@@ -68,10 +68,10 @@ def types_of_schema(schema: onnx.defs.OpSchema) -> OperatorTypes:
     )
 
 
-def _operand(formal: onnx.defs.OpSchema.FormalParameter) -> Operand:
+def _operand(formal: onnx.defs.OpSchema.FormalParameter) -> SchemaOperand:
     types = tuple(sorted(_SPACE_OF_TYPE.get(kind, kind) for kind in formal.types))
     variadic = formal.option == onnx.defs.OpSchema.FormalParameterOption.Variadic
-    return Operand(formal.name, formal.type_str, types, variadic, not formal.is_homogeneous)
+    return SchemaOperand(formal.name, formal.type_str, types, variadic, not formal.is_homogeneous)
 
 
 def _formals(

@@ -39,7 +39,7 @@ class Head(NamedTuple):
     branches: bool
 
 
-class Lines:
+class StoredTexts:
     """Texts by name, in the order of the names; nothing is copied of a file that may be large."""
 
     def __init__(self, raw: bytes, first: int = 0) -> None:
@@ -76,10 +76,10 @@ class Stored(NamedTuple):
     """What is stored of an operator: heads of its definitions by version, and texts of schemes by pattern."""
 
     heads: Mapping[int, Head]
-    schemes: Lines
+    schemes: StoredTexts
 
 
-NOTHING_STORED = Stored({}, Lines(b""))
+NOTHING_STORED = Stored({}, StoredTexts(b""))
 
 
 def stored_at(root: Traversable, folder: str, name: str, digests: dict[str, str | None]) -> Stored:
@@ -98,7 +98,7 @@ def stored_at(root: Traversable, folder: str, name: str, digests: dict[str, str 
             int(since): Head(tuple(Formal(*formal) for formal in takes), branches)
             for since, (takes, branches) in about["heads"].items()
         }
-        return Stored(heads, Lines(raw, end))
+        return Stored(heads, StoredTexts(raw, end))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return NOTHING_STORED  # it is made again from the definition
 

@@ -27,7 +27,7 @@ Contributions: TypeAlias = Sequence[Contribution]
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class GateTask:
     """What is to be checked, and how programs are analysed."""
 
     config: Config
@@ -61,7 +61,7 @@ class Baseline:
 class History:
     """Looks up old versions of programs in git."""
 
-    gate: Gate
+    gate: GateTask
     lock: Lock
 
     def parts(self, name: str, target: Target) -> Contributions | None:
@@ -89,7 +89,7 @@ class History:
                 return None
 
 
-def at_revision(gate: Gate, revision: str, former: Former, asked: Sequence[Target]) -> Baseline:
+def at_revision(gate: GateTask, revision: str, former: Former, asked: Sequence[Target]) -> Baseline:
     """The programs of a revision, under the settings of then, analysed by this very tolcost.
 
     What only the settings of now ask for is compared as well, if it was there.
@@ -135,7 +135,7 @@ def _lost(former: Former, target: Target, was: Origins, now: Origins) -> str | N
     return former.lacks(target.file, [Path(folder).as_posix() for folder in folders])
 
 
-def _settings_then(gate: Gate, revision: str, former: Former) -> tuple[Config, tuple[str, ...], str]:
+def _settings_then(gate: GateTask, revision: str, former: Former) -> tuple[Config, tuple[str, ...], str]:
     """The settings of a revision, what those of now leave out, and why nothing is known of that if so."""
     config = gate.config
     try:

@@ -43,7 +43,7 @@ _SECONDS = 600.0
 _FEW = 24
 """So few programs are sooner analysed than processes started."""
 
-Told = Callable[[int, int, str], None]
+AnalysisProgress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Computing:
 
     costing: Costing
     jobs: int | None = None
-    told: Told | None = None
+    told: AnalysisProgress | None = None
 
     def entries(
         self, config: Config, targets: Sequence[Target], known: Mapping[str, LockEntry] | None = None

@@ -13,7 +13,7 @@ from tolcost.algebra import Poly
 from tolcost.check.baseline import (
     Baseline,
     Contributions,
-    Gate,
+    GateTask,
     History,
     Pairs,
     at_revision,
@@ -60,7 +60,7 @@ class Checked:
     origins: Mapping[str, str] = field(default_factory=dict)
 
 
-def against_lock(gate: Gate, lock: Lock, notes: Sequence[str] = ()) -> Checked:
+def against_lock(gate: GateTask, lock: Lock, notes: Sequence[str] = ()) -> Checked:
     """Compare the working tree with a lock file."""
     config = gate.config
     asked = targets(config, gate.asked)
@@ -76,7 +76,7 @@ def against_lock(gate: Gate, lock: Lock, notes: Sequence[str] = ()) -> Checked:
     return replace(_checked(gate, asked, outcomes, base, lock, tuple(notes)), origins=before)
 
 
-def against_revision(gate: Gate, revision: str, lock: Lock) -> Checked:
+def against_revision(gate: GateTask, revision: str, lock: Lock) -> Checked:
     """Compare the working tree with a git revision; the lock file only tells what was accepted."""
     config = gate.config
     asked = targets(config, gate.asked)
@@ -97,7 +97,7 @@ def _something(asked: Sequence[Target], locked_entries: Mapping[str, LockEntry])
 
 
 def _analysed(
-    gate: Gate, asked: Sequence[Target], origins: Origins, known: Mapping[str, LockEntry]
+    gate: GateTask, asked: Sequence[Target], origins: Origins, known: Mapping[str, LockEntry]
 ) -> dict[str, Analysed]:
     """What programs cost now, by name; one behind a link that leads out of the repository is not read."""
     away = outside(gate.config.root, asked)
@@ -119,7 +119,7 @@ def _leads_out(target: Target) -> Analysed:
 class _Comparing:
     """What every comparison of a check needs."""
 
-    gate: Gate
+    gate: GateTask
     base: Baseline
     lock: Lock
     outcomes: Mapping[str, Analysed]
@@ -134,7 +134,7 @@ class _Comparing:
 
 
 def _checked(
-    gate: Gate,
+    gate: GateTask,
     asked: Sequence[Target],
     outcomes: Mapping[str, Analysed],
     base: Baseline,
@@ -233,7 +233,7 @@ def _broken(target: Target, problems: Sequence[Diagnostic]) -> CostChange:
     return CostChange(target.name, "broken", file=target.file, new=f"{first.code} {first.message}", place=at)
 
 
-def _now(gate: Gate, target: Target) -> Contributions:
+def _now(gate: GateTask, target: Target) -> Contributions:
     return gate.computing.costing(gate.config, target).parts
 
 

@@ -202,7 +202,7 @@ def growth(change: CostChange) -> Fraction:
     return Fraction(0) if example is None else Fraction(example.new - example.old, max(example.old, 1))
 
 
-Level = Literal["error", "warning", "note"]
+MessageLevel = Literal["error", "warning", "note"]
 
 RULES = {
     "costlier": "A program costs more than before.",
@@ -223,7 +223,7 @@ class Finding:
     """One problem; ``why`` where someone accepted it."""
 
     rule: str
-    level: Level
+    level: MessageLevel
     program: str
     file: str
     line: int
@@ -243,14 +243,14 @@ def findings(report: GateReport) -> Iterator[Finding]:
         code = severity(change, report.new_fails, report.strict)
         if code != FINE or change.why is not None or change.kind == "excluded":
             known = change.why is not None or code == FINE
-            level: Level = "note" if known else "warning" if code == UNDECIDED else "error"
+            level: MessageLevel = "note" if known else "warning" if code == UNDECIDED else "error"
             yield _of_change(change, report, level)
     for held in report.budgets:
         if held.kind != "within":
             yield _of_budget(held)
 
 
-def _of_change(change: CostChange, report: GateReport, level: Level) -> Finding:
+def _of_change(change: CostChange, report: GateReport, level: MessageLevel) -> Finding:
     figure = f" {change.metric}" if change.metric else ""
     forms = f"was {cut(change.old)}, is {cut(change.new)}" if change.metric and change.old else ""
     said = [line.text for line in details(change) if line.kind != "source"]
@@ -272,6 +272,6 @@ def _of_change(change: CostChange, report: GateReport, level: Level) -> Finding:
 def _of_budget(held: HeldBudget) -> Finding:
     numbers = held_at(held)
     message = f"budget {cut(held.budget, 200)}: {held_text(held)}" + (f"; {numbers}" if numbers else "")
-    level: Level = "warning" if held.kind == "undecided" else "error"
+    level: MessageLevel = "warning" if held.kind == "undecided" else "error"
     title = f"{cut(held.name, 200)} {held.metric} budget {cut(held.budget, 120)}"
     return Finding("budget", level, held.name, file_of(held.name), 1, title, message)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import click
 
 from tolcost import __version__
-from tolcost.check.baseline import Gate
+from tolcost.check.baseline import GateTask
 from tolcost.check.config import Config, GivenShape, find_config
-from tolcost.check.costing import Computing, Costed, Costing, Told
+from tolcost.check.costing import AnalysisProgress, Computing, Costed, Costing
 from tolcost.check.gate import Checked, against_lock, against_revision
 from tolcost.check.lockfile import LOCK_NAME, Lock, load_lock
 from tolcost.check.records import GateReport
@@ -95,7 +95,7 @@ def command(
     def once() -> int:
         config = with_specs(find_config(Path.cwd()), specs)
         progress = ProgressLine()
-        gate = Gate(config, computing_for(jobs, progress.tell), paths, strict, fresh)
+        gate = GateTask(config, computing_for(jobs, progress.tell), paths, strict, fresh)
         try:
             report = _updated(gate, prune) if update else _compared(gate, base)
             if config.formulas and not paths:
@@ -120,13 +120,13 @@ def _written(report: GateReport, form: str, file: str | None) -> str:
     return write_report(report, form, __version__)
 
 
-def _compared(gate: Gate, base: str | None) -> GateReport:
+def _compared(gate: GateTask, base: str | None) -> GateReport:
     checked = checked_against(gate, base, read_lock_of(gate.config))
     _tell(checked)
     return checked.report
 
 
-def _updated(gate: Gate, prune: bool) -> GateReport:
+def _updated(gate: GateTask, prune: bool) -> GateReport:
     """Compare with the lock file there is, then write the new one; what cannot be read stays as it was."""
     lock = read_lock_of(gate.config, merging=True)
     checked = against_lock(gate, lock or Lock())
@@ -177,7 +177,7 @@ def accept(name: str, why: str, base: str | None) -> int:
         raise click.UsageError(f"--message needs a reason of at most {_LONGEST:,} characters")
     config = find_config(Path.cwd())
     lock = read_lock_of(config)
-    checked = checked_against(Gate(config, computing_for()), base, lock)
+    checked = checked_against(GateTask(config, computing_for()), base, lock)
     new, names = accepted(lock or Lock({}, __version__, costs_version()), checked, name, reason)
     write_merged(config.root, lock, new, write_whole)
     for found in names:
@@ -188,7 +188,7 @@ def accept(name: str, why: str, base: str | None) -> int:
 # ---- finding a project, and analysing its programs: loaded when the first one has to be -----------
 
 
-def computing_for(jobs: int | None = None, told: Told | None = None) -> Computing:
+def computing_for(jobs: int | None = None, told: AnalysisProgress | None = None) -> Computing:
     """How programs are analysed."""
     return Computing(costing_for(), jobs, told)
 
@@ -271,7 +271,7 @@ def _lengths(name: str, shape: GivenShape) -> tuple[int | str, ...]:
     return lengths
 
 
-def checked_against(gate: Gate, base: str | None, lock: Lock | None) -> Checked:
+def checked_against(gate: GateTask, base: str | None, lock: Lock | None) -> Checked:
     """Compare with a revision if one is given, else with the lock file, which has to be there."""
     if base is not None:
         return against_revision(gate, base, lock or Lock())
@@ -292,7 +292,7 @@ def read_lock_of(config: Config, merging: bool = False) -> Lock | None:
 _WATCHED = (".tol", ".onnx", ".toml", ".lock")
 _PAUSE = 0.5
 
-Seen = dict[str, tuple[int, int]]
+FileMarks = dict[str, tuple[int, int]]
 
 
 def watch_project(
@@ -300,7 +300,7 @@ def watch_project(
 ) -> int:
     """Run now, and after every change below a folder, until interrupted (or so many times)."""
     done, code = 0, 0
-    before: Seen | None = None
+    before: FileMarks | None = None
     while True:
         now = _seen(root)
         if now != before:
@@ -320,9 +320,9 @@ def _told(once: Callable[[], int]) -> int:
         return exit_code(error)
 
 
-def _seen(root: Path) -> Seen:
+def _seen(root: Path) -> FileMarks:
     """What there is to see of the files that matter, links followed; one that is just going is passed by."""
-    found: Seen = {}
+    found: FileMarks = {}
     for file in files_below(root):
         if file.lower().endswith(_WATCHED):
             with suppress(OSError):

@@ -7,13 +7,20 @@ from pathlib import Path
 
 import click
 
-from tolcost.audit.instances import Instance, Shapes
+from tolcost.audit.instances import OperatorInstance, Shapes
 from tolcost.catalogue.specs import Library, open_library
 from tolcost.cli import options
 from tolcost.cli.output import ProgressLine, deliver
 from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Diagnostic, Rejected
-from tolcost.referee.formulas import METRICS, MOST_TIMES, Counts, PublishedFormula, read_file, shipped_files
+from tolcost.referee.formulas import (
+    METRICS,
+    MOST_TIMES,
+    CountedFigure,
+    PublishedFormula,
+    read_file,
+    shipped_files,
+)
 from tolcost.referee.judge import Judgement, judge_formulas
 from tolcost.referee.subjects import ModelProgram, Subject, plain_shapes
 from tolcost.referee.table import in_full, summary_line, verdict_table, verdicts_json
@@ -68,7 +75,7 @@ def command(
     formula: str | None,
     meanings: tuple[str, ...],
     times: int,
-    counts: Counts,
+    counts: CountedFigure,
     shapes: tuple[str, ...],
     attrs: tuple[str, ...],
     specs: tuple[str, ...],
@@ -112,7 +119,7 @@ def _subject(
     values = options.read_attrs(attrs)
     if operator is None:
         return ModelProgram(program or "", single, values)
-    return Instance(operator, single or plain_shapes(operator, library), values, 1)
+    return OperatorInstance(operator, single or plain_shapes(operator, library), values, 1)
 
 
 def _judged(chosen: Sequence[PublishedFormula], library: Library) -> list[Judgement]:

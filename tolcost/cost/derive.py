@@ -55,15 +55,15 @@ class Eops:
 class Plus:
     """A sum."""
 
-    parts: tuple[Formula, ...]
+    parts: tuple[DerivedFormula, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
+class Multiple:
     """So many times the same."""
 
     factor: Poly
-    parts: tuple[Formula]
+    parts: tuple[DerivedFormula]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Over:
     """A sum over coordinates that the cost depends on, each from 1 to an extent."""
 
     ranges: tuple[tuple[Symbol, Poly], ...]
-    parts: tuple[Formula]
+    parts: tuple[DerivedFormula]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,20 +79,20 @@ class Either:
     """One cost where a condition holds, another elsewhere."""
 
     condition: Cond
-    parts: tuple[Formula, Formula]
+    parts: tuple[DerivedFormula, DerivedFormula]
 
 
 @dataclass(frozen=True, slots=True)
 class Largest:
     """The larger cost of two sides that only running decides between."""
 
-    parts: tuple[Formula, Formula]
+    parts: tuple[DerivedFormula, DerivedFormula]
 
 
-Formula: TypeAlias = ClosedForm | Eops | Plus | Times | Over | Either | Largest
+DerivedFormula: TypeAlias = ClosedForm | Eops | Plus | Multiple | Over | Either | Largest
 
 
-def show(formula: Formula) -> str:
+def show(formula: DerivedFormula) -> str:
     """Write a formula as text."""
     match formula:
         case ClosedForm(poly=poly):
@@ -101,7 +101,7 @@ def show(formula: Formula) -> str:
             return f"EOPs({text})"
         case Plus(parts=parts):
             return " + ".join(map(show, parts))
-        case Times(factor=factor, parts=(part,)):
+        case Multiple(factor=factor, parts=(part,)):
             return f"{_factor(ClosedForm(factor))}*{_factor(part)}"
         case Over(ranges=ranges, parts=(part,)):
             bounds = ", ".join(f"({symbol.name}, 1, {to_text(extent)})" for symbol, extent in ranges)
@@ -112,13 +112,13 @@ def show(formula: Formula) -> str:
             return f"Max({', '.join(map(show, parts))})"
 
 
-def _factor(formula: Formula) -> str:
+def _factor(formula: DerivedFormula) -> str:
     """Write a formula where a factor stands."""
     text = show(formula)
     match formula:
         case ClosedForm(poly=poly) if len(poly.terms) < 2 and poly.den == 1:
             return text
-        case Eops() | Times() | Over() | Either() | Largest():
+        case Eops() | Multiple() | Over() | Either() | Largest():
             return text
         case _:
             return f"({text})"
@@ -149,9 +149,9 @@ def first_argument(call: str) -> str:
     return ""
 
 
-def first_open(formula: Formula) -> Eops | None:
+def first_open(formula: DerivedFormula) -> Eops | None:
     """Give the leftmost leaf that is still to be worked out."""
-    pending: list[Formula] = [formula]
+    pending: list[DerivedFormula] = [formula]
     while pending:
         top = pending.pop()
         if isinstance(top, Eops):
@@ -161,7 +161,7 @@ def first_open(formula: Formula) -> Eops | None:
     return None
 
 
-def substituted(formula: Formula, leaf: Eops, by: Formula) -> Formula:
+def substituted(formula: DerivedFormula, leaf: Eops, by: DerivedFormula) -> DerivedFormula:
     """Put a formula in place of one leaf."""
     if isinstance(formula, (ClosedForm, Eops)):
         return by if formula is leaf else formula
@@ -241,7 +241,7 @@ class _Explainer:
     def chain(self, name: str, node: Node) -> ValueDerivation:
         """Derive the cost of a named value from its name to its closed form."""
         total = self.total(node)
-        formula: Formula = Eops(name, node)
+        formula: DerivedFormula = Eops(name, node)
         steps: list[DerivationStep] = []
         while (leaf := first_open(formula)) is not None and len(steps) < _MAX_STEPS:
             by, reason = self._expand(leaf)
@@ -254,7 +254,7 @@ class _Explainer:
             steps.append(self._last(formula, node, total, leaf is None))
         return ValueDerivation(name, tuple(steps), total, leaf is None)
 
-    def _last(self, formula: Formula, node: Node, total: Poly, complete: bool) -> DerivationStep:
+    def _last(self, formula: DerivedFormula, node: Node, total: Poly, complete: bool) -> DerivationStep:
         reason = "in closed form" if complete else "further steps left out; in closed form"
         if self._counter.bounded:
             reason += ", what data decides at its largest"
@@ -266,7 +266,7 @@ class _Explainer:
         loose = (s for (_, domain), _ in terms.items() for s in free_in(ZERO, domain))
         return None if any(symbol.kind == "coord" for symbol in loose) else self._counter.closed(terms)
 
-    def _expand(self, leaf: Eops) -> tuple[Formula, str]:
+    def _expand(self, leaf: Eops) -> tuple[DerivedFormula, str]:
         """Work out one leaf by one rule."""
         node = leaf.node
         if isinstance(node, Block):
@@ -290,24 +290,24 @@ class _Explainer:
             case _:
                 return _plus(self._parts(node)), "moving data is free"
 
-    def _function(self, node: Lambda | Where) -> tuple[Formula, str]:
+    def _function(self, node: Lambda | Where) -> tuple[DerivedFormula, str]:
         """Work out an elementary function: its arguments, and 1 for itself."""
         own = (ClosedForm(ONE),) if node.charge == "data" else ()
         parts = (*(part for arg in children(node) for part in self._parts(arg)), *own)
         name = node.function if isinstance(node, Lambda) else "where"
         return _plus(parts), f"{name} is one elementary function"
 
-    def _looped(self, node: Build | Fold) -> Formula:
+    def _looped(self, node: Build | Fold) -> DerivedFormula:
         """Multiply a body by the extents it does not depend on, and sum it over the others."""
         mentioned = {s for (_, domain), poly in self.terms(node.body).items() for s in free_in(poly, domain)}
         ranges = tuple(zip(node.coords, node.extents, strict=True))
         apart = product_of(extent for symbol, extent in ranges if symbol not in mentioned)
         inner = tuple((symbol, extent) for symbol, extent in ranges if symbol in mentioned)
         body = self._inside(node.body)
-        summed: Formula = Over(inner, (body,)) if inner else body
-        return summed if apart == ONE else Times(apart, (summed,))
+        summed: DerivedFormula = Over(inner, (body,)) if inner else body
+        return summed if apart == ONE else Multiple(apart, (summed,))
 
-    def _selected(self, node: Select) -> tuple[Formula, str]:
+    def _selected(self, node: Select) -> tuple[DerivedFormula, str]:
         then, other = self._inside(node.then), self._inside(node.other)
         condition = static_condition(node)
         if condition is None:
@@ -316,14 +316,14 @@ class _Explainer:
             return _plus((*asked, larger)), "only running decides; the larger side is a bound"
         return Either(condition, (then, other)), "only the chosen side is evaluated"
 
-    def _inside(self, block: Block) -> Formula:
+    def _inside(self, block: Block) -> DerivedFormula:
         """Give what one visit of a block costs: as one leaf where its result says what it is."""
         result = block.result
         if self._named(block) and isinstance(result, _SPOKEN) and self.costs(result):
             return Eops(source_text(_span(result)) or self._text(result), block)
         return _plus((*self._named(block), *self._parts(result)))
 
-    def _named(self, block: Block) -> tuple[Formula, ...]:
+    def _named(self, block: Block) -> tuple[DerivedFormula, ...]:
         """Give the cost of the names of a block, under the words they have in the source."""
         return tuple(
             Eops(_argument(var, block.result) or self._text(node), node)
@@ -331,9 +331,9 @@ class _Explainer:
             if self.costs(node)
         )
 
-    def _parts(self, node: Node) -> tuple[Formula, ...]:
+    def _parts(self, node: Node) -> tuple[DerivedFormula, ...]:
         """Give the leaves of what costs something under a node, looking through what is free."""
-        parts: list[Formula] = []
+        parts: list[DerivedFormula] = []
         stack = [node]
         while stack:
             top = stack.pop()
@@ -376,7 +376,7 @@ def _is(node: Node, named: dict[Var, Node]) -> bool:
     return isinstance(node, Ref) and node.var in named
 
 
-def _plus(parts: tuple[Formula, ...]) -> Formula:
+def _plus(parts: tuple[DerivedFormula, ...]) -> DerivedFormula:
     if not parts:
         return ClosedForm(ZERO)
     return parts[0] if len(parts) == 1 else Plus(parts)

@@ -54,7 +54,7 @@ _MAX_FILE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class CallPattern:
     """Calls of one pattern: what their time is proportional to, how fast they go, how far off that was."""
 
     pattern: str
@@ -88,7 +88,7 @@ class Fitted:
     bandwidth: Fraction
     gap: Fraction
     prologue: int
-    groups: tuple[Group, ...]
+    groups: tuple[CallPattern, ...]
     operators: Mapping[str, Habit] = field(default_factory=dict)
     error_models: Fraction | None = None
 
@@ -97,7 +97,7 @@ class Fitted:
         plain = Habit(STREAM if work.macs == 0 else PRODUCT)
         return self.operators.get(work.op, plain)
 
-    def group(self, work: Work) -> Group | None:
+    def group(self, work: Work) -> CallPattern | None:
         """The group of some work; None where it takes no kernel."""
         habit = self.habit(work)
         if not habit.kernels:
@@ -107,7 +107,7 @@ class Fitted:
         return next(iter((*fitting, *own)), self.stream)
 
     @property
-    def stream(self) -> Group:
+    def stream(self) -> CallPattern:
         """The group of work that only streams."""
         return next(group for group in self.groups if group.pattern == STREAM)
 
@@ -337,13 +337,13 @@ class _Reader:
             self.optional(raw, "error_models", "fitted."),
         )
 
-    def group(self, raw: Mapping[str, Any]) -> Group:
+    def group(self, raw: Mapping[str, Any]) -> CallPattern:
         where = f"fitted.group {raw.get('pattern', '')}: "
         keys = ("pattern", "spaces", "quantity", "start", "rate", "error", "within_half", "points")
         self.known(raw, keys, where)
         if raw.get("quantity") not in get_args(Quantity):
             self.complain(f"{where}quantity is one of {', '.join(get_args(Quantity))}")
-        return Group(
+        return CallPattern(
             str(raw.get("pattern", "")),
             cast(Quantity, raw.get("quantity")),
             self.number(raw, "start", where),

@@ -56,23 +56,23 @@ def _summed(bound: dict[Var, Node], found: Schedules) -> set[Node]:
     return summed
 
 
-Names = frozenset[str]
+InputNames = frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class OutputSources:
     """What an output directly is: products, each with the inputs that its factors are, and inputs."""
 
-    products: Mapping[Node, tuple[Names, ...]]
-    inputs: Names
+    products: Mapping[Node, tuple[InputNames, ...]]
+    inputs: InputNames
 
 
 @dataclass(frozen=True, slots=True)
 class Passing:
     """The inputs that folds of a program add up directly, and what its outputs directly are."""
 
-    added: Names
-    outputs: Mapping[str, Given]
+    added: InputNames
+    outputs: Mapping[str, OutputSources]
 
 
 def passing(program: Program) -> Passing:
@@ -82,12 +82,12 @@ def passing(program: Program) -> Passing:
     outputs = {}
     for output in program.outputs:
         leaves = _directly(output.node, bound)
-        products: dict[Node, tuple[Names, ...]] = {
+        products: dict[Node, tuple[InputNames, ...]] = {
             leaf: tuple(_inputs(_directly(factor, bound)) for factor in leaf.args)
             for leaf in leaves
             if isinstance(leaf, Lambda) and not any(_is_single(factor, bound) for factor in leaf.args)
         }
-        outputs[output.name] = Given(products, _inputs(leaves))
+        outputs[output.name] = OutputSources(products, _inputs(leaves))
     return Passing(_inputs(_summed(bound, found)), outputs)
 
 
@@ -106,7 +106,7 @@ def _is_single(node: Node, bound: dict[Var, Node]) -> bool:
             return False
 
 
-def _inputs(leaves: set[Node]) -> Names:
+def _inputs(leaves: set[Node]) -> InputNames:
     return frozenset(leaf.name for leaf in leaves if isinstance(leaf, Input))
 
 

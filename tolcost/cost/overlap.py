@@ -38,7 +38,6 @@ from tolcost.atoms.kit import index_nodes
 from tolcost.atoms.nodes import Node
 from tolcost.dataclass import dataclass, field, replace
 
-Shape: TypeAlias = tuple[Poly, ...]
 Ranges: TypeAlias = tuple[tuple[Symbol, Poly], ...]
 _FEW_TERMS = 8
 """A longer form is no clearer than the whole."""
@@ -72,7 +71,7 @@ class ReadPlace:
 class Read:
     """Members of an input, which has this shape where they are taken; ``at`` may say nothing: all of them."""
 
-    shape: Shape
+    shape: tuple[Poly, ...]
     at: tuple[Poly | Node, ...] | None = None
     place: ReadPlace = ReadPlace()
     replaced: Poly | None = None
@@ -209,7 +208,7 @@ class _Image:
     """
 
     count: Poly
-    shape: Shape
+    shape: tuple[Poly, ...]
     box: tuple[_Side, ...] | None
     at: tuple[Poly, ...] = ()
     guards: frozenset[Cond] = frozenset()

@@ -40,7 +40,7 @@ from tolcost.cost.unsummed import (
 )
 from tolcost.dataclass import dataclass
 
-Verdict: TypeAlias = Literal[
+Agreement: TypeAlias = Literal[
     "for all lengths",
     "at points",
     "sympy is wrong",
@@ -65,7 +65,7 @@ class Opinion:
     function: CountKey
     ours: Poly
     theirs: SympyExpr | None
-    verdict: Verdict
+    verdict: Agreement
     reason: str = ""
 
 
@@ -104,7 +104,7 @@ class _Judge:
             verdict, reason = wrong or ("too slow", f"more than {self.seconds:g} s; counting confirms ours")
         return Opinion(key, ours, theirs, verdict, reason)
 
-    def verdict(self, ours: Poly, theirs: SympyExpr, summands: tuple[Summand, ...]) -> tuple[Verdict, str]:
+    def verdict(self, ours: Poly, theirs: SympyExpr, summands: tuple[Summand, ...]) -> tuple[Agreement, str]:
         """Compare as expressions, else at points."""
         if is_closed(theirs) and same(theirs, self.sums.poly(ours)):
             return "for all lengths", ""
@@ -122,7 +122,9 @@ class _Judge:
             result = result + summand.weight * part
         return result
 
-    def at_points(self, ours: Poly, theirs: SympyExpr, summands: tuple[Summand, ...]) -> tuple[Verdict, str]:
+    def at_points(
+        self, ours: Poly, theirs: SympyExpr, summands: tuple[Summand, ...]
+    ) -> tuple[Agreement, str]:
         """Compare with what counting gives at points: ours first, then sympy's."""
         counted = self.counted(summands)
         wrong = _miscounted(ours, counted)
@@ -146,7 +148,7 @@ class _Judge:
         return found
 
 
-def _miscounted(ours: Poly, counted: list[tuple[LengthPoint, int]]) -> tuple[Verdict, str] | None:
+def _miscounted(ours: Poly, counted: list[tuple[LengthPoint, int]]) -> tuple[Agreement, str] | None:
     """Give a point at which counting does not give our count; None where there is none."""
     for point, right in counted:
         mine = evaluate(ours, {symbol: point[symbol] for symbol in ours.free})

@@ -32,12 +32,12 @@ from tolcost.show.json import Json, number
 _MOST_LINES = 400
 _LONGEST_FORMULA = 400
 _SWEEP = tuple(2**k for k in range(13))
-Request = Mapping[str, Any]
+PageRequest = Mapping[str, Any]
 
 
 def answer(request: str) -> str:
     """The answer to a question; a mistake in the program is part of it."""
-    asked: Request = json.loads(request)
+    asked: PageRequest = json.loads(request)
     try:
         found = _ANSWERS[asked["do"]](asked)
     except Exception as error:
@@ -63,7 +63,7 @@ def _located(reading: Reading, dims: Mapping[str, int] | None = None) -> Located
 # ---- a program ---------------------------------------------------------------------------------
 
 
-def _analysed(asked: Request) -> dict[str, Json]:
+def _analysed(asked: PageRequest) -> dict[str, Json]:
     """Everything that is shown of a program, without numbers."""
     reading = _reading(asked["text"])
     found: dict[str, Json] = {"diagnostics": [_told(one) for one in reading.diagnostics]}
@@ -164,7 +164,7 @@ def _offset(text: str, units: int) -> int:
 # ---- numbers -----------------------------------------------------------------------------------
 
 
-def _numbers(asked: Request) -> dict[str, Json]:
+def _numbers(asked: PageRequest) -> dict[str, Json]:
     """The figures at lengths, and how EOPs and bytes grow with one of them."""
     reading = _reading(asked["text"])
     cost = _located(reading, asked["dims"])
@@ -198,7 +198,7 @@ def _number(found: Form | None) -> Json:
 # ---- two programs, runs, and help while writing ------------------------------------------------
 
 
-def _compared(asked: Request) -> dict[str, Json]:
+def _compared(asked: PageRequest) -> dict[str, Json]:
     """Which of two programs is cheaper, for all lengths."""
     old, new = (_located(_reading(asked[key])) for key in ("old", "new"))
     found = with_deep_stack(lambda: compare(old, new, asked["old"] == asked["new"]))
@@ -223,7 +223,7 @@ def _witness(found: Any) -> Json:
     return f"{where}: {found.left:,} against {found.right:,}"
 
 
-def _run(asked: Request) -> dict[str, Json]:
+def _run(asked: PageRequest) -> dict[str, Json]:
     """Run a program on small inputs, and hold what it counts to its closed forms."""
     reading = _reading(asked["text"])
     cost = _located(reading, asked["dims"])
@@ -238,7 +238,7 @@ def _run(asked: Request) -> dict[str, Json]:
     return {"outputs": outputs, "executed": executed, "closed": _number(cost.value(cost.total.eops))}
 
 
-def _unrolled(asked: Request) -> dict[str, Json]:
+def _unrolled(asked: PageRequest) -> dict[str, Json]:
     """Nothing but the five atoms, at lengths."""
     reading = _reading(asked["text"])
     _located(reading, asked["dims"])
@@ -247,23 +247,23 @@ def _unrolled(asked: Request) -> dict[str, Json]:
     return {"text": _cut(with_deep_stack(lambda: unrolled_text(unroll(lowered.program, asked["dims"]))))}
 
 
-def _format(asked: Request) -> dict[str, Json]:
+def _format(asked: PageRequest) -> dict[str, Json]:
     return {"text": formatted(Source("program.tol", asked["text"]))}
 
 
-def _complete(asked: Request) -> dict[str, Json]:
+def _complete(asked: PageRequest) -> dict[str, Json]:
     reading = _reading(asked["text"])
     last = _reading(asked["last"]) if asked.get("last") else None
     found = completions_at(reading, last, _offset(asked["text"], asked["at"]))
     return {"options": [{"label": one.label, "type": one.kind, "detail": one.detail} for one in found]}
 
 
-def _hover(asked: Request) -> dict[str, Json]:
+def _hover(asked: PageRequest) -> dict[str, Json]:
     found = hover_at(_reading(asked["text"]), _offset(asked["text"], asked["at"]))
     return {"markdown": None if found is None else found.markdown}
 
 
-_ANSWERS: dict[str, Callable[[Request], dict[str, Json]]] = {
+_ANSWERS: dict[str, Callable[[PageRequest], dict[str, Json]]] = {
     "analyse": _analysed,
     "numbers": _numbers,
     "compare": _compared,

@@ -105,7 +105,7 @@ class Server(LanguageServer):
 
     def offset(self, reading: Reading, position: lsp.Position) -> int:
         """The offset of a position."""
-        return offset_at(reading.source.text, Place(position.line, position.character), self._encoding)
+        return offset_at(reading.source.text, EditorPlace(position.line, position.character), self._encoding)
 
     def location(self, span: Span, uri: str, source: Source) -> lsp.Location | None:
         """Where a span is: in the text that is open, or in a file."""
@@ -309,7 +309,7 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Place:
+class EditorPlace:
     """A line and a column."""
 
     line: int
@@ -321,22 +321,24 @@ def _starts(text: str) -> tuple[int, ...]:
     return (0, *(match.end() for match in _LINE_END.finditer(text)))
 
 
-def place_at(text: str, offset: int, encoding: Encoding = "utf-16") -> Place:
+def place_at(text: str, offset: int, encoding: Encoding = "utf-16") -> EditorPlace:
     r"""Where an offset is.
 
     >>> place_at("a\n𝛼b", 3), place_at("a\n𝛼b", 3, "utf-8")
-    (Place(line=1, column=2), Place(line=1, column=4))
+    (EditorPlace(line=1, column=2), EditorPlace(line=1, column=4))
     """
     starts = _starts(text)
     line = bisect_right(starts, offset) - 1
-    return Place(line, _units(text[starts[line] : offset], encoding))
+    return EditorPlace(line, _units(text[starts[line] : offset], encoding))
 
 
-def offset_at(text: str, place: Place, encoding: Encoding = "utf-16") -> int:
+def offset_at(text: str, place: EditorPlace, encoding: Encoding = "utf-16") -> int:
     r"""Which offset a place has: the nearest one, where there is no such place.
 
-    >>> offset_at("a\n𝛼b", Place(1, 2)), offset_at("ab", Place(7, 0)), offset_at("a\nb", Place(0, 9))
-    (3, 2, 1)
+    >>> offset_at("a\n𝛼b", EditorPlace(1, 2)), offset_at("ab", EditorPlace(7, 0))
+    (3, 2)
+    >>> offset_at("a\nb", EditorPlace(0, 9))
+    1
     """
     starts = _starts(text)
     if place.line >= len(starts):

@@ -18,17 +18,17 @@ from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.spaces import SPACES, kind_of
 
-Number: TypeAlias = int | float
-Nested: TypeAlias = "Number | Sequence[Nested]"
+RunNumber: TypeAlias = int | float
+Nested: TypeAlias = "RunNumber | Sequence[Nested]"
 MOST_ATOMS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class NumberBlock:
     """Numbers in row-major order under a shape."""
 
     shape: tuple[int, ...]
-    values: tuple[Number, ...]
+    values: tuple[RunNumber, ...]
 
     def nested(self) -> Nested:
         """As nested lists."""
@@ -36,10 +36,10 @@ class Block:
             return self.values[0]
         rows, size = self.shape[0], math.prod(self.shape[1:])
         parts = (self.values[k * size : (k + 1) * size] for k in range(rows))
-        return [Block(self.shape[1:], part).nested() for part in parts]
+        return [NumberBlock(self.shape[1:], part).nested() for part in parts]
 
 
-_Parts: TypeAlias = tuple[Block, ...]
+_Parts: TypeAlias = tuple[NumberBlock, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,20 +83,20 @@ def _check_spaces(program: Program) -> None:
             raise Rejected(Diagnostic("T0520", message, hint="`tolcost run` computes in every space"))
 
 
-def _block(value: Nested, name: str) -> Block:
+def _block(value: Nested, name: str) -> NumberBlock:
     """Nested lists as a block; rows that differ in length are refused."""
     if isinstance(value, (int, float)):
-        return Block((), (value,))
+        return NumberBlock((), (value,))
     rows = [_block(row, name) for row in value]
     shapes = {row.shape for row in rows}
     if len(shapes) > 1:
         raise Rejected(Diagnostic("T0341", f"the rows of {quoted(name)} differ in length"))
     inner = next(iter(shapes), ())
-    return Block((len(rows), *inner), tuple(number for row in rows for number in row.values))
+    return NumberBlock((len(rows), *inner), tuple(number for row in rows for number in row.values))
 
 
 def _shaped(parts: _Parts, shapes: Sequence[tuple[int, ...]]) -> _Parts:
-    return tuple(Block(shape, part.values) for part, shape in zip(parts, shapes, strict=True))
+    return tuple(NumberBlock(shape, part.values) for part, shape in zip(parts, shapes, strict=True))
 
 
 def _fetch(operand: Operand, results: Sequence[_Parts], given: Mapping[str, _Parts]) -> _Parts:
@@ -111,14 +111,16 @@ def _fetch(operand: Operand, results: Sequence[_Parts], given: Mapping[str, _Par
             parts = _fetch(value, results, given)
             return tuple(_cast(part, space) for part, space in zip(parts, spaces, strict=True))
         case Constants(values=values, shape=shape, space=space):
-            return (_cast(Block(shape, tuple(v for v in values if isinstance(v, (int, float)))), space),)
+            return (
+                _cast(NumberBlock(shape, tuple(v for v in values if isinstance(v, (int, float)))), space),
+            )
 
 
-def _cast(part: Block, space: str) -> Block:
-    return Block(part.shape, tuple(_in_space(value, space) for value in part.values))
+def _cast(part: NumberBlock, space: str) -> NumberBlock:
+    return NumberBlock(part.shape, tuple(_in_space(value, space) for value in part.values))
 
 
-def _in_space(value: Number, space: str) -> Number:
+def _in_space(value: RunNumber, space: str) -> RunNumber:
     match kind_of(space):
         case "B":
             return int(bool(value))
@@ -133,7 +135,7 @@ def _result(atom: Atom, args: list[_Parts], at: list[int]) -> _Parts:
         case "lambda":
             return _applied(atom, args)
         case "norm":
-            return (Block((len(args[0][0].shape),), args[0][0].shape),)
+            return (NumberBlock((len(args[0][0].shape),), args[0][0].shape),)
         case "member" if atom.component:
             return (args[0][atom.component - 1],)
         case "member":
@@ -144,7 +146,7 @@ def _result(atom: Atom, args: list[_Parts], at: list[int]) -> _Parts:
         case "join":
             return (*args[0], *args[1])
         case "embed":
-            return tuple(Block(atom.shape, part.values) for part in args[0])
+            return tuple(NumberBlock(atom.shape, part.values) for part in args[0])
 
 
 def _applied(atom: Atom, args: list[_Parts]) -> _Parts:
@@ -152,10 +154,10 @@ def _applied(atom: Atom, args: list[_Parts]) -> _Parts:
         chosen = args[1] if args[0][0].values[0] else args[2]
         return tuple(_cast(part, space) for part, space in zip(chosen, atom.spaces, strict=True))
     numbers = [_in_space(parts[0].values[0], atom.space) for parts in args]
-    return (Block((), (_in_space(_value(atom.function, numbers), atom.spaces[0]),)),)
+    return (NumberBlock((), (_in_space(_value(atom.function, numbers), atom.spaces[0]),)),)
 
 
-def _member(part: Block, at: list[int]) -> Block:
+def _member(part: NumberBlock, at: list[int]) -> NumberBlock:
     shape = part.shape or (1,) * len(at)
     offset = 0
     for k, size in zip(at, shape, strict=False):
@@ -164,26 +166,26 @@ def _member(part: Block, at: list[int]) -> Block:
         offset = offset * size + k - 1
     rest = shape[len(at) :]
     size = math.prod(rest)
-    return Block(rest, part.values[offset * size : (offset + 1) * size])
+    return NumberBlock(rest, part.values[offset * size : (offset + 1) * size])
 
 
-def _joined(left: Block, right: Block, d: int) -> Block:
+def _joined(left: NumberBlock, right: NumberBlock, d: int) -> NumberBlock:
     """Join along a dimension; a numeric stands for a vector of one entry."""
-    a, b = (part if part.shape else Block((1,), part.values) for part in (left, right))
+    a, b = (part if part.shape else NumberBlock((1,), part.values) for part in (left, right))
     outer = math.prod(a.shape[: d - 1])
     sizes = [math.prod(part.shape[d - 1 :]) for part in (a, b)]
 
-    def rows() -> Iterator[Number]:
+    def rows() -> Iterator[RunNumber]:
         for k, (part, size) in product(range(outer), zip((a, b), sizes, strict=True)):
             yield from part.values[k * size : (k + 1) * size]
 
-    return Block((*a.shape[: d - 1], a.shape[d - 1] + b.shape[d - 1], *a.shape[d:]), tuple(rows()))
+    return NumberBlock((*a.shape[: d - 1], a.shape[d - 1] + b.shape[d - 1], *a.shape[d:]), tuple(rows()))
 
 
 # ---- elementary functions ----------------------------------------------------------------------
 
 
-def _value(function: str, args: Sequence[Number]) -> Number:
+def _value(function: str, args: Sequence[RunNumber]) -> RunNumber:
     """A function of numbers: what has no value is not a number, and what is too large infinite."""
     rule = _RULES.get(function)
     if rule is None:
@@ -201,15 +203,15 @@ def _value(function: str, args: Sequence[Number]) -> Number:
         return -math.inf if function in ("ln", "log") and args[0] == 0 else math.nan
 
 
-def _logic(bits: Callable[[int, int], int]) -> Callable[[Number, Number], Number]:
+def _logic(bits: Callable[[int, int], int]) -> Callable[[RunNumber, RunNumber], RunNumber]:
     return lambda x, y: bits(int(x), int(y))
 
 
-def _extreme(better: Callable[[Number, Number], bool]) -> Callable[[Number, Number], Number]:
+def _extreme(better: Callable[[RunNumber, RunNumber], bool]) -> Callable[[RunNumber, RunNumber], RunNumber]:
     return lambda x, y: x if math.isnan(x) or better(x, y) else y
 
 
-_RULES: dict[str, Callable[..., Number]] = {
+_RULES: dict[str, Callable[..., RunNumber]] = {
     "add": lambda x, y: x + y, "sub": lambda x, y: x - y, "mul": lambda x, y: x * y,
     "div": lambda x, y: x / y,
     "mod": lambda x, y: x % y, "fmod": math.fmod, "pow": math.pow, "log": math.log, "ln": math.log,

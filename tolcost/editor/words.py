@@ -21,7 +21,7 @@ _FAMILIES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class WordEntry:
     """A word: how it is called, and what it gives."""
 
     word: str
@@ -40,18 +40,18 @@ class Entry:
 
 
 @cache
-def words() -> dict[str, Entry]:
+def words() -> dict[str, WordEntry]:
     """Every word of the language, spaces included.  What can be called hides a keyword of the same name."""
     raw = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
     kinds: tuple[Kind, ...] = ("keywords", "constants", "primitives", "functions")
-    found = {word: Entry(word, kind, *entry) for kind in kinds for word, entry in raw[kind].items()}
+    found = {word: WordEntry(word, kind, *entry) for kind in kinds for word, entry in raw[kind].items()}
     return {**{name: _space(name) for name in SPACES}, **found}
 
 
-def _space(name: str) -> Entry:
+def _space(name: str) -> WordEntry:
     space = SPACES[name]
     size = f", {space.bits} bits each" if space.bits else ""
     ends = ("" if space.lo is None else f" from {space.lo:g}") + (
         "" if space.hi is None else f" to {space.hi:g}"
     )
-    return Entry(name, "spaces", name, f"A space of {_FAMILIES[space.kind]}{ends}{size}.")
+    return WordEntry(name, "spaces", name, f"A space of {_FAMILIES[space.kind]}{ends}{size}.")

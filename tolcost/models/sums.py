@@ -14,7 +14,7 @@ from tolcost.catalogue.binding import input_names
 from tolcost.catalogue.graph import GraphNode
 from tolcost.catalogue.specs import Spec
 from tolcost.cost.count import count_macs
-from tolcost.cost.macs import Given, Passing, passing
+from tolcost.cost.macs import OutputSources, Passing, passing
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.models.applied import Applied
 from tolcost.models.lowered import Lowered, Passes, Told
@@ -95,7 +95,7 @@ def passes_of(found: Passing) -> Passes:
     return Passes(frozenset(found.added), outputs, products)
 
 
-def _products(given: Given, values: Mapping[str, str]) -> Iterator[Node]:
+def _products(given: OutputSources, values: Mapping[str, str]) -> Iterator[Node]:
     """Products of two values; one value times itself is a square, which is no MAC however it is written."""
     for node, factors in given.products.items():
         names = [{values.get(name, name) for name in one} for one in factors]

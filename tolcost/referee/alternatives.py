@@ -20,7 +20,7 @@ from typing import Any
 from tolcost.algebra import Cond, Poly, Symbol, cond_text
 from tolcost.algebra.compare import ComparisonVerdict, leading_terms
 from tolcost.atoms.nodes import Program
-from tolcost.audit.instances import Instance, lower_instance
+from tolcost.audit.instances import OperatorInstance, lower_instance
 from tolcost.catalogue.cases import Case
 from tolcost.catalogue.conformance import FAILED, Result, check, count_difference, value_difference
 from tolcost.catalogue.listing import opening
@@ -42,19 +42,19 @@ _RTOL, _ATOL = 1e-3, 1e-5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Setting:
+class ComparedAt:
     """What alternatives are compared at, the sizes they are run at, and which of them are left out.
 
     Without sizes, some small ones are taken.
     """
 
-    instance: Instance
+    instance: OperatorInstance
     sizes: tuple[Mapping[str, int], ...] | None
     without: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Costed:
+class CostedAlgorithm:
     """An algorithm with its cost; ``one`` is None for the definition itself."""
 
     name: str
@@ -75,34 +75,34 @@ class Costed:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Crossing:
+class AlgorithmCrossing:
     """Two algorithms: how the first stands to the second, and where each takes fewer operations.
 
     It is said in words, and nothing is said where there is no such place, or where it takes too many words.
     """
 
-    first: Costed
-    second: Costed
+    first: CostedAlgorithm
+    second: CostedAlgorithm
     verdict: ComparisonVerdict
     first_fewer: str = ""
     second_fewer: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Comparison:
+class AlgorithmComparison:
     """The algorithms of an operator at one setting: the definition first; and all pairs of them."""
 
-    setting: Setting
-    rows: tuple[Costed, ...]
+    setting: ComparedAt
+    rows: tuple[CostedAlgorithm, ...]
     refused: tuple[tuple[str, str], ...]
-    crossings: tuple[Crossing, ...]
+    crossings: tuple[AlgorithmCrossing, ...]
 
-    def against_definition(self, row: Costed) -> Crossing | None:
+    def against_definition(self, row: CostedAlgorithm) -> AlgorithmCrossing | None:
         """How an alternative stands to the definition."""
         pairs = (pair for pair in self.crossings if pair.first is row and pair.second is self.rows[0])
         return next(pairs, None)
 
-    def extremes(self, wanted: ComparisonVerdict) -> tuple[Costed, ...]:
+    def extremes(self, wanted: ComparisonVerdict) -> tuple[CostedAlgorithm, ...]:
         """The algorithms that no other one beats everywhere; of those that are equal, the first."""
         beaten = {pair.first for pair in self.crossings if pair.verdict in (_OPPOSITE[wanted], "equal")}
         beaten |= {pair.second for pair in self.crossings if pair.verdict == wanted}
@@ -131,27 +131,27 @@ def leading_ratio(most: Poly, least: Poly) -> Fraction | None:
 
 
 @cache
-def settings(operator: str) -> tuple[Setting, ...]:
+def settings(operator: str) -> tuple[ComparedAt, ...]:
     """What an operator's alternatives are compared at: ``specs/alternatives/instances.toml``."""
     text = specs_root().joinpath(FOLDER, "instances.toml").read_text(encoding="utf-8")
     entries = tomllib.loads(text)["instance"]
     return tuple(_setting(entry) for entry in entries if entry["operator"] == operator)
 
 
-def _setting(entry: Mapping[str, Any]) -> Setting:
+def _setting(entry: Mapping[str, Any]) -> ComparedAt:
     shapes, attrs = entry.get("shapes", {}), entry.get("attrs", {})
-    instance = Instance(entry["operator"], shapes, attrs, entry.get("outputs", 1))
+    instance = OperatorInstance(entry["operator"], shapes, attrs, entry.get("outputs", 1))
     sizes = tuple(entry["sizes"]) if "sizes" in entry else None
-    return Setting(instance, sizes, tuple(entry.get("without", ())))
+    return ComparedAt(instance, sizes, tuple(entry.get("without", ())))
 
 
-def compare_alternatives(operator: str, library: Library) -> tuple[Comparison, ...]:
+def compare_alternatives(operator: str, library: Library) -> tuple[AlgorithmComparison, ...]:
     """Cost the algorithms of an operator at its settings, and compare all pairs."""
     others = alternatives(operator, library)
     return tuple(_compared(setting, others, library) for setting in settings(operator))
 
 
-def _compared(setting: Setting, others: Sequence[Alternative], library: Library) -> Comparison:
+def _compared(setting: ComparedAt, others: Sequence[Alternative], library: Library) -> AlgorithmComparison:
     rows = [_costed(setting, None, library)]
     refused: list[tuple[str, str]] = []
     for one in (one for one in others if one.name not in setting.without):
@@ -160,26 +160,26 @@ def _compared(setting: Setting, others: Sequence[Alternative], library: Library)
         except Outside as outside:
             refused.append((one.name, outside.diagnostics[0].message))
     pairs = tuple(_crossing(b, a) for a, b in combinations(rows, 2))
-    return Comparison(setting, tuple(rows), tuple(refused), pairs)
+    return AlgorithmComparison(setting, tuple(rows), tuple(refused), pairs)
 
 
-def _costed(setting: Setting, one: Alternative | None, library: Library) -> Costed:
+def _costed(setting: ComparedAt, one: Alternative | None, library: Library) -> CostedAlgorithm:
     spec = library.find("", setting.instance.op) if one is None else one.spec
     assert spec is not None, "alternatives are to operators that have a definition"
     program = lower_instance(setting.instance, library, spec).program
     name = DEFINITION if one is None else one.name
-    return Costed(name, one, spec.source.name, program, count(program))
+    return CostedAlgorithm(name, one, spec.source.name, program, count(program))
 
 
-def _crossing(first: Costed, second: Costed) -> Crossing:
+def _crossing(first: CostedAlgorithm, second: CostedAlgorithm) -> AlgorithmCrossing:
     facts = (*first.facts, *second.facts)
     if not _comparable(first, second):
-        return Crossing(first, second, "unknown")
+        return AlgorithmCrossing(first, second, "unknown")
     verdict = ordering(first.eops, second.eops, facts)
     if verdict == "equal":
-        return Crossing(first, second, verdict)
+        return AlgorithmCrossing(first, second, verdict)
     gap = second.eops - first.eops
-    return Crossing(
+    return AlgorithmCrossing(
         first,
         second,
         verdict,
@@ -188,7 +188,7 @@ def _crossing(first: Costed, second: Costed) -> Crossing:
     )
 
 
-def _comparable(first: Costed, second: Costed) -> bool:
+def _comparable(first: CostedAlgorithm, second: CostedAlgorithm) -> bool:
     """Whether both are counts and not bounds; what data decides may stand in one of them only."""
     by_data = [any(symbol.kind == "data" for symbol in one.eops.free) for one in (first, second)]
     return not all(by_data) and all(one.counts.status != "upper bound" for one in (first, second))
@@ -197,7 +197,7 @@ def _comparable(first: Costed, second: Costed) -> bool:
 # ---- at random inputs ------------------------------------------------------------------------------
 
 
-def held_at_sizes(found: Comparison) -> Iterator[str]:
+def held_at_sizes(found: AlgorithmComparison) -> Iterator[str]:
     """What an algorithm gives or counts otherwise than it should, at random inputs of a few sizes."""
     sizes = _default_sizes(found) if found.setting.sizes is None else found.setting.sizes
     for number, dims in enumerate(sizes):
@@ -223,7 +223,7 @@ def held_at_sizes(found: Comparison) -> Iterator[str]:
                     yield f"{row.name} at {dict(dims)}: {name}: {problem}"
 
 
-def _default_sizes(found: Comparison) -> tuple[Mapping[str, int], ...]:
+def _default_sizes(found: AlgorithmComparison) -> tuple[Mapping[str, int], ...]:
     """Small sizes for every name that a shape or a closed form has."""
     programs = (row.program for row in found.rows)
     shapes = (length for program in programs for node in program.inputs for length in node.type[0].shape)
@@ -232,7 +232,7 @@ def _default_sizes(found: Comparison) -> tuple[Mapping[str, int], ...]:
     return tuple({name: size + n % 2 for n, name in enumerate(names)} for size in _SIZES)
 
 
-def relied_on(row: Costed) -> tuple[str, ...]:
+def relied_on(row: CostedAlgorithm) -> tuple[str, ...]:
     """What a closed form holds under, as text."""
     return tuple(map(cond_text, row.facts))
 

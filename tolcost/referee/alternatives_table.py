@@ -7,7 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from tolcost.algebra import to_text
 from tolcost.audit.instances import command_of, literal
 from tolcost.elaborate.arguments import PlainValue
-from tolcost.referee.alternatives import Comparison, Costed, Crossing, NodeTests, leading_ratio, relied_on
+from tolcost.referee.alternatives import (
+    AlgorithmComparison,
+    AlgorithmCrossing,
+    CostedAlgorithm,
+    NodeTests,
+    leading_ratio,
+    relied_on,
+)
 from tolcost.result.regions import EVERYWHERE
 from tolcost.show.document import (
     Cell,
@@ -58,7 +65,7 @@ CROSSINGS = (
 )
 
 
-def algorithms_table(found: Sequence[Comparison], tests: Tests) -> ReportTable:
+def algorithms_table(found: Sequence[AlgorithmComparison], tests: Tests) -> ReportTable:
     """Every algorithm of every operator, each with its closed form."""
     operators = len({one.setting.instance.op for one in found})
     others = {(one.setting.instance.op, row.name) for one in found for row in one.rows[1:]}
@@ -71,7 +78,7 @@ def algorithms_table(found: Sequence[Comparison], tests: Tests) -> ReportTable:
     return ReportTable(ALGORITHMS, rows, "alternatives", "Alternatives to definitions", about, MADE_BY)
 
 
-def ranges_table(found: Sequence[Comparison]) -> ReportTable:
+def ranges_table(found: Sequence[AlgorithmComparison]) -> ReportTable:
     """For each operator, between which closed forms its algorithms lie."""
     about = (
         "How far EOPs depend on the definition. Where no algorithm has the fewest (or most) for all lengths, "
@@ -81,7 +88,7 @@ def ranges_table(found: Sequence[Comparison]) -> ReportTable:
     return ReportTable(RANGES, rows, "ranges", "The range of closed forms", about, MADE_BY)
 
 
-def _range_row(one: Comparison) -> tuple[Cell, ...]:
+def _range_row(one: AlgorithmComparison) -> tuple[Cell, ...]:
     fewest, most = one.extremes("less_or_equal"), one.extremes("greater_or_equal")
     single = len(fewest) == 1 and len(most) == 1
     return (
@@ -96,7 +103,7 @@ def _range_row(one: Comparison) -> tuple[Cell, ...]:
     )
 
 
-def crossings_table(found: Sequence[Comparison]) -> ReportTable:
+def crossings_table(found: Sequence[AlgorithmComparison]) -> ReportTable:
     """The pairs of algorithms of which neither always takes fewer."""
     rows = tuple(
         (
@@ -115,12 +122,12 @@ def crossings_table(found: Sequence[Comparison]) -> ReportTable:
     return ReportTable(CROSSINGS, rows, "crossings", "Where they cross", about, MADE_BY)
 
 
-def tables(found: Sequence[Comparison], tests: Tests) -> tuple[ReportTable, ...]:
+def tables(found: Sequence[AlgorithmComparison], tests: Tests) -> tuple[ReportTable, ...]:
     """All operators together, as a report."""
     return ranges_table(found), crossings_table(found), algorithms_table(found, tests)
 
 
-def in_full(found: Sequence[Comparison], tests: Tests) -> Iterator[Section]:
+def in_full(found: Sequence[AlgorithmComparison], tests: Tests) -> Iterator[Section]:
     """One operator after another, as on a page."""
     for one in found:
         yield Heading(one.setting.instance.op, setting_text(one))
@@ -139,7 +146,7 @@ def _narrow(table: ReportTable, first: int, last: int) -> ReportTable:
     return ReportTable(tuple(table.columns[n] for n in filled), rows)
 
 
-def _row(one: Comparison, row: Costed, tests: Tests) -> tuple[Cell, ...]:
+def _row(one: AlgorithmComparison, row: CostedAlgorithm, tests: Tests) -> tuple[Cell, ...]:
     instance = one.setting.instance
     return (
         instance.op,
@@ -158,11 +165,11 @@ def _code(text: str) -> Code | None:
     return Code(text) if text else None
 
 
-def _about(row: Costed) -> str:
+def _about(row: CostedAlgorithm) -> str:
     return "" if row.one is None else row.one.about
 
 
-def setting_text(one: Comparison) -> str:
+def setting_text(one: AlgorithmComparison) -> str:
     """The shapes and values of a setting, as in ``X [m, n]; axis = 1``."""
     instance = one.setting.instance
     shapes = (f"{name} {_spaced(shape)}" for name, shape in instance.shapes.items())
@@ -174,7 +181,7 @@ def _spaced(value: PlainValue) -> str:
     return value if isinstance(value, str) else literal(value).replace(",", ", ")
 
 
-def standing_text(pair: Crossing | None) -> Verdict:
+def standing_text(pair: AlgorithmCrossing | None) -> Verdict:
     """How an alternative stands to the definition."""
     if pair is None:
         return Verdict("")
@@ -219,12 +226,12 @@ def node_tests_of(text: str) -> NodeTests:
 # ---- data ------------------------------------------------------------------------------------------
 
 
-def alternatives_json(found: Sequence[Comparison], tests: Tests) -> dict[str, Json]:
+def alternatives_json(found: Sequence[AlgorithmComparison], tests: Tests) -> dict[str, Json]:
     """All of it, for scripts."""
     return {"comparisons": [_comparison(one, tests) for one in found]}
 
 
-def _comparison(one: Comparison, tests: Tests) -> Json:
+def _comparison(one: AlgorithmComparison, tests: Tests) -> Json:
     instance = one.setting.instance
     return {
         "operator": instance.op,
@@ -235,7 +242,7 @@ def _comparison(one: Comparison, tests: Tests) -> Json:
     }
 
 
-def _algorithm(operator: str, row: Costed, tests: Tests) -> Json:
+def _algorithm(operator: str, row: CostedAlgorithm, tests: Tests) -> Json:
     said = tests.get((operator, row.name))
     return {
         "name": row.name,
@@ -250,7 +257,7 @@ def _algorithm(operator: str, row: Costed, tests: Tests) -> Json:
     }
 
 
-def _pairs(one: Comparison) -> Iterator[Json]:
+def _pairs(one: AlgorithmComparison) -> Iterator[Json]:
     for pair in one.crossings:
         yield {
             "first": pair.first.name,

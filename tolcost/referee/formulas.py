@@ -30,14 +30,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast, get_args
 
-from tolcost.audit.instances import Instance
+from tolcost.audit.instances import OperatorInstance
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.library import specs_root
 from tolcost.referee.subjects import ModelProgram, Subject
 
-Counts: TypeAlias = Literal["eops", "flops", "macs", "bytes"]
-METRICS: tuple[Counts, ...] = get_args(Counts)
+CountedFigure: TypeAlias = Literal["eops", "flops", "macs", "bytes"]
+METRICS: tuple[CountedFigure, ...] = get_args(CountedFigure)
 
 _FILE_KEYS = {"source", "checked"}
 _SUBJECT_KEYS = {"operator", "program", "definition", "shapes", "attrs", "outputs"}
@@ -60,7 +60,7 @@ class PublishedFormula:
     name: str
     source: str
     subject: Subject
-    counts: Counts
+    counts: CountedFigure
     text: str
     about: str = ""
     expect: str | None = "equal"
@@ -155,7 +155,7 @@ def _formula(entry: Mapping[str, Any], file: str, expect: str | None) -> Publish
         name=f"{file}/{entry['name']}",
         source=str(entry["source"]),
         subject=_subject(entry),
-        counts=cast(Counts, entry.get("counts", "flops")),
+        counts=cast(CountedFigure, entry.get("counts", "flops")),
         text=entry["formula"],
         about=str(entry.get("about", "")),
         expect=entry.get("expect", expect),
@@ -171,4 +171,4 @@ def _subject(entry: Mapping[str, Any]) -> Subject:
         return ModelProgram(entry["program"], shapes, attrs)
     if "definition" in entry:
         return ModelProgram(entry["name"], shapes, attrs, entry["definition"])
-    return Instance(entry["operator"], shapes, attrs, entry.get("outputs", 1))
+    return OperatorInstance(entry["operator"], shapes, attrs, entry.get("outputs", 1))

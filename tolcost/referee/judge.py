@@ -39,7 +39,7 @@ from tolcost.cost.weights import weight_of
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Diagnostic, Rejected, place, quoted
 from tolcost.execute.values import RunCounts
-from tolcost.referee.formulas import Counts, PublishedFormula
+from tolcost.referee.formulas import CountedFigure, PublishedFormula
 from tolcost.referee.parts import NOTHING, Explanation, ModelPart, explained, parts_of
 from tolcost.referee.subjects import ModelProgram, SubjectRun, lower_subject, run_subject, title_of
 from tolcost.result.claims import NOTHING as NOTHING_KNOWN
@@ -293,7 +293,7 @@ def _of_products(stated: _Stated) -> RefereeVerdict | None:
 
 
 def _figure(analysis: Analysis, formula: PublishedFormula) -> Poly:
-    figures: Mapping[Counts, Poly | None] = {
+    figures: Mapping[CountedFigure, Poly | None] = {
         "eops": analysis.eops,
         "flops": analysis.flops,
         "macs": analysis.macs,
@@ -394,7 +394,7 @@ def executed_at(
 
 def taken_by(run: SubjectRun, formula: PublishedFormula) -> int | None:
     """What a run took of what a formula counts; None where the run cannot tell."""
-    taken: Mapping[Counts, int | None] = {
+    taken: Mapping[CountedFigure, int | None] = {
         "eops": run.counts.eops,
         "flops": _weighed(run.counts),
         "macs": run.macs,

@@ -8,7 +8,14 @@ from typing import TypeAlias, cast
 
 from tolcost.atoms.kit import schedules
 from tolcost.atoms.nodes import Node, Program, Type
-from tolcost.audit.instances import Instance, Shapes, command_of, lower_instance, lower_source, spec_of
+from tolcost.audit.instances import (
+    OperatorInstance,
+    Shapes,
+    command_of,
+    lower_instance,
+    lower_source,
+    spec_of,
+)
 from tolcost.catalogue.libraries import read_library
 from tolcost.catalogue.specs import Library
 from tolcost.cost.macs import accumulated_products
@@ -43,7 +50,7 @@ class ModelProgram:
         return self.path if self.path.endswith(".tol") else f"specs/{self.path}.tol"
 
 
-Subject: TypeAlias = Instance | ModelProgram
+Subject: TypeAlias = OperatorInstance | ModelProgram
 
 
 def title_of(subject: Subject) -> str:
@@ -53,7 +60,7 @@ def title_of(subject: Subject) -> str:
 
 def command_for(subject: Subject) -> str:
     """The command line that shows the verified form."""
-    if isinstance(subject, Instance):
+    if isinstance(subject, OperatorInstance):
         return command_of(subject)
     return "" if subject.text else f"tolcost analyze {subject.file} --symbolic"
 
@@ -71,7 +78,7 @@ def _plain_shape(statement: InputDecl) -> list[str]:
 
 def lower_subject(subject: Subject, library: Library) -> Program:
     """Lower what a formula is about; mistakes raise ``Rejected``."""
-    if isinstance(subject, Instance):
+    if isinstance(subject, OperatorInstance):
         return lower_instance(subject, library).program
     source = _source(subject)
     given = arguments(parse(source), subject.shapes, subject.attrs)
@@ -110,10 +117,12 @@ def run_subject(subject: Subject, program: Program, point: Mapping[str, int], li
     ``program`` is the subject lowered; an operator is lowered again, since attributes become numbers.  What
     data decides is as the point says: inputs are drawn until it is.
     """
-    if isinstance(subject, Instance):
+    if isinstance(subject, OperatorInstance):
         shapes = cast(Shapes, {name: _put(shape, point) for name, shape in subject.shapes.items()})
         attrs = {name: _put(value, point) for name, value in subject.attrs.items()}
-        program = lower_instance(Instance(subject.op, shapes, attrs, subject.outputs), library).program
+        program = lower_instance(
+            OperatorInstance(subject.op, shapes, attrs, subject.outputs), library
+        ).program
     dims = {symbol.name: point.get(symbol.name, 1) for symbol in lengths_of(program)}
     for seed in range(1, _MOST_DRAWS + 1):
         run = _run(program, dims, seed)

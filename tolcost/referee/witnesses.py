@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 
-from tolcost.audit.instances import Instance
+from tolcost.audit.instances import OperatorInstance
 from tolcost.audit.peers import COMPILED, ONNX_TOOL, WRITTEN, Measured, Peer, peer_of, points
 from tolcost.catalogue.specs import Library
 from tolcost.dataclass import dataclass
@@ -125,7 +125,7 @@ def _executed(folder: Path) -> Iterator[tuple[str, str]]:
 def _rules(formulas: Iterable[PublishedFormula]) -> Mapping[str, tuple[str, ...]]:
     found: dict[str, dict[str, None]] = {}
     for formula in formulas:
-        if isinstance(formula.subject, Instance):
+        if isinstance(formula.subject, OperatorInstance):
             found.setdefault(_without_domain(formula.subject.op), {})[formula.name.partition("/")[0]] = None
     return {op: tuple(names) for op, names in found.items()}
 

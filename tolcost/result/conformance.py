@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 from tolcost.algebra import to_text
 from tolcost.catalogue.conformance import FAILED, Result
+from tolcost.catalogue.deriving import StoredValue
 from tolcost.catalogue.general.record import (
     GeneralForms,
     GeneralRow,
@@ -27,8 +28,6 @@ CONFORMANCE = "data/conformance.json"
 CONFORMANCE_COMMAND = f"tolcost verify --format json --output reports/{CONFORMANCE}"
 
 _T = TypeVar("_T")
-Stored: TypeAlias = "int | float | bool | str | list[Stored]"
-"""A shape of names and numbers, several of them, or a value, as JSON has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +48,8 @@ class Tested:
     concrete: tuple[str, ...]
     functions: tuple[str, ...]
     since: int | None = None
-    shapes: Mapping[str, Stored] = field(default_factory=dict)
-    values: Mapping[str, Stored] = field(default_factory=dict)
+    shapes: Mapping[str, StoredValue] = field(default_factory=dict)
+    values: Mapping[str, StoredValue] = field(default_factory=dict)
     unrolled: Mapping[str, int] | None = None
     decided: tuple[str, ...] = ()
 

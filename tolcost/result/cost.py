@@ -16,7 +16,7 @@ from tolcost.cost.span import Depth
 from tolcost.cost.weights import Weighed
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
-from tolcost.result.numbers import ExactNumbers, Lengths, NumberColumns, exact, many_points
+from tolcost.result.numbers import ExactNumbers, NumberColumns, SweptLengths, exact, many_points
 from tolcost.result.point import Requirement
 from tolcost.result.study import Located, locate_study
 from tolcost.result.view import written
@@ -183,10 +183,12 @@ class Cost(Located):
     def __call__(self, lengths: Mapping[str, int] | None = None, /, **dims: int) -> ExactNumbers: ...  # type: ignore[overload-overlap]  # one array is enough for arrays
 
     @overload
-    def __call__(self, lengths: Mapping[str, Lengths] | None = None, /, **dims: Lengths) -> NumberColumns: ...
+    def __call__(
+        self, lengths: Mapping[str, SweptLengths] | None = None, /, **dims: SweptLengths
+    ) -> NumberColumns: ...
 
     def __call__(
-        self, lengths: Mapping[str, Lengths] | None = None, /, **dims: Lengths
+        self, lengths: Mapping[str, SweptLengths] | None = None, /, **dims: SweptLengths
     ) -> ExactNumbers | NumberColumns:
         r"""Give exact integers at lengths by name; ``Rejected`` where one is missing or not allowed.
 
@@ -368,6 +370,6 @@ class Cost(Located):
         return {key: self._sympy(form) for key, form in counts.items()}
 
 
-def _is_single(value: Lengths) -> bool:
+def _is_single(value: SweptLengths) -> bool:
     """Whether a length is one number, of Python or of NumPy."""
     return hasattr(value, "__index__") and not getattr(value, "shape", ())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tolcost.algebra import Poly
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
-from tolcost.result.numbers import Number, Points
+from tolcost.result.numbers import FigureValue, Points
 from tolcost.result.study import Figures, Located, locate_study
 from tolcost.result.view import CostView, figure_data
 from tolcost.show.forms import Form, text_of
@@ -85,7 +85,7 @@ def frame_at(points: Points, forms: Mapping[str, Form | None], metrics: Iterable
     return pandas.DataFrame(found)
 
 
-def typed(values: Sequence[Number] | Ints) -> pandas.Series[object]:
+def typed(values: Sequence[FigureValue] | Ints) -> pandas.Series[object]:
     """Numbers as a column of the narrowest type that holds all of them exactly."""
     import pandas
 

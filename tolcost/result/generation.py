@@ -62,7 +62,7 @@ from tolcost.result.study import (
     intensity_measure,
     locate_study,
 )
-from tolcost.result.time import Step
+from tolcost.result.time import TimedNodes
 from tolcost.show.document import Fact
 from tolcost.show.forms import Form, text_of
 from tolcost.show.json import Json
@@ -100,7 +100,7 @@ def read_steps(text: str, symbols: Iterable[Symbol] = ()) -> Steps:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Piece:
+class ModelRuns:
     """Some runs of a model: its cost, what becomes of a form of one run, and what they rely on.
 
     ``most`` makes the largest of a form of one run: None where that is not known.
@@ -121,7 +121,7 @@ class Piece:
 class GenerationStudy(Study):
     """All runs together; the last piece is the decoding that the others lead to."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[ModelRuns, ...]
     runs: Steps
     cache: Poly | None
     kind = "model"
@@ -253,7 +253,7 @@ class GenerationStudy(Study):
         total = self.total
         return weigh(Counts(total.histogram, total.index, total.atoms, total.macs, (), "exact"), weights)
 
-    def steps(self, by: str) -> tuple[Step, ...]:
+    def steps(self, by: str) -> tuple[TimedNodes, ...]:
         """Times are of one run."""
         return ()
 
@@ -313,7 +313,7 @@ def generated_file(
     return generated(cost, runs, length if prefill is not None else None, other).subs(later)
 
 
-def _decoded(cost: Located, steps: Steps, symbol: Symbol) -> Iterator[Piece]:
+def _decoded(cost: Located, steps: Steps, symbol: Symbol) -> Iterator[ModelRuns]:
     """The runs: those below the least that closed forms are for, one by one, then all others."""
     least, first = symbol.lo.constant if symbol.lo is not None else None, steps.first.constant
     start = steps.first
@@ -337,10 +337,10 @@ def _decoded(cost: Located, steps: Steps, symbol: Symbol) -> Iterator[Piece]:
         if one.kind == "needed"
         for moved in _throughout(one, numbers, symbol, start, last)
     )
-    yield Piece(cost, put, most, ends)
+    yield ModelRuns(cost, put, most, ends)
 
 
-def _single(cost: Located, lengths: Mapping[str, int], put: Mapping[Symbol, Poly] | None = None) -> Piece:
+def _single(cost: Located, lengths: Mapping[str, int], put: Mapping[Symbol, Poly] | None = None) -> ModelRuns:
     """One run, at numbers for some lengths and forms for others."""
     names = {symbol.name for symbol in put or {}}
     kept = {name: value for name, value in cost.point.given.items() if name not in names}
@@ -351,10 +351,10 @@ def _single(cost: Located, lengths: Mapping[str, int], put: Mapping[Symbol, Poly
         return substitute(form, values)
 
     needed = tuple(_with(one, substitute_cond(one.condition, values)) for one in there.study.requirements)
-    return Piece(there, change, change, needed)
+    return ModelRuns(there, change, change, needed)
 
 
-def _prefilled(cost: Located, steps: Steps, text: str, other: Located | None) -> Piece:
+def _prefilled(cost: Located, steps: Steps, text: str, other: Located | None) -> ModelRuns:
     """The run that comes first."""
     name, equals, value = text.partition("=")
     if not equals:

@@ -44,7 +44,7 @@ from tolcost.result.study import (
     intensity_measure,
     locate_study,
 )
-from tolcost.result.time import Step
+from tolcost.result.time import TimedNodes
 from tolcost.result.totals import (
     Adder,
     by_operator,
@@ -221,7 +221,7 @@ class ModelStudy(Study):
         total = self.total
         return weigh(Counts(total.histogram, total.index, total.atoms, total.macs, (), "exact"), weights)
 
-    def steps(self, by: str) -> tuple[Step, ...]:
+    def steps(self, by: str) -> tuple[TimedNodes, ...]:
         """The work of nodes: every one by itself, or equal ones together under their operator."""
         return steps_of(self.cost, self.adder, by)
 

@@ -20,8 +20,8 @@ from tolcost.show.forms import Form, form_at
 if TYPE_CHECKING:
     from tolcost.algebra.vectorised import Ints
 
-Number: TypeAlias = int | Fraction | None
-Lengths: TypeAlias = "int | Sequence[int] | Ints"
+FigureValue: TypeAlias = int | Fraction | None
+SweptLengths: TypeAlias = "int | Sequence[int] | Ints"
 
 
 @dataclass(frozen=True)
@@ -37,16 +37,16 @@ class ExactNumbers:
     """
 
     dims: Mapping[str, int]
-    figures: Mapping[str, Number]
+    figures: Mapping[str, FigureValue]
     histogram: Mapping[tuple[str, str], int | None]
     index: Mapping[tuple[str, str], int | None]
     atoms: Mapping[str, int | None]
 
-    def __getitem__(self, name: str) -> Number:
+    def __getitem__(self, name: str) -> FigureValue:
         """A figure by its key."""
         return self.figures[name]
 
-    def __getattr__(self, name: str) -> Number:
+    def __getattr__(self, name: str) -> FigureValue:
         """A figure as an attribute."""
         try:
             return self.figures[name]
@@ -94,7 +94,7 @@ class Points:
     general: Mapping[Symbol, Ints]
     others: Mapping[int, ExactNumbers | Rejected]
 
-    def figure(self, name: str, form: Form | None) -> Sequence[Number] | Ints:
+    def figure(self, name: str, form: Form | None) -> Sequence[FigureValue] | Ints:
         """A figure at every point; None where it has no value."""
         inside = self.size - len(self.others)
         found = _values(form, self.general, inside) if inside else ()
@@ -103,7 +103,7 @@ class Points:
         rest = iter(found if isinstance(found, Sequence) else found.tolist())
         return [self._other(n, name) if n in self.others else next(rest) for n in range(self.size)]
 
-    def _other(self, n: int, name: str) -> Number:
+    def _other(self, n: int, name: str) -> FigureValue:
         found = self.others[n]
         return None if isinstance(found, Rejected) else found.figures.get(name)
 
@@ -118,7 +118,7 @@ class Points:
 
 
 def many_points(
-    cost: Located, lengths: Mapping[str, Lengths], numbers: Callable[[Mapping[str, int]], ExactNumbers]
+    cost: Located, lengths: Mapping[str, SweptLengths], numbers: Callable[[Mapping[str, int]], ExactNumbers]
 ) -> Points:
     """Look at a cost at many points; ``numbers`` gives those of a single one."""
     from tolcost.algebra.vectorised import broadcast
@@ -166,7 +166,7 @@ def _masks(cost: Located, columns: Mapping[Symbol, Ints]) -> Iterator[Ints]:
             yield decide_many(one.condition, columns)
 
 
-def _values(form: Form | None, columns: Mapping[Symbol, Ints], size: int) -> Sequence[Number] | Ints:
+def _values(form: Form | None, columns: Mapping[Symbol, Ints], size: int) -> Sequence[FigureValue] | Ints:
     """A form at points that are allowed."""
     match form:
         case Poly() if form.free <= columns.keys():
@@ -182,6 +182,6 @@ def _values(form: Form | None, columns: Mapping[Symbol, Ints], size: int) -> Seq
             return [exact(form_at(form, dict(zip(columns, row, strict=True)))) for row in rows]
 
 
-def exact(found: Form | None) -> Number:
+def exact(found: Form | None) -> FigureValue:
     """A number where everything is known, else None."""
     return found if isinstance(found, int | Fraction) else None

@@ -12,13 +12,14 @@ from fractions import Fraction
 
 from tolcost.algebra import AlgebraBudget, Poly, atom, const, length, substitute, symbols_of, to_text
 from tolcost.algebra.parse import parse_text
+from tolcost.catalogue.deriving import StoredValue
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.cost import count
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Argument, Elaborated, Inputs, Tensor, elaborate
 from tolcost.elaborate.arguments import PlainShape, PlainValue, arguments
-from tolcost.result.conformance import Stored, Tested
+from tolcost.result.conformance import Tested
 from tolcost.syntax import tree
 
 RANKS = (1, 2, 3)
@@ -30,8 +31,8 @@ _READABLE = 160
 class RankSetting:
     """Shapes and values for the inputs of an operator; ``assumed`` says what a node test decided."""
 
-    shapes: Mapping[str, Stored]
-    values: Mapping[str, Stored]
+    shapes: Mapping[str, StoredValue]
+    values: Mapping[str, StoredValue]
     assumed: str = ""
 
 
@@ -106,7 +107,7 @@ def length_along_one(spec: Spec, library: Library, cases: Iterable[Tested] = ())
     return None
 
 
-def _along(statement: tree.InputDecl) -> list[Stored]:
+def _along(statement: tree.InputDecl) -> list[StoredValue]:
     """The entries that an attribute has for one dimension, as names."""
     if _rank_of_values(statement):
         return [statement.name]
@@ -198,11 +199,11 @@ def _lower(spec: Spec, library: Library, setting: RankSetting) -> Elaborated:
     )
 
 
-def _is_several(shape: Stored) -> bool:
+def _is_several(shape: StoredValue) -> bool:
     return isinstance(shape, list) and any(isinstance(entry, list) for entry in shape)
 
 
-def _sequence(shapes: Stored) -> Inputs:
+def _sequence(shapes: StoredValue) -> Inputs:
     """The tensors of a sequence."""
     found = shapes if isinstance(shapes, list) else []
     return Inputs(tuple(Tensor(tuple(map(_poly, _entries(one))), "float32") for one in found))
@@ -212,17 +213,17 @@ def _poly(entry: int | str) -> Poly:
     return const(entry) if isinstance(entry, int) else length(entry)
 
 
-def _shape(shape: Stored) -> PlainShape | Sequence[PlainShape]:
+def _shape(shape: StoredValue) -> PlainShape | Sequence[PlainShape]:
     if _is_several(shape) and isinstance(shape, list):
         return [_entries(one) for one in shape]
     return _entries(shape)
 
 
-def _entries(shape: Stored) -> list[int | str]:
+def _entries(shape: StoredValue) -> list[int | str]:
     return [entry for entry in shape if isinstance(entry, int | str)] if isinstance(shape, list) else []
 
 
-def _exact(value: Stored) -> PlainValue:
+def _exact(value: StoredValue) -> PlainValue:
     """A value as it was meant: 0.6 is three fifths."""
     if isinstance(value, list):
         return [_exact(entry) for entry in value]
@@ -254,7 +255,9 @@ def _is_needed(statement: tree.InputDecl, value: bool = False) -> bool:
     return has_value == value and not statement.optional and statement.default is None
 
 
-def _chosen(values: Mapping[str, Stored | None], model: Tested | None) -> tuple[dict[str, Stored], str]:
+def _chosen(
+    values: Mapping[str, StoredValue | None], model: Tested | None
+) -> tuple[dict[str, StoredValue], str]:
     """The values that there are, and the words for those that come from a test."""
     found = {name: value for name, value in values.items() if value is not None}
     taken = [name for name, value in found.items() if model is not None and model.values.get(name) == value]
@@ -262,7 +265,7 @@ def _chosen(values: Mapping[str, Stored | None], model: Tested | None) -> tuple[
     return found, f"{said} as in {model.case}" if model is not None and taken else ""
 
 
-def shown(value: Stored) -> str:
+def shown(value: StoredValue) -> str:
     """A value as a definition would write it.
 
     >>> shown([1, 0.5, "a"])
@@ -273,7 +276,7 @@ def shown(value: Stored) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
-def _named(statement: tree.InputDecl, rank: int | None, model: Tested | None) -> Stored | None:
+def _named(statement: tree.InputDecl, rank: int | None, model: Tested | None) -> StoredValue | None:
     """Names in place of integers that a node must have; other values as in the test."""
     known = None if model is None else model.values.get(statement.name)
     if isinstance(known, list) and known and all(type(entry) is int for entry in known):
@@ -292,7 +295,7 @@ def _rank_of_values(statement: tree.InputDecl) -> bool:
     return statement.kind == "attr" and statement.space == "Z" and is_vector
 
 
-def _symbols(statement: tree.InputDecl, rank: int | None, spec: Spec, model: Tested | None) -> Stored:
+def _symbols(statement: tree.InputDecl, rank: int | None, spec: Spec, model: Tested | None) -> StoredValue:
     """A shape of names for a tensor, or several for a variadic input."""
     shape = None if model is None else model.shapes.get(statement.name)
     open_ = _open(statement, rank, spec, model)
@@ -302,15 +305,15 @@ def _symbols(statement: tree.InputDecl, rank: int | None, spec: Spec, model: Tes
     return _lengths(statement, statement.name, open_)
 
 
-def _lengths(statement: tree.InputDecl, base: str, open_: int) -> list[Stored]:
-    entries: list[Stored] = []
+def _lengths(statement: tree.InputDecl, base: str, open_: int) -> list[StoredValue]:
+    entries: list[StoredValue] = []
     for entry in statement.shape:
         count = open_ if isinstance(entry, tree.Ellipsis) else 1
         entries += [_entry(entry, f"{base}_{len(entries) + n}") for n in range(1, count + 1)]
     return entries
 
 
-def _entry(declared: tree.Expr | tree.Ellipsis, name: str) -> Stored:
+def _entry(declared: tree.Expr | tree.Ellipsis, name: str) -> StoredValue:
     text = declared.span.source.text[declared.span.start : declared.span.end]
     if isinstance(declared, tree.Name):
         return declared.name
@@ -326,13 +329,13 @@ def _leading(spec: Spec) -> tree.InputDecl | None:
     return next((s for s in needed if any(isinstance(e, tree.Ellipsis) for e in s.shape)), None)
 
 
-def _rank(spec: Spec, shapes: Mapping[str, Stored]) -> int | None:
+def _rank(spec: Spec, shapes: Mapping[str, StoredValue]) -> int | None:
     """How many lengths the `...` of the leading input stands for; None if there is none."""
     leading = _leading(spec)
     return None if leading is None else _open_in(leading, shapes)
 
 
-def _open_in(statement: tree.InputDecl, shapes: Mapping[str, Stored]) -> int | None:
+def _open_in(statement: tree.InputDecl, shapes: Mapping[str, StoredValue]) -> int | None:
     shape = shapes.get(statement.name)
     if not isinstance(shape, list):
         return None

@@ -43,7 +43,7 @@ from tolcost.result.model import ModelStudy, of_model
 from tolcost.result.rows import TableRow
 from tolcost.result.scopes import path_of
 from tolcost.result.study import Figures, Located, MissingNode
-from tolcost.result.time import Step
+from tolcost.result.time import TimedNodes
 from tolcost.result.totals import parts_of
 from tolcost.show.document import LONGEST, plain
 from tolcost.show.forms import Form, mathml_of
@@ -221,7 +221,7 @@ def _missing(cost: Located) -> Sequence[MissingNode]:
 
 def _operators(cost: Located, forms: _Forms) -> Iterator[Json]:
     """Operators, the costliest first; with a device, how long each takes on it."""
-    steps: dict[str, list[Step]] = {}
+    steps: dict[str, list[TimedNodes]] = {}
     for step in () if cost.times is None else cost.times.steps:
         steps.setdefault(step.title, []).append(step)
     for group in cost.groups("op"):

@@ -34,7 +34,7 @@ from tolcost.result.study import (
     intensity_measure,
     locate_study,
 )
-from tolcost.result.time import Step, largest_of, work_of
+from tolcost.result.time import TimedNodes, largest_of, work_of
 from tolcost.show.document import Code, Fact
 from tolcost.show.forms import Form, text_of
 from tolcost.show.json import Json
@@ -143,11 +143,11 @@ class ProgramStudy(Study):
         """The program by a cost model."""
         return weigh(self.analysis.counts, weights)
 
-    def steps(self, by: str) -> tuple[Step, ...]:
+    def steps(self, by: str) -> tuple[TimedNodes, ...]:
         """The program is one step."""
         total, largest = self.total, largest_of(self.inputs)
         work = work_of(self.name, total.traffic, total.histogram, total.macs, largest)
-        return () if work is None else (Step(self.name, 1, work),)
+        return () if work is None else (TimedNodes(self.name, 1, work),)
 
     def fused(self) -> Work | None:
         """A program writes nothing between: it is its only step."""

@@ -35,13 +35,13 @@ def scope_of(step: GraphNode, depth: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class ModuleScope:
     """A scope, or ``times`` of them that are alike: its title, all nodes below it, the scopes inside."""
 
     title: str
     times: int
     nodes: tuple[int, ...]
-    children: tuple[Scope, ...] = ()
+    children: tuple[ModuleScope, ...] = ()
 
 
 @dataclass(slots=True)
@@ -56,7 +56,7 @@ class _Branch:
             yield from child.below()
 
 
-def scope_tree(paths: Iterable[Sequence[str]], costs: Sequence[Hashable | None]) -> tuple[Scope, ...]:
+def scope_tree(paths: Iterable[Sequence[str]], costs: Sequence[Hashable | None]) -> tuple[ModuleScope, ...]:
     """Nodes as a tree; scopes whose names differ in numbers alone and whose nodes cost the same are one.
 
     ``costs`` tells nodes that cost the same from others, and is None for those that cost nothing.
@@ -72,11 +72,11 @@ def scope_tree(paths: Iterable[Sequence[str]], costs: Sequence[Hashable | None])
         for part in path:
             at = at.children.setdefault(part, _Branch())
         at.nodes.append(n)
-    outside = (Scope(NO_SCOPE, 1, tuple(root.nodes)),) if root.nodes else ()
+    outside = (ModuleScope(NO_SCOPE, 1, tuple(root.nodes)),) if root.nodes else ()
     return (*_folded([root], costs), *outside)
 
 
-def _folded(alike: Sequence[_Branch], costs: Sequence[Hashable | None]) -> Iterator[Scope]:
+def _folded(alike: Sequence[_Branch], costs: Sequence[Hashable | None]) -> Iterator[ModuleScope]:
     """The scopes inside of branches that are alike, those that are alike themselves as one."""
     groups: dict[tuple[str, Hashable], dict[str, list[_Branch]]] = {}
     for branch in alike:
@@ -88,22 +88,22 @@ def _folded(alike: Sequence[_Branch], costs: Sequence[Hashable | None]) -> Itera
         nodes = tuple(n for child in found for n in child.below())
         title = kind if len(named) > 1 else next(iter(named))
         times = -(-len(found) // len(alike))
-        yield _shortened(Scope(title, times, nodes, tuple(_folded(found, costs))), found)
+        yield _shortened(ModuleScope(title, times, nodes, tuple(_folded(found, costs))), found)
 
 
 def _signature(branch: _Branch, costs: Sequence[Hashable | None]) -> Hashable:
     return frozenset(Counter(costs[n] for n in branch.below() if costs[n] is not None).items())
 
 
-def _shortened(scope: Scope, branches: Sequence[_Branch]) -> Scope:
+def _shortened(scope: ModuleScope, branches: Sequence[_Branch]) -> ModuleScope:
     """A scope that holds nothing but one other is written as one: ``model/encoder``."""
     if len(scope.children) != 1 or any(branch.nodes for branch in branches):
         return scope
     only = scope.children[0]
-    return Scope(f"{scope.title}/{only.title}", scope.times * only.times, scope.nodes, only.children)
+    return ModuleScope(f"{scope.title}/{only.title}", scope.times * only.times, scope.nodes, only.children)
 
 
-def flattened(scopes: Iterable[Scope], depth: int, level: int = 0) -> Iterator[tuple[int, Scope]]:
+def flattened(scopes: Iterable[ModuleScope], depth: int, level: int = 0) -> Iterator[tuple[int, ModuleScope]]:
     """Scopes with those inside of them below, so many levels down, each with how far in it stands."""
     for scope in scopes:
         yield level, scope

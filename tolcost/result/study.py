@@ -26,7 +26,7 @@ from tolcost.result.assumptions import NOTHING, Assumed
 from tolcost.result.claims import Certainty
 from tolcost.result.point import Point, Requirement
 from tolcost.result.rows import TableRow
-from tolcost.result.time import Step, Times, error_of, percent
+from tolcost.result.time import TimedNodes, Times, error_of, percent
 from tolcost.show.document import Fact
 from tolcost.show.forms import Form, Valuation, form_at
 from tolcost.show.json import Json
@@ -295,7 +295,7 @@ class Study(ABC):
         """The total by a cost model."""
 
     @abstractmethod
-    def steps(self, by: str) -> tuple[Step, ...]:
+    def steps(self, by: str) -> tuple[TimedNodes, ...]:
         """The work of its nodes, equal ones together, under the title of their operator or of each node."""
 
     @abstractmethod

@@ -8,7 +8,17 @@ from fractions import Fraction
 from functools import cached_property
 
 from tolcost.algebra import ZERO, AlgebraBudget, NotInteger, Poly, Symbol, UnboundSymbol, maximum, total_of
-from tolcost.cost.device import Candidates, Device, Duration, Group, Limit, Work, added, bound, predicted
+from tolcost.cost.device import (
+    CallPattern,
+    Candidates,
+    Device,
+    Duration,
+    Limit,
+    Work,
+    added,
+    bound,
+    predicted,
+)
 from tolcost.cost.record import NamedType
 from tolcost.cost.traffic import Traffic, bits_of, bytes_of
 from tolcost.cost.weights import Weighed
@@ -42,7 +52,7 @@ def largest_of(inputs: Iterable[NamedType]) -> Poly:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TimedNodes:
     """Equal nodes: what they are called, how many, and the work of one."""
 
     title: str
@@ -51,7 +61,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class LimitChange:
     """From a length on, nodes are bound by something else."""
 
     title: str
@@ -66,7 +76,7 @@ class Times:
     """How long some work takes on a device: nodes one after the other, or everything fused into one."""
 
     device: Device
-    steps: tuple[Step, ...]
+    steps: tuple[TimedNodes, ...]
     fused: Work | None = None
     views: bool = True
     """Whether a node that computes nothing may be a mere view of its input, as among others it may."""
@@ -89,7 +99,7 @@ class Times:
         """What nodes are predicted to take, one after the other; None where nothing was fitted."""
         return self.prediction(self.steps)
 
-    def prediction(self, steps: Sequence[Step]) -> Duration | None:
+    def prediction(self, steps: Sequence[TimedNodes]) -> Duration | None:
         """What some nodes are predicted to take: only the first waits for its start, others for a gap."""
         fitted = self.device.fitted
         if fitted is None:
@@ -124,14 +134,14 @@ class Times:
         fitted = self.device.fitted
         return (Fraction(0), bound(self.device, work)) if fitted is None else predicted(fitted, work)
 
-    def changes(self, values: Valuation, open_: Sequence[Symbol]) -> tuple[Change, ...]:
+    def changes(self, values: Valuation, open_: Sequence[Symbol]) -> tuple[LimitChange, ...]:
         """Where nodes come to be bound by something else, exactly, while the one open length grows."""
         if len(open_) != 1:
             return ()
         found = dict.fromkeys(c for step in self.steps for c in self._changes(step, values, open_[0]))
         return tuple(found)[:_MOST_CHANGES]
 
-    def _changes(self, step: Step, values: Valuation, symbol: Symbol) -> Iterator[Change]:
+    def _changes(self, step: TimedNodes, values: Valuation, symbol: Symbol) -> Iterator[LimitChange]:
         low = 1 if symbol.lo is None else symbol.lo.constant or 1
         high = symbol.hi.constant if symbol.hi is not None else None
         last = min(_FURTHEST, high or _FURTHEST)
@@ -146,7 +156,7 @@ class Times:
                 return
             if after != before:
                 at = _first(there, low, end)
-                yield Change(step.title, symbol.name, at, before, there(at) or after)
+                yield LimitChange(step.title, symbol.name, at, before, there(at) or after)
             low = end
 
 
@@ -172,14 +182,14 @@ def percent(share: Fraction) -> str:
     return f"{float(share) * 100:.0f} %"
 
 
-def error_of(times: Times, steps: Sequence[Step]) -> str:
+def error_of(times: Times, steps: Sequence[TimedNodes]) -> str:
     """How far predictions of these patterns were off on operators that they were not fitted on."""
     fitted = times.device.fitted
     groups = dict.fromkeys(fitted.group(step.work) for step in steps) if fitted is not None else {}
     return ", ".join(_error(group) for group in groups if group is not None) or "no kernel"
 
 
-def _error(group: Group) -> str:
+def _error(group: CallPattern) -> str:
     if group.error is None:
         return f"as {group.title}, not tested on others"
     return f"as {group.title}, off by {percent(group.error)} at the median"

@@ -9,7 +9,7 @@ from fractions import Fraction
 from tolcost.algebra import Symbol
 from tolcost.result.records import form_json, value_json
 from tolcost.result.study import Located
-from tolcost.result.time import Change, Step, Times, error_of
+from tolcost.result.time import LimitChange, TimedNodes, Times, error_of
 from tolcost.show.document import Cell, CellKind, Code, Column, Lines, ReportTable, Section
 from tolcost.show.forms import Form
 from tolcost.show.json import Json
@@ -25,7 +25,7 @@ def time_blocks(cost: Located, times: Times, by: str) -> Iterator[Section]:
     yield Lines(tuple(map(_sentence, changes)))
 
 
-def _sentence(change: Change) -> str:
+def _sentence(change: LimitChange) -> str:
     here = f"{change.name} = {change.at:,}"
     return f"{change.title} is bound by {change.before} below {here}, by {change.after} from there on"
 
@@ -46,14 +46,14 @@ def _table(cost: Located, times: Times) -> ReportTable:
     return ReportTable(columns, rows)
 
 
-def _by_title(times: Times) -> dict[str, list[Step]]:
-    found: dict[str, list[Step]] = {}
+def _by_title(times: Times) -> dict[str, list[TimedNodes]]:
+    found: dict[str, list[TimedNodes]] = {}
     for step in times.steps:
         found.setdefault(step.title, []).append(step)
     return found
 
 
-def _row(cost: Located, times: Times, title: str, steps: Sequence[Step]) -> tuple[Cell, ...]:
+def _row(cost: Located, times: Times, title: str, steps: Sequence[TimedNodes]) -> tuple[Cell, ...]:
     own = replace(times, steps=tuple(steps))
     forms: tuple[Form | None, ...] = (own.bound, own.predicted)
     cells = [_short(cost.value(form)) if cost.point.complete else form for form in forms]
@@ -110,7 +110,7 @@ def time_record(cost: Located) -> dict[str, Json]:
     return {"time": record}
 
 
-def _group_json(cost: Located, times: Times, title: str, steps: Sequence[Step]) -> dict[str, Json]:
+def _group_json(cost: Located, times: Times, title: str, steps: Sequence[TimedNodes]) -> dict[str, Json]:
     own = replace(times, steps=tuple(steps))
     found: dict[str, Json] = {
         "op": title,

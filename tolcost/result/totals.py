@@ -28,9 +28,9 @@ from tolcost.models.lowered import Lowered, Made, Told
 from tolcost.models.memory import parameters_by_node
 from tolcost.result.claims import Certainty
 from tolcost.result.rows import TableRow
-from tolcost.result.scopes import Scope, path_of, scope_of, scope_tree
+from tolcost.result.scopes import ModuleScope, path_of, scope_of, scope_tree
 from tolcost.result.study import Coverage, Figures, Group, MissingNode
-from tolcost.result.time import Step, largest_of, work_of
+from tolcost.result.time import TimedNodes, largest_of, work_of
 
 _K = TypeVar("_K", bound=Hashable)
 
@@ -223,7 +223,7 @@ def _missing_node(step: GraphNode, item: Uncosted, behind: int) -> MissingNode:
 # ---- work that takes time --------------------------------------------------------------------
 
 
-def steps_of(cost: GraphCost, adder: Adder, by: str) -> tuple[Step, ...]:
+def steps_of(cost: GraphCost, adder: Adder, by: str) -> tuple[TimedNodes, ...]:
     """The work of nodes: every one by itself, or equal ones together under their operator."""
     if by == "node":
         pairs = zip(cost.model.graph.nodes, cost.nodes, strict=True)
@@ -231,7 +231,7 @@ def steps_of(cost: GraphCost, adder: Adder, by: str) -> tuple[Step, ...]:
     else:
         listed = [(title_of(low), low, n) for low, n in parts_of(cost.nodes).items()]
     works = {low: _work(adder, low) for _, low, _ in listed}
-    return tuple(Step(title, n, work) for title, low, n in listed if n and (work := works[low]))
+    return tuple(TimedNodes(title, n, work) for title, low, n in listed if n and (work := works[low]))
 
 
 def _work(adder: Adder, lowered: Lowered) -> Work | None:
@@ -308,7 +308,7 @@ def scope_rows(cost: GraphCost, adder: Adder, depth: int) -> tuple[TableRow, ...
     kinds = [(f.eops, f.macs) if f.eops.terms or f.macs.terms else None for f in figures]
     held, steps = parameters_by_node(cost), cost.model.graph.nodes
 
-    def row(scope: Scope, level: int) -> TableRow:
+    def row(scope: ModuleScope, level: int) -> TableRow:
         inside = [cost.nodes[n] for n in scope.nodes]
         found = adder.add(parts_of(inside), any(one.uncosted for one in inside))
         own = adder.settle(_total([held[n] for n in scope.nodes]))

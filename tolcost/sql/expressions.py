@@ -1,7 +1,7 @@
 """Expressions of SQL as expressions of ToLang.
 
-What a column or an aggregate is called depends on where an expression stands: a ``Scope`` knows.  There is no
-NULL: every column has a value in every row.
+What a column or an aggregate is called depends on where an expression stands: an ``ExpressionScope`` knows.
+There is no NULL: every column has a value in every row.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _HINT = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scope:
+class ExpressionScope:
     """Where an expression stands: the text for a column, and for an aggregate."""
 
     query: SqlQuery
@@ -54,7 +54,7 @@ class Scope:
     aggregate: Callable[[exp.Expression], str] | None = None
 
 
-def written(node: exp.Expression, scope: Scope) -> str:
+def written(node: exp.Expression, scope: ExpressionScope) -> str:
     """The text of an expression in ToLang."""
     kind = type(node)
     if isinstance(node, AGGREGATES):
@@ -72,7 +72,7 @@ def written(node: exp.Expression, scope: Scope) -> str:
     return _other(node, scope)
 
 
-def _other(node: exp.Expression, scope: Scope) -> str:
+def _other(node: exp.Expression, scope: ExpressionScope) -> str:
     match node:
         case exp.Column():
             return scope.column(node)
@@ -100,7 +100,7 @@ def _other(node: exp.Expression, scope: Scope) -> str:
             raise refused(scope.query.source, node, f"{what} is outside of what is translated", _HINT)
 
 
-def _case(node: exp.Case, scope: Scope) -> str:
+def _case(node: exp.Case, scope: ExpressionScope) -> str:
     text = written(node.args["default"], scope)
     for branch in reversed(node.args["ifs"]):
         condition, value = written(branch.this, scope), written(branch.args["true"], scope)
@@ -115,14 +115,14 @@ def texts_of(node: exp.Expression, query: SqlQuery) -> tuple[str, ...]:
     return query.column(node)[1].texts if isinstance(node, exp.Column) else ()
 
 
-def _number(node: exp.Expression, scope: Scope) -> str:
+def _number(node: exp.Expression, scope: ExpressionScope) -> str:
     """An operand of arithmetic: not a text."""
     if texts_of(node, scope.query):
         raise refused(scope.query.source, node, "text cannot be calculated with")
     return written(node, scope)
 
 
-def _comparison(node: exp.Expression, sign: str, scope: Scope) -> str:
+def _comparison(node: exp.Expression, sign: str, scope: ExpressionScope) -> str:
     """Numbers are compared, or texts of one column's with each other or with a text."""
     left, right = node.this, node.expression
     if isinstance(left, exp.Literal) and left.is_string:
@@ -137,7 +137,9 @@ def _comparison(node: exp.Expression, sign: str, scope: Scope) -> str:
     return f"({written(left, scope)} {sign} {written(right, scope)})"
 
 
-def _code(node: exp.Expression, literal: exp.Literal, texts: tuple[str, ...], sign: str, scope: Scope) -> str:
+def _code(
+    node: exp.Expression, literal: exp.Literal, texts: tuple[str, ...], sign: str, scope: ExpressionScope
+) -> str:
     """The number of a text; 0, which no text has, where it can only be told that it is not there."""
     text = str(literal.this)
     if text in texts:

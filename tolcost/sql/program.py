@@ -15,7 +15,7 @@ from sqlglot import exp
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Source
 from tolcost.library import read_spec
-from tolcost.sql.expressions import Scope, written
+from tolcost.sql.expressions import ExpressionScope, written
 from tolcost.sql.query import SqlQuery, refused
 from tolcost.sql.tables import SqlColumn
 from tolcost.syntax import parse, signatures
@@ -25,7 +25,7 @@ from tolcost.syntax.format import format_program
 _LIBRARIES = ("relations", "vectors")
 _OURS = re.compile(r"(rows|pairs|key|argument|aggregate|column|sorting)\d+")
 _FIXED = frozenset(("alike", "groups", "kept", "single", "before", "order", "picks", *"azijqrg"))
-Rows = Callable[[int, str], str]
+RowText = Callable[[int, str], str]
 """The number of the row of a table, given its place among the uses and a place in the rows so far."""
 
 
@@ -58,7 +58,7 @@ class _Final:
     """The rows of the result before they are sorted: how many, and how to read an expression at one."""
 
     count: str
-    scope: Callable[[str], Scope]
+    scope: Callable[[str], ExpressionScope]
 
 
 @dataclass(slots=True, eq=False)
@@ -126,16 +126,16 @@ class _Writer:
 
     def scope(
         self, place: Callable[[int], str], aggregate: Callable[[exp.Expression], str] | None = None
-    ) -> Scope:
+    ) -> ExpressionScope:
         """Read columns at the rows that ``place`` gives."""
 
         def column(node: exp.Expression) -> str:
             n, found = self.query.column(node)
             return f"{self.input(self.query.uses[n].table.name, found)}[{place(n)}]"
 
-        return Scope(self.query, column, aggregate)
+        return ExpressionScope(self.query, column, aggregate)
 
-    def joined(self) -> tuple[str, Rows]:
+    def joined(self) -> tuple[str, RowText]:
         """Filter every table, and join one after the other."""
         needed = [(self.tables_of(node), node) for node in self.query.conditions]
         count, rows = self.base(0, [node for tables, node in needed if max(tables, default=0) == 0])
@@ -148,7 +148,7 @@ class _Writer:
     def tables_of(self, node: exp.Expression) -> set[int]:
         return {self.query.column(column)[0] for column in node.find_all(exp.Column)}
 
-    def base(self, n: int, conditions: Sequence[exp.Expression]) -> tuple[str, Rows]:
+    def base(self, n: int, conditions: Sequence[exp.Expression]) -> tuple[str, RowText]:
         """The rows of one table."""
         length = self.lengths[self.query.uses[n].table.name]
         if not conditions:
@@ -158,8 +158,13 @@ class _Writer:
         return f"len(rows{n + 1})", lambda table, at: f"rows{n + 1}[{at}]"
 
     def join(
-        self, n: int, count: str, rows: Rows, added: tuple[str, Rows], conditions: Sequence[exp.Expression]
-    ) -> tuple[str, Rows]:
+        self,
+        n: int,
+        count: str,
+        rows: RowText,
+        added: tuple[str, RowText],
+        conditions: Sequence[exp.Expression],
+    ) -> tuple[str, RowText]:
         """The pairs of the rows so far with those of one more table."""
         more, own = added
         name = f"pairs{n + 1}"
@@ -178,13 +183,13 @@ class _Writer:
 
     # ---- what becomes of them ----------------------------------------------------------------
 
-    def plain(self, count: str, rows: Rows) -> _Final:
+    def plain(self, count: str, rows: RowText) -> _Final:
         """No groups: a row of the result for each."""
         if self.query.having is not None:
             raise refused(self.query.source, self.query.having, "HAVING needs groups", "WHERE filters rows")
         return _Final(count, lambda at: self.scope(lambda n: rows(n, at)))
 
-    def single(self, count: str, rows: Rows) -> None:
+    def single(self, count: str, rows: RowText) -> None:
         """Aggregates over all rows: one row of the result, a number for each item."""
         query = self.query
         if query.having is not None or query.order:
@@ -197,10 +202,10 @@ class _Writer:
             raise refused(query.source, node, "a column stands beside aggregates of all rows", "group by it")
 
         for item in query.items:
-            value = written(item.value, Scope(query, column, aggregate))
+            value = written(item.value, ExpressionScope(query, column, aggregate))
             self.lines.append(f"{self.name(item.name)} := {value}")
 
-    def grouped(self, count: str, rows: Rows) -> _Final:
+    def grouped(self, count: str, rows: RowText) -> _Final:
         """Groups: the number of the first row of each, and aggregates of all of its rows."""
         query = self.query
         plain = self.scope(lambda n: rows(n, "q"))
@@ -210,9 +215,9 @@ class _Writer:
         self.define("alike(q, r)", _all(f"{key}[q] == {key}[r]" for key in keys))
         self.define("groups", _firsts(count, "alike(q, r)"))
 
-        def scope(at: str) -> Scope:
+        def scope(at: str) -> ExpressionScope:
             inner = self.scope(lambda n: rows(n, f"groups[{at}]"), lambda node: f"{aggregate(node)}[{at}]")
-            return Scope(query, lambda node: self.key_of(node, inner), inner.aggregate)
+            return ExpressionScope(query, lambda node: self.key_of(node, inner), inner.aggregate)
 
         def aggregate(node: exp.Expression) -> str:
             return self.folded(node, count, rows, "groups")
@@ -222,7 +227,7 @@ class _Writer:
         self.define("kept", f"where_true(map(tol[len(groups)], {written(query.having, scope('q'))}, [q]))")
         return _Final("len(kept)", lambda at: scope(f"kept[{at}]"))
 
-    def key_of(self, node: exp.Expression, scope: Scope) -> str:
+    def key_of(self, node: exp.Expression, scope: ExpressionScope) -> str:
         """A column beside aggregates has to be one of what is grouped by, or part of it."""
         grouped = [column for key in self.query.group for column in key.find_all(exp.Column)]
         found = self.query.column(node)
@@ -232,7 +237,7 @@ class _Writer:
             )
         return scope.column(node)
 
-    def folded(self, node: exp.Expression, count: str, rows: Rows, groups: str | None) -> str:
+    def folded(self, node: exp.Expression, count: str, rows: RowText, groups: str | None) -> str:
         """The name of an aggregate, for all rows or for each group."""
         text = node.sql()
         if text in self.folds:
@@ -251,7 +256,7 @@ class _Writer:
         self.folds[text] = name
         return name
 
-    def fold(self, node: exp.Expression, count: str, rows: Rows, groups: str | None) -> str:
+    def fold(self, node: exp.Expression, count: str, rows: RowText, groups: str | None) -> str:
         """A fold over the rows, those of a group if there are groups; how many there are needs none."""
         if isinstance(node, exp.Count):
             if isinstance(node.this, exp.Distinct):

@@ -22,7 +22,7 @@ from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, unreadable
 from tolcost.spaces import SPACES
 
-Values: TypeAlias = tuple[int | float, ...]
+ColumnValues: TypeAlias = tuple[int | float, ...]
 _LONGEST_FILE = 1 << 28
 
 
@@ -33,7 +33,7 @@ class SqlColumn:
     name: str
     space: str
     texts: tuple[str, ...] = ()
-    values: Values | None = None
+    values: ColumnValues | None = None
 
 
 @dataclass(frozen=True, slots=True)

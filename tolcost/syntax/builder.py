@@ -19,7 +19,7 @@ from tolcost.syntax.precedence import Sign, group
 from tolcost.syntax.source import MAX_DIGITS
 
 RuleValues: TypeAlias = list[Any]
-Action: TypeAlias = Callable[[RuleValues, int, int], Any]
+RuleAction: TypeAlias = Callable[[RuleValues, int, int], Any]
 
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", '"': '"', "'": "'", "\\": "\\"}
@@ -75,7 +75,7 @@ def _extended(row: RuleValues, more: RuleValues) -> RuleValues:
     return row
 
 
-_LISTS: dict[str, Action] = {
+_LISTS: dict[str, RuleAction] = {
     "one": lambda v, *_: v,
     "pair": lambda v, *_: [v[0], v[2]],
     "more": lambda v, *_: _extended(v[0], [v[2]]),
@@ -119,11 +119,11 @@ class Builder:
         self.source = source
         self.diagnostics: list[Diagnostic] = []
 
-    def action(self, alias: str) -> Action:
+    def action(self, alias: str) -> RuleAction:
         """What is done when the parts of a rule are complete."""
         source, node = self.source, _NODES.get(alias)
         if node is None:
-            return _LISTS.get(alias) or cast(Action, getattr(self, alias))
+            return _LISTS.get(alias) or cast(RuleAction, getattr(self, alias))
         return lambda values, start, end: node(values, Span(source, start, end))
 
     # ---- helpers

@@ -18,7 +18,7 @@ from tolcost.syntax.printing import (
     Aside,
     ExprSlot,
     Fragment,
-    Layout,
+    LinePlace,
     Stream,
     definition,
     lay_out,
@@ -59,7 +59,7 @@ def _may_hold_block(statement: tree.Statement) -> bool:
 
 
 def _width(stream: Stream) -> int:
-    return sum(len(piece) if isinstance(piece, str) else piece is Layout.SOFT for piece in stream)
+    return sum(len(piece) if isinstance(piece, str) else piece is LinePlace.SOFT for piece in stream)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +75,15 @@ class _Arranger:
             return None
         inner = self.rows(block.span.start, _lines(block))
         return [
-            Layout.HOLD,
+            LinePlace.HOLD,
             "{",
-            Layout.OPEN,
-            Layout.HARD,
+            LinePlace.OPEN,
+            LinePlace.HARD,
             *inner,
-            Layout.CLOSE,
-            Layout.HARD,
+            LinePlace.CLOSE,
+            LinePlace.HARD,
             "}",
-            Layout.CLOSE,
+            LinePlace.CLOSE,
         ]
 
     def rows(self, key: int, items: Sequence[tree.Statement | tree.Expr]) -> list[Fragment]:
@@ -107,7 +107,7 @@ class _Arranger:
     def _item(self, row: list[Fragment], item: tree.Statement | tree.Expr) -> None:
         _new_line(row, item)
         for comment in self.attached.inside.get(item.span.start, []):
-            row += [comment.text, Layout.HARD]
+            row += [comment.text, LinePlace.HARD]
         row += _statement(item) if isinstance(item, tree.Statement) else [ExprSlot(item)]
 
 
@@ -115,13 +115,13 @@ def _new_line(row: list[Fragment], item: tree.Statement | tree.Expr | tree.Comme
     """End the line before an item, and keep one empty line where there were some."""
     if not row:
         return
-    row.append(Layout.HARD)
+    row.append(LinePlace.HARD)
     text, at, ends = item.span.source.text, item.span.start, 0
     while at > 0 and ends < 2 and text[at - 1].isspace():
         at -= 1
         ends += text[at] == "\n"
     if ends == 2:
-        row.append(Layout.HARD)
+        row.append(LinePlace.HARD)
 
 
 def _same_line(item: tree.Statement | tree.Expr, comment: tree.Comment) -> bool:
@@ -154,7 +154,7 @@ def _input(statement: tree.InputDecl) -> list[Fragment]:
     row: list[Fragment] = [f"{statement.kind} {statement.name}{mark}: {statement.space}"]
     if statement.shape:
         lengths = [_length(length) for length in statement.shape]
-        row += [" [", Layout.OPEN, *separated(lengths), Layout.CLOSE, "]"]
+        row += [" [", LinePlace.OPEN, *separated(lengths), LinePlace.CLOSE, "]"]
     if statement.default is not None:
         row += [" = ", ExprSlot(statement.default)]
     return row

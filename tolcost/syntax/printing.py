@@ -24,7 +24,7 @@ WIDTH = 110
 STEP = 2
 
 
-class Layout(Enum):
+class LinePlace(Enum):
     """A place in the stream."""
 
     OPEN = auto()
@@ -46,13 +46,13 @@ class Aside:
     text: str
 
 
-Stream: TypeAlias = list["str | Layout | Aside"]
+Stream: TypeAlias = list["str | LinePlace | Aside"]
 
 
 def lay_out(stream: Stream) -> str:
     """The text of a stream.
 
-    >>> lay_out(["f(", Layout.OPEN, "a,", Layout.SOFT, "b", Layout.CLOSE, ")"])
+    >>> lay_out(["f(", LinePlace.OPEN, "a,", LinePlace.SOFT, "b", LinePlace.CLOSE, ")"])
     'f(a, b)'
     """
     needs = _needs(stream)
@@ -67,16 +67,16 @@ def lay_out(stream: Stream) -> str:
                 column += len(piece)
             case Aside(text=text):
                 line.append(f"  {text}")
-            case Layout.OPEN:
+            case LinePlace.OPEN:
                 indents.append(indent + STEP)
-            case Layout.HOLD:
+            case LinePlace.HOLD:
                 indents.append(indent)
-            case Layout.CLOSE:
+            case LinePlace.CLOSE:
                 indents.pop()
-            case Layout.SOFT if column + need <= WIDTH:
+            case LinePlace.SOFT if column + need <= WIDTH:
                 line.append(" ")
                 column += 1
-            case Layout.SOFT | Layout.HARD:
+            case LinePlace.SOFT | LinePlace.HARD:
                 lines.append("".join(line).rstrip())
                 column = indent = indents[-1]
                 line = [" " * indent]
@@ -93,15 +93,15 @@ def _needs(stream: Stream) -> list[int]:
         match piece:
             case str():
                 total += len(piece)
-            case Layout.CLOSE:
+            case LinePlace.CLOSE:
                 levels.append(nearest)
-            case Layout.OPEN | Layout.HOLD:
+            case LinePlace.OPEN | LinePlace.HOLD:
                 levels.pop()
-            case Layout.SOFT:
+            case LinePlace.SOFT:
                 total += 1
                 needs[index] = total - levels[-1]
                 levels[-1] = nearest = total
-            case Layout.HARD:
+            case LinePlace.HARD:
                 nearest = total
                 levels[:] = [total] * len(levels)
             case Aside():
@@ -125,7 +125,7 @@ class ExprSlot:
     item: bool = False
 
 
-Fragment: TypeAlias = str | Layout | Aside | ExprSlot | tree.BlockExpr
+Fragment: TypeAlias = str | LinePlace | Aside | ExprSlot | tree.BlockExpr
 Blocks: TypeAlias = Callable[[tree.BlockExpr], "list[Fragment] | None"]
 
 
@@ -159,7 +159,7 @@ def separated(parts: Iterable[list[Fragment]]) -> list[Fragment]:
     row: list[Fragment] = []
     for part in parts:
         if row:
-            row += [",", Layout.SOFT]
+            row += [",", LinePlace.SOFT]
         row += part
     return row
 
@@ -167,7 +167,7 @@ def separated(parts: Iterable[list[Fragment]]) -> list[Fragment]:
 def _parts(slot: ExprSlot) -> list[Fragment]:
     expr = slot.expr
     if _level(expr) < slot.level or _fragile(expr, slot):
-        return ["(", Layout.OPEN, ExprSlot(expr, item=True), Layout.CLOSE, ")"]
+        return ["(", LinePlace.OPEN, ExprSlot(expr, item=True), LinePlace.CLOSE, ")"]
     return _SPELLINGS[type(expr)](expr)
 
 
@@ -193,7 +193,13 @@ def _fragile(expr: tree.Expr, slot: ExprSlot) -> bool:
 
 
 def _listed(opening: str, items: tuple[tree.Expr, ...], closing: str) -> list[Fragment]:
-    return [opening, Layout.OPEN, *separated([ExprSlot(i, item=True)] for i in items), Layout.CLOSE, closing]
+    return [
+        opening,
+        LinePlace.OPEN,
+        *separated([ExprSlot(i, item=True)] for i in items),
+        LinePlace.CLOSE,
+        closing,
+    ]
 
 
 def _base(expr: tree.Expr, links: bool = False) -> list[Fragment]:
@@ -234,16 +240,16 @@ def _link(function: tree.Expr) -> list[Fragment]:
 
 def _block(block: tree.BlockExpr) -> list[Fragment]:
     """A block on one line."""
-    row: list[Fragment] = ["{ ", Layout.OPEN]
+    row: list[Fragment] = ["{ ", LinePlace.OPEN]
     for statement in block.statements:
         row += [*definition(statement), "; "]
-    return [*row, ExprSlot(block.result), Layout.CLOSE, " }"]
+    return [*row, ExprSlot(block.result), LinePlace.CLOSE, " }"]
 
 
 def _call(call: tree.Call) -> list[Fragment]:
     row: list[list[Fragment]] = [[ExprSlot(a, item=True)] for a in call.args]
     row += [[f"{name}: ", ExprSlot(value, item=True)] for name, value in call.named]
-    return [*_called(call.function), "(", Layout.OPEN, *separated(row), Layout.CLOSE, ")"]
+    return [*_called(call.function), "(", LinePlace.OPEN, *separated(row), LinePlace.CLOSE, ")"]
 
 
 def _compose(expr: tree.Compose) -> list[Fragment]:
@@ -253,10 +259,10 @@ def _compose(expr: tree.Compose) -> list[Fragment]:
 
 def _infix(expr: tree.Infix) -> list[Fragment]:
     level = _level(expr) + 1
-    row: list[Fragment] = [Layout.OPEN, ExprSlot(expr.first, level)]
+    row: list[Fragment] = [LinePlace.OPEN, ExprSlot(expr.first, level)]
     for op, operand in expr.rest:
-        row += [f" {op}", Layout.SOFT, ExprSlot(operand, level)]
-    return [*row, Layout.CLOSE]
+        row += [f" {op}", LinePlace.SOFT, ExprSlot(operand, level)]
+    return [*row, LinePlace.CLOSE]
 
 
 def _range(expr: tree.RangeExpr) -> list[Fragment]:
@@ -267,7 +273,7 @@ def _range(expr: tree.RangeExpr) -> list[Fragment]:
 
 def _arrow(expr: tree.Arrow) -> list[Fragment]:
     params = f"({', '.join(expr.params)}) =>"
-    return [Layout.OPEN, params, Layout.SOFT, ExprSlot(expr.body), Layout.CLOSE]
+    return [LinePlace.OPEN, params, LinePlace.SOFT, ExprSlot(expr.body), LinePlace.CLOSE]
 
 
 _SPELLINGS: dict[type, Callable[[Any], list[Fragment]]] = {

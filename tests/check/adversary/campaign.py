@@ -25,7 +25,7 @@ from pathlib import Path
 
 from tests.check.adversary.programs import LIBRARIES, costlier, executed
 from tests.check.adversary.trees import BEFORE, NEUTRAL, Placed, Tree, random_edits, random_tree
-from tolcost.check.baseline import Gate
+from tolcost.check.baseline import GateTask
 from tolcost.check.config import find_config
 from tolcost.check.costing import Computing, Costing
 from tolcost.check.gate import Checked, against_lock, against_revision
@@ -160,10 +160,10 @@ def _costing() -> Costing:
     return costing_for()
 
 
-def _gate(root: Path) -> Gate:
+def _gate(root: Path) -> GateTask:
     """A gate as a new process would have it: what it knows of a project's own library is not kept."""
     config = find_config(root)
-    return Gate(config, Computing(costing_for() if config.specs else _costing(), jobs=1))
+    return GateTask(config, Computing(costing_for() if config.specs else _costing(), jobs=1))
 
 
 def _saved(lock: Lock) -> Lock:

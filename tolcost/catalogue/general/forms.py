@@ -25,15 +25,15 @@ from tolcost.catalogue.general.instances import (
     RANK,
     SINGLE,
     VALUE,
-    Instance,
-    Place,
+    CountedPlace,
+    GeneralInstance,
     Sample,
 )
 from tolcost.catalogue.types import Array
 from tolcost.dataclass import dataclass, field
 
-Term = tuple[Fraction, tuple[str, ...]]
-Pattern = tuple[tuple[str, str], ...]
+MeasureProduct = tuple[Fraction, tuple[str, ...]]
+TraitPattern = tuple[tuple[str, str], ...]
 Product = tuple[tuple[str, ...], Array]
 
 _WIDEST = {1: 100, 2: 24, 3: 14, 4: 7}
@@ -50,10 +50,10 @@ _LONGEST = 90
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class MeasureSum:
     """A sum of products of measures with rational factors."""
 
-    terms: tuple[Term, ...]
+    terms: tuple[MeasureProduct, ...]
 
     def at(self, values: Mapping[str, int]) -> Fraction | None:
         """What it comes to; None where a measure is not known."""
@@ -87,10 +87,10 @@ class Form:
 class Forms:
     """EOPs and FLOPs."""
 
-    eops: Form
-    flops: Form
+    eops: MeasureSum
+    flops: MeasureSum
 
-    def hold(self, instances: Iterable[Instance]) -> bool:
+    def hold(self, instances: Iterable[GeneralInstance]) -> bool:
         """Whether both give the counts of instances, wherever these were looked at."""
         return all(
             self.eops.at(row.values) == row.counts[0] and self.flops.at(row.values) == row.counts[1]
@@ -98,7 +98,7 @@ class Forms:
             for row in instance.rows
         )
 
-    def are(self, instance: Instance) -> bool:
+    def are(self, instance: GeneralInstance) -> bool:
         """Whether both are the counts of an instance as formulas, so that they hold at all of its lengths."""
         for form, counted in zip((self.eops.poly, self.flops.poly), instance.counts, strict=True):
             by = {symbol: instance.measures[symbol.name] for symbol in form.free}
@@ -115,19 +115,19 @@ class Row:
 
     forms: Forms
     when: str
-    instances: tuple[Instance, ...]
+    instances: tuple[GeneralInstance, ...]
 
 
 @dataclass(slots=True)
 class Known:
     """Patterns of traits with their instances, the forms found so far, and the patterns that have one."""
 
-    patterns: dict[Pattern, list[Instance]]
+    patterns: dict[TraitPattern, list[GeneralInstance]]
     forms: list[Forms] = field(default_factory=list)
-    covered: set[Pattern] = field(default_factory=set)
+    covered: set[TraitPattern] = field(default_factory=set)
 
     @property
-    def left(self) -> list[Pattern]:
+    def left(self) -> list[TraitPattern]:
         """The patterns without a form."""
         return [pattern for pattern in self.patterns if pattern not in self.covered]
 
@@ -136,7 +136,7 @@ class Known:
         self.forms.append(forms)
         self.covered.update(p for p, members in self.patterns.items() if forms.hold(members))
 
-    def refine(self, pattern: Pattern) -> None:
+    def refine(self, pattern: TraitPattern) -> None:
         """Divide a pattern by rank and spaces, too."""
         finer = _patterns(self.patterns.pop(pattern), fine=True)
         self.patterns.update(finer)
@@ -144,7 +144,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class MeasureTable:
     """Rows, and the products of measures there that a count may be a combination of.
 
     ``fixed`` are the values of those measures that are a number in each instance.
@@ -154,14 +154,14 @@ class Table:
     products: Sequence[Product]
     fixed: Mapping[str, set[int | None]]
 
-    def form(self, wanted: Sequence[int], whole: bool = True) -> Form | None:
+    def form(self, wanted: Sequence[int], whole: bool = True) -> MeasureSum | None:
         """The combination of the fewest measures that a column is, of at most three products; none by chance.
 
         Where it is not the ``whole`` count but that of a place, a factor may not be what the instances have
         in common.
         """
         if not any(wanted):
-            return Form(())
+            return MeasureSum(())
 
         def accept(found: Combination) -> bool:
             form = self._of(found)
@@ -175,15 +175,15 @@ class Table:
         form = None if found is None else self._of(found)
         return form if form is not None and form.gives(self.rows, wanted) else None
 
-    def _of(self, found: Combination) -> Form:
-        return Form(tuple((factor, self.products[n][0]) for n, factor in found.items()))
+    def _of(self, found: Combination) -> MeasureSum:
+        return MeasureSum(tuple((factor, self.products[n][0]) for n, factor in found.items()))
 
-    def _by_chance(self, form: Form) -> bool:
+    def _by_chance(self, form: MeasureSum) -> bool:
         """Whether so many terms fit whatever there is: a measure has too few values, or divides."""
         used = self.fixed.keys() & {name for _, names in form.terms for name in names}
         return form.divides(frozenset(used)) or any(len(self.fixed[name]) <= len(form.terms) for name in used)
 
-    def _in_common(self, form: Form) -> bool:
+    def _in_common(self, form: MeasureSum) -> bool:
         """Whether a factor may stand for a number that all instances give, other than 1 and 2."""
         given = (v for name, v in self.fixed.items() if name.isidentifier() or name.startswith(_OF_VECTORS))
         common = {next(iter(values)) for values in given if len(values) == 1}
@@ -200,10 +200,10 @@ class Search:
     order: Callable[[str], tuple[int, int, str]]
     without: frozenset[str] = frozenset()
     chance: Random = field(default_factory=lambda: Random(17))
-    every: Sequence[Instance] = ()
-    places: dict[Place, Form | None] = field(default_factory=dict)
+    every: Sequence[GeneralInstance] = ()
+    places: dict[CountedPlace, MeasureSum | None] = field(default_factory=dict)
 
-    def rows(self, instances: Sequence[Instance]) -> tuple[Row, ...] | None:
+    def rows(self, instances: Sequence[GeneralInstance]) -> tuple[Row, ...] | None:
         """Forms that cover all instances; None where there are none for some."""
         self.every = instances
         for instance in instances:
@@ -221,7 +221,7 @@ class Search:
                 del known.patterns[pattern]  # no test is like that
         return tuple(_described(_cover(known.patterns, known.forms), known.patterns))
 
-    def _learn(self, known: Known, group: Sequence[Pattern]) -> bool:
+    def _learn(self, known: Known, group: Sequence[TraitPattern]) -> bool:
         """Find forms from a group of patterns, unless all of them have some; whether they have now."""
         if not known.covered.issuperset(group):
             forms = self.fit([instance for pattern in group for instance in known.patterns[pattern]])
@@ -229,22 +229,22 @@ class Search:
                 known.add(forms)
         return known.covered.issuperset(group)
 
-    def fit(self, group: Sequence[Instance]) -> Forms | None:
+    def fit(self, group: Sequence[GeneralInstance]) -> Forms | None:
         """The forms of EOPs and FLOPs that a group has in common: of all at once, or place by place."""
         table = self._table(group)
         eops = table.form([row.counts[0] for row in table.rows])
         flops = None if eops is None else table.form([row.counts[1] for row in table.rows])
         return self._by_places(group, table) if eops is None or flops is None else Forms(eops, flops)
 
-    def _table(self, group: Sequence[Instance]) -> Table:
+    def _table(self, group: Sequence[GeneralInstance]) -> MeasureTable:
         for instance in group:
             instance.sampled(min(_MOST_POINTS, max(len(instance.rows), _POINTS // len(group))), self.chance)
         rows = [row for instance in group for row in instance.rows]
         fixed = frozenset().union(*({*one.measures} for one in group)) - _open_measures(group)
         values = {name: {row.values.get(name) for row in rows} for name in fixed}
-        return Table(rows, list(_products(self._columns(rows), len(rows))), values)
+        return MeasureTable(rows, list(_products(self._columns(rows), len(rows))), values)
 
-    def _by_places(self, group: Sequence[Instance], table: Table) -> Forms | None:
+    def _by_places(self, group: Sequence[GeneralInstance], table: MeasureTable) -> Forms | None:
         """The sum of how often each place of the definition applies its function, each a form by itself."""
         eops: dict[tuple[str, ...], Fraction] = defaultdict(Fraction)
         flops: dict[tuple[str, ...], Fraction] = defaultdict(Fraction)
@@ -260,9 +260,9 @@ class Search:
             for factor, names in found.terms:
                 eops[names] += factor
                 flops[names] += factor * place[2]
-        return Forms(*(Form(tuple((f, n) for n, f in terms.items() if f)) for terms in (eops, flops)))
+        return Forms(*(MeasureSum(tuple((f, n) for n, f in terms.items() if f)) for terms in (eops, flops)))
 
-    def _everywhere(self, place: Place) -> Form | None:
+    def _everywhere(self, place: CountedPlace) -> MeasureSum | None:
         """The form that a place has in all instances that come by it; None if there is none."""
         if place not in self.places:
             group = [one for one in self.every if place in one.places and one.rows]
@@ -282,7 +282,7 @@ class Search:
         return [(name, residues(column)) for column, name in found.items()]
 
 
-def _open_measures(group: Iterable[Instance]) -> frozenset[str]:
+def _open_measures(group: Iterable[GeneralInstance]) -> frozenset[str]:
     """The measures that are not just a number in each instance: only these vary as one pleases."""
     return frozenset(name for one in group for name, form in one.measures.items() if form.constant is None)
 
@@ -308,18 +308,18 @@ def _is_small(factors: Iterable[Fraction]) -> bool:
 # ---- patterns ----------------------------------------------------------------------------
 
 
-def _patterns(instances: Sequence[Instance], fine: bool) -> dict[Pattern, list[Instance]]:
-    found: dict[Pattern, list[Instance]] = defaultdict(list)
+def _patterns(instances: Sequence[GeneralInstance], fine: bool) -> dict[TraitPattern, list[GeneralInstance]]:
+    found: dict[TraitPattern, list[GeneralInstance]] = defaultdict(list)
     for instance in instances:
         traits = instance.traits.items()
         found[tuple((k, v) for k, v in traits if fine or not k.startswith(FINE))].append(instance)
     return dict(found)
 
 
-def _groups(patterns: Mapping[Pattern, object]) -> Iterator[list[Pattern]]:
+def _groups(patterns: Mapping[TraitPattern, object]) -> Iterator[list[TraitPattern]]:
     """All patterns, then those that share one trait, those traits first that divide into few."""
     yield list(patterns)
-    by: dict[str, dict[str, list[Pattern]]] = defaultdict(lambda: defaultdict(list))
+    by: dict[str, dict[str, list[TraitPattern]]] = defaultdict(lambda: defaultdict(list))
     for pattern in patterns:
         for name, value in pattern:
             by[name][value].append(pattern)
@@ -329,12 +329,12 @@ def _groups(patterns: Mapping[Pattern, object]) -> Iterator[list[Pattern]]:
 
 
 def _cover(
-    patterns: Mapping[Pattern, list[Instance]], candidates: Sequence[Forms]
-) -> list[tuple[Forms, list[Pattern]]]:
+    patterns: Mapping[TraitPattern, list[GeneralInstance]], candidates: Sequence[Forms]
+) -> list[tuple[Forms, list[TraitPattern]]]:
     """As few forms as cover all patterns, those first that hold for many instances; the simpler of equals."""
     held = [{p for p, members in patterns.items() if forms.hold(members)} for forms in candidates]
-    left: set[Pattern] = set(patterns)
-    chosen: list[tuple[Forms, list[Pattern]]] = []
+    left: set[TraitPattern] = set(patterns)
+    chosen: list[tuple[Forms, list[TraitPattern]]] = []
 
     def worth(n: int) -> tuple[int, int]:
         return sum(len(patterns[pattern]) for pattern in held[n] & left), -_size(candidates[n])
@@ -354,7 +354,7 @@ def _size(forms: Forms) -> int:
 
 
 def _described(
-    chosen: Sequence[tuple[Forms, list[Pattern]]], patterns: Mapping[Pattern, list[Instance]]
+    chosen: Sequence[tuple[Forms, list[TraitPattern]]], patterns: Mapping[TraitPattern, list[GeneralInstance]]
 ) -> Iterator[Row]:
     """Rows with conditions in words; where that of the largest is long, it is all the rest."""
     groups = [[instance for pattern in here for instance in patterns[pattern]] for _, here in chosen]

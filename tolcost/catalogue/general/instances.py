@@ -62,7 +62,7 @@ _REACHES = (3, 6, 12, 30)
 OTHER = "not 0, 1 or 2"
 
 
-Place = tuple[Span, str, Fraction]
+CountedPlace = tuple[Span, str, Fraction]
 """Where in a definition a function is applied, which, and how many FLOPs that is."""
 
 
@@ -73,11 +73,11 @@ class Sample:
     point: Mapping[Symbol, int]
     values: Mapping[str, int]
     counts: tuple[int, int]
-    at_places: Mapping[Place, int] | None = None
+    at_places: Mapping[CountedPlace, int] | None = None
 
 
 @dataclass(slots=True, eq=False)
-class Instance:
+class GeneralInstance:
     """An operator at some inputs.  ``test`` is the node test that it is, "" for a neighbour of one.
 
     A test and its neighbours are a ``family``.
@@ -95,7 +95,7 @@ class Instance:
     broad: int
     counts: tuple[Poly, Poly]
     conditions: tuple[Cond, ...]
-    places: Mapping[Place, Poly] = field(default_factory=dict)
+    places: Mapping[CountedPlace, Poly] = field(default_factory=dict)
     own: Mapping[Symbol, int] | None = None
     rows: list[Sample] = field(default_factory=list)
     exhausted: bool = False
@@ -128,7 +128,7 @@ class Instance:
         values = dict(zip(self.measures, found, strict=False))
         self.rows.append(Sample(point, values, (found[-2], found[-1])))
 
-    def at_places(self) -> Iterator[Mapping[Place, int]]:
+    def at_places(self) -> Iterator[Mapping[CountedPlace, int]]:
         """How often each place applies its function, row by row."""
         for row in self.rows:
             if row.at_places is None:
@@ -170,7 +170,7 @@ class Drawn:
         return point
 
 
-def instances(cases: tuple[Case, ...], library: Library) -> tuple[Instance, ...]:
+def instances(cases: tuple[Case, ...], library: Library) -> tuple[GeneralInstance, ...]:
     """Every case of an operator, and neighbours of those that differ in more than their values.
 
     A function that is not applied at all is applied 0 times along every dimension.
@@ -183,7 +183,7 @@ def instances(cases: tuple[Case, ...], library: Library) -> tuple[Instance, ...]
     return found
 
 
-def _instances(cases: tuple[Case, ...], library: Library) -> Iterator[Instance]:
+def _instances(cases: tuple[Case, ...], library: Library) -> Iterator[GeneralInstance]:
     seen: set[object] = set()
     most = max(2, min(_MOST_NEIGHBOURS, _MOST_IN_ALL // len(cases)))
     found = [library.find(case.node.domain, case.node.op, case.opset) for case in cases]
@@ -214,11 +214,11 @@ def _own_point(case: Case, spec: Spec, derived: Derived) -> dict[Symbol, int]:
 
 
 def _neighbours(
-    own: Instance, case: Case, tests: Sequence[Case], spec: Spec, library: Library
-) -> Iterator[Instance]:
+    own: GeneralInstance, case: Case, tests: Sequence[Case], spec: Spec, library: Library
+) -> Iterator[GeneralInstance]:
     looked = {_shapes(case)}
 
-    def lowered(near: Iterable[Case]) -> Iterator[tuple[Case, Instance]]:
+    def lowered(near: Iterable[Case]) -> Iterator[tuple[Case, GeneralInstance]]:
         found = _lowered(near, spec, library, own)
         return (one for one in found if one[1].divided or not own.divided)
 
@@ -235,8 +235,8 @@ def _neighbours(
 
 
 def _lowered(
-    near: Iterable[Case], spec: Spec, library: Library, own: Instance
-) -> Iterator[tuple[Case, Instance]]:
+    near: Iterable[Case], spec: Spec, library: Library, own: GeneralInstance
+) -> Iterator[tuple[Case, GeneralInstance]]:
     for case in near:
         with suppress(Rejected, AlgebraBudget):
             derived = attempt(case, spec, library, ())
@@ -256,7 +256,7 @@ def _shapes(case: Case) -> tuple[object, ...]:
 
 def _instance(
     case: Case, spec: Spec, library: Library, derived: Derived, family: int, apart: bool
-) -> Instance:
+) -> GeneralInstance:
     counts = derived.counts
     sections = section_measures(case, spec, library) if apart else None
     inputs = [statement.name for statement in spec.inputs]
@@ -264,7 +264,7 @@ def _instance(
     by_name = {**measures(derived.lowered, inputs, defined), **(sections or {})}
     equal = derived.lowered.equal
     known = {name: substitute(form, equal) for name, form in by_name.items()}
-    return Instance(
+    return GeneralInstance(
         family,
         "",
         dict(_traits(case, spec, derived)),
@@ -277,9 +277,9 @@ def _instance(
     )
 
 
-def _places(counts: Counts) -> Iterator[tuple[Place, Poly]]:
+def _places(counts: Counts) -> Iterator[tuple[CountedPlace, Poly]]:
     """How often each place applies its function, those of one function and weight together."""
-    found: dict[Place, Poly] = {}
+    found: dict[CountedPlace, Poly] = {}
     for term in counts.terms:
         if term.kind == "data":
             place = (

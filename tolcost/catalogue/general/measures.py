@@ -15,8 +15,6 @@ from tolcost.catalogue.specs import Spec
 from tolcost.elaborate import Elaborated
 from tolcost.elaborate.values import Cast, Data, Seq, Value, Vec, View
 
-Shape = tuple[Poly, ...]
-
 
 def measures(lowered: Elaborated, inputs: Iterable[str] = (), defined: Iterable[str] = ()) -> dict[str, Poly]:
     """The measures of an operator lowered for some inputs, by what they are called.
@@ -51,7 +49,9 @@ def _places(value: Value | None) -> tuple[int, ...]:
             return ()
 
 
-def _along(title: str, shape: Shape, axis: str, places: tuple[int, ...]) -> Iterator[tuple[str, Poly]]:
+def _along(
+    title: str, shape: tuple[Poly, ...], axis: str, places: tuple[int, ...]
+) -> Iterator[tuple[str, Poly]]:
     """The lengths of a shape at some places, and those at all others."""
     if all(1 <= place <= len(shape) for place in places) and len(set(places)) == len(places):
         yield f"prod({title}[{axis}])", product_of([shape[place - 1] for place in places])
@@ -87,7 +87,7 @@ def _is_lengths(items: tuple[Value, ...]) -> bool:
     return all(isinstance(item, Poly) for item in items)
 
 
-def shape_of(value: Value) -> Shape | None:
+def shape_of(value: Value) -> tuple[Poly, ...] | None:
     """The lengths of a tensor; None for anything else."""
     match value:
         case Cast(value=inner):
