@@ -17,11 +17,15 @@ from tolcost.algebra.symbols import MAX_PARTS, AlgebraBudget, Floor, Relu, Symbo
 from tolcost.dataclass import dataclass, field
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Truth:
-    """A condition that is decided."""
+    """A condition that is decided: there are two, ``TRUE`` and ``FALSE``, and no others are made."""
 
     value: bool
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle by value, so that the copy is one of the two."""
+        return (truth, (self.value,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,9 +189,9 @@ def conj(*conds: Cond) -> Cond:
     """Say that all hold."""
     parts: dict[Cond, None] = {}
     for cond in conds:
-        if cond == FALSE:
+        if cond is FALSE:
             return FALSE
-        if cond != TRUE:
+        if cond is not TRUE:
             parts.update(dict.fromkeys(cond.parts if isinstance(cond, And) else (cond,)))
     if _contradictory(parts):
         return FALSE
@@ -198,9 +202,9 @@ def disj(*conds: Cond) -> Cond:
     """Say that at least one holds."""
     parts: dict[Cond, None] = {}
     for cond in conds:
-        if cond == TRUE:
+        if cond is TRUE:
             return TRUE
-        if cond != FALSE:
+        if cond is not FALSE:
             parts.update(dict.fromkeys(cond.parts if isinstance(cond, Or) else (cond,)))
     if _contradictory(parts):
         return TRUE

@@ -164,11 +164,26 @@ def undecided(cond: Cond, facts: tuple[Cond, ...]) -> bool:
     seen: bool | None = None
     points = MANY if isinstance(cond, And | Or) else FEW  # their proofs take longest
     for index, holds in enumerate(_truths(cond, points)):
-        if holds is not None and holds is not seen and all(_truth(fact, index) for fact in facts):
+        if holds is not None and holds is not seen and _facts_hold(facts, index):
             if seen is not None:
                 return True
             seen = holds
     return False
+
+
+_held: tuple[tuple[Cond, ...], dict[int, bool]] = ((), {})
+"""The facts that were asked of last, and whether they hold together, by point: a block asks of its own."""
+
+
+def _facts_hold(facts: tuple[Cond, ...], index: int) -> bool:
+    """Whether all facts hold at one of the points."""
+    global _held
+    known, found = _held
+    if known is not facts:
+        _held = facts, found = facts, {}
+    if index not in found:
+        found[index] = all(_truth(fact, index) for fact in facts)
+    return found[index]
 
 
 def _range_decides_nothing(cond: Ge | Eq) -> bool:

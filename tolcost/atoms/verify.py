@@ -8,7 +8,7 @@ symbolic lengths agree is a matter of the program's conditions.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from tolcost.algebra import ONE, Poly, Symbol, atom
 from tolcost.atoms import nodes as ir
@@ -17,6 +17,7 @@ from tolcost.atoms.kit import (
     STATIC_FIELD,
     Region,
     Schedule,
+    children,
     constant_symbols,
     schedule_block,
     schedule_program,
@@ -40,10 +41,9 @@ def verify(program: Program) -> None:
             pending.append(checker.walk(schedule_block(inner.block), inner.coords, inner.accumulator))
 
 
-def demand(holds: bool, rule: str, node: object, *about: object) -> None:
-    """Stop if a rule does not hold; what it is ``about`` is put into its words only then."""
-    if not holds:
-        raise InternalError(f"the IR is broken: {rule.format(*about)} ({type(node).__name__})")
+def broken(rule: str, node: object) -> NoReturn:
+    """Stop where a rule does not hold."""
+    raise InternalError(f"the IR is broken: {rule} ({type(node).__name__})")
 
 
 class _Checker:
@@ -51,9 +51,10 @@ class _Checker:
 
     def __init__(self, program: Program) -> None:
         self.inputs = {needed.name: needed for needed in program.inputs}
-        demand(len(self.inputs) == len(program.inputs), "inputs have different names", program)
-        names = {output.name for output in program.outputs}
-        demand(len(names) == len(program.outputs), "outputs have different names", program)
+        if len(self.inputs) != len(program.inputs):
+            broken("inputs have different names", program)
+        if len({output.name for output in program.outputs}) != len(program.outputs):
+            broken("outputs have different names", program)
         self.vars: set[Var] = set()
         self.coords: set[Symbol] = set()
 
@@ -63,8 +64,10 @@ class _Checker:
         """Check the nodes of a block in order, handing out the blocks inside on the way."""
         local: list[Var] = []
         if coords:
-            demand(len(set(coords)) == len(coords), "coordinates of a quantifier differ", plan)
-            demand(self.coords.isdisjoint(coords), "a coordinate is bound once", plan)
+            if len(set(coords)) != len(coords):
+                broken("coordinates of a quantifier differ", plan)
+            if not self.coords.isdisjoint(coords):
+                broken("a coordinate is bound once", plan)
             self.coords.update(coords)
         if accumulator is not None:
             self.vars.add(accumulator)
@@ -73,14 +76,18 @@ class _Checker:
         for node, _, _, binds in plan.steps:
             kind = type(node)
             self.type(node.type, node)
-            _RULES[kind](node)
+            rule = _RULES[kind]
+            if rule is not None:
+                rule(node)
             if kind in _SCOPES:
                 _SCOPES[kind](self, node)
             if kind in REGIONS:
                 yield from REGIONS[kind](node)
             for var in binds:
-                demand(var not in self.vars, "a variable is bound once", node)
-                demand(alike(var.type, node.type), "a variable has the type of its value", node)
+                if var in self.vars:
+                    broken("a variable is bound once", node)
+                if not alike(var.type, node.type):
+                    broken("a variable has the type of its value", node)
                 self.vars.add(var)
                 local.append(var)
         self.vars.difference_update(local)
@@ -89,28 +96,30 @@ class _Checker:
     def type(self, types: Type, node: object) -> None:
         """Check that spaces exist and that lengths mention coordinates in scope."""
         if not types:
-            demand(False, "a value has a component", node)
+            broken("a value has a component", node)
         for part in types:
             if part.space not in SPACES:
-                demand(False, "the space {} exists", node, part.space)
+                broken(f"the space {part.space} exists", node)
             for length in part.shape:
-                if not self.coords.issuperset(length.free):
-                    self.symbols(length.free, node)
+                self.symbols(length.free, node)
 
     def symbols(self, symbols: Iterable[Symbol], node: object) -> None:
         """Check that coordinates are in scope; lengths always are."""
         for symbol in symbols:
             if symbol.kind == "coord" and symbol not in self.coords:
-                demand(False, "the coordinate {} is in scope", node, symbol.name)
+                broken(f"the coordinate {symbol.name} is in scope", node)
 
     def variable(self, node: ir.Ref) -> None:
         """Check that a variable is in scope."""
-        demand(node.var in self.vars, "the variable {} is in scope", node, node.var.name)
+        if node.var not in self.vars:
+            broken(f"the variable {node.var.name} is in scope", node)
 
     def input(self, node: ir.Input) -> None:
         """Check that an input is declared."""
-        demand(node.name in self.inputs, "the input {} is declared", node, node.name)
-        demand(alike(node.type, self.inputs[node.name].type), "an input has its declared type", node)
+        if node.name not in self.inputs:
+            broken(f"the input {node.name} is declared", node)
+        if not alike(node.type, self.inputs[node.name].type):
+            broken("an input has its declared type", node)
 
     def extents(self, node: ir.Fold) -> None:
         """Check what the extents of a fold mention: a later one may depend on an earlier coordinate."""
@@ -178,133 +187,172 @@ def _constant_volume(shape: tuple[Poly, ...]) -> int | None:
 
 
 def _check_number(node: ir.Number) -> None:
-    demand(numeric(node.type), "a number is a numeric", node)
+    if not numeric(node.type):
+        broken("a number is a numeric", node)
 
 
 def _check_table(node: ir.Table) -> None:
-    demand(len(node.type) == 1, "a table has one component", node)
+    if len(node.type) != 1:
+        broken("a table has one component", node)
     volume = _constant_volume(node.type[0].shape)
-    demand(volume is not None, "a table has a concrete shape", node)
-    demand(volume == len(node.values), "a table has as many values as its shape says", node)
+    if volume is None:
+        broken("a table has a concrete shape", node)
+    if volume != len(node.values):
+        broken("a table has as many values as its shape says", node)
 
 
 def _check_lambda(node: ir.Lambda) -> None:
-    demand(node.space in SPACES, "the space {} exists", node, node.space)
-    demand(node.function in FUNCTIONS, "the function {} exists", node, node.function)
+    if node.space not in SPACES:
+        broken(f"the space {node.space} exists", node)
+    if node.function not in FUNCTIONS:
+        broken(f"the function {node.function} exists", node)
     least, most = FUNCTIONS[node.function].arity
-    demand(least <= len(node.args) <= most, "{} takes {} to {} arguments", node, node.function, least, most)
-    demand(all(numeric(arg.type) for arg in node.args), "functions apply to numerics", node)
-    demand(numeric(node.type), "a function gives a numeric", node)
+    if not (least <= len(node.args) <= most):
+        broken(f"{node.function} takes {least} to {most} arguments", node)
+    for arg in node.args:
+        if not numeric(arg.type):
+            broken("functions apply to numerics", node)
+    if not numeric(node.type):
+        broken("a function gives a numeric", node)
 
 
 def _check_where(node: ir.Where) -> None:
-    demand(node.space in SPACES, "the space {} exists", node, node.space)
-    demand(numeric(node.condition.type), "a condition is a numeric", node)
-    demand(shaped_alike(node.then.type, node.type), "the first value has the result's shape", node)
-    demand(shaped_alike(node.other.type, node.type), "the second value has the result's shape", node)
+    if node.space not in SPACES:
+        broken(f"the space {node.space} exists", node)
+    if not numeric(node.condition.type):
+        broken("a condition is a numeric", node)
+    if not shaped_alike(node.then.type, node.type):
+        broken("the first value has the result's shape", node)
+    if not shaped_alike(node.other.type, node.type):
+        broken("the second value has the result's shape", node)
 
 
 def _check_index(node: ir.Member | ir.Put) -> None:
     for index in node.at:
-        demand(isinstance(index, Poly) or numeric(index.type), "an index is a numeric", node)
+        if not (isinstance(index, Poly) or numeric(index.type)):
+            broken("an index is a numeric", node)
 
 
 def _check_member(node: ir.Member) -> None:
     _check_index(node)
-    ranks = {len(part.shape) for part in node.tol.type}
-    demand(ranks == {len(node.at)}, "a member has a full coordinate", node)
-    spaces = [part.space for part in node.tol.type]
-    fits = spaces == [part.space for part in node.type if not part.shape] and len(spaces) == len(node.type)
-    demand(fits, "a member has the type of the ToL's members", node)
+    if len(node.type) != len(node.tol.type):
+        broken("a member has the capacity of the ToL's members", node)
+    for own, part in zip(node.type, node.tol.type, strict=True):
+        if len(part.shape) != len(node.at):
+            broken("a member has a full coordinate", node)
+        if own.shape or own.space != part.space:
+            broken("a member has the type of the ToL's members", node)
 
 
 def _check_put(node: ir.Put) -> None:
     _check_index(node)
-    fits = all(len(node.at) <= len(part.shape) for part in node.tol.type)
-    demand(fits, "a coordinate is not longer than the rank", node)
-    demand(alike(node.type, node.tol.type), "replacing keeps the type", node)
+    if any(len(node.at) > len(part.shape) for part in node.tol.type):
+        broken("a coordinate is not longer than the rank", node)
+    if not alike(node.type, node.tol.type):
+        broken("replacing keeps the type", node)
     members = tuple(Part(part.shape[len(node.at) :], part.space) for part in node.tol.type)
-    demand(shaped_alike(node.value.type, members), "what is put has the shape of what it replaces", node)
+    if not shaped_alike(node.value.type, members):
+        broken("what is put has the shape of what it replaces", node)
 
 
 def _check_component(node: ir.Component) -> None:
-    demand(1 <= node.j <= len(node.value.type), "a component is one of the list's", node)
-    demand(alike(node.type, (node.value.type[node.j - 1],)), "a component has its own type", node)
+    if not (1 <= node.j <= len(node.value.type)):
+        broken("a component is one of the list's", node)
+    if not alike(node.type, (node.value.type[node.j - 1],)):
+        broken("a component has its own type", node)
 
 
 def _check_pack(node: ir.Pack) -> None:
     parts = tuple(part for item in node.items for part in item.type)
-    demand(bool(node.items) and alike(node.type, parts), "a list has the components of its items", node)
+    if not (bool(node.items) and alike(node.type, parts)):
+        broken("a list has the components of its items", node)
 
 
 def _check_join(node: ir.Join) -> None:
     sides = (node.left.type, node.right.type)
-    demand(len(sides[0]) == len(sides[1]) == len(node.type), "joined values have the same capacity", node)
-    demand(same_ranks(*sides, node.type), "joined values have one rank", node)
+    if not (len(sides[0]) == len(sides[1]) == len(node.type)):
+        broken("joined values have the same capacity", node)
+    if not same_ranks(*sides, node.type):
+        broken("joined values have one rank", node)
     d = node.d - 1
     for left, right, part in zip(*sides, node.type, strict=True):
-        demand(1 <= node.d <= len(part.shape), "a join is along one of the dimensions", node)
+        if not (1 <= node.d <= len(part.shape)):
+            broken("a join is along one of the dimensions", node)
         rest = [shape[:d] + shape[d + 1 :] for shape in (left.shape, right.shape, part.shape)]
-        fits = same_shape(rest[0], rest[1]) and same_shape(rest[0], rest[2])
-        demand(fits, "joined values agree in the other dimensions", node)
+        if not (same_shape(rest[0], rest[1]) and same_shape(rest[0], rest[2])):
+            broken("joined values agree in the other dimensions", node)
         total = left.shape[d] + right.shape[d]
-        demand(same_shape((total,), part.shape[d : d + 1]), "joined lengths add up", node)
+        if not same_shape((total,), part.shape[d : d + 1]):
+            broken("joined lengths add up", node)
 
 
 def _check_embed(node: ir.Embed) -> None:
     expected = tuple(Part((*part.shape, ONE), part.space) for part in node.value.type)
-    demand(alike(node.type, expected), "embedding adds a last dimension of length 1", node)
+    if not alike(node.type, expected):
+        broken("embedding adds a last dimension of length 1", node)
 
 
 def _check_reshape(node: ir.Reshape) -> None:
-    demand(len(node.type) == len(node.value.type), "reshaping keeps the capacity", node)
+    if len(node.type) != len(node.value.type):
+        broken("reshaping keeps the capacity", node)
     for new, old in zip(node.type, node.value.type, strict=True):
-        demand(new.space == old.space, "reshaping keeps the space", node)
+        if new.space != old.space:
+            broken("reshaping keeps the space", node)
         volumes = [_constant_volume(part.shape) for part in (new, old)]
-        demand(None in volumes or volumes[0] == volumes[1], "reshaping keeps the volume", node)
+        if not (None in volumes or volumes[0] == volumes[1]):
+            broken("reshaping keeps the volume", node)
 
 
 def _check_convert(node: ir.Convert) -> None:
-    demand(shaped_alike(node.type, node.value.type), "converting keeps the shape", node)
+    if not shaped_alike(node.type, node.value.type):
+        broken("converting keeps the shape", node)
 
 
 def _check_filter(node: ir.Filter) -> None:
-    demand(len(node.mask.type) == 1 and len(node.mask.type[0].shape) == 1, "a mask is a vector", node)
-    demand(all(part.shape for part in node.tol.type), "what is filtered has a dimension", node)
+    if not (len(node.mask.type) == 1 and len(node.mask.type[0].shape) == 1):
+        broken("a mask is a vector", node)
+    if not all(part.shape for part in node.tol.type):
+        broken("what is filtered has a dimension", node)
     count = atom(node.length)
     kept = tuple(Part((count, *part.shape[1:]), part.space) for part in node.tol.type)
-    demand(alike(node.type, kept), "filtering changes the first length only", node)
+    if not alike(node.type, kept):
+        broken("filtering changes the first length only", node)
 
 
 def _check_build(node: ir.Build) -> None:
-    demand(len(node.coords) == len(node.extents), "every coordinate has an extent", node)
-    built = tuple([Part((*node.extents, *part.shape), part.space) for part in node.body.result.type])
-    demand(alike(node.type, built), "a build has the extents, then the shape of its members", node)
+    if len(node.coords) != len(node.extents):
+        broken("every coordinate has an extent", node)
+    members = node.body.result.type
+    if len(node.type) != len(members):
+        broken("a build has the capacity of its members", node)
+    for own, part in zip(node.type, members, strict=True):
+        if own.space != part.space or not same_shape(own.shape, (*node.extents, *part.shape)):
+            broken("a build has the extents, then the shape of its members", node)
 
 
 def _check_fold(node: ir.Fold) -> None:
-    demand(len(node.coords) == len(node.extents), "every coordinate has an extent", node)
+    if len(node.coords) != len(node.extents):
+        broken("every coordinate has an extent", node)
     types = (node.type, node.accumulator.type, node.start.type, node.body.result.type)
-    demand(len(set(map(len, types))) == 1, "an accumulator keeps its capacity", node)
-    demand(same_ranks(*types), "an accumulator keeps its rank", node)
+    if len(set(map(len, types))) != 1:
+        broken("an accumulator keeps its capacity", node)
+    if not same_ranks(*types):
+        broken("an accumulator keeps its rank", node)
 
 
 def _check_select(node: ir.Select) -> None:
-    fits = same_ranks(node.then.result.type, node.other.result.type, node.type)
-    demand(fits, "both sides of a choice have the result's rank", node)
-    if isinstance(node.condition, Node):
-        demand(numeric(node.condition.type), "a condition is a numeric", node)
+    if not same_ranks(node.then.result.type, node.other.result.type, node.type):
+        broken("both sides of a choice have the result's rank", node)
+    for condition in children(node):
+        if not numeric(condition.type):
+            broken("a condition is a numeric", node)
 
 
-def _anything(node: ir.Input | ir.Ref) -> None:
-    """Scope is all there is to check."""
-
-
-_RULES: Mapping[type, Callable[[Any], None]] = {
-    ir.Input: _anything,
+_RULES: Mapping[type, Callable[[Any], None] | None] = {
+    ir.Input: None,
+    ir.Ref: None,
     ir.Number: _check_number,
     ir.Table: _check_table,
-    ir.Ref: _anything,
     ir.Lambda: _check_lambda,
     ir.Where: _check_where,
     ir.Member: _check_member,
@@ -320,4 +368,4 @@ _RULES: Mapping[type, Callable[[Any], None]] = {
     ir.Put: _check_put,
     ir.Filter: _check_filter,
 }
-"""How a node of each kind has to fit its operands."""
+"""How a node of each kind has to fit its operands; of inputs and variables only scope is to be checked."""

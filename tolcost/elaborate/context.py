@@ -8,7 +8,17 @@ from contextvars import ContextVar
 from itertools import count
 from typing import NoReturn, Protocol
 
-from tolcost.algebra import TRUE, And, Cond, Poly, Symbol, numbered_coordinate, substitute, symbols_of_cond
+from tolcost.algebra import (
+    FALSE,
+    TRUE,
+    And,
+    Cond,
+    Poly,
+    Symbol,
+    numbered_coordinate,
+    substitute,
+    symbols_of_cond,
+)
 from tolcost.algebra import coordinate as new_coordinate
 from tolcost.atoms.nodes import Block, Condition, ConditionKind, Node, Number, Ref, Table, Var
 from tolcost.atoms.nodes import Input as InputNode
@@ -268,6 +278,7 @@ class Scope:
     """A block being built: its bindings so far, what is known to hold inside it, and how it is elaborated.
 
     A value that it is ``naming`` may be used only where it is in range: being out of it is no fault yet.
+    One that is ``never`` visited knows what cannot be, and so everything.
     """
 
     parent: Scope | None = None
@@ -275,15 +286,18 @@ class Scope:
     bindings: list[tuple[Var, Node]] = field(default_factory=list)
     mode: Mode = _PLAIN
     naming: bool = False
+    never: bool = False
 
     def inner(self, *facts: Cond) -> Scope:
         """A block inside this one, where ``facts`` hold too."""
         more = [part for fact in facts for part in _parts(fact)]
-        return Scope(self, (*self.facts, *more) if more else self.facts, mode=self.mode)
+        known = (*self.facts, *more) if more else self.facts
+        return Scope(self, known, mode=self.mode, never=self.never or FALSE in more)
 
     def same(self, *facts: Cond, mode: Mode | None = None, naming: bool = False) -> Scope:
         """This very block, elaborated where ``facts`` hold too, in another mode, or to name a value."""
-        return Scope(self, (*self.facts, *facts), self.bindings, mode or self.mode, naming or self.naming)
+        known, never = (*self.facts, *facts), self.never or FALSE in facts
+        return Scope(self, known, self.bindings, mode or self.mode, naming or self.naming, never)
 
     def bind(self, node: Node, name: str = "") -> Node:
         """The node, computed once in this block; what is free to repeat stays as it is."""

@@ -394,6 +394,13 @@ def asked_known(program: tree.Module) -> frozenset[str]:
     return frozenset(found)
 
 
+def mentions(expr: tree.Expr, name: str) -> bool:
+    """Whether an expression mentions a name, wherever in it."""
+    if isinstance(expr, tree.Name):
+        return expr.name == name
+    return any(mentions(child, name) for child in children(expr))
+
+
 def mentioned(expr: tree.Expr) -> list[str]:
     """The names an expression mentions, wherever in it."""
     if isinstance(expr, tree.Name):  # as most lengths are

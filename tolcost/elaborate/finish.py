@@ -78,8 +78,9 @@ class _Finish:
         operands = children(stated)
         if not operands:
             return rebuild(stated, (), **fields) if fields else stated
-        fresh = tuple(map(self.node, operands, _uses(stated, use, len(operands))))
-        return rebuild(stated, fresh, **fields)
+        uses = _USES.get(type(stated))
+        used = [use] * len(operands) if uses is None else uses(len(operands))
+        return rebuild(stated, tuple(map(self.node, operands, used)), **fields)
 
     def _ref(self, node: ir.Ref, use: Charge) -> ir.Ref:
         self.used.add(node.var)
@@ -168,21 +169,14 @@ _CHANGES: Mapping[type, Callable[[_Finish, Any, Charge], dict[str, Any]]] = {
 """What changes of a node besides its operands: names, blocks inside it, what is charged."""
 
 
-def _uses(node: Node, use: Charge, operands: int) -> list[Charge]:
-    """How a node uses each of its operands: coordinates are charged apart, whole ToLs as values."""
-    match node:
-        case ir.Member():
-            return ["data", *_INDEX * (operands - 1)]
-        case ir.Put():
-            return ["data", *_INDEX * (operands - 2), "data"]
-        case ir.Join() | ir.Reshape() | ir.Filter() | ir.Fold():
-            return _DATA * operands
-        case _:
-            return [use] * operands
-
-
 _DATA: list[Charge] = ["data"]
 _INDEX: list[Charge] = ["index"]
+_USES: Mapping[type, Callable[[int], list[Charge]]] = {
+    ir.Member: lambda operands: _DATA + _INDEX * (operands - 1),
+    ir.Put: lambda operands: _DATA + _INDEX * (operands - 2) + _DATA,
+    **dict.fromkeys((ir.Join, ir.Reshape, ir.Filter, ir.Fold), lambda operands: _DATA * operands),
+}
+"""How nodes use operands: coordinates are charged apart, whole ToLs as values; others as they are used."""
 
 
 # ---- work done again and again ---------------------------------------------------------------

@@ -25,7 +25,7 @@ from tolcost.elaborate.context import (
     fail,
 )
 from tolcost.elaborate.evaluate import evaluate, form
-from tolcost.elaborate.expressions import has_star, mentioned
+from tolcost.elaborate.expressions import has_star, mentions
 from tolcost.elaborate.indexing import element, laid_at
 from tolcost.elaborate.layout import (
     At,
@@ -419,7 +419,7 @@ class WrittenStep:
 def mentions_element(env: Env, expr: tree.Expr) -> bool:
     """Whether a step, as written, uses the element; unless it is plain that it does not, it does."""
     if isinstance(expr, tree.Arrow) and len(expr.params) in (2, 3):
-        return expr.params[1] in mentioned(expr.body)
+        return mentions(expr.body, expr.params[1])
     return True
 
 

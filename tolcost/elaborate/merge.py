@@ -27,9 +27,10 @@ from tolcost.algebra import (
     symbols_of,
 )
 from tolcost.atoms.nodes import Node, Part, Select
+from tolcost.dataclass import replace
 from tolcost.diagnostics import Span
 from tolcost.elaborate.components import capacity, component_shapes, components
-from tolcost.elaborate.context import Env, Misfit, RankMismatch, Scope, fail
+from tolcost.elaborate.context import Env, Misfit, RankMismatch, fail
 from tolcost.elaborate.indexing import element, leaves, regrown
 from tolcost.elaborate.layout import in_spaces, made_of, materialise
 from tolcost.elaborate.shapes import shape_of, shape_text, solve, space_of, unify
@@ -129,7 +130,7 @@ def _merge_each(
     found = []
     for pair in pairs:
         sides = [
-            (side.child(scope=Scope(env.scope, side.scope.facts, mode=side.scope.mode)), value)
+            (side.child(scope=replace(side.scope, parent=env.scope, bindings=[])), value)
             for (side, _), value in zip((then, other), pair, strict=True)
         ]
         found.append(merge(env, condition, sides[0], sides[1], span))

@@ -82,7 +82,7 @@ def decide(env: Env, condition: Cond) -> Cond:
     """TRUE or FALSE where that can be proved here, else the condition itself."""
     if condition is TRUE or condition is FALSE:
         return condition
-    if FALSE in env.scope.facts:  # a body that is never visited
+    if env.scope.never:
         return TRUE
     if env.context.notes.equal:
         condition = substitute_cond(condition, env.context.notes.equal)
@@ -169,7 +169,7 @@ def require(
 ) -> None:
     """Prove a condition, record what of it depends on lengths alone, or refuse the program."""
     verdict = decide(env, condition)
-    if verdict is TRUE or FALSE in env.scope.facts or not env.scope.mode.checked:
+    if verdict is TRUE or env.scope.never or not env.scope.mode.checked:
         return
     if verdict is FALSE:
         fail(code, said(message), span, kind=OutOfRange, definite=True)

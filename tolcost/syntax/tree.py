@@ -13,6 +13,7 @@ equality, so two trees are equal when they say the same thing.  Nodes have no be
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import fields
 from functools import cache
 from typing import Any, Literal, TypeAlias
@@ -370,17 +371,16 @@ def deepest(statement: Statement, limit: int) -> Statement | Expr | None:
 def children(node: Any) -> list[Any]:
     """The nodes right below a node, in the order in which they are written."""
     found: list[Any] = []
-    for name in _parts(node.__class__):
-        _collect(getattr(node, name), found)
+    _collect([getattr(node, name) for name in _parts(node.__class__)], found)
     return found
 
 
-def _collect(value: Any, found: list[Any]) -> None:
-    if isinstance(value, tuple):
-        for item in value:
-            _collect(item, found)
-    elif hasattr(value, "span"):
-        found.append(value)
+def _collect(values: Iterable[Any], found: list[Any]) -> None:
+    for value in values:
+        if isinstance(value, tuple):
+            _collect(value, found)
+        elif hasattr(value, "span"):
+            found.append(value)
 
 
 @cache
