@@ -73,14 +73,12 @@ class _Finish:
             return self.input(stated)
         if isinstance(stated, ir.Ref):  # as most are
             return self._ref(stated, use)
-        change = _CHANGES.get(type(stated))
-        fields = {} if change is None else change(self, stated, use)
+        kind = type(stated)
+        fields = _CHANGES[kind](self, stated, use) if kind in _CHANGES else {}
         operands = children(stated)
-        if not operands:
-            return rebuild(stated, (), **fields) if fields else stated
-        uses = _USES.get(type(stated))
-        used = [use] * len(operands) if uses is None else uses(len(operands))
-        return rebuild(stated, tuple(map(self.node, operands, used)), **fields)
+        used = _USES[kind](len(operands)) if kind in _USES else [use] * len(operands)
+        fresh = tuple(map(self.node, operands, used))
+        return rebuild(stated, fresh, **fields) if fields or fresh != operands else stated
 
     def _ref(self, node: ir.Ref, use: Charge) -> ir.Ref:
         self.used.add(node.var)
@@ -115,7 +113,12 @@ class _Finish:
 
     def input(self, node: Input) -> Input:
         """One object for each input."""
-        return self.inputs.setdefault(node.name, Input(node.name, self._type(node.type), node.within))
+        found = self.inputs.get(node.name)
+        if found is None:
+            kind = self._type(node.type)
+            found = node if kind is node.type else Input(node.name, kind, node.within)
+            self.inputs[node.name] = found
+        return found
 
     def var(self, var: Var) -> Var:
         """One object for each variable."""
@@ -160,8 +163,8 @@ class _Finish:
 
 
 _CHANGES: Mapping[type, Callable[[_Finish, Any, Charge], dict[str, Any]]] = {
-    ir.Lambda: lambda _, node, use: {"charge": node.charge if node.charge == "static" else use},
-    ir.Where: lambda _, node, use: {"charge": use},
+    ir.Lambda: lambda _, node, use: {} if node.charge in ("static", use) else {"charge": use},
+    ir.Where: lambda _, node, use: {} if node.charge == use else {"charge": use},
     ir.Build: _Finish._build,
     ir.Fold: _Finish._fold,
     ir.Select: _Finish._select,
