@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import lru_cache
+
 from tolcost.algebra import Poly, const
-from tolcost.atoms.nodes import Lambda, Node, numeric_type
+from tolcost.atoms.nodes import Lambda, Node, Type, numeric_type
 from tolcost.diagnostics import Span
 from tolcost.elaborate.components import capacity
 from tolcost.elaborate.constant_folding import fold_plain, fold_static, integer_division
@@ -12,8 +15,11 @@ from tolcost.elaborate.indexing import element
 from tolcost.elaborate.layout import grid, in_spaces, lay, materialise
 from tolcost.elaborate.shapes import known, shape_of, shape_text, space_of, unify
 from tolcost.elaborate.values import (
+    Builtin,
+    Closure,
     Data,
     Missing,
+    Native,
     Opaque,
     Pieces,
     Seq,
@@ -21,7 +27,6 @@ from tolcost.elaborate.values import (
     Vec,
     View,
     cast_of,
-    is_function,
     is_static,
     plain,
     recast,
@@ -30,14 +35,21 @@ from tolcost.elementary import FUNCTIONS
 from tolcost.spaces import closed_space, join_spaces, kind_of
 
 _ORDER = ("B", "Z", "R", "C", "S")
+_MOST_KINDS: set[type] = {Data, Poly}
+"""What most operands are where one of them is data."""
 
 
 def apply(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value:
     """An elementary function of some values; ToLs combine element by element, a scalar spreads."""
     env.context.tick(span)
-    found = fold_plain(env, name, args, span)
-    if found is not None:
-        return found
+    kinds = set(map(type, args))
+    if Data not in kinds:
+        found = fold_plain(env, name, args, kinds, span)
+        if found is not None:
+            return found
+    elif kinds <= _MOST_KINDS and not any(map(_is_tol, args)):
+        check_numbers(env, name, args, span)
+        return Data(_lambda(env, name, args, span))
     space = _space_of_casts(name, args)
     args = tuple(map(plain, args))
     if any(map(_is_tol, args)):
@@ -61,6 +73,8 @@ def _space_of_casts(name: str, args: tuple[Value, ...]) -> str | None:
 
 def divide(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     """``/``: floor division between static integers, real division between anything else."""
+    if Data in map(type, args):
+        return apply(env, "div", args, span)
     x, y = (plain(a) for a in args)
     casts = [space for a in args if (space := cast_of(a)) is not None]
     if any(kind_of(space) == "R" for space in casts):
@@ -103,10 +117,10 @@ def _entries_for_numbers(args: tuple[Value, ...]) -> tuple[Value, ...]:
 def check_numbers(env: Env, name: str, args: tuple[Value, ...], span: Span) -> None:
     """A function applies to numbers and to ToLs of them."""
     for a in args:
-        if isinstance(a, (Missing, Seq)) or is_function(a):
+        if isinstance(a, _NO_NUMBERS):
             materialise(env, a, span)
     for a in args:
-        if isinstance(a, Pieces) or capacity(a) > 1:
+        if capacity(a) > 1 or isinstance(a, Pieces):
             fail(
                 "T0404",
                 f"`{name}` applies to numbers, and this is a list",
@@ -114,6 +128,9 @@ def check_numbers(env: Env, name: str, args: tuple[Value, ...], span: Span) -> N
                 hint="take a component first: x[1]'; `map` does so with each",
                 kind=ListForNumber,
             )
+
+
+_NO_NUMBERS = (Missing, Seq, Closure, Builtin, Native)
 
 
 def _apply_numbers(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value:
@@ -130,29 +147,44 @@ def _apply_numbers(env: Env, name: str, args: tuple[Value, ...], span: Span) -> 
 
 
 def _lambda(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Lambda:
-    domain = _domain(name, args)
-    texts = {kind_of(space_of(a)) == "S" for a in args}
-    if kind_of(domain) not in FUNCTIONS[name].kinds or len(texts) > 1:
+    kinds = _kinds(name, *_spaces(args))
+    if kinds is None:
         fail("T0405", f"`{name}` does not apply to {' and '.join(dict.fromkeys(map(space_of, args)))}", span)
-    nodes = tuple(_argument(env, a, domain, span) for a in args)
-    return Lambda(name, nodes, domain, numeric_type(result_space(name, domain)), "data", span)
+    domain, result = kinds
+    nodes = tuple([materialise(env, a, span, domain if is_static(a) else None) for a in args])
+    return Lambda(name, nodes, domain, result, "data", span)
 
 
-def _argument(env: Env, value: Value, domain: str, span: Span) -> Node:
-    return materialise(env, value, span, domain if is_static(value) else None)
+Names = tuple[str, ...]
 
 
-def _domain(name: str, args: tuple[Value, ...]) -> str:
+def _spaces(args: tuple[Value, ...]) -> tuple[Names, Names]:
+    """The spaces of those arguments that are data, and of those that are static."""
+    data, statics = list[str](), list[str]()
+    for a in args:
+        (statics if is_static(a) else data).append(space_of(a))
+    return tuple(data), tuple(statics)
+
+
+@lru_cache(maxsize=1 << 10)
+def _kinds(name: str, data: Names, statics: Names) -> tuple[str, Type] | None:
+    """The space a function of such arguments computes in, and the type of its result; None if it has none."""
+    domain = _domain(name, data, statics)
+    texts = {kind_of(space) == "S" for space in (*data, *statics)}
+    if kind_of(domain) not in FUNCTIONS[name].kinds or len(texts) > 1:
+        return None
+    return domain, numeric_type(result_space(name, domain))
+
+
+def _domain(name: str, data: Names, statics: Names) -> str:
     """The space a function computes in: that of its data, widened by what its numbers need."""
-    data = [space_of(a) for a in args if not is_static(a)]
-    statics = [space_of(a) for a in args if is_static(a)]
-    domain = data[0] if data else (statics[0] if statics else "R")
-    for space in data[1:]:
+    domain, *others = data or statics[:1] or ("R",)
+    for space in others:
         domain = join_spaces(domain, space)
     return widened(name, domain, statics)
 
 
-def widened(name: str, domain: str, statics: list[str]) -> str:
+def widened(name: str, domain: str, statics: Iterable[str]) -> str:
     """A space widened to hold some numbers, and as the function needs it."""
     for space in statics:
         if _ORDER.index(kind_of(space)) > _ORDER.index(kind_of(domain)):
@@ -204,7 +236,7 @@ def _apply_elementwise(env: Env, name: str, args: tuple[Value, ...], span: Span)
             shape,
             lambda here, at: _apply_numbers(here, name, _at(here, args, at, span), span),
             True,
-            result_space(name, _domain(name, args)) if name != "/" else "Z",
+            result_space(name, _domain(name, *_spaces(args))) if name != "/" else "Z",
         )
     bound = tuple(bind_data(env, a) for a in args)
     return lay(

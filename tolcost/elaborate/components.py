@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tolcost.atoms.nodes import Component, Node, Pack
+from tolcost.atoms.nodes import Component, Node, Pack, Type
 from tolcost.diagnostics import Span
 from tolcost.elaborate.context import Env, fail
 from tolcost.elaborate.shapes import Shape, settled, shape_of, unify
@@ -92,9 +92,13 @@ def walked_shape(env: Env, value: Value, span: Span) -> Shape:
     return first
 
 
+def _has_one_shape(parts: Type) -> bool:
+    return len(parts) == 1 or all(part.shape == parts[0].shape for part in parts)
+
+
 def apart(env: Env, value: Value) -> Value:
     """A list that is data, one by one where its ToLs have different shapes; anything else as it is."""
-    if not isinstance(value, Data) or all(part.shape == value.node.type[0].shape for part in value.node.type):
+    if not isinstance(value, Data) or _has_one_shape(value.node.type):
         return value
     whole = env.scope.bind(value.node)
     return Pieces(tuple(Data(component(whole, j + 1)) for j in range(len(whole.type))))

@@ -69,9 +69,8 @@ MOST_BITS = 14_000
 """The largest static number, in bits: more digits than anything is measured in."""
 
 
-def fold_plain(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value | None:
+def fold_plain(env: Env, name: str, args: tuple[Value, ...], kinds: set[type], span: Span) -> Value | None:
     """The function of what most static values are: integers, conditions or texts; None of anything else."""
-    kinds = set(map(type, args))
     if kinds == _INTEGERS:
         found = _of_integers(name, args)
         if found is None and name in _OF_FORMULAS:
