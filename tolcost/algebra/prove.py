@@ -18,7 +18,7 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import permutations
 
-from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth, eq, negate, polys_of
+from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth, eq, ge, negate, polys_of
 from tolcost.algebra.ends import holds_at_ends
 from tolcost.algebra.floors import quick_floordiv
 from tolcost.algebra.intervals import numerator_range, range_of
@@ -103,6 +103,21 @@ def relevant(facts: tuple[Cond, ...], cond: Cond) -> tuple[Cond, ...]:
                 left.remove(fact)
                 grew = True
     return tuple(fact for fact in facts if fact in kept)
+
+
+def as_fact(cond: Cond) -> Cond:
+    """Give a condition as proofs use it best: what is not at the end of its range is before or beyond it.
+
+    >>> from tolcost.algebra.poly import coordinate, length
+    >>> n = length("n"); i = coordinate("i", n)
+    >>> as_fact(negate(eq(i - n)))
+    Ge(p=-i + n - 1)
+    """
+    if isinstance(cond, Not) and isinstance(cond.part, Eq):
+        for p in (cond.part.p, -cond.part.p):
+            if holds_at_ends(p):
+                return ge(p - 1)
+    return cond
 
 
 def is_nonnegative(p: Poly, facts: tuple[Cond, ...] = ()) -> bool:

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from operator import add, mul
 from zlib import crc32
 
-from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth
+from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth, polys_of
 from tolcost.algebra.intervals import generator_range, log2_of_number, numerator_range
-from tolcost.algebra.poly import UNIT, Monomial, Poly, monomial_product, poly
+from tolcost.algebra.poly import UNIT, Monomial, Poly, atom, monomial_product, poly, scale
 from tolcost.algebra.symbols import (
     MAX_EXPONENT,
     Floor,
@@ -25,6 +25,7 @@ from tolcost.algebra.symbols import (
     Sum,
     Symbol,
     behind,
+    reach,
     remember_samples,
 )
 
@@ -165,9 +166,34 @@ def undecided(cond: Cond, facts: tuple[Cond, ...]) -> bool:
     points = MANY if isinstance(cond, And | Or) else FEW  # their proofs take longest
     for index, holds in enumerate(_truths(cond, points)):
         if holds is not None and holds is not seen and _facts_hold(facts, index):
-            if seen is not None:
+            if seen is not None or (index > 1 and isinstance(cond, Ge | Eq) and _turns(cond, facts, index)):
                 return True
             seen = holds
+    return False
+
+
+def _turns(cond: Ge | Eq, facts: tuple[Cond, ...], index: int) -> bool:
+    """Whether a condition is another one when a symbol goes to an end of its range, all else being as it is.
+
+    Facts that hold at few points make it hard to find a second one.  A symbol that they do not mention, and
+    that bounds none that they do, may be anywhere in its range.
+    """
+    p = cond.p
+    for mono, coef in p.terms.items():
+        symbol = mono[0] if len(mono) == 1 else None
+        if not isinstance(symbol, Symbol) or symbol.lo is None or symbol.hi is None:
+            continue
+        if max(p.den, symbol.lo.den, symbol.hi.den) > 1:
+            continue
+        rest = p - scale(atom(symbol), coef)
+        others = reach(s for q in (rest, *(q for fact in facts for q in polys_of(fact))) for s in q.free)
+        low, high, value = (_numerator(q, index) for q in (symbol.lo, symbol.hi, rest))
+        if symbol in others or low is None or high is None or value is None or low > high:
+            continue
+        tops = [value + coef * end for end in (low, high)]
+        signs = {top >= 0 for top in tops} if isinstance(cond, Ge) else {top == 0 for top in tops}
+        if len(signs) > 1:
+            return True
     return False
 
 

@@ -15,6 +15,7 @@ from tolcost.algebra import (
     Cond,
     Poly,
     Symbol,
+    as_fact,
     numbered_coordinate,
     substitute,
     symbols_of_cond,
@@ -290,13 +291,13 @@ class Scope:
 
     def inner(self, *facts: Cond) -> Scope:
         """A block inside this one, where ``facts`` hold too."""
-        more = [part for fact in facts for part in _parts(fact)]
+        more = [as_fact(part) for fact in facts for part in _parts(fact)]
         known = (*self.facts, *more) if more else self.facts
         return Scope(self, known, mode=self.mode, never=self.never or FALSE in more)
 
     def same(self, *facts: Cond, mode: Mode | None = None, naming: bool = False) -> Scope:
         """This very block, elaborated where ``facts`` hold too, in another mode, or to name a value."""
-        known, never = (*self.facts, *facts), self.never or FALSE in facts
+        known, never = (*self.facts, *map(as_fact, facts)), self.never or FALSE in facts
         return Scope(self, known, self.bindings, mode or self.mode, naming or self.naming, never)
 
     def bind(self, node: Node, name: str = "") -> Node:
