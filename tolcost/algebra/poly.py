@@ -374,12 +374,12 @@ def length(name: str, lo: int | Poly | None = 1, hi: int | Poly | None = LARGEST
     >>> length("n") - length("n")
     0
     """
-    return _symbol(name, 0, "length", lo, hi)
+    return atom(symbol_of(name, 0, "length", _bound(lo), _bound(hi)))
 
 
 def coordinate(name: str, hi: int | Poly, lo: int | Poly = 1) -> Poly:
     """Give a new coordinate that runs from ``lo`` to ``hi``, unlike every other."""
-    return _symbol(name, next(_serials), "coord", lo, hi)
+    return atom(symbol_of(name, next(_serials), "coord", as_poly(lo), as_poly(hi)))
 
 
 def numbered_coordinate(name: str, number: int, hi: int | Poly) -> Poly:
@@ -388,7 +388,7 @@ def numbered_coordinate(name: str, number: int, hi: int | Poly) -> Poly:
     >>> numbered_coordinate("i", 1, 5) == numbered_coordinate("i", 1, 5) != coordinate("i", 5)
     True
     """
-    return _symbol(name, 2 * number + 1, "coord", 1, hi)
+    return atom(symbol_of(name, 2 * number + 1, "coord", ONE, as_poly(hi)))
 
 
 def data_symbol(
@@ -399,15 +399,11 @@ def data_symbol(
     base: str = "",
 ) -> Poly:
     """Give a new integer that only data decides, with its range as far as known."""
-    return _symbol(name, next(_serials), role, lo, hi, base)
+    return atom(symbol_of(name, next(_serials), role, _bound(lo), _bound(hi), base))
 
 
-def _symbol(
-    name: str, serial: int, role: Role, lo: int | Poly | None, hi: int | Poly | None, base: str = ""
-) -> Poly:
-    low = None if lo is None else as_poly(lo)
-    high = None if hi is None else as_poly(hi)
-    return atom(symbol_of(name, serial, role, low, high, base))
+def _bound(value: int | Poly | None) -> Poly | None:
+    return None if value is None else as_poly(value)
 
 
 def the_symbol(p: Poly) -> Symbol:

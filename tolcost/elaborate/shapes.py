@@ -168,6 +168,8 @@ def require(
     code: str = "T0302",
 ) -> None:
     """Prove a condition, record what of it depends on lengths alone, or refuse the program."""
+    if condition is TRUE:  # as most are
+        return
     verdict = decide(env, condition)
     if verdict is TRUE or env.scope.never or not env.scope.mode.checked:
         return
