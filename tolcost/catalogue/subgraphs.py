@@ -18,6 +18,7 @@ from tolcost.catalogue.operand_types import check_node, output_spaces
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, quoted
+from tolcost.elaborate.again import Known, applied
 from tolcost.elaborate.context import Env, Misfit
 from tolcost.elaborate.programs import apply_program
 from tolcost.elaborate.shapes import shape_of, space_of
@@ -123,6 +124,7 @@ class Surroundings:
     depth: int = 0
     calls: Iterator[int] = field(default_factory=count)
     inside: Inside = field(default_factory=dict)
+    known: Known = field(default_factory=dict)
     place: tuple[str, ...] = ()
     resumes: bool = False
     """Whether all graphs around are branches by data: nothing but other choices helps what does not fit."""
@@ -291,9 +293,14 @@ def _applied(
     resumes = around.resumes and spec.branches and not is_open(inputs[0])
     place = (*around.place, first_output(node.outputs))
     within = replace(around, values=values, place=place, resumes=resumes)
-    given = bind(node, spec, inputs, graph_functions(node, within))
+
+    def apply() -> tuple[Value, ...]:
+        given = bind(node, spec, inputs, graph_functions(node, within))
+        return apply_program(env, spec.program, given, spec.library, node.asked)
+
     with env.context.at_node(node.label):
-        results = apply_program(env, spec.program, given, spec.library, node.asked)
+        program = (spec, node.key, node.asked)
+        results = apply() if node.graphs else applied(env, around.known, program, inputs, apply)
     if len(results) == 1 and isinstance(results[0], Seq) and spec.outputs[0].variadic:
         return results[0].items
     told = output_spaces(node, around.opsets.get(node.domain), spaces)

@@ -177,6 +177,8 @@ class Context:
     """What symbols are called after whose values only running tells."""
     lengths: set[str] = field(default_factory=set)
     """What lengths are called, by the program or by who gives its arguments."""
+    looked: int = 0
+    """How often something was noted, or depended on how a value came about."""
     steps: int = 0
     unrolled: int = 0
     depth: int = 0
@@ -213,6 +215,7 @@ class Context:
         What must hold at every coordinate, and could be neither proved nor put in terms of
         lengths, is kept apart: running checks it element by element.
         """
+        self.looked += 1
         local = any(s.kind == "coord" for s in symbols_of_cond(condition))
         for notes in self._lasting():
             kept = notes.unproved if local else notes.conditions
@@ -220,12 +223,14 @@ class Context:
 
     def adopt(self, symbol: Symbol, value: Poly) -> None:
         """From now on a length is another."""
+        self.looked += 1
         for notes in self._lasting():
             notes.equal = {s: substitute(p, {symbol: value}) for s, p in notes.equal.items()}
             notes.equal[symbol] = value
 
     def agree(self, equation: Cond) -> None:
         """From now on an equation holds."""
+        self.looked += 1
         for notes in self._lasting():
             notes.agreed = (*notes.agreed, equation)
 

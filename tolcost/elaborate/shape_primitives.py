@@ -140,9 +140,10 @@ def _convert(env: Env, span: Span, value: Value, target: Spaces) -> Value:
 def _rounds(env: Env, node: Node, target: Spaces) -> bool:
     """Whether reals become integers that need not be whole numbers before."""
     pairs = zip(node.type, target.names, strict=True)
-    return any(kind_of(part.space) == "R" and kind_of(name) == "Z" for part, name in pairs) and not is_whole(
-        env.scope, node
-    )
+    if not any(kind_of(part.space) == "R" and kind_of(name) == "Z" for part, name in pairs):
+        return False
+    env.context.looked += 1
+    return not is_whole(env.scope, node)
 
 
 def _rounded(env: Env, span: Span, node: Node, target: Spaces) -> Value:

@@ -1,0 +1,178 @@
+"""Applying a program again in the same elaboration: a copy of what it came to, over other values.
+
+The body of a loop is elaborated several times until what it carries is settled, and its nodes are much alike.
+What a program comes to depends on what is static, and on the types of what is data; so the second time its
+atoms are copied.  Only those are that relied on nothing, and looked at nothing but what they were given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tolcost.atoms import nodes as ir
+from tolcost.atoms.kit import children, rebuild
+from tolcost.atoms.nodes import Block, Node, Ref, Var
+from tolcost.dataclass import dataclass
+from tolcost.elaborate.context import Env
+from tolcost.elaborate.given import frozen
+from tolcost.elaborate.values import Cast, Data, Missing, Opaque, Seq, Unknown, Value, Vec, View, is_static
+
+Results = tuple[Value, ...]
+Bindings = tuple[tuple[Var, Node], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Before:
+    """What a program came to: the values that it was given as data, what it bound, and its results."""
+
+    data: tuple[Node, ...]
+    bindings: Bindings
+    results: Results
+
+
+Known = dict[object, Before | None]
+"""What programs came to in an elaboration; None where that is no matter of what they were given."""
+
+
+def applied(
+    env: Env,
+    known: Known,
+    program: tuple[object, ...],
+    inputs: Sequence[Value | None],
+    apply: Callable[[], Results],
+) -> Results:
+    """What a program comes to; it is known by what distinguishes it from others but for its inputs."""
+    data = [value.node for value in inputs if isinstance(value, Data)]
+    places = list(map(_place, data))
+    kinds = [_kind(value, places) for value in inputs]
+    if None in kinds:
+        return apply()
+    context, scope = env.context, env.scope
+    equal = tuple(context.notes.equal.items())
+    surrounding = (scope.facts, scope.mode, scope.naming, env.in_index, equal, context.notes.agreed)
+    key = (program, *kinds, *surrounding)
+    if key in known:
+        before = known[key]
+        found = None if before is None else _copied(env, before, data)
+        return apply() if found is None else found
+    start, looked = len(scope.bindings), (context.looked, context.names, len(context.warnings))
+    results = apply()
+    alone = looked == (context.looked, context.names, len(context.warnings))
+    known[key] = None
+    if alone and all(map(_copies, results)):
+        known[key] = Before(tuple(data), tuple(scope.bindings[start:]), results)
+    return results
+
+
+def _place(node: Node) -> object:
+    """What data is of: a variable, one component of it, or an input."""
+    match node:
+        case ir.Ref(var=var):
+            return var
+        case ir.Component(value=ir.Ref(var=var), j=j):
+            return var, j
+        case _:
+            return node
+
+
+def _kind(value: Value | None, places: list[object]) -> object:
+    """All of an input that a program can look at, and which of them are one; None where there is more."""
+    match value:
+        case None:
+            return ()
+        case Data(node=(ir.Ref() | ir.Component(value=ir.Ref())) as node):
+            return (type(node), places.index(_place(node)), node.type)
+        case Data(node=ir.Input(within=()) as node):
+            return (ir.Ref, places.index(_place(node)), node.type)
+        case Data() | Seq() | Unknown() | View() | Opaque():
+            return None
+        case Missing():
+            return ()
+        case Cast(value=inner, space=space):
+            found = _kind(inner, places)
+            return None if found is None else (space, found)
+        case Vec(items=items):
+            return None if any(isinstance(item, View | Opaque | Vec) for item in items) else _static(value)
+        case _:
+            return _static(value)
+
+
+def _static(value: Value) -> object:
+    return ("static", frozen(value)) if is_static(value) else None
+
+
+def _copies(value: Value) -> bool:
+    """Whether a result can be had again with other atoms in it."""
+    match value:
+        case Data():
+            return True
+        case Cast(value=inner):
+            return _copies(inner)
+        case Vec(items=items):
+            return all(map(_copies, items))
+        case _:
+            return is_static(value) and not isinstance(value, View | Opaque | Seq)
+
+
+def _copied(env: Env, before: Before, data: Sequence[Node]) -> Results | None:
+    """The same over other data; None where there was more than it was given."""
+    pairs = list(zip(before.data, data, strict=True))
+    copy = _Copy(dict(pairs), {old.var: new for old, new in pairs if isinstance(old, Ref)})
+    try:
+        bindings = copy.bindings(before.bindings)
+        results = tuple(map(copy.value, before.results))
+    except KeyError:
+        return None
+    env.scope.bindings.extend(bindings)
+    return results
+
+
+@dataclass(slots=True)
+class _Copy:
+    """What became of nodes and variables; variables that are bound in what is copied are new."""
+
+    done: dict[Node, Node]
+    vars: dict[Var, Node]
+
+    def bindings(self, bindings: Bindings) -> Bindings:
+        return tuple([(self.bound(var), self.node(node)) for var, node in bindings])
+
+    def bound(self, var: Var) -> Var:
+        new = Var(var.name, var.type)
+        self.vars[var] = Ref(new, new.type)
+        return new
+
+    def block(self, block: Block) -> Block:
+        return Block(self.bindings(block.bindings), self.node(block.result))
+
+    def node(self, node: Node) -> Node:
+        found = self.done.get(node)
+        if found is None:
+            found = self.done[node] = self._fresh(node)
+        return found
+
+    def _fresh(self, node: Node) -> Node:
+        match node:
+            case ir.Ref(var=var):
+                return self.vars[var]
+            case ir.Build(body=body):
+                return rebuild(node, (), body=self.block(body))
+            case ir.Fold(start=start, accumulator=accumulator, body=body):
+                begin = self.node(start)
+                return rebuild(node, (begin,), accumulator=self.bound(accumulator), body=self.block(body))
+            case ir.Select(then=then, other=other):
+                condition = [self.node(child) for child in children(node)]
+                return rebuild(node, condition, then=self.block(then), other=self.block(other))
+            case _:
+                return rebuild(node, [self.node(child) for child in children(node)])
+
+    def value(self, value: Value) -> Value:
+        match value:
+            case Data(node=node):
+                return Data(self.node(node))
+            case Cast(value=inner, space=space):
+                return Cast(self.value(inner), space)
+            case Vec(shape=shape, items=items, loose=loose) if not is_static(value):
+                return Vec(shape, tuple(map(self.value, items)), loose)
+            case _:
+                return value
