@@ -53,7 +53,7 @@ class StoredTexts:
     def get(self, name: str) -> str | None:
         r"""The text of a name; None where there is none.
 
-        >>> lines = Lines(b"\na\t1\nb\t2\nc\t3\n")
+        >>> lines = StoredTexts(b"\na\t1\nb\t2\nc\t3\n")
         >>> [lines.get(name) for name in "abcd"]
         ['1', '2', '3', None]
         """
@@ -110,7 +110,7 @@ def stored_text(
     schemes: Mapping[str, str],
 ) -> str:
     """The text of a file."""
-    rest = "".join(f"{pattern}\t{scheme}\n" for pattern, scheme in sorted(schemes.items()))  # for Lines
+    rest = "".join(f"{pattern}\t{scheme}\n" for pattern, scheme in sorted(schemes.items()))  # for StoredTexts
     about = {
         "format": FORMAT,
         "digest": digest_of(rest.encode()),

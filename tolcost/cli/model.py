@@ -11,7 +11,7 @@ import click
 
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import options
-from tolcost.cli.output import deliver, screen, write_whole
+from tolcost.cli.output import INCOMPLETE, deliver, screen, write_whole
 from tolcost.deep import with_deep_stack
 from tolcost.fleet.sources import is_fleet, models_at
 from tolcost.models.walking import Session
@@ -22,7 +22,6 @@ from tolcost.result.view import CostView, written
 
 FORMATS = ("text", "json", "md", "csv", "html", "parquet")
 ENGINES = ("processes", "dask")
-INCOMPLETE = 3
 _LENGTH = re.compile(r"[0-9]{1,10}")
 
 

@@ -149,7 +149,7 @@ def _rough(seconds: float) -> str:
 # A user's mistake is a diagnostic and exit code 2.  What is too large is one as well.  Anything else that
 # gets here is a bug of tolcost: exit code 70, and how to report it.
 
-USAGE, INTERRUPTED, BROKEN_PIPE, INTERNAL = 2, 130, 141, 70
+USAGE, INCOMPLETE, INTERRUPTED, BROKEN_PIPE, INTERNAL = 2, 3, 130, 141, 70
 
 
 @contextmanager

@@ -9,8 +9,7 @@ from pathlib import Path
 import click
 
 from tolcost.cli import options
-from tolcost.cli.model import INCOMPLETE
-from tolcost.cli.output import ProgressLine, deliver, write_whole
+from tolcost.cli.output import INCOMPLETE, ProgressLine, deliver, write_whole
 from tolcost.fleet.engines import Engine, on_dask, on_this_machine, studied
 from tolcost.fleet.parquet import check_installed, parquet
 from tolcost.fleet.sources import models_at

@@ -44,14 +44,13 @@ from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.models.memory import dominating
 from tolcost.models.walking import Session
-from tolcost.result.adding import combined, figures_with, row_with, rows_added
 from tolcost.result.cost import Cost
 from tolcost.result.growth import open_symbol
 from tolcost.result.model import ModelStudy, Wanted, file_cost, of_model
 from tolcost.result.model_record import group_json, model_record
 from tolcost.result.point import Point, Requirement, locate
 from tolcost.result.records import Show, at_json, form_json, functions_json, symbol_json
-from tolcost.result.rows import TableRow
+from tolcost.result.rows import TableRow, row_with, rows_added
 from tolcost.result.study import (
     Coverage,
     Group,
@@ -63,6 +62,7 @@ from tolcost.result.study import (
     locate_study,
 )
 from tolcost.result.time import TimedNodes
+from tolcost.result.totals import combined, figures_with
 from tolcost.show.document import Fact
 from tolcost.show.forms import Form, text_of
 from tolcost.show.json import Json

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from tolcost.algebra import ZERO, Poly, total_of
@@ -103,3 +103,24 @@ def flat(rows: Iterable[TableRow], level: int = 0) -> Iterator[tuple[int, TableR
     for row in rows:
         yield level, row
         yield from flat(row.children, level + 1)
+
+
+def row_with(row: TableRow, change: Callable[[Poly], Poly]) -> TableRow:
+    """A row with its amounts changed; parameters are held, not spent."""
+    amounts = {
+        key: form if form is None or key == "parameters" else change(form)
+        for key, form in row.amounts.items()
+    }
+    return replace(row, amounts=amounts, children=tuple(row_with(child, change) for child in row.children))
+
+
+def rows_added(tables: Sequence[Sequence[TableRow]]) -> Iterator[TableRow]:
+    """Rows of the same title as one."""
+    found: dict[str, list[TableRow]] = {}
+    for row in (row for table in tables for row in table):
+        found.setdefault(row.title, []).append(row)
+    for same in found.values():
+        amounts = {key: _added([row.amounts[key] for row in same]) for key in AMOUNTS}
+        amounts["parameters"] = same[-1].amounts["parameters"]
+        children = tuple(rows_added([row.children for row in same]))
+        yield replace(same[-1], amounts=amounts, children=children)

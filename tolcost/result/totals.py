@@ -276,6 +276,47 @@ def _of_one(cost: GraphCost, adder: Adder, name: str, inputs: Iterable[str], app
     return minimum(adder.settle(size), relu(moved - total_of(known)))
 
 
+# ---- figures changed form by form, and several of them added up ------------------------------
+
+
+def figures_with(figures: Figures, change: Callable[[Poly], Poly]) -> Figures:
+    """Figures with every form changed."""
+    return Figures(
+        histogram={key: change(form) for key, form in figures.histogram.items()},
+        index={key: change(form) for key, form in figures.index.items()},
+        atoms={key: change(form) for key, form in figures.atoms.items()},
+        macs=change(figures.macs),
+        flops=change(figures.flops),
+        traffic=traffic_with(figures.traffic, change),
+        status=figures.status,
+    )
+
+
+def combined(parts: Sequence[Figures]) -> Figures:
+    """Several figures added up; the status is the least sure one."""
+    moved = [part.traffic for part in parts]
+    read, written, least = (
+        _added(maps)
+        for maps in ([t.read for t in moved], [t.written for t in moved], [t.certain for t in moved])
+    )
+    unsized = tuple(sorted({space for one in moved for space in one.unsized}))
+    statuses = {part.status for part in parts}
+    return Figures(
+        histogram=_added([part.histogram for part in parts]),
+        index=_added([part.index for part in parts]),
+        atoms=_added([part.atoms for part in parts]),
+        macs=total_of(part.macs for part in parts),
+        flops=total_of(part.flops for part in parts),
+        traffic=Traffic(read, written, unsized, any(one.open for one in moved), least),
+        status=certainty(statuses, "lower bound" in statuses),
+    )
+
+
+def _added(maps: Sequence[Mapping[_K, Poly]]) -> dict[_K, Poly]:
+    keys = dict.fromkeys(key for one in maps for key in one)
+    return {key: total_of(one.get(key, ZERO) for one in maps) for key in keys}
+
+
 # ---- rows of a table -------------------------------------------------------------------------
 
 
