@@ -90,6 +90,12 @@ def unroll(
     return Unrolled(tuple(machine.atoms), tuple(outputs), machine.lengths)
 
 
+def _truths(value: _Value) -> _Value:
+    """The same numbers as truths: whatever is not 0 holds."""
+    parts = tuple((shape, "B") for shape, _ in value.parts)
+    return _Value(CastOperand(value.operand, ("B",) * len(parts)), parts)
+
+
 def _refused(message: str, span: Span = NOWHERE) -> Rejected:
     return Rejected(Diagnostic("T0510", message, span))
 
@@ -226,11 +232,23 @@ class _Unroller:
     def filter(self, node: ir.Filter, args: list[_Value]) -> _Value:
         """Keep the rows that a mask names, each as often as it says."""
         tol, mask = args
-        marks = self.seen(mask, "a length that depends on data cannot be unrolled", node.span)
-        rows = [k for k, n in enumerate(marks, start=1) for _ in range(n if node.repeats else n != 0)]
+        why_not = "a length that depends on data cannot be unrolled"
+        marks = self.seen(mask if node.repeats else _truths(mask), why_not, node.span)
+        if node.repeats:
+            self.check_counts(node, marks)
+        rows = [k for k, n in enumerate(marks, start=1) for _ in range(n)]
         self.env[node.length] = self.lengths[node.length] = len(rows)
         self.emit(Atom("norm", (mask.operand,), ("N",)))
         return self.pack([self.kept(tol, j, rows) for j in range(len(tol.parts))])
+
+    def check_counts(self, node: ir.Filter, counts: Sequence[int]) -> None:
+        """Refuse to repeat a row less than 0 times, or rows more often than the program says."""
+        total, most = sum(counts), node.length.hi
+        if min(counts, default=0) < 0 or (most is not None and total > self.integer(most)):
+            text = "entries are repeated a negative number of times, or too often"
+            raise Rejected(Diagnostic("T0346", text, node.span))
+        self.spend(total)
+        self.left += total
 
     def kept(self, tol: _Value, j: int, rows: Sequence[int]) -> _Value:
         """Put some rows of one component together."""
@@ -289,7 +307,9 @@ class _Unroller:
 
     def select(self, node: ir.Select, args: list[_Value]) -> _Value:
         if isinstance(node.condition, Node):
-            (chosen,) = self.seen(args[0], "a choice by a computed value cannot be unrolled", node.span)
+            (chosen,) = self.seen(
+                _truths(args[0]), "a choice by a computed value cannot be unrolled", node.span
+            )
         else:
             chosen = evaluate_cond(node.condition, self.env)
         return self.cast(self.visit(node.then if chosen else node.other), node.type)

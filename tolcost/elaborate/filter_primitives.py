@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tolcost.algebra import FALSE, TRUE, Poly, atom, const, data_symbol, the_symbol
+from tolcost.algebra import FALSE, TRUE, Poly, atom, const, data_symbol, ge, the_symbol
 from tolcost.atoms.nodes import Filter, Part
 from tolcost.diagnostics import Span
 from tolcost.elaborate.components import capacity, component_shapes, each
@@ -12,6 +12,7 @@ from tolcost.elaborate.layout import check_size, materialise
 from tolcost.elaborate.shapes import (
     decide,
     known,
+    require,
     shape_of,
     shape_text,
     space_of,
@@ -19,7 +20,8 @@ from tolcost.elaborate.shapes import (
 )
 from tolcost.elaborate.signatures import anything, integer, primitive, tol
 from tolcost.elaborate.static_numbers import truth
-from tolcost.elaborate.values import Data, Pieces, Seq, Value, Vec, View, is_static
+from tolcost.elaborate.tol_primitives import reshape_value
+from tolcost.elaborate.values import Data, Pieces, Seq, Value, Vec, View, is_static, plain
 
 
 @primitive("filter", anything, tol, keeps_space=True)
@@ -37,13 +39,65 @@ def _repeat(env: Env, span: Span, given: Value, counts: Value, most: Poly) -> Va
     size = _length(env, value, counts, "`repeat` needs one count per entry", span)
     if not is_static(counts):
         return _kept(env, given, counts, size * most, True, span)
-    times = [form.constant for form in integers(env, counts, span)]
-    unify(env, size, const(len(times)), "`repeat` needs one count per entry", span)
-    if any(count is None or count < 0 for count in times):
-        fail("T0320", "how often entries stay must be known while compiling, or depend on data", span)
+    often = _same_count(env, counts, span)
+    if (
+        often is not None
+        and not isinstance(value, Seq)
+        and (None in (size.constant, often.constant) or not shape_of(env, counts, span))
+    ):
+        return _repeat_alike(env, value, size, often, most, span)
+    if often is None and known(shape_of(env, counts, span)) is None:
+        text = (
+            f"how often each of {size} entries stays depends on its place, and so does where the next begin"
+        )
+        fail("T0320", text, span, hint="write each place as a formula: `map(tol[m], x[i / 2 + 1], [i])`")
+    forms = integers(env, counts, span)
+    unify(env, size, const(len(forms)), "`repeat` needs one count per entry", span)
+    for form in forms:
+        _check_count(env, form, most, 0, span)
+    times = [form.constant for form in forms]
+    if None in times:
+        fail("T0320", "how often entries stay is not known while compiling, and differs", span)
     check_size(sum(count or 0 for count in times), span)
     rows = [const(n) for n, count in enumerate(times, start=1) for _ in range(count or 0)]
     return _rows(env, value, rows, span)
+
+
+def _check_count(env: Env, count: Poly, most: Poly, least: int, span: Span) -> None:
+    """An entry stays so many times at the least, and ``most`` times at the most."""
+    text = f"an entry is to stay {count} times, which has to be from {least} to {most}"
+    require(env, ge(count - least), f"an entry stays {least} times at the least", span, text, code="T0320")
+    require(env, ge(most - count), f"an entry stays {most} times at the most", span, text, code="T0320")
+
+
+def _same_count(env: Env, counts: Value, span: Span) -> Poly | None:
+    """How often entries stay, if that is the same for all of them."""
+    shape = shape_of(env, counts, span)
+    if known(shape) is not None:
+        first, *others = integers(env, counts, span) or (None,)
+        return first if all(other == first for other in others) else None
+    if len(shape) != 1:
+        return None
+    inner = env.child(scope=env.scope.inner())
+    place = coordinate("i", shape[0])
+    found = plain(element(inner, counts, (place,), span, checked=True))
+    return found if isinstance(found, Poly) and place.free.isdisjoint(found.free) else None
+
+
+def _repeat_alike(env: Env, value: Value, size: Poly, often: Poly, most: Poly, span: Span) -> Value:
+    """Every row equally often: another dimension that no element depends on, and none of its own."""
+    if isinstance(value, Pieces):
+        return each(value, lambda item: _repeat_alike(env, item, size, often, most, span))
+    _check_count(env, often, most, 0, span)
+    bound, rest = bind_data(env, value), shape_of(env, value, span)[1:]
+    wide = View(
+        (size, often, *rest),
+        lambda here, at: element(here, bound, (at[0], *at[2:]), span, checked=True),
+        is_static(value),
+        space_of(value),
+        capacity=capacity(value),
+    )
+    return reshape_value(env, wide, (size * often, *rest), span)
 
 
 def _length(env: Env, value: Value, marks: Value, problem: str, span: Span) -> Poly:
@@ -79,8 +133,15 @@ def _filter_static(env: Env, value: Value, mask: Value, span: Span) -> Value:
     everywhere = _same_everywhere(env, mask, span)
     if everywhere is not None and not isinstance(value, (Vec, Seq)):
         return value if everywhere else _nothing_of(env, value, span)
-    if known(shape_of(env, mask, span)) is None or len(shape_of(env, mask, span)) != 1:
-        fail("T0320", "which entries stay must be known while compiling, or depend on data", span)
+    marked = shape_of(env, mask, span)
+    if len(marked) != 1:
+        fail("T0320", f"a filter needs one mark per entry: a vector, not shape {shape_text(marked)}", span)
+    if known(marked) is None:
+        text = (
+            f"which of {marked[0]} entries stay depends on their places, and how many do has no formula here"
+        )
+        hint = "take them by their places: `part(x, [a], [b])`, or `map(tol[n / 2], x[2 * i], [i])`"
+        fail("T0320", text, span, hint=hint)
     if shape_of(env, mask, span)[0].constant == 0:
         return value
     marks = [_decided(env, mark, span) for mark in spread(env, mask, span)]
@@ -94,7 +155,7 @@ def _decided(env: Env, mark: Value, span: Span) -> bool:
     holds = truth(mark)
     decided = None if holds is None else decide(env, holds)
     if decided is not TRUE and decided is not FALSE:
-        fail("T0320", "which entries stay must be known while compiling, or depend on data", span)
+        fail("T0320", "whether an entry stays depends on a length, and so does how many do", span)
     return decided is TRUE
 
 

@@ -1,0 +1,54 @@
+"""Small programs, run in all three ways, beside values that were worked out by hand or by NumPy."""
+
+import numpy as np
+import pytest
+
+from tolcost.diagnostics import Rejected, Source
+from tolcost.execute import run_reference, run_unrolled, run_vectorised
+from tolcost.pipeline import lower, read_program
+
+RUNS = (run_vectorised, run_reference, run_unrolled)
+X = np.array([1.5, -2.0, 0.25, 8.0])
+ROWS = np.arange(6.0).reshape(3, 2)
+
+VALUES = [
+    # what is not 0 holds, however little it is
+    ("tol x: R [n]\ny := filter(x, x)", {"x": np.array([0.4, 0, np.nan, -3])}, [0.4, np.nan, -3]),
+    ("tol x: R [n]\ny := map(x, choose(*, 1, 2))", {"x": np.array([0.4, 0, np.nan])}, [1, 2, 1]),
+    # rows equally often, whatever the length
+    ("tol x: R [n]\ny := repeat(x, map(tol[n], 2), 2)", {"x": X}, np.repeat(X, 2)),
+    ("tol x: R [n]\ny := repeat(x, 3, 3)", {"x": X}, np.repeat(X, 3)),
+    ("tol x: R [4]\ny := repeat(x, 3, 3)", {"x": X}, np.repeat(X, 3)),
+    ("tol x: R [n]\ny := repeat(x, 0, 3)", {"x": X}, []),
+    ("tol x: R [n, m]\ny := repeat(x, map(tol[n], m), m)", {"x": ROWS}, np.repeat(ROWS, 2, axis=0)),
+    ("tol x: R [n]\ny := repeat(1..n, 2, 2)", {"x": X}, np.repeat(np.arange(1, 5), 2)),
+    ("tol x: R [n]\ny := repeat((x, x), 2, 2)[2]'", {"x": X}, np.repeat(X, 2)),
+]
+
+
+@pytest.mark.parametrize("text, given, expected", VALUES, ids=[text for text, _, _ in VALUES])
+def test_values(text: str, given: dict, expected: object) -> None:
+    program = lower(read_program(Source("small.tol", text))).program
+    found = [run(program, given) for run in RUNS]
+    for one in found:
+        np.testing.assert_array_equal(one.outputs["y"], expected)
+        assert one.counts.histogram == found[0].counts.histogram
+
+
+REFUSED = [
+    (
+        "tol x: R [n]\ntol c: Z [n]\ny := repeat(x, c, 3)",
+        {"x": X[:2], "c": np.array([2**62, 2**62])},
+        "T0346",
+    ),
+    ("tol x: R [n]\ntol c: Z [n]\ny := repeat(x, c, 3)", {"x": X[:2], "c": np.array([-1, 2])}, "T0346"),
+]
+
+
+@pytest.mark.parametrize("text, given, code", REFUSED)
+def test_refusals(text: str, given: dict, code: str) -> None:
+    program = lower(read_program(Source("small.tol", text))).program
+    for run in RUNS:
+        with pytest.raises(Rejected) as caught:
+            run(program, given)
+        assert [one.code for one in caught.value.diagnostics] == [code]
