@@ -24,8 +24,7 @@ from tolcost.cost import Counts, count
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Elaborated, Inputs, Tensor, elaborate
-from tolcost.elaborate.given import frozen
-from tolcost.elaborate.values import Cast, Vec
+from tolcost.elaborate.values import Cast, Vec, frozen
 from tolcost.syntax import tree
 
 

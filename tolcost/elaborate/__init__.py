@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tolcost.elaborate.given import Argument, Inputs, Tensor
+from tolcost.elaborate.values import Argument, Inputs, Tensor
 
 if TYPE_CHECKING:
     from tolcost.elaborate.programs import Elaborated, elaborate

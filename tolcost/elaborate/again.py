@@ -14,8 +14,19 @@ from tolcost.atoms.kit import children, rebuild
 from tolcost.atoms.nodes import Block, Node, Ref, Var
 from tolcost.dataclass import dataclass
 from tolcost.elaborate.context import Env
-from tolcost.elaborate.given import frozen
-from tolcost.elaborate.values import Cast, Data, Missing, Opaque, Seq, Unknown, Value, Vec, View, is_static
+from tolcost.elaborate.values import (
+    Cast,
+    Data,
+    Missing,
+    Opaque,
+    Seq,
+    Unknown,
+    Value,
+    Vec,
+    View,
+    frozen,
+    is_static,
+)
 
 Results = tuple[Value, ...]
 Bindings = tuple[tuple[Var, Node], ...]

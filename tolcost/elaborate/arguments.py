@@ -32,8 +32,7 @@ from tolcost.algebra.substitute import symbols_of
 from tolcost.diagnostics import quoted
 from tolcost.elaborate.context import fail
 from tolcost.elaborate.expressions import asked_known
-from tolcost.elaborate.given import Argument, Inputs, Tensor
-from tolcost.elaborate.values import Value, Vec
+from tolcost.elaborate.values import Argument, Inputs, Tensor, Value, Vec
 from tolcost.spaces import SPACES, kind_of
 from tolcost.syntax import tree
 

@@ -22,11 +22,24 @@ from tolcost.elaborate.bounds import check_within
 from tolcost.elaborate.context import Env, Lazy, fail
 from tolcost.elaborate.evaluate import evaluate
 from tolcost.elaborate.expressions import as_length, asked_known, is_callable_name, mentioned
-from tolcost.elaborate.given import Argument, Inputs, Tensor, shape_given
 from tolcost.elaborate.layout import check_rank, check_sequence, check_size
 from tolcost.elaborate.shapes import shape_text, unify
 from tolcost.elaborate.static_numbers import truth
-from tolcost.elaborate.values import Cast, Data, Missing, Opaque, Seq, Spaces, Value, Vec, plain
+from tolcost.elaborate.values import (
+    Argument,
+    Cast,
+    Data,
+    Inputs,
+    Missing,
+    Opaque,
+    Seq,
+    Spaces,
+    Tensor,
+    Value,
+    Vec,
+    plain,
+    shape_given,
+)
 from tolcost.spaces import Bounds, bounds_of, kind_of, narrowed
 from tolcost.syntax import tree
 

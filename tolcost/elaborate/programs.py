@@ -33,14 +33,15 @@ from tolcost.elaborate.context import (
 )
 from tolcost.elaborate.expressions import define_all, delay, dimensions, mentioned, zeros
 from tolcost.elaborate.finish import finish
-from tolcost.elaborate.given import Argument, Tensor
 from tolcost.elaborate.input_binder import InputBinder, declared_spaces
 from tolcost.elaborate.layout import check_sequence, materialise
 from tolcost.elaborate.values import (
+    Argument,
     Data,
     Missing,
     Results,
     Seq,
+    Tensor,
     Value,
     Vec,
     as_output,

@@ -24,7 +24,7 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from tolcost.algebra import TRUE, Cond, Poly
+from tolcost.algebra import TRUE, Cond, Poly, const
 from tolcost.dataclass import dataclass, field
 from tolcost.spaces import Bounds
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tolcost.atoms.nodes import Node
     from tolcost.elaborate.context import Env
     from tolcost.syntax.tree import Expr
+
 
 T = TypeVar("T")
 
@@ -300,3 +301,67 @@ def entry(value: Value) -> Value:
     if isinstance(value, Vec) and value.loose and value.shape == (1,):
         return value.items[0]
     return value
+
+
+# ---- what a program may be given: values, or what is known of them ---------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """An input of which only the shape and the space are known."""
+
+    shape: tuple[Poly, ...]
+    space: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Several inputs under one name: a variadic input or a sequence."""
+
+    items: tuple[Tensor | Inputs | Value, ...]
+
+
+Argument = Tensor | Inputs | Value
+
+
+def frozen(value: object) -> object:
+    """What a program is given, as a key: equal keys are lowered alike."""
+    match value:
+        case Tensor(shape=shape, space=space):
+            return ("tensor", shape, space)
+        case Inputs(items=items) | Seq(items=items):
+            return ("several", tuple(frozen(item) for item in items))
+        case Cast(value=inner, space=space):
+            return ("cast", frozen(inner), space)
+        case Vec(shape=shape, items=items, loose=loose):
+            keys = {place: frozen(item) for place, item in distinct(items).items()}
+            if len(set(keys.values())) == 1:
+                return ("fill", shape, loose, keys[id(items[0])])
+            return ("vec", shape, loose, tuple([keys[id(item)] for item in items]))
+        case Data() | View():
+            return ("object", id(value))
+        case float() | complex():
+            return ("float", repr(value))
+        case Poly():
+            return value
+        case _:
+            return (type(value).__name__, value)
+
+
+def shape_given(argument: Argument | None) -> tuple[Poly, ...] | None:
+    """The shape of an argument, if it is one ToL."""
+    match argument:
+        case Cast(value=value):
+            return shape_given(value)
+        case Tensor(shape=shape):
+            return shape
+        case Vec(shape=numbers):
+            return tuple(const(n) for n in numbers)
+        case Data(node=node):
+            return node.type[0].shape
+        case View(shape=shape):
+            return shape
+        case None | Missing() | Inputs() | Seq():
+            return None
+        case _:
+            return ()

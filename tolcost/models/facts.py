@@ -26,8 +26,7 @@ from tolcost.algebra import (
 from tolcost.cost.traffic import bits_of, bytes_of
 from tolcost.dataclass import dataclass, field
 from tolcost.elaborate import Inputs, Tensor
-from tolcost.elaborate.given import frozen, shape_given
-from tolcost.elaborate.values import Cast, Missing, Quotient, Seq, Value, Vec, distinct
+from tolcost.elaborate.values import Cast, Missing, Quotient, Seq, Value, Vec, distinct, frozen, shape_given
 
 Known = Tensor | Inputs | Value
 """A shape and a space, several of them, or the value itself."""

@@ -21,8 +21,7 @@ from tolcost.algebra import (
 )
 from tolcost.dataclass import dataclass, field
 from tolcost.elaborate import Tensor
-from tolcost.elaborate.given import frozen, shape_given
-from tolcost.elaborate.values import Cast, Missing, Vec
+from tolcost.elaborate.values import Cast, Missing, Vec, frozen, shape_given
 from tolcost.models.facts import LEAST, Known, symbols_in
 from tolcost.models.unread import without_real
 

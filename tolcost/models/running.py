@@ -16,8 +16,7 @@ from tolcost.catalogue.types import Array, space_of_dtype, static_value
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.elaborate import Tensor
-from tolcost.elaborate.given import frozen
-from tolcost.elaborate.values import Cast
+from tolcost.elaborate.values import Cast, frozen
 from tolcost.execute import run_vectorised
 from tolcost.models.facts import Known
 from tolcost.models.functions import Functions

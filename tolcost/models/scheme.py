@@ -36,8 +36,7 @@ from tolcost.cost.traffic import undecided
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Inputs, Tensor
-from tolcost.elaborate.given import frozen
-from tolcost.elaborate.values import Cast, Seq, Vec
+from tolcost.elaborate.values import Cast, Seq, Vec, frozen
 from tolcost.models.cases import Case, Cases, cases_of, numbers
 from tolcost.models.facts import forms_in, symbols_in
 from tolcost.models.layout import Instance, Layout, layout_of
