@@ -222,7 +222,7 @@ def filter_lengths(found: Schedules) -> dict[Block, tuple[tuple[Symbol, Poly], .
 
     Those of inner blocks are among those of the blocks around them.
     """
-    if not any(isinstance(node, Filter) for _, plan in found.blocks for node in plan.nodes):
+    if Filter not in {type(step.node) for _, plan in found.blocks for step in plan.steps}:
         return dict.fromkeys([block for block, _ in found.blocks], ())
     result: dict[Block, tuple[tuple[Symbol, Poly], ...]] = {}
     for block, plan in found.blocks:

@@ -63,10 +63,10 @@ TABLE_LIMIT = 4096
 def materialise(env: Env, value: Value, span: Span = NOWHERE, space: str | None = None) -> Node:
     """The node that computes a value; static numerics take ``space`` where it is given."""
     match value:
-        case Data(node=node):
+        case Data(node=node) | Opaque(node=node):
             return node
-        case Opaque(node=node):
-            return node
+        case Poly():
+            return number(value, space or "Z")
         case View(laid=laid) if laid is not None and space in (None, laid.type[0].space):
             return laid
         case View(shape=shape):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from operator import attrgetter
 
-from tolcost.algebra import AlgebraBudget, Cond, Poly, Symbol, const, symbols_of
+from tolcost.algebra import AlgebraBudget, Cond, Poly, Symbol, const
 from tolcost.atoms.nodes import Input as InputNode
 from tolcost.atoms.nodes import Output, Part, Program
 from tolcost.dataclass import dataclass, field
@@ -146,16 +147,14 @@ def _named(env: Env) -> Iterable[tuple[str, Value]]:
 
 def _symbols(env: Env, inputs: Iterable[InputNode]) -> tuple[Symbol, ...]:
     """The lengths and attributes left open, in the order the program mentions them."""
-    found: dict[Symbol, None] = {}
-    for node in inputs:
-        for part in node.type:
-            for d in part.shape:
-                found.update(dict.fromkeys(sorted(symbols_of(d), key=lambda s: s.key)))
+    told = [d for node in inputs for part in node.type for d in part.shape]
     names = env.parent.names if env.parent is not None else {}
     for value in names.values():
-        for item in value.items if isinstance(value, Vec) else (value,):
-            if isinstance(item, Poly):
-                found.update(dict.fromkeys(sorted(symbols_of(item), key=lambda s: s.key)))
+        items = value.items if isinstance(value, Vec) else (value,)
+        told += [item for item in items if isinstance(item, Poly)]
+    found: dict[Symbol, None] = {}
+    for d in told:
+        found.update(dict.fromkeys(sorted(d.free, key=attrgetter("key"))))
     return tuple(s for s in found if s.kind == "length" and s not in env.context.notes.equal)
 
 

@@ -76,26 +76,26 @@ class _Retype:
         return block if same else Block(tuple(bindings), result)
 
     def node(self, node: Node) -> Node:
-        if node not in self.done:
-            self.done[node] = self._fresh(node)
-        return self.done[node]
+        found = self.done.get(node)
+        if found is None:
+            change = _CHANGES.get(type(node))
+            found = self.done[node] = self._over_others(node) if change is None else change(self, node)
+        return found
 
-    def _fresh(self, node: Node) -> Node:
-        match node:
-            case ir.Ref(var=var):
-                return ir.Ref(self.vars[var], self.vars[var].type) if var in self.vars else node
-            case ir.Build(body=body):
-                fresh = self.block(body)
-                kind = _spaced(node.type, fresh.result.type)
-                return node if fresh is body else replace(node, body=fresh, type=kind)
-            case ir.Fold():
-                return self._fold(node)
-            case ir.Select():
-                return self._select(node)
-            case _:
-                operands = children(node)
-                args = tuple(self.node(child) for child in operands)
-                return node if args == operands else _over(node, args)
+    def _over_others(self, node: Node) -> Node:
+        operands = children(node)
+        args = tuple(map(self.node, operands))
+        return node if args == operands else _over(node, args)
+
+    def _ref(self, node: ir.Ref) -> Node:
+        var = self.vars.get(node.var)
+        return node if var is None else ir.Ref(var, var.type)
+
+    def _build(self, node: ir.Build) -> Node:
+        body = self.block(node.body)
+        if body is node.body:
+            return node
+        return replace(node, body=body, type=_spaced(node.type, body.result.type))
 
     def _select(self, node: ir.Select) -> Node:
         chosen = tuple(self.node(child) for child in children(node))
@@ -118,6 +118,15 @@ class _Retype:
         body = Block(body.bindings, in_spaces(body.result, spaces))
         kind = _with_spaces(node.type, spaces)
         return rebuild(node, (in_spaces(start, spaces),), accumulator=var, body=body, type=kind)
+
+
+_CHANGES: Mapping[type, Callable[[_Retype, Any], Node]] = {
+    ir.Ref: _Retype._ref,
+    ir.Build: _Retype._build,
+    ir.Fold: _Retype._fold,
+    ir.Select: _Retype._select,
+}
+"""What becomes of nodes that have names or blocks; the others follow from their operands."""
 
 
 # ---- spaces that follow from those of operands -------------------------------------------------
