@@ -293,6 +293,8 @@ def polys_of(cond: Cond) -> tuple[Poly, ...]:
 
 def symbols_of_cond(cond: Cond) -> frozenset[Symbol]:
     """Give the symbols that occur free in a condition."""
+    if isinstance(cond, (Ge, Eq)):
+        return cond.p.free
     return frozenset().union(*(p.free for p in polys_of(cond)))
 
 

@@ -225,8 +225,10 @@ def as_poly(value: int | Poly) -> Poly:
 
 
 def atom(generator: Generator) -> Poly:
-    """Give the polynomial that is just this generator."""
-    return Poly({(generator,): 1})
+    """Give the polynomial that is just this generator; what is asked of both is known of both."""
+    found = Poly({(generator,): 1})
+    found._free, found._height = generator.free, generator.height
+    return found
 
 
 def poly(terms: Terms, den: int = 1) -> Poly:
