@@ -21,6 +21,7 @@ from tolcost.algebra.symbols import (
     Sum,
     Symbol,
     behind,
+    remember_interval,
 )
 
 EVERYTHING: Interval = (None, None)
@@ -102,8 +103,8 @@ def generator_range(generator: Generator) -> Interval:
         if isinstance(generator, Symbol) and generator.depth > _DEEP:
             for symbol in behind(generator):  # from the outside in, so that no recursion gets deep
                 generator_range(symbol)
-        generator.interval = _compute(generator)
-    return generator.interval
+        remember_interval(generator, _compute(generator))
+    return generator.interval or EVERYTHING
 
 
 def _compute(generator: Generator) -> Interval:

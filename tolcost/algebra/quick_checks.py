@@ -26,6 +26,7 @@ from tolcost.algebra.symbols import (
     Symbol,
     behind,
     reach,
+    remember_samples,
 )
 
 _MAX_SHIFTED = 400
@@ -311,7 +312,7 @@ def _sampled(generator: Generator, index: int) -> tuple[int | None, ...]:
                 _sampled(symbol, index)
     known = generator.samples
     samples = (*known, *_samples(generator, range(len(known), max(index + 1, 2 * len(known), 2))))
-    generator.samples = samples
+    remember_samples(generator, samples)
     return samples
 
 

@@ -2,8 +2,7 @@
 
 Every generator stands for an integer.  Equal generators are one object (they are interned,
 weakly, so nothing outlives its use), which makes hashing and equality a pointer comparison.
-Each kind has a function that gives the one object, and nothing else should call the classes.  What is found
-out about one later (``interval``, ``samples``) is kept with it; all else stays as it was made.
+Each kind has a function that gives the one object, and nothing else should call the classes.
 These functions only build; rewriting to normal form is done by ``floors``, ``piecewise`` and ``sums``.
 """
 
@@ -54,7 +53,7 @@ class UnboundSymbol(KeyError):
         return f"no value for {self.args[0]}"
 
 
-@dataclass(slots=True, eq=False, weakref_slot=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Symbol:
     """A named integer with inclusive bounds, which may be symbolic; ``None`` is no bound.
 
@@ -97,7 +96,7 @@ class Symbol:
         return ()
 
 
-@dataclass(slots=True, eq=False, weakref_slot=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class _Composite:
     """What is made of polynomials has besides these what a symbol has too."""
 
@@ -108,7 +107,7 @@ class _Composite:
     samples: tuple[int | None, ...] = field(default=(), kw_only=True)
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Floor(_Composite):
     """The floor of ``p / q``, where q >= 1."""
 
@@ -129,7 +128,7 @@ class Floor(_Composite):
         return self.p, self.q
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Relu(_Composite):
     """The larger of ``p`` and 0: the only clip there is."""
 
@@ -149,7 +148,7 @@ class Relu(_Composite):
         return (self.p,)
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Log2(_Composite):
     """The least integer e >= 0 with ``2**e >= p``: a logarithm rounded up, 0 where there is none."""
 
@@ -169,7 +168,7 @@ class Log2(_Composite):
         return (self.p,)
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Power(_Composite):
     """A prime to the power of ``p``, which is at least 0 wherever the power stands.
 
@@ -196,7 +195,7 @@ class Power(_Composite):
         return (self.p,)
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Sum(_Composite):
     """A sum of ``body`` for ``symbol`` from ``lo`` to ``hi``, 0 when the range is empty.
 
@@ -260,6 +259,7 @@ class _Interned:
 
 
 _interned = _Interned()
+_set = object.__setattr__
 _NONE: frozenset[Symbol] = frozenset()
 
 
@@ -275,7 +275,7 @@ def symbol_of(
         key = (0, name, serial, role, () if lo is None else lo.key, () if hi is None else hi.key)
         kind: SymbolKind = role if role in ("length", "coord") else "data"
         made = Symbol(name, serial, role, kind, base, lo, hi, depth, key)
-        made.free = frozenset((made,))
+        _set(made, "free", frozenset((made,)))
         found = _interned.keep(identity, made)
     assert isinstance(found, Symbol)
     return found
@@ -345,6 +345,16 @@ def _height(parts: tuple[Poly, ...]) -> int:
     if height > MAX_HEIGHT:
         raise AlgebraBudget(f"an expression nests floors, clips or sums more than {MAX_HEIGHT} deep")
     return height
+
+
+def remember_interval(generator: Generator, interval: Interval) -> None:
+    """Keep a computed range with the generator it belongs to."""
+    _set(generator, "interval", interval)
+
+
+def remember_samples(generator: Generator, samples: tuple[int | None, ...]) -> None:
+    """Keep computed values at sample points with the generator they belong to."""
+    _set(generator, "samples", samples)
 
 
 def behind(symbol: Symbol) -> list[Symbol]:
