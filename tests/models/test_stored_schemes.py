@@ -32,7 +32,10 @@ from tolcost.result.model import walked
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 SPECS = Path(str(specs_root()))
-COMMON = ("resnet50", "densenet121", "inception_v2", "shufflenet")
+COMMON = tuple(
+    LIGHT / f"light_{name}.onnx" for name in ("resnet50", "densenet121", "inception_v2", "shufflenet")
+)
+EXAMPLES = tuple(sorted((Path(__file__).parents[2] / "examples").glob("*.onnx")))
 
 STORED: list[tuple[Operator, str, str]] = [
     (operator, pattern, text)
@@ -70,8 +73,8 @@ def test_a_pattern_is_read_as_it_was_written() -> None:
         assert pattern_text(node, since, inputs) == pattern
 
 
-@pytest.mark.parametrize("name", COMMON)
-def test_nothing_is_lowered_for_common_models(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("path", COMMON + EXAMPLES, ids=lambda path: path.stem)
+def test_nothing_is_lowered_for_common_models(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Work counted, not timed: what a cold process has to do."""
     calls: Counter[str] = Counter()
 
@@ -81,7 +84,7 @@ def test_nothing_is_lowered_for_common_models(name: str, monkeypatch: pytest.Mon
 
     monkeypatch.setattr("tolcost.models.schemes.lower", counted)
     library = new_library(())
-    study = walked(name, load_model(LIGHT / f"light_{name}.onnx"), Session(library))
+    study = walked(path.stem, load_model(path), Session(library))
     assert study.measures(())
     assert not calls
     assert not library._reading, "no definition was read, either"
