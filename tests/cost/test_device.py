@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tolcost.algebra import as_poly, evaluate, is_nonnegative, length, the_symbol
-from tolcost.cost.device import UNIT, Weighed, Work, added, bound, parse_device, predicted, tidy
+from tolcost.cost.device import UNIT, CallWork, Weighed, added, bound, parse_device, predicted, tidy
 from tolcost.diagnostics import Rejected
 
 DEVICE = parse_device("""
@@ -71,7 +71,7 @@ def test_predictions(read: int, written: int, largest: int, macs: int) -> None:
 
     def taken(op: str, products: int, spaces: set[str], width: int = 4) -> tuple[Fraction, Fraction | None]:
         forms = (as_poly(one) for one in (read, read, written, largest, products))
-        start, limits = predicted(DEVICE.fitted, Work(op, *forms, frozenset(spaces), width))  # type: ignore[arg-type]
+        start, limits = predicted(DEVICE.fitted, CallWork(op, *forms, frozenset(spaces), width))  # type: ignore[arg-type]
         return start, max((one.at({}) for _, one in limits), default=None)
 
     assert taken("Add", 0, {"float32"}) == (2, F(moved * 2, 15))
@@ -88,7 +88,7 @@ def test_predictions(read: int, written: int, largest: int, macs: int) -> None:
 def test_bounds(read: int, written: int, largest: int, macs: int) -> None:
     def least(products: int, *spaces: str) -> Fraction:
         forms = (as_poly(one) for one in (read + 1000, read, written, largest, products))
-        return max(one.at({}) for _, one in bound(DEVICE, Work("Any", *forms, frozenset(spaces), 4)))  # type: ignore[arg-type]
+        return max(one.at({}) for _, one in bound(DEVICE, CallWork("Any", *forms, frozenset(spaces), 4)))  # type: ignore[arg-type]
 
     moved = max(F(read), F(read + written - 30)) / F(5, 2)
     assert least(0, "float32") == least(macs, "int8") == least(macs, "float32", "int8") == moved

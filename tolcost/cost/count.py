@@ -21,7 +21,7 @@ from tolcost.cost.macs import accumulated_products
 from tolcost.cost.terms import (
     EVERYWHERE,
     Counted,
-    Sums,
+    TakenSums,
     Unsummed,
     accumulate,
     bound_above,
@@ -210,7 +210,7 @@ class ProgramCounter:
         self.bounded: dict[Span, None] = {}
         self._functions_only = functions_only
         self._products = set() if functions_only else accumulated_products(program, self.schedules) | summed
-        self._sums = Sums()
+        self._sums = TakenSums()
         self._blocks: dict[Block, Unsummed] = {}
         self._done: dict[Node, Unsummed] = {}
         self._filters = filter_lengths(self.schedules)

@@ -92,12 +92,12 @@ class Fitted:
     operators: Mapping[str, Habit] = field(default_factory=dict)
     error_models: Fraction | None = None
 
-    def habit(self, work: Work) -> Habit:
+    def habit(self, work: CallWork) -> Habit:
         """What some work is taken to be."""
         plain = Habit(STREAM if work.macs == 0 else PRODUCT)
         return self.operators.get(work.op, plain)
 
-    def group(self, work: Work) -> CallPattern | None:
+    def group(self, work: CallWork) -> CallPattern | None:
         """The group of some work; None where it takes no kernel."""
         habit = self.habit(work)
         if not habit.kernels:
@@ -125,7 +125,7 @@ class Device:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Work:
+class CallWork:
     """What takes time in a call: bytes in and out, the largest input, products and the spaces they are in."""
 
     op: str
@@ -190,7 +190,7 @@ def _over(amount: Poly, rate: Fraction) -> Weighed:
     return Weighed(amount * rate.denominator, rate.numerator, UNIT)
 
 
-def bound(device: Device, work: Work) -> Candidates:
+def bound(device: Device, work: CallWork) -> Candidates:
     """What no implementation in this arithmetic goes below; the largest counts.
 
     With caches empty at the start, what is read comes from memory; what is written may still be in the cache.
@@ -205,7 +205,7 @@ def bound(device: Device, work: Work) -> Candidates:
     return (*moved, ("operations", _over(work.macs, max(peaks))))
 
 
-def predicted(fitted: Fitted, work: Work) -> tuple[Fraction, Candidates]:
+def predicted(fitted: Fitted, work: CallWork) -> tuple[Fraction, Candidates]:
     """Microseconds that starting takes, and what takes the rest; the largest counts."""
     group, habit = fitted.group(work), fitted.habit(work)
     if group is None:

@@ -85,7 +85,7 @@ EVERYWHERE = SumDomain()
 Unsummed: TypeAlias = dict[tuple[Counted, SumDomain], Poly]
 
 
-class Sums:
+class TakenSums:
     """Sums and products already taken in this analysis: many terms share one."""
 
     def __init__(self) -> None:
@@ -141,7 +141,7 @@ def _free_in(free: frozenset[Symbol], ranges: tuple[SumRange, ...], guards: tupl
     return found.difference([symbol for symbol, _, _ in ranges])
 
 
-def quantify(terms: Unsummed, coords: Iterable[Symbol], extents: Iterable[Poly], sums: Sums) -> Unsummed:
+def quantify(terms: Unsummed, coords: Iterable[Symbol], extents: Iterable[Poly], sums: TakenSums) -> Unsummed:
     """Sum terms over coordinates that run from 1 to their extents."""
     around = tuple(zip(coords, extents, strict=True))
     result: Unsummed = {}
@@ -157,7 +157,7 @@ def quantify(terms: Unsummed, coords: Iterable[Symbol], extents: Iterable[Poly],
 
 
 def _bind(
-    poly: Poly, domain: SumDomain, around: tuple[tuple[Symbol, Poly], ...], sums: Sums
+    poly: Poly, domain: SumDomain, around: tuple[tuple[Symbol, Poly], ...], sums: TakenSums
 ) -> tuple[SumDomain, Poly]:
     free = free_in(poly, domain)
     ranges, factor = domain.ranges, domain.factor
@@ -209,7 +209,7 @@ def add_guard(domain: SumDomain, condition: Cond) -> SumDomain:
     return SumDomain(domain.ranges, guards, domain.factor)
 
 
-def collapse(terms: Unsummed, sums: Sums, key: Callable[[Counted], Counted]) -> dict[Counted, Poly]:
+def collapse(terms: Unsummed, sums: TakenSums, key: Callable[[Counted], Counted]) -> dict[Counted, Poly]:
     """Sum every term, and add up those that ``key`` makes the same."""
     parts: dict[Counted, list[Poly]] = {}
     for (item, domain), poly in terms.items():

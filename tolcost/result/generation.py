@@ -36,7 +36,7 @@ from tolcost.algebra import (
 from tolcost.algebra.parse import parse_text
 from tolcost.algebra.poly import affine_parts
 from tolcost.cost import Counts
-from tolcost.cost.device import Work
+from tolcost.cost.device import CallWork
 from tolcost.cost.span import Depth
 from tolcost.cost.traffic import bits_of, bytes_of
 from tolcost.cost.weights import Weighed, Weights, weigh
@@ -257,7 +257,7 @@ class GenerationStudy(Study):
         """Times are of one run."""
         return ()
 
-    def fused(self) -> Work | None:
+    def fused(self) -> CallWork | None:
         """Times are of one run."""
         return None
 

@@ -14,7 +14,7 @@ from tolcost.catalogue.graph import Model
 from tolcost.catalogue.reading import load_model as read_model
 from tolcost.catalogue.specs import open_library
 from tolcost.cost import Counts
-from tolcost.cost.device import Work
+from tolcost.cost.device import CallWork
 from tolcost.cost.record import NamedType, depth_with
 from tolcost.cost.span import Depth
 from tolcost.cost.weights import Weighed, Weights, weigh
@@ -225,7 +225,7 @@ class ModelStudy(Study):
         """The work of nodes: every one by itself, or equal ones together under their operator."""
         return steps_of(self.cost, self.adder, by)
 
-    def fused(self) -> Work | None:
+    def fused(self) -> CallWork | None:
         """All products, and of parameters and inputs what nodes read of them at all."""
         return fused_work(self.cost, self.adder, self.total)
 

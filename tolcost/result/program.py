@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tolcost.algebra import ZERO, Poly, atom, restricted, to_text, total_of
 from tolcost.cost.count import CountKey, Term
-from tolcost.cost.device import Work
+from tolcost.cost.device import CallWork
 from tolcost.cost.record import Analysis, NamedType, analysis_with
 from tolcost.cost.weights import Weighed, Weights, weigh
 from tolcost.dataclass import dataclass, replace
@@ -149,7 +149,7 @@ class ProgramStudy(Study):
         work = work_of(self.name, total.traffic, total.histogram, total.macs, largest)
         return () if work is None else (TimedNodes(self.name, 1, work),)
 
-    def fused(self) -> Work | None:
+    def fused(self) -> CallWork | None:
         """A program writes nothing between: it is its only step."""
         return None
 

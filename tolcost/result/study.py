@@ -17,7 +17,7 @@ from typing import ClassVar, Literal, TypeVar
 from tolcost.algebra import AlgebraBudget, NotInteger, Poly, Symbol, evaluate, total_of
 from tolcost.cost import Analysis, FormRatio, Traffic
 from tolcost.cost.count import CountKey, applied
-from tolcost.cost.device import UNIT, Device, Work
+from tolcost.cost.device import UNIT, CallWork, Device
 from tolcost.cost.record import NamedType
 from tolcost.cost.weights import Weighed, Weights
 from tolcost.dataclass import dataclass, field
@@ -299,7 +299,7 @@ class Study(ABC):
         """The work of its nodes, equal ones together, under the title of their operator or of each node."""
 
     @abstractmethod
-    def fused(self) -> Work | None:
+    def fused(self) -> CallWork | None:
         """The work of all of it with nothing written or read between nodes; None where that is not known."""
 
     def times(self, device: Device, by: str = "op") -> Times:

@@ -10,11 +10,11 @@ from functools import cached_property
 from tolcost.algebra import ZERO, AlgebraBudget, NotInteger, Poly, Symbol, UnboundSymbol, maximum, total_of
 from tolcost.cost.device import (
     CallPattern,
+    CallWork,
     Candidates,
     Device,
     Duration,
     Limit,
-    Work,
     added,
     bound,
     predicted,
@@ -31,7 +31,7 @@ _MOST_CHANGES = 20
 
 def work_of(
     op: str, moved: Traffic, histogram: Mapping[tuple[str, str], Poly], macs: Poly, largest: Poly
-) -> Work | None:
+) -> CallWork | None:
     """The work behind some figures; None where something that moves has no size."""
     if moved.unsized:
         return None
@@ -39,7 +39,7 @@ def work_of(
     widths = [bits // 8 for space in (*moved.written, *moved.read) if (bits := bits_of(space))]
     read, certain, written = (total_of(way.values()) for way in (moved.read, moved.certain, moved.written))
     width = max(widths, default=4) or 1
-    return Work(op, read, certain, written, largest, macs, spaces, width, bool(histogram))
+    return CallWork(op, read, certain, written, largest, macs, spaces, width, bool(histogram))
 
 
 def largest_of(inputs: Iterable[NamedType]) -> Poly:
@@ -57,7 +57,7 @@ class TimedNodes:
 
     title: str
     nodes: int
-    work: Work
+    work: CallWork
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Times:
 
     device: Device
     steps: tuple[TimedNodes, ...]
-    fused: Work | None = None
+    fused: CallWork | None = None
     views: bool = True
     """Whether a node that computes nothing may be a mere view of its input, as among others it may."""
 
@@ -111,7 +111,7 @@ class Times:
         constant = starts + wait if busy else Fraction(0)
         return added(constant, [(nodes, _forms(candidates)) for nodes, _, candidates in busy])
 
-    def limit(self, work: Work, values: Valuation) -> Limit | None:
+    def limit(self, work: CallWork, values: Valuation) -> Limit | None:
         """What some work is bound by at a point; None where lengths are open."""
         start, candidates = self._parts(work)
         try:
@@ -130,7 +130,7 @@ class Times:
                 found[limit] += step.nodes
         return found
 
-    def _parts(self, work: Work) -> tuple[Fraction, Candidates]:
+    def _parts(self, work: CallWork) -> tuple[Fraction, Candidates]:
         fitted = self.device.fitted
         return (Fraction(0), bound(self.device, work)) if fitted is None else predicted(fitted, work)
 

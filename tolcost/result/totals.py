@@ -16,7 +16,7 @@ from tolcost.algebra.poly import Terms, poly
 from tolcost.atoms.nodes import ATOMS
 from tolcost.catalogue.graph import GraphNode
 from tolcost.cost import Counts, Traffic, shipped, weigh
-from tolcost.cost.device import Work
+from tolcost.cost.device import CallWork
 from tolcost.cost.record import NamedType, counts_with, traffic_with
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.elaborate import Tensor
@@ -234,14 +234,14 @@ def steps_of(cost: GraphCost, adder: Adder, by: str) -> tuple[TimedNodes, ...]:
     return tuple(TimedNodes(title, n, work) for title, low, n in listed if n and (work := works[low]))
 
 
-def _work(adder: Adder, lowered: Lowered) -> Work | None:
+def _work(adder: Adder, lowered: Lowered) -> CallWork | None:
     inputs = (NamedType(given.name, given.type) for given in lowered.program.inputs)
     found = adder.settled(lowered)
     largest = adder.settle(largest_of(inputs))
     return work_of(title_of(lowered), found.traffic, found.counts.histogram, found.counts.macs, largest)
 
 
-def fused_work(cost: GraphCost, adder: Adder, total: Figures) -> Work | None:
+def fused_work(cost: GraphCost, adder: Adder, total: Figures) -> CallWork | None:
     """All products of a model, its outputs, and of parameters and inputs what nodes read of them at all."""
     whole = work_of("", total.traffic, total.histogram, total.macs, ZERO)
     sizes = [size for name in cost.model.graph.outputs if (size := cost.bytes(name)) is not None]
