@@ -197,7 +197,9 @@ def _everywhere(env: Env, condition: Cond, refuse: Callable[[], NoReturn]) -> Co
 def _is_broken(condition: Cond, worst: Cond | None, facts: tuple[Cond, ...]) -> bool:
     """Whether a condition fails at some coordinate whatever the lengths: at the worst, else at an end."""
     if worst is None:
-        return any(proved(_at_end(condition, is_last), facts) is False for is_last in (True, False))
+        if any(proved(_at_end(condition, is_last), facts) is False for is_last in (True, False)):
+            return True
+        return any(_fails_beside(condition, is_last, facts) for is_last in (True, False))
     return worst is FALSE or (worst != condition and proved(worst, facts) is False)
 
 
@@ -213,6 +215,27 @@ def _at_end(condition: Cond, is_last: bool) -> Cond:
         except ZeroDivisionError:
             return condition
     return found
+
+
+def _fails_beside(condition: Cond, is_last: bool, facts: tuple[Cond, ...]) -> bool:
+    """Whether a condition fails next to an end of its one coordinate, and at that end where it is alone."""
+    coordinates = [s for s in symbols_of_cond(condition) if s.kind == "coord"]
+    if len(coordinates) != 1:
+        return False
+    (symbol,) = coordinates
+    if symbol.lo is None or symbol.hi is None or proved(ge(symbol.hi - symbol.lo)) is not True:
+        return False
+    alone = solve(symbol.hi - symbol.lo)
+    if alone is None:
+        return False
+    beside = symbol.hi - 1 if is_last else symbol.lo + 1
+    try:
+        single = substitute_cond(_at_end(condition, is_last), {alone[0]: alone[1]})
+        others = substitute_cond(condition, {symbol: beside})
+    except ZeroDivisionError:
+        return False
+    several = (*facts, ge(symbol.hi - symbol.lo - 1))
+    return proved(single, facts) is False and proved(others, several) is False
 
 
 @lru_cache(maxsize=1 << 10)
