@@ -42,7 +42,7 @@ class Held(Schemes):
 
     def lower(self, setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowered | Rejected:
         found = super().lower(setting, node, spec, given)
-        if isinstance(found, Lowered) and (found.lengths or found.point):
+        if isinstance(found, Lowered) and found.is_instance:
             self._compare(found, setting, node, spec, given)
         return found
 

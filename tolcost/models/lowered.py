@@ -105,6 +105,11 @@ class Lowered:
     """What it sums and passes on, where that is stored."""
 
     @property
+    def is_instance(self) -> bool:
+        """Whether its program is that of a scheme, with symbols for its lengths."""
+        return bool(self.lengths or self.point)
+
+    @property
     def counts(self) -> Counts:
         """What is counted."""
         return self.made.counts

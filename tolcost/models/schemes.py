@@ -127,7 +127,7 @@ class Schemes:
         if not numbers or not isinstance(found, Lowered):
             return found
         general_inputs = tuple(numbers.get(n, known) for n, known in enumerate(pattern.inputs))
-        inputs = general_inputs if found.lengths or found.point else given.inputs
+        inputs = general_inputs if found.is_instance else given.inputs
         bare = Setting(setting.library, setting.opsets)  # nothing of the model is kept
         return replace(found, lowered=_program(bare, node, spec, replace(given, inputs=inputs)))
 

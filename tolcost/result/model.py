@@ -26,6 +26,7 @@ from tolcost.models.analysis import GraphCost, analyze_graph, conditions_of, set
 from tolcost.models.depth import depth_of
 from tolcost.models.facts import Known, as_tensor
 from tolcost.models.input_shapes import Shape, check_names, with_lengths, with_shapes
+from tolcost.models.lowered import Lowered
 from tolcost.models.memory import Holdings, Peak, holdings, peak_memory
 from tolcost.models.names import is_version
 from tolcost.models.walking import Session
@@ -327,9 +328,16 @@ def _better(again: ModelStudy, there: Point, general: ModelStudy, point: Point) 
 
 
 def _unproved(study: ModelStudy) -> set[int]:
-    """The nodes of which something must hold at every coordinate, and could not be proved."""
+    """The nodes of which something must hold at every coordinate, and could not be proved.
+
+    A scheme is used where all of it is proved: what its program leaves open is not open at these lengths.
+    """
     nodes = enumerate(study.cost.nodes)
-    return {n for n, applied in nodes if any(part.program.unproved for part, _ in applied.parts)}
+    return {n for n, applied in nodes if any(_is_open(part) for part, _ in applied.parts)}
+
+
+def _is_open(part: Lowered) -> bool:
+    return not part.is_instance and bool(part.program.unproved)
 
 
 def walked(file: str, model: Model, session: Session, numbers: Mapping[str, int] | None = None) -> ModelStudy:
