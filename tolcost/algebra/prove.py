@@ -111,7 +111,7 @@ def as_fact(cond: Cond) -> Cond:
     >>> from tolcost.algebra.poly import coordinate, length
     >>> n = length("n"); i = coordinate("i", n)
     >>> as_fact(negate(eq(i - n)))
-    Ge(p=-i + n - 1)
+    Ge(p=n - i - 1)
     """
     if isinstance(cond, Not) and isinstance(cond.part, Eq):
         for p in (cond.part.p, -cond.part.p):
