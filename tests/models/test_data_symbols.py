@@ -25,6 +25,21 @@ def test_a_length_that_data_decides_is_one_length(experts: Cost) -> None:
     assert experts.conditions == ()
 
 
+def test_what_data_decides_broadcasts_where_the_other_is_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As many are kept as another length has, which is said; where that is 1, any number may be."""
+    text = "(float[m, k] x, int64[k] w) => (int64[] y) { p = NonZero(x) y = Add(p, w) }"
+    file = tmp_path / "kept.onnx"
+    file.write_bytes(parse_model(HEAD + text).SerializeToString())
+    assert run(["model", str(file)]) == 0
+    assert "p_z1 is k" in capsys.readouterr().out
+    assert run(["model", str(file), "--dim", "k=1", "--dim", "m=5"]) == 0
+    said = capsys.readouterr().out
+    assert "y: int64 [2, p_z1]" in said
+    assert "p_z1 is" not in said
+
+
 def test_counts_are_set_by_name(experts: Cost) -> None:
     counts = dict(zip(COUNTS, (3, 5, 0, 8), strict=True))
     there = experts({"tokens": 8, **counts})

@@ -59,7 +59,7 @@ from tolcost.result.totals import (
     total_figures,
 )
 from tolcost.show.document import UNKNOWN, Fact
-from tolcost.show.forms import Form
+from tolcost.show.forms import Form, form_at
 from tolcost.show.json import Json
 
 METRICS = ("eops", "flops", "macs", "index", "bytes", "params", "peak", "depth")
@@ -124,12 +124,14 @@ class ModelStudy(Study):
 
     @property
     def merged(self) -> tuple[tuple[str, str], ...]:
-        """Lengths of inputs that turned out to be others, and which."""
+        """Lengths of inputs, and those that data decides, that turned out to be others, and which."""
+        equal = self.cost.equal
+        decided = {symbol.name: atom(symbol) for symbol in equal if symbol.kind == "data"}
         return tuple(
-            (name, to_text(substitute(form, self.cost.equal)))
-            for name, form in self.cost.dimensions.items()
+            (name, to_text(substitute(form, equal)))
+            for name, form in {**decided, **self.cost.dimensions}.items()
             if name not in self.told
-            and not form.free.isdisjoint(self.cost.equal)
+            and not form.free.isdisjoint(equal)
             and form.free.isdisjoint(self.assumed.put)
         )
 
@@ -253,7 +255,7 @@ class ModelStudy(Study):
         general = walked(self.file, shaped, self.cost.session) if fresh else self
         check_names(self.model, named, {*general.cost.dimensions, *(s.name for s in general.symbols)})
         point = general.locate(named)
-        if not named or not (point.problems or general.coverage.missing):
+        if not named or not (point.problems or general.coverage.missing or _broadcasts(general, point)):
             return general, point
         solved = {name: point.dims[name] for name in general.cost.dimensions if name in point.dims}
         for numbers in _numbers_tried(named, {**solved, **named}):
@@ -324,7 +326,13 @@ def _better(again: ModelStudy, there: Point, general: ModelStudy, point: Point) 
     if there.problems or not _unproved(again) <= _unproved(general):
         return False
     fewer = len(general.coverage.missing) - len(again.coverage.missing)
-    return fewer >= 0 if point.problems else fewer > 0
+    return fewer >= 0 if point.problems or _broadcasts(general, point) else fewer > 0
+
+
+def _broadcasts(study: ModelStudy, point: Point) -> bool:
+    """Whether a length that only data decides was taken for one that is 1 here, and so need not be it."""
+    taken = (form for symbol, form in study.cost.equal.items() if symbol.kind == "data")
+    return any(form_at(form, point.values) == 1 for form in taken)
 
 
 def _unproved(study: ModelStudy) -> set[int]:
