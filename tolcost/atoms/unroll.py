@@ -247,8 +247,8 @@ class _Unroller:
         if min(counts, default=0) < 0 or (most is not None and total > self.integer(most)):
             text = "entries are repeated a negative number of times, or too often"
             raise Rejected(Diagnostic("T0346", text, node.span))
-        self.spend(total)
-        self.left += total
+        self.spend(total)  # rows that are too many are not listed
+        self.left += total  # their atoms are counted as they are made
 
     def kept(self, tol: _Value, j: int, rows: Sequence[int]) -> _Value:
         """Put some rows of one component together."""

@@ -302,7 +302,8 @@ class Scope:
 
     def same(self, *facts: Cond, mode: Mode | None = None, naming: bool = False) -> Scope:
         """This very block, elaborated where ``facts`` hold too, in another mode, or to name a value."""
-        known, never = (*self.facts, *map(as_fact, facts)), self.never or FALSE in facts
+        more = [as_fact(fact) for fact in facts]
+        known, never = (*self.facts, *more), self.never or FALSE in more
         return Scope(self, known, self.bindings, mode or self.mode, naming or self.naming, never)
 
     def bind(self, node: Node, name: str = "") -> Node:

@@ -242,7 +242,9 @@ class _Reading:
                 raise _contradiction(texts, ends)
             if low == high:
                 self._set(", ".join(texts), symbol, const(low))
-                self.facts = [fact for fact in self.facts if fact != TRUE]
+        if FALSE in self.facts:
+            raise _contradiction(texts, "together they leave no length")
+        self.facts = [fact for fact in self.facts if fact != TRUE]
 
     def _symbol(self, name: str) -> Symbol | None:
         """The length that a side is, where it is just one that is known."""
