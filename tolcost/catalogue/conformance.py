@@ -24,7 +24,7 @@ from tolcost.catalogue.types import Array
 from tolcost.cost import Counts
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import NOWHERE, Rejected, place, render_all
-from tolcost.elaborate.context import Outside
+from tolcost.elaborate.faults import Outside
 from tolcost.elaborate.values import Missing, Seq, Value
 from tolcost.execute import Execution, RunCounts, meet, run_reference, run_unrolled, run_vectorised
 

@@ -24,7 +24,8 @@ from tolcost.atoms.nodes import Block, Fold, Node, Part, Ref, Type, Var
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate.components import component, pick_component
-from tolcost.elaborate.context import Env, OutOfRange, RankMismatch, coordinate, fail
+from tolcost.elaborate.context import Env, coordinate
+from tolcost.elaborate.faults import OutOfRange, RankMismatch, fail
 from tolcost.elaborate.layout import as_static, build, in_spaces, inside, materialise, pack
 from tolcost.elaborate.maps import Step, fresh, position
 from tolcost.elaborate.retype import leans_on, retyped

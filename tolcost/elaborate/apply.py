@@ -10,7 +10,8 @@ from tolcost.atoms.nodes import Lambda, Node, Type, numeric_type
 from tolcost.diagnostics import Span
 from tolcost.elaborate.components import capacity
 from tolcost.elaborate.constant_folding import fold_plain, fold_static, integer_division
-from tolcost.elaborate.context import Env, ListForNumber, Misfit, bind_data, fail
+from tolcost.elaborate.context import Env, bind_data
+from tolcost.elaborate.faults import ListForNumber, Misfit, fail
 from tolcost.elaborate.indexing import element
 from tolcost.elaborate.layout import grid, in_spaces, lay, materialise
 from tolcost.elaborate.shapes import known, shape_of, shape_text, space_of, unify

@@ -30,8 +30,8 @@ from tolcost.algebra import (
 from tolcost.algebra.parse import parse_text
 from tolcost.algebra.substitute import symbols_of
 from tolcost.diagnostics import quoted
-from tolcost.elaborate.context import fail
 from tolcost.elaborate.expressions import asked_known
+from tolcost.elaborate.faults import fail
 from tolcost.elaborate.values import Argument, Inputs, Tensor, Value, Vec
 from tolcost.spaces import SPACES, kind_of
 from tolcost.syntax import tree

@@ -9,7 +9,8 @@ from fractions import Fraction
 
 from tolcost.algebra import Poly, eq, ge, negate, to_text
 from tolcost.diagnostics import Span
-from tolcost.elaborate.context import Env, fail
+from tolcost.elaborate.context import Env
+from tolcost.elaborate.faults import fail
 from tolcost.elaborate.shapes import require
 from tolcost.elaborate.values import Value, Vec, plain
 from tolcost.spaces import Bounds, bounded_text

@@ -7,19 +7,10 @@ from functools import cache
 from tolcost.algebra import FALSE, TRUE
 from tolcost.diagnostics import Diagnostic, Label, Rejected, Span
 from tolcost.elaborate.apply import apply
-from tolcost.elaborate.context import (
-    CALL_DEPTH,
-    Env,
-    Lazy,
-    Misfit,
-    Outside,
-    bind_data,
-    fail,
-    force,
-    wrong_arity,
-)
+from tolcost.elaborate.context import CALL_DEPTH, Env, Lazy, bind_data, force
 from tolcost.elaborate.evaluate import FORMS, PRIMITIVES, evaluate, evaluates, form, results
 from tolcost.elaborate.expressions import delay, entries, global_name, is_callable_name
+from tolcost.elaborate.faults import Misfit, Outside, fail, wrong_arity
 from tolcost.elaborate.layout import check_sequence
 from tolcost.elaborate.shapes import label_operands
 from tolcost.elaborate.values import (

@@ -12,8 +12,9 @@ from tolcost.atoms.nodes import Part, Where
 from tolcost.diagnostics import Span
 from tolcost.elaborate.apply import check_numbers
 from tolcost.elaborate.components import apart, capacity
-from tolcost.elaborate.context import Env, Fault, Misfit, RankMismatch, bind_data, fail
+from tolcost.elaborate.context import Env, bind_data
 from tolcost.elaborate.evaluate import evaluate, form, results
+from tolcost.elaborate.faults import Fault, Misfit, RankMismatch, fail
 from tolcost.elaborate.indexing import element, leaves, regrown
 from tolcost.elaborate.layout import grid, index_node, lay, materialise
 from tolcost.elaborate.merge import align, alike, choose_sequence, merge, select

@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 from tolcost.atoms.nodes import Component, Node, Pack, Type
 from tolcost.diagnostics import Span
-from tolcost.elaborate.context import Env, fail
+from tolcost.elaborate.context import Env
+from tolcost.elaborate.faults import fail
 from tolcost.elaborate.shapes import Shape, settled, shape_of, unify
 from tolcost.elaborate.values import Cast, Data, Pieces, Value, View, cast_of, plain, recast
 

@@ -30,7 +30,8 @@ from tolcost.algebra import (
     powers,
 )
 from tolcost.diagnostics import Span
-from tolcost.elaborate.context import Env, fail
+from tolcost.elaborate.context import Env
+from tolcost.elaborate.faults import fail
 from tolcost.elaborate.shapes import decide, facts_here, require
 from tolcost.elaborate.static_numbers import (
     Real,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import count
-from typing import NoReturn, Protocol
+from typing import Protocol
 
 from tolcost.algebra import (
     FALSE,
@@ -24,13 +24,10 @@ from tolcost.algebra import coordinate as new_coordinate
 from tolcost.atoms.nodes import Block, Condition, ConditionKind, Node, Number, Ref, Table, Var
 from tolcost.atoms.nodes import Input as InputNode
 from tolcost.dataclass import dataclass, field
-from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span
+from tolcost.diagnostics import NOWHERE, Diagnostic, Span
+from tolcost.elaborate.faults import BUDGET, fail, too_many_steps
 from tolcost.elaborate.values import Data, Opaque, Pieces, Results, Value, Vec, is_static, single
-from tolcost.syntax.declarations import Signature
 from tolcost.syntax.tree import Expr, Module
-
-BUDGET = 600_000
-"""Evaluation steps before a program is refused as too large to elaborate."""
 
 CALL_DEPTH = 400
 """How deeply functions may call one another."""
@@ -58,42 +55,6 @@ def coordinate(name: str, hi: int | Poly) -> Poly:
     """A coordinate from 1 to ``hi``, unlike every other of this elaboration."""
     numbers = _numbers.get()
     return new_coordinate(name, hi) if numbers is None else numbered_coordinate(name, next(numbers), hi)
-
-
-class Fault(Rejected):
-    """A program that cannot be elaborated; ``definite`` if no lengths can make it right at this place."""
-
-    definite = False
-
-
-class Misfit(Fault):
-    """Shapes that do not fit together, or not what is done with them."""
-
-
-class OutOfRange(Misfit):
-    """Something is looked at that lies outside of its ToL."""
-
-
-class ListForNumber(Fault):
-    """A list stands where a number is needed."""
-
-
-class RankMismatch(Misfit):
-    """Two shapes that must be one differ in rank."""
-
-
-class Outside(Fault):
-    """A program says itself that what it is asked for is no ToL computation, and why."""
-
-
-class NeedsUnrolling(Exception):
-    """A table was indexed by a coordinate of a small known range: take that range entry by entry."""
-
-    def __init__(self, symbol: Symbol, span: Span) -> None:
-        """Remember whose coordinate it was, and where it was used."""
-        super().__init__(symbol.name)
-        self.symbol = symbol
-        self.span = span
 
 
 class OperatorDefinition(Protocol):
@@ -446,35 +407,6 @@ class Env:
             if name in env.names:
                 yield env.names[name]
             env = env.parent
-
-
-def fail(
-    code: str,
-    message: str,
-    span: Span = NOWHERE,
-    hint: str | None = None,
-    kind: type[Fault] = Fault,
-    definite: bool = False,
-) -> NoReturn:
-    """Reject the program with one diagnostic."""
-    fault = kind(Diagnostic(code, message, span, hint=hint))
-    fault.definite = definite
-    raise fault
-
-
-def wrong_arity(function: str, takes: Signature, given: int, span: Span) -> NoReturn:
-    """Refuse a function of too few or too many arguments."""
-    fail("T0203", f"{function} takes {takes}, not {given}", span)
-
-
-def too_many_steps(span: Span) -> NoReturn:
-    """Refuse a program that takes too long to elaborate."""
-    fail(
-        "T0501",
-        f"this program takes more than {BUDGET:,} steps to elaborate",
-        span,
-        hint="a function that calls another twice doubles the work at every level; name the value",
-    )
 
 
 def bind_data(env: Env, value: Value, name: str = "") -> Value:

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tolcost.diagnostics import Span
-from tolcost.elaborate.context import BUDGET, Env, too_many_steps
+from tolcost.elaborate.context import Env
+from tolcost.elaborate.faults import BUDGET, too_many_steps
 from tolcost.elaborate.values import Results, Value
 from tolcost.syntax import tree
 

@@ -11,8 +11,9 @@ from tolcost.algebra import FALSE, TRUE, Cond, Poly, conj, const, disj, ge, maxi
 from tolcost.diagnostics import Span
 from tolcost.elaborate.apply import apply, divide
 from tolcost.elaborate.components import capacity, components
-from tolcost.elaborate.context import Env, Lazy, Misfit, OutOfRange, bind_data, fail, force, force_results
+from tolcost.elaborate.context import Env, Lazy, bind_data, force, force_results
 from tolcost.elaborate.evaluate import FORMS, PRIMITIVES, evaluate, evaluates, results
+from tolcost.elaborate.faults import Misfit, OutOfRange, fail
 from tolcost.elaborate.indexing import element, pick_result, spread
 from tolcost.elaborate.layout import check_components, check_rank, check_size, materialise
 from tolcost.elaborate.shapes import facts_here, known, label_operands, require, shape_of

@@ -6,7 +6,8 @@ from tolcost.algebra import FALSE, TRUE, Poly, atom, const, data_symbol, ge, the
 from tolcost.atoms.nodes import Filter, Part
 from tolcost.diagnostics import Span
 from tolcost.elaborate.components import capacity, component_shapes, each
-from tolcost.elaborate.context import Env, bind_data, coordinate, fail
+from tolcost.elaborate.context import Env, bind_data, coordinate
+from tolcost.elaborate.faults import fail
 from tolcost.elaborate.indexing import element, integers, spread
 from tolcost.elaborate.layout import check_size, materialise
 from tolcost.elaborate.shapes import (

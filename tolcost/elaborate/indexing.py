@@ -8,7 +8,8 @@ from fractions import Fraction
 from tolcost.algebra import Poly, const, symbols_of
 from tolcost.diagnostics import Span
 from tolcost.elaborate.components import apart, capacity, check_component, pick_component
-from tolcost.elaborate.context import Env, Misfit, NeedsUnrolling, OutOfRange, bind_data, fail
+from tolcost.elaborate.context import Env, bind_data
+from tolcost.elaborate.faults import Misfit, NeedsUnrolling, OutOfRange, fail
 from tolcost.elaborate.layout import as_static, grid, materialise, member
 from tolcost.elaborate.shapes import Shape, check_index, known, shape_of, shape_text, space_of
 from tolcost.elaborate.values import (

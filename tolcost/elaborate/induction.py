@@ -17,7 +17,8 @@ from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import NOWHERE, Rejected
 from tolcost.elaborate.accumulators import Longer, fold_under_coordinates
 from tolcost.elaborate.components import pick_component
-from tolcost.elaborate.context import Env, NeedsUnrolling, Scope, bind_data
+from tolcost.elaborate.context import Env, Scope, bind_data
+from tolcost.elaborate.faults import NeedsUnrolling
 from tolcost.elaborate.layout import inside, lay_out
 from tolcost.elaborate.maps import Step, WrappedStep, fresh, position
 from tolcost.elaborate.shapes import facts_here, shape_of, volume

@@ -19,9 +19,10 @@ from tolcost.diagnostics import quoted
 from tolcost.elaborate.arguments import kind_of_declared, length_for
 from tolcost.elaborate.bounds import CODE as BOUNDS_CODE
 from tolcost.elaborate.bounds import check_within
-from tolcost.elaborate.context import Env, Lazy, fail
+from tolcost.elaborate.context import Env, Lazy
 from tolcost.elaborate.evaluate import evaluate
 from tolcost.elaborate.expressions import as_length, asked_known, is_callable_name, mentioned
+from tolcost.elaborate.faults import fail
 from tolcost.elaborate.layout import check_rank, check_sequence, check_size
 from tolcost.elaborate.shapes import shape_text, unify
 from tolcost.elaborate.static_numbers import truth

@@ -28,7 +28,8 @@ from tolcost.atoms.nodes import (
 )
 from tolcost.diagnostics import NOWHERE, Span
 from tolcost.elaborate.components import capacity, component, components
-from tolcost.elaborate.context import Env, Misfit, NeedsUnrolling, RankMismatch, bind_data, coordinate, fail
+from tolcost.elaborate.context import Env, bind_data, coordinate
+from tolcost.elaborate.faults import Misfit, NeedsUnrolling, RankMismatch, fail
 from tolcost.elaborate.shapes import Shape, decide, known, shape_of, shape_text, space_of, unify
 from tolcost.elaborate.values import (
     LAY_OUT_LIMIT,

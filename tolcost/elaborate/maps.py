@@ -14,18 +14,10 @@ from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Rejected, Span
 from tolcost.elaborate.calls import call_values, function_of, is_functional, signature
 from tolcost.elaborate.components import apart, capacity, component, pick_component, walked_shape
-from tolcost.elaborate.context import (
-    Element,
-    Env,
-    Lazy,
-    ListForNumber,
-    NeedsUnrolling,
-    bind_data,
-    coordinate,
-    fail,
-)
+from tolcost.elaborate.context import Element, Env, Lazy, bind_data, coordinate
 from tolcost.elaborate.evaluate import evaluate, form
 from tolcost.elaborate.expressions import has_star, mentions
+from tolcost.elaborate.faults import ListForNumber, NeedsUnrolling, fail
 from tolcost.elaborate.indexing import element, laid_at
 from tolcost.elaborate.layout import (
     At,

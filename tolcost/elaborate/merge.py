@@ -30,7 +30,8 @@ from tolcost.atoms.nodes import Node, Part, Select
 from tolcost.dataclass import replace
 from tolcost.diagnostics import Span
 from tolcost.elaborate.components import capacity, component_shapes, components
-from tolcost.elaborate.context import Env, Misfit, RankMismatch, fail
+from tolcost.elaborate.context import Env
+from tolcost.elaborate.faults import Misfit, RankMismatch, fail
 from tolcost.elaborate.indexing import element, leaves, regrown
 from tolcost.elaborate.layout import in_spaces, made_of, materialise
 from tolcost.elaborate.shapes import shape_of, shape_text, solve, space_of, unify

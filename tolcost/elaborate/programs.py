@@ -24,15 +24,14 @@ from tolcost.elaborate.context import (
     Context,
     Env,
     Lazy,
-    NeedsUnrolling,
     OperatorDefinition,
     Scope,
     bind_data,
-    fail,
     force,
     numbering,
 )
 from tolcost.elaborate.expressions import define_all, delay, dimensions, mentioned, zeros
+from tolcost.elaborate.faults import NeedsUnrolling, fail
 from tolcost.elaborate.finish import finish
 from tolcost.elaborate.input_binder import InputBinder, declared_spaces
 from tolcost.elaborate.layout import check_sequence, materialise

@@ -21,8 +21,9 @@ from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Diagnostic, Rejected, Span
 from tolcost.elaborate.accumulators import fold_under_coordinates
 from tolcost.elaborate.components import apart, capacity, components, pick_component, walked_shape
-from tolcost.elaborate.context import Env, NeedsUnrolling, bind_data
+from tolcost.elaborate.context import Env, bind_data
 from tolcost.elaborate.evaluate import evaluate, form
+from tolcost.elaborate.faults import NeedsUnrolling
 from tolcost.elaborate.induction import as_list, fold_list
 from tolcost.elaborate.layout import grid, inside, materialise
 from tolcost.elaborate.maps import Step, WrappedStep, WrittenStep, fresh, pattern_of

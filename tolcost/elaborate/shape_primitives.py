@@ -29,7 +29,8 @@ from tolcost.elaborate.apply import apply
 from tolcost.elaborate.bounds import check_within
 from tolcost.elaborate.components import capacity, component_shapes, components
 from tolcost.elaborate.constant_folding import integer_division
-from tolcost.elaborate.context import Env, Misfit, fail
+from tolcost.elaborate.context import Env
+from tolcost.elaborate.faults import Misfit, fail
 from tolcost.elaborate.indexing import integers
 from tolcost.elaborate.layout import materialise
 from tolcost.elaborate.shapes import Shape, decide, require, shape_of, space_of, unify, volume

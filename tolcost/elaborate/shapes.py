@@ -32,7 +32,8 @@ from tolcost.algebra import (
 )
 from tolcost.atoms.nodes import ConditionKind
 from tolcost.diagnostics import Label, Span
-from tolcost.elaborate.context import Context, Env, Lazy, Misfit, OutOfRange, fail
+from tolcost.elaborate.context import Context, Env, Lazy
+from tolcost.elaborate.faults import Misfit, OutOfRange, fail
 from tolcost.elaborate.values import (
     Cast,
     Data,

@@ -8,8 +8,9 @@ from typing import Any
 from tolcost.algebra import Poly
 from tolcost.diagnostics import Span
 from tolcost.elaborate.components import apart
-from tolcost.elaborate.context import Env, fail, wrong_arity
+from tolcost.elaborate.context import Env
 from tolcost.elaborate.evaluate import PRIMITIVES
+from tolcost.elaborate.faults import fail, wrong_arity
 from tolcost.elaborate.indexing import integers, spread
 from tolcost.elaborate.layout import describe, materialise
 from tolcost.elaborate.values import (

@@ -26,7 +26,8 @@ from tolcost.elaborate.components import (
     pick_component,
     walked_shape,
 )
-from tolcost.elaborate.context import Env, Misfit, OutOfRange, bind_data, fail
+from tolcost.elaborate.context import Env, bind_data
+from tolcost.elaborate.faults import Misfit, OutOfRange, fail
 from tolcost.elaborate.indexing import (
     as_integers,
     check_indices,

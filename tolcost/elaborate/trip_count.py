@@ -37,8 +37,9 @@ from tolcost.algebra import (
 )
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Rejected
-from tolcost.elaborate.context import Env, NeedsUnrolling, fail
+from tolcost.elaborate.context import Env
 from tolcost.elaborate.evaluate import form
+from tolcost.elaborate.faults import NeedsUnrolling, fail
 from tolcost.elaborate.induction import as_list, components, follow
 from tolcost.elaborate.layout import inside
 from tolcost.elaborate.maps import WrappedStep, fresh

@@ -39,7 +39,7 @@ from tolcost.catalogue.types import CODE_OF_SPACE
 from tolcost.cost import Counts, count, traffic
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.elaborate import Elaborated, Inputs, Tensor, elaborate
-from tolcost.elaborate.context import Misfit
+from tolcost.elaborate.faults import Misfit
 from tolcost.elaborate.values import Cast, Data, Missing, Opaque, Quotient, Seq, Value, Vec, View, is_static
 from tolcost.models.facts import (
     MOST_STATIC,
