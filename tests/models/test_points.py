@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import onnx
@@ -137,3 +138,16 @@ def test_a_llama_as_torch_exports_it_runs_at_one_sequence_only(session: Session)
     with pytest.raises(Rejected) as refused:
         file_cost(path, session, Wanted({"batch": 2, "seq": 8}))
     assert refused.value.diagnostics[0].hint == "it needs batch <= 1"
+
+
+def test_what_is_left_to_the_run_is_told(session: Session) -> None:
+    """The same with a batch of 2 for good: an index outside of its dimension, in a value that has a name."""
+    node = helper.make_node("RotaryEmbedding", ["x", "c", "s"], ["y"], name="turned")
+    inputs = [value("x", FLOAT, [2, 4, 8, 16]), value("c", FLOAT, [1, 8, 8]), value("s", FLOAT, [1, 8, 8])]
+    graph = helper.make_graph([node], "g", inputs, [value("y", FLOAT, None)])
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10)
+    found = cost(proto, session, Wanted())
+    told = [{"condition": "b <= 1", "reason": "an index stays inside its dimension", "node": "turned"}]
+    record = json.loads(found.to_json())
+    assert (record["conditions"], record["unproved"]) == ([], told)
+    assert "checked when run\n    b <= 1" in found.to_text()

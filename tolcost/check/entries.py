@@ -88,7 +88,7 @@ def _assumed_program(name: str, study: ProgramStudy, metrics: Iterable[str]) -> 
         else (status, forms[m] if m in forms else _duration(study, m))
         for m in asked
     }
-    needed = [one.condition for one in study.requirements if one.kind == "needed"]
+    needed = [one.condition for one in study.needed]
     entry = entry_from(name, found.inputs, needed, figures)
     return Costed(entry, tuple(_part(term) for term in found.terms if term.kind == "data"))
 
@@ -138,7 +138,7 @@ def costed_model(name: str, study: ModelStudy, metrics: Iterable[str]) -> Costed
         metric: _moved(study.total.traffic, status) if metric == "bytes" else (status, _total(study, metric))
         for metric in metrics
     }
-    relied = dict.fromkeys(c.condition for c in study.requirements)
+    relied = dict.fromkeys(c.condition for c in study.needed)
     simple = [c for c in relied if isinstance(c, Ge) and len(c.p.free) <= 3][:_MOST_FACTS]
     entry = entry_from(name, tuple(_inputs(study)), simple, figures)
     return Costed(entry, tuple(_parts(study)))

@@ -80,9 +80,7 @@ def _analysed(asked: PageRequest) -> dict[str, Json]:
         "guessed": guessed,
         "inputs": [{"name": one.name, "type": type_text(one.type)} for one in analysis.inputs],
         "outputs": [{"name": one.name, "type": type_text(one.type)} for one in analysis.outputs],
-        "conditions": [
-            f"{one.text} ({one.reason})" for one in cost.study.requirements if one.kind == "needed"
-        ],
+        "conditions": [f"{one.text} ({one.reason})" for one in cost.study.needed],
         "symbols": [symbol.name for symbol in cost.study.symbols if symbol.kind == "length"],
         "measures": list(_measures(cost)),
         "derivation": [] if derivation is None else [_chain(chain) for chain in derivation.chains],

@@ -12,6 +12,7 @@ from tolcost.algebra import (
     Ge,
     Poly,
     Symbol,
+    cond_text,
     restricted,
     spelled,
     substitute,
@@ -32,11 +33,12 @@ _MOST_ASSUMED = 8
 
 @dataclass(frozen=True, slots=True)
 class Relied:
-    """A condition that the forms of a model rely on, and the first node that needs it."""
+    """A condition that the forms of a model rely on, or a run checks, and the first node that needs it."""
 
     condition: Cond
     reason: str
     node: str
+    checked: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,8 +156,9 @@ def _last_choice(nodes: Sequence[Applied]) -> Cond | None:
 
 
 def conditions_of(cost: GraphCost) -> tuple[Relied, ...]:
-    """What the forms of a model rely on, each once, in terms of the lengths that remain."""
+    """What forms rely on, each once, in terms of the lengths that remain; then what only a run checks."""
     found: dict[Cond, Relied] = {}
+    left: dict[tuple[str, str], Relied] = {}
     seen: set[int] = set()
     for applied, step in zip(cost.nodes, cost.model.graph.nodes, strict=True):
         for lowered, _ in applied.parts:
@@ -166,7 +169,10 @@ def conditions_of(cost: GraphCost) -> tuple[Relied, ...]:
                 for now in spelled(_now(condition.condition, cost)):
                     if now != TRUE:
                         found.setdefault(now, Relied(now, condition.reason, step.name or step.title))
-    return tuple(found.values())
+            for one in lowered.unproved:  # coordinates are each node's own: what reads the same is told once
+                checked = Relied(one.condition, one.reason, step.name or step.title, checked=True)
+                left.setdefault((cond_text(one.condition), checked.node), checked)
+    return (*found.values(), *left.values())
 
 
 def _now(condition: Cond, cost: GraphCost) -> Cond:
@@ -181,6 +187,6 @@ def settling(
     cost: GraphCost, relied: Iterable[Relied], assumed: Iterable[Cond] = ()
 ) -> Callable[[Poly], Poly]:
     """A function that puts forms in terms of the lengths that remain, where all that is known holds."""
-    known = (*assumed, *(one.condition for one in relied))
+    known = (*assumed, *(one.condition for one in relied if not one.checked))
     facts = tuple(c for c in known if isinstance(c, (Ge, Eq)) and len(c.p.free) <= 3)[:_MOST_FACTS]
     return cache(lambda form: restricted(cost.settled(form), facts))  # many nodes have the same

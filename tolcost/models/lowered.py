@@ -103,6 +103,8 @@ class Lowered:
     """The depth, where that is known and all lengths are numbers."""
     passes: Passes | None = None
     """What it sums and passes on, where that is stored."""
+    unproved: tuple[Condition, ...] = ()
+    """What must hold at every coordinate, and only a run tells; of a scheme that is used, nothing."""
 
     @property
     def is_instance(self) -> bool:

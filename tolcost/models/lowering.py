@@ -141,6 +141,7 @@ def _lower(setting: Setting, choices: Choices, node: GraphNode, spec: Spec, give
         around.inside,
         any(map(_forgotten, (value for _, value in lowered.values), outputs)),
         lowered.open,
+        unproved=lowered.program.unproved,
     )
 
 

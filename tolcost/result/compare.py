@@ -229,8 +229,8 @@ def compare(old: Located, new: Located, identical: bool = False) -> CostComparis
     values = None if there is None else there.point.values
     held = values if values is not None and _holds(old, matching, values) else None
     now = _Comparing(old, new, matching, (), held, identical)
-    relied = [map_cond(one.condition, now.before) for one in old.study.requirements]
-    simple = facts_of((*relied, *(map_cond(one.condition, now.after) for one in new.study.requirements)))
+    relied = [map_cond(one.condition, now.before) for one in old.study.needed]
+    simple = facts_of((*relied, *(map_cond(one.condition, now.after) for one in new.study.needed)))
     now = replace(now, facts=(*matching.facts, *simple))
     before = {(part, metric): form for part, metric, form in old.compared()}
     after = {(part, metric): form for part, metric, form in new.compared()}
@@ -263,7 +263,7 @@ def _holds(old: Located, matching: Matching, values: Mapping[Symbol, int]) -> bo
         if form.free <= values.keys():
             there[symbol] = evaluate(form, values)
     known = all(symbol in there for symbol in old.study.symbols if symbol.kind == "length")
-    return known and all(one.holds(there) for one in old.study.requirements if one.kind == "needed")
+    return known and all(one.holds(there) for one in old.study.needed)
 
 
 def _words(there: Located) -> str:

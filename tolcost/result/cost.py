@@ -78,7 +78,7 @@ class Cost(Located):
         >>> [(one.text, one.line) for one in cost.where]
         [('n >= 2', 2)]
         """
-        return tuple(one for one in self.study.requirements if one.kind == "needed")
+        return self.study.needed
 
     @property
     def symbols(self) -> tuple[str, ...]:

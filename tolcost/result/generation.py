@@ -226,7 +226,7 @@ class GenerationStudy(Study):
             "leading": text_of(self.leading),
             "status": cost.status,
             "conditions": [
-                {"condition": one.text, "reason": one.reason, "node": one.node} for one in self.requirements
+                {"condition": one.text, "reason": one.reason, "node": one.node} for one in self.needed
             ],
             **at_json(cost, totals),
             "by_op": [group_json(cost, group, "op") for group in cost.groups("op")],
@@ -287,7 +287,7 @@ def generated(cost: Located, runs: str, prefill: str | None = None, other: Locat
         inputs=study.inputs,
         symbols=tuple(sorted((s for s in free if s.kind != "coord"), key=lambda s: s.key)),
         total=total,
-        requirements=tuple(_distinct(needed)),
+        requirements=(*_distinct(needed), *study.checked),
         coverage=Coverage(study.coverage.nodes, study.coverage.missing),
         pieces=tuple(pieces),
         runs=steps,
@@ -332,10 +332,7 @@ def _decoded(cost: Located, steps: Steps, symbol: Symbol) -> Iterator[ModelRuns]
         return substitute(one, {symbol: last}) if grows else None
 
     ends = tuple(
-        moved
-        for one in cost.study.requirements
-        if one.kind == "needed"
-        for moved in _throughout(one, numbers, symbol, start, last)
+        moved for one in cost.study.needed for moved in _throughout(one, numbers, symbol, start, last)
     )
     yield ModelRuns(cost, put, most, ends)
 
@@ -350,7 +347,7 @@ def _single(cost: Located, lengths: Mapping[str, int], put: Mapping[Symbol, Poly
     def change(form: Poly) -> Poly:
         return substitute(form, values)
 
-    needed = tuple(_with(one, substitute_cond(one.condition, values)) for one in there.study.requirements)
+    needed = tuple(_with(one, substitute_cond(one.condition, values)) for one in there.study.needed)
     return ModelRuns(there, change, change, needed)
 
 

@@ -26,7 +26,6 @@ from tolcost.models.analysis import GraphCost, analyze_graph, conditions_of, set
 from tolcost.models.depth import depth_of
 from tolcost.models.facts import Known, as_tensor
 from tolcost.models.input_shapes import Shape, check_names, with_lengths, with_shapes
-from tolcost.models.lowered import Lowered
 from tolcost.models.memory import Holdings, Peak, holdings, peak_memory
 from tolcost.models.names import is_version
 from tolcost.models.walking import Session
@@ -336,16 +335,9 @@ def _broadcasts(study: ModelStudy, point: Point) -> bool:
 
 
 def _unproved(study: ModelStudy) -> set[int]:
-    """The nodes of which something must hold at every coordinate, and could not be proved.
-
-    A scheme is used where all of it is proved: what its program leaves open is not open at these lengths.
-    """
+    """The nodes of which something must hold at every coordinate, and could not be proved."""
     nodes = enumerate(study.cost.nodes)
-    return {n for n, applied in nodes if any(_is_open(part) for part, _ in applied.parts)}
-
-
-def _is_open(part: Lowered) -> bool:
-    return not part.is_instance and bool(part.program.unproved)
+    return {n for n, applied in nodes if any(part.unproved for part, _ in applied.parts)}
 
 
 def walked(file: str, model: Model, session: Session, numbers: Mapping[str, int] | None = None) -> ModelStudy:
@@ -355,7 +347,9 @@ def walked(file: str, model: Model, session: Session, numbers: Mapping[str, int]
 
 def _study(file: str, cost: GraphCost, numbers: Mapping[str, int], assuming: Assumed = NOTHING) -> ModelStudy:
     relied = conditions_of(cost)
-    needed = tuple(Requirement(r.condition, r.reason, node=r.node) for r in relied)
+    needed = tuple(
+        Requirement(r.condition, r.reason, "checked" if r.checked else "needed", node=r.node) for r in relied
+    )
     adder = Adder(settling(cost, relied, assuming.facts))
     covered = coverage(cost)
     operators = by_operator(cost, adder)

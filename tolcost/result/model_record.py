@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tolcost.algebra import to_text
 from tolcost.diagnostics import visible
 from tolcost.models.applied import Applied
+from tolcost.result.point import Requirement
 from tolcost.result.records import Show, at_json, form_json, functions_json, symbol_json, value_json
 from tolcost.result.scopes import path_of
 from tolcost.result.study import Figures, Group, Located, is_asked
@@ -48,10 +49,8 @@ def model_record(study: ModelStudy, cost: Located, metrics: frozenset[str] | Non
         "leading": text_of(study.leading),
         "status": cost.status,
         "coverage": _coverage_json(study),
-        "conditions": [
-            {"condition": one.text, "reason": visible(one.reason), "node": visible(one.node)}
-            for one in study.requirements
-        ],
+        "conditions": list(map(_condition_json, study.needed)),
+        "unproved": list(map(_condition_json, study.checked)),
         "equal": dict(study.merged),
         **({"assumptions": list(study.assumed.texts)} if study.assumed.texts else {}),
         "by_data": [symbol.name for symbol in study.symbols if symbol.kind == "data"],
@@ -60,6 +59,10 @@ def model_record(study: ModelStudy, cost: Located, metrics: frozenset[str] | Non
         "by_scope": [group_json(cost, group, "scope", metrics) for group in cost.groups("scope")],
         "nodes": _nodes_json(study, cost, metrics),
     }
+
+
+def _condition_json(one: Requirement) -> Json:
+    return {"condition": one.text, "reason": visible(one.reason), "node": visible(one.node)}
 
 
 def _asked(figures: dict[str, Json], metrics: frozenset[str] | None) -> dict[str, Json]:

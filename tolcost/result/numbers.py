@@ -161,8 +161,8 @@ def _masks(cost: Located, columns: Mapping[Symbol, Ints]) -> Iterator[Ints]:
         for end in ends:
             limit = evaluate_many(end, columns)
             yield column >= limit if end is symbol.lo else column <= limit
-    for one in cost.study.requirements:
-        if one.kind == "needed" and symbols_of_cond(one.condition) <= columns.keys():
+    for one in cost.study.needed:
+        if symbols_of_cond(one.condition) <= columns.keys():
             yield decide_many(one.condition, columns)
 
 

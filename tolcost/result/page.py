@@ -137,7 +137,7 @@ def _data(cost: Located, forms: _Forms) -> dict[str, Json]:
         "file": visible(study.file),
         "status": cost.status,
         "coverage": study.coverage.text,
-        "head": [[fact.label, visible(plain(fact.value))] for fact in (*study.head(), *study.remarks())],
+        "head": [[label, visible(value)] for label, value in _head(study)],
         "types": [[way, visible(name), visible(kind)] for way, name, kind in study.types(cost.value)],
         "symbols": [
             {"name": s.name, "value": start.get(s, 1), "low": forms.number(s.lo), "high": forms.number(s.hi)}
@@ -150,7 +150,7 @@ def _data(cost: Located, forms: _Forms) -> dict[str, Json]:
                 "node": visible(one.node),
                 "test": _test(one.condition, forms),
             }
-            for one in study.requirements
+            for one in study.needed
         ],
         "missing": [[one.op, visible(one.name), visible(one.why)] for one in _missing(cost)],
         "figures": [
@@ -164,12 +164,18 @@ def _data(cost: Located, forms: _Forms) -> dict[str, Json]:
     }
 
 
+def _head(study: ModelStudy) -> Iterator[tuple[str, str]]:
+    """What there is to say of a model before its figures."""
+    yield from ((fact.label, plain(fact.value)) for fact in (*study.head(), *study.remarks()))
+    yield from (("checked when run", f"{one.text}: {one.reason} ({one.node})") for one in study.checked)
+
+
 def _other(older: Older, cost: Located, forms: _Forms) -> dict[str, Json]:
     """What an older model cost by operator, what it relies on, and what was proved of the two."""
     found, symbols = older.comparison, match(older.cost, cost).symbols
     whole = found.whole
     names = [Path(file).name for file in (found.old, found.new)]
-    needed = [substitute_cond(one.condition, symbols) for one in older.cost.study.requirements]
+    needed = [substitute_cond(one.condition, symbols) for one in older.cost.study.needed]
     return {
         "name": visible(names[0] if len(set(names)) > 1 else found.old),
         "verdict": found.verdict,

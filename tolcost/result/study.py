@@ -246,6 +246,16 @@ class Study(ABC):
     kind: ClassVar[Literal["program", "model"]]
 
     @property
+    def needed(self) -> tuple[Requirement, ...]:
+        """What the closed forms rely on, without what is only looked at in a run."""
+        return tuple(one for one in self.requirements if one.kind == "needed")
+
+    @property
+    def checked(self) -> tuple[Requirement, ...]:
+        """What is only looked at in a run."""
+        return tuple(one for one in self.requirements if one.kind == "checked")
+
+    @property
     def leading(self) -> Form | None:
         """The terms of the EOPs that decide how they grow, where that is worth saying."""
         return None
