@@ -1,6 +1,6 @@
 // Charts, drawn as SVG: lines on logarithmic axes, an area over an order, a roof over points.
 
-const FRAME = { wide: 560, high: 270, left: 58, right: 96, top: 14, bottom: 36 };
+const FRAME = { wide: 560, high: 270, left: 58, right: 108, top: 14, bottom: 36 };
 
 function scale(low, high, from, to) {
   const span = high - low || 1;
@@ -196,6 +196,7 @@ function roofChart(points, { peaks, bandwidth, name }) {
     );
     svg.append(drawn("text", { x: right() + 8, y: sides[k] + 4, class: "label" }, space));
   });
+  const lines = spread(points.slice(0, NAMED).map((one) => y(one.y)));
   points.forEach((one, k) => {
     const size = 3 + 7 * Math.sqrt(one.share / 100),
       style = `fill: var(--c${k % 8})`,
@@ -215,7 +216,7 @@ function roofChart(points, { peaks, bandwidth, name }) {
           "text",
           {
             x: x(one.x) + side * (size + 4),
-            y: y(one.y) + 4,
+            y: lines[k] + 4,
             class: "label",
             "text-anchor": side < 0 ? "end" : "start",
             style,
