@@ -62,7 +62,7 @@ def lower_for_author(parsed: Parsed, given: Mapping[str, Argument] | None = None
     """The same, with all warnings: what the author of a program might want to know, besides the result."""
     found = lower(parsed, given)
     read = (*quotients_in_comments(parsed.program), *unused(parsed.program))
-    return replace(found, warnings=(*read, *found.warnings, *repeated_work(found.program)))
+    return replace(found, warnings=(*read, *found.warnings, *repeated_work(found.program, parsed.source)))
 
 
 def analyze_source(source: Source, given: Mapping[str, Argument] | None = None) -> Analysis:

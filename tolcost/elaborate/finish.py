@@ -31,7 +31,7 @@ from tolcost.atoms.kit import (
 )
 from tolcost.atoms.nodes import Block, Charge, Input, Node, Output, Program, Type, Var
 from tolcost.dataclass import dataclass, field, replace
-from tolcost.diagnostics import NOWHERE, Diagnostic, Span
+from tolcost.diagnostics import NOWHERE, Diagnostic, Source, Span
 from tolcost.elaborate.context import Context
 
 
@@ -189,21 +189,34 @@ Needs = frozenset[object]
 _MOST = 20
 
 
-def repeated_work(program: Program) -> tuple[Diagnostic, ...]:
-    """A warning for each expression that a body computes anew though it never changes."""
+def repeated_work(program: Program, source: Source) -> tuple[Diagnostic, ...]:
+    """A warning for each expression of a source that a body computes anew though it never changes."""
     finder = _Finder()
     for plan in schedules(program):
         for node in plan.nodes:
             if node not in finder.needs:
                 finder.needs[node], finder.works[node] = finder.facts(node)
-    return tuple(finder.warnings.values())[:_MOST]
+    own = sorted((span for span in finder.repeated if span.source == source), key=lambda s: (s.start, -s.end))
+    largest = [span for n, span in enumerate(own) if all(span.end > other.end for other in own[:n])]
+    return tuple(_again(span, finder.repeated[span]) for span in largest[:_MOST])
+
+
+def _again(span: Span, what: str) -> Diagnostic:
+    return Diagnostic(
+        "T0420",
+        f"this is computed again at every step of the {what} around it, and never changes",
+        span,
+        hint="give it a name outside, and it counts once",
+        severity="warning",
+    )
 
 
 @dataclass(slots=True, eq=False)
 class _Finder:
     needs: dict[Node, Needs] = field(default_factory=dict)
     works: dict[Node, bool] = field(default_factory=dict)
-    warnings: dict[tuple[int, int], Diagnostic] = field(default_factory=dict)
+    repeated: dict[Span, str] = field(default_factory=dict)
+    """What is computed again and again, and by what."""
 
     def facts(self, node: Node) -> tuple[Needs, bool]:
         """What a node needs, and whether it works on data, given the same of what is in it."""
@@ -218,7 +231,8 @@ class _Finder:
             needs |= inside - {var for var, _ in block.bindings}
         if isinstance(node, (ir.Build, ir.Fold)):
             own = {*node.coords, *((node.accumulator,) if isinstance(node, ir.Fold) else ())}
-            self._look(node, node.body, own)
+            if any(extent != 1 for extent in node.extents):
+                self._look(node, node.body, own)
             needs -= own
         return frozenset(needs), works
 
@@ -240,19 +254,8 @@ class _Finder:
 
     def _report(self, node: Node, around: ir.Build | ir.Fold) -> None:
         span: Span = getattr(node, "span", NOWHERE)
-        if span is NOWHERE or span == around.span:
-            return
-        what = "map" if isinstance(around, ir.Build) else "reduce"
-        self.warnings.setdefault(
-            (span.start, span.end),
-            Diagnostic(
-                "T0420",
-                f"this is computed again at every step of the {what} around it, and never changes",
-                span,
-                hint="give it a name outside, and it counts once",
-                severity="warning",
-            ),
-        )
+        if span is not NOWHERE and span != around.span:
+            self.repeated.setdefault(span, "map" if isinstance(around, ir.Build) else "reduce")
 
 
 def _changes(needs: Needs, changing: set[object]) -> bool:

@@ -279,7 +279,11 @@ def check_index(env: Env, index: Poly, extent: Poly, span: Span, where: Said) ->
         return
 
     def message() -> str:
-        return f"index {to_text(index)} is outside 1..{to_text(extent)} {said(where)}".rstrip()
+        beside = f"index {to_text(index)} is outside 1..{to_text(extent)} {said(where)}".rstrip()
+        place = index.constant
+        if place is None or place > 0:
+            return beside
+        return f"{beside}: the {'last' if place else 'first'} is {to_text(extent) if place else 1}"
 
     require(env, ge(index - 1), "an index is at least 1", span, message)
     require(env, ge(extent - index), "an index stays inside its dimension", span, message)

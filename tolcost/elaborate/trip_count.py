@@ -73,7 +73,9 @@ def trips_form(env: Env, expr: tree.Call) -> Value:
     """
     step, start, shape = written_fold(env, expr)
     if not isinstance(start, Seq) or not start.items or len(shape) != 1:
-        fail("T0403", "`trips` needs a vector, and a sequence that starts with a condition", expr.span)
+        message = "`trips` needs a vector, and a sequence that starts with a condition"
+        hint = "`trips(tol[n], (s, z) => seq(s[2] > 1, s[2] / 2), seq(1, n))` halves n, n times at the most"
+        fail("T0403", message, expr.span, hint=hint)
     go, held = _truth(start.items[0]), Held(None, certain=False)
     if shape[0] != const(0) and go is not FALSE:
         held = _held(env, _Turn(step, start.items[0]), start.items[1:], shape)
@@ -102,7 +104,8 @@ def _turns(env: Env, limit: Poly, held: Held) -> tuple[Poly, bool]:
         return limit, True
     if number is not None and not endless and not held.certain:
         return limit, False
-    return data_symbol(f"{env.context.title or 'loop'}_turns", 0, LARGEST_LENGTH, "turns", "turns"), True
+    most = const(LARGEST_LENGTH) if endless else limit
+    return data_symbol(f"{env.context.title or 'loop'}_turns", 0, most, "turns", "turns"), True
 
 
 def _is_open(turns: Poly) -> bool:

@@ -9,13 +9,14 @@ from tolcost.diagnostics import Diagnostic
 from tolcost.syntax.tree import Module
 
 _LOOP = "there are no loops: `map(t, f(*))` computes every element, `reduce(t, f, 0)` takes one after another"
-_CHOICE = "`where(c, a, b)` is one of two values, and `choose(c, a, b)` computes only that one"
+CHOICE = "`where(c, a, b)` is one of two values, and `choose(c, a, b)` computes only that one"
 _FUNCTION = "`f(x) = x + 1` defines a function, and `x => x + 1` is one without a name"
 _SHAPE = "`|x|` is the shape of x, and `|x|[1]` its first length"
+_MODULE = "no module stands before a function: `exp(x)`"
 _OUTPUT = "the last definition is the output, or those marked with `:=`"
 
 KEYWORDS: Mapping[str, str] = {
-    "for": _LOOP, "while": _LOOP, "if": _CHOICE, "then": _CHOICE, "else": _CHOICE, "elif": _CHOICE,
+    "for": _LOOP, "while": _LOOP, "if": CHOICE, "then": CHOICE, "else": CHOICE, "elif": CHOICE,
     "def": _FUNCTION, "fn": _FUNCTION, "function": _FUNCTION, "lambda": _FUNCTION, "return": _OUTPUT,
     "let": "`y = x` defines a name, and `y := x` an output", "var": "`y = x` defines a name",
     "import": "`use name` brings in a library file",
@@ -29,6 +30,11 @@ FUNCTIONS: Mapping[str, str] = {
     "dot": "`reduce(map(x, * * y[i], [i]), add, 0)` is the product of two vectors",
     "len": _SHAPE, "size": _SHAPE, "shape": _SHAPE, "length": _SHAPE, "dim": _SHAPE,
     "zeros": "`tol y = [n, m]` is a ToL of zeros",
+    "ones": "`map(tol[n, m], 1)` is a ToL of ones",
+    "average": "`reduce(t, add, 0) / vol(t)` is the mean of all elements",
+    "sort": "`TopK(x, |x|)` gives a vector from its largest element to its smallest",
+    "append": "`[*t, row]` is t with one more row",
+    "np": _MODULE, "numpy": _MODULE, "torch": _MODULE, "math": _MODULE,
     "print": _OUTPUT,
 }  # fmt: skip
 """Functions that other languages have."""

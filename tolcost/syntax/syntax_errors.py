@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Fix, Label, Source, Span
-from tolcost.syntax.beginners import KEYWORDS, QUOTIENT
+from tolcost.syntax.beginners import CHOICE, KEYWORDS, QUOTIENT
 from tolcost.syntax.parse_table import END
 from tolcost.syntax.precedence import BINARY_LEVELS
 
@@ -232,7 +232,8 @@ def _foreign(m: Mistake) -> Diagnostic | None:
     if text in _FOREIGN:
         return _not_ours(text, m.here)
     if text in ("$", "@", "`", "\\", "?"):
-        return Diagnostic("T0121", f"a character that cannot stand here: `{text}`", m.here)
+        hint = {"@": "`MatMul(a, b)` is the product of matrices", "?": CHOICE}.get(text)
+        return Diagnostic("T0121", f"a character that cannot stand here: `{text}`", m.here, hint=hint)
     if text and not text[0].isalnum() and not (text.isascii() and text.isprintable()):
         named = f"U+{ord(text[0]):04X} {unicodedata.name(text[0], '')}".strip()
         return Diagnostic("T0121", f"a character that cannot stand here: {named}", m.here)
@@ -327,6 +328,13 @@ def _separator(m: Mistake) -> Diagnostic | None:
     return Diagnostic("T0132", "`;` cannot stand here", m.here, hint=hint, fix=fix)
 
 
+def _slice(m: Mistake) -> Diagnostic | None:
+    if m.text != ":" or not m.brackets or _OPENING[m.brackets[-1].kind] != "[":
+        return None
+    hint = "`part(x, [a], [b])` is the piece of x from a to b, both included"
+    return Diagnostic("T0128", "`:` does not select a piece", m.here, hint=hint)
+
+
 def _generic(m: Mistake) -> Diagnostic:
     wanted = [_WORDS[name] for name in _WORDS if name in m.expected]
     hint = f"{_listed(wanted)} could stand here" if 0 < len(wanted) <= 6 else None
@@ -373,6 +381,7 @@ _EXPLANATIONS: tuple[Callable[[Mistake], Diagnostic | None], ...] = (
     _quote,
     _number,
     _foreign,
+    _slice,
     _splice,
     _juxtaposed,
     _no_operand,
