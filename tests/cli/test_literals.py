@@ -4,11 +4,13 @@ from contextlib import suppress
 from fractions import Fraction
 
 import click
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tolcost.cli.options import Literal, read_dims, read_literal, read_shapes
+from tolcost.execute.inputs import nested_array
 
 
 @pytest.mark.parametrize(
@@ -36,6 +38,11 @@ def test_values(text: str, value: Literal) -> None:
     found = read_literal(text)
     assert found == value
     assert type(found) is type(value)
+
+
+@pytest.mark.parametrize("text", ["-0.0", "-0.", "-0e3", "[-.0]"])
+def test_a_zero_keeps_its_sign(text: str) -> None:
+    assert np.signbit(nested_array(read_literal(text), "x")).all()
 
 
 @pytest.mark.parametrize(

@@ -357,12 +357,12 @@ def _scalar(kind: str, token: str) -> Literal:
             return {"true": True, "false": False}.get(token, token)
 
 
-def _literal_number(token: str) -> int | Fraction:
+def _literal_number(token: str) -> int | Fraction | float:
     if len(token) > _MOST_DIGITS:
         raise click.UsageError(f"a number has more than {_MOST_DIGITS:,} digits")
     if re.fullmatch(r"[+-]?[0-9]+", token):
         return int(token)
-    return Fraction(token)
+    return Fraction(token) or (-0.0 if token.startswith("-") else Fraction(0))  # no fraction has that sign
 
 
 # ---- --timeout and --max-memory ----------------------------------------------------------------
