@@ -97,6 +97,12 @@ class Rejected(Exception):
         super().__init__(*diagnostics)
         self.diagnostics = diagnostics
 
+    def at(self, span: Span) -> Rejected:
+        """The same, where what has no place of its own is there."""
+        return Rejected(
+            *(replace(one, span=span) if one.span is NOWHERE else one for one in self.diagnostics)
+        )
+
     @property
     def code(self) -> str:
         """What `tolcost explain` tells more about."""

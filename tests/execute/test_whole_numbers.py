@@ -162,3 +162,14 @@ def test_a_place_far_outside_is_outside() -> None:
     text = "tol x: R [n]\ntol i: R []\ny := x[i]"
     for place in (2.0**64 + 4096, -(2.0**70), np.inf, np.nan):
         assert outcomes(text, x=np.arange(9000.0), i=place) == [{"T0346"}] * 3
+
+
+@pytest.mark.parametrize("run", [run_vectorised, run_reference])
+@pytest.mark.parametrize(
+    "line", ["map(x, * + 2^70)", "map(x, * + n^99)", "map(tol[n], 2^(61 + i), [i])", "[1, 2^70]"]
+)
+def test_a_static_number_has_a_place(line: str, run) -> None:
+    program = lower(read_program(Source("whole.tol", f"tol x: Z [n]\ny := {line}"))).program
+    with pytest.raises(Rejected) as refused:
+        run(program, {"x": np.array([1, 2, 3])})
+    assert (refused.value.code, refused.value.place.split(":")[1]) == ("T0522", "2")

@@ -94,6 +94,7 @@ class Number:
 
     value: Constant
     type: Type
+    span: Span = field(default=NOWHERE, repr=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,6 +103,7 @@ class Table:
 
     values: tuple[Constant, ...]
     type: Type
+    span: Span = field(default=NOWHERE, repr=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

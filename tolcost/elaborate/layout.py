@@ -67,7 +67,7 @@ def materialise(env: Env, value: Value, span: Span = NOWHERE, space: str | None 
         case Data(node=node) | Opaque(node=node):
             return node
         case Poly():
-            return number(value, space or "Z")
+            return number(value, space or "Z", span)
         case View(laid=laid) if laid is not None and space in (None, laid.type[0].space):
             return laid
         case View(shape=shape):
@@ -79,7 +79,7 @@ def materialise(env: Env, value: Value, span: Span = NOWHERE, space: str | None 
         case Cast(value=inner, space=cast):
             return materialise(env, inner, span, cast)
         case Quotient(over=over, under=under):
-            args = (number(over, "R"), number(under, "R"))
+            args = (number(over, "R", span), number(under, "R", span))
             return Lambda("div", args, "R", numeric_type("R"), "static", span)
         case Missing() | Spaces() | Seq() | Unknown():
             fail("T0403", f"{describe(value)} stands where a ToL is needed", span)
@@ -91,7 +91,7 @@ def materialise(env: Env, value: Value, span: Span = NOWHERE, space: str | None 
                 hint="apply it, or pass it to map or reduce",
             )
         case _:
-            return number(value, space or space_of(value))  # type: ignore[arg-type]
+            return number(value, space or space_of(value), span)  # type: ignore[arg-type]
 
 
 def describe(value: Value) -> str:
@@ -109,9 +109,9 @@ def describe(value: Value) -> str:
             return "a value"
 
 
-def number(value: Constant, space: str) -> Number:
+def number(value: Constant, space: str, span: Span) -> Number:
     """A static numeric as a node."""
-    return Number(value, numeric_type(space))
+    return Number(value, numeric_type(space), span)
 
 
 def pack(nodes: tuple[Node, ...]) -> Node:
@@ -208,7 +208,7 @@ def _vec_node(env: Env, value: Vec, span: Span, space: str | None) -> Node:
         return materialise(env, value.items[0], span, space)
     shape = tuple(const(d) for d in value.shape)
     if all(_constant(item) and not _has_coordinates(item) for item in value.items):
-        return Table(value.items, (Part(shape, space or space_of(value)),))  # type: ignore[arg-type]
+        return Table(value.items, (Part(shape, space or space_of(value)),), span)  # type: ignore[arg-type]
     joined_space = space or space_of(value)
     nodes = [materialise(env, item, span, joined_space) for item in value.items]
     if space is not None:  # an opaque number comes in a space of its own
@@ -260,7 +260,7 @@ def in_spaces(node: Node, spaces: tuple[str, ...]) -> Node:
         return node
     parts: Type = tuple(Part(p.shape, s) for p, s in zip(node.type, spaces, strict=True))
     if isinstance(node, Number):
-        return Number(node.value, parts)
+        return Number(node.value, parts, node.span)
     return Convert(node, parts)
 
 

@@ -9,7 +9,7 @@ from tolcost.algebra import AlgebraBudget, Cond, Poly, Symbol, const
 from tolcost.atoms.nodes import Input as InputNode
 from tolcost.atoms.nodes import Output, Part, Program
 from tolcost.dataclass import dataclass, field
-from tolcost.diagnostics import Diagnostic, Span
+from tolcost.diagnostics import NOWHERE, Diagnostic, Span
 from tolcost.elaborate import (  # noqa: F401 - for the rules that they register with ``evaluate``
     calls,
     choose,
@@ -249,7 +249,13 @@ def _outputs(env: Env, values: tuple[tuple[str, Value], ...]) -> Iterable[Output
         elif isinstance(value, (str, Missing)):
             continue
         else:
-            yield Output(name, materialise(env, value))
+            yield Output(name, materialise(env, value, _written(env, name)))
+
+
+def _written(env: Env, name: str) -> Span:
+    """Where the text says what an output is."""
+    found = env.names.get(name)
+    return found.expr.span if isinstance(found, Lazy) and found.expr is not None else NOWHERE
 
 
 # ---- operators called from programs ------------------------------------------------------

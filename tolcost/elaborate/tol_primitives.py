@@ -185,7 +185,7 @@ def _shifted(env: Env, index: Value, by: Poly, span: Span) -> Value:
         return index
     node = materialise(env, index, span)
     space = node.type[0].space
-    moved = static_node("add", (node, number(by, space)), space, span)
+    moved = static_node("add", (node, number(by, space, span)), space, span)
     return Opaque(moved, space) if is_static(index) else Data(moved)
 
 

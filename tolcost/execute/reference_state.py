@@ -15,6 +15,7 @@ import numpy as np
 from tolcost.algebra import Poly, Symbol, evaluate_cond, prepared
 from tolcost.atoms.kit import constant_symbols, is_fixed
 from tolcost.atoms.nodes import Constant, Number, Part, Table, Var
+from tolcost.diagnostics import Rejected, Span
 from tolcost.execute.dtypes import Array, dtype_of, number
 from tolcost.execute.inputs import length_of, unknown_length, value_of
 from tolcost.execute.values import Faults, Lengths, Piece, RunValue, Tally, scalar
@@ -30,12 +31,20 @@ _SMALL = range(128)
 """Integers that every type of NumPy's own holds as they are."""
 
 
-def _whole_in(space: str) -> Callable[[int], Array]:
+def _number_at(span: Span, value: int | float | complex | Fraction | str, space: str) -> Array:
+    """Give a number as an element of a space; where it is none, that is told with its place."""
+    try:
+        return number(value, space)
+    except Rejected as rejected:
+        raise rejected.at(span) from None
+
+
+def _whole_in(space: str, span: Span) -> Callable[[int], Array]:
     """Give what makes an integer an element of a space; a small one, as most are, without a detour."""
     dtype = dtype_of(space)
     if dtype.kind not in "iuf" or dtype.isbuiltin != 1:
-        return lambda value: scalar(number(value, space))
-    return lambda value: dtype.type(value) if value in _SMALL else scalar(number(value, space))
+        return lambda value: scalar(_number_at(span, value, space))
+    return lambda value: dtype.type(value) if value in _SMALL else scalar(_number_at(span, value, space))
 
 
 class State:
@@ -72,21 +81,21 @@ class State:
         """A static number; one without coordinates is worked out once."""
         form, space = node.value, node.type[0].space
         if all(symbol.kind == "length" for symbol in constant_symbols(form)):
-            return (Piece(scalar(self.static_number(form, space))),)
+            return (Piece(scalar(self.static_number(form, space, node.span))),)
         if isinstance(form, Poly):
-            value, make = self.integer(form), _whole_in(space)
+            value, make = self.integer(form), _whole_in(space, node.span)
             return lambda values, times: (Piece(make(value())),)
-        return lambda values, times: (Piece(self.static_number(form, space)),)
+        return lambda values, times: (Piece(self.static_number(form, space, node.span)),)
 
-    def static_number(self, value: Constant, space: str) -> Array:
+    def static_number(self, value: Constant, space: str, span: Span) -> Array:
         """Give a static number at the present coordinates."""
         match value:
             case Poly():
-                return number(value_of(value, self.env), space)
+                return _number_at(span, value_of(value, self.env), space)
             case bool() | float() | complex() | Fraction() | str():
-                return number(value, space)
+                return _number_at(span, value, space)
             case _:
-                return number(evaluate_cond(value, self.env), space)
+                return _number_at(span, evaluate_cond(value, self.env), space)
 
     def table(self, node: Table) -> Prepared:
         """A table; one without coordinates is laid out once."""
@@ -99,7 +108,7 @@ class State:
         part = node.type[0]
         data = np.empty(len(node.values), dtype_of(part.space))
         for k, value in enumerate(node.values):
-            data[k] = self.static_number(value, part.space)[()]
+            data[k] = self.static_number(value, part.space, node.span)[()]
         return Piece(data.reshape(self.shape_of(part)))
 
     def shape_of(self, part: Part) -> tuple[int, ...]:

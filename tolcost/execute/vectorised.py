@@ -14,6 +14,7 @@ from tolcost.algebra import Poly
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import Indices, is_fixed
 from tolcost.atoms.nodes import Node, Part, Program
+from tolcost.diagnostics import Rejected
 from tolcost.execute.batch import (
     Batch,
     GridIndex,
@@ -78,7 +79,10 @@ def given(machine: Machine, node: ir.Input, args: list[Batch], grid: Grid, times
 
 def number(machine: Machine, node: ir.Number, args: list[Batch], grid: Grid, times: int) -> Batch:
     """Give a static number at every point."""
-    return constant(constant_on_grid(node.value, node.type[0].space, grid, machine.env), grid.depth)
+    try:
+        return constant(constant_on_grid(node.value, node.type[0].space, grid, machine.env), grid.depth)
+    except Rejected as rejected:
+        raise rejected.at(node.span) from None
 
 
 def component(machine: Machine, node: ir.Component, args: list[Batch], grid: Grid, times: int) -> Batch:
@@ -121,7 +125,10 @@ def laid_out(machine: Machine, node: ir.Table, args: list[Batch], grid: Grid, ti
 def entries(machine: Machine, node: ir.Table, grid: Grid) -> Batch:
     """Evaluate the entries of a table and lay them out."""
     part = node.type[0]
-    found = [constant_on_grid(value, part.space, grid, machine.env) for value in node.values]
+    try:
+        found = [constant_on_grid(value, part.space, grid, machine.env) for value in node.values]
+    except Rejected as rejected:
+        raise rejected.at(node.span) from None
     own = tuple(length_of(length, machine.env) for length in part.shape)
     leading = np.broadcast_shapes(*(entry.shape for entry in found), (1,) * grid.depth)
     filled = np.empty((*leading, len(found)), dtype_of(part.space))
