@@ -21,19 +21,24 @@ def is_refused(factor: int, shift: int, more: int, times: int, plus: int, longer
     return False
 
 
+def fails_at(n: int, factor: int, shift: int, more: int, times: int, plus: int, longer: int) -> bool:
+    places = (
+        (factor * i + shift) % (n + more) * times + plus + (n if times < 0 else 0)
+        for i in range(1, n + longer + 1)
+    )
+    return any(not 1 <= place <= n for place in places)
+
+
 @pytest.mark.parametrize("longer", [0, 1])
 def test_only_what_fails_at_every_length_is_refused(longer: int) -> None:
-    for factor, shift, more, times, plus in TURNS:
-        if is_refused(factor, shift, more, times, plus, longer):
-            for n in range(1, 13):
-                places = (
-                    (factor * i + shift) % (n + more) * times + plus + (n if times < 0 else 0)
-                    for i in range(1, n + longer + 1)
-                )
-                assert any(not 1 <= place <= n for place in places), (factor, shift, more, times, plus, n)
+    for turn in TURNS:
+        if is_refused(*turn, longer):
+            assert all(fails_at(n, *turn, longer) for n in range(1, 13)), turn
 
 
-def test_what_fails_beside_an_end_is_refused() -> None:
-    assert is_refused(1, 1, 0, 1, 0, 0)  # 0 where i is n - 1
-    assert is_refused(1, -2, 0, 1, 0, 0)  # 0 where i is 2
-    assert not is_refused(1, 1, 0, 1, 1, 0)
+@pytest.mark.parametrize("factor", [1, -1])
+def test_remainders_that_are_all_met_are_decided(factor: int) -> None:
+    """As many coordinates as there are remainders: the least and the greatest are met at every length."""
+    for shift, times, plus in product((-3, 0, 1, 2, 7), (1, -1), (0, 1, 2)):
+        turn = (factor, shift, 0, times, plus, 0)
+        assert is_refused(*turn) == all(fails_at(n, *turn) for n in range(1, 13)), turn

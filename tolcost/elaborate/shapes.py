@@ -15,6 +15,7 @@ from tolcost.algebra import (
     TRUE,
     Cond,
     Eq,
+    Floor,
     Ge,
     Poly,
     Symbol,
@@ -22,6 +23,7 @@ from tolcost.algebra import (
     conj,
     const,
     eq,
+    floordiv,
     ge,
     prove,
     substitute,
@@ -198,9 +200,7 @@ def _everywhere(env: Env, condition: Cond, refuse: Callable[[], NoReturn]) -> Co
 def _is_broken(condition: Cond, worst: Cond | None, facts: tuple[Cond, ...]) -> bool:
     """Whether a condition fails at some coordinate whatever the lengths: at the worst, else at an end."""
     if worst is None:
-        if any(proved(_at_end(condition, is_last), facts) is False for is_last in (True, False)):
-            return True
-        return any(_fails_beside(condition, is_last, facts) for is_last in (True, False))
+        return any(proved(_at_end(condition, is_last), facts) is False for is_last in (True, False))
     return worst is FALSE or (worst != condition and proved(worst, facts) is False)
 
 
@@ -216,27 +216,6 @@ def _at_end(condition: Cond, is_last: bool) -> Cond:
         except ZeroDivisionError:
             return condition
     return found
-
-
-def _fails_beside(condition: Cond, is_last: bool, facts: tuple[Cond, ...]) -> bool:
-    """Whether a condition fails next to an end of its one coordinate, and at that end where it is alone."""
-    coordinates = [s for s in symbols_of_cond(condition) if s.kind == "coord"]
-    if len(coordinates) != 1:
-        return False
-    (symbol,) = coordinates
-    if symbol.lo is None or symbol.hi is None or proved(ge(symbol.hi - symbol.lo)) is not True:
-        return False
-    alone = solve(symbol.hi - symbol.lo)
-    if alone is None:
-        return False
-    beside = symbol.hi - 1 if is_last else symbol.lo + 1
-    try:
-        single = substitute_cond(_at_end(condition, is_last), {alone[0]: alone[1]})
-        others = substitute_cond(condition, {symbol: beside})
-    except ZeroDivisionError:
-        return False
-    several = (*facts, ge(symbol.hi - symbol.lo - 1))
-    return proved(single, facts) is False and proved(others, several) is False
 
 
 @lru_cache(maxsize=1 << 10)
@@ -268,7 +247,25 @@ def _at_worst(condition: Cond) -> Cond | None:
         elif proved(ge(-slope)) is True and symbol.hi is not None:
             p = substitute(p, {symbol: symbol.hi})
         else:
-            return None
+            least = _with_least_remainder(p, symbol, symbol.hi - symbol.lo + 1)
+            if least is None:
+                return None
+            p = least
+    return None
+
+
+def _with_least_remainder(p: Poly, symbol: Symbol, count: Poly) -> Poly | None:
+    """The least of a form that a coordinate enters by a remainder alone, if it goes through all of these."""
+    for floor in {g for mono in p.terms for g in mono if isinstance(g, Floor) and symbol in symbols_of(g.p)}:
+        step = substitute(floor.p, {symbol: atom(symbol) + 1}) - floor.p
+        if step.constant not in (1, -1) or symbol in symbols_of(floor.q):
+            continue
+        if proved(ge(count - floor.q)) is not True:
+            continue
+        remainder = floor.p - floor.q * floordiv(floor.p, floor.q)
+        for rest, least in ((p - remainder, const(0)), (p + remainder, 1 - floor.q)):
+            if symbol not in symbols_of(rest):
+                return rest + least
     return None
 
 
