@@ -42,8 +42,11 @@ _MOST_TERMS = 200
 _FIXED = 4
 """So many points are not drawn by lot: all is small at the first, large at the second, then in the middle of
 its range, and at the last one coordinates are small in long ranges."""
-_SPREADS = (1, 9, 4, 7, 3, 12, 5, 40)
-"""How far from its lower bound half of the symbols may be, by point; the others are next to it."""
+_SPREADS = (1, 100, 4, 300, 3, 12, 5, 1000)
+"""How far from its lower bound half of the symbols may be, by point; the others are next to it.
+
+Facts such as that a window fits into a length hold where that is in the hundreds, and at no point with less.
+"""
 
 
 def obvious(goal: Poly) -> bool | None:
