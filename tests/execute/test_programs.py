@@ -7,8 +7,9 @@ import pytest
 
 from tests.execute import programs as p
 from tests.execute.compare import same_both_ways
-from tolcost.diagnostics import Rejected
+from tolcost.diagnostics import Rejected, Source
 from tolcost.execute import run_reference, run_vectorised
+from tolcost.pipeline import lower, read_program
 
 rng = np.random.default_rng(7)
 
@@ -244,3 +245,16 @@ def test_a_fault_may_vary_where_the_data_does_not():
 def test_filter_of_a_vector_whose_length_varies():
     done = same_both_ways(p.filter_of_varying_length(), {"x": np.ones(4)})
     assert done.outputs["y"].tolist() == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("run", [run_vectorised, run_reference])
+@pytest.mark.parametrize(
+    "indices, told", [([2, 9, 0], "index 9"), ([1, 0, 9], "index 0"), ([3, 2, -(2**40)], f"index -{2**40}")]
+)
+def test_a_member_that_is_not_there_is_told_by_its_index(indices, told, run) -> None:
+    text = "tol x: R [n]\ntol k: Z [m]\nz = map(tol[m], x[k[i]], [i])\ny := z[2] + z[3]"
+    program = lower(read_program(Source("members.tol", text))).program
+    with pytest.raises(Rejected) as refused:
+        run(program, {"x": np.arange(3.0), "k": np.array(indices)})
+    (only,) = refused.value.diagnostics
+    assert only.message == f"a member is read out of range: {told} is outside 1..3"

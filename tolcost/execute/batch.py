@@ -22,7 +22,7 @@ from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.execute.dtypes import DTYPES, Array, convert, same_bits
 from tolcost.execute.grid import Affine, Grid
-from tolcost.execute.values import Piece, check_size, first_fault, tidy
+from tolcost.execute.values import MOST_TOLD, Piece, check_size, first_fault, tidy
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,22 +285,40 @@ def values_of(form: GridIndex, grid: Grid) -> Array:
 
 
 def clipped(
-    index: Sequence[GridIndex], lengths: Sequence[int | Array], own: Sequence[int], grid: Grid, number: int
+    index: Sequence[GridIndex],
+    lengths: Sequence[int | Array],
+    own: Sequence[int],
+    grid: Grid,
+    number: Callable[[int, int], int],
 ) -> tuple[list[Array], Array | None]:
     """Give 0-based indices inside the arrays, and the fault at points that were out of range."""
     inside: list[Array] = []
-    outside: Array | None = None
+    fault: Array | None = None
     for form, length, size in zip(index, lengths, own, strict=False):
         wanted = values_of(form, grid)
         bad = (wanted < 1) | (wanted > length)
         if bad.any():
-            outside = bad if outside is None else outside | bad
+            bad = bad if grid.mask is None else bad & grid.mask
+            fault = first_fault([fault, tidy(_numbered(bad, wanted, length, number))])
         inside.append(np.clip(wanted, 1, max(size, 1)).astype(np.int64) - 1)
-    if outside is None:
-        return inside, None
-    if grid.mask is not None:
-        outside = outside & grid.mask
-    return inside, tidy(np.where(outside, np.int32(number), np.int32(0)))
+    return inside, fault
+
+
+def _numbered(bad: Array, wanted: Array, length: int | Array, number: Callable[[int, int], int]) -> Array:
+    """Give each place that is not there a number: those met first their own, one to all others."""
+    wanted, length, _ = np.broadcast_arrays(wanted, length, bad)
+    bad = np.broadcast_to(bad, wanted.shape)
+    found = np.zeros(bad.shape, np.int32)
+    left = bad
+    for _ in range(MOST_TOLD + 1):
+        first = np.unravel_index(np.argmax(left), left.shape)
+        if not left[first]:
+            return found
+        alike = left & (wanted == wanted[first]) & (length == length[first])
+        found[alike] = last = number(int(wanted[first]), int(length[first]))
+        left = left & ~alike
+    found[left] = last
+    return found
 
 
 def grid_index(data: Array, grid: Grid) -> list[Array]:

@@ -310,7 +310,7 @@ class _Reference(State):
     ) -> Callable[[list[RunValue], Sequence[int]], _Place]:
         """Give what finds the indices, 0-based, and the first fault: of an index, or of leaving the shape."""
         known = [index for index in static if index is not None]
-        env = self.env
+        env, done = self.env, "replaced" if isinstance(node, ir.Put) else "read"
 
         def find(values: list[RunValue], shape: Sequence[int]) -> _Place:
             fault = 0
@@ -323,7 +323,7 @@ class _Reference(State):
                 raise unknown_length(missing) from None
             for k, length in zip(found, shape, strict=False):
                 if not 0 <= k < length:
-                    return found, fault or self.out_of_range(node)
+                    return found, fault or self.faults.out_of_range(node.span, done, k + 1, length)
             return found, fault
 
         return find
@@ -341,10 +341,6 @@ class _Reference(State):
             found.append(int(as_places(np.asarray(piece.data))) - 1)
             fault = fault or (0 if piece.fault is None else int(piece.fault))
         return tuple(found), fault
-
-    def out_of_range(self, node: ir.Member | ir.Put) -> int:
-        what = "replaced" if isinstance(node, ir.Put) else "read"
-        return self.faults.number(node.span, f"a member is {what} out of range")
 
     def member(self, node: ir.Member, operands: Places) -> Run:
         static = _static_indices(node.at)

@@ -181,8 +181,9 @@ class AtomByAtom:
                 index = int(as_places(np.asarray(piece.data)))
             at.append(index - 1)
         shape = tol[0].data.shape or (1,) * len(at)
-        if not all(0 <= k < size for k, size in zip(at, shape, strict=True)):
-            fault = fault or self.faults.number(NOWHERE, "a member is read out of range")
+        for k, size in zip(at, shape, strict=True):
+            if not 0 <= k < size:
+                fault = fault or self.faults.out_of_range(NOWHERE, "read", k + 1, size)
         if fault:
             return tuple(all_fault(Piece(np.zeros((), piece.data.dtype)), fault) for piece in tol)
         return tuple(element(reshaped(piece, shape), tuple(at)) for piece in tol)

@@ -10,6 +10,7 @@ compared with a run entry by entry.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
@@ -27,6 +28,9 @@ from tolcost.spaces import Bounds, bounded_text
 
 MAX_ELEMENTS = 2**28
 """No single value may be larger: memory has to stay bounded."""
+
+MOST_TOLD = 4
+"""So many members that are not there are told apart at one place."""
 
 
 class Lengths(dict[Symbol, int]):
@@ -68,12 +72,13 @@ RunValue: TypeAlias = tuple[Piece, ...]
 class Faults:
     """The places where something went out of range, numbered from 1."""
 
-    __slots__ = ("_numbers", "_places")
+    __slots__ = ("_numbers", "_places", "_told")
 
     def __init__(self) -> None:
         """Start with no places."""
         self._places: list[tuple[Span, str, str]] = []
         self._numbers: dict[tuple[Span, str, str], int] = {}
+        self._told: Counter[Span] = Counter()
 
     def number(self, span: Span, what: str, code: str = "T0346") -> int:
         """Give the number of a place; equal places share one."""
@@ -82,6 +87,15 @@ class Faults:
             self._places.append(key)
             self._numbers[key] = len(self._places)
         return self._numbers[key]
+
+    def out_of_range(self, span: Span, done: str, index: int, length: int) -> int:
+        """Give the number of a member that is not there; of few at one place it is told which."""
+        what = f"a member is {done} out of range: index {index} is outside 1..{length}"
+        if (span, what, "T0346") not in self._numbers:
+            self._told[span] += 1
+        return self.number(
+            span, what if self._told[span] <= MOST_TOLD else f"a member is {done} out of range"
+        )
 
     def diagnostic(self, number: int) -> Diagnostic:
         """Say what went wrong at a place."""
@@ -101,7 +115,10 @@ class Faults:
             if piece.fault is not None:
                 numbers.update(np.unique(piece.fault).tolist())
         if numbers - {0}:
-            raise Rejected(*(self.diagnostic(k) for k in sorted(numbers - {0})))
+            found = {
+                (one.span, one.code): one for one in map(self.diagnostic, sorted(numbers - {0}, reverse=True))
+            }
+            raise Rejected(*reversed(found.values()))  # at each place the first
 
 
 def first_fault(faults: Sequence[Array | None]) -> Array | None:

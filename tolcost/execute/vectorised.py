@@ -7,6 +7,7 @@ order of additions on floats) and the same counts.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -227,8 +228,8 @@ def member(machine: Machine, node: ir.Member, args: list[Batch], grid: Grid, tim
     lengths = _lengths(machine, node.tol.type[0], tol.own(), grid)
     if stays_in_range(index, lengths, grid):
         return strided(tol, [form for form in index if isinstance(form, Affine)], grid)
-    place = machine.faults.number(node.span, "a member is read out of range")
-    inside, outside = clipped(index, lengths, tol.own(), grid, place)
+    number = partial(machine.faults.out_of_range, node.span, "read")
+    inside, outside = clipped(index, lengths, tol.own(), grid, number)
     return gathered(tol, inside, first_fault([fault, outside]), grid)
 
 
@@ -240,9 +241,9 @@ def put(machine: Machine, node: ir.Put, args: list[Batch], grid: Grid, times: in
         if tol.own(j):
             machine.tally.atoms["member"] += ((len(node.type) > 1) - (not part.shape)) * grid.points * times
     index, fault = _indices(machine, node.at, args[1:-1], grid)
-    place = machine.faults.number(node.span, "a member is replaced out of range")
+    number = partial(machine.faults.out_of_range, node.span, "replaced")
     lengths = _lengths(machine, node.tol.type[0], tol.own(), grid)
-    inside, outside = clipped(index, lengths, tol.own(), grid, place)
+    inside, outside = clipped(index, lengths, tol.own(), grid, number)
     return replaced(tol, inside, value, first_fault([fault, outside]), grid)
 
 
