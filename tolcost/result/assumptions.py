@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import takewhile
-from math import lcm
+from math import gcd, lcm
 
 from tolcost.algebra import (
     FALSE,
@@ -25,6 +25,7 @@ from tolcost.algebra import (
     atom,
     bounds,
     const,
+    exact_div,
     ge,
     generators_in,
     length,
@@ -209,7 +210,38 @@ class _Reading:
             if step and known is not None and known % step == 0:
                 self._set(text, symbol, const(-known // step))
                 return
-        raise Rejected(Diagnostic("T0696", f"{shown(text)} says of no length what it is", hint=_HINT))
+        self._parametrised(text, gap)
+
+    def _parametrised(self, text: str, gap: Poly) -> None:
+        """Put multiples of a new length in place of two that an equation ties, as `n = 2*m` and `k = 3*m`."""
+        one, *others = sorted(gap.free, key=lambda s: s.key)
+        first, rest = affine_parts(gap, one) or (ZERO, ZERO)
+        second, number = affine_parts(rest, others[0]) or (ZERO, ZERO) if others else (ZERO, rest)
+        a, b, c = first.constant, second.constant, number.constant
+        if not a or b is None or c is None or (others and not b):
+            hint = "say what its lengths are by new ones: `n = 2*m` and `k = 3*m` for `3*n = 2*k`"
+            raise Rejected(Diagnostic("T0696", f"{shown(text)} says of no length what it is", hint=hint))
+        common = gcd(a, b)
+        if c % common:
+            raise _contradiction((text,), "no whole numbers do")
+        other = others[0]
+        if abs(a) == common:  # the first is told by the second
+            one, other, a, b = other, one, b, a
+        step = abs(b) // common
+        remainder = -c // common * pow(a // common, -1, step) % step
+        put = atom(one) if step == 1 else self._multiple(text, one, step, remainder)
+        told = exact_div(-(put * a + c), b)
+        assert told is not None, "the remainder was chosen so"
+        self._set(text, one, put)
+        self._set(text, other, told)
+
+    def _multiple(self, text: str, symbol: Symbol, step: int, remainder: int) -> Poly:
+        """A length as so many times a new one, and what is left over."""
+        title = f"{symbol.name}_{step}"
+        if title in self.names:
+            raise Rejected(Diagnostic("T0696", f"{shown(title)} is a length already: {shown(text)}"))
+        self.names[title] = length(title, 0 if remainder else 1)
+        return self.names[title] * step + remainder
 
     def divided(self, text: str, name: str, step: int, rest: str) -> None:
         """Write a length with a remainder as a multiple and what is left over."""
@@ -218,11 +250,7 @@ class _Reading:
             raise _UnknownLength(name, self.names)
         if not step or remainder is None or not 0 <= remainder < step:
             raise Rejected(Diagnostic("T0696", f"{shown(text)} is no remainder", hint="h % 32 == 0"))
-        title = f"{symbol.name}_{step}"
-        if title in self.names:
-            raise Rejected(Diagnostic("T0696", f"{shown(title)} is a length already: {shown(text)}"))
-        self.names[title] = length(title, 0 if remainder else 1)
-        self._set(text, symbol, self.names[title] * step + remainder)
+        self._set(text, symbol, self._multiple(text, symbol, step, remainder))
 
     def bounded(self, text: str, left: str, relation: str, right: str) -> None:
         """Take a comparison for a fact."""
