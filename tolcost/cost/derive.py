@@ -20,6 +20,8 @@ from tolcost.algebra import (
     atom,
     cond_text,
     product_of,
+    restricted,
+    symbols_of_cond,
     to_text,
     total_of,
 )
@@ -33,6 +35,7 @@ from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span
 _MAX_SOURCE = 72
 _MAX_STEPS = 100
 _MAX_PARTS = 24
+_MOST_SAID = 3
 _SPOKEN = Lambda | Where | Build | Fold | Select
 
 
@@ -205,7 +208,7 @@ class Derivation:
 def derive(program: Program) -> Derivation:
     """Derive the EOPs of a program: those of its named values that cost something, then its outputs."""
     try:
-        explainer = _Explainer(ProgramCounter(program))
+        explainer = _Explainer(ProgramCounter(program), tuple(one.condition for one in program.conditions))
         named = {var: node for var, node in program.bindings if explainer.costs(node)}
         chains = [explainer.chain(var.name, node) for var, node in named.items()]
         chains += [explainer.chain(out.name, out.node) for out in program.outputs if not _is(out.node, named)]
@@ -213,14 +216,15 @@ def derive(program: Program) -> Derivation:
         raise Rejected(
             Diagnostic("T0601", f"the cost of {program.name} is too large to compute: {error}")
         ) from error
-    return Derivation(tuple(chains), total_of(chain.total for chain in chains))
+    return Derivation(tuple(chains), restricted(total_of(chain.total for chain in chains), explainer.facts))
 
 
 class _Explainer:
     """Works out formulas with the counts of one program at hand."""
 
-    def __init__(self, counter: ProgramCounter) -> None:
+    def __init__(self, counter: ProgramCounter, facts: tuple[Cond, ...]) -> None:
         self._counter = counter
+        self.facts = facts
         self._costly = _applying(counter.schedules)
         self._terms: dict[Node | Block, Unsummed] = {}
 
@@ -252,7 +256,16 @@ class _Explainer:
             formula = after
         if show(formula) != show(ClosedForm(total)):
             steps.append(self._last(formula, node, total, leaf is None))
-        return ValueDerivation(name, tuple(steps), total, leaf is None)
+        where_it_holds = restricted(total, self.facts)
+        if where_it_holds != total:
+            texts = (show(ClosedForm(total)), show(ClosedForm(where_it_holds)))
+            steps.append(DerivationStep(*texts, _span(node), where_it_holds, self._settled_by(total)))
+        return ValueDerivation(name, tuple(steps), where_it_holds, leaf is None)
+
+    def _settled_by(self, total: Poly) -> str:
+        """The conditions of the program that are about the lengths of a form."""
+        about = [fact for fact in self.facts if not symbols_of_cond(fact).isdisjoint(total.free)]
+        return f"where {' and '.join(map(cond_text, about[:_MOST_SAID]))}{' …' * (len(about) > _MOST_SAID)}"
 
     def _last(self, formula: DerivedFormula, node: Node, total: Poly, complete: bool) -> DerivationStep:
         reason = "in closed form" if complete else "further steps left out; in closed form"
