@@ -31,7 +31,7 @@ from tolcost.algebra import (
     the_symbol,
 )
 from tolcost.atoms.kit import program_nodes
-from tolcost.atoms.lengths import check_conditions, out_of_bounds
+from tolcost.atoms.lengths import check_conditions, given_lengths, out_of_bounds
 from tolcost.atoms.nodes import Input, Part, Program
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, visible
 from tolcost.execute.bounds import declared_bounds, outside_of_space, random_values
@@ -149,8 +149,11 @@ def _check_ranks(program: Program) -> None:
 
 def _mismatch(needed: Input, arrays: tuple[Array, ...]) -> Diagnostic | None:
     if len(arrays) != len(needed.type):
-        text = f"the input {needed.name!r} has {len(needed.type)} components, but {len(arrays)} were given"
-        return Diagnostic("T0341", text)
+        components = "1 component" if len(needed.type) == 1 else f"{len(needed.type)} components"
+        were = "1 was" if len(arrays) == 1 else f"{len(arrays)} were"
+        text = f"the input {needed.name!r} has {components}, but {were} given"
+        hint = f"give --input {needed.name}=VALUE for each component, one after the other"
+        return Diagnostic("T0341", text, hint=hint if len(needed.type) > 1 else None)
     for array, part in zip(arrays, needed.type, strict=True):
         if array.ndim != len(part.shape):
             text = f"the input {needed.name!r} has rank {len(part.shape)}, but the value has {array.ndim}"
@@ -397,7 +400,7 @@ def lengths_of(program: Program) -> Iterable[Symbol]:
 
 def random_arrays(program: Program, given: Arrays, dims: Mapping[str, int], seed: int) -> Arrays:
     """Give arrays for the inputs that have none: the same for the same seed."""
-    known = {symbol: dims[symbol.name] for symbol in lengths_of(program) if symbol.name in dims}
+    known = given_lengths(program, dims)
     rng = np.random.default_rng(seed)
     return {
         needed.name: tuple(
