@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tolcost.atoms import nodes as ir
-from tolcost.atoms.kit import blocks, children, rebuild, roots, schedule_block
+from tolcost.atoms.kit import children, inner_nodes, is_ref, rebuild, regions, roots
 from tolcost.atoms.nodes import Block, Node, Part, Type, Var, numeric_type
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.elaborate.apply import result_space, widened
@@ -22,28 +22,17 @@ Operands = tuple[Node, ...]
 
 def leans_on(block: Block, var: Var) -> bool:
     """Whether something static in a block depends on a variable: as data it would be another program."""
-    return _leans(block, {}, {var})
-
-
-def _leans(block: Block, dependent: dict[Node, bool], bound: set[Var]) -> bool:
-    for step in schedule_block(block).steps:
-        node = step.node
-        if node not in dependent:
-            if any(_leans(inner, dependent, bound) for inner in blocks(node)):
-                return True
-            dependent[node] = _depends(node, dependent, bound)
-            if dependent[node] and _is_static(node):
-                return True
-        if dependent[node]:
-            bound.update(step.binds)
-    return False
-
-
-def _depends(node: Node, dependent: dict[Node, bool], bound: set[Var]) -> bool:
-    if isinstance(node, ir.Ref):
-        return node.var in bound
-    inside = (root for block in blocks(node) for root in roots(block))
-    return any(dependent.get(part, False) for part in (*children(node), *inside))
+    inside = tuple(inner_nodes(roots(block)))
+    static = [node for node in inside if _is_static(node)]
+    if not static:
+        return False
+    bound = dict(block.bindings)
+    for node in inside:
+        for region in regions(node):
+            bound.update(region.block.bindings)
+            if region.accumulator is not None:  # it is what its fold starts from, and comes to
+                bound[region.accumulator] = node
+    return any(is_ref(node, var) for node in inner_nodes(static, bound))
 
 
 def _is_static(node: Node) -> bool:
