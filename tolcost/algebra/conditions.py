@@ -6,7 +6,7 @@ so ``Not`` only ever holds an ``Eq``.  Whether a condition always holds is for `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from math import gcd
 from typing import TypeAlias
 
@@ -212,16 +212,19 @@ def disj(*conds: Cond) -> Cond:
 
 
 def _contradictory(parts: dict[Cond, None]) -> bool:
-    """Whether one part says the opposite of another; negating what nests would take a power of its depth."""
-    return len(parts) > 1 and any(negate(part) in parts for part in parts if _is_contested(part, parts))
+    """Whether one part says the opposite of another; negating what nests would take a power of its depth.
 
-
-def _is_contested(part: Cond, parts: Iterable[Cond]) -> bool:
-    """Whether others may say the opposite: of an inequality without floors only one of the same symbols."""
-    if not isinstance(part, Ge) or part.p.height:
-        return not isinstance(part, (And, Or))
-    about = part.p.free
-    return any(isinstance(other, Ge) and other is not part and other.p.free == about for other in parts)
+    Of an inequality without floors only one of the same symbols may say the opposite.
+    """
+    if len(parts) < 2:
+        return False
+    about = [part.p.free for part in parts if isinstance(part, Ge)]
+    for part in parts:
+        if isinstance(part, Ge) and not part.p.height and about.count(part.p.free) < 2:
+            continue
+        if not isinstance(part, (And, Or)) and negate(part) in parts:
+            return True
+    return False
 
 
 def _few(parts: tuple[Cond, ...]) -> tuple[Cond, ...]:

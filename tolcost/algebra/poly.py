@@ -47,9 +47,11 @@ class Poly:
     True
     """
 
-    __slots__ = ("_free", "_hash", "_height", "_key", "den", "terms")
+    __slots__ = ("_free", "_hash", "_height", "_key", "constant", "den", "terms")
     terms: Terms
     den: int
+    constant: int | None
+    """The value if it is one integer, else ``None``: what is asked most of all."""
     _hash: int | None
     _key: OrderKey | None
     _free: frozenset[Symbol] | None
@@ -59,18 +61,11 @@ class Poly:
         """Take over a dictionary without zeros, in lowest terms; use ``poly`` otherwise."""
         self.terms = terms
         self.den = den
+        self.constant = None if len(terms) > 1 or den > 1 else terms.get(UNIT) if terms else 0
         self._hash = None
         self._key = None
         self._free = None
         self._height = -1
-
-    @property
-    def constant(self) -> int | None:
-        """The value if it is one integer, else ``None``."""
-        terms = self.terms
-        if not terms:
-            return 0
-        return terms.get(UNIT) if len(terms) == 1 and self.den == 1 else None
 
     @property
     def free(self) -> frozenset[Symbol]:
@@ -285,7 +280,9 @@ def shift(a: Poly, by: int) -> Poly:
 def total_of(parts: Iterable[Poly]) -> Poly:
     """Sum of many polynomials, in one pass."""
     listed = list(parts)
-    den = lcm(*(part.den for part in listed))
+    if len(listed) == 1:
+        return listed[0]
+    den = lcm(*[part.den for part in listed])
     terms: Terms = {}
     get = terms.get
     for part in listed:

@@ -261,10 +261,14 @@ def _truth(cond: Cond, index: int) -> bool | None:
             found = _truth(part, index)
             return None if found is None else not found
         case And(parts=parts) | Or(parts=parts):
-            found_all = [_truth(part, index) for part in parts]
-            if None in found_all:
-                return None
-            return all(found_all) if isinstance(cond, And) else any(found_all)
+            decisive = isinstance(cond, Or)
+            whole: bool | None = not decisive
+            for part in parts:
+                one = _truth(part, index)
+                if one is decisive:
+                    return decisive
+                whole = None if one is None else whole
+            return whole
 
 
 def _all_hold(known: tuple[Poly, ...], index: int) -> bool:

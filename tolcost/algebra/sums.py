@@ -15,6 +15,7 @@ from tolcost.algebra.faulhaber import sum_range
 from tolcost.algebra.intervals import range_of
 from tolcost.algebra.piecewise import PROVED, floordiv, gated, indicator, relu, tidied
 from tolcost.algebra.poly import (
+    ONE,
     Monomial,
     Poly,
     Terms,
@@ -182,6 +183,8 @@ def _connected(ranges: tuple[SummedRange, ...], constraints: Constraints, body: 
 def _removed(problem: Problem, solved: _Solved) -> Poly:
     """Remove all coordinates; parts of the summand without a closed form stay sums."""
     symbols = frozenset(r.symbol for r in problem.ranges)
+    if problem.body.free.isdisjoint(symbols) and problem.body != ONE:
+        return multiply(problem.body, _removed(_with_body(problem, ONE), solved))
     by_part = _coefficients(problem.body, symbols)
     if len(problem.body.terms) > max(_MANY_TERMS, 2 * len(by_part)):
         sums = {part: _removed(_with_body(problem, Poly({part: 1})), solved) for part in by_part}
