@@ -245,7 +245,8 @@ class Scope:
     """A block being built: its bindings so far, what is known to hold inside it, and how it is elaborated.
 
     A value that it is ``naming`` may be used only where it is in range: being out of it is no fault yet.
-    One that is ``never`` visited knows what cannot be, and so everything.
+    One that is ``never`` visited knows what cannot be, and so everything.  ``in_range`` are indices that were
+    proved to be, with their lengths: neighbours are looked at by the same ones, again and again.
     """
 
     parent: Scope | None = None
@@ -254,18 +255,21 @@ class Scope:
     mode: Mode = _PLAIN
     naming: bool = False
     never: bool = False
+    in_range: set[tuple[Poly, Poly]] = field(default_factory=set)
 
     def inner(self, *facts: Cond) -> Scope:
         """A block inside this one, where ``facts`` hold too."""
         more = [as_fact(part) for fact in facts for part in _parts(fact)]
         known = (*self.facts, *more) if more else self.facts
-        return Scope(self, known, mode=self.mode, never=self.never or FALSE in more)
+        never = self.never or FALSE in more
+        return Scope(self, known, mode=self.mode, never=never, in_range=set(self.in_range))
 
     def same(self, *facts: Cond, mode: Mode | None = None, naming: bool = False) -> Scope:
         """This very block, elaborated where ``facts`` hold too, in another mode, or to name a value."""
         more = [as_fact(fact) for fact in facts]
         known, never = (*self.facts, *more), self.never or FALSE in more
-        return Scope(self, known, self.bindings, mode or self.mode, naming or self.naming, never)
+        in_range = set(self.in_range) if more else self.in_range
+        return Scope(self, known, self.bindings, mode or self.mode, naming or self.naming, never, in_range)
 
     def bind(self, node: Node, name: str = "") -> Node:
         """The node, computed once in this block; what is free to repeat stays as it is."""

@@ -169,13 +169,16 @@ def require(
     message: Said,
     kind: ConditionKind = "range",
     code: str = "T0302",
-) -> None:
-    """Prove a condition, record what of it depends on lengths alone, or refuse the program."""
+) -> bool:
+    """Prove a condition, record what of it depends on lengths alone, or refuse the program.
+
+    Tells whether it was proved.
+    """
     if condition is TRUE:  # as most are
-        return
+        return True
     verdict = decide(env, condition)
     if verdict is TRUE or env.scope.never or not env.scope.mode.checked:
-        return
+        return verdict is TRUE
     if verdict is FALSE:
         fail(code, said(message), span, kind=OutOfRange, definite=True)
 
@@ -183,6 +186,7 @@ def require(
         fail(code, said(message), span, kind=OutOfRange)
 
     env.context.record(_everywhere(env, verdict, refuse), kind, reason, span)
+    return False
 
 
 def _everywhere(env: Env, condition: Cond, refuse: Callable[[], NoReturn]) -> Cond:
@@ -272,7 +276,7 @@ def _with_least_remainder(p: Poly, symbol: Symbol, count: Poly) -> Poly | None:
 def check_index(env: Env, index: Poly, extent: Poly, span: Span, where: Said) -> None:
     """An index lies between 1 and the length of its dimension."""
     extent = settle(env.context, extent)
-    if _runs_over(index, extent) or _is_among(index, extent):
+    if _runs_over(index, extent) or _is_among(index, extent) or (index, extent) in env.scope.in_range:
         return
 
     def message() -> str:
@@ -282,8 +286,11 @@ def check_index(env: Env, index: Poly, extent: Poly, span: Span, where: Said) ->
             return beside
         return f"{beside}: the {'last' if place else 'first'} is {to_text(extent) if place else 1}"
 
-    require(env, ge(index - 1), "an index is at least 1", span, message)
-    require(env, ge(extent - index), "an index stays inside its dimension", span, message)
+    from_1 = require(env, ge(index - 1), "an index is at least 1", span, message)
+    to_end = require(env, ge(extent - index), "an index stays inside its dimension", span, message)
+    notes = env.context.notes
+    if from_1 and to_end and not notes.equal and not notes.agreed:  # these may be forgotten again
+        env.scope.in_range.add((index, extent))
 
 
 def _runs_over(index: Poly, extent: Poly) -> bool:
@@ -293,7 +300,8 @@ def _runs_over(index: Poly, extent: Poly) -> bool:
     ((mono, coef),) = index.terms.items()
     if coef != 1 or len(mono) != 1 or not isinstance(mono[0], Symbol):
         return False
-    return mono[0].hi == extent and mono[0].lo == 1
+    low, high = mono[0].lo, mono[0].hi
+    return low is not None and low.constant == 1 and (high is extent or high == extent)
 
 
 def _is_among(index: Poly, extent: Poly) -> bool:
