@@ -279,7 +279,7 @@ def _postorder(tops: Iterable[Node]) -> tuple[dict[Node, int], list[tuple[int, .
                 operands = waiting.pop(node, None)
                 if operands is None:
                     operands = children(node)
-                    if not all(map(place.__contains__, operands)):
+                    if operands and not all(map(place.__contains__, operands)):
                         waiting[node] = operands
                         pending.extend(reversed(operands))
                         continue

@@ -61,6 +61,11 @@ def numeric_type(space: str) -> Type:
     return (Part((), space),)
 
 
+def is_numeric(types: Type) -> bool:
+    """Tell whether a type is that of one number."""
+    return len(types) == 1 and not types[0].shape
+
+
 Constant: TypeAlias = Poly | Cond | bool | float | complex | Fraction | str
 """A static numeric.  Polynomials and conditions may mention lengths and coordinates."""
 

@@ -23,7 +23,7 @@ from tolcost.atoms.kit import (
     schedule_program,
     static_parts,
 )
-from tolcost.atoms.nodes import Node, Part, Program, Type, Var
+from tolcost.atoms.nodes import Node, Part, Program, Type, Var, is_numeric
 from tolcost.diagnostics import InternalError
 from tolcost.elementary import FUNCTIONS
 from tolcost.spaces import SPACES
@@ -100,8 +100,8 @@ class _Checker:
         for part in types:
             if part.space not in SPACES:
                 broken(f"the space {part.space} exists", node)
-            for length in part.shape:
-                self.symbols(length.free, node)
+            if part.shape:
+                self.symbols([symbol for length in part.shape for symbol in length.free], node)
 
     def symbols(self, symbols: Iterable[Symbol], node: object) -> None:
         """Check that coordinates are in scope; lengths always are."""
@@ -169,11 +169,6 @@ def same_ranks(*types: Type) -> bool:
     return len({tuple([len(part.shape) for part in parts]) for parts in types}) == 1
 
 
-def numeric(types: Type) -> bool:
-    """Tell whether a type is that of one number."""
-    return len(types) == 1 and not types[0].shape
-
-
 def _constant_volume(shape: tuple[Poly, ...]) -> int | None:
     volume = 1
     for length in shape:
@@ -187,7 +182,7 @@ def _constant_volume(shape: tuple[Poly, ...]) -> int | None:
 
 
 def _check_number(node: ir.Number) -> None:
-    if not numeric(node.type):
+    if not is_numeric(node.type):
         broken("a number is a numeric", node)
 
 
@@ -210,16 +205,16 @@ def _check_lambda(node: ir.Lambda) -> None:
     if not (least <= len(node.args) <= most):
         broken(f"{node.function} takes {least} to {most} arguments", node)
     for arg in node.args:
-        if not numeric(arg.type):
+        if not is_numeric(arg.type):
             broken("functions apply to numerics", node)
-    if not numeric(node.type):
+    if not is_numeric(node.type):
         broken("a function gives a numeric", node)
 
 
 def _check_where(node: ir.Where) -> None:
     if node.space not in SPACES:
         broken(f"the space {node.space} exists", node)
-    if not numeric(node.condition.type):
+    if not is_numeric(node.condition.type):
         broken("a condition is a numeric", node)
     if not shaped_alike(node.then.type, node.type):
         broken("the first value has the result's shape", node)
@@ -229,7 +224,7 @@ def _check_where(node: ir.Where) -> None:
 
 def _check_index(node: ir.Member | ir.Put) -> None:
     for index in node.at:
-        if not (isinstance(index, Poly) or numeric(index.type)):
+        if not (isinstance(index, Poly) or is_numeric(index.type)):
             broken("an index is a numeric", node)
 
 
@@ -344,7 +339,7 @@ def _check_select(node: ir.Select) -> None:
     if not same_ranks(node.then.result.type, node.other.result.type, node.type):
         broken("both sides of a choice have the result's rank", node)
     for condition in children(node):
-        if not numeric(condition.type):
+        if not is_numeric(condition.type):
             broken("a condition is a numeric", node)
 
 

@@ -394,7 +394,7 @@ def _by_key(terms: tuple[Term, ...], kind: str) -> Mapping[CountKey, Poly]:
     for term in terms:
         if term.kind == kind:
             key = (term.function, term.space)
-            result[key] = result.get(key, ZERO) + term.count
+            result[key] = result[key] + term.count if key in result else term.count
     return MappingProxyType({key: result[key] for key in sorted(result)})
 
 

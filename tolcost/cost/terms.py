@@ -121,6 +121,9 @@ class TakenSums:
 
 def accumulate(terms: Unsummed, more: Mapping[tuple[Counted, SumDomain], Poly], times: int = 1) -> None:
     """Add terms, each ``times`` times, to ``terms`` itself."""
+    if not terms and times == 1:
+        terms.update(more)
+        return
     for key, poly in more.items():
         scaled = poly if times == 1 else poly * times
         found = terms.get(key)

@@ -26,7 +26,7 @@ from tolcost.diagnostics import Rejected
 from tolcost.elaborate.components import component, pick_component
 from tolcost.elaborate.context import Env, coordinate
 from tolcost.elaborate.faults import OutOfRange, RankMismatch, fail
-from tolcost.elaborate.layout import as_static, build, in_spaces, inside, materialise, pack
+from tolcost.elaborate.layout import as_static, build, in_spaces, inside, materialise, pack, with_spaces
 from tolcost.elaborate.maps import Step, fresh, position
 from tolcost.elaborate.retype import leans_on, retyped
 from tolcost.elaborate.shapes import facts_here, settle, shape_text, unify, volume
@@ -59,12 +59,17 @@ class _Growth:
 
     def after(self, steps: Callable[[], Poly]) -> Type:
         """The type after some steps; how many is worked out only where something grows, and little does."""
-        if not any(grows.terms for row in self.by for grows in row):
+        longer = [any(grows.terms for grows in row) for row in self.by]
+        if not any(longer):
             return self.parts
         done = steps()
         return tuple(
-            Part(tuple(d + _after(g, done) for d, g in zip(p.shape, grows, strict=True)), p.space)
-            for p, grows in zip(self.parts, self.by, strict=True)
+            [
+                Part(tuple([d + _after(g, done) for d, g in zip(p.shape, row, strict=True)]), p.space)
+                if grows
+                else p
+                for p, row, grows in zip(self.parts, self.by, longer, strict=True)
+            ]
         )
 
 
@@ -229,13 +234,12 @@ class _Pass:
         spaces = tuple(p.space for p in growth.parts)
         var, body = self.var, self.block
         while tuple(p.space for p in var.type) != spaces:
-            wider = Var(var.name, tuple(Part(p.shape, s) for p, s in zip(var.type, spaces, strict=True)))
+            wider = Var(var.name, with_spaces(var.type, spaces))
             body = retyped(body, var, wider)
             spaces = tuple(join_spaces(s, p.space) for s, p in zip(spaces, body.result.type, strict=True))
             var = wider
         body = Block(body.bindings, in_spaces(body.result, spaces))
-        kind = growth.after(lambda: volume(self.shape))
-        kind = tuple(Part(p.shape, s) for p, s in zip(kind, spaces, strict=True))
+        kind = with_spaces(growth.after(lambda: volume(self.shape)), spaces)
         start = in_spaces(_spread(begin, growth.parts, self.env, self.step), spaces)
         symbols = tuple(the_symbol(c) for c in self.coords)
         return Fold(symbols, self.shape, var, start, body, kind, self.step.span)
@@ -277,13 +281,9 @@ def _adjust(
             parts.append(Part(now.shape, space))
             by.append(tuple(const(0) for _ in now.shape))
             continue
-        parts.append(Part(was.shape, space))
-        by.append(
-            tuple(
-                _grow(env, w, n, g, coords, step)
-                for w, n, g in zip(want.shape, now.shape, grows, strict=True)
-            )
-        )
+        parts.append(was if space == was.space else Part(was.shape, space))
+        lengths = zip(want.shape, now.shape, grows, strict=True)
+        by.append(tuple([_grow(env, w, n, g, coords, step) for w, n, g in lengths]))
     return _Growth(tuple(parts), tuple(by))
 
 

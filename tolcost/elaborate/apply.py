@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from fractions import Fraction
 from functools import lru_cache
 
 from tolcost.algebra import Poly, const
-from tolcost.atoms.nodes import Lambda, Node, Type, numeric_type
+from tolcost.atoms.nodes import Lambda, Node, Type, is_numeric, numeric_type
 from tolcost.diagnostics import Span
 from tolcost.elaborate.components import capacity
 from tolcost.elaborate.constant_folding import fold_plain, fold_static, integer_division
@@ -17,6 +18,7 @@ from tolcost.elaborate.layout import grid, in_spaces, lay, materialise
 from tolcost.elaborate.shapes import known, shape_of, shape_text, space_of, unify
 from tolcost.elaborate.values import (
     Builtin,
+    Cast,
     Closure,
     Data,
     Missing,
@@ -36,8 +38,6 @@ from tolcost.elementary import FUNCTIONS
 from tolcost.spaces import closed_space, join_spaces, kind_of
 
 _ORDER = ("B", "Z", "R", "C", "S")
-_MOST_KINDS: set[type] = {Data, Poly}
-"""What most operands are where one of them is data."""
 
 
 def apply(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value:
@@ -48,17 +48,17 @@ def apply(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value:
         found = fold_plain(env, name, args, kinds, span)
         if found is not None:
             return found
-    elif kinds <= _MOST_KINDS and not any(map(_is_tol, args)):
-        check_numbers(env, name, args, span)
+    elif all(map(_is_plain_number, args)):  # as most are
         return Data(_lambda(env, name, args, span))
-    space = _space_of_casts(name, args)
-    args = tuple(map(plain, args))
+    space = None
+    if Cast in kinds:
+        space, args = _space_of_casts(name, args), tuple(map(plain, args))
     if any(map(_is_tol, args)):
         args = _entries_for_numbers(args)
-    if not any(map(_is_tol, args)):
-        return recast(_apply_numbers(env, name, args, span), space)
-    check_numbers(env, name, args, span)
-    return recast(_apply_elementwise(env, name, args, span), space)
+        if any(map(_is_tol, args)):
+            check_numbers(env, name, args, span)
+            return recast(_apply_elementwise(env, name, args, span), space)
+    return recast(_apply_numbers(env, name, args, span), space)
 
 
 def _space_of_casts(name: str, args: tuple[Value, ...]) -> str | None:
@@ -101,6 +101,14 @@ def _is_tol(value: Value) -> bool:
             return bool(node.type[0].shape)
         case _:
             return False
+
+
+def _is_plain_number(value: Value) -> bool:
+    """Whether a value is one number that is known, as most are, or that is data."""
+    return isinstance(value, _NUMBERS) or (isinstance(value, Data) and is_numeric(value.node.type))
+
+
+_NUMBERS = (Poly, Fraction, float)
 
 
 def _entries_for_numbers(args: tuple[Value, ...]) -> tuple[Value, ...]:
@@ -152,7 +160,12 @@ def _lambda(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Lambda:
     if kinds is None:
         fail("T0405", f"`{name}` does not apply to {' and '.join(dict.fromkeys(map(space_of, args)))}", span)
     domain, result = kinds
-    nodes = tuple([materialise(env, a, span, domain if is_static(a) else None) for a in args])
+    nodes = tuple(
+        [
+            a.node if isinstance(a, Data) else materialise(env, a, span, domain if is_static(a) else None)
+            for a in args
+        ]
+    )
     return Lambda(name, nodes, domain, result, "data", span)
 
 
@@ -163,7 +176,10 @@ def _spaces(args: tuple[Value, ...]) -> tuple[Names, Names]:
     """The spaces of those arguments that are data, and of those that are static."""
     data, statics = list[str](), list[str]()
     for a in args:
-        (statics if is_static(a) else data).append(space_of(a))
+        if isinstance(a, Data):
+            data.append(a.node.type[0].space)
+        else:
+            (statics if is_static(a) else data).append(space_of(a))
     return tuple(data), tuple(statics)
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TypeAlias
@@ -70,10 +69,12 @@ def arguments(
 def _one_meaning(found: Mapping[str, Argument], statement: tree.InputDecl) -> None:
     """Refuse a name that is said to be at least this in one place, and at least that in another."""
     lengths = {symbol for argument in found.values() for d in _polys(argument) for symbol in symbols_of(d)}
-    for name, count in Counter(symbol.name for symbol in lengths).items():
-        if count > 1:
+    seen: set[str] = set()
+    for name in [symbol.name for symbol in lengths]:
+        if name in seen:
             hint = f"write `{name}>=0` in every place, or use another name"
             fail("T0412", f"{quoted(name)} has two different least values", statement.span, hint)
+        seen.add(name)
 
 
 def _polys(argument: Argument) -> Iterator[Poly]:

@@ -40,10 +40,11 @@ def component(value: Node, j: int) -> Node:
 
 def pick_component(env: Env, base: Value, j: int, span: Span) -> Value:
     """Component ``j`` of a list."""
+    if isinstance(base, Pieces):
+        check_component(j, len(base.items), span)
+        return base.items[j - 1]
     check_component(j, capacity(base), span)
     match base:
-        case Pieces(items=items):
-            return items[j - 1]
         case Data(node=node) if len(node.type) > 1:
             return Data(component(env.scope.bind(node), j))
         case View(shape=shape, get=get, static=static, space=space) if base.capacity > 1:

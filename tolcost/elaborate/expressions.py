@@ -112,8 +112,11 @@ def entries(env: Env, items: tuple[tree.Expr, ...], span: Span) -> tuple[Value, 
     """An index list or argument list with splices, and vectors, taken entry by entry."""
     found: list[Value] = []
     for item in items:
-        inner = item.value if isinstance(item, tree.Splice) else item
-        found.extend(spread(env, evaluate(env, inner), item.span))
+        value = evaluate(env, item.value if isinstance(item, tree.Splice) else item)
+        if isinstance(value, Poly):  # as most are
+            found.append(value)
+        else:
+            found.extend(spread(env, value, item.span))
     return tuple(found)
 
 
@@ -126,8 +129,9 @@ def dimensions(env: Env, items: tuple[tree.Expr, ...], span: Span) -> tuple[Poly
 
 def as_length(env: Env, value: Value, span: Span) -> Poly:
     """A value as a length."""
-    value = _number_of(value)
-    if not isinstance(value, Poly) and isinstance(value, Fraction) and value.denominator == 1:
+    if not isinstance(value, Poly):
+        value = _number_of(value)
+    if isinstance(value, Fraction) and value.denominator == 1:
         value = const(value.numerator)
     if not isinstance(value, Poly):
         fail(
@@ -229,7 +233,7 @@ def _number_of(value: Value) -> Value:
 
 
 def _whole(value: Value, span: Span) -> int:
-    value = _number_of(value)
+    value = value if isinstance(value, Poly) else _number_of(value)
     if isinstance(value, Poly) and value.constant is not None:
         return value.constant
     fail("T0313", "this index must be a number known while compiling", span)
@@ -300,11 +304,12 @@ _JOINED = {"and": conj, "or": disj}
 @evaluates(tree.Infix)
 def _chain(env: Env, expr: tree.Infix) -> Value:
     value = evaluate(env, expr.first)
+    last = len(expr.rest)
     for n, (op, operand) in enumerate(expr.rest, start=1):
         if op in ("and", "or") and entry(value) is (FALSE if op == "and" else TRUE):
             continue
         right = evaluate(env, operand)
-        if op in _JOINED and n < len(expr.rest) and isinstance(value, Cond) and isinstance(right, Cond):
+        if n < last and op in _JOINED and isinstance(value, Cond) and isinstance(right, Cond):
             value = _JOINED[op](value, right)  # whether it can hold is asked once, of the whole chain
             continue
         whole = expr.span

@@ -69,10 +69,10 @@ class _Finish:
 
     def _rewrite(self, node: Node, use: Charge) -> Node:
         stated = self._stated(node) if self.equal or self.filtered else node
-        if isinstance(stated, Input):
-            return self.input(stated)
         if isinstance(stated, ir.Ref):  # as most are
             return self._ref(stated, use)
+        if isinstance(stated, Input):
+            return self.input(stated)
         kind = type(stated)
         fields = _CHANGES[kind](self, stated, use) if kind in _CHANGES else {}
         operands = children(stated)

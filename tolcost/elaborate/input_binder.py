@@ -64,12 +64,14 @@ class InputBinder:
         arguments = {s.name: given.pop(s.name, None) for s in declared}
         for statement in declared:
             check_rank(statement.shape, statement.span)
+        told = [s for s in declared if arguments[s.name] is not None]
+        for statement in told:
             self._name_lengths(statement, arguments[statement.name])
         self._open_lengths(declared, arguments)
         # Attributes and static inputs first: the shapes of the others may depend on them.
         for statement in sorted(declared, key=lambda s: s.kind == "tol"):
             self._bind_one(statement, arguments[statement.name])
-        for statement in declared:
+        for statement in told:
             self._equate(statement, arguments[statement.name])
         return tuple(node for statement in declared for node in self.inputs.get(statement.name, ()))
 

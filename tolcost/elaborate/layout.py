@@ -254,11 +254,18 @@ def join_nodes(left: Node, right: Node, d: int) -> Node:
     return Join(left, right, d, parts)
 
 
+def with_spaces(parts: Type, spaces: tuple[str, ...]) -> Type:
+    """A type in the given spaces: the very same where they are its own."""
+    if spaces == tuple([p.space for p in parts]):
+        return parts
+    return tuple([Part(p.shape, s) for p, s in zip(parts, spaces, strict=True)])
+
+
 def in_spaces(node: Node, spaces: tuple[str, ...]) -> Node:
     """The node with its components in the given spaces; free."""
-    if tuple(p.space for p in node.type) == spaces:
+    parts = with_spaces(node.type, spaces)
+    if parts is node.type:
         return node
-    parts: Type = tuple(Part(p.shape, s) for p, s in zip(node.type, spaces, strict=True))
     if isinstance(node, Number):
         return Number(node.value, parts, node.span)
     return Convert(node, parts)
@@ -267,7 +274,7 @@ def in_spaces(node: Node, spaces: tuple[str, ...]) -> Node:
 def member(env: Env, node: Node, at: tuple[Value, ...], span: Span) -> Node:
     """Π of a materialised ToL."""
     base = env.scope.bind(node)
-    indices = tuple(a if isinstance(a, Poly) else index_node(env, a, span) for a in at)
+    indices = tuple([a if isinstance(a, Poly) else index_node(env, a, span) for a in at])
     if len(base.type) == 1:
         return Member(base, indices, numeric_type(base.type[0].space), span)
     return Member(base, indices, tuple(Part(p.shape[len(at) :], p.space) for p in base.type), span)

@@ -14,7 +14,7 @@ from tolcost.atoms.kit import children, inner_nodes, is_ref, rebuild, regions, r
 from tolcost.atoms.nodes import Block, Node, Part, Type, Var, numeric_type
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.elaborate.apply import result_space, widened
-from tolcost.elaborate.layout import in_spaces
+from tolcost.elaborate.layout import in_spaces, with_spaces
 from tolcost.spaces import join_spaces
 
 Operands = tuple[Node, ...]
@@ -91,7 +91,7 @@ class _Retype:
         then, other = self.block(node.then), self.block(node.other)
         spaces = _joined(then.result.type, other.result.type)
         then, other = (Block(side.bindings, in_spaces(side.result, spaces)) for side in (then, other))
-        return rebuild(node, chosen, then=then, other=other, type=_with_spaces(node.type, spaces))
+        return rebuild(node, chosen, then=then, other=other, type=with_spaces(node.type, spaces))
 
     def _fold(self, node: ir.Fold) -> Node:
         start, body = self.node(node.start), self.block(node.body)
@@ -99,13 +99,13 @@ class _Retype:
             return node
         spaces = _joined(_joined_type(node.accumulator.type, start.type), body.result.type)
         var = node.accumulator
-        wide = _with_spaces(var.type, spaces)
+        wide = with_spaces(var.type, spaces)
         if wide != var.type:
             var = self.vars[node.accumulator] = Var(var.name, wide)
             self.done.clear()
             body = self.block(node.body)
         body = Block(body.bindings, in_spaces(body.result, spaces))
-        kind = _with_spaces(node.type, spaces)
+        kind = with_spaces(node.type, spaces)
         return rebuild(node, (in_spaces(start, spaces),), accumulator=var, body=body, type=kind)
 
 
@@ -137,7 +137,7 @@ def _where(node: ir.Where, args: Operands) -> Node:
     condition, then, other = args
     spaces = _joined(then.type, other.type)
     ready = (condition, in_spaces(then, spaces), in_spaces(other, spaces))
-    return rebuild(node, ready, space=spaces[0], type=_with_spaces(node.type, spaces))
+    return rebuild(node, ready, space=spaces[0], type=with_spaces(node.type, spaces))
 
 
 def _component(node: ir.Component, args: Operands) -> Node:
@@ -149,13 +149,13 @@ def _pack(node: ir.Pack, args: Operands) -> Node:
 
 
 def _join(node: ir.Join, args: Operands) -> Node:
-    return rebuild(node, args, type=_with_spaces(node.type, _joined(args[0].type, args[1].type)))
+    return rebuild(node, args, type=with_spaces(node.type, _joined(args[0].type, args[1].type)))
 
 
 def _put(node: ir.Put, args: Operands) -> Node:
     spaces = _joined(args[0].type, args[-1].type)
     ready = (in_spaces(args[0], spaces), *args[1:-1], in_spaces(args[-1], spaces))
-    return rebuild(node, ready, type=_with_spaces(node.type, spaces))
+    return rebuild(node, ready, type=with_spaces(node.type, spaces))
 
 
 _RULES: Mapping[type, Callable[[Any, Operands], Node]] = {
@@ -183,12 +183,8 @@ def _joined(left: Type, right: Type) -> tuple[str, ...]:
 
 
 def _joined_type(left: Type, right: Type) -> Type:
-    return _with_spaces(left, _joined(left, right))
-
-
-def _with_spaces(parts: Type, spaces: tuple[str, ...]) -> Type:
-    return tuple(Part(p.shape, s) for p, s in zip(parts, spaces, strict=True))
+    return with_spaces(left, _joined(left, right))
 
 
 def _spaced(parts: Type, like: Type) -> Type:
-    return tuple(Part(p.shape, q.space) for p, q in zip(parts, like, strict=True))
+    return with_spaces(parts, tuple([q.space for q in like]))
