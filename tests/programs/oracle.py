@@ -341,7 +341,7 @@ class Oracle(Primitives):
     def form_reduce(
         self, env: Env, over: tree.Expr, step: tree.Expr, start: tree.Expr, pattern: tree.Expr | None = None
     ) -> Value:
-        """A fold; what a step makes data is data from the first step on."""
+        """A fold; what a step makes data, or the start is, is data from the first step to the last."""
         cost = Frame()
         source, first = self.apart(cost, lambda: self.value(env, over)), self.value(env, start)
 
@@ -350,7 +350,8 @@ class Oracle(Primitives):
             for at in grid(shape_of(source)):
                 inner, item = self.inside(env, source, cost, at, pattern)
                 function = self.function(inner, step)
-                value = function.call(*((value, item) if function.arity == 2 else (value, item, vector(at))))
+                after = function.call(*((value, item) if function.arity == 2 else (value, item, vector(at))))
+                value = as_late_as(after, first)
             return value
 
         while True:

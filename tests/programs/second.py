@@ -19,6 +19,10 @@ class Dearer(Mismatch):
     """The compiler counts more than the oracle: it took something static for data."""
 
 
+class Cheaper(Mismatch):
+    """The compiler counts less than the oracle, in a program where nothing can be left out."""
+
+
 def read_twice(text: str, dims: Mapping[str, int], seed: int) -> bool:
     """Compare both readings of a program; tells whether they counted the same."""
     program = lowered(text).program

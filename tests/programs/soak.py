@@ -12,9 +12,11 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from tests.generate.loops import loop_program
 from tests.generate.programs import Case, generate
 from tests.programs.shrink import Points, shrink
 from tests.programs.verdict import Verdict, judge
@@ -26,44 +28,62 @@ MOST_KEPT = 2
 """Of programs that fail alike, so many are kept."""
 
 
-def batch(start: int, size: int, twice: bool = False) -> list[tuple[int, Verdict]]:
+@dataclass(frozen=True, slots=True)
+class Soaked:
+    """What is tried: programs of any kind, or ``loops`` only, which are always read ``twice``."""
+
+    twice: bool = False
+    loops: bool = False
+
+    def case(self, seed: int) -> Case:
+        return loop_program(seed) if self.loops else generate(seed)
+
+    def verdict(self, text: str, points: Points, seed: int) -> Verdict:
+        return judge(text, points, seed, self.twice or self.loops, self.loops)
+
+
+ANY = Soaked()
+
+
+def batch(start: int, size: int, soaked: Soaked = ANY) -> list[tuple[int, Verdict]]:
     """The verdicts on some seeds."""
-    cases = map(generate, range(start, start + size))
+    cases = map(soaked.case, range(start, start + size))
     return with_deep_stack(
-        lambda: [(case.seed, judge(case.text, case.points, case.seed, twice)) for case in cases]
+        lambda: [(case.seed, soaked.verdict(case.text, case.points, case.seed)) for case in cases]
     )
 
 
-def smaller(case: Case, verdict: Verdict, twice: bool) -> tuple[str, Points]:
+def smaller(seed: int, verdict: Verdict, soaked: Soaked) -> tuple[str, Points]:
     """The case made small, failing in the same way."""
+    case = soaked.case(seed)
 
     def fails(text: str, points: Points) -> bool:
-        again = judge(text, points, case.seed, twice)
+        again = soaked.verdict(text, points, seed)
         return again.kind == verdict.kind and again.what == verdict.what
 
     return shrink(case.text, case.points, fails)
 
 
-def keep(seed: int, verdict: Verdict, twice: bool) -> Path:
+def keep(seed: int, verdict: Verdict, soaked: Soaked) -> Path:
     """Write a failing program down, made small, with the points it fails at."""
-    text, points = smaller(generate(seed), verdict, twice)
+    text, points = smaller(seed, verdict, soaked)
     KEPT.mkdir(parents=True, exist_ok=True)
-    path = KEPT / f"seed_{seed}.tol"
+    path = KEPT / f"{'loop' if soaked.loops else 'seed'}_{seed}.tol"
     told = [f"# {verdict.kind}: {verdict.what}"]
     told += ["# at " + ", ".join(f"{name}={value}" for name, value in point.items()) for point in points]
     path.write_text("\n".join([*told, f"# seed {seed}", text]), encoding="utf-8")
     return path
 
 
-def verdicts(start: int, many: int, jobs: int, twice: bool) -> Iterator[tuple[int, Verdict]]:
+def verdicts(start: int, many: int, jobs: int, soaked: Soaked) -> Iterator[tuple[int, Verdict]]:
     """The verdicts on many seeds, from several processes."""
     sizes = [(at, min(BATCH, start + many - at)) for at in range(start, start + many, BATCH)]
     with ProcessPoolExecutor(jobs) as pool:
         waiting = iter(sizes)
-        running = [pool.submit(batch, *one, twice) for one in islice(waiting, 4 * jobs)]
+        running = [pool.submit(batch, *one, soaked) for one in islice(waiting, 4 * jobs)]
         while running:
             yield from running.pop(0).result()
-            running += [pool.submit(batch, *one, twice) for one in islice(waiting, 1)]
+            running += [pool.submit(batch, *one, soaked) for one in islice(waiting, 1)]
 
 
 def main(arguments: list[str]) -> int:
@@ -73,19 +93,21 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--start", type=int, default=0, help="the first seed")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--twice", action="store_true", help="read each program beside the oracle too")
+    parser.add_argument("--loops", action="store_true", help="folds inside of folds, beside the oracle")
     asked = parser.parse_args(arguments)
+    soaked = Soaked(asked.twice, asked.loops)
     tally: Counter[str] = Counter()
     refused: Counter[str] = Counter()
     seen: Counter[str] = Counter()
     began = time.monotonic()
-    for seed, verdict in verdicts(asked.start, asked.many, asked.jobs, asked.twice):
+    for seed, verdict in verdicts(asked.start, asked.many, asked.jobs, soaked):
         tally[verdict.kind] += 1
         refused[verdict.what] += verdict.kind == "refused"
         done = sum(tally.values())
         seen[verdict.what] += verdict.bad
         if verdict.bad and seen[verdict.what] <= MOST_KEPT:
             print(
-                f"{verdict.kind} at seed {seed}: {verdict.what}; kept as {keep(seed, verdict, asked.twice)}",
+                f"{verdict.kind} at seed {seed}: {verdict.what}; kept as {keep(seed, verdict, soaked)}",
                 flush=True,
             )
         if done % 1000 == 0:

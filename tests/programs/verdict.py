@@ -9,7 +9,7 @@ from typing import Literal
 
 from tests.programs.oracle_values import Unknown
 from tests.programs.road import Mismatch, check
-from tests.programs.second import Dearer, read_twice
+from tests.programs.second import Cheaper, Dearer, read_twice
 from tolcost.diagnostics import InternalError, Rejected, render_all
 
 
@@ -26,12 +26,17 @@ class Verdict:
         return self.kind in ("differs", "crashed")
 
 
-def judge(text: str, points: Sequence[Mapping[str, int]], seed: int = 0, twice: bool = False) -> Verdict:
-    """Run a program down the road, and beside the oracle if ``twice``; nothing it does is an exception."""
+def judge(
+    text: str, points: Sequence[Mapping[str, int]], seed: int = 0, twice: bool = False, plain: bool = False
+) -> Verdict:
+    """Run a program down the road, and beside the oracle if ``twice``; nothing it does is an exception.
+
+    In a ``plain`` program nothing can be left out: both come to the same count.
+    """
     try:
         check(text, points, seed)
-        if twice:
-            read_twice(text, points[0], seed)
+        if twice and not read_twice(text, points[0], seed) and plain:
+            raise Cheaper("counted too seldom")
     except Unknown:
         return Verdict("agrees")  # with itself, and the oracle has no opinion
     except Rejected as rejected:

@@ -255,6 +255,11 @@ class Convert:
     within: tuple[Bounds, ...] = ()
     span: Span = field(default=NOWHERE, repr=False)
 
+    @property
+    def is_written(self) -> bool:
+        """Whether a program says so; others bring together what is in different spaces, and lose nothing."""
+        return self.span is not NOWHERE
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Put:

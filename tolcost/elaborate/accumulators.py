@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import compress
+from typing import NoReturn
 
 from tolcost.algebra import (
     Poly,
@@ -117,9 +118,11 @@ def _settled(
                 # What is static yet may be so only because of a component that is not: ask again.
                 fewer = left != free and (any(left) or leans_on(body.block, body.var))
                 if not fewer and settled.by == growth.by and _same_shapes(settled.parts, growth.parts):
-                    step.confirm()
-                    trial.keep()
-                    return body.value(begin, settled, left)
+                    if body.widen(settled):
+                        step.confirm()
+                        trial.keep()
+                        return body.value(begin, settled, left)
+                    fewer = True
             free, growth = (left if fewer else free), settled
         except OutOfRange as refused:
             mode = env.scope.mode
@@ -127,12 +130,11 @@ def _settled(
                 raise
             unchecked = env.in_mode(replace(mode, checked=False))
             growth = _longer(_Pass(unchecked, step, shape, growth, listed, free), refused)
-    fail(
-        "T0326",
-        "the accumulator's shape does not settle",
-        step.span,
-        hint=_HINT,
-    )
+    _never_settles(step)
+
+
+def _never_settles(step: Step) -> NoReturn:
+    fail("T0326", "the accumulator's shape does not settle", step.span, hint=_HINT)
 
 
 def _free_at_first(start: Value, size: int) -> Free:
@@ -185,10 +187,13 @@ class _Pass:
         self.var = Var("accumulator", growth.after(lambda: position(self.coords, shape)))
         self.accumulator = _as_value(self.inner, Ref(self.var, self.var.type), listed, free)
         self.block: Block
+        self.looked_at_spaces = False
 
     def run(self) -> Value:
         """The step's result; it becomes the body."""
+        asked = self.env.context.spaces_asked
         result = self.step.at(self.inner, self.accumulator, self.coords)
+        self.looked_at_spaces = self.env.context.spaces_asked > asked
         self.block = self.inner.scope.block(materialise(self.inner, result, self.step.span))
         return result
 
@@ -225,20 +230,28 @@ class _Pass:
         )
         apart.block = apart.inner.scope.block(pack(kept))
         start = pack(tuple(component(begin, j + 1) for j, f in enumerate(free) if f))
+        if not apart.widen(growth.of(free)):
+            _never_settles(self.step)
         fold = self.env.scope.bind(apart.finish(start, growth.of(free)))
         found = _as_value(self.env, fold, True, (True,) * sum(free))
         return found.items if isinstance(found, Pieces) else (found,)
 
-    def finish(self, begin: Node, growth: _Growth) -> Node:
-        """The Fold; spaces that turned out wider are put in without elaborating again."""
+    def widen(self, growth: _Growth) -> bool:
+        """Put in spaces that turned out wider, without elaborating again; False where that would differ."""
         spaces = tuple(p.space for p in growth.parts)
-        var, body = self.var, self.block
-        while tuple(p.space for p in var.type) != spaces:
-            wider = Var(var.name, with_spaces(var.type, spaces))
-            body = retyped(body, var, wider)
+        while tuple(p.space for p in self.var.type) != spaces:
+            wider = Var(self.var.name, with_spaces(self.var.type, spaces))
+            body = None if self.looked_at_spaces else retyped(self.block, self.var, wider)
+            if body is None:
+                return False
             spaces = tuple(join_spaces(s, p.space) for s, p in zip(spaces, body.result.type, strict=True))
-            var = wider
-        body = Block(body.bindings, in_spaces(body.result, spaces))
+            self.var, self.block = wider, body
+        return True
+
+    def finish(self, begin: Node, growth: _Growth) -> Node:
+        """The Fold, in the spaces of its accumulator."""
+        var, spaces = self.var, tuple(p.space for p in self.var.type)
+        body = Block(self.block.bindings, in_spaces(self.block.result, spaces))
         kind = with_spaces(growth.after(lambda: volume(self.shape)), spaces)
         start = in_spaces(_spread(begin, growth.parts, self.env, self.step), spaces)
         symbols = tuple(the_symbol(c) for c in self.coords)

@@ -82,6 +82,7 @@ def divide(env: Env, args: tuple[Value, ...], span: Span) -> Value:
         return apply(env, "div", args, span)
     if isinstance(x, Poly) and isinstance(y, Poly):
         return recast(integer_division(env, span, x, y), casts[0] if casts else None)
+    env.context.spaces_asked += 1
     if not all(is_static(a) and space_of(a) in ("Z", "B") for a in (x, y)):
         return apply(env, "div", args, span)
     x, y = _entries_for_numbers((x, y))
@@ -188,9 +189,14 @@ def _kinds(name: str, data: Names, statics: Names) -> tuple[str, Type] | None:
     """The space a function of such arguments computes in, and the type of its result; None if it has none."""
     domain = _domain(name, data, statics)
     texts = {kind_of(space) == "S" for space in (*data, *statics)}
-    if kind_of(domain) not in FUNCTIONS[name].kinds or len(texts) > 1:
+    if not takes(name, domain) or len(texts) > 1:
         return None
     return domain, numeric_type(result_space(name, domain))
+
+
+def takes(name: str, domain: str) -> bool:
+    """Whether a function can compute in a space."""
+    return kind_of(domain) in FUNCTIONS[name].kinds
 
 
 def _domain(name: str, data: Names, statics: Names) -> str:

@@ -140,6 +140,8 @@ class Context:
     """What lengths are called, by the program or by who gives its arguments."""
     looked: int = 0
     """How often something was noted, or depended on how a value came about."""
+    spaces_asked: int = 0
+    """How often something depended on the space of a value, but for the spaces that follow from it."""
     steps: int = 0
     unrolled: int = 0
     depth: int = 0

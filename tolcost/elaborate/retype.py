@@ -1,7 +1,8 @@
 """Giving a body's accumulator other spaces after the fact, without elaborating the body again.
 
 Only spaces change: shapes and structure stay.  Elaborating again at every level of nested folds
-would take time exponential in their depth; this is linear in the size of the body.
+would take time exponential in their depth; this is linear in the size of the body.  A body that would be
+another program in other spaces is not changed, and has to be elaborated again.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import children, inner_nodes, is_ref, rebuild, regions, roots
 from tolcost.atoms.nodes import Block, Node, Part, Type, Var, numeric_type
 from tolcost.dataclass import dataclass, field, replace
-from tolcost.elaborate.apply import result_space, widened
+from tolcost.elaborate.apply import result_space, takes, widened
 from tolcost.elaborate.layout import in_spaces, with_spaces
 from tolcost.spaces import join_spaces
 
@@ -41,9 +42,16 @@ def _is_static(node: Node) -> bool:
     return isinstance(node, ir.Select) and bool(children(node))
 
 
-def retyped(block: Block, old: Var, new: Var) -> Block:
-    """The block with a variable's spaces changed, and whatever follows from that."""
-    return _Retype({old: new}).block(block)
+class _Differs(Exception):
+    """A node that would be another over an operand in another space: a conversion may have to round."""
+
+
+def retyped(block: Block, old: Var, new: Var) -> Block | None:
+    """The block with a variable's spaces changed, and whatever follows from that; None if that is not all."""
+    try:
+        return _Retype({old: new}).block(block)
+    except _Differs:
+        return None
 
 
 @dataclass(slots=True)
@@ -88,6 +96,7 @@ class _Retype:
 
     def _select(self, node: ir.Select) -> Node:
         chosen = tuple(self.node(child) for child in children(node))
+        _keep(chosen, children(node))
         then, other = self.block(node.then), self.block(node.other)
         spaces = _joined(then.result.type, other.result.type)
         then, other = (Block(side.bindings, in_spaces(side.result, spaces)) for side in (then, other))
@@ -97,13 +106,14 @@ class _Retype:
         start, body = self.node(node.start), self.block(node.body)
         if start is node.start and body is node.body:
             return node
-        spaces = _joined(_joined_type(node.accumulator.type, start.type), body.result.type)
         var = node.accumulator
-        wide = with_spaces(var.type, spaces)
-        if wide != var.type:
+        wide = _joined_type(_joined_type(var.type, start.type), body.result.type)
+        while wide != var.type:
             var = self.vars[node.accumulator] = Var(var.name, wide)
             self.done.clear()
             body = self.block(node.body)
+            wide = _joined_type(wide, body.result.type)
+        spaces = tuple(part.space for part in wide)
         body = Block(body.bindings, in_spaces(body.result, spaces))
         kind = with_spaces(node.type, spaces)
         return rebuild(node, (in_spaces(start, spaces),), accumulator=var, body=body, type=kind)
@@ -122,19 +132,31 @@ _CHANGES: Mapping[type, Callable[[_Retype, Any], Node]] = {
 
 
 def _over(node: Node, args: Operands) -> Node:
-    """A node over other operands; as a rule it has the spaces of the first."""
+    """A node over other operands; as a rule it has the spaces of the first, and the others say where."""
     rule = _RULES.get(type(node))
-    return rule(node, args) if rule else rebuild(node, args, type=_spaced(node.type, args[0].type))
+    if rule:
+        return rule(node, args)
+    _keep(args[1:], children(node)[1:])
+    return rebuild(node, args, type=_spaced(node.type, args[0].type))
+
+
+def _keep(args: Operands, before: Operands) -> None:
+    """Conditions and indices stay in their spaces: in others they might not be any."""
+    if any(arg.type != was.type for arg, was in zip(args, before, strict=True)):
+        raise _Differs
 
 
 def _lambda(node: ir.Lambda, args: Operands) -> Node:
     domain = _domain(node.function, args)
+    if not takes(node.function, domain):
+        raise _Differs
     ready = [in_spaces(arg, (domain,)) if isinstance(arg, ir.Number) else arg for arg in args]
     return rebuild(node, ready, space=domain, type=numeric_type(result_space(node.function, domain)))
 
 
 def _where(node: ir.Where, args: Operands) -> Node:
     condition, then, other = args
+    _keep((condition,), children(node)[:1])
     spaces = _joined(then.type, other.type)
     ready = (condition, in_spaces(then, spaces), in_spaces(other, spaces))
     return rebuild(node, ready, space=spaces[0], type=with_spaces(node.type, spaces))
@@ -152,7 +174,15 @@ def _join(node: ir.Join, args: Operands) -> Node:
     return rebuild(node, args, type=with_spaces(node.type, _joined(args[0].type, args[1].type)))
 
 
+def _convert(node: ir.Convert, args: Operands) -> Node:
+    """What nobody wrote brings together what is in different spaces; what someone wrote may round now."""
+    if node.is_written:
+        raise _Differs
+    return in_spaces(args[0], _joined(node.type, args[0].type))
+
+
 def _put(node: ir.Put, args: Operands) -> Node:
+    _keep(args[1:-1], children(node)[1:-1])
     spaces = _joined(args[0].type, args[-1].type)
     ready = (in_spaces(args[0], spaces), *args[1:-1], in_spaces(args[-1], spaces))
     return rebuild(node, ready, type=with_spaces(node.type, spaces))
@@ -164,7 +194,7 @@ _RULES: Mapping[type, Callable[[Any, Operands], Node]] = {
     ir.Component: _component,
     ir.Pack: _pack,
     ir.Join: _join,
-    ir.Convert: rebuild,
+    ir.Convert: _convert,
     ir.Put: _put,
 }
 

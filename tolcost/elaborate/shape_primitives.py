@@ -96,6 +96,7 @@ def _space(env: Env, span: Span, given: Value) -> Value:
     """The spaces of a value; a static that came in a space of its own says which."""
     if isinstance(given, Cast):
         return Spaces((given.space,))
+    env.context.spaces_asked += 1
     value = tol(env, given, span)
     match value:
         case Data(node=node):

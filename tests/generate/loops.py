@@ -1,0 +1,112 @@
+"""Folds inside of folds: accumulators known early or late, and passed on from one to the other.
+
+No choices and nothing that is not needed: whoever counts such a program comes to the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tests.generate.draw import Draw
+from tests.generate.programs import Case
+
+HEADER = "tol x: R [n]\ntol q: Z [n, n]\ntol c: R\n"
+DEEP = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What an expression may use: numbers and vectors of n entries, as text, and coordinates up to n."""
+
+    numbers: tuple[str, ...] = ("c", "2", "0", "n")
+    vectors: tuple[str, ...] = ("x", "tol[n]")
+    coordinates: tuple[str, ...] = ()
+    depth: int = 0
+
+    def inside(self, coordinate: str) -> Reach:
+        entries = tuple(f"{v}[{coordinate}]" for v in self.vectors if v.isidentifier() or v.endswith("'"))
+        rows = tuple(f"q[{coordinate}, {other}]" for other in self.coordinates[-1:])
+        return replace(
+            self,
+            numbers=(*self.numbers, coordinate, *entries, *rows),
+            coordinates=(*self.coordinates, coordinate),
+            depth=self.depth + 1,
+        )
+
+
+def loop_program(seed: int) -> Case:
+    """A program of folds that carry numbers and vectors; the same one for the same seed."""
+    draw = Draw(seed)
+    lines = [f"y{k} := {_number(draw, Reach())}" for k in range(1, draw.number(1, 2) + 1)]
+    if draw.chance(0.3):
+        lines.append(f"v := {_vector(draw, Reach())}")
+    return Case(HEADER + "\n".join(lines) + "\n", ({"n": 3}, {"n": draw.number(1, 4)}), seed)
+
+
+def _number(draw: Draw, reach: Reach) -> str:
+    plain = draw.pick(reach.numbers)
+    if reach.depth >= DEEP or draw.chance(0.15 * reach.depth):
+        return plain
+    return draw.first_of(
+        (
+            (2, lambda: f"({_number(draw, reach)} {draw.pick('+-')} {plain})"),
+            (1, lambda: f"{plain} * {draw.pick(('2', 'c'))}"),
+            (1, lambda: f"floor({plain})"),
+            (1, lambda: f"({plain}) / 2"),
+            (1, lambda: f"max({plain}, {_number(draw, reach)})"),
+            (5, lambda: _fold(draw, reach)),
+            (2, lambda: _listed(draw, reach)),
+            (1, lambda: f"reduce({_vector(draw, reach)}, add, {plain})"),
+        ),
+        plain,
+    )
+
+
+def _vector(draw: Draw, reach: Reach) -> str:
+    plain = draw.pick(reach.vectors)
+    if reach.depth >= DEEP:
+        return plain
+    k, at = draw.name("k"), draw.pick((*reach.coordinates, "1"))
+    return draw.first_of(
+        (
+            (2, lambda: plain),
+            (2, lambda: f"map({plain}, * + {_number(draw, reach.inside(k))}, [{k}])"),
+            (1, lambda: f"put({plain}, [{at}], {_number(draw, reach)})"),
+            (2, lambda: _vector_fold(draw, reach)),
+        ),
+        plain,
+    )
+
+
+def _fold(draw: Draw, reach: Reach) -> str:
+    """A number carried along; what is around may start it, and its step may fold it again."""
+    s, i = draw.name("s"), draw.name("i")
+    inner = reach.inside(i)
+    step = _number(draw, replace(inner, numbers=(s, s, *inner.numbers)))
+    if s not in step:
+        step = f"{s} + {step}"
+    return f"reduce(tol[n], ({s}, z) => {step}, {draw.pick(reach.numbers)}, [{i}])"
+
+
+def _vector_fold(draw: Draw, reach: Reach) -> str:
+    s, i = draw.name("s"), draw.name("i")
+    inner = reach.inside(i)
+    step = _vector(
+        draw, replace(inner, numbers=(*inner.numbers, f"{s}[{i}]"), vectors=(s, s, *inner.vectors))
+    )
+    if s not in step:
+        step = f"map({s}, * + 1)"
+    return f"reduce(tol[n], ({s}, z) => {step}, {draw.pick(reach.vectors)}, [{i}])"
+
+
+def _listed(draw: Draw, reach: Reach) -> str:
+    """A list carried along, every component of which is needed in the end."""
+    s, i, many = draw.name("s"), draw.name("i"), draw.number(2, 3)
+    inner = reach.inside(i)
+    parts = tuple(f"{s}[{k}]'" for k in range(1, many + 1))
+    within = replace(inner, numbers=(*parts, *inner.numbers))
+    steps = ", ".join(_number(draw, within) for _ in parts)
+    start = ", ".join(draw.pick(reach.numbers) for _ in parts)
+    name = draw.name("l")
+    total = " + ".join(f"{name}[{k}]'" for k in range(1, many + 1))
+    return f"{{ {name} = reduce(tol[n], ({s}, z) => ({steps}), ({start}), [{i}]); {total} }}"
