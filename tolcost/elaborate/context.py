@@ -83,6 +83,23 @@ class Notes:
         """The same notes, to go back to."""
         return Notes(dict(self.conditions), dict(self.unproved), dict(self.equal), self.agreed)
 
+    def adopt(self, symbol: Symbol, value: Poly) -> None:
+        """From now on a length is another."""
+        self.equal = {s: substitute(p, {symbol: value}) for s, p in self.equal.items()}
+        self.equal[symbol] = value
+
+    def add(self, later: Notes, since: Notes) -> None:
+        """Note what others came to note after they were as ``since``."""
+        for mine, theirs, before in (
+            (self.conditions, later.conditions, since.conditions),
+            (self.unproved, later.unproved, since.unproved),
+        ):
+            mine.update({c: noted for c, noted in theirs.items() if c not in before and c not in mine})
+        for symbol, value in later.equal.items():
+            if symbol not in since.equal and symbol not in self.equal:
+                self.adopt(symbol, value)
+        self.agreed += later.agreed[len(since.agreed) :]
+
 
 @dataclass(slots=True, eq=False)
 class Trial:
@@ -111,6 +128,9 @@ class Trial:
         self.context.level = self.level
         if not self.kept:
             self.context.notes = self.before
+            return
+        for around in self.context.trials[self.level :]:  # what is kept here outlives them
+            around.before.add(self.context.notes, self.before)
 
     def keep(self) -> None:
         """The attempt succeeded: what it noted stays."""
@@ -188,8 +208,7 @@ class Context:
         """From now on a length is another."""
         self.looked += 1
         for notes in self._lasting():
-            notes.equal = {s: substitute(p, {symbol: value}) for s, p in notes.equal.items()}
-            notes.equal[symbol] = value
+            notes.adopt(symbol, value)
 
     def agree(self, equation: Cond) -> None:
         """From now on an equation holds."""
