@@ -26,7 +26,10 @@ def _session() -> Session:
     return Session(open_library())
 
 
-def model(nodes, inputs=(X,), outputs=(Y,), initial=(), opset=17, functions=(), domains=()):
+def model(nodes, inputs=(X,), outputs=None, initial=(), opset=17, functions=(), domains=()):
+    """A model that gives `y` where a node does, unless it is said what."""
+    if outputs is None:
+        outputs = (Y,) if any("y" in node.output for node in nodes) else ()
     graph = helper.make_graph(list(nodes), "g", list(inputs), list(outputs), list(initial))
     imports = [helper.make_opsetid("", opset), *(helper.make_opsetid(d, 1) for d in domains)]
     return helper.make_model(graph, opset_imports=imports, functions=list(functions), ir_version=10)
@@ -111,6 +114,7 @@ def test_names_must_be_given_once_and_by_somebody(session: Session) -> None:
     assert refusal(model([RELU], initial=[weight, weight]), session) == "T0675"
     assert refusal(model([RELU], inputs=[X, X]), session) == "T0675"
     assert refusal(model([helper.make_node("Relu", ["z"], ["y"])]), session) == "T0662"
+    assert refusal(model([helper.make_node("Relu", ["x"], ["z"])], outputs=[Y]), session) == "T0662"
 
 
 def test_versions_that_do_not_exist_are_refused(session: Session) -> None:

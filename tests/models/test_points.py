@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
+from onnx.reference import ReferenceEvaluator
 
 from tests.models import graphs
 from tests.models.test_models import FLOAT, value
@@ -151,3 +153,20 @@ def test_what_is_left_to_the_run_is_told(session: Session) -> None:
     record = json.loads(found.to_json())
     assert (record["conditions"], record["unproved"]) == ([], told)
     assert "checked when run\n    b <= 1" in found.to_text()
+
+
+def concatenated() -> onnx.ModelProto:
+    entries = helper.make_tensor_sequence_value_info("s", FLOAT, ["n", 2])
+    node = helper.make_node("ConcatFromSequence", ["s"], ["y"], axis=0)
+    graph = helper.make_graph([node], "g", [entries], [value("y", FLOAT, None)])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
+
+
+@pytest.mark.parametrize("entries", [1, 2, 5])
+def test_how_many_entries_a_sequence_has_is_said(entries: int, session: Session) -> None:
+    """No file tells: one is taken, which the report says, unless there are others."""
+    dims = {"n": 3, **({"|s|": entries} if entries > 1 else {})}
+    found = cost(concatenated(), session, Wanted(dims))
+    (given,) = ReferenceEvaluator(concatenated()).run(None, {"s": [np.zeros((3, 2), np.float32)] * entries})
+    assert found.number(found.total.bytes) == 2 * given.nbytes
+    assert f"s is taken to have {entries} entr" in found.to_text()

@@ -29,13 +29,15 @@ MOST_NESTED_GRAPHS = 8
 class Declared:
     """A value as the model declares it: lengths by number, by name, or not at all (None).
 
-    ``shape`` is None where not even the rank is declared.
+    ``shape`` is None where not even the rank is declared.  No file says how many ``entries`` a sequence has:
+    it is taken to have one, unless the user says otherwise.
     """
 
     name: str
     space: str
     shape: tuple[int | str | None, ...] | None
     sequence: bool = False
+    entries: int = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)

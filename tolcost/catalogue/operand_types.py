@@ -139,6 +139,11 @@ def _of_onnx(op: str, domain: str, opset: int | None) -> OperatorTypes | None:
     return None if since is None else _read(*versions[str(since)])
 
 
+def newest_version(domain: str) -> int:
+    """The newest version of the operators of a domain that types and definitions are of."""
+    return _table(folder_of(domain))[0]
+
+
 def _asked(op: str, domain: str, opset: int | None) -> OperatorTypes | None:
     from tolcost.catalogue.schemas import types_in_onnx  # and onnx with it
 

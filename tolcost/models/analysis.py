@@ -133,6 +133,7 @@ def _walked(model: Model, session: Session, dims: Mapping[str, int], assumed: fr
     walk.dims, walk.assumed = dims, assumed
     walk.enter(model.graph)
     nodes = tuple(walk.run(model.graph.nodes))
+    walk.leave(model.graph)
     names = walk.names.reopened()
     return GraphCost(
         model,

@@ -111,13 +111,18 @@ def place_of(name: str, axis: int) -> str:
     return f"{name}[{axis}]"
 
 
+def entries_of(name: str) -> str:
+    """What the number of entries of a sequence is called."""
+    return f"|{name}|"
+
+
 def with_lengths(
     model: Model, dims: Mapping[str, int], told: Mapping[str, int] | None = None
 ) -> tuple[Model, dict[str, int]]:
     """The model with numbers in place of lengths it fixes, and the other lengths by name.
 
-    ``x[0]`` is the first length of the input ``x``, whatever it is called there.  What was ``told`` of a
-    length before has to be the same.
+    ``x[0]`` is the first length of the input ``x``, whatever it is called there, and ``|s|`` the number of
+    entries of a sequence.  What was ``told`` of a length before has to be the same.
     """
     if not dims:
         return model, {}
@@ -128,12 +133,15 @@ def with_lengths(
     }
     names = {d for given in model.graph.inputs for d in given.shape or () if isinstance(d, str)}
     fixed: dict[str, list[int | str | None]] = {}
+    entries = {entries_of(given.name): given.entries for given in model.graph.inputs if given.sequence}
     open_: dict[str, int] = {}
     for name, value in dims.items():
         if not 0 <= value <= LARGEST_LENGTH:
             raise Rejected(Diagnostic("T0343", f"{quoted(name)} = {value:,} is no length"))
         given, axis = places.get(name, (None, 0))
-        if name in names or given is None or given.shape is None:
+        if name in entries and name not in names:
+            entries[name] = value
+        elif name in names or given is None or given.shape is None:
             _put(open_, name, value)
         elif isinstance(given.shape[axis], int):
             fixed.setdefault(given.name, list(given.shape))[axis] = value
@@ -142,7 +150,12 @@ def with_lengths(
     for name, value in (told or {}).items():
         _put(dict(open_), name, value)
     changed = tuple(
-        replace(g, shape=tuple(fixed[g.name])) if g.name in fixed else g for g in model.graph.inputs
+        replace(
+            g,
+            shape=tuple(fixed[g.name]) if g.name in fixed else g.shape,
+            entries=entries.get(entries_of(g.name), 1) if g.sequence else 1,
+        )
+        for g in model.graph.inputs
     )
     return replace(model, graph=replace(model.graph, inputs=changed)), open_
 

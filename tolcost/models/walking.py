@@ -132,6 +132,13 @@ class Walk:
         for weight in graph.weights.values():
             self.names.meet(weight.name, self._held(weight))
 
+    def leave(self, graph: Graph) -> None:
+        """Refuse a graph that gives what nobody defines."""
+        for name in graph.outputs:
+            if name not in self.names.numbers and name not in self.names.unknown:
+                message = f"the model gives {quoted(name)}, which nothing defines"
+                raise Rejected(Diagnostic("T0662", message))
+
     def _number(self, given: Declared) -> int:
         shape = given.shape
         lengths = () if shape is None else tuple([d for d in shape if isinstance(d, int)])
@@ -149,7 +156,10 @@ class Walk:
             message = f"the model does not say the type and rank of its input {quoted(given.name)}"
             raise Rejected(Diagnostic("T0677", message, hint="say its shape: --shape NAME=..."))
         tensor = self._tensor(given, given.shape)
-        return Inputs((tensor,)) if given.sequence else tensor
+        if not given.sequence:
+            return tensor
+        _check_sequence(given.entries)
+        return Inputs((tensor,) * given.entries)
 
     def _tensor(self, given: Declared, shape: tuple[int | str | None, ...]) -> Tensor:
         return Tensor(tuple(self._dimension(given.name, n, d) for n, d in enumerate(shape)), given.space)

@@ -11,6 +11,7 @@ from pathlib import Path
 from tolcost.algebra import Poly, Symbol, atom, const, leading_terms, substitute, to_text
 from tolcost.atoms.nodes import Part
 from tolcost.catalogue.graph import Model
+from tolcost.catalogue.operand_types import newest_version
 from tolcost.catalogue.reading import load_model as read_model
 from tolcost.catalogue.specs import open_library
 from tolcost.cost import Counts
@@ -25,7 +26,7 @@ from tolcost.elaborate import Inputs, Tensor
 from tolcost.models.analysis import GraphCost, analyze_graph, conditions_of, settling, with_forms
 from tolcost.models.depth import depth_of
 from tolcost.models.facts import Known, as_tensor
-from tolcost.models.input_shapes import Shape, check_names, with_lengths, with_shapes
+from tolcost.models.input_shapes import Shape, check_names, entries_of, with_lengths, with_shapes
 from tolcost.models.memory import Holdings, Peak, holdings, peak_memory
 from tolcost.models.names import is_version
 from tolcost.models.walking import Session
@@ -145,11 +146,18 @@ class ModelStudy(Study):
         versions = ", ".join(f"{d or 'ai.onnx'} {v}" for d, v in sorted(self.model.opsets.items()))
         partly = ": THE TOTAL IS A LOWER BOUND" if self.coverage.missing else ""
         yield Fact("coverage", f"{self.coverage.text}{partly}")
-        yield Fact("opset", versions)
+        newest = newest_version("")
+        late = self.model.opsets.get("", 0) > newest
+        yield Fact("opset", versions, f"the definitions are those of ai.onnx {newest} here" if late else "")
 
     def remarks(self) -> Iterator[Fact]:
         """Lengths that are one, and shapes that only the file tells."""
         yield from (Fact("one length", f"{name} is {other}") for name, other in self.merged)
+        for given in self.model.graph.inputs:
+            if given.sequence:
+                entries = "1 entry" if given.entries == 1 else f"{given.entries:,} entries"
+                said = f"--dim '{entries_of(given.name)}=N' says how many"
+                yield Fact("sequence", f"{given.name} is taken to have {entries}", said)
         if self.cost.assumed:
             many = f"the shapes of {len(self.cost.assumed):,} values are those the file declares"
             yield Fact("as declared", many)
