@@ -3,6 +3,8 @@
 What they come to is what it would be if every one of them were elaborated, whatever is around them.
 """
 
+from pathlib import Path
+
 import pytest
 from onnx.parser import parse_model
 
@@ -13,7 +15,7 @@ from tolcost.elaborate import again
 from tolcost.models.lasting import _last
 from tolcost.models.lowered import Lowered
 
-HEAD = """<ir_version: 10, opset_import: ["" : 18]>
+HEAD = """<ir_version: 10, opset_import: ["" : 18, "own" : 1]>
 g (float[n, n] x, float[n, k] w, bool p) => (float[n, n] y) {{
   at = Constant <value = int64 {{0}}> ()
   few = Constant <value = int64[1] {{3}}> ()
@@ -54,10 +56,10 @@ def models() -> dict[str, str]:
     return loops | {f"branch {n}": BRANCH.format(*sides) for n, sides in enumerate(BRANCHES)}
 
 
-def lowered(text: str) -> Lowered:
+def lowered(text: str, *specs: Path) -> Lowered:
     """The node with graphs inside, lowered in a process that knows nothing yet."""
     _last.clear()
-    study = tolcost.from_onnx(parse_model(HEAD.format(text))).study
+    study = tolcost.from_onnx(parse_model(HEAD.format(text)), specs=specs).study
     assert study.coverage.missing == ()
     (found,) = (
         part for applied in study.cost.nodes for part, _ in applied.parts if part.op in ("Loop", "If")
@@ -84,3 +86,14 @@ def test_what_is_copied_is_what_would_be_elaborated(name: str, monkeypatch: pyte
     assert None not in copies
     monkeypatch.setattr(subgraphs, "applied", lambda env, known, program, inputs, apply: apply())
     assert told(lowered(models()[name])) == told(found)
+
+
+def test_what_depends_on_how_a_value_came_about_is_not_copied(tmp_path: Path) -> None:
+    """Whole numbers become integers for free, others have to be rounded: the type of both is the same."""
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "Whole.tol").write_text(
+        "# Integers.\noperator Whole\ntol x: R [...]\ny := convert(x, int64)\n"
+    )
+    body = "a = Floor(v) b = own.Whole(a) z = Exp(v) f = own.Whole(z) g = Add(b, f) o = Cast <to = 1> (g)"
+    functions = dict(lowered(LOOP.format(body), tmp_path).counts.histogram)
+    assert functions["round", "float32"] == functions["floor", "float32"] == functions["add", "int64"]
