@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from tolcost.algebra.floors import leading_coefficient
 from tolcost.algebra.intervals import numerator_range
-from tolcost.algebra.poly import UNIT, Poly, as_poly, atom, scale
+from tolcost.algebra.poly import UNIT, Poly, as_poly, atom, const, scale
 from tolcost.algebra.symbols import MAX_PARTS, AlgebraBudget, Floor, Relu, Symbol
 from tolcost.dataclass import dataclass, field
 
@@ -87,7 +87,7 @@ def ge(p: Poly | int) -> Cond:
     >>> ge(2 * length("n") - 5)
     Ge(p=n - 3)
     """
-    given = as_poly(p)
+    given = p if isinstance(p, Poly) else const(p)
     low, high = numerator_range(given)
     if low is not None and low >= 0:  # as of most lengths, which are not worth tightening
         return TRUE

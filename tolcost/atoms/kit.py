@@ -19,6 +19,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
+from itertools import repeat
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias, TypeVar, get_args
 
@@ -216,8 +217,8 @@ def schedule(bindings: Bindings, results: tuple[Node, ...]) -> Schedule:
     names: list[tuple[Var, ...]] = [()] * len(inputs)
     for (var, _), k in zip(bindings, at, strict=False):
         names[k] += (var,)
-    steps = map(ScheduledNode, place, inputs, _multiplicities(inputs, at), names)
-    return Schedule(tuple(steps), at)
+    rows = zip(place, inputs, _multiplicities(inputs, at), names, strict=True)
+    return Schedule(tuple(map(tuple.__new__, repeat(ScheduledNode), rows)), at)
 
 
 @lru_cache(maxsize=1 << 10)
@@ -278,7 +279,7 @@ def _postorder(tops: Iterable[Node]) -> tuple[dict[Node, int], list[tuple[int, .
             if node not in place:
                 operands = waiting.pop(node, None)
                 if operands is None:
-                    operands = children(node)
+                    operands = _CHILDREN[type(node)](node)
                     if operands and not all(map(place.__contains__, operands)):
                         waiting[node] = operands
                         pending.extend(reversed(operands))

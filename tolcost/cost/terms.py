@@ -172,6 +172,8 @@ def _bind(
             poly, factor = sums.product(factor, poly), ONE
         ranges = ((symbol, ONE, extent), *ranges)
         free |= extent.free
+    if not ranges and not domain.guards:
+        return SumDomain(factor=factor), poly
     bound = SumDomain(ranges, domain.guards, factor)
     if any(symbol.kind == "coord" for symbol in _free_in(poly.free, ranges, domain.guards)):
         return bound, poly

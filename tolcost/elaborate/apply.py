@@ -106,10 +106,10 @@ def _is_tol(value: Value) -> bool:
 
 def _is_plain_number(value: Value) -> bool:
     """Whether a value is one number that is known, as most are, or that is data."""
-    return isinstance(value, _NUMBERS) or (isinstance(value, Data) and is_numeric(value.node.type))
+    return is_numeric(value.node.type) if isinstance(value, Data) else type(value) in _NUMBERS
 
 
-_NUMBERS = (Poly, Fraction, float)
+_NUMBERS: set[type] = {Poly, Fraction, float}
 
 
 def _entries_for_numbers(args: tuple[Value, ...]) -> tuple[Value, ...]:

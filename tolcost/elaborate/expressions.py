@@ -131,8 +131,8 @@ def as_length(env: Env, value: Value, span: Span) -> Poly:
     """A value as a length."""
     if not isinstance(value, Poly):
         value = _number_of(value)
-    if isinstance(value, Fraction) and value.denominator == 1:
-        value = const(value.numerator)
+        if isinstance(value, Fraction) and value.denominator == 1:
+            value = const(value.numerator)
     if not isinstance(value, Poly):
         fail(
             "T0310",

@@ -365,7 +365,7 @@ def space_of(value: Value) -> str:
             return joined
         case Poly():
             return "Z"
-        case Fraction() | float() | Quotient():
+        case float() | Quotient() | Fraction():  # whether it is a fraction takes longest to tell
             return "R"
         case complex():
             return "C"

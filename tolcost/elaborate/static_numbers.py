@@ -81,7 +81,7 @@ def as_pair(x: Real) -> tuple[Poly, Poly] | None:
 
 def is_plain(x: object) -> bool:
     """A number that Python can compute with as it stands."""
-    return isinstance(x, (Fraction, float)) or (isinstance(x, Poly) and x.constant is not None)
+    return x.constant is not None if isinstance(x, Poly) else isinstance(x, (float, Fraction))
 
 
 def python_number(x: Real) -> Fraction | float:
