@@ -244,7 +244,7 @@ def negate(cond: Cond) -> Cond:
         case Truth(value=value):
             return truth(not value)
         case Ge(p=p):
-            return ge(-p - 1)
+            return ge(-p - 1) if p.height else Ge(-p - 1)  # what is open and tight is so the other way round
         case Eq():
             return Not(cond)
         case Not(part=part):
