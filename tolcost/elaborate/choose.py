@@ -86,7 +86,7 @@ def _static_choice(env: Env, condition: Cond, expr: tree.Call) -> Value | Result
         fail("T0508", f"choices nest more than {MOST_CASES} deep on conditions that stay open", expr.span)
     sides = []
     for side, fact in ((then, condition), (other, negate(condition))):
-        inner = env.child(scope=env.scope.inner(fact))
+        inner = env.building(env.scope.inner(fact))
         try:
             with env.context.attempt(inner.scope) as trial:
                 sides.append((inner, evaluate(inner, side)))
@@ -95,7 +95,7 @@ def _static_choice(env: Env, condition: Cond, expr: tree.Call) -> Value | Result
             if not fault.definite:
                 raise
             env.context.record(negate(fact), "case", "the other case cannot be", side.span)
-            return results(env.child(scope=env.scope.same(negate(fact))), other if side is then else then)
+            return results(env.building(env.scope.same(negate(fact))), other if side is then else then)
     return merge(env, condition, sides[0], sides[1], expr.span)
 
 
@@ -103,7 +103,7 @@ def _opaque_choice(env: Env, condition: Value, expr: tree.Call) -> Value:
     node = index_node(env, condition, expr.span, "a condition")
     sides = []
     for side in expr.args[1:]:
-        inner = env.child(scope=env.scope.inner())
+        inner = env.building(env.scope.inner())
         sides.append((inner, entry(evaluate(inner, side))))
     (ea, a), (eb, b) = sides
     if is_static(a) and is_static(b) and a == b:
@@ -169,7 +169,7 @@ def _choose_entry(env: Env, values: tuple[Value, ...], at: tuple[Value, ...], sp
     holds = decide(env, holds)
     if holds is TRUE or holds is FALSE:
         return then if holds is TRUE else other
-    sides = [env.child(scope=env.scope.inner()) for _ in range(2)]
+    sides = [env.building(env.scope.inner()) for _ in range(2)]
     return merge(env, holds, (sides[0], then), (sides[1], other), span)
 
 

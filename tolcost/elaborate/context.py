@@ -385,21 +385,9 @@ class Env:
     star: Element | None = None
     in_index: bool = False
 
-    def child(
-        self,
-        names: dict[str, Lazy | Value] | None = None,
-        scope: Scope | None = None,
-        star: Element | None = None,
-    ) -> Env:
-        """An environment inside this one."""
-        return Env(
-            self.context,
-            scope or self.scope,
-            names or {},
-            self,
-            star or self.star,
-            self.in_index and star is None,
-        )
+    def child(self, names: dict[str, Lazy | Value], scope: Scope | None = None) -> Env:
+        """An environment inside this one, with names of its own."""
+        return Env(self.context, scope or self.scope, names, self, self.star, self.in_index)
 
     def indexing(self, inside: bool) -> Env:
         """The same environment inside or outside an index list."""

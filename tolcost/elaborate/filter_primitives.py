@@ -79,7 +79,7 @@ def _same_count(env: Env, counts: Value, span: Span) -> Poly | None:
         return first if all(other == first for other in others) else None
     if len(shape) != 1:
         return None
-    inner = env.child(scope=env.scope.inner())
+    inner = env.building(env.scope.inner())
     place = coordinate("i", shape[0])
     found = plain(element(inner, counts, (place,), span, checked=True))
     return found if isinstance(found, Poly) and place.free.isdisjoint(found.free) else None
@@ -180,7 +180,7 @@ def _same_everywhere(env: Env, mask: Value, span: Span) -> bool | None:
     """Whether a mask of any length keeps everything (or nothing), whatever the place."""
     if not isinstance(mask, View) or len(mask.shape) != 1:
         return None
-    inner = env.child(scope=env.scope.inner())
+    inner = env.building(env.scope.inner())
     holds = truth(mask.get(inner, (coordinate("i", mask.shape[0]),)))
     decided = None if holds is None else decide(env, holds)
     return decided is TRUE if decided is TRUE or decided is FALSE else None

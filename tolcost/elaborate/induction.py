@@ -146,7 +146,7 @@ def _peeled(env: Env, step: Step, start: Items, shape: tuple[Poly, ...], maybe_f
         return None
     if prove(ge(shape[0] - 1), facts_here(env)) is not True:
         return None
-    inner = env.child(scope=env.scope.inner())
+    inner = env.building(env.scope.inner())
     try:
         with env.context.attempt(inner.scope) as trial:
             result = bind_data(inner, step.at(inner, as_list(start), (const(1),)))

@@ -395,4 +395,4 @@ def own_place(needs: NeedsUnrolling, coords: tuple[Poly, ...]) -> int:
 def inside(env: Env, shape: tuple[Poly, ...]) -> Env:
     """The block under coordinates of a shape; inside it no length of the shape is 0."""
     facts = [decide(env, ge(d - 1)) for d in shape]
-    return env.child(scope=env.scope.inner(*(f for f in facts if f is not TRUE)))
+    return env.building(env.scope.inner(*(f for f in facts if f is not TRUE)))

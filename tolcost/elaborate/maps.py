@@ -210,7 +210,7 @@ def _entry_by_entry(env: Env, body: MapBody, shape: tuple[int, ...]) -> Value | 
     if env.context.unrolled > MOST_UNROLLED:
         fail("T0502", f"maps take more than {MOST_UNROLLED:,} entries one by one while compiling", body.span)
     items: list[Value] = []
-    outer = env.child(scope=env.scope.inner())
+    outer = env.building(env.scope.inner())
     alike = body.is_one_value(outer)
     with env.context.attempt(outer.scope) as trial:
         for at in grid(shape, body.span):
@@ -246,7 +246,7 @@ def _nothing(env: Env, body: MapBody, shape: tuple[int, ...]) -> Vec | None:
     """A map over nothing: a vector without entries, unless its elements would have been data."""
     if len(shape) != 1:
         return None
-    outer = env.child(scope=env.scope.inner())
+    outer = env.building(env.scope.inner())
     with env.context.attempt(outer.scope):
         try:
             entry_ = body.at(outer, fresh(body.pattern, tuple(const(d) for d in shape)))

@@ -131,7 +131,7 @@ def _merge_each(
     found = []
     for pair in pairs:
         sides = [
-            (side.child(scope=replace(side.scope, parent=env.scope, bindings=[])), value)
+            (side.building(replace(side.scope, parent=env.scope, bindings=[])), value)
             for (side, _), value in zip((then, other), pair, strict=True)
         ]
         found.append(merge(env, condition, sides[0], sides[1], span))
@@ -197,7 +197,7 @@ def _merge_elements(
 ) -> Value:
     sides = []
     for value, fact in ((a, condition), (b, negate(condition))):
-        inner = env.child(scope=env.scope.inner(fact))
+        inner = env.building(env.scope.inner(fact))
         sides.append((inner, element(inner, value, at, span, checked=True)))
     return merge(env, condition, sides[0], sides[1], span)
 

@@ -144,7 +144,7 @@ def _entry_by_entry(env: Env, step: Step, start: Value, points: list[tuple[int, 
     An accumulator is as late as its start and its step together: one that turns out to be data at some step
     is data from the start, as it is in a fold whose length is not known.
     """
-    outer = env.child(scope=env.scope.inner())
+    outer = env.building(env.scope.inner())
     with env.context.attempt(outer.scope) as trial:
         value = _stepped(outer, step, start, points)
         late = _later(env, start, value, step.span)
@@ -228,7 +228,7 @@ def _probe(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value
 
 def _probe_words(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
     """Sequences and text have no IR, so only the first step can tell whether a fold of them is static."""
-    inner = env.child(scope=env.scope.inner())
+    inner = env.building(env.scope.inner())
     with env.context.attempt(inner.scope):
         value = step.at(inner, start, tuple(const(1) for _ in shape))
     return start if known(shape) is not None and is_static(value) else None
