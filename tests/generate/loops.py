@@ -10,7 +10,9 @@ from dataclasses import dataclass, replace
 from tests.generate.draw import Draw
 from tests.generate.programs import Case
 
-HEADER = "tol x: R [n]\ntol q: Z [n, n]\ntol c: R\n"
+HEADER = "tol x: R [n]\ntol q: Z [n, n]\ntol c: R\ntol b: R [n]\ntol d: R [n]\n"
+NAMED = "u = map(tol[n], b[k] + 1, [k])\nt = reduce(tol[n], (a, z) => a + d[k], 0, [k])\n"
+"""Values that are computed where they are first needed, which may be in a loop that is looked at again."""
 DEEP = 3
 
 
@@ -18,8 +20,8 @@ DEEP = 3
 class Reach:
     """What an expression may use: numbers and vectors of n entries, as text, and coordinates up to n."""
 
-    numbers: tuple[str, ...] = ("c", "2", "0", "n")
-    vectors: tuple[str, ...] = ("x", "tol[n]")
+    numbers: tuple[str, ...] = ("c", "2", "0", "n", "t")
+    vectors: tuple[str, ...] = ("x", "u", "tol[n]")
     coordinates: tuple[str, ...] = ()
     depth: int = 0
 
@@ -40,7 +42,7 @@ def loop_program(seed: int) -> Case:
     lines = [f"y{k} := {_number(draw, Reach())}" for k in range(1, draw.number(1, 2) + 1)]
     if draw.chance(0.3):
         lines.append(f"v := {_vector(draw, Reach())}")
-    return Case(HEADER + "\n".join(lines) + "\n", ({"n": 3}, {"n": draw.number(1, 4)}), seed)
+    return Case(HEADER + NAMED + "\n".join(lines) + "\n", ({"n": 3}, {"n": draw.number(1, 4)}), seed)
 
 
 def _number(draw: Draw, reach: Reach) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.generate.programs import generate
+from tests.generate.loops import loop_program
+from tests.generate.programs import Case, generate
+from tests.programs.lengths_apart import tried
 from tests.programs.soak import KEPT, Soaked, batch
 from tests.programs.verdict import judge
 
@@ -15,7 +18,7 @@ BATCH = 250
 BATCHES = 3
 """A slice: `make soak` runs as many as it is asked for."""
 MOST_REFUSED = BATCH // 50
-LOOPS = 120
+LOOPS = 100
 
 
 @pytest.mark.parametrize("number", range(BATCHES))
@@ -29,6 +32,13 @@ def test_random_programs_keep_their_promises(number: int) -> None:
 def test_folds_inside_of_folds_count_as_they_are_read() -> None:
     verdicts = batch(0, LOOPS, Soaked(loops=True))
     assert [(seed, verdict.what) for seed, verdict in verdicts if verdict.kind != "agrees"] == []
+
+
+@pytest.mark.parametrize("write", [generate, loop_program])
+def test_where_the_conditions_hold_a_run_finds_nothing_wrong(write: Callable[[int], Case]) -> None:
+    tally, broken = tried(write, range(60))
+    assert broken == []
+    assert tally["points"] > 200
 
 
 def test_a_seed_is_a_program() -> None:
