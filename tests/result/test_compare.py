@@ -133,3 +133,26 @@ def test_a_program_is_the_same_as_itself_whatever_it_is(tmp_path: Path) -> None:
         path = tmp_path / f"{n}.tol"
         path.write_text(text, encoding="utf-8")
         assert run(["diff", str(path), str(path)]) == 0
+
+
+EVEN = "tol x: R [n]\nk = exact(n, 2)\ny := map(tol[2 * k], exp(x[i]) + 1, [i])"
+LATE = "tol x: R [n]\ny := map(tol[n - 2], exp(x[i + 2]) + 1, [i])"
+FEW = "tol x: R [n]\nz = map(tol[3 - n], 1, [i])\ny := map(x, exp(*) + z[1])"
+ANY = "tol x: R [n]\ny := map(x, exp(*) + 1)"
+
+
+def test_what_only_one_of_the_two_needs_is_told() -> None:
+    assert "the new one needs n >= 2, the old one did not" in compared(ANY, LATE)[1]
+    assert "the old one needed n >= 2, the new one does not" in compared(LATE, ANY)[1]
+    assert compared(LATE, LATE)[1] == ()
+
+
+def test_a_length_that_is_a_multiple_of_another_is_matched_both_ways() -> None:
+    assert compared(ANY, EVEN)[0] == compared(EVEN, ANY)[0] == "same"
+
+
+def test_where_no_lengths_fit_both_nothing_is_concluded() -> None:
+    """Four elements, and at most three: what holds of no lengths says nothing of two costs."""
+    found = compare(tolcost.analyze(ANY.replace("n", "4")), tolcost.analyze(FEW))
+    assert found.verdict == "undecided"
+    assert found.whole.why == "there are no lengths that both allow"

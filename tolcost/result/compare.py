@@ -15,17 +15,21 @@ from tolcost.algebra import (
     ZERO,
     AlgebraBudget,
     Cond,
+    Eq,
     Ge,
     NotInteger,
     Poly,
     Symbol,
     UnboundSymbol,
     atom,
+    bounds,
+    cond_text,
     const,
     data_symbol,
     evaluate,
     ge,
     map_cond,
+    prove,
     substitute,
 )
 from tolcost.algebra import compare as compare_forms
@@ -84,7 +88,7 @@ class Matching:
 
 def match(old: Located, new: Located) -> Matching:
     """Match lengths by input and axis, and what data decides by the order in which it comes up."""
-    found, facts = _by_place(old.study.inputs, new.study.inputs)
+    found, facts, open_ = _by_place(old.study.inputs, new.study.inputs)
     found = {symbol: atom(symbol) for symbol in _fresh(old) & _fresh(new)} | found
     taken = {symbol for form in found.values() for symbol in form.free}
     rest = [symbol for symbol in old.study.symbols if symbol not in found]
@@ -102,11 +106,20 @@ def match(old: Located, new: Located) -> Matching:
     alone = [symbol for symbol in rest if symbol not in pairs]
     extra = [symbol for symbol in left if symbol not in pairs.values()]
     fresh = {symbol: data_symbol(f"{symbol.name} before", symbol.lo, symbol.hi) for symbol in alone}
-    notes += [f"only the old one has {quoted(symbol.name)}" for symbol in alone]
-    notes += [f"only the new one has {quoted(symbol.name)}" for symbol in extra]
+    gaps = [substitute(form, {**found, **fresh}) - value for form, value in open_]
+    tied = {symbol for gap in gaps for symbol in gap.free}
+    notes += [f"only the old one has {quoted(s.name)}" for s in alone if tied.isdisjoint(fresh[s].free)]
+    notes += [f"only the new one has {quoted(symbol.name)}" for symbol in extra if symbol not in tied]
     loose = {symbol: symbol.name for symbol in extra}
-    loose |= {symbol: old_.name for old_, form in fresh.items() for symbol in form.free}
-    return Matching({**found, **fresh}, facts, loose, tuple(notes))
+    taken_names = set(loose.values())
+    loose |= {
+        symbol: symbol.name if before.name in taken_names else before.name
+        for before, form in fresh.items()
+        for symbol in form.free
+    }
+    loose = {symbol: name for symbol, name in loose.items() if symbol not in tied}
+    equal = tuple(fact for gap in gaps for fact in (ge(gap), ge(-gap)))
+    return Matching({**found, **fresh}, (*facts, *equal), loose, tuple(notes))
 
 
 def _fresh(cost: Located) -> set[Symbol]:
@@ -116,8 +129,11 @@ def _fresh(cost: Located) -> set[Symbol]:
 
 def _by_place(
     old: Sequence[NamedType], new: Sequence[NamedType]
-) -> tuple[dict[Symbol, Poly], tuple[Cond, ...]]:
-    """What lengths of old inputs are, by where they stand; and what has to be equal besides."""
+) -> tuple[dict[Symbol, Poly], tuple[Cond, ...], list[tuple[Poly, Poly]]]:
+    """What lengths of old inputs are, by where they stand; what has to be equal besides.
+
+    Last, pairs of forms that are equal, where the old one has lengths that stand nowhere by themselves.
+    """
     found: dict[Symbol, Poly] = {}
     pairs = [pair for before, after in _paired(old, new) for pair in _axes(before, after)]
     for form, value in pairs:
@@ -127,7 +143,8 @@ def _by_place(
     gaps = dict.fromkeys(
         substitute(form, found) - value for form, value in pairs if form.free <= found.keys()
     )
-    return found, tuple(fact for gap in gaps if gap != 0 for fact in (ge(gap), ge(-gap)))
+    open_ = [(form, value) for form, value in pairs if not form.free <= found.keys()]
+    return found, tuple(fact for gap in gaps if gap != 0 for fact in (ge(gap), ge(-gap))), open_
 
 
 def _only(form: Poly) -> Symbol | None:
@@ -183,6 +200,8 @@ class _Comparing:
     facts: tuple[Cond, ...]
     at: Mapping[Symbol, int] | None
     identical: bool
+    empty: bool = False
+    """Whether no lengths fit both."""
 
     def before(self, form: Poly) -> Poly:
         """An old form in terms of the new lengths, at what is given of both."""
@@ -231,7 +250,8 @@ def compare(old: Located, new: Located, identical: bool = False) -> CostComparis
     now = _Comparing(old, new, matching, (), held, identical)
     relied = [map_cond(one.condition, now.before) for one in old.study.needed]
     simple = facts_of((*relied, *(map_cond(one.condition, now.after) for one in new.study.needed)))
-    now = replace(now, facts=(*matching.facts, *simple))
+    facts = (*matching.facts, *simple)
+    now = replace(now, facts=facts, empty=_leave_nothing(facts))
     before = {(part, metric): form for part, metric, form in old.compared()}
     after = {(part, metric): form for part, metric, form in new.compared()}
     keys = dict.fromkeys((*before, *after))
@@ -239,10 +259,38 @@ def compare(old: Located, new: Located, identical: bool = False) -> CostComparis
     pairs = paired(_layers(old), _layers(new))
     layers = [now.layer(a, b) for a, b in pairs]
     unit = (f"{' and '.join(new.durations)} are in attoseconds",) if new.durations else ()
-    notes = (*matching.notes, *renamed(pairs), *unit)
+    notes = (*matching.notes, *_needs(now), *renamed(pairs), *unit)
     complete = not old.coverage.missing and not new.coverage.missing
     point = None if held is None or there is None else _words(there)
     return CostComparison(old.study.file, new.study.file, tuple(rows), notes, complete, tuple(layers), point)
+
+
+_NO_LENGTHS = "there are no lengths that both allow"
+
+
+def _leave_nothing(facts: Sequence[Cond]) -> bool:
+    """Whether facts contradict each other in what they say of one length."""
+    symbols = {symbol for fact in facts if isinstance(fact, Ge) for symbol in fact.p.free}
+    ends = (bounds(atom(symbol), tuple(facts)) for symbol in symbols)
+    return any(low is not None and high is not None and low > high for low, high in ends)
+
+
+_MOST_NEEDS = 2
+
+
+def _needs(now: _Comparing) -> Iterator[str]:
+    """What only one of the two needs of its lengths: elsewhere it cannot be used, whatever it costs."""
+    was = tuple(map_cond(one.condition, now.before) for one in now.old.study.needed)
+    needed = tuple(map_cond(one.condition, now.after) for one in now.new.study.needed)
+    sides = (
+        ("the old one needed", "the new one does not", was, needed),
+        ("the new one needs", "the old one did not", needed, was),
+    )
+    for said, other, mine, theirs in sides:
+        known = (*now.matching.facts, *facts_of(theirs), *(c for c in theirs if isinstance(c, Eq)))
+        mine = tuple(c for c in dict.fromkeys(mine) if c not in theirs)[:_MOST_FACTS]
+        only = [c for c in mine if prove(c, known) is not True]
+        yield from (f"{said} {cond_text(c)}, {other}" for c in only[:_MOST_NEEDS])
 
 
 _LEVELS = 3
@@ -283,6 +331,8 @@ def _judged(
 ) -> FigureDifference:
     if now.identical:
         return FigureDifference(row.metric, row.part, row.old, row.new, SAME)
+    if now.empty:
+        return replace(row, claim=NOTHING, less=None, more=None, why=_NO_LENGTHS)
     free, forms = row.old.free | row.new.free, row.claim
     loose = sorted(name for symbol, name in now.matching.loose.items() if symbol in free)
     if loose:  # a point may pair lengths that differ
@@ -304,7 +354,8 @@ def _why(forms: Claim, statuses: tuple[Certainty, Certainty], loose: Sequence[st
     """Why a figure is not decided, and what would decide it."""
     if loose:
         names = ", ".join(quoted(name) for name in loose[:3])
-        return f"{names} stands in one of the two only; --assume or --dim says what it is"
+        stand, is_ = ("stand", "they are") if len(loose) > 1 else ("stands", "it is")
+        return f"{names} {stand} in one of the two only; --assume or --dim says what {is_}"
     for which, status in zip(("old", "new"), statuses, strict=True):
         if status == "lower bound":
             return f"the {which} figure lacks nodes that are not costed; --specs defines their operators"

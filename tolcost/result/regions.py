@@ -365,13 +365,13 @@ def telling_shape(
 def _admissible(symbols: Iterable[Symbol], facts: Sequence[Cond]) -> Iterator[Assignment]:
     ordered = bounds_first(symbols)
     steps = _STEPS if len(ordered) <= 2 else _STEPS[::2] if len(ordered) <= 4 else _STEPS[:6:2]
-    diagonal = ((step,) * len(ordered) for step in _STEPS)
-    grid = product(steps, repeat=len(ordered))
-    seen: set[tuple[int, ...]] = set()
-    for offsets in (*diagonal, *islice(grid, 4 * MOST_TRIED)):
-        if offsets not in seen:
-            seen.add(offsets)
-            point = _completed(_point(ordered, offsets, {}), max(offsets, default=0), facts)
+    diagonal = (((step,) * len(ordered), step) for step in _STEPS)
+    grid = ((offsets, max(offsets, default=0)) for offsets in product(steps, repeat=len(ordered)))
+    seen: set[tuple[tuple[int, ...], int]] = set()
+    for offsets, others in (*diagonal, *islice(grid, 4 * MOST_TRIED)):
+        if (offsets, others) not in seen:
+            seen.add((offsets, others))
+            point = _completed(_point(ordered, offsets, {}), others, facts)
             if point is not None and hold_at(facts, point):
                 yield point
 
