@@ -7,8 +7,10 @@ import resource
 import traceback
 from pathlib import Path
 
-from tolcost.algebra import to_text
+from tolcost import deep
+from tolcost.algebra import poly, to_text
 from tolcost.diagnostics import Rejected, Source
+from tolcost.elaborate import context, evaluate, faults
 from tolcost.pipeline import analyze_source
 
 MEMORY = 3 * 1024**3
@@ -17,16 +19,21 @@ SECONDS = 60
 """Of processor time; on a busy machine that can take longer."""
 
 
-def outcome(text: str) -> str:
+def outcome(text: str, levels: int = deep.RECURSION, part: int = 1) -> str:
     """What becomes of a program, in a process that may neither grow nor run for ever.
 
-    ``counted`` with the number of EOPs, ``refused`` with a code, or how the process ended.
+    ``counted`` with the number of EOPs, ``refused`` with a code, or how the process ended.  It may recurse so
+    many levels, and do this part of the work that is allowed.
     """
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
         try:
             _bound()
+            deep.RECURSION = levels
+            context.BUDGET = evaluate.BUDGET = faults.BUDGET // part
+            poly.MAX_PRODUCTS //= part
+            poly.MAX_TERMS //= part
             os.write(writing, _analysed(text).encode())
         finally:
             os._exit(0)

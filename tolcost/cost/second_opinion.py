@@ -38,7 +38,7 @@ from tolcost.cost.unsummed import (
     unsummed,
     walked,
 )
-from tolcost.dataclass import dataclass
+from tolcost.dataclass import dataclass, replace
 
 Agreement: TypeAlias = Literal[
     "for all lengths",
@@ -52,6 +52,7 @@ Agreement: TypeAlias = Literal[
 """How far the two derivations are known to agree, worst last."""
 
 LengthPoint: TypeAlias = dict[Symbol, int]
+_ANY: CountKey = ("", "")
 _POINTS = 3
 _TRIES = 300
 _FEW = 5
@@ -79,8 +80,9 @@ def second_opinion(program: Program, seconds: float = 10.0) -> tuple[Opinion, ..
     lengths = [symbol for symbol in program_symbols(program) if symbol.kind != "coord"]
     sums = SympySums.over(lengths, (c.condition for c in program.conditions))
     judge = _Judge(sums, cache(lambda: points(program)), lengths_in_loops(program), seconds)
+    once = cache(judge.opinion)  # functions that are applied together are counted alike
     keys = dict.fromkeys((*ours, *given))
-    return tuple(judge.opinion(key, ours.get(key, ZERO), given.get(key, ())) for key in keys)
+    return tuple(replace(once(ours.get(key, ZERO), given.get(key, ())), function=key) for key in keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +92,11 @@ class _Judge:
     bounded: set[Symbol]
     seconds: float
 
-    def opinion(self, key: CountKey, ours: Poly, summands: tuple[Summand, ...]) -> Opinion:
+    def opinion(self, ours: Poly, summands: tuple[Summand, ...]) -> Opinion:
+        """What both say of a count, whichever function it is of."""
         if not self.bounded.isdisjoint(symbols_in(summands)):
             reason = "a length that data decides at every step of a loop: ours is an upper bound"
-            return Opinion(key, ours, None, "no exact count", reason)
+            return Opinion(_ANY, ours, None, "no exact count", reason)
         theirs: SympyExpr | None = None
         try:
             with time_limit(self.seconds):
@@ -102,7 +105,7 @@ class _Judge:
         except TooSlow:
             wrong = _miscounted(ours, self.counted(summands))
             verdict, reason = wrong or ("too slow", f"more than {self.seconds:g} s; counting confirms ours")
-        return Opinion(key, ours, theirs, verdict, reason)
+        return Opinion(_ANY, ours, theirs, verdict, reason)
 
     def verdict(self, ours: Poly, theirs: SympyExpr, summands: tuple[Summand, ...]) -> tuple[Agreement, str]:
         """Compare as expressions, else at points."""
