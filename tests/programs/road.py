@@ -74,22 +74,26 @@ def inputs_for(program: Program, dims: Mapping[str, int], seed: int) -> dict[str
 # ---- the promises ------------------------------------------------------------------------
 
 
-def check(text: str, points: Iterable[Mapping[str, int]], seed: int = 0) -> Elaborated:
-    """Lower a program and hold it to its promises at each point; Mismatch says what broke."""
-    done = lowered(text)
-    hold(done.program, points, seed)
-    return done
+def check(text: str, points: Iterable[Mapping[str, int]], seed: int = 0) -> tuple[Program, list[Execution]]:
+    """Lower a program and hold it to its promises at each point; Mismatch says what broke.
+
+    Gives the program, and what running it at the points came to.
+    """
+    program = lowered(text).program
+    return program, hold(program, points, seed)
 
 
-def hold(program: Program, points: Iterable[Mapping[str, int]], seed: int = 0) -> None:
-    """Hold a lowered program to its promises at each point."""
-    counts = count(program)
+def hold(program: Program, points: Iterable[Mapping[str, int]], seed: int = 0) -> list[Execution]:
+    """Hold a lowered program to its promises at each point; gives what running it there came to."""
+    counts, runs = count(program), []
     for dims in points:
         given = inputs_for(program, dims, seed)
         run = run_reference(program, given, dims, MAX_STEPS)  # type: ignore[arg-type]
         same_counts(counts, run, dims)
         same_shapes(program, run, dims)
         same_runs(run, run_vectorised(program, given, dims), dims)  # type: ignore[arg-type]
+        runs.append(run)
+    return runs
 
 
 def same_counts(counts: Counts, run: Execution, dims: Mapping[str, int]) -> None:

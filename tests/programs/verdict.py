@@ -5,19 +5,22 @@ from __future__ import annotations
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from tests.programs.oracle_values import Unknown
 from tests.programs.road import Mismatch, check
 from tests.programs.second import Cheaper, Dearer, read_twice
 from tolcost.diagnostics import InternalError, Rejected, render_all
 
+Kind: TypeAlias = Literal["agrees", "refused", "dearer", "differs", "crashed"]
+NO_OPINION, ALIKE = "the oracle has no opinion", "the oracle counts the same"
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """``kind`` tells what happened, ``what`` names it well enough to see the same thing again."""
 
-    kind: Literal["agrees", "refused", "dearer", "differs", "crashed"]
+    kind: Kind
     what: str = ""
     detail: str = ""
 
@@ -34,11 +37,12 @@ def judge(
     In a ``plain`` program nothing can be left out: both come to the same count.
     """
     try:
-        check(text, points, seed)
-        if twice and not read_twice(text, points[0], seed) and plain:
+        program, runs = check(text, points, seed)
+        counted = twice and read_twice(text, program, runs[0], points[0], seed)
+        if plain and not counted:
             raise Cheaper("counted too seldom")
     except Unknown:
-        return Verdict("agrees")  # with itself, and the oracle has no opinion
+        return Verdict("agrees", NO_OPINION)  # with itself
     except Rejected as rejected:
         head = rejected.diagnostics[0]
         return Verdict("refused", f"{head.code} {head.message}", render_all(rejected.diagnostics))
@@ -51,4 +55,4 @@ def judge(
         where = f"{last.filename.rsplit('/', 1)[-1]} {last.name}"
         said = f" {error}" if isinstance(error, InternalError) else ""
         return Verdict("crashed", f"{type(error).__name__} in {where}{said}", traceback.format_exc())
-    return Verdict("agrees")
+    return Verdict("agrees", ALIKE if counted else "")
