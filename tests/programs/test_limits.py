@@ -1,7 +1,7 @@
 """Programs that would blow up end: with the right count, or with a diagnostic.
 
 How many terms and definitions there are: more than there may be levels of recursion, so that one level for
-each would be too deep.  Both are few here; ``make soak`` takes more terms than the deepest stack has room for.
+each would be too deep.  Both are few here; ``make soak`` takes more than the deepest stack has room for.
 Work without end is stopped a tenth of the way to the limits, to which ``elaborate/test_limits.py`` and
 ``algebra/test_limits.py`` go.
 """
