@@ -9,6 +9,8 @@ import pytest
 from tests.cost.brute_traffic import numbers, walked
 from tests.cost.programs import SYMBOLS
 from tests.cost.random_programs import random_program
+from tests.generate.loops import loop_program
+from tests.programs.road import lengths_of, lowered
 from tolcost.algebra import evaluate, to_text
 from tolcost.cost.record import traffic_with
 from tolcost.cost.traffic import elements_read, traffic
@@ -23,9 +25,20 @@ POINTS = [{N: a, M: b, K: c} for a, b, c in ((1, 1, 1), (2, 3, 1), (3, 2, 2))]
 
 @pytest.mark.parametrize("seed", range(0, 160, 3))
 def test_no_element_is_forgotten_and_what_is_told_apart_is_exact(seed):
-    made = random_program(seed)
+    held_to_the_walk(random_program(seed), POINTS)
+
+
+@pytest.mark.parametrize("seed", [200, *range(30)])
+def test_no_element_is_forgotten_in_folds_inside_of_folds(seed):
+    case = loop_program(seed)
+    made = lowered(case.text).program
+    points = [{symbol: point[symbol.name] for symbol in lengths_of(made)} for point in case.points]
+    held_to_the_walk(made, points)
+
+
+def held_to_the_walk(made, points):
     found = elements_read(made)
-    for values in POINTS:
+    for values in points:
         needed = walked(made, values)
         for given in made.inputs:
             there = sum(name == given.name for name, _ in needed)

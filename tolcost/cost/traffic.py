@@ -192,7 +192,8 @@ def _only_puts(fold: ir.Fold) -> bool:
     result = fold.body.result
     if not isinstance(result, ir.Put) or not is_ref(result.tol, fold.accumulator):
         return False
-    return sum(is_ref(node, fold.accumulator) for node in inner_nodes(roots(fold.body))) == 1
+    others = (*(node for _, node in fold.body.bindings), *children(result)[1:])
+    return not any(is_ref(node, fold.accumulator) for node in inner_nodes(others))
 
 
 def _puts(fold: ir.Fold) -> Poly:
