@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NoReturn
 
-from tolcost.algebra import ONE, Poly, Symbol, atom
+from tolcost.algebra import ONE, Cond, Poly, Symbol, atom, symbols_of_cond
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import (
     REGIONS,
@@ -18,7 +18,6 @@ from tolcost.atoms.kit import (
     Region,
     Schedule,
     children,
-    constant_symbols,
     schedule_block,
     schedule_program,
     static_parts,
@@ -101,13 +100,14 @@ class _Checker:
             if part.space not in SPACES:
                 broken(f"the space {part.space} exists", node)
             if part.shape:
-                self.symbols([symbol for length in part.shape for symbol in length.free], node)
+                self.mentioned(part.shape, node)
 
-    def symbols(self, symbols: Iterable[Symbol], node: object) -> None:
-        """Check that coordinates are in scope; lengths always are."""
-        for symbol in symbols:
-            if symbol.kind == "coord" and symbol not in self.coords:
-                broken(f"the coordinate {symbol.name} is in scope", node)
+    def mentioned(self, forms: Iterable[Poly | Cond], node: object, besides: tuple[Symbol, ...] = ()) -> None:
+        """Check that the coordinates that forms mention are in scope; lengths always are."""
+        for form in forms:
+            for symbol in form.free if isinstance(form, Poly) else symbols_of_cond(form):
+                if symbol.kind == "coord" and symbol not in self.coords and symbol not in besides:
+                    broken(f"the coordinate {symbol.name} is in scope", node)
 
     def variable(self, node: ir.Ref) -> None:
         """Check that a variable is in scope."""
@@ -123,13 +123,11 @@ class _Checker:
 
     def extents(self, node: ir.Fold) -> None:
         """Check what the extents of a fold mention: a later one may depend on an earlier coordinate."""
-        for extent in node.extents:
-            self.symbols(extent.free.difference(node.coords), node)
+        self.mentioned(node.extents, node, besides=node.coords)
 
     def static(self, node: Node) -> None:
         """Check what the static integers and conditions of a node mention."""
-        for part in static_parts(node):
-            self.symbols(constant_symbols(part), node)
+        self.mentioned(static_parts(node), node)
 
 
 _SCOPES: Mapping[type, Callable[[_Checker, Any], None]] = {
