@@ -19,7 +19,7 @@ from tolcost.algebra import (
     ge,
     length,
     relu,
-    restricted,
+    restricting,
     spelled,
     the_symbol,
     to_text,
@@ -64,7 +64,7 @@ def test_the_same_wherever_the_facts_hold(seed: int) -> None:
     there = _points(facts)
     for _ in range(4):
         form = _form(random, 3)
-        found = restricted(form, facts)
+        found = restricting(facts)(form)
         for point in there:
             assert evaluate(found, point) == evaluate(form, point), (to_text(form), point)
 
@@ -92,7 +92,7 @@ SHORTENED = (
 
 @pytest.mark.parametrize("form, facts, shown", SHORTENED, ids=[shown for *_, shown in SHORTENED])
 def test_what_conditions_settle_is_gone(form: Poly, facts: tuple[Cond, ...], shown: str) -> None:
-    assert to_text(restricted(form, facts)) == shown
+    assert to_text(restricting(facts)(form)) == shown
 
 
 def test_a_bound_is_found_behind_clips_and_floors() -> None:

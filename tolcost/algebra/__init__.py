@@ -78,7 +78,7 @@ from tolcost.algebra.powers import powers
 from tolcost.algebra.printers import cond_text, factor_text, quoted, to_browser, to_latex, to_mathml, to_text
 from tolcost.algebra.prove import as_fact, bounds, is_nonnegative, prove
 from tolcost.algebra.quick_checks import direction
-from tolcost.algebra.restricted import restricted, spelled
+from tolcost.algebra.restricted import restricting, spelled
 from tolcost.algebra.substitute import generators_in, symbols_of
 from tolcost.algebra.sums import replace, substitute, substitute_cond, substituting, sum_over, total
 from tolcost.algebra.symbols import (
@@ -189,7 +189,7 @@ __all__ = [
     "reach",
     "relu",
     "replace",
-    "restricted",
+    "restricting",
     "sign",
     "simplify",
     "solve",

@@ -7,7 +7,7 @@ several symbols decide together is for a proof.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Truth, ge, map_cond, polys_of, symbols_of_cond
@@ -25,6 +25,7 @@ from tolcost.algebra.substitute import (
     map_generators,
     opaque_sum,
     rebuild,
+    rebuilding,
 )
 from tolcost.algebra.symbols import AlgebraBudget, Floor, Generator, NotInteger, Symbol, symbol_of
 
@@ -73,21 +74,26 @@ def _least_value(p: Poly) -> Cond | None:
     return ge(atom(symbol) - first) if is_nonnegative(beyond) else None
 
 
-def restricted(p: Poly, facts: tuple[Cond, ...]) -> Poly:
-    """A form that is the same wherever the facts hold, without the clips and floors that they settle.
+def restricting(facts: tuple[Cond, ...]) -> Callable[[Poly], Poly]:
+    """What leaves out of forms the clips and floors that facts settle: the same wherever these hold.
+
+    What stands in several forms is settled once.
 
     >>> from tolcost.algebra.poly import length
     >>> n = length("n")
-    >>> restricted(relu(n - 3) + (n + 3) // 4, (ge(n - 5), ge(8 - n)))
+    >>> restricting((ge(n - 5), ge(8 - n)))(relu(n - 3) + (n + 3) // 4)
     n - 1
     """
-    if not p.height or not facts:
-        return p
     narrow, others = _known(facts)
     values = {s: atom(s) for fact in others for s in symbols_of_cond(fact)} | narrow
-    found = rebuild(p, values, _rules(others))
-    found = rebuild(found, {the_symbol(new): atom(old) for old, new in narrow.items()}, QUICK)
-    return found if _length(found) < _length(p) else p
+    settle = rebuilding(values, _rules(others))
+    as_before = rebuilding({the_symbol(new): atom(old) for old, new in narrow.items()}, QUICK)
+
+    def restricted(p: Poly) -> Poly:
+        found = as_before(settle(p)) if p.height else p
+        return p if found is p or _length(found) >= _length(p) else found
+
+    return restricted
 
 
 def _length(p: Poly) -> tuple[int, int]:

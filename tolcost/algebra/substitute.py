@@ -80,9 +80,10 @@ def _substitute(p: Poly, new: _Change, done: dict[Generator, Poly]) -> Poly:
     def change(generator: Generator) -> Poly | None:
         if generator.free.isdisjoint(new.given):
             return None
-        if generator not in done:
-            done[generator] = _replaced(generator, new, done)
-        return done[generator]
+        found = done.get(generator)
+        if found is None:
+            found = done[generator] = _replaced(generator, new, done)
+        return found
 
     return map_generators(p, change)
 
@@ -138,16 +139,26 @@ def map_generators(p: Poly, change: Callable[[Generator], Poly | None]) -> Poly:
     parts: list[Poly] = []
     shared: dict[Monomial, Poly] = {}
     for mono, coef in p.terms.items():
-        new = [(g, change(g)) for g in mono]
-        if all(value is None for _, value in new):
+        still: list[Generator] = []
+        gone: list[Generator] = []
+        values: list[Poly] = []
+        for generator in mono:
+            value = change(generator)
+            if value is None:
+                still.append(generator)
+            else:
+                gone.append(generator)
+                values.append(value)
+        if not gone:
             kept[mono] = coef
             continue
-        still = tuple(g for g, value in new if value is None)
-        gone = tuple(g for g, value in new if value is not None)
-        if gone not in shared:
-            shared[gone] = product_of(value for _, value in new if value is not None)
-        parts.append(_times_monomial(shared[gone], still, coef, p.den))
-    return total_of((poly(kept, p.den), *parts)) if parts else p
+        factors = tuple(gone)
+        if factors not in shared:
+            shared[factors] = product_of(values)
+        parts.append(_times_monomial(shared[factors], tuple(still), coef, p.den))
+    if kept and parts:
+        parts.insert(0, poly(kept, p.den))
+    return p if not parts else parts[0] if len(parts) == 1 else total_of(parts)
 
 
 def _times_monomial(p: Poly, mono: Monomial, coef: int, den: int) -> Poly:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
@@ -43,6 +44,8 @@ _FILE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:@([0-9]{1,4}))?\.tol")
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _HEADER = re.compile(r"^operator[ \t]+([A-Za-z_][A-Za-z0-9_]*)(?:[ \t]+([0-9]{1,4}))?[ \t]*$", re.MULTILINE)
 _MAX_FILE = 1 << 20
+_LAST = "\U0010ffff"
+"""After every character that a name has."""
 
 
 _Parsed: TypeAlias = "tuple[tree.Module, tuple[tree.Module, ...]]"
@@ -143,7 +146,7 @@ class Library:
 
     roots: tuple[Traversable, ...]
     _files: dict[str, dict[str, list[_File]]] = field(default_factory=dict, repr=False)
-    _names: dict[str, list[tuple[Traversable, str]]] = field(default_factory=dict, repr=False)
+    _names: dict[str, list[tuple[Traversable, list[str]]]] = field(default_factory=dict, repr=False)
     _specs: dict[tuple[str, str], tuple[Spec, ...]] = field(default_factory=dict, repr=False)
     _reading: list[Definitions] = field(default_factory=list, repr=False)
     _own: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
@@ -254,14 +257,12 @@ class Library:
         """Operators whose name starts so, and their files, in order."""
         if folder not in self._names:
             places = ((root, root.joinpath(folder)) for root in self.roots)
-            self._names[folder] = [
-                (root, name) for root, place in places if place.is_dir() for name in sorted(_names(place))
-            ]
-        for root, name in self._names[folder]:
-            match = _FILE.fullmatch(name) if name.startswith(start) else None
-            if match is not None:
+            self._names[folder] = [(root, sorted(_names(place))) for root, place in places if place.is_dir()]
+        for root, names in self._names[folder]:
+            first, end = (bisect_left(names, text) for text in (start, f"{start}{_LAST}"))
+            for match in filter(None, map(_FILE.fullmatch, names[first:end])):
                 since = int(match[2]) if match[2] else None
-                yield match[1], _File(folder, name, since, root, root == self.roots[-1])
+                yield match[1], _File(folder, match[0], since, root, root == self.roots[-1])
 
     def _read(self, domain: str, name: str, file: _File) -> Spec:
         raw = _bytes(file.path, file.shown)

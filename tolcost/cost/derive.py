@@ -20,7 +20,7 @@ from tolcost.algebra import (
     atom,
     cond_text,
     product_of,
-    restricted,
+    restricting,
     symbols_of_cond,
     to_text,
     total_of,
@@ -216,7 +216,7 @@ def derive(program: Program) -> Derivation:
         raise Rejected(
             Diagnostic("T0601", f"the cost of {program.name} is too large to compute: {error}")
         ) from error
-    return Derivation(tuple(chains), restricted(total_of(chain.total for chain in chains), explainer.facts))
+    return Derivation(tuple(chains), explainer.restrict(total_of(chain.total for chain in chains)))
 
 
 class _Explainer:
@@ -224,7 +224,7 @@ class _Explainer:
 
     def __init__(self, counter: ProgramCounter, facts: tuple[Cond, ...]) -> None:
         self._counter = counter
-        self.facts = facts
+        self.facts, self.restrict = facts, restricting(facts)
         self._costly = _applying(counter.schedules)
         self._terms: dict[Node | Block, Unsummed] = {}
 
@@ -256,7 +256,7 @@ class _Explainer:
             formula = after
         if show(formula) != show(ClosedForm(total)):
             steps.append(self._last(formula, node, total, leaf is None))
-        where_it_holds = restricted(total, self.facts)
+        where_it_holds = self.restrict(total)
         if where_it_holds != total:
             texts = (show(ClosedForm(total)), show(ClosedForm(where_it_holds)))
             steps.append(DerivationStep(*texts, _span(node), where_it_holds, self._settled_by(total)))

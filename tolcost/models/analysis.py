@@ -13,7 +13,7 @@ from tolcost.algebra import (
     Poly,
     Symbol,
     cond_text,
-    restricted,
+    restricting,
     spelled,
     substitute,
     substitute_cond,
@@ -190,4 +190,5 @@ def settling(
     """A function that puts forms in terms of the lengths that remain, where all that is known holds."""
     known = (*assumed, *(one.condition for one in relied if not one.checked))
     facts = tuple(c for c in known if isinstance(c, (Ge, Eq)) and len(c.p.free) <= 3)[:_MOST_FACTS]
-    return cache(lambda form: restricted(cost.settled(form), facts))  # many nodes have the same
+    restrict = restricting(facts)
+    return cache(lambda form: restrict(cost.settled(form)))  # many nodes have the same

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import product
+from itertools import compress, product
 from math import lcm
 
 from tolcost.algebra import (
@@ -385,10 +385,12 @@ class _Samples:
     def __init__(self, forms: Sequence[Poly]) -> None:
         self._forms = forms
         points = list(_points(frozenset().union(*(form.free for form in forms))))
-        functions = [prepared(form) for form in forms]
-        self._rows = [[_value(function, point) for function in functions] for point in points]
-        admitted = [row for row, point in zip(self._rows, points, strict=True) if _is_admitted(point)]
-        self._columns = {form: [row[n] for row in admitted] for n, form in enumerate(forms)}
+        monomials = {mono: prepared(Poly({mono: 1})) for form in forms for mono in form.terms}
+        parts = {mono: [_value(part, point) for point in points] for mono, part in monomials.items()}
+        columns = [_column(form, parts, len(points)) for form in forms]
+        self._rows = list(zip(*columns, strict=True))
+        admitted = list(map(_is_admitted, points))
+        self._columns = dict(zip(forms, (list(compress(c, admitted)) for c in columns), strict=True))
 
     def largest(self) -> Iterator[Poly]:
         """The largest form at each point."""
@@ -408,6 +410,15 @@ def _value(form: Callable[[Mapping[Symbol, int]], int], point: Mapping[Symbol, i
         return form(point)
     except (KeyError, NotInteger, AlgebraBudget):
         return None
+
+
+def _column(form: Poly, parts: Mapping[Monomial, Sequence[int | None]], points: int) -> list[int | None]:
+    """The values of a form at all points, of those of its monomials, which others have, too."""
+    totals: list[int | None] = [0] * points
+    for mono, coef in form.terms.items():
+        pairs = zip(totals, parts[mono], strict=True)
+        totals = [None if sum_ is None or part is None else sum_ + coef * part for sum_, part in pairs]
+    return [None if sum_ is None or sum_ % form.den else sum_ // form.den for sum_ in totals]
 
 
 def _is_admitted(point: Mapping[Symbol, int]) -> bool:

@@ -8,7 +8,7 @@ digest (``catalogue.stored``), and tests hold all of them to the operators lower
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from math import prod
 from typing import Any
@@ -50,9 +50,8 @@ class NotStored(Exception):
     """Something that no stored scheme has."""
 
 
-def text_of(data: object) -> str:
-    """Data as one line."""
-    return json.dumps(data, separators=(",", ":"))
+text_of: Callable[[object], str] = json.JSONEncoder(separators=(",", ":")).encode
+"""Data as one line."""
 
 
 # ---- writing -------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from tolcost.algebra import ZERO, Poly, atom, restricted, to_text, total_of
+from tolcost.algebra import ZERO, Poly, atom, restricting, to_text, total_of
 from tolcost.cost.count import CountKey, Term
 from tolcost.cost.device import CallWork
 from tolcost.cost.record import Analysis, NamedType, analysis_with
@@ -197,7 +197,7 @@ def program_study(analysis: Analysis) -> ProgramStudy:
 def _where_it_holds(analysis: Analysis) -> Analysis:
     """Forms without what the conditions of an analysis settle."""
     facts = tuple(one.condition for one in analysis.conditions)
-    return analysis_with(analysis, cache(lambda form: restricted(form, facts))) if facts else analysis
+    return analysis_with(analysis, cache(restricting(facts))) if facts else analysis
 
 
 def _counted(counts: Mapping[CountKey, Poly]) -> tuple[Portion, ...]:
