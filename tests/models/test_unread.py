@@ -1,14 +1,17 @@
-"""Real numbers that decide nothing are no part of a pattern, and those that decide something are."""
+"""Numbers that decide nothing are no part of a pattern, and those that decide something are."""
 
 import math
 import operator
+import pickle
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
+from operator import attrgetter
 
 import pytest
 from onnx import ModelProto, TensorProto, helper
 
+from tolcost.algebra import Poly, const, evaluate, ge, prove, range_of, to_text
 from tolcost.catalogue.graph import GraphNode
 from tolcost.catalogue.reading import model_of
 from tolcost.catalogue.specs import Spec, open_library
@@ -16,7 +19,7 @@ from tolcost.diagnostics import Rejected
 from tolcost.models.analysis import GraphCost, analyze_graph
 from tolcost.models.lowered import Given, Lowered, Setting, lower
 from tolcost.models.schemes import Schemes
-from tolcost.models.unread import Asked, Unread
+from tolcost.models.unread import Asked, Unread, UnreadInteger
 from tolcost.models.walking import Session
 
 LOOKS: list[Callable[[Unread], object]] = [
@@ -36,9 +39,25 @@ def test_whoever_looks_is_told(look: Callable[[Unread], object]) -> None:
         look(Unread())
 
 
-def test_it_is_itself() -> None:
-    one = Unread()
-    assert isinstance(one, Fraction)
+WHOLE_LOOKS: list[Callable[[UnreadInteger], object]] = [
+    str, repr, operator.neg, attrgetter("constant"), attrgetter("key"), attrgetter("terms"),
+    lambda x: x == 0, lambda x: x == const(1), lambda x: x != 1, lambda x: x == UnreadInteger(),
+    lambda x: x in (0, 1), lambda x: x + 1, lambda x: 1 - x, lambda x: x * 2, lambda x: const(3) * x,
+    lambda x: x // 2, lambda x: x % 2, lambda x: x**2, lambda x: prove(ge(x)), lambda x: range_of(x),
+    lambda x: evaluate(x, {}), lambda x: to_text(x), pickle.dumps,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("look", WHOLE_LOOKS)
+def test_whoever_looks_at_a_whole_number_is_told(look: Callable[[UnreadInteger], object]) -> None:
+    with pytest.raises(Asked):
+        look(UnreadInteger())
+
+
+@pytest.mark.parametrize("kind, like", [(Unread, Fraction), (UnreadInteger, Poly)])
+def test_it_is_itself(kind: type[Unread | UnreadInteger], like: type) -> None:
+    one = kind()
+    assert isinstance(one, like)
     assert (one,) == (one,)
     assert {one: 1}[one] == 1
 
@@ -77,6 +96,43 @@ def test_nodes_that_differ_in_a_number_share_a_scheme(
     assert [repr(one) for one in told(by_scheme)] == [repr(one) for one in told(by_itself)]
 
 
+def quantised(space: int, points: list[int], shape: tuple[int, ...] = ()) -> ModelProto:
+    """Nodes that quantise tensors of different lengths by a scale and a zero point each, and back."""
+    many = range(len(points))
+    nodes = [
+        helper.make_node(op, [f"{given}{n}", f"s{n}", f"z{n}"], [f"{gives}{n}"])
+        for n in many
+        for op, given, gives in (("QuantizeLinear", "x", "q"), ("DequantizeLinear", "q", "y"))
+    ]
+    inputs = [helper.make_tensor_value_info(f"x{n}", 1, [3 + n, 5]) for n in many]
+    outputs = [helper.make_tensor_value_info(f"y{n}", 1, None) for n in many]
+    held = [helper.make_tensor(f"z{n}", space, shape, [z]) for n, z in enumerate(points)]
+    held += [helper.make_tensor(f"s{n}", 1, shape, [0.5 + n]) for n in many]
+    graph = helper.make_graph(nodes, "quantised", inputs, outputs, held)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+@pytest.mark.parametrize("shape", [(), (1,)])
+@pytest.mark.parametrize(
+    "space, points", [(TensorProto.UINT8, [0, 1, 128, 255]), (TensorProto.INT8, [0, -1, -128, 127])]
+)
+def test_nodes_that_differ_in_a_zero_point_share_a_scheme(
+    space: int, points: list[int], shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: Counter[str] = Counter()
+
+    def counted(setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowered | Rejected:
+        calls[node.op] += 1
+        return lower(setting, node, spec, given)
+
+    monkeypatch.setattr("tolcost.models.schemes.lower", counted)
+    model = model_of(quantised(space, points, shape), "quantised")
+    by_scheme = analyze_graph(model, Session(open_library(), schemes=Schemes(stored=False)))
+    assert set(calls.values()) == {2}, "one by itself, and one with symbols"
+    by_itself = analyze_graph(model, Session(open_library(), schemes=None))
+    assert [repr(one) for one in told(by_scheme)] == [repr(one) for one in told(by_itself)]
+
+
 def test_programs_have_their_own_numbers() -> None:
     model = model_of(scaled("Mul", [2.0, 3.0, 4.0]), "scaled")
     cost = analyze_graph(model, Session(open_library(), schemes=Schemes(stored=False)))
@@ -84,18 +140,21 @@ def test_programs_have_their_own_numbers() -> None:
     assert all(f"Fraction({n}, 1)" in text for n, text in enumerate(texts, start=2))
 
 
-def test_a_number_that_is_handed_on_stays_known() -> None:
+@pytest.mark.parametrize(
+    "space, value, known", [(TensorProto.FLOAT, 2.5, "Fraction(5, 2)"), (TensorProto.UINT8, 5, "items=(5,)")]
+)
+def test_a_number_that_is_handed_on_stays_known(space: int, value: float, known: str) -> None:
     nodes = [
         helper.make_node("Identity", ["c"], ["d"]),
         helper.make_node("Unsqueeze", ["d", "axes"], ["e"]),
     ]
     held = [
-        helper.make_tensor("c", TensorProto.FLOAT, (), [2.5]),
+        helper.make_tensor("c", space, (), [value]),
         helper.make_tensor("axes", TensorProto.INT64, (1,), [0]),
     ]
-    outputs = [helper.make_tensor_value_info("e", 1, None)]
+    outputs = [helper.make_tensor_value_info("e", space, None)]
     graph = helper.make_graph(nodes, "handed", [], outputs, held)
     proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     for _ in range(2):
         cost = analyze_graph(model_of(proto, "handed"), Session(open_library()))
-        assert "Fraction(5, 2)" in repr(cost.known("e"))
+        assert known in repr(cost.known("e"))

@@ -23,7 +23,7 @@ from tolcost.dataclass import dataclass, field
 from tolcost.elaborate import Tensor
 from tolcost.elaborate.values import Cast, Missing, Vec, frozen, shape_given
 from tolcost.models.facts import LEAST, Known, symbols_in
-from tolcost.models.unread import without_real
+from tolcost.models.unread import INDICES, without_number
 
 Key = tuple[object, ...]
 
@@ -31,19 +31,20 @@ Key = tuple[object, ...]
 class Level(NamedTuple):
     """How much a pattern leaves open: lengths from a number on, and whether entries of vectors as well.
 
-    ``alike``: which lengths are equal is part of it; ``reals``: single real numbers are not.
+    ``alike``: which lengths are equal is part of it; ``numbers``: single numbers that are no lengths are not.
     """
 
     least: int
     values: bool
     alike: bool = False
-    reals: bool = False
+    numbers: bool = False
 
 
 LEVELS = (
-    Level(LEAST, True, reals=True),
+    Level(LEAST, True, numbers=True),
     Level(LEAST, True),
     Level(LEAST, False),
+    Level(8, False, numbers=True),
     Level(8, False),
     Level(LEAST, False, True),
     Level(LARGEST_LENGTH + 1, False),
@@ -78,7 +79,7 @@ def pattern_of(given: Sequence[Known | None], level: Level) -> Pattern | None:
     lengths: dict[Symbol, Poly] = {}
     told: dict[int, Known] = {}
     for place, known in enumerate(given):
-        number = without_real(known, place) if level.reals else None
+        number = without_number(known, place) if level.numbers else None
         if number is not None and known is not None:
             keys.append(("any", number.space, shape_given(number)))
             inputs.append(number)
@@ -165,7 +166,7 @@ def _is_length(known: Poly) -> bool:
 
 def _is_index(known: Cast) -> bool:
     """Whether something known is of integers, which lengths may be computed from."""
-    return known.space in ("int64", "int32")
+    return known.space in INDICES
 
 
 @lru_cache(maxsize=1 << 10)

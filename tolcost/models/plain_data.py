@@ -41,7 +41,7 @@ from tolcost.dataclass import dataclass, field
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import Cast, Seq, Value, Vec
 from tolcost.models.facts import Known
-from tolcost.models.unread import Unread
+from tolcost.models.unread import Unread, UnreadInteger
 
 _AND, _OR = "and", "or"
 
@@ -143,10 +143,12 @@ class Writer:
 
     def _number(self, value: object) -> object:
         match value:
-            case Poly():
-                return ["form", self.form(value)]
+            case UnreadInteger():
+                return ["any", "whole"]
             case Unread():
                 return ["any"]
+            case Poly():
+                return ["form", self.form(value)]
             case Fraction():
                 return ["real", value.numerator, value.denominator]
             case float():
@@ -257,6 +259,8 @@ class Reader:
                 return self.form(form)
             case ["any"]:
                 return Unread()
+            case ["any", "whole"]:
+                return UnreadInteger()
             case ["real", over, under]:
                 return Fraction(over, under)
             case ["float", text]:
