@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tolcost.atoms.verify import verify
 from tolcost.catalogue.listing import Entry, entries
-from tolcost.catalogue.reading import as_bytes, model_of, parse_model
+from tolcost.catalogue.reading import as_bytes, model_in
 from tolcost.catalogue.specs import Library, Spec, open_library
 from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
@@ -109,7 +109,7 @@ def from_onnx(
     """
     raw = model if isinstance(model, bytes) else as_bytes(model)
     session, wanted = Session(open_library(specs)), _wanted(dims, shapes, assume)
-    return with_deep_stack(lambda: model_cost(model_of(parse_model(raw, name), name), name, session, wanted))
+    return with_deep_stack(lambda: model_cost(model_in(raw, name, name), name, session, wanted))
 
 
 def from_torch(

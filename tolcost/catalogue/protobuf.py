@@ -81,13 +81,15 @@ def checked_shape(name: str, dims: Sequence[int]) -> tuple[int, ...]:
 # ---- tensors -----------------------------------------------------------------------------
 
 
-def array_of(value: object) -> Array:
-    """The array that a tensor, an array or a scalar stands for."""
+def array_of(value: object, data: memoryview | None = None) -> Array:
+    """The array that a tensor, an array or a scalar stands for; ``data`` are elements it was read without."""
     import numpy as np
 
     if not isinstance(value, TensorProto):
         return np.asarray(value)
     check_inside(value, f"the tensor {shown(value.name)}")
+    if data is not None:
+        value.raw_data = bytes(data)
     from onnx import numpy_helper
 
     try:
@@ -155,12 +157,13 @@ def _numbers(tensor: TensorProto, space: str, size: int) -> tuple[Value, ...] | 
     return tuple([const(int(item)) for item in found])
 
 
-def check_size(tensor: TensorProto, size: int) -> None:
+def check_size(tensor: TensorProto, size: int, data: memoryview | None = None) -> None:
     """Refuse a tensor that does not hold as many elements as its shape says, where that is plain to see."""
     if tensor.data_type not in _STORED:
         return
     field, width = _STORED[tensor.data_type]
-    held = len(tensor.raw_data) if tensor.HasField("raw_data") else len(getattr(tensor, field)) * width
+    raw = tensor.raw_data if data is None and tensor.HasField("raw_data") else data
+    held = len(getattr(tensor, field)) * width if raw is None else len(raw)
     if held != size * width:
         text = f"the tensor {shown(tensor.name)} has {held:,} bytes, but its shape needs {size * width:,}"
         refuse("T0674", text)

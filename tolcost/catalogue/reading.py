@@ -32,6 +32,7 @@ from tolcost.catalogue.graph import (
     free_names,
     held_in,
 )
+from tolcost.catalogue.held_data import without_data
 from tolcost.catalogue.messages import (
     AttributeProto,
     FunctionProto,
@@ -55,7 +56,7 @@ from tolcost.catalogue.protobuf import (
     shown,
     small_value,
 )
-from tolcost.catalogue.types import space_of_code
+from tolcost.catalogue.types import SMALL, space_of_code
 from tolcost.diagnostics import quoted
 
 MOST_NODES = 2_000_000
@@ -65,6 +66,8 @@ NEWEST_OPSET = 200
 _LONGEST_KEY = 256
 """Attributes of more bytes are told apart by a digest."""
 
+_NONE_HELD: Mapping[int, memoryview] = {}
+
 
 def load_model(path: Path) -> Model:
     """Read a model file; what is wrong with it is a diagnostic."""
@@ -72,7 +75,13 @@ def load_model(path: Path) -> Model:
         raw = path.read_bytes()
     except OSError as error:
         refuse("T0671", f"cannot read {quoted(str(path))}: {error.strerror}")
-    return model_of(parse_model(raw, path.name), path.stem)
+    return model_in(raw, path.name, path.stem)
+
+
+def model_in(raw: bytes, file: str, name: str) -> Model:
+    """The model in the bytes of a file."""
+    rest, held = without_data(raw)
+    return model_of(parse_model(rest, file), name, held)
 
 
 def parse_model(raw: bytes, name: str) -> ModelProto:
@@ -145,14 +154,14 @@ def check_text(names: Iterable[str]) -> None:
         refuse("T0673", "a name in the model is not text in UTF-8: the file is damaged")
 
 
-def model_of(proto: ModelProto, name: str) -> Model:
-    """A model as our own types."""
+def model_of(proto: ModelProto, name: str, held: Mapping[int, memoryview] = _NONE_HELD) -> Model:
+    """A model as our own types; ``held`` are elements of initializers that it was read without."""
     if not proto.graph.node and not proto.graph.output:
         refuse("T0672", f"{shown(name)} has no graph", "an empty answer is never a cost of 0")
     if len(proto.graph.node) > MOST_NODES:
         refuse("T0506", f"{shown(name)} has more than {MOST_NODES:,} nodes")
     reader = ModelReader()
-    graph = reader.graph(proto.graph, outermost=True)
+    graph = reader.graph(proto.graph, held, outermost=True)
     functions = reader.functions(proto.functions)
     return Model(name, graph, opsets_of(proto.opset_import), functions)
 
@@ -231,10 +240,13 @@ class ModelReader:
             opsets_of(proto.opset_import),
         )
 
-    def graph(self, proto: GraphProto, outermost: bool = False) -> Graph:
+    def graph(
+        self, proto: GraphProto, held: Mapping[int, memoryview] = _NONE_HELD, outermost: bool = False
+    ) -> Graph:
         """A graph as our own type."""
         weights: dict[str, Weight] = {}
-        for weight in (*map(self._weight, proto.initializer), *map(self._sparse, proto.sparse_initializer)):
+        dense = (self._weight(tensor, held.get(n)) for n, tensor in enumerate(proto.initializer))
+        for weight in (*dense, *map(self._sparse, proto.sparse_initializer)):
             if weight.name in weights:
                 refuse("T0675", f"two initializers are called {shown(weight.name)}")
             weights[weight.name] = weight
@@ -331,17 +343,18 @@ class ModelReader:
 
     # ---- tensors ----
 
-    def _weight(self, tensor: TensorProto) -> Weight:
+    def _weight(self, tensor: TensorProto, data: memoryview | None = None) -> Weight:
         """A tensor that the model holds; its value too where that may decide a shape."""
         shape = checked_shape(tensor.name, tensor.dims)
-        space = space_of_code(tensor.data_type)
+        space, size = space_of_code(tensor.data_type), math.prod(shape)
+        if data is not None and size <= SMALL:  # they do not fit together: the rest is as ever
+            tensor.raw_data, data = bytes(data), None
         value = None
         if tensor.data_location != TensorProto.EXTERNAL:
-            check_size(tensor, math.prod(shape))
-            value = small_value(tensor, space, math.prod(shape))
-        return Weight(
-            tensor.name, space, shape, partial(array_of, tensor), value, None, self._key(tensor.name)
-        )
+            check_size(tensor, size, data)
+            value = small_value(tensor, space, size) if data is None else None
+        array = partial(array_of, tensor, data)
+        return Weight(tensor.name, space, shape, array, value, None, self._key(tensor.name))
 
     def _sparse(self, tensor: SparseTensorProto) -> Weight:
         name = tensor.values.name
