@@ -64,11 +64,11 @@ def written(node: exp.Expression, scope: ExpressionScope) -> str:
     if kind in _COMPARED:
         return _comparison(node, _COMPARED[kind], scope)
     if kind in _INFIX:
-        left, right = (_number(side, scope) for side in (node.this, node.expression))
+        left, right = (number_written(side, scope) for side in (node.this, node.expression))
         return f"({left} {_INFIX[kind]} {right})"
     if kind in _CALLED:
         sides = (side for side in (node.this, node.args.get("expression")) if side is not None)
-        return f"{_CALLED[kind]}({', '.join(_number(side, scope) for side in sides)})"
+        return f"{_CALLED[kind]}({', '.join(number_written(side, scope) for side in sides)})"
     return _other(node, scope)
 
 
@@ -83,7 +83,7 @@ def _other(node: exp.Expression, scope: ExpressionScope) -> str:
         case exp.Paren():
             return written(node.this, scope)
         case exp.Neg():
-            return f"(-{_number(node.this, scope)})"
+            return f"(-{number_written(node.this, scope)})"
         case exp.Not():
             return f"not({written(node.this, scope)})"
         case exp.Between():
@@ -115,7 +115,7 @@ def texts_of(node: exp.Expression, query: SqlQuery) -> tuple[str, ...]:
     return query.column(node)[1].texts if isinstance(node, exp.Column) else ()
 
 
-def _number(node: exp.Expression, scope: ExpressionScope) -> str:
+def number_written(node: exp.Expression, scope: ExpressionScope) -> str:
     """An operand of arithmetic: not a text."""
     if texts_of(node, scope.query):
         raise refused(scope.query.source, node, "text cannot be calculated with")

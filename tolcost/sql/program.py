@@ -15,7 +15,7 @@ from sqlglot import exp
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Source
 from tolcost.library import read_spec
-from tolcost.sql.expressions import ExpressionScope, written
+from tolcost.sql.expressions import ExpressionScope, number_written, written
 from tolcost.sql.query import SqlQuery, refused
 from tolcost.sql.tables import SqlColumn
 from tolcost.syntax import parse, signatures
@@ -265,8 +265,9 @@ class _Writer:
                 return count
             return f"map({groups}, (g) => reduce(tol[{count}], (a, z) => a + alike(g, r), 0, [r]))"
         argument = f"argument{len(self.folds) + 1}"
-        self.vector(argument, count, written(node.this, self.scope(lambda n: rows(n, "q"))))
         is_sum = isinstance(node, exp.Sum)
+        write = number_written if is_sum else written
+        self.vector(argument, count, write(node.this, self.scope(lambda n: rows(n, "q"))))
         step = f"a + {argument}[r]" if is_sum else f"{node.key}(a, {argument}[r])"
         start = "0" if is_sum else f"{argument}[{'g' if groups else '1'}]"
         if not groups:

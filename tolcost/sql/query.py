@@ -30,6 +30,20 @@ _OUTSIDE = {
     "locks": "FOR",
 }
 
+_READ: Mapping[type[exp.Expression], str] = {
+    exp.Select: "expressions from_ from joins where group having distinct order limit",
+    exp.Table: "this alias db catalog",
+    exp.TableAlias: "this",
+    exp.Case: "this ifs default",
+    exp.If: "this true",
+    exp.Between: "this low high",
+    exp.Group: "expressions",
+    exp.Limit: "expression",
+    exp.Star: "",
+    **dict.fromkeys((*AGGREGATES, exp.Floor, exp.Ceil), "this"),
+}
+"""The parts of a piece of a query that are looked at, where it may have others."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableUse:
@@ -143,12 +157,24 @@ def read_query(text: str, tables: Mapping[str, SqlTable]) -> SqlQuery:
         (),
         _limit(source, select),
     )
+    _refuse_unread(source, select)
     items = tuple(_items(draft, select))
     order = tuple(_order(draft, select, items))
     group_by = tuple(_meant(draft, node, items) for node in draft.group)
     return SqlQuery(
         source, uses, conditions, items, draft.distinct, group_by, draft.having, order, draft.limit
     )
+
+
+def _refuse_unread(source: Source, select: exp.Select) -> None:
+    """Refuse what nobody would look at: a clause that is passed over gives the cost of another query."""
+    for node in select.find_all(*_READ):
+        read = _READ[type(node)].split()
+        for part in (part for part, found in node.args.items() if found and part not in (*read, "big_int")):
+            found = _first(node.args[part], node)
+            piece = found if isinstance(node, (exp.Select, exp.Table)) else node
+            what = quoted(piece.sql(dialect=_DIALECT).strip())
+            raise refused(source, piece, f"{what} is outside of what is translated")
 
 
 def _parsed(source: Source) -> exp.Select:
@@ -235,8 +261,14 @@ def _limit(source: Source, select: exp.Select) -> int | None:
 
 def _items(query: SqlQuery, select: exp.Select) -> Iterator[SelectItem]:
     for node in select.expressions:
-        if isinstance(node, exp.Star):
-            for use in query.uses:
+        if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
+            table = node.text("table").lower()
+            near = [use for use in query.uses if table in ("", use.alias)]
+            if not near:
+                known = ", ".join(use.alias for use in query.uses)
+                message = f"there is no table {quoted(table)} here"
+                raise refused(query.source, node, message, f"there are {known}", "T0803")
+            for use in near:
                 for name in use.table.columns:
                     yield SelectItem(name, exp.column(name, table=use.alias))
         else:
