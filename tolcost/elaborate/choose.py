@@ -85,7 +85,11 @@ def _static_choice(env: Env, condition: Cond, expr: tree.Call) -> Value | Result
     if len(env.scope.facts) >= MOST_CASES:
         fail("T0508", f"choices nest more than {MOST_CASES} deep on conditions that stay open", expr.span)
     sides = []
-    for side, fact in ((then, condition), (other, negate(condition))):
+    for side in (then, other):
+        if isinstance(side, tree.Numeral):  # the same whatever holds
+            sides.append((env.building(env.scope.inner()), evaluate(env, side)))
+            continue
+        fact = condition if side is then else negate(condition)
         inner = env.building(env.scope.inner(fact))
         try:
             with env.context.attempt(inner.scope) as trial:
