@@ -1,6 +1,7 @@
 """Folds inside of folds: accumulators known early or late, and passed on from one to the other.
 
-No choices and nothing that is not needed: whoever counts such a program comes to the same.
+Without branches nothing is left out: whoever counts such a program comes to the same.  With them there are
+choices by data and by coordinates, and rows kept and repeated.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ class Reach:
     vectors: tuple[str, ...] = ("x", "u", "tol[n]")
     coordinates: tuple[str, ...] = ()
     depth: int = 0
+    branches: bool = False
 
     def inside(self, coordinate: str) -> Reach:
         entries = tuple(f"{v}[{coordinate}]" for v in self.vectors if v.isidentifier() or v.endswith("'"))
@@ -36,12 +38,12 @@ class Reach:
         )
 
 
-def loop_program(seed: int) -> Case:
+def loop_program(seed: int, branches: bool = False) -> Case:
     """A program of folds that carry numbers and vectors; the same one for the same seed."""
-    draw = Draw(seed)
-    lines = [f"y{k} := {_number(draw, Reach())}" for k in range(1, draw.number(1, 2) + 1)]
+    draw, reach = Draw(seed), Reach(branches=branches)
+    lines = [f"y{k} := {_number(draw, reach)}" for k in range(1, draw.number(1, 2) + 1)]
     if draw.chance(0.3):
-        lines.append(f"v := {_vector(draw, Reach())}")
+        lines.append(f"v := {_vector(draw, reach)}")
     return Case(HEADER + NAMED + "\n".join(lines) + "\n", ({"n": 3}, {"n": draw.number(1, 4)}), seed)
 
 
@@ -59,8 +61,27 @@ def _number(draw: Draw, reach: Reach) -> str:
             (5, lambda: _fold(draw, reach)),
             (2, lambda: _listed(draw, reach)),
             (1, lambda: f"reduce({_vector(draw, reach)}, add, {plain})"),
+            (6 * reach.branches, lambda: _branch(draw, reach)),
         ),
         plain,
+    )
+
+
+def _branch(draw: Draw, reach: Reach) -> str:
+    one, other = _number(draw, reach), _number(draw, reach)
+    vector, kept = draw.pick(reach.vectors), draw.pick((">", "<"))
+    compared = f"{draw.pick(reach.numbers)} {draw.pick(('>', '<=', '=='))} {draw.pick(reach.numbers)}"
+    placed = f"{draw.pick((*reach.coordinates, '1'))} {draw.pick(('<', '>='))} n / 2"
+    rows = draw.pick((f"filter({vector}, map({vector}, * {kept} 0))", f"repeat({vector}, 2, 2)"))
+    return draw.pick(
+        (
+            f"choose({compared}, {one}, {other})",
+            f"choose({compared}, {one}, {other})",
+            f"where({compared}, {one}, {other})",
+            f"where({placed}, {one}, {other})",
+            f"choose({placed}, {one}, {other})",
+            f"reduce({rows}, add, {one})",
+        )
     )
 
 
@@ -87,7 +108,8 @@ def _fold(draw: Draw, reach: Reach) -> str:
     step = _number(draw, replace(inner, numbers=(s, s, *inner.numbers)))
     if s not in step:
         step = f"{s} + {step}"
-    return f"reduce(tol[n], ({s}, z) => {step}, {draw.pick(reach.numbers)}, [{i}])"
+    turns = draw.pick(("n", "n", *reach.coordinates))
+    return f"reduce(tol[{turns}], ({s}, z) => {step}, {draw.pick(reach.numbers)}, [{i}])"
 
 
 def _vector_fold(draw: Draw, reach: Reach) -> str:

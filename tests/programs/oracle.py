@@ -365,10 +365,21 @@ class Oracle(Primitives):
             first = later
 
     def form_where(self, env: Env, condition: tree.Expr, then: tree.Expr, other: tree.Expr) -> Value:
+        return self._either(env, condition, then, other, both=True)
+
+    def form_choose(self, env: Env, condition: tree.Expr, then: tree.Expr, other: tree.Expr) -> Value:
+        return self._either(env, condition, then, other, both=False)
+
+    def _either(self, env: Env, condition: tree.Expr, then: tree.Expr, other: tree.Expr, both: bool) -> Value:
+        """One of two values; if data decides, ``both`` are computed, and deciding is a function."""
         holds = self.value(env, condition)
         while isinstance(holds, Arr) and len(holds.items) == 1:
             holds = holds.items[0]
         assert isinstance(holds, Num)
+        if holds.data and not both:
+            taken, left = (then, other) if holds.value else (other, then)
+            self.glance(env, left)
+            return tainted(self.value(env, taken))
         if not holds.data:
             taken, left = (then, other) if holds.value else (other, then)
             value, other = self.value(env, taken), self.glance(env, left)

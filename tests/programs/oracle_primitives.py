@@ -115,8 +115,8 @@ class Primitives:
     def form_repeat(self, env: Env, tol: tree.Expr, counts: tree.Expr, most: tree.Expr) -> Value:
         value, marks = self.value(env, tol), self.value(env, counts)
         self.root.needed.append(self.frame)
-        assert isinstance(marks, Arr)
-        kept = [k for k, m in enumerate(marks.items, start=1) for _ in range(whole(m))]
+        each = marks.items if isinstance(marks, Arr) else [marks] * shape_of(value)[0]
+        kept = [k for k, m in enumerate(each, start=1) for _ in range(whole(m))]
         shape = (len(kept), *shape_of(value)[1:])
         return Arr(shape, tuple(element(value, (kept[at[0] - 1], *at[1:])) for at in grid(shape)))
 

@@ -30,16 +30,19 @@ MOST_KEPT = 2
 
 @dataclass(frozen=True, slots=True)
 class Soaked:
-    """What is tried: programs of any kind, or ``loops`` only, which are always read ``twice``."""
+    """What is tried: programs of any kind, or ``loops`` only, which are always read ``twice``.
+
+    Every other program of loops has branches: what they leave out is not counted.
+    """
 
     twice: bool = False
     loops: bool = False
 
     def case(self, seed: int) -> Case:
-        return loop_program(seed) if self.loops else generate(seed)
+        return loop_program(seed, branches=seed % 2 == 1) if self.loops else generate(seed)
 
     def verdict(self, text: str, points: Points, seed: int) -> Verdict:
-        return judge(text, points, seed, self.twice or self.loops, self.loops)
+        return judge(text, points, seed, self.twice or self.loops, self.loops and seed % 2 == 0)
 
 
 ANY = Soaked()

@@ -41,7 +41,9 @@ def test_random_programs_keep_their_promises(number: int) -> None:
 
 def test_folds_inside_of_folds_count_as_they_are_read() -> None:
     verdicts = batch(0, LOOPS, Soaked(loops=True))
-    assert [(seed, verdict.what) for seed, verdict in verdicts if verdict.kind != "agrees"] == []
+    assert [
+        (seed, verdict.what) for seed, verdict in verdicts if verdict.kind not in ("agrees", "refused")
+    ] == []
 
 
 @pytest.mark.parametrize("write", [generate, loop_program])
