@@ -20,6 +20,7 @@ from tolcost.catalogue.reading import node_of
 from tolcost.catalogue.schemas import recorded_schema
 from tolcost.catalogue.specs import FURTHER_DOMAINS, open_library
 from tolcost.catalogue.suite import verify
+from tolcost.diagnostics import Rejected
 
 DOMAIN = "com.microsoft"
 LIBRARY = open_library()
@@ -68,6 +69,11 @@ def test_cases_are_found_by_operator_by_case_and_by_domain() -> None:
     named = recorded_cases(LIBRARY, None, ["com.microsoft.QuickGelu"])
     assert [case.node.op for case in named] == ["QuickGelu"] * len(named)
     assert {case.node.op for case in recorded_cases(LIBRARY, "")} == {"SimplifiedLayerNormalization"}
+
+
+def test_a_domain_without_cases_passes_nothing() -> None:
+    with pytest.raises(Rejected, match="no cases of the domain"):
+        verify(jobs=1, domain="com.microsft")
 
 
 def test_what_is_recorded_says_of_what() -> None:

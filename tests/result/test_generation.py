@@ -72,6 +72,8 @@ def test_conditions_hold_in_every_run() -> None:
         ("nope: 0..n", None, "T0412"),
         ("past: 0..n", "seq", "T0697"),
         ("past: 0..", None, "T0697"),
+        ("past: 5..5", None, "T0697"),
+        ("past: 0..n", "past=p", "T0697"),  # the cache is empty then
     ],
 )
 def test_mistakes_are_told(decoder: Cost, runs: str, prefill: str | None, code: str) -> None:

@@ -100,7 +100,13 @@ def _cases(wanted: tuple[str, ...], domain: str | None, library: Library) -> tup
     """ONNX's own cases, unless a domain is asked for, and those recorded, where something is."""
     own = load_cases(wanted) if domain is None else ()
     asked = wanted or domain is not None
-    return (*own, *recorded_cases(library, domain, wanted)) if asked else own
+    found = (*own, *recorded_cases(library, domain, wanted)) if asked else own
+    if domain is not None and not wanted and not found:
+        others = (one for one in sorted(library.domains()) if one and recorded_cases(library, one, ()))
+        hint = f"there are some of {', '.join(map(quoted, others))}"
+        message = f"no cases of the domain {quoted(domain)} are recorded"
+        raise Rejected(Diagnostic("T0660", message, hint=hint))
+    return found
 
 
 def _names(case: Case) -> tuple[str, ...]:

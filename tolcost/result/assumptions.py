@@ -219,7 +219,9 @@ class _Reading:
         second, number = affine_parts(rest, others[0]) or (ZERO, ZERO) if others else (ZERO, rest)
         a, b, c = first.constant, second.constant, number.constant
         if not a or b is None or c is None or (others and not b):
-            hint = "say what its lengths are by new ones: `n = 2*m` and `k = 3*m` for `3*n = 2*k`"
+            is_linear = all(affine_parts(gap, symbol) is not None for symbol in gap.free)
+            by_new = "say what its lengths are by new ones: `n = 2*m` and `k = 3*m` for `3*n = 2*k`"
+            hint = by_new if is_linear else _HINT
             raise Rejected(Diagnostic("T0696", f"{shown(text)} says of no length what it is", hint=hint))
         common = gcd(a, b)
         if c % common:
@@ -311,7 +313,7 @@ class _Reading:
 
     def _add(self, text: str, fact: Cond) -> None:
         if fact == FALSE:
-            raise _contradiction((text,), "no length is less than 1")
+            raise _contradiction((text,), "it holds of no lengths from 1 on")
         if prove(fact) is not True:
             self.facts.append(fact)
 

@@ -67,6 +67,7 @@ from tolcost.show.document import Fact
 from tolcost.show.forms import Form, text_of
 from tolcost.show.json import Json
 
+_SUCH_AS = "such as 'past: 0..n', which is n runs"
 _STEPS = re.compile(r"\s*(?P<name>.+?)\s*:\s*(?P<first>.+?)\s*\.\.\s*(?P<end>.+?)\s*", re.DOTALL)
 
 
@@ -93,7 +94,7 @@ def read_steps(text: str, symbols: Iterable[Symbol] = ()) -> Steps:
     """
     match = _STEPS.fullmatch(text)
     if match is None:
-        hint = "such as 'past: 0..n', which is n runs"
+        hint = _SUCH_AS
         raise Rejected(Diagnostic("T0697", f"runs are NAME: FIRST..END, not {quoted(text)}", hint=hint))
     names = {symbol.name: atom(symbol) for symbol in symbols}
     return Steps(match["name"], parse_text(match["first"], names), parse_text(match["end"], names))
@@ -273,6 +274,8 @@ def generated(cost: Located, runs: str, prefill: str | None = None, other: Locat
     """
     study = of_model(cost)
     steps = read_steps(runs, study.symbols)
+    if _runs(steps).condition == FALSE:
+        raise Rejected(Diagnostic("T0697", f"there is no run in {quoted(runs)}", hint=_SUCH_AS))
     symbol = open_symbol(study, steps.name)
     pieces = [*_decoded(cost, steps, symbol)]
     if prefill is not None:
@@ -358,6 +361,9 @@ def _prefilled(cost: Located, steps: Steps, text: str, other: Located | None) ->
         raise Rejected(
             Diagnostic("T0697", f"a prefill is NAME=LENGTH, not {quoted(text)}", hint="such as seq=p")
         )
+    if other is None and name.strip() == steps.name:
+        text = f"{quoted(steps.name)} is what the runs go through, and nothing in the run before them"
+        raise Rejected(Diagnostic("T0697", text, hint="a prefill says another length, such as seq=p"))
     subject = cost if other is None else other
     names = {s.name: atom(s) for s in cost.study.symbols}
     put = {open_symbol(of_model(subject), name.strip()): parse_text(value, names)}
