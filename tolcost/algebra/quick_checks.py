@@ -58,6 +58,9 @@ def obvious(goal: Poly) -> bool | None:
         return True
     if high is not None and high <= -goal.den:
         return False
+    degree = max(map(len, goal.terms))
+    if any(coef < 0 and len(mono) == degree for mono, coef in goal.terms.items()):
+        return None  # what follows leaves these as they are
     shifted = _counted_from_lower_bounds(goal)
     if shifted is not None and all(coef > 0 or not mono for mono, coef in shifted.terms.items()):
         return shifted.terms.get(UNIT, 0) > -shifted.den or None
@@ -86,14 +89,15 @@ def _counted_from_lower_bounds(goal: Poly) -> Poly | None:
 
 def _shifted(terms: dict[Monomial, int], generator: Generator, least: int) -> dict[Monomial, int]:
     result: dict[Monomial, int] = {}
+    get = result.get
     for mono, coef in terms.items():
+        result[mono] = get(mono, 0) + coef
         times = mono.count(generator)
-        rest = tuple(g for g in mono if g is not generator) if times else mono
-        binomial = coef
-        for k in range(times + 1):  # (g + least)**times, highest power of g first
-            part = monomial_product(rest, (generator,) * (times - k)) if k < times else rest
-            result[part] = result.get(part, 0) + binomial
-            binomial = binomial * (times - k) // (k + 1) * least
+        rest = tuple([g for g in mono if g is not generator]) if times else mono
+        for k in range(1, times + 1):  # (g + least)**times, highest power of g first
+            coef = coef * (times - k + 1) // k * least
+            part = monomial_product(rest, (generator,) * (times - k))
+            result[part] = get(part, 0) + coef
     return {mono: coef for mono, coef in result.items() if coef}
 
 
