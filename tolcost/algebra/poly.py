@@ -342,8 +342,10 @@ def product_of(factors: Iterable[Poly]) -> Poly:
             rest.append(factor)
         else:
             number *= value
-    result = const(number)
-    for factor in rest:
+    if not rest:
+        return const(number)
+    result = scale(rest[0], number)
+    for factor in rest[1:]:
         result = multiply(result, factor)
     return result
 
