@@ -11,6 +11,7 @@ from tests.cost.random_programs import random_program
 from tests.cost.test_count import at
 from tolcost.cost import count, count_functions, depths
 from tolcost.cost.derive import derive
+from tolcost.cost.unsummed import unsummed, walked
 from tolcost.diagnostics import Source
 from tolcost.pipeline import lower, read_program
 
@@ -18,34 +19,44 @@ N, M, K = SYMBOLS
 POINTS = [{N: a, M: b, K: c} for a, b, c in ((1, 1, 1), (2, 3, 1), (4, 2, 3), (5, 1, 4))]
 
 
-@pytest.mark.parametrize("seed", range(300))
-def test_counts_of_random_programs(seed):
-    made = random_program(seed)
-    counts = count(made)
-    assert counts.status == "exact"
-    for values in POINTS:
-        assert at(counts, values) == dict(brute(made, values)), values
+@pytest.mark.parametrize("start", range(0, 300, 10))
+def test_random_programs(start):
+    """What is counted and how deep it is, and where each count comes from, of ten programs."""
+    for seed in range(start, start + 10):
+        made = random_program(seed)
+        counts, applied = count(made), unsummed(made)
+        assert counts.status == "exact", seed
+        for values in POINTS:
+            walked_all = brute(made, values)
+            assert at(counts, values) == dict(walked_all), (seed, values)
+            data = {key[1:]: many for key, many in walked_all.items() if key[0] == "data"}
+            found = {key: walked(summands, values) for key, summands in applied.items()}
+            assert {key: many for key, many in found.items() if many} == data, (seed, values)
+        assert_depths(made, seed)
+        if seed % 7 == 0:
+            alone = count_functions(made)
+            assert (alone.histogram, alone.status) == (counts.histogram, counts.status), seed
+        if seed % 5 == 0:
+            assert_derived(made, counts, seed)
 
 
-@pytest.mark.parametrize("seed", range(0, 300, 7))
-def test_functions_alone_are_counted_alike(seed):
-    made = random_program(seed)
-    counts, alone = count(made), count_functions(made)
-    assert (alone.histogram, alone.status) == (counts.histogram, counts.status)
-
-
-@pytest.mark.parametrize("seed", range(300))
-def test_depths_of_random_programs(seed):
-    made = random_program(seed)
+def assert_depths(made, seed):
     found = depths(made)
     for values in POINTS:
         for depth, trees in ((found.chain, False), (found.tree, True)):
-            walked = brute_depth(made, values, trees)
-            if walked is None:
-                continue
-            assert depth.at(values) >= walked
-            if depth.exact:
-                assert depth.at(values) == walked
+            deepest = brute_depth(made, values, trees)
+            if deepest is not None:
+                assert depth.at(values) >= deepest, (seed, values)
+                assert not depth.exact or depth.at(values) == deepest, (seed, values)
+
+
+def assert_derived(made, counts, seed):
+    """A derivation ends at the count, and each step starts where the one before ended."""
+    derivation = derive(made)
+    assert derivation.total == counts.eops, seed
+    for chain in derivation.chains:
+        for before, after in zip(chain.steps, chain.steps[1:], strict=False):
+            assert before.text_after == after.text_before, seed
 
 
 @pytest.mark.parametrize("inner", ["i", "i + 2", "n + 1 - i"])
@@ -61,13 +72,3 @@ def test_depths_of_steps_that_differ(inner):
             walked = brute_depth(made, values, trees)
             assert walked is not None
             assert depth.at(values) == walked if depth.exact else depth.at(values) >= walked
-
-
-@pytest.mark.parametrize("seed", range(60))
-def test_derivations_end_at_the_count(seed):
-    made = random_program(seed)
-    derivation = derive(made)
-    assert derivation.total == count(made).eops
-    for chain in derivation.chains:
-        for before, after in zip(chain.steps, chain.steps[1:], strict=False):
-            assert before.text_after == after.text_before

@@ -12,16 +12,17 @@ from tolcost.syntax.format import format_program
 
 from . import cases
 
-SPECS = sorted((Path(__file__).parents[2] / "specs").rglob("*.tol"))
+SPECS = Path(__file__).parents[2] / "specs"
+FOLDERS = sorted({path.parent for path in SPECS.rglob("*.tol")})
 
 
-def formatted(program: str) -> str:
-    tree = parse(Source("case.tol", program))
+def formatted(program: str, name: str = "case.tol") -> str:
+    tree = parse(Source(name, program))
     text = format_program(tree)
-    again = parse(Source("case.tol", text))
-    assert again == tree
-    assert sorted(c.text for c in again.comments) == sorted(c.text for c in tree.comments)
-    assert format_program(again) == text
+    again = parse(Source(name, text))
+    assert again == tree, name
+    assert sorted(c.text for c in again.comments) == sorted(c.text for c in tree.comments), name
+    assert format_program(again) == text, name
     return text.rstrip("\n")
 
 
@@ -30,9 +31,10 @@ def test_format(case: cases.Case) -> None:
     cases.check(case, formatted)
 
 
-@pytest.mark.parametrize("path", SPECS, ids=lambda path: path.name)
-def test_formatting_keeps_the_programs_that_come_along(path: Path) -> None:
-    formatted(path.read_text("utf-8"))
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: str(folder.relative_to(SPECS)))
+def test_formatting_keeps_the_programs_that_come_along(folder: Path) -> None:
+    for path in sorted(folder.glob("*.tol")):
+        formatted(path.read_text("utf-8"), path.name)
 
 
 def test_empty_program() -> None:
