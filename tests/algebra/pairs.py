@@ -110,15 +110,22 @@ _FUNCTIONS: Mapping[str, Callable[..., object]] = {
 }
 
 
-def number(text: str, point: Mapping[str, int]) -> Fraction:
+def number(text: str, point: Mapping[str, int]) -> Fraction | int:
     """What an expression is at a point; a condition is 0 or 1."""
-    names = {name: Fraction(value) for name, value in point.items()}
-    return Fraction(eval(_code(text), {"__builtins__": {}, **_FUNCTIONS}, names))  # noqa: S307 - our own files
+    code, is_whole = _code(text)
+    names = point if is_whole else {name: Fraction(value) for name, value in point.items()}
+    return eval(code, _NAMES, names)  # type: ignore[no-any-return]  # noqa: S307 - our own files
+
+
+_NAMES: dict[str, object] = {"__builtins__": {}, **_FUNCTIONS}
+_FRACTION = re.compile(r"(?<!/)/(?!/)|\*\*(?! ?\d)")
+"""What may make fractions of whole numbers; to reckon with those takes several times as long."""
 
 
 @cache
-def _code(text: str) -> CodeType:
-    return compile(text.strip(), "<case>", "eval")
+def _code(text: str) -> tuple[CodeType, bool]:
+    """An expression, and whether it stays among whole numbers."""
+    return compile(text.strip(), "<case>", "eval"), _FRACTION.search(text) is None
 
 
 def points(line: Line) -> Iterator[dict[str, int]]:
