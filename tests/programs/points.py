@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import islice
 from random import Random
 
 from tests.programs.road import hold, lengths_of
 from tolcost.algebra import NotInteger, Symbol, evaluate, evaluate_cond, symbols_of_cond
 from tolcost.atoms.nodes import Program
+from tolcost.cost import count
 from tolcost.diagnostics import Rejected
 
 
 def candidates(program: Program, largest: int, seed: int = 0) -> Iterator[dict[str, int]]:
     """Lengths by name that meet the program's conditions, in a fixed order."""
     random = Random(seed)
+    least = {symbol: max(_least(symbol), 0) for symbol in lengths_of(program)}
     while True:
-        dims = {symbol: random.randint(max(_least(symbol), 0), largest) for symbol in lengths_of(program)}
+        dims = {symbol: random.randint(low, largest) for symbol, low in least.items()}
         if meets(program, dims):
             yield {symbol.name: value for symbol, value in dims.items()}
         else:
@@ -44,14 +48,13 @@ def held_at(program: Program, wanted: int, largest: int = 6, tries: int = 400) -
     values are drawn anew each time.
     """
     found: list[Mapping[str, int]] = []
-    points = candidates(program, largest)
-    for attempt in range(tries):
-        dims = next(points)
-        if (lengths_of(program) and not dims) or len(found) == wanted:
+    counts, has_lengths = count(program), bool(lengths_of(program))
+    for attempt, dims in enumerate(islice(candidates(program, largest), tries)):
+        if len(found) == wanted:
+            break
+        if has_lengths and not dims:
             continue
-        try:
-            hold(program, [dims], seed=attempt)
-        except Rejected:
-            continue
-        found.append(dims)
+        with suppress(Rejected):
+            hold(program, [dims], attempt, counts)
+            found.append(dims)
     return found

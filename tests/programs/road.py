@@ -83,9 +83,11 @@ def check(text: str, points: Iterable[Mapping[str, int]], seed: int = 0) -> tupl
     return program, hold(program, points, seed)
 
 
-def hold(program: Program, points: Iterable[Mapping[str, int]], seed: int = 0) -> list[Execution]:
+def hold(
+    program: Program, points: Iterable[Mapping[str, int]], seed: int = 0, counts: Counts | None = None
+) -> list[Execution]:
     """Hold a lowered program to its promises at each point; gives what running it there came to."""
-    counts, runs = count(program), []
+    counts, runs = counts or count(program), []
     for dims in points:
         given = inputs_for(program, dims, seed)
         run = run_reference(program, given, dims, MAX_STEPS)  # type: ignore[arg-type]
