@@ -112,7 +112,8 @@ def _read_inputs(parsed: Parsed, texts: Iterable[str], request: Request) -> _Giv
 
 def _is_literal(text: str) -> bool:
     """Whether a value stands there itself, rather than the name of a file."""
-    return not text.endswith(".npy") and (text[:1] in tuple("[-+.'\"0123456789") or text in ("true", "false"))
+    begins = text[:1] in ("", *"[-+.'\"0123456789")  # nothing is a value that cannot be read
+    return not text.endswith(".npy") and (begins or text in ("true", "false"))
 
 
 def _array(name: str, text: str) -> Array:
