@@ -127,9 +127,12 @@ NAMED = {"catalogue/graph.py": {"Constant"}}
 
 def test_no_other_python_knows_an_operator() -> None:
     operators = {schema.name for schema in onnx.defs.get_all_schemas()}
+    quoted = re.compile(rf"[\"']({'|'.join(operators)})[\"']")
     for file in sorted((ROOT / "tolcost").rglob("*.py")):
-        where = file.relative_to(ROOT / "tolcost").as_posix()
-        texts = {n.value for n in ast.walk(ast.parse(file.read_bytes())) if isinstance(n, ast.Constant)}
+        where, written = file.relative_to(ROOT / "tolcost").as_posix(), file.read_text("utf-8")
+        if quoted.search(written) is None:  # as in most, and to parse all of them takes long
+            continue
+        texts = {n.value for n in ast.walk(ast.parse(written)) if isinstance(n, ast.Constant)}
         known = {text for text in texts if isinstance(text, str)} & operators
         if not where.startswith("algebra/"):  # Max, Min and Sum are words of formulas, too
             assert known <= NAMED.get(where, set()), where
