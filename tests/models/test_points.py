@@ -170,3 +170,11 @@ def test_how_many_entries_a_sequence_has_is_said(entries: int, session: Session)
     (given,) = ReferenceEvaluator(concatenated()).run(None, {"s": [np.zeros((3, 2), np.float32)] * entries})
     assert found.number(found.total.bytes) == 2 * given.nbytes
     assert f"s is taken to have {entries} entr" in found.to_text()
+
+
+def test_an_optional_input_is_said_to_be_given(session: Session) -> None:
+    kind = helper.make_optional_type_proto(helper.make_tensor_type_proto(FLOAT, ["n"]))
+    nodes = [helper.make_node("OptionalGetElement", ["o"], ["x"]), helper.make_node("Exp", ["x"], ["y"])]
+    graph = helper.make_graph(nodes, "g", [helper.make_value_info("o", kind)], [value("y", FLOAT, None)])
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    assert "o is taken to be given" in cost(proto, session, Wanted()).to_text()

@@ -30,7 +30,7 @@ class Declared:
     """A value as the model declares it: lengths by number, by name, or not at all (None).
 
     ``shape`` is None where not even the rank is declared.  No file says how many ``entries`` a sequence has:
-    it is taken to have one, unless the user says otherwise.
+    it is taken to have one, unless the user says otherwise.  What is ``optional`` is taken to be given.
     """
 
     name: str
@@ -38,6 +38,7 @@ class Declared:
     shape: tuple[int | str | None, ...] | None
     sequence: bool = False
     entries: int = 1
+    optional: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

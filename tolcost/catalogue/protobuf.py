@@ -207,7 +207,8 @@ def declared_of(info: ValueInfoProto) -> Declared:
     """What the model declares of a value."""
     name, kind = info.name, info.type
     which = kind.WhichOneof("value")
-    if which == "optional_type":
+    optional = which == "optional_type"
+    if optional:
         kind = kind.optional_type.elem_type
         which = kind.WhichOneof("value")
     sequence = which == "sequence_type"
@@ -217,8 +218,8 @@ def declared_of(info: ValueInfoProto) -> Declared:
     tensor = kind.tensor_type if which == "tensor_type" else None
     code = 0 if tensor is None else tensor.elem_type
     if tensor is None or not code:
-        return Declared(name, "", None, sequence)
-    return Declared(name, space_of_code(code), _lengths(name, tensor), sequence)
+        return Declared(name, "", None, sequence, optional=optional)
+    return Declared(name, space_of_code(code), _lengths(name, tensor), sequence, optional=optional)
 
 
 def _lengths(name: str, tensor: TypeProto.Tensor) -> tuple[int | str | None, ...] | None:

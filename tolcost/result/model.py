@@ -154,6 +154,8 @@ class ModelStudy(Study):
         """Lengths that are one, and shapes that only the file tells."""
         yield from (Fact("one length", f"{name} is {other}") for name, other in self.merged)
         for given in self.model.graph.inputs:
+            if given.optional:
+                yield Fact("optional", f"{given.name} is taken to be given")
             if given.sequence:
                 entries = "1 entry" if given.entries == 1 else f"{given.entries:,} entries"
                 said = f"--dim '{entries_of(given.name)}=N' says how many"
