@@ -25,17 +25,21 @@ MATMUL = "specs/examples/matmul.tol"
 REPORT = Path(__file__).parents[2] / "reports" / "sympy.md"
 RECORDED = set(re.findall(r"^\| (specs/\S+) \| (\S+) \| ([^|]+) \|", REPORT.read_text("utf-8"), re.MULTILINE))
 """What sympy does not confirm for all lengths, as the report has it: program, function, verdict."""
+LOCK = Path(__file__).parents[2] / "tolcost.lock"
+LOCKED = set(re.findall(r"^(specs/\S+\.tol) eops", LOCK.read_text("utf-8"), re.MULTILINE))
+"""Programs as they stand, which ``make gate`` analyses."""
 
 
 def test_every_program_of_specs():
-    """As it stands each is a result or a diagnostic, never a failure of ours.
+    """As it stands each is a result or a diagnostic, never a failure of ours (the gate has most of them).
 
     The two agree on all of them, for all lengths but where sympy is known to stop.
     """
     plain, used = tuple(plain_programs()), tuple(used_programs())
     for name, found in plain:
         with suppress(Rejected):
-            analyze_lowered(found, name)
+            if name not in LOCKED:
+                analyze_lowered(found, name)
     rows = [row for name, found in (*plain, *used) for row in rows_of(name, found.program, seconds=60)]
     assert not [row for row in rows if "wrong" in row.verdict]
     left = {(row.program, row.function, row.verdict) for row in rows if row.verdict != "for all lengths"}
