@@ -318,13 +318,15 @@ def name_latex(name: str) -> str:
 
     >>> print(name_latex("n"), name_latex("n_2"), name_latex("batch_size"))
     n n_{2} \mathrm{batch\_size}
+    >>> print(name_latex("größe"))  # mathematics has no such letters
+    \mbox{größe}
     """
     simple = _LETTER.fullmatch(name)
     if simple:
         return simple[1] if simple[2] is None else f"{simple[1]}_{{{simple[2]}}}"
     shown = name if len(name) <= _MAX_NAME else name[:_MAX_NAME] + "..."
     safe = "".join(_LATEX_SPECIAL.get(c, c) if c.isprintable() else "?" for c in shown)
-    return rf"\mathrm{{{safe}}}"
+    return rf"\mathrm{{{safe}}}" if safe.isascii() else rf"\mbox{{{safe}}}"
 
 
 class _MathML(_Printer):
