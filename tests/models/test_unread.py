@@ -77,18 +77,24 @@ def told(cost: GraphCost) -> list[tuple[object, ...]]:
     return [(p.counts.histogram, p.counts.atoms, p.counts.macs, p.traffic.read, p.outputs[0]) for p in parts]
 
 
-@pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
-@pytest.mark.parametrize("op", ["Add", "Mul", "Sub", "Div", "Pow", "Max", "Greater"])
-def test_nodes_that_differ_in_a_number_share_a_scheme(
-    op: str, shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls: Counter[str] = Counter()
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often operators are lowered for schemes, by name."""
+    found: Counter[str] = Counter()
 
     def counted(setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowered | Rejected:
-        calls[node.op] += 1
+        found[node.op] += 1
         return lower(setting, node, spec, given)
 
     monkeypatch.setattr("tolcost.models.schemes.lower", counted)
+    return found
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
+@pytest.mark.parametrize("op", ["Add", "Mul", "Sub", "Div", "Pow", "Max", "Greater"])
+def test_nodes_that_differ_in_a_number_share_a_scheme(
+    op: str, shape: tuple[int, ...], calls: Counter[str]
+) -> None:
     model = model_of(scaled(op, [0.0, 1.0, -1.0, 2.0, 0.5, 1e30], shape), "scaled")
     by_scheme = analyze_graph(model, Session(open_library(), schemes=Schemes(stored=False)))
     assert calls[op] == 2, "one by itself, and one with symbols"
@@ -117,15 +123,8 @@ def quantised(space: int, points: list[int], shape: tuple[int, ...] = ()) -> Mod
     "space, points", [(TensorProto.UINT8, [0, 1, 128, 255]), (TensorProto.INT8, [0, -1, -128, 127])]
 )
 def test_nodes_that_differ_in_a_zero_point_share_a_scheme(
-    space: int, points: list[int], shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+    space: int, points: list[int], shape: tuple[int, ...], calls: Counter[str]
 ) -> None:
-    calls: Counter[str] = Counter()
-
-    def counted(setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowered | Rejected:
-        calls[node.op] += 1
-        return lower(setting, node, spec, given)
-
-    monkeypatch.setattr("tolcost.models.schemes.lower", counted)
     model = model_of(quantised(space, points, shape), "quantised")
     by_scheme = analyze_graph(model, Session(open_library(), schemes=Schemes(stored=False)))
     assert set(calls.values()) == {2}, "one by itself, and one with symbols"
