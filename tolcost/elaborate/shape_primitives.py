@@ -123,6 +123,7 @@ def _convert(env: Env, span: Span, value: Value, target: Spaces) -> Value:
         return _convert_each(env, span, components(env, value, span), target)
     if is_static(value) and len(spaces) == 1 and not isinstance(value, Opaque):
         check_within(env, value, spaces[0], target.within[0], span)
+        env.context.spaces_asked += 1  # no node will tell that somebody converted it
         if isinstance(value, View):  # its entries stay as they are, so the space has to be told
             return Cast(value, spaces[0]) if spaces[0] != space_of(value) else value
         static = _convert_static(value, spaces[0])
@@ -193,7 +194,7 @@ def _bitcast(env: Env, span: Span, value: Value, target: str) -> Value:
     for part in node.type:
         if SPACES[part.space].bits is None or SPACES[part.space].bits != SPACES[target].bits:
             fail("T0415", f"{part.space} and {target} do not have the same number of bits", span)
-    return Data(Convert(node, tuple(Part(p.shape, target) for p in node.type), bits=True))
+    return Data(Convert(node, tuple(Part(p.shape, target) for p in node.type), bits=True, span=span))
 
 
 @primitive("kind", space_names)
