@@ -37,3 +37,15 @@ def test_an_equation_leaves_its_solutions(a: int, b: int) -> None:
         lengths = product(range(1, MOST + 1), repeat=2)
         solutions = {(n, k) for n, k in lengths if a * n + b * k == c}
         assert left_by(f"{a}*n {b:+}*k = {c}") == solutions, (a, b, c)
+
+
+@pytest.mark.parametrize("texts", [["1 = 1"], ["n = k", "2*n = 2*k"], ["n = 2*k", "3*n - 6*k == 0"]])
+def test_an_equation_that_says_nothing_new_changes_nothing(texts: list[str]) -> None:
+    names = {"n": N, "k": K}
+    assert assumed(texts, names).change(N) == assumed(texts[:-1], names).change(N)
+
+
+@pytest.mark.parametrize("texts", [["1 = 2"], ["n = k", "2*n = 2*k + 2"], ["n = 3", "2*n == 8"]])
+def test_an_equation_that_leaves_nothing_is_refused(texts: list[str]) -> None:
+    with pytest.raises(Rejected, match="no lengths fulfil"):
+        assumed(texts, {"n": N, "k": K})

@@ -12,6 +12,7 @@ import pytest
 
 from tests.specs.library_programs import possibly_empty
 from tests.sql.random_queries import TABLES, query
+from tolcost.diagnostics import Source
 from tolcost.execute import run_vectorised
 from tolcost.pipeline import analyze_lowered, lower, read_program
 from tolcost.result.derivation import compare_counts
@@ -58,7 +59,7 @@ def stored(found: dict[str, SqlTable]) -> duckdb.DuckDBPyConnection:
 
 
 def ours(sql: str, found: dict[str, SqlTable], counted: bool) -> list[tuple[Any, ...]]:
-    program = translated(read_query(sql, found))
+    program = translated(read_query(Source("<sql>", sql), found))
     parsed = read_program(program.source)
     lowered = lower(parsed)
     if not all(column.values for column in program.inputs.values()):

@@ -52,7 +52,7 @@ class _Given:
 @click.option("--input", "inputs", metavar="NAME=VALUE", multiple=True,
               help="A .npy file or a value such as [[1,2],[3,4]]; repeat for others.")  # fmt: skip
 @click.option("--random", "is_random", is_flag=True, help="Random values for inputs not given.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Where --random starts.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Where --random starts.")
 @options.dim_option
 @options.input_options
 @click.option("--engine", type=click.Choice(list(_ENGINES)), default="numpy", show_default=True,
@@ -74,6 +74,8 @@ def command(
     output: str | None,
 ) -> int:
     """Execute a program."""
+    if not is_random:
+        options.refuse(("seed",), "for --random")
     lengths = options.read_dims(dims)
     request = Request.read(shapes, attrs, specs)
     parsed = parsed_file(file, request)

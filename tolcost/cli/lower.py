@@ -172,7 +172,9 @@ MOST_BYTES = 256 * 2**20
 @click.option("--same", "other", metavar="OTHER.json",
               help="Whether both are the same polynomials, by random points of a field.")  # fmt: skip
 @click.option("--trials", type=click.IntRange(1, 1000), default=8, show_default=True, help="How many points.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Where the random points start.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Where the random points start."
+)
 @options.output_option
 def circuit(file: str, other: str | None, trials: int, seed: int, output: str | None) -> int:
     """Write a circuit as a program that costs the same, or compare it with another."""

@@ -23,6 +23,15 @@ from tolcost.result.view import CostView, written
 FORMATS = ("text", "json", "md", "csv", "html", "parquet")
 ENGINES = ("processes", "dask")
 _LENGTH = re.compile(r"[0-9]{1,10}")
+_OF_SEVERAL = frozenset({"engine", "scheduler"})
+_OF_TABLES = frozenset({"by", "depth", "columns", "sort", "top"})
+_OF_ONE = _OF_TABLES | {"metrics", "sweeps", "device", "models", "annotate", "generate", "prefill"}
+_NOT_FOR = {
+    "json": _OF_TABLES,
+    "html": _OF_TABLES | {"metrics"},
+    "csv": frozenset({"columns", "sort", "top", "metrics"}),
+}
+"""Parameters that would do nothing: for one model, for several, and where the format has no use for them."""
 
 
 class _Command(options.Command):
@@ -121,13 +130,15 @@ def command(
     numbers, equal = options.equated(dims)
     wanted = Wanted(read_dims(numbers), read_shapes(shapes), assume=(*equal, *assume))
     if is_fleet(files) or form == "parquet":
-        if sweeps or annotate or device or models or generate or form == "html":
-            single = "--sweep, --device, --weights, --annotate, --generate and --format html"
-            raise click.UsageError(f"{single} are for a single model")
+        options.refuse(_OF_ONE, "for a single model")
+        if form == "html":
+            raise click.UsageError("--format html is for a single model")
         from tolcost.cli import several
 
         run_on = several.engine_of(engine, jobs, scheduler)
         return several.studied_all(files, several.task(wanted, specs), run_on, allow_uncosted, form, output)
+    options.refuse(_OF_SEVERAL, "for several models")
+    options.refuse(_NOT_FOR.get(form, ()), f"not for --format {form}")
     if generate is None and prefill is not None:
         raise click.UsageError("--prefill is for --generate")
     if generate is not None and (sweeps or annotate or device or form == "html"):

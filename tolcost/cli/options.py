@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import signal
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from tolcost.cli.output import refuse_over
 from tolcost.cost.device import Device, load_device
@@ -89,6 +90,15 @@ def _files(values: Mapping[str, Any], names: Iterable[str]) -> Iterator[str]:
         for text in (value,) if isinstance(value, str) else value or ():
             if isinstance(text, str):
                 yield from (text, text.partition("=")[2])
+
+
+def refuse(names: Container[str], why: str) -> None:
+    """Refuse options that would do nothing in this command line, by the names of their parameters."""
+    context = click.get_current_context()
+    for one in context.command.params:
+        given = one.name in names and context.get_parameter_source(one.name) is ParameterSource.COMMANDLINE
+        if given:
+            raise click.UsageError(f"{one.opts[0]} is {why}")
 
 
 def files_argument(function: F) -> F:

@@ -10,6 +10,7 @@ from tolcost.cli import options
 from tolcost.cli.output import deliver, extra, screen
 from tolcost.cli.programs import warn
 from tolcost.deep import with_deep_stack
+from tolcost.diagnostics import Source
 from tolcost.elaborate import Elaborated
 from tolcost.execute import run_vectorised
 from tolcost.execute.inputs import nested_array, show_output
@@ -18,6 +19,7 @@ from tolcost.result.derivation import compare_counts
 from tolcost.result.program import METRICS, program_study
 from tolcost.result.study import Located, locate_study
 from tolcost.result.view import FORMATS, CostView, written
+from tolcost.syntax.source import read_source
 
 if TYPE_CHECKING:
     from tolcost.sql import Translated
@@ -29,9 +31,10 @@ if TYPE_CHECKING:
         'tolcost sql "select a, sum(b) from t where a > 3 group by a" --tables schema.toml',
         'tolcost sql "select * from t join u on t.k = u.k" --tables t.csv --tables u.csv --program',
         'tolcost sql "select count(*) from t where a > 3" --tables t.csv --run',
+        "tolcost sql query.sql --tables schema.toml --dim t=1000000",
     ),
 )
-@click.argument("query")
+@click.argument("query", metavar="QUERY|FILE.sql")
 @click.option("--tables", "files", metavar="FILE", multiple=True, required=True,
               help="What the tables are: a .toml file of columns, or a .csv file for each.")  # fmt: skip
 @click.option("--program", "is_shown", is_flag=True, help="Print the program instead of what it costs.")
@@ -59,13 +62,15 @@ def command(
 
     Needs the extra `sql`: pip install 'tolcost[sql]'.
     """
-    found = _translated(query, files)
+    found = _translated(read_source(query) if query.endswith(".sql") else Source("<sql>", query), files)
     if is_shown:
+        options.refuse(("is_run", "dims", "metrics", "form"), "not for --program")
         deliver(found.source.text, output)
         return 0
     program = lower(read_program(found.source), name="query")
     warn(program)
     if is_run:
+        options.refuse(("dims", "metrics", "form", "output"), "not for --run")
         return _run(program, found)
     study = program_study(analyze_lowered(program, "<sql>"))
     cost = locate_study(Located, study, options.read_dims(dims))
@@ -74,7 +79,7 @@ def command(
     return 0
 
 
-def _translated(query: str, files: tuple[str, ...]) -> Translated:
+def _translated(query: Source, files: tuple[str, ...]) -> Translated:
     with extra("sql"):
         from tolcost.sql import read_query, read_tables, translated
     return translated(read_query(query, read_tables(files)))

@@ -201,6 +201,10 @@ class _Reading:
     def _solved(self, text: str, gap: Poly) -> None:
         """Put the rest of an equation in place of one of its terms, of what data decides if it can be."""
         gap = substitute(gap, self.put)
+        if gap.constant == 0:  # it says nothing new
+            return
+        if gap.constant is not None:
+            raise _contradiction((text,), "it holds of no lengths")
         for symbol in sorted(gap.free, key=lambda s: (s.kind == "data", s.key), reverse=True):
             times, rest = affine_parts(gap, symbol) or (ZERO, ZERO)
             step, known = times.constant, rest.constant

@@ -1,4 +1,4 @@
-"""What the JSON documents of programs and of models share; the contract is in ``docs/cli.md``."""
+"""What the JSON documents of programs and of models share; ``docs/schemas`` has the contract."""
 
 from __future__ import annotations
 

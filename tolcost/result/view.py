@@ -342,7 +342,7 @@ def figure_data(cost: Located, view: CostView) -> Iterator[tuple[str, str, str, 
 
 
 def _group_data(cost: Located, by: str) -> ReportTable:
-    metrics, known = ("eops", "flops", "macs", "bytes"), cost.point.complete
+    metrics, known = ("eops", "flops", "macs", "bytes"), cost.located
     keys = ("model", by, "nodes", *metrics, *(f"{metric}_at" for metric in metrics if known), "status")
     rows: list[tuple[Cell, ...]] = []
     for group in cost.groups(by):

@@ -129,9 +129,8 @@ def refused(
     return Rejected(Diagnostic(code, message, Span(source, start, end), hint=hint))
 
 
-def read_query(text: str, tables: Mapping[str, SqlTable]) -> SqlQuery:
+def read_query(source: Source, tables: Mapping[str, SqlTable]) -> SqlQuery:
     """Read a query about some tables."""
-    source = Source("<sql>", text)
     select = _parsed(source)
     inner = next((node for node in select.find_all(exp.Select) if node is not select), None)
     if inner is not None:

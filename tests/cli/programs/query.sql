@@ -1,0 +1,1 @@
+select count(*) from orders where price > 100
