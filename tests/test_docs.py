@@ -212,6 +212,7 @@ def test_the_commands_of_pages_on_programs_run(
     text = (ROOT / "docs" / f"{page}.md").read_text("utf-8")
     (tmp_path / "specs").symlink_to(ROOT / "specs")
     (tmp_path / "tables.toml").write_text("".join(blocks(text, "toml")), "utf-8")
+    (tmp_path / "query.sql").write_text("select sum(price) from orders", "utf-8")
     monkeypatch.chdir(tmp_path)
     wanted = [command.partition(" | ")[0] for command in readme.commands(text)]
     told = [c for c in wanted if re.match(r"tolcost \w+ (?!NAME)(?!.*\.\.\.)", c)]
