@@ -138,6 +138,23 @@ def test_no_other_python_knows_an_operator() -> None:
             assert known <= NAMED.get(where, set()), where
 
 
+def test_a_type_name_has_one_meaning() -> None:
+    where: dict[str, str] = {}
+    for file in sorted((ROOT / "tolcost").rglob("*.py")):
+        text = file.read_text("utf-8")
+        for name in re.findall(
+            r"^(?:class ([A-Z]\w+)|([A-Z]\w*[a-z]\w*)(?:: TypeAlias)? = )", text, re.MULTILINE
+        ):
+            found = name[0] or name[1]
+            assert where.setdefault(found, str(file)) == str(file), f"{found} is in {file} and {where[found]}"
+
+
+def test_pages_that_the_code_names_are_there() -> None:
+    for file in sorted((ROOT / "tolcost").rglob("*.py")):
+        for page in re.findall(r"docs/[\w/]+(?:\.\w+)?", file.read_text("utf-8")):
+            assert (ROOT / page).exists(), f"{file.name} names {page}"
+
+
 # ---- the commands of the README ------------------------------------------------------------------
 
 README = (ROOT / "README.md").read_text("utf-8")

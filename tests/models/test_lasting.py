@@ -12,7 +12,7 @@ from tolcost.catalogue.specs import Spec, new_library
 from tolcost.diagnostics import Rejected
 from tolcost.models import lasting
 from tolcost.models.analysis import GraphCost, analyze_graph
-from tolcost.models.facts import Table
+from tolcost.models.facts import FactTable
 from tolcost.models.lowered import Given, Lowered, Setting
 from tolcost.models.lowering import lower
 from tolcost.models.walking import Session
@@ -95,7 +95,7 @@ def test_what_is_too_much_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_threads_may_share_a_table() -> None:
-    table = Table()
+    table = FactTable()
     found: list[list[int]] = []
 
     def number() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tolcost.algebra import Poly, data_symbol, ge, length, the_symbol
 from tolcost.elaborate import Tensor
-from tolcost.models.facts import Table
+from tolcost.models.facts import FactTable
 from tolcost.models.names import Names, enlarged
 
 n, m = length("n"), length("m")
@@ -12,7 +12,7 @@ n, m = length("n"), length("m")
 
 def names_of(**shapes: Poly) -> Names:
     """Vectors by name, with these lengths."""
-    names = Names(Table())
+    names = Names(FactTable())
     for name, size in shapes.items():
         names.meet(name, names.table.number(Tensor((size,), "float32")))
     return names

@@ -62,7 +62,9 @@ def test_lengths_that_break_a_condition_are_refused(bert: Path, capsys: pytest.C
 
 @pytest.mark.parametrize("by", ["node", "op", "scope"])
 @pytest.mark.parametrize("form", ["text", "md", "csv"])
-def test_tables_by_node_operator_and_scope(form: str, by: str, bert: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tables_by_node_operator_and_scope(
+    form: str, by: str, bert: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     text = output(
         capsys, "model", str(bert), "--by", by, "--format", form, "--dim", "batch=1", "--dim", "seq=4"
     )

@@ -83,11 +83,11 @@ from tolcost.algebra.substitute import generators_in, symbols_of
 from tolcost.algebra.sums import replace, substitute, substitute_cond, substituting, sum_over, total
 from tolcost.algebra.symbols import (
     AlgebraBudget,
+    Exponential,
     Floor,
     Generator,
     Log2,
     NotInteger,
-    Power,
     Relu,
     Sum,
     Symbol,
@@ -119,6 +119,7 @@ __all__ = [
     "Comparison",
     "Cond",
     "Eq",
+    "Exponential",
     "Floor",
     "Ge",
     "Generator",
@@ -129,7 +130,6 @@ __all__ = [
     "Or",
     "PointFunction",
     "Poly",
-    "Power",
     "Relu",
     "Sum",
     "Symbol",

@@ -20,11 +20,11 @@ from tolcost.algebra.substitute import generators_in
 from tolcost.algebra.sums import substitute, substitute_cond
 from tolcost.algebra.symbols import (
     AlgebraBudget,
+    Exponential,
     Floor,
     Generator,
     Log2,
     NotInteger,
-    Power,
     Relu,
     Sum,
     Symbol,
@@ -256,7 +256,7 @@ def _degree(generator: Generator) -> int:
             return degree(p)
         case Log2():
             return 0
-        case Power():  # as a length that is one counts
+        case Exponential():  # as a length that is one counts
             return 1
         case Sum(body=body, lo=lo, hi=hi):
             return degree(body) + max(degree(lo), degree(hi))

@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from tolcost.algebra.floors import exact_quotient, leading_coefficient
 from tolcost.algebra.poly import UNIT, Monomial, Poly, atom
-from tolcost.algebra.symbols import Floor, Generator, Log2, Power, Relu, Sum, Symbol
+from tolcost.algebra.symbols import Exponential, Floor, Generator, Log2, Relu, Sum, Symbol
 from tolcost.dataclass import dataclass, field
 
 _MAX_TERMS = 80
@@ -181,7 +181,7 @@ class _Builder:
 
     def _power(self, generator: Generator, times: int) -> tuple[ShownOperand, int]:
         """A power of a power is one whose exponent is a multiple."""
-        if isinstance(generator, Power) and times > 1:
+        if isinstance(generator, Exponential) and times > 1:
             return PowerCall(generator.base, self.formula(generator.p * times)), 1
         return self._operand(generator), times
 
@@ -200,7 +200,7 @@ class _Builder:
                 return ClipCall(self.formula(p))
             case Log2(p=p):
                 return LogCall(self.formula(p))
-            case Power(base=base, p=p):
+            case Exponential(base=base, p=p):
                 return PowerCall(base, self.formula(p))
             case Sum(body=body, symbol=symbol, lo=lo, hi=hi):
                 binder = _binder_name(set(self.names.values()))

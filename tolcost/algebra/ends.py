@@ -8,7 +8,7 @@ from tolcost.algebra.symbols import Generator, Relu, Symbol
 _MOST_CLIPS = 3
 """Each is two cases, so these are few."""
 
-Factors = dict[Generator, int]
+Exponents = dict[Generator, int]
 
 
 def holds_at_ends(goal: Poly) -> bool:
@@ -22,12 +22,12 @@ def holds_at_ends(goal: Poly) -> bool:
     >>> holds_at_ends(n - i - j), holds_at_ends(n - i - j - 1)
     (True, False)
     """
-    factors: Factors = {}
+    factors: Exponents = {}
     number = _added(factors, goal, 1)
     return number is not None and _is_least(factors, number + goal.den - 1, _MOST_CLIPS)
 
 
-def _is_least(factors: Factors, number: int, clips: int) -> bool:
+def _is_least(factors: Exponents, number: int, clips: int) -> bool:
     """Whether generators, so many times each, and a number are at least 0 together at the ends."""
     while factors:
         inner = max(factors, key=_depth)
@@ -45,7 +45,7 @@ def _is_least(factors: Factors, number: int, clips: int) -> bool:
     return number >= 0
 
 
-def _is_least_of_clip(clip: Relu, factor: int, factors: Factors, number: int, clips: int) -> bool:
+def _is_least_of_clip(clip: Relu, factor: int, factors: Exponents, number: int, clips: int) -> bool:
     """The same with a clip, which is the larger of 0 and its argument: above both, and one of them."""
     idle = _is_least(dict(factors), number, clips)
     if idle == (factor > 0):
@@ -54,7 +54,7 @@ def _is_least_of_clip(clip: Relu, factor: int, factors: Factors, number: int, cl
     return more is not None and _is_least(factors, number + more, clips)
 
 
-def _added(factors: Factors, p: Poly, times: int) -> int | None:
+def _added(factors: Exponents, p: Poly, times: int) -> int | None:
     """Add the generators of a polynomial, so many times each; give its number, None if it has products."""
     number = 0
     for mono, coef in p.terms.items():

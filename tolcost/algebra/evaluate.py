@@ -20,11 +20,11 @@ from tolcost.algebra.powers import number_power
 from tolcost.algebra.sums import substitute, total
 from tolcost.algebra.symbols import (
     AlgebraBudget,
+    Exponential,
     Floor,
     Generator,
     Log2,
     NotInteger,
-    Power,
     Relu,
     Sum,
     Symbol,
@@ -157,7 +157,7 @@ def _generator_value(generator: Generator, point: _Point) -> int:
             return max(_value(p, point), 0)
         case Log2(p=p):
             return log2_of_number(_value(p, point))
-        case Power(base=base, p=p):
+        case Exponential(base=base, p=p):
             return number_power(base, _value(p, point))
         case Sum(body=body, symbol=symbol, lo=lo, hi=hi):
             return _sum_value(body, symbol, _value(lo, point), _value(hi, point), point)
@@ -342,7 +342,7 @@ def _prepared_part(generator: Generator) -> PointFunction:
         case Log2(p=p):
             argument = prepared(p)
             return lambda values: log2_of_number(argument(values))
-        case Power(base=base, p=p):
+        case Exponential(base=base, p=p):
             exponent = prepared(p)
             return lambda values: number_power(base, exponent(values))
         case Sum():
@@ -453,7 +453,7 @@ def _is_never_above_0(p: Poly) -> bool:
 
 def _unknown(p: Poly) -> tuple[Symbol, int, int] | None:
     """Give the one unknown of an expression that is linear, or in an exponent; its factor and the rest."""
-    if len(p.free) == 1 and any(isinstance(g, Power) for mono in p.terms for g in mono):
+    if len(p.free) == 1 and any(isinstance(g, Exponential) for mono in p.terms for g in mono):
         return _unknown_exponent(p)
     if len(p.free) != 1 or p.height or max(map(len, p.terms)) != 1:
         return None

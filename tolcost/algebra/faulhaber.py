@@ -33,7 +33,7 @@ from tolcost.algebra.poly import (
 from tolcost.algebra.powers import powers
 from tolcost.algebra.prove import is_nonnegative
 from tolcost.algebra.substitute import opaque_sum, rebuild, replace_generator
-from tolcost.algebra.symbols import Floor, Generator, Power, Symbol
+from tolcost.algebra.symbols import Exponential, Floor, Generator, Symbol
 
 MAX_PERIOD = 64
 
@@ -108,7 +108,7 @@ def _group_sum(body: Poly, hard: frozenset[Generator], x: Symbol, lo: Poly, hi: 
             done = _by_blocks(body, only, x, lo, hi)
             if done is not None:
                 return done
-    if all(isinstance(generator, Power) for generator in hard):
+    if all(isinstance(generator, Exponential) for generator in hard):
         done = _geometric(body, x, lo, hi)
         if done is not None:
             return done
@@ -120,9 +120,9 @@ def _group_sum(body: Poly, hard: frozenset[Generator], x: Symbol, lo: Poly, hi: 
 
 def _geometric(body: Poly, x: Symbol, lo: Poly, hi: Poly) -> Poly | None:
     """Powers of numbers whose exponents move evenly with x, each times a polynomial in x."""
-    rows: dict[tuple[Power, ...], Terms] = {}
+    rows: dict[tuple[Exponential, ...], Terms] = {}
     for mono, coef in body.terms.items():
-        part = tuple(g for g in mono if isinstance(g, Power) and x in g.free)
+        part = tuple(g for g in mono if isinstance(g, Exponential) and x in g.free)
         rows.setdefault(part, {})[tuple(g for g in mono if g not in part)] = coef
     sums = []
     for part, terms in rows.items():
@@ -137,7 +137,7 @@ def _geometric(body: Poly, x: Symbol, lo: Poly, hi: Poly) -> Poly | None:
     return total_of(sums)
 
 
-def _ratio(part: tuple[Power, ...], x: Symbol) -> Fraction | None:
+def _ratio(part: tuple[Exponential, ...], x: Symbol) -> Fraction | None:
     """By what a product of powers is multiplied as x grows by 1."""
     ratio = Fraction(1)
     for generator in part:
@@ -149,7 +149,7 @@ def _ratio(part: tuple[Power, ...], x: Symbol) -> Fraction | None:
     return ratio
 
 
-def _power_at(part: tuple[Power, ...], x: Symbol, at: Poly) -> Poly | None:
+def _power_at(part: tuple[Exponential, ...], x: Symbol, at: Poly) -> Poly | None:
     """A product of powers at an end of a range; None where an exponent may be below 0 there."""
     found = []
     for generator in part:

@@ -32,7 +32,7 @@ from tolcost.algebra.poly import (
     scale,
     total_of,
 )
-from tolcost.algebra.symbols import Floor, Generator, Power, floor_of, log2_of, relu_of
+from tolcost.algebra.symbols import Exponential, Floor, Generator, floor_of, log2_of, relu_of
 
 _MAX_GRID = 512
 
@@ -83,7 +83,7 @@ def _least_factor(mono: Monomial) -> int:
     """A number that divides a monomial with powers, wherever it stands: 2 divides ``2**s`` where s >= 1."""
     factor = 1
     for generator in mono:
-        if isinstance(generator, Power):
+        if isinstance(generator, Exponential):
             factor *= generator_range(generator)[0] or 1
     return factor
 
@@ -349,7 +349,7 @@ def _known_log2(p: Poly) -> Poly | None:
     if len(p.terms) != 1:
         return None
     ((mono, coef),) = p.terms.items()
-    exponents = [g.p for g in mono if isinstance(g, Power) and g.base == 2]
+    exponents = [g.p for g in mono if isinstance(g, Exponential) and g.base == 2]
     is_power = coef > 0 and coef & (coef - 1) == 0 and p.den & (p.den - 1) == 0
     if not mono or len(exponents) != len(mono) or not is_power:
         return None

@@ -12,11 +12,11 @@ from tolcost.algebra.poly import Monomial, Poly
 from tolcost.algebra.symbols import (
     MAX_BITS,
     MAX_EXPONENT,
+    Exponential,
     Floor,
     Generator,
     Interval,
     Log2,
-    Power,
     Relu,
     Sum,
     Symbol,
@@ -119,7 +119,7 @@ def _compute(generator: Generator) -> Interval:
         case Log2(p=p):
             low, high = range_of(p)
             return 0 if low is None else log2_of_number(low), None if high is None else log2_of_number(high)
-        case Power(base=base, p=p):
+        case Exponential(base=base, p=p):
             least, most = range_of(p)
             top = most if most is not None and 0 <= most <= MAX_EXPONENT else None
             return int(base ** min(max(least or 0, 0), MAX_EXPONENT)), None if top is None else int(base**top)

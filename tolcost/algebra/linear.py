@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from tolcost.algebra.intervals import numerator_range, range_of
 from tolcost.algebra.poly import Monomial, Poly, atom, poly
-from tolcost.algebra.symbols import Floor, Log2, Power, Relu, Symbol
+from tolcost.algebra.symbols import Exponential, Floor, Log2, Relu, Symbol
 
 _MOST_UNKNOWNS = 16
 _MOST_CLIPS = 3
@@ -27,8 +27,8 @@ _CHORDS = (0, 1, 2)
 _LARGEST = 1 << 64
 """Factors that are larger than this, taken from step to step, would grow beyond measure."""
 
-Factors: TypeAlias = tuple[int, ...]
-Rows: TypeAlias = dict[Factors, int]
+Coefficients: TypeAlias = tuple[int, ...]
+Rows: TypeAlias = dict[Coefficients, int]
 """Sums that are at least 0: a factor for each unknown, and the least number that is added to them."""
 
 
@@ -93,7 +93,7 @@ class _System:
 
     def _beside_powers(self, mono: Monomial) -> list[Poly]:
         """How far powers of one exponent are apart at least: as far as at its least value."""
-        powers = [factor for factor in mono if isinstance(factor, Power) and not factor.whole]
+        powers = [factor for factor in mono if isinstance(factor, Exponential) and not factor.whole]
         if len(powers) < len(mono) or len({power.p for power in powers}) > 1:
             return []
         base, exponent, value = prod(power.base for power in powers), powers[0].p, poly({mono: 1})
@@ -124,16 +124,16 @@ class _System:
 def _beside_chords(mono: Monomial) -> list[Poly]:
     """On which side of lines a product is, for its first logarithm or power."""
     for place, factor in enumerate(mono):
-        if isinstance(factor, Log2 | Power):
+        if isinstance(factor, Log2 | Exponential):
             others = poly({mono[:place] + mono[place + 1 :]: 1})
             least = range_of(others)[0]
             return [] if least is None or least < 0 else [others * side for side in _chords(factor)]
     return []
 
 
-def _chords(curve: Log2 | Power) -> list[Poly]:
+def _chords(curve: Log2 | Exponential) -> list[Poly]:
     p, value = curve.p, atom(curve)
-    if isinstance(curve, Power):
+    if isinstance(curve, Exponential):
         return [value - curve.base**k * (1 + (curve.base - 1) * (p - k)) for k in _CHORDS]
     return [p - 1 + 2**k * (k - value) for k in _CHORDS] if (range_of(p)[0] or 0) >= 1 else []
 

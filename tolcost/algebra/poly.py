@@ -140,7 +140,7 @@ class Poly:
         return scale(self, other)
 
     def __pow__(self, exponent: int) -> Poly:
-        """Power with a non-negative integer exponent."""
+        """Exponential with a non-negative integer exponent."""
         return power(self, exponent)
 
     def __floordiv__(self, other: Poly | int) -> Poly:
@@ -351,7 +351,7 @@ def product_of(factors: Iterable[Poly]) -> Poly:
 
 
 def power(base: Poly, exponent: int) -> Poly:
-    """Power with a non-negative integer exponent."""
+    """Exponential with a non-negative integer exponent."""
     if exponent < 0:
         raise ValueError("a negative exponent is not an integer polynomial")
     bits = max((coef.bit_length() for coef in base.terms.values()), default=0)

@@ -25,10 +25,10 @@ from tolcost.algebra.symbols import (
     MAX_DEGREE,
     MAX_EXPONENT,
     AlgebraBudget,
+    Exponential,
     Generator,
     NotInteger,
     OrderKey,
-    Power,
     Sum,
     Symbol,
     power_of,
@@ -100,8 +100,8 @@ def multiply_powers(a: Poly, b: Poly) -> Poly:
     for left, x in a.terms.items():
         for right, y in b.terms.items():
             mono = left + right
-            bases = {g.base for g in mono if isinstance(g, Power) and g.whole}
-            taken = [g for g in mono if isinstance(g, Power) and g.base in bases]
+            bases = {g.base for g in mono if isinstance(g, Exponential) and g.whole}
+            taken = [g for g in mono if isinstance(g, Exponential) and g.base in bases]
             rest = tuple(g for g in mono if g not in taken)
             merged = [powers(base, total_of(g.p for g in taken if g.base == base)) for base in sorted(bases)]
             factor, den = x * y, a.den * b.den

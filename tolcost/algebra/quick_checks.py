@@ -17,10 +17,10 @@ from tolcost.algebra.intervals import generator_range, log2_of_number, numerator
 from tolcost.algebra.poly import UNIT, Monomial, Poly, atom, monomial_product, poly, scale
 from tolcost.algebra.symbols import (
     MAX_EXPONENT,
+    Exponential,
     Floor,
     Generator,
     Log2,
-    Power,
     Relu,
     Sum,
     Symbol,
@@ -128,7 +128,7 @@ def _generator_direction(generator: Generator, symbol: Symbol) -> int | None:
     match generator:
         case Symbol():
             return 1
-        case Relu(p=p) | Log2(p=p) | Power(p=p):
+        case Relu(p=p) | Log2(p=p) | Exponential(p=p):
             return direction(p, symbol)
         case Floor(p=p, q=q):
             return None if symbol in q.free else direction(p, symbol)
@@ -338,7 +338,7 @@ def _samples(generator: Generator, points: range) -> Sequence[int | None]:
             return [None if inside is None else max(inside, 0) for inside in _values(p, points)]
         case Log2(p=p):
             return [None if inside is None else log2_of_number(inside) for inside in _values(p, points)]
-        case Power(base=base, p=p):
+        case Exponential(base=base, p=p):
             return [
                 None if inside is None or not 0 <= inside <= MAX_EXPONENT else int(base**inside)
                 for inside in _values(p, points)

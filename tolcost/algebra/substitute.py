@@ -27,7 +27,7 @@ from tolcost.algebra.poly import (
     total_of,
 )
 from tolcost.algebra.powers import powers
-from tolcost.algebra.symbols import Floor, Generator, Log2, Power, Relu, Sum, Symbol, sum_of, symbol_of
+from tolcost.algebra.symbols import Exponential, Floor, Generator, Log2, Relu, Sum, Symbol, sum_of, symbol_of
 from tolcost.dataclass import dataclass
 
 
@@ -98,7 +98,7 @@ def _replaced(generator: Generator, new: _Change, done: dict[Generator, Poly]) -
             return new.rules.clip(_substitute(p, new, done))
         case Log2(p=p):
             return ceil_log2(_substitute(p, new, done))
-        case Power(base=base, p=p):
+        case Exponential(base=base, p=p):
             return powers(base, _substitute(p, new, done))
         case Sum():
             return _sum_replaced(generator, new, done)
@@ -192,7 +192,7 @@ def _with_generator(p: Poly, old: Generator, rules: Rules, done: dict[Generator,
             case Log2(p=inside):
                 c = _with_generator(inside, old, rules, done)
                 return None if c is inside else ceil_log2(c)
-            case Power(base=base, p=inside):
+            case Exponential(base=base, p=inside):
                 c = _with_generator(inside, old, rules, done)
                 return None if c is inside else powers(base, c)
             case Symbol() | Sum():

@@ -169,7 +169,7 @@ class Log2(_Composite):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Power(_Composite):
+class Exponential(_Composite):
     """A prime to the power of ``p``, which is at least 0 wherever the power stands.
 
     An exponent that is one generator makes a power that is multiplied like any other: ``2**(2*p)`` is the
@@ -221,7 +221,7 @@ class Sum(_Composite):
         return self.body, self.lo, self.hi
 
 
-Generator: TypeAlias = Symbol | Floor | Relu | Log2 | Power | Sum
+Generator: TypeAlias = Symbol | Floor | Relu | Log2 | Exponential | Sum
 
 
 class _Interned:
@@ -313,17 +313,17 @@ def log2_of(p: Poly) -> Log2:
     return found
 
 
-def power_of(base: int, p: Poly, whole: bool) -> Power:
+def power_of(base: int, p: Poly, whole: bool) -> Exponential:
     """Give the one power of this base and exponent; ``powers`` says which are to be ``whole``.
 
     Those that are come first in a product, so that it is seen at once whether there is one.
     """
-    identity = (Power, base, p)
+    identity = (Exponential, base, p)
     found = _interned.find(identity)
     if found is None:
         key = (WHOLE, base, p.key) if whole else (0, "", base, "", p.key)
-        found = _interned.keep(identity, Power(key, p.free, _height((p,)), base, p, whole))
-    assert isinstance(found, Power)
+        found = _interned.keep(identity, Exponential(key, p.free, _height((p,)), base, p, whole))
+    assert isinstance(found, Exponential)
     return found
 
 

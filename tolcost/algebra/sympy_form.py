@@ -19,7 +19,7 @@ from tolcost.algebra.display import display_names
 from tolcost.algebra.intervals import generator_range
 from tolcost.algebra.piecewise import relu
 from tolcost.algebra.poly import Monomial, Poly, as_poly
-from tolcost.algebra.symbols import Floor, Generator, Log2, Power, Relu, Sum, Symbol
+from tolcost.algebra.symbols import Exponential, Floor, Generator, Log2, Relu, Sum, Symbol
 
 SympyExpr: TypeAlias = sympy.Expr
 """For those who hand expressions on without touching sympy."""
@@ -144,7 +144,7 @@ def _generator(generator: Generator, symbols: Mapping[Symbol, sympy.Symbol]) -> 
             return Clip(_poly(p, symbols))
         case Log2(p=p):
             return sympy.ceiling(sympy.log(_poly(p, symbols), 2))
-        case Power(base=base, p=p):
+        case Exponential(base=base, p=p):
             return sympy.Pow(sympy.Integer(base), _poly(p, symbols))
         case Sum(body=body, symbol=symbol, lo=lo, hi=hi):
             # sympy gives an empty range the negative of the reversed sum; ours is 0.

@@ -15,11 +15,10 @@ import sympy
 
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth
 from tolcost.algebra.poly import Poly
-from tolcost.algebra.symbols import Floor, Generator, Log2, Power, Relu, Sum, Symbol
-from tolcost.algebra.sympy_form import sympy_symbols
+from tolcost.algebra.symbols import Exponential, Floor, Generator, Log2, Relu, Sum, Symbol
+from tolcost.algebra.sympy_form import SympyExpr, sympy_symbols
 from tolcost.dataclass import dataclass, field
 
-SympyExpr: TypeAlias = sympy.Expr
 SumScope: TypeAlias = tuple[Symbol, Poly] | Cond
 """A coordinate that runs from 1 to its extent, or a condition."""
 
@@ -144,7 +143,7 @@ class SympySums:
                 return sympy.Max(self.poly(p), 0)
             case Log2(p=p):
                 return sympy.ceiling(sympy.log(self.poly(p), 2))
-            case Power(base=base, p=p):
+            case Exponential(base=base, p=p):
                 return sympy.Pow(sympy.Integer(base), self.poly(p))
             case Sum(body=body, symbol=symbol, lo=lo, hi=hi):
                 binder = self.symbols[symbol] = sympy.Dummy(symbol.name, integer=True)

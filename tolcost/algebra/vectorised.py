@@ -19,11 +19,11 @@ from tolcost.algebra.intervals import log2_of_number
 from tolcost.algebra.poly import Monomial, Poly
 from tolcost.algebra.powers import number_power
 from tolcost.algebra.symbols import (
+    Exponential,
     Floor,
     Generator,
     Log2,
     NotInteger,
-    Power,
     Relu,
     Sum,
     Symbol,
@@ -219,7 +219,7 @@ def _compute(generator: Generator, table: _Table) -> Ints:
             return _floor(p, q, table)
         case Log2(p=p):
             return _column([log2_of_number(value) for value in _poly(p, table).tolist()])
-        case Power(base=base, p=p):
+        case Exponential(base=base, p=p):
             return _column([number_power(base, value) for value in _poly(p, table).tolist()])
         case Sum():
             return _point_by_point(generator, table)

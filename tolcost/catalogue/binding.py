@@ -8,20 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from tolcost.catalogue.graph import GraphNode, Reference, Weight
 from tolcost.catalogue.specs import Spec
 from tolcost.catalogue.stored import Formal
 from tolcost.catalogue.types import constant
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
-from tolcost.elaborate import Inputs, Tensor
-from tolcost.elaborate.values import Missing, Value
+from tolcost.elaborate import Inputs
+from tolcost.elaborate.values import Argument, Missing, Value
 
 if TYPE_CHECKING:
     from tolcost.syntax import tree
-
-Argument: TypeAlias = Tensor | Inputs | Value
 
 
 def bind(

@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import TypeAlias
 
 from tolcost.algebra import Poly, Truth, const, length
-from tolcost.catalogue.binding import Argument, attribute_values, bind, formals
+from tolcost.catalogue.binding import attribute_values, bind, formals
 from tolcost.catalogue.cases import Case, Item
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.catalogue.subgraphs import Surroundings, graph_functions
@@ -24,7 +24,7 @@ from tolcost.cost import Counts, count
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Elaborated, Inputs, Tensor, elaborate
-from tolcost.elaborate.values import Cast, Vec, frozen
+from tolcost.elaborate.values import Argument, Cast, Vec, frozen
 from tolcost.syntax import tree
 
 

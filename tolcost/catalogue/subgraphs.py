@@ -18,7 +18,7 @@ from tolcost.catalogue.operand_types import check_node, output_spaces
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, quoted
-from tolcost.elaborate.again import Known, applied
+from tolcost.elaborate.again import Remembered, applied
 from tolcost.elaborate.context import Env
 from tolcost.elaborate.faults import Misfit
 from tolcost.elaborate.programs import apply_program
@@ -125,7 +125,7 @@ class Surroundings:
     depth: int = 0
     calls: Iterator[int] = field(default_factory=count)
     inside: Inside = field(default_factory=dict)
-    known: Known = field(default_factory=dict)
+    known: Remembered = field(default_factory=dict)
     place: tuple[str, ...] = ()
     resumes: bool = False
     """Whether all graphs around are branches by data: nothing but other choices helps what does not fit."""

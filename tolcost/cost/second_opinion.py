@@ -26,7 +26,8 @@ from tolcost.algebra import (
     evaluate_cond,
     solve,
 )
-from tolcost.algebra.sympy_sums import SympyExpr, SympySums, is_closed, larger, same
+from tolcost.algebra.sympy_form import SympyExpr
+from tolcost.algebra.sympy_sums import SympySums, is_closed, larger, same
 from tolcost.atoms.kit import program_symbols
 from tolcost.atoms.nodes import Program
 from tolcost.cost.count import CountKey, count

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tolcost.atoms import nodes as ir
-from tolcost.atoms.kit import children, rebuild
+from tolcost.atoms.kit import Bindings, children, rebuild
 from tolcost.atoms.nodes import Block, Node, Ref, Var
 from tolcost.dataclass import dataclass
 from tolcost.elaborate.context import Env
@@ -28,9 +28,6 @@ from tolcost.elaborate.values import (
     is_static,
 )
 
-Results = tuple[Value, ...]
-Bindings = tuple[tuple[Var, Node], ...]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Before:
@@ -38,20 +35,20 @@ class Before:
 
     data: tuple[Node, ...]
     bindings: Bindings
-    results: Results
+    results: tuple[Value, ...]
 
 
-Known = dict[object, Before | None]
+Remembered = dict[object, Before | None]
 """What programs came to in an elaboration; None where that is no matter of what they were given."""
 
 
 def applied(
     env: Env,
-    known: Known,
+    known: Remembered,
     program: tuple[object, ...],
     inputs: Sequence[Value | None],
-    apply: Callable[[], Results],
-) -> Results:
+    apply: Callable[[], tuple[Value, ...]],
+) -> tuple[Value, ...]:
     """What a program comes to; it is known by what distinguishes it from others but for its inputs."""
     data = [value.node for value in inputs if isinstance(value, Data)]
     places = list(map(_place, data))
@@ -125,7 +122,7 @@ def _copies(value: Value) -> bool:
             return is_static(value) and not isinstance(value, View | Opaque | Seq)
 
 
-def _copied(env: Env, before: Before, data: Sequence[Node]) -> Results | None:
+def _copied(env: Env, before: Before, data: Sequence[Node]) -> tuple[Value, ...] | None:
     """The same over other data; None where there was more than it was given."""
     pairs = list(zip(before.data, data, strict=True))
     copy = _Copy(dict(pairs), {old.var: new for old, new in pairs if isinstance(old, Ref)})

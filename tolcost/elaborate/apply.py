@@ -170,10 +170,10 @@ def _lambda(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Lambda:
     return Lambda(name, nodes, domain, result, "data", span)
 
 
-Names = tuple[str, ...]
+SpaceNames = tuple[str, ...]
 
 
-def _spaces(args: tuple[Value, ...]) -> tuple[Names, Names]:
+def _spaces(args: tuple[Value, ...]) -> tuple[SpaceNames, SpaceNames]:
     """The spaces of those arguments that are data, and of those that are static."""
     data, statics = list[str](), list[str]()
     for a in args:
@@ -185,7 +185,7 @@ def _spaces(args: tuple[Value, ...]) -> tuple[Names, Names]:
 
 
 @lru_cache(maxsize=1 << 10)
-def _kinds(name: str, data: Names, statics: Names) -> tuple[str, Type] | None:
+def _kinds(name: str, data: SpaceNames, statics: SpaceNames) -> tuple[str, Type] | None:
     """The space a function of such arguments computes in, and the type of its result; None if it has none."""
     domain = _domain(name, data, statics)
     texts = {kind_of(space) == "S" for space in (*data, *statics)}
@@ -199,7 +199,7 @@ def takes(name: str, domain: str) -> bool:
     return kind_of(domain) in FUNCTIONS[name].kinds
 
 
-def _domain(name: str, data: Names, statics: Names) -> str:
+def _domain(name: str, data: SpaceNames, statics: SpaceNames) -> str:
     """The space a function computes in: that of its data, widened by what its numbers need."""
     domain, *others = data or statics[:1] or ("R",)
     for space in others:

@@ -20,8 +20,8 @@ from tolcost.algebra import (
     FALSE,
     LARGEST_LENGTH,
     TRUE,
+    Exponential,
     Poly,
-    Power,
     const,
     generators_in,
     length,
@@ -138,7 +138,7 @@ def _length(entry: int | str, statement: tree.InputDecl) -> Poly:
 def _expression(text: str) -> Poly:
     """An expression of lengths; what it has as an exponent may be 0, and makes no more than a length."""
     found = parse_text(text)
-    raised = {s for g in generators_in(found) if isinstance(g, Power) for s in g.free}
+    raised = {s for g in generators_in(found) if isinstance(g, Exponential) for s in g.free}
     return parse_text(text, {s.name: length(s.name, 0, LARGEST_LENGTH.bit_length() - 1) for s in raised})
 
 

@@ -54,7 +54,7 @@ _A_NUMBER = "this is a number; `map` and `reduce` take a ToL number by number, a
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pattern:
+class CoordinateNames:
     """How coordinates are named: ``[i, j]``, ``[n, *o]``, or one name for all of them."""
 
     names: tuple[str, ...] = ()
@@ -78,13 +78,13 @@ class Pattern:
         return bound
 
 
-def pattern_of(expr: tree.Expr | None) -> Pattern:
+def pattern_of(expr: tree.Expr | None) -> CoordinateNames:
     """The coordinate names an iterator argument gives."""
     match expr:
         case None:
-            return Pattern()
+            return CoordinateNames()
         case tree.Name(name=name, span=span):
-            return Pattern(rest=name, span=span)
+            return CoordinateNames(rest=name, span=span)
         case tree.Bracket(items=items, span=span):
             names = [item.name for item in items if isinstance(item, tree.Name)]
             rest = [
@@ -94,13 +94,13 @@ def pattern_of(expr: tree.Expr | None) -> Pattern:
             ]
             last_is_rest = not rest or isinstance(items[-1], tree.Splice)
             if len(names) + len(rest) == len(items) and len(rest) <= 1 and last_is_rest:
-                return Pattern(tuple(names), rest[0] if rest else None, span)
+                return CoordinateNames(tuple(names), rest[0] if rest else None, span)
         case _:
             pass
     fail("T0323", "the coordinates must be names: i, [i, j] or [n, *o]", expr.span)
 
 
-def hints(pattern: Pattern, rank: int) -> tuple[str, ...]:
+def hints(pattern: CoordinateNames, rank: int) -> tuple[str, ...]:
     """Names for fresh coordinates, after what the program calls them."""
     named = list(pattern.names[:rank])
     stem = pattern.rest or "i"
@@ -108,7 +108,7 @@ def hints(pattern: Pattern, rank: int) -> tuple[str, ...]:
     return tuple(named + [stem if more == 1 else f"{stem}{n + 1}" for n in range(more)])
 
 
-def fresh(pattern: Pattern, shape: tuple[Poly, ...]) -> tuple[Poly, ...]:
+def fresh(pattern: CoordinateNames, shape: tuple[Poly, ...]) -> tuple[Poly, ...]:
     """Fresh coordinates for a shape."""
     return tuple(coordinate(name, d) for name, d in zip(hints(pattern, len(shape)), shape, strict=True))
 
@@ -123,7 +123,7 @@ class MapBody:
     env: Env
     over: Value
     expr: tree.Expr
-    pattern: Pattern
+    pattern: CoordinateNames
     span: Span
 
     def at(self, env: Env, at: tuple[Value, ...]) -> Value:
@@ -271,7 +271,7 @@ def _nested(shape: tuple[int, ...], items: list[Value]) -> Vec | None:
     )
 
 
-def under_coordinates(env: Env, shape: Shape, at: At, pattern: Pattern, span: Span) -> Value:
+def under_coordinates(env: Env, shape: Shape, at: At, pattern: CoordinateNames, span: Span) -> Value:
     """A ToL of a shape whose elements a function gives; what of it is static stays a formula."""
     coords = fresh(pattern, shape)
     inner = inside(env, shape)
@@ -286,7 +286,12 @@ def under_coordinates(env: Env, shape: Shape, at: At, pattern: Pattern, span: Sp
     except NeedsUnrolling as needs:
         place = own_place(needs, coords)
         return unrolled(
-            env, at, shape, place, span, lambda e, rest, a: under_coordinates(e, rest, a, Pattern(), span)
+            env,
+            at,
+            shape,
+            place,
+            span,
+            lambda e, rest, a: under_coordinates(e, rest, a, CoordinateNames(), span),
         )
     if laid is not None and not any(free):
         return Data(laid)
@@ -338,7 +343,7 @@ class Step(Protocol):
     """One step of a fold: from an accumulator and a coordinate to the next accumulator."""
 
     @property
-    def pattern(self) -> Pattern:
+    def pattern(self) -> CoordinateNames:
         """How the program names the coordinates."""
 
     @property
@@ -359,7 +364,7 @@ class WrappedStep:
     step: Step
 
     @property
-    def pattern(self) -> Pattern:
+    def pattern(self) -> CoordinateNames:
         """How the program names the coordinates."""
         return self.step.pattern
 
@@ -380,7 +385,7 @@ class WrittenStep:
     env: Env
     over: Value
     expr: tree.Expr
-    pattern: Pattern
+    pattern: CoordinateNames
     span: Span
 
     def looks_at_elements(self) -> bool:

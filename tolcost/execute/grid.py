@@ -23,6 +23,7 @@ from tolcost.algebra import (
     And,
     Cond,
     Eq,
+    Exponential,
     Floor,
     Ge,
     Generator,
@@ -30,7 +31,6 @@ from tolcost.algebra import (
     Not,
     Or,
     Poly,
-    Power,
     Relu,
     Sum,
     Symbol,
@@ -218,7 +218,7 @@ def _generator(g: Generator, grid: Grid, env: Mapping[Symbol, int]) -> int | Arr
         case Relu(p=p):
             value = poly_on_grid(p, grid, env)
             return max(value, 0) if isinstance(value, int) else np.maximum(value, 0)
-        case Log2() | Power() | Sum():
+        case Log2() | Exponential() | Sum():
             return _pointwise(g, grid, env)
 
 

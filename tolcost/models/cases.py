@@ -36,7 +36,7 @@ from tolcost.models.lowered import Lowered, shapes_of
 _LIMITS = (MOST_STATIC, UNROLL_LIMIT, LAY_OUT_LIMIT)
 """Up to which sizes static values are handed on, domains taken entry by entry, and values laid out."""
 
-Case = tuple[object, ...]
+Answers = tuple[object, ...]
 """The answers to the questions that a scheme leaves open."""
 
 
@@ -56,7 +56,7 @@ class Cases:
         """All that is asked, in order."""
         return (*self.conditions, *self.sizes, *self.static)
 
-    def of(self, lengths: Mapping[Symbol, Poly]) -> Case:
+    def of(self, lengths: Mapping[Symbol, Poly]) -> Answers:
         """The case of some lengths, of which not all are numbers."""
         conditions = (substitute_cond(c, lengths) for c in self.conditions)
         sizes, static = (
@@ -64,7 +64,7 @@ class Cases:
         )
         return (*map(prove, conditions), *map(_range, sizes), *map(_static_range, static))
 
-    def told(self, answers: Sequence[int]) -> Case:
+    def told(self, answers: Sequence[int]) -> Answers:
         """The case that values of what is asked at a point belong to."""
         many, rest = len(self.conditions), len(self.conditions) + len(self.sizes)
         return (*answers[:many], *map(_range, answers[many:rest]), *map(_static_range, answers[rest:]))

@@ -37,14 +37,14 @@ def depth_of(cost: GraphCost) -> Depth | None:
     return Depth(tuple(substitute(c, cost.equal) for c in found.candidates), exact=False)
 
 
-Level = int | Depth
+NodeDepth = int | Depth
 """A depth; one that is a number is an integer, and added up as such."""
 
 
 def _latest_end(cost: GraphCost) -> Depth | None:
     depths_by_case = _Depths(cost)
-    at: dict[str, Level] = {}
-    deepest: Level = 0
+    at: dict[str, NodeDepth] = {}
+    deepest: NodeDepth = 0
     for step, applied in zip(cost.model.graph.nodes, cost.nodes, strict=True):
         own = depths_by_case.node(applied)
         used = dict.fromkeys((*step.inputs, *step.free)) if len(step.inputs) > 1 or step.free else step.inputs
@@ -59,11 +59,11 @@ def _latest_end(cost: GraphCost) -> Depth | None:
     return _depth(_latest(deepest, *ends) if ends else deepest)
 
 
-def _depth(level: Level) -> Depth:
+def _depth(level: NodeDepth) -> Depth:
     return Depth((const(level),)) if isinstance(level, int) else level
 
 
-def _after(before: Sequence[Level], own: Level) -> Level:
+def _after(before: Sequence[NodeDepth], own: NodeDepth) -> NodeDepth:
     start = before[0] if len(before) == 1 else _latest(0, *before)
     if isinstance(own, int):
         return start + own if isinstance(start, int) else later(start, const(own))
@@ -72,7 +72,7 @@ def _after(before: Sequence[Level], own: Level) -> Level:
     return _latest(*(later(_depth(start), candidate) for candidate in own.candidates))
 
 
-def _latest(*levels: Level) -> Level:
+def _latest(*levels: NodeDepth) -> NodeDepth:
     numbers = [level for level in levels if isinstance(level, int)]
     if len(numbers) == len(levels):
         return max(numbers)
@@ -98,11 +98,11 @@ class _Depths:
     """Depths of operators, each distinct case once."""
 
     cost: GraphCost
-    _cases: dict[int, Level | None] = field(default_factory=dict)
-    _nodes: dict[int, Level | None] = field(default_factory=dict)
+    _cases: dict[int, NodeDepth | None] = field(default_factory=dict)
+    _nodes: dict[int, NodeDepth | None] = field(default_factory=dict)
     _programs: dict[int, Depth | None] = field(default_factory=dict)
 
-    def node(self, applied: Applied) -> Level | None:
+    def node(self, applied: Applied) -> NodeDepth | None:
         """The depth of a node."""
         if len(applied.parts) == 1 and (level := applied.parts[0][0].level) is not None:
             return level * applied.parts[0][1]
@@ -110,8 +110,8 @@ class _Depths:
             self._nodes[id(applied)] = self._chain(applied)
         return self._nodes[id(applied)]
 
-    def _chain(self, applied: Applied) -> Level | None:
-        whole: Level = 0
+    def _chain(self, applied: Applied) -> NodeDepth | None:
+        whole: NodeDepth = 0
         for lowered, times in applied.parts:
             own = self._case(lowered)
             if own is None:
@@ -120,7 +120,7 @@ class _Depths:
             whole = _after([whole], many)
         return whole
 
-    def _case(self, lowered: Lowered) -> Level | None:
+    def _case(self, lowered: Lowered) -> NodeDepth | None:
         if id(lowered) not in self._cases:
             found = self._of(lowered)
             number = (

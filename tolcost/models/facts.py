@@ -6,7 +6,7 @@ small integers.  The numbers last as long as the table, across models.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from math import prod
 from threading import Lock
 from typing import NamedTuple
@@ -23,6 +23,7 @@ from tolcost.algebra import (
     symbols_of,
     symbols_of_cond,
 )
+from tolcost.cost.record import Change
 from tolcost.cost.traffic import bits_of, bytes_of
 from tolcost.dataclass import dataclass, field
 from tolcost.elaborate import Inputs, Tensor
@@ -56,7 +57,7 @@ _LEFT_OUT = Plain((), ())
 
 
 @dataclass(slots=True)
-class Table:
+class FactTable:
     """Everything known so far, each thing once, by number."""
 
     numbers: dict[object, int] = field(default_factory=dict)
@@ -148,9 +149,6 @@ def symbols_in(value: object) -> frozenset[Symbol]:
             return symbols_of_cond(value)
         case _:
             return frozenset()
-
-
-Change = Callable[[Poly], Poly]
 
 
 def replaced(value: Known, by: Mapping[Symbol, Poly]) -> Known:

@@ -10,12 +10,14 @@ from tolcost.algebra import LARGEST_LENGTH
 from tolcost.catalogue.graph import Declared, Model
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 
-Shape = Sequence[int | str]
+AskedShape = Sequence[int | str]
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 _NAME = re.compile(r"[^-+*/()%<>=,\s]+")
 
 
-def with_shapes(model: Model, shapes: Mapping[str, Shape]) -> tuple[Model, dict[str, int], dict[str, str]]:
+def with_shapes(
+    model: Model, shapes: Mapping[str, AskedShape]
+) -> tuple[Model, dict[str, int], dict[str, str]]:
     """The model with other shapes for some of its inputs, and the numbers and forms said for its lengths.
 
     Such a length stays what it is in the model: a number that is told is a point, however it is told, and a
@@ -55,14 +57,16 @@ def is_form(entry: int | str) -> bool:
     return isinstance(entry, str) and _NAME.fullmatch(entry) is None
 
 
-def _without_forms(model: Model, shapes: Mapping[str, Shape]) -> tuple[Mapping[str, Shape], dict[str, str]]:
+def _without_forms(
+    model: Model, shapes: Mapping[str, AskedShape]
+) -> tuple[Mapping[str, AskedShape], dict[str, str]]:
     """Shapes with lengths of the model in place of forms, and the form of each of these lengths.
 
     A form may have a name that the model has: it is then a new length, and the model's goes by its place.
     """
     names = {d for given in model.graph.inputs for d in given.shape or () if isinstance(d, str)}
     forms: dict[str, str] = {}
-    found: dict[str, Shape] = {}
+    found: dict[str, AskedShape] = {}
     declared = {given.name: given.shape for given in model.graph.inputs}
     entries_said = [entry for shape in shapes.values() for entry in shape if isinstance(entry, str)]
     said = {word for entry in entries_said for word in _WORD.findall(entry)}
@@ -83,7 +87,7 @@ def _without_forms(model: Model, shapes: Mapping[str, Shape]) -> tuple[Mapping[s
     return found, forms
 
 
-def _told(given: Declared, shape: Shape) -> Iterator[tuple[str, int]]:
+def _told(given: Declared, shape: AskedShape) -> Iterator[tuple[str, int]]:
     """The lengths that the model leaves open and a shape has numbers for, by title."""
     declared = given.shape or (None,) * len(shape)
     for axis, (before, now) in enumerate(zip(declared, shape, strict=False)):
@@ -91,7 +95,7 @@ def _told(given: Declared, shape: Shape) -> Iterator[tuple[str, int]]:
             yield before or place_of(given.name, axis), now
 
 
-def _reshaped(given: Declared, shape: Shape | None, told: Collection[str]) -> Declared:
+def _reshaped(given: Declared, shape: AskedShape | None, told: Collection[str]) -> Declared:
     if shape is None:
         return given
     declared = given.shape if given.shape is not None else (None,) * len(shape)

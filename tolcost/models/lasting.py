@@ -12,14 +12,14 @@ from threading import Lock
 from tolcost.catalogue.specs import Library
 from tolcost.dataclass import dataclass, field
 from tolcost.models.applied import Applied
-from tolcost.models.facts import Table
+from tolcost.models.facts import FactTable
 from tolcost.models.schemes import Schemes
 
 MOST_THINGS, MOST_PATTERNS = 20_000, 2_000
 """With more things, or nodes, or patterns, the next session starts anew."""
 
-Key = tuple[object, ...]
-Seen = dict[Key, Applied]
+NodeKey = tuple[object, ...]
+Seen = dict[NodeKey, Applied]
 
 
 @dataclass(slots=True)
@@ -28,9 +28,9 @@ class Lasting:
 
     library: Library
     schemes: Schemes | None = field(default_factory=Schemes)
-    table: Table = field(default_factory=Table)
-    done: dict[Key, Seen] = field(default_factory=dict)
-    checked: set[Key] = field(default_factory=set)
+    table: FactTable = field(default_factory=FactTable)
+    done: dict[NodeKey, Seen] = field(default_factory=dict)
+    checked: set[NodeKey] = field(default_factory=set)
 
 
 _last: list[Lasting] = []

@@ -13,7 +13,7 @@ from tolcost.elaborate import Tensor
 from tolcost.models.facts import Known, changed
 from tolcost.models.lowered import Lowered, Told
 
-Places = tuple[tuple[Hashable, int], ...]
+FormPlaces = tuple[tuple[Hashable, int], ...]
 """Keys of a mapping, with the place of the form of each."""
 
 
@@ -23,13 +23,13 @@ class Layout:
 
     general: Lowered
     forms: tuple[Poly, ...]
-    histogram: Places
-    index: Places
-    atoms: Places
+    histogram: FormPlaces
+    index: FormPlaces
+    atoms: FormPlaces
     macs: int
-    read: Places
-    written: Places
-    least: Places | None
+    read: FormPlaces
+    written: FormPlaces
+    least: FormPlaces | None
     shapes: tuple[tuple[int, ...] | None, ...]
     """Those of outputs that are tensors."""
 
@@ -105,7 +105,7 @@ class Instance:
                 yield tuple([values[place] for place in shape]), known.space
 
 
-def _mapped(places: Places, values: Sequence[Poly]) -> Mapping[Any, Poly]:
+def _mapped(places: FormPlaces, values: Sequence[Poly]) -> Mapping[Any, Poly]:
     return MappingProxyType({key: values[place] for key, place in places})
 
 
@@ -113,7 +113,7 @@ def layout_of(general: Lowered, forms: tuple[Poly, ...]) -> Layout:
     """Where the forms of a scheme stand in what it gives."""
     at = {form: place for place, form in enumerate(forms)}
 
-    def places(mapping: Mapping[Any, Poly]) -> Places:
+    def places(mapping: Mapping[Any, Poly]) -> FormPlaces:
         return tuple((key, at[form]) for key, form in mapping.items())
 
     counts, traffic = general.counts, general.traffic

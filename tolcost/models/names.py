@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from tolcost.algebra import And, Cond, Eq, Ge, Poly, Symbol, atom, ge, length, substitute, the_symbol
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
-from tolcost.models.facts import NOTHING, UNKNOWN, Known, Table, replaced
+from tolcost.models.facts import NOTHING, UNKNOWN, FactTable, Known, replaced
 
 
 @dataclass(slots=True)
@@ -22,7 +22,7 @@ class Names:
     ``equal`` are lengths that are others; ``larger`` older versions of lengths, with the newest of each.
     """
 
-    table: Table
+    table: FactTable
     numbers: dict[str, int] = field(default_factory=lambda: {"": NOTHING})
     unknown: set[str] = field(default_factory=set)
     equal: dict[Symbol, Poly] = field(default_factory=dict)

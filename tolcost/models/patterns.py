@@ -25,7 +25,7 @@ from tolcost.elaborate.values import Cast, Missing, Vec, frozen, shape_given
 from tolcost.models.facts import LEAST, Known, symbols_in
 from tolcost.models.unread import INDICES, without_number
 
-Key = tuple[object, ...]
+PatternKey = tuple[object, ...]
 
 
 class Level(NamedTuple):
@@ -63,7 +63,7 @@ class Pattern:
     ``told`` are the inputs with those numbers that may not be asked for, by their places.
     """
 
-    key: Key
+    key: PatternKey
     inputs: tuple[Known | None, ...]
     lengths: Mapping[Symbol, Poly]
     told: Mapping[int, Known] = field(default_factory=dict)
@@ -117,7 +117,7 @@ def pattern_of(given: Sequence[Known | None], level: Level) -> Pattern | None:
 
 def patterns_of(given: Sequence[Known | None]) -> Iterator[Pattern]:
     """The patterns of some inputs, the most general one first."""
-    before: set[Key] = set()
+    before: set[PatternKey] = set()
     for level in LEVELS:
         pattern = pattern_of(given, level)
         if pattern is None or pattern.key in before or (level.least > LARGEST_LENGTH and not pattern.lengths):

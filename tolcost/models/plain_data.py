@@ -19,6 +19,7 @@ from tolcost.algebra import (
     And,
     Cond,
     Eq,
+    Exponential,
     Floor,
     Ge,
     Generator,
@@ -26,7 +27,6 @@ from tolcost.algebra import (
     Not,
     Or,
     Poly,
-    Power,
     Relu,
     Symbol,
     Truth,
@@ -84,7 +84,7 @@ class Writer:
                 return ["+", self.form(p)]
             case Log2(p=p):
                 return ["log", self.form(p)]
-            case Power(base=base, p=p, whole=whole):
+            case Exponential(base=base, p=p, whole=whole):
                 return ["^", base, self.form(p), whole]
             case _:
                 raise NotStored(generator)

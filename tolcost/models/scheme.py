@@ -37,7 +37,7 @@ from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import Cast, Seq, Vec, frozen
-from tolcost.models.cases import Case, Cases, cases_of, numbers
+from tolcost.models.cases import Answers, Cases, cases_of, numbers
 from tolcost.models.facts import forms_in, symbols_in
 from tolcost.models.layout import Instance, Layout, layout_of
 from tolcost.models.lowered import Lowered, Made, Passes, Told
@@ -69,8 +69,8 @@ class Scheme:
     """What it sums and passes on, where that is stored."""
     doubts: tuple[Cond, ...] = ()
     """Where one of these conditions is proved, more might be told of what is read, by other forms."""
-    held: dict[Case, bool] = field(default_factory=dict)
-    examples: dict[Case, Mapping[Symbol, Poly]] = field(default_factory=dict)
+    held: dict[Answers, bool] = field(default_factory=dict)
+    examples: dict[Answers, Mapping[Symbol, Poly]] = field(default_factory=dict)
     """The lengths of the first node of each case."""
     uses: int = 0
     compiled: Compiled | None = None
@@ -129,7 +129,7 @@ class Scheme:
                 found[share.symbol] = value
         return found
 
-    def _numbers(self, point: Mapping[Symbol, int]) -> tuple[Case, Lowered | None]:
+    def _numbers(self, point: Mapping[Symbol, int]) -> tuple[Answers, Lowered | None]:
         """The case of a point, and the operator there where all conditions hold."""
         if self.compiled is None:
             self.uses += 1
@@ -151,7 +151,7 @@ class Scheme:
         level = max(found[end:]) if self.chain else None
         return case, self._at(Instance(self._layout(), found[start:end]), _NOTHING, point, level)
 
-    def _formulas(self, lengths: Mapping[Symbol, Poly]) -> tuple[Case, Lowered | None]:
+    def _formulas(self, lengths: Mapping[Symbol, Poly]) -> tuple[Answers, Lowered | None]:
         """The same where some lengths are formulas; which conditions stay open is part of the case."""
         case = self.cases.of(lengths)
         if not self.chain and isinstance(self.general.lowered, Program):

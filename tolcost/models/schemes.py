@@ -22,14 +22,14 @@ from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Rejected
 from tolcost.models.facts import Plain, plain_known
 from tolcost.models.lowered import Given, Lowered, Setting, arguments, lower
-from tolcost.models.patterns import Key, Pattern, patterns_of
+from tolcost.models.patterns import Pattern, PatternKey, patterns_of
 from tolcost.models.scheme import Scheme, chain_of, scheme_of
 from tolcost.models.stored_schemes import NO_SCHEME, pattern_text, read_scheme
 from tolcost.models.sums import passes_of
 from tolcost.models.unread import Asked
 
 
-def _place(setting: Setting, node: GraphNode, spec: Spec, plain: Sequence[Plain | None]) -> Key | None:
+def _place(setting: Setting, node: GraphNode, spec: Spec, plain: Sequence[Plain | None]) -> PatternKey | None:
     """All that is known of a node but for lengths, where all inputs are tensors of known ones.
 
     Which types it may have is a matter of the version that is asked for.
@@ -61,8 +61,8 @@ class Schemes:
     """
 
     stored: bool = True
-    found: dict[Key, First | Scheme | None] = field(default_factory=dict)
-    quick: dict[Key, tuple[Scheme, tuple[Symbol, ...]]] = field(default_factory=dict)
+    found: dict[PatternKey, First | Scheme | None] = field(default_factory=dict)
+    quick: dict[PatternKey, tuple[Scheme, tuple[Symbol, ...]]] = field(default_factory=dict)
     """Schemes of nodes of tensors alone, with the symbols of lengths in order: no pattern need be made."""
 
     def instance(
@@ -103,7 +103,7 @@ class Schemes:
         return lower(setting, node, spec, given)
 
     def _by(
-        self, key: Key, setting: Setting, node: GraphNode, spec: Spec, given: Given, pattern: Pattern
+        self, key: PatternKey, setting: Setting, node: GraphNode, spec: Spec, given: Given, pattern: Pattern
     ) -> Lowered | Rejected | None:
         """An operator by the scheme of a pattern; None where that has none, or does not hold."""
         numbers = pattern.told
@@ -131,7 +131,7 @@ class Schemes:
         bare = Setting(setting.library, setting.opsets)  # nothing of the model is kept
         return replace(found, lowered=_program(bare, node, spec, replace(given, inputs=inputs)))
 
-    def _read(self, key: Key, setting: Setting, node: GraphNode, spec: Spec, pattern: Pattern) -> bool:
+    def _read(self, key: PatternKey, setting: Setting, node: GraphNode, spec: Spec, pattern: Pattern) -> bool:
         """Take the scheme of a pattern from those that come with tolcost, if it is among them."""
         stored = setting.library.stored(spec.domain, spec.name).schemes if self.stored else None
         named = pattern_text(node, spec.since, pattern.inputs) if stored else None

@@ -40,7 +40,7 @@ from tolcost.models.applied import HELD, Applied, Uncosted, gathered, is_anybody
 from tolcost.models.facts import NOTHING, UNKNOWN, Known, shape_of, space_of
 from tolcost.models.functions import Functions
 from tolcost.models.input_shapes import is_form
-from tolcost.models.lasting import Key, Lasting, Seen, lasting
+from tolcost.models.lasting import Lasting, NodeKey, Seen, lasting
 from tolcost.models.layout import Instance
 from tolcost.models.lowered import Given, Lowered, Setting, lower, renamed
 from tolcost.models.names import Names, enlarged, pinned
@@ -85,7 +85,7 @@ class Session:
         self.library = library
         self.schemes, self.table, self.checked = known.schemes, known.table, known.checked
         self._done = known.done
-        self._own: dict[Key, Seen] = {}
+        self._own: dict[NodeKey, Seen] = {}
 
     def seen(
         self, opsets: Mapping[str, int], functions: object, assumed: frozenset[Cond]
@@ -257,7 +257,7 @@ class Walk:
 
     # ---- a node not seen before ----
 
-    def _new(self, node: GraphNode, key: Key, places: Sequence[int]) -> Applied:
+    def _new(self, node: GraphNode, key: NodeKey, places: Sequence[int]) -> Applied:
         function = self.functions.called(node)
         if function is not None:
             applied = self._function(node, function, places)

@@ -26,7 +26,7 @@ from tolcost.elaborate import Inputs, Tensor
 from tolcost.models.analysis import GraphCost, analyze_graph, conditions_of, settling, with_forms
 from tolcost.models.depth import depth_of
 from tolcost.models.facts import Known, as_tensor
-from tolcost.models.input_shapes import Shape, check_names, entries_of, with_lengths, with_shapes
+from tolcost.models.input_shapes import AskedShape, check_names, entries_of, with_lengths, with_shapes
 from tolcost.models.memory import Holdings, Peak, holdings, peak_memory
 from tolcost.models.names import is_version
 from tolcost.models.walking import Session
@@ -76,7 +76,7 @@ class Wanted:
     """
 
     dims: Mapping[str, int] = field(default_factory=dict)
-    shapes: Mapping[str, Shape] = field(default_factory=dict)
+    shapes: Mapping[str, AskedShape] = field(default_factory=dict)
     lenient: bool = False
     assume: tuple[str, ...] = ()
 
@@ -464,7 +464,7 @@ def file_cost(path: Path, session: Session, wanted: Wanted | None = None) -> Cos
 def load_model(
     path: str | Path,
     dims: Mapping[str, int] | None = None,
-    shapes: Mapping[str, Shape] | None = None,
+    shapes: Mapping[str, AskedShape] | None = None,
     specs: Sequence[str | Path] = (),
 ) -> Cost:
     """Give the cost of a model file, for Python."""

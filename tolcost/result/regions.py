@@ -19,9 +19,9 @@ from tolcost.algebra import (
     ONE,
     AlgebraBudget,
     Cond,
+    Exponential,
     NotInteger,
     Poly,
-    Power,
     Symbol,
     Truth,
     atom,
@@ -174,7 +174,7 @@ def _ranges(p: Poly, facts: tuple[Cond, ...]) -> tuple[Symbol, list[Stretch], St
     low, high = bounds(atom(symbol), facts)
     if low is None or high is None:
         return None
-    if any(isinstance(generator, Power) for generator in generators_in(p)):
+    if any(isinstance(generator, Exponential) for generator in generators_in(p)):
         high = min(high, MAX_EXPONENT // _MOST_DEGREE)  # what is beyond is not worked out, and no length
 
     def value(n: int) -> int:

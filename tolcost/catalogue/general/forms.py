@@ -119,7 +119,7 @@ class Row:
 
 
 @dataclass(slots=True)
-class Known:
+class KnownForms:
     """Patterns of traits with their instances, the forms found so far, and the patterns that have one."""
 
     patterns: dict[TraitPattern, list[GeneralInstance]]
@@ -208,7 +208,7 @@ class Search:
         self.every = instances
         for instance in instances:
             instance.sampled(max(4, _POINTS // max(len(instances), 1)), self.chance)
-        known = Known(_patterns([instance for instance in instances if instance.tells], fine=False))
+        known = KnownForms(_patterns([instance for instance in instances if instance.tells], fine=False))
         for group in islice(_groups(known.patterns), _MOST_GROUPS):
             self._learn(known, group)
         for pattern in known.left:
@@ -221,7 +221,7 @@ class Search:
                 del known.patterns[pattern]  # no test is like that
         return tuple(_described(_cover(known.patterns, known.forms), known.patterns))
 
-    def _learn(self, known: Known, group: Sequence[TraitPattern]) -> bool:
+    def _learn(self, known: KnownForms, group: Sequence[TraitPattern]) -> bool:
         """Find forms from a group of patterns, unless all of them have some; whether they have now."""
         if not known.covered.issuperset(group):
             forms = self.fit([instance for pattern in group for instance in known.patterns[pattern]])
