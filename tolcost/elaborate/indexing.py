@@ -36,11 +36,21 @@ def element(env: Env, value: Value, at: tuple[Value, ...], span: Span, checked: 
     return _sought(env, value, at, span, checked) if found is None else found
 
 
+def _of_each(env: Env, value: Pieces, at: tuple[Value, ...], span: Span, checked: bool) -> Value:
+    """The same of the components of a list, each of which has a shape of its own."""
+    if at and not any(shape_of(env, item, span) for item in value.items):
+        size = len(value.items)
+        message = f"{len(at)} indices into a list of {size} numbers"
+        hint = f"a component of a list has a prime: `t[1]'` to `t[{size}]'`"
+        fail("T0303", message, span, hint=hint, kind=Misfit)
+    return Pieces(tuple(element(env, item, at, span, checked) for item in value.items))
+
+
 def _sought(env: Env, value: Value, at: tuple[Value, ...], span: Span, checked: bool) -> Value:
     """The same where it is not to be read off."""
     value = apart(env, value)
-    if isinstance(value, Pieces):  # each has a shape of its own
-        return Pieces(tuple(element(env, item, at, span, checked) for item in value.items))
+    if isinstance(value, Pieces):
+        return _of_each(env, value, at, span, checked)
     shape = shape_of(env, value, span)
     if len(at) > len(shape):
         fail(

@@ -419,6 +419,8 @@ def _labels(env: Env, expr: tree.Expr, value: Value) -> Iterator[Label]:
     if not shape and not isinstance(expr, tree.Name):
         return
     told = f"has shape {shape_text(shape)}" if shape else "is a number"
+    if isinstance(value, Pieces):
+        told = f"is a list of {len(value.items)}"
     declared = _declared(env, expr.name) if isinstance(expr, tree.Name) else None
     if isinstance(expr, tree.Name) and declared is not None:
         yield Label(declared, f"`{expr.name}` {told}")

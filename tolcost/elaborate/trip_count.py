@@ -20,6 +20,7 @@ from tolcost.algebra import (
     Poly,
     Relu,
     Symbol,
+    Truth,
     atom,
     const,
     data_symbol,
@@ -46,6 +47,9 @@ from tolcost.elaborate.maps import WrappedStep, fresh
 from tolcost.elaborate.reduce import written_fold
 from tolcost.elaborate.values import Pieces, Seq, Unknown, Value, Vec, plain
 from tolcost.syntax import tree
+
+MOST_TAKEN = 512
+"""So many turns are taken one by one, where nothing follows from one for the next."""
 
 MOST_TRIED = 20_000
 """So many turns are tried one by one, where the condition has no simple form."""
@@ -140,10 +144,28 @@ def _held(env: Env, turn: _Turn, start: tuple[Value, ...], shape: tuple[Poly, ..
         try:
             follow(inner, turn, start, shape, coords)
         except (Rejected, NeedsUnrolling):
-            return Held(None, certain=False)
+            return _turn_by_turn(inner, turn, start, shape[0])
     condition, certain = _necessary(turn.said[0])
     now = substitute_cond(condition, {the_symbol(coords[0]): TURN + 1})
     return Held(leading(now, the_symbol(TURN)), certain)
+
+
+def _turn_by_turn(env: Env, turn: _Turn, carried: tuple[Value, ...], limit: Poly) -> Held:
+    """The same where nothing follows from one turn for the next, but every turn is a matter of numbers."""
+    last = LARGEST_LENGTH if limit.constant is None else limit.constant
+    try:
+        for done in range(min(last, MOST_TAKEN)):
+            carried = components(turn.at(env, as_list(carried), (const(done + 1),)))
+            match _truth(turn.said[0]):
+                case Truth(value=True):
+                    continue
+                case Truth():
+                    return Held(const(done), certain=True)
+                case _:
+                    return Held(None, certain=False)
+    except (Rejected, NeedsUnrolling):
+        return Held(None, certain=False)
+    return Held(NO_END, certain=True) if last <= MOST_TAKEN else Held(None, certain=False)
 
 
 def _necessary(value: Value) -> tuple[Cond, bool]:
