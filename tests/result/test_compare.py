@@ -155,4 +155,18 @@ def test_where_no_lengths_fit_both_nothing_is_concluded() -> None:
     """Four elements, and at most three: what holds of no lengths says nothing of two costs."""
     found = compare(tolcost.analyze(ANY.replace("n", "4")), tolcost.analyze(FEW))
     assert found.verdict == "undecided"
-    assert found.whole.why == "there are no lengths that both allow"
+    assert found.whole.why == "no lengths were found that both allow"
+
+
+def test_inputs_that_never_have_the_same_lengths_prove_nothing() -> None:
+    """Of x there are n + 2 rows of 3, or n rows of n + 1: both would need n = 0 and n = 2."""
+    old, new = "tol x: R [n + 2, 3]\ny := map(x, exp(*))", "tol x: R [n, n + 1]\ny := map(x, exp(exp(*)))"
+    assert compared(old, new)[0] == compared(new, old)[0] == "undecided"
+
+
+def test_an_input_of_another_size_is_told_and_each_costs_its_own() -> None:
+    old, new = "tol x: R [n, 3]\ny := map(x, exp(*))", "tol x: R [n, 4]\ny := map(x, exp(*))"
+    verdict, notes = compared(old, new)
+    assert verdict == "costlier"
+    assert compared(new, old)[0] == "cheaper"
+    assert notes == ("the input `x` was [n, 3] and is [n, 4]: each is costed with its own",)

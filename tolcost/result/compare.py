@@ -39,7 +39,7 @@ from tolcost.diagnostics import quoted
 from tolcost.result.claims import NOTHING, SAME, Certainty, Claim, conclude
 from tolcost.result.comparison import CostComparison, FigureDifference
 from tolcost.result.example import at_example
-from tolcost.result.regions import where_positive
+from tolcost.result.regions import try_shapes, where_positive
 from tolcost.result.rows import AMOUNTS, TableRow, costs_nothing, gathered
 from tolcost.result.study import Located
 
@@ -89,6 +89,7 @@ class Matching:
 def match(old: Located, new: Located) -> Matching:
     """Match lengths by input and axis, and what data decides by the order in which it comes up."""
     found, facts, open_ = _by_place(old.study.inputs, new.study.inputs)
+    resized = list(_resized(old.study.inputs, new.study.inputs, found))
     found = {symbol: atom(symbol) for symbol in _fresh(old) & _fresh(new)} | found
     taken = {symbol for form in found.values() for symbol in form.free}
     rest = [symbol for symbol in old.study.symbols if symbol not in found]
@@ -101,6 +102,7 @@ def match(old: Located, new: Located) -> Matching:
         for before, form in found.items()
         if str(form) != before.name and before.kind == "length"
     ]
+    notes += [_told_of(before, after) for before, after in resized]
     data = [quoted(before.name) for before in pairs if before.kind == "data"]
     notes += [f"taking {', '.join(data)} to mean the same before and now"] if data else []
     alone = [symbol for symbol in rest if symbol not in pairs]
@@ -144,7 +146,23 @@ def _by_place(
         substitute(form, found) - value for form, value in pairs if form.free <= found.keys()
     )
     open_ = [(form, value) for form, value in pairs if not form.free <= found.keys()]
-    return found, tuple(fact for gap in gaps if gap != 0 for fact in (ge(gap), ge(-gap))), open_
+    equal = (gap for gap in gaps if gap.constant is None)
+    return found, tuple(fact for gap in equal for fact in (ge(gap), ge(-gap))), open_
+
+
+def _resized(
+    old: Sequence[NamedType], new: Sequence[NamedType], found: Mapping[Symbol, Poly]
+) -> Iterator[tuple[NamedType, NamedType]]:
+    """Inputs that are never of one size, whatever the lengths are: each cost is that of its own."""
+    for before, after in _paired(old, new):
+        known = (pair for pair in _axes(before, after) if pair[0].free <= found.keys())
+        if any((substitute(form, found) - value).constant for form, value in known):
+            yield before, after
+
+
+def _told_of(before: NamedType, after: NamedType) -> str:
+    was, now = (", ".join(str(d) for part in t.type for d in part.shape) for t in (before, after))
+    return f"the input {quoted(after.name)} was [{was}] and is [{now}]: each is costed with its own"
 
 
 def _only(form: Poly) -> Symbol | None:
@@ -201,7 +219,7 @@ class _Comparing:
     at: Mapping[Symbol, int] | None
     identical: bool
     empty: bool = False
-    """Whether no lengths fit both."""
+    """Whether no lengths were found that fit both."""
 
     def before(self, form: Poly) -> Poly:
         """An old form in terms of the new lengths, at what is given of both."""
@@ -212,6 +230,13 @@ class _Comparing:
         """A new form at what is given."""
         given = _numbers(self.new)
         return substitute(form, given) if given else form
+
+    def meet(self, facts: Sequence[Cond]) -> bool:
+        """Whether lengths were found that both allow; to be looked for where inputs have different forms."""
+        if not self.matching.facts:
+            return True
+        was, now = self.before(self.old.total.eops), self.after(self.new.total.eops)
+        return any(try_shapes(was, now, facts))
 
     def difference(self, part: str, metric: str, old: Poly | None, new: Poly | None) -> FigureDifference:
         """One figure, judged."""
@@ -251,7 +276,7 @@ def compare(old: Located, new: Located, identical: bool = False) -> CostComparis
     relied = [map_cond(one.condition, now.before) for one in old.study.needed]
     simple = facts_of((*relied, *(map_cond(one.condition, now.after) for one in new.study.needed)))
     facts = (*matching.facts, *simple)
-    now = replace(now, facts=facts, empty=_leave_nothing(facts))
+    now = replace(now, facts=facts, empty=_leave_nothing(facts) or not now.meet(facts))
     before = {(part, metric): form for part, metric, form in old.compared()}
     after = {(part, metric): form for part, metric, form in new.compared()}
     keys = dict.fromkeys((*before, *after))
@@ -265,7 +290,7 @@ def compare(old: Located, new: Located, identical: bool = False) -> CostComparis
     return CostComparison(old.study.file, new.study.file, tuple(rows), notes, complete, tuple(layers), point)
 
 
-_NO_LENGTHS = "there are no lengths that both allow"
+_NO_LENGTHS = "no lengths were found that both allow"
 
 
 def _leave_nothing(facts: Sequence[Cond]) -> bool:
