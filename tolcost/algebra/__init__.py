@@ -76,7 +76,7 @@ from tolcost.algebra.poly import (
 )
 from tolcost.algebra.powers import powers
 from tolcost.algebra.printers import cond_text, factor_text, quoted, to_browser, to_latex, to_mathml, to_text
-from tolcost.algebra.prove import as_fact, bounds, is_nonnegative, prove
+from tolcost.algebra.prove import as_fact, bounds, contradict, is_nonnegative, prove
 from tolcost.algebra.quick_checks import direction
 from tolcost.algebra.restricted import restricting, spelled
 from tolcost.algebra.substitute import generators_in, symbols_of
@@ -146,6 +146,7 @@ __all__ = [
     "cond_text",
     "conj",
     "const",
+    "contradict",
     "coordinate",
     "data_symbol",
     "decide_many",

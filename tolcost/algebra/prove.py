@@ -15,6 +15,7 @@ bounds, and only then to the rest of the search.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import permutations
 
@@ -126,6 +127,19 @@ def is_nonnegative(p: Poly, facts: tuple[Cond, ...] = ()) -> bool:
     if low is not None and low >= 0:
         return True
     return _holds(Ge(p), relevant(facts, Ge(p)))
+
+
+def contradict(conditions: Iterable[Cond]) -> bool:
+    """Whether conditions are seen to hold nowhere together.
+
+    >>> from tolcost.algebra.poly import length
+    >>> n, m = length("n"), length("m")
+    >>> contradict([ge(n - m - 1), ge(m - n - 1)]), contradict([ge(n - m - 1), ge(n - 5)])
+    (True, False)
+    """
+    told = [c for c in conditions if isinstance(c, (Ge, Eq))]
+    below = [-c.p for c in told if isinstance(c, Eq)]
+    return follows(const(-1), [*(c.p for c in told), *below]) is True
 
 
 def bounds(p: Poly | int, facts: tuple[Cond, ...] = ()) -> Interval:

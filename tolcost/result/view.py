@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tolcost.algebra import LARGEST_LENGTH, Symbol
+from tolcost.algebra import LARGEST_LENGTH, Symbol, contradict
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import visible
 from tolcost.result.assumptions import offered, partitions
@@ -237,6 +237,8 @@ def _requirements(cost: Located, heading: str, kind: str, most: int | None) -> I
         yield Fact(one.text, remark=_reason(one.reason, most) + (f" ({where})" if where else ""), level=1)
     if most is not None and len(found) > most:
         yield Fact(f"and {len(found) - most:,} more: --format json", level=1)
+    if kind == "needed" and len(found) > 1 and contradict(one.condition for one in found):
+        yield Fact("these contradict each other: there are no lengths that fulfil all of them", level=1)
 
 
 def _reason(reason: str, most: int | None) -> str:
