@@ -170,3 +170,14 @@ def test_an_input_of_another_size_is_told_and_each_costs_its_own() -> None:
     assert verdict == "costlier"
     assert compared(new, old)[0] == "cheaper"
     assert notes == ("the input `x` was [n, 3] and is [n, 4]: each is costed with its own",)
+
+
+NEVER = (
+    "tol x: R [n]\ntol y: R [m]\nu := map(tol[m + 1], exp(x[i]), [i])\nv := map(tol[n + 1], exp(y[i]), [i])"
+)
+
+
+@pytest.mark.parametrize("never", [NEVER, NEVER.replace("m + 1", "m*m + 1").replace("n + 1", "n*n + 1")])
+def test_of_programs_that_run_at_no_lengths_nothing_is_concluded(never: str) -> None:
+    more = never.replace("exp(x[i])", "exp(exp(x[i]))")
+    assert compared(never, more)[0] == compared(more, never)[0] == "undecided"

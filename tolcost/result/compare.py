@@ -22,7 +22,6 @@ from tolcost.algebra import (
     Symbol,
     UnboundSymbol,
     atom,
-    bounds,
     cond_text,
     const,
     data_symbol,
@@ -33,6 +32,7 @@ from tolcost.algebra import (
     substitute,
 )
 from tolcost.algebra import compare as compare_forms
+from tolcost.algebra.compare import hold_at
 from tolcost.cost.record import NamedType
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import quoted
@@ -232,8 +232,8 @@ class _Comparing:
         return substitute(form, given) if given else form
 
     def meet(self, facts: Sequence[Cond]) -> bool:
-        """Whether lengths were found that both allow; to be looked for where inputs have different forms."""
-        if not self.matching.facts:
+        """Whether lengths were found that both allow: of none at all, everything could be proved."""
+        if not facts or (self.at is not None and hold_at(facts, self.at)):
             return True
         was, now = self.before(self.old.total.eops), self.after(self.new.total.eops)
         return any(try_shapes(was, now, facts))
@@ -276,7 +276,7 @@ def compare(old: Located, new: Located, identical: bool = False) -> CostComparis
     relied = [map_cond(one.condition, now.before) for one in old.study.needed]
     simple = facts_of((*relied, *(map_cond(one.condition, now.after) for one in new.study.needed)))
     facts = (*matching.facts, *simple)
-    now = replace(now, facts=facts, empty=_leave_nothing(facts) or not now.meet(facts))
+    now = replace(now, facts=facts, empty=not now.meet(facts))
     before = {(part, metric): form for part, metric, form in old.compared()}
     after = {(part, metric): form for part, metric, form in new.compared()}
     keys = dict.fromkeys((*before, *after))
@@ -291,13 +291,6 @@ def compare(old: Located, new: Located, identical: bool = False) -> CostComparis
 
 
 _NO_LENGTHS = "no lengths were found that both allow"
-
-
-def _leave_nothing(facts: Sequence[Cond]) -> bool:
-    """Whether facts contradict each other in what they say of one length."""
-    symbols = {symbol for fact in facts if isinstance(fact, Ge) for symbol in fact.p.free}
-    ends = (bounds(atom(symbol), tuple(facts)) for symbol in symbols)
-    return any(low is not None and high is not None and low > high for low, high in ends)
 
 
 _MOST_NEEDS = 2
