@@ -2,6 +2,8 @@
 
 import copy
 import dataclasses
+import inspect
+import itertools
 import pickle
 from typing import Any
 
@@ -10,19 +12,20 @@ import pytest
 from tolcost import dataclass as late
 
 OPTIONS = [
-    dict(zip(("frozen", "slots", "eq"), options, strict=True))
-    for options in [(f, s, e) for f in (False, True) for s in (False, True) for e in (False, True)]
+    dict(zip(("frozen", "slots", "eq", "by_name"), options, strict=True))
+    for options in itertools.product((False, True), repeat=4)
 ]
 
 
-def pair(**options: bool) -> list[Any]:
-    """The same class by both, with fields of every kind that is in use."""
+def pair(by_name: bool = True, **options: bool) -> list[Any]:
+    """The same class by both, with fields of every kind that is in use; one is perhaps told by name only."""
 
     def made(by: Any) -> Any:
         @by(**options)
         class Base:
             first: int
-            named: str = dataclasses.field(default="n", kw_only=True, repr=False)
+            if by_name:
+                named: str = dataclasses.field(default="n", kw_only=True, repr=False)
 
         @by(**options)
         class Kind(Base):
@@ -119,8 +122,8 @@ def test_own_methods_stay() -> None:
 
 def test_what_is_called_often_is_compiled_and_does_the_same() -> None:
     mine, _ = pair(frozen=True)
-    stub = vars(mine)["__init__"]
     one = mine(1, ())
+    stub = vars(mine)["__init__"]
     told = repr(one), hash(one), one == mine(1, ())
     assert vars(mine)["__init__"] is stub
     for _ in range(100):
@@ -130,9 +133,23 @@ def test_what_is_called_often_is_compiled_and_does_the_same() -> None:
     assert one.first == 2
 
 
+def test_nothing_is_compiled_for_a_few_fields() -> None:
+    mine, theirs = pair(by_name=False, frozen=True, slots=True)
+    first = vars(mine)["__init__"]
+    one = mine(1, ())
+    fitted = vars(mine)["__init__"]
+    for _ in range(1000):
+        mine(1, ())
+    assert vars(mine)["__init__"] is fitted is not first
+    assert list(inspect.signature(mine).parameters) == list(inspect.signature(theirs).parameters)
+    first(one, 2)  # whoever kept it
+    assert one.first == 2
+
+
+@pytest.mark.parametrize("by_name", [False, True])
 @pytest.mark.parametrize("wrong", [((), {}), ((1,), {"none": 2}), ((1,), {"first": 2})])
-def test_arguments_that_do_not_fit_are_told_from_the_start(wrong: Any) -> None:
-    mine, theirs = pair(frozen=True)
+def test_arguments_that_do_not_fit_are_told_from_the_start(wrong: Any, by_name: bool) -> None:
+    mine, theirs = pair(by_name, frozen=True)
     messages = []
     for kind in (mine, theirs):
         with pytest.raises(TypeError) as told:

@@ -32,7 +32,7 @@ else:
         def made(cls):
             own = set(vars(cls))
             cls = plain(cls)
-            methods = {"__init__": _late(cls, "__init__", _init_of, _init, frozen), "__repr__": _repr}
+            methods = {"__init__": _first(cls, frozen), "__repr__": _repr}
             if eq:
                 methods["__eq__"] = _late(cls, "__eq__", _eq_of, _eq, frozen)
                 explicit = "__hash__" in own and not (cls.__hash__ is None and "__eq__" in own)
@@ -48,6 +48,65 @@ else:
             return cls
 
         return made
+
+    def _first(cls, frozen):
+        """What makes the first object of a class, and finds what makes the others."""
+
+        def first(*args, **kwargs):
+            if vars(cls)["__init__"] is first:
+                cls.__init__ = _fitted(cls) or _late(cls, "__init__", _init_of, _init, frozen)
+            return vars(cls)["__init__"](*args, **kwargs)
+
+        return first
+
+    _OF_LENGTH = (
+        None,
+        lambda a: lambda self, p: a(self, p),
+        lambda a, b: lambda self, p, q: a(self, p) or b(self, q),
+        lambda a, b, c: lambda self, p, q, r: a(self, p) or b(self, q) or c(self, r),
+        lambda a, b, c, d: lambda self, p, q, r, s: a(self, p) or b(self, q) or c(self, r) or d(self, s),
+        lambda a, b, c, d, e: (
+            lambda self, p, q, r, s, t: a(self, p) or b(self, q) or c(self, r) or d(self, s) or e(self, t)
+        ),
+        lambda a, b, c, d, e, f: (
+            lambda self, p, q, r, s, t, u: (
+                a(self, p) or b(self, q) or c(self, r) or d(self, s) or e(self, t) or f(self, u)
+            )
+        ),
+        lambda a, b, c, d, e, f, g: (
+            lambda self, p, q, r, s, t, u, v: (
+                a(self, p) or b(self, q) or c(self, r) or d(self, s) or e(self, t) or f(self, u) or g(self, v)
+            )
+        ),
+    )
+    """What puts so many values into fields, by what does so for each and gives nothing; none is compiled."""
+
+    def _fitted(cls):
+        """The one for the fields of a class, by their names; None where there are too many, or odd ones."""
+        names, missing, setters, defaults = cls.__match_args__, dataclasses.MISSING, [], []
+        if not 0 < len(names) < len(_OF_LENGTH):
+            return None
+        for one in fields(cls):
+            made = one.default_factory is not missing
+            if one.name in names:
+                setter = _setter(cls, one.name)
+                setters.append(_made(setter, one.default_factory) if made else setter)
+                if made or one.default is not missing:
+                    defaults.append(one.default)
+            elif made or one.init:
+                return None
+        if hasattr(cls, "__post_init__"):
+            setters[-1] = _completed(setters[-1], cls.__post_init__)
+        fitted = _OF_LENGTH[len(names)](*setters)
+        fitted.__code__ = fitted.__code__.replace(co_varnames=("self", *names))
+        fitted.__defaults__, fitted.__qualname__ = tuple(defaults), f"{cls.__qualname__}.__init__"
+        return fitted
+
+    def _made(setter, factory):
+        return lambda self, value: setter(self, factory() if value is dataclasses.MISSING else value)
+
+    def _completed(setter, after):
+        return lambda self, value: setter(self, value) or after(self)
 
     def _late(cls, name, source, by_fields, frozen):
         """A method that goes by fields, and compiles itself to stand in its own place when called often."""
