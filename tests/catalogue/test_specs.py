@@ -1,11 +1,15 @@
 """Definitions are found by domain, name and version, a user's before ours."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
-from tolcost.catalogue.specs import open_library
+from tolcost.catalogue.definitions import _LibraryFile
+from tolcost.catalogue.specs import Library, Spec, new_library, open_library
 from tolcost.diagnostics import Rejected
+from tolcost.library import read_spec, spec_names, specs_root
+from tolcost.syntax import parse, tree
 
 
 def write(folder: Path, name: str, text: str) -> None:
@@ -79,3 +83,40 @@ def test_every_definition_that_ships_can_be_read() -> None:
         for name in library.names(domain):
             assert library.versions(domain, name)
             assert name not in library.outside(domain)
+
+
+@pytest.mark.parametrize("name", spec_names("lib"))
+def test_the_statements_of_a_library_file_are_found_by_their_first_words(name: str) -> None:
+    source = read_spec("lib", name)
+    file = _LibraryFile(source)
+    found = [file.statement(piece) for piece in file.pieces]
+    assert [(s, s.span) for s in found] == [(s, s.span) for s in parse(source).statements]
+    for piece, statement in zip(file.pieces, found, strict=True):
+        defined = statement.name if isinstance(statement, tree.Define) else "use"
+        assert isinstance(statement, tree.Define | tree.Use)
+        assert piece.word == defined
+
+
+def shipped(library: Library) -> list[Spec]:
+    return [s for d in library.domains() for name in library.names(d) for s in library.versions(d, name)]
+
+
+def test_what_is_read_of_library_files_is_all_that_a_definition_needs() -> None:
+    library = new_library(())
+    for spec in shipped(library):
+        assert spec.stored is not None, f"make schemes: {spec.domain} {spec.name}"
+        library.check_names(spec.program, spec.library)
+    slices = library.find("", "Slice")
+    assert slices is not None
+    read, *_ = slices.library
+    assert 0 < len(read.statements) < len(library.used("axes").statements) / 2
+
+
+def test_a_library_file_that_was_changed_is_read_as_a_whole(tmp_path: Path) -> None:
+    for folder in ("onnx", "lib", "schemes"):
+        shutil.copytree(specs_root().joinpath(folder), tmp_path / folder)  # type: ignore[call-overload]
+    library = tmp_path / "lib" / "windows.tol"
+    library.write_text(library.read_text() + "\nbroken = (\n")
+    with pytest.raises(Rejected):
+        Library((tmp_path,)).find("", "Pad").program  # type: ignore[union-attr]  # noqa: B018
+    assert Library((tmp_path,)).find("", "Relu").program  # type: ignore[union-attr]

@@ -56,15 +56,10 @@ class Recording(Schemes):
 
     def __init__(self) -> None:
         super().__init__()
-        self.operators: set[Operator] = set()
         self.texts: dict[tuple[Operator, str], list[Scheme]] = {}
         self.met: set[tuple[Operator, str]] = set()
         """The patterns of the model that is looked at."""
         self.models: Counter[tuple[Operator, str]] = Counter()
-
-    def lower(self, setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowered | Rejected:
-        self.operators.add((spec.domain, spec.name))
-        return super().lower(setting, node, spec, given)
 
     def _by(
         self, key: Key, setting: Setting, node: GraphNode, spec: Spec, given: Given, pattern: Met
@@ -178,8 +173,9 @@ def main(arguments: list[str]) -> None:
         found[operator] = {pattern: anew(library, operator, pattern, stored) for pattern, stored in lines}
     recording = recorded(list(map(Path, arguments)))
     least = SEVERAL if len(arguments) >= MANY else 1
-    for operator in recording.operators:
-        found[operator] |= {}  # at least the heads of its definitions
+    for domain in library.domains():
+        for name in library.names(domain):
+            found[domain, name] |= {}  # at least the heads of its definitions
     for (operator, pattern), schemes in recording.texts.items():
         if recording.models[operator, pattern] < least:
             continue
@@ -191,13 +187,18 @@ def main(arguments: list[str]) -> None:
         for other in schemes:
             if scheme is not None and other is not scheme:
                 held(library, operator, pattern, scheme, other.examples.values())
-    for (domain, name), named in found.items():
-        place = root / FOLDER / folder_of(domain) / f"{name}.tsv"
-        place.parent.mkdir(parents=True, exist_ok=True)
-        heads = {spec.since: spec.head for spec in library.versions(domain, name)}
-        texts = {pattern: text for pattern, scheme in named.items() if (text := text_of_scheme(scheme))}
-        files = library.made_from(domain, name)
-        place.write_text(stored_text(root, files, heads, texts), "utf-8")
+    for operator, named in found.items():
+        store(root, library, operator, named)
+
+
+def store(root: Path, library: Library, operator: Operator, schemes: Mapping[str, Scheme | None]) -> None:
+    """Write what is stored of an operator."""
+    domain, name = operator
+    place = root / FOLDER / folder_of(domain) / f"{name}.tsv"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    heads = {spec.since: spec.head for spec in library.versions(domain, name)}
+    texts = {pattern: text for pattern, scheme in schemes.items() if (text := text_of_scheme(scheme))}
+    place.write_text(stored_text(root, library.made_from(domain, name), heads, texts), "utf-8")
 
 
 def text_of_scheme(scheme: Scheme | None) -> str | None:

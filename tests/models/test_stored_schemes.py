@@ -55,7 +55,7 @@ def _sample() -> list[tuple[Operator, str, str]]:
     return [rng.choice([s for s in listed if s[2] != NO_SCHEME] or listed) for listed in by.values()]
 
 
-@pytest.mark.parametrize("operator", sorted({operator for operator, _, _ in STORED}))
+@pytest.mark.parametrize("operator", sorted(stored_operators()))
 def test_what_is_stored_fits_the_definitions(operator: Operator) -> None:
     """Where this fails, a definition was changed: ``make schemes`` makes them again."""
     assert open_library().stored(*operator) is not NOTHING_STORED

@@ -7,13 +7,56 @@ to be read, which nodes of common models do not ask for.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-from tolcost.diagnostics import Diagnostic, Rejected, Source
+from tolcost.diagnostics import Diagnostic, InternalError, Rejected, Source
 from tolcost.syntax import operator_signature, parse, resolve, signatures, tree
 from tolcost.syntax.declarations import Signature
+from tolcost.syntax.parser import Statements
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_FIRST_WORD = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*", re.MULTILINE)
+_REMARK = re.compile(r"^#.*", re.MULTILINE)
+
+
+class _Piece(NamedTuple):
+    """A statement that is not read yet: the word that it begins with, where it stands, what it mentions."""
+
+    word: str
+    start: int
+    end: int
+    mentions: frozenset[str]
+
+
+class _LibraryFile:
+    """A library file that comes with tolcost: a line that begins with a word begins a statement."""
+
+    def __init__(self, source: Source) -> None:
+        self._name, self._statements = source.name, Statements(source)
+        self.pieces = tuple(_pieces(source.text))
+
+    def statement(self, piece: _Piece) -> tree.Statement:
+        """A statement, read once."""
+        found = self._statements.between(piece.start, piece.end)
+        if found is None:
+            raise InternalError(f"{self._name} has no statement from {piece.start} to {piece.end}")
+        return found
+
+    def uses(self) -> Iterator[tree.Statement]:
+        """The statements that tell which files it uses."""
+        return (self.statement(piece) for piece in self.pieces if piece.word == "use")
+
+
+def _pieces(text: str) -> Iterator[_Piece]:
+    starts = [(match[0], match.start()) for match in _FIRST_WORD.finditer(text)]
+    ends = [*(start for _, start in starts[1:]), len(text)]
+    for (word, start), end in zip(starts, ends, strict=True):
+        yield _Piece(word, start, end, _mentioned(text[start:end]))
+
+
+def _mentioned(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(_REMARK.sub("", text)))
 
 
 class Definitions:
@@ -34,6 +77,7 @@ class Definitions:
         self._library_source = library_source
         self._read: dict[tuple[str, str], tree.Module] = {}
         self._used: dict[str, tree.Module] = {}
+        self._files: dict[str, _LibraryFile] = {}
         self._sources: dict[str, tree.Module] = {}
         self._signatures: dict[str, tuple[str, Signature] | None] = {}
 
@@ -48,6 +92,34 @@ class Definitions:
         library = tuple(self.used(n, s) for s in uses for n in s.names)
         self.check_names(program, library)
         return header, program, library
+
+    def stored(self, source: Source) -> tuple[tree.Module, tuple[tree.Module, ...]]:
+        """The program of a definition that is as it was when its head was stored, and its library files.
+
+        Its names were looked up then; of library files only that is read which it leads to.
+        """
+        program = self._parsed(source)
+        words = _mentioned(source.text)
+        uses = [s for s in program.statements if isinstance(s, tree.Use)]
+        return program, tuple(self._needed(n, s, words) for s in uses for n in s.names)
+
+    def _needed(self, name: str, asked: tree.Use, words: frozenset[str]) -> tree.Module:
+        """What some words lead to, of a library file and those that it uses."""
+        order: dict[str, None] = {}
+        self._gather(name, asked, order, (), lambda name, use: self._in_pieces(name, use).uses())
+        files = [self._files[file] for file in order]
+        found, waiting = set[str](), set(words)
+        while waiting:
+            found |= waiting
+            reached = (piece.mentions for file in files for piece in file.pieces if piece.word in waiting)
+            waiting = set().union(*reached) - found
+        pieces = ((file, piece) for file in files for piece in file.pieces if piece.word != "use")
+        return tree.Module(tuple(file.statement(piece) for file, piece in pieces if piece.word in found))
+
+    def _in_pieces(self, name: str, asked: tree.Use | None) -> _LibraryFile:
+        if name not in self._files:
+            self._files[name] = _LibraryFile(self._library_source(name, asked))
+        return self._files[name]
 
     def _parsed(self, source: Source) -> tree.Module:
         """A file as a tree: one that is read for its program is asked for how it is called, too."""
@@ -71,22 +143,30 @@ class Definitions:
         """A library file together with everything it uses itself."""
         if name not in self._used:
             order: dict[str, None] = {}
-            self._gather(name, asked, order, ())
+            self._gather(name, asked, order, (), self._statements_of)
             statements = (s for file in order for s in self._sources[file].statements)
             self._used[name] = tree.Module(tuple(s for s in statements if not isinstance(s, tree.Use)))
         return self._used[name]
 
     def _gather(
-        self, name: str, asked: tree.Use | None, order: dict[str, None], above: tuple[str, ...]
+        self,
+        name: str,
+        asked: tree.Use | None,
+        order: dict[str, None],
+        above: tuple[str, ...],
+        statements: Callable[[str, tree.Use | None], Iterable[tree.Statement]],
     ) -> None:
         """Put a library file after those it uses."""
         if name in order or name in above:
             return
-        for statement in self._library_file(name, asked).statements:
+        for statement in statements(name, asked):
             if isinstance(statement, tree.Use):
                 for inner in statement.names:
-                    self._gather(inner, statement, order, (*above, name))
+                    self._gather(inner, statement, order, (*above, name), statements)
         order[name] = None
+
+    def _statements_of(self, name: str, asked: tree.Use | None) -> tuple[tree.Statement, ...]:
+        return self._library_file(name, asked).statements
 
     def _library_file(self, name: str, asked: tree.Use | None) -> tree.Module:
         if name not in self._sources:
@@ -106,7 +186,7 @@ class Definitions:
         for statement in program.statements:
             if isinstance(statement, tree.Use):
                 for name in statement.names:
-                    self._gather(name, statement, order, ())
+                    self._gather(name, statement, order, (), self._statements_of)
         texts = (source.text, *(self._sources[name].span.source.text for name in order))
         return frozenset(order), frozenset().union(*(_called(text, self._callable()) for text in texts))
 

@@ -273,9 +273,12 @@ class Library:
         since = int(header[2] or 1) if header is not None and header[1] == name else None
         if since is not None and file.since in (None, since):  # what comes with tolcost was read by tests
             head = self.stored(domain, name).heads.get(since)
-            return Spec(
-                domain, name, since, source, lambda: self._definitions().parsed(name, source)[1:], True, head
-            )
+
+            def parsed() -> _Parsed:
+                reading = self._definitions()
+                return reading.parsed(name, source)[1:] if head is None else reading.stored(source)
+
+            return Spec(domain, name, since, source, parsed, True, head)
         said, program, library = self._definitions().parsed(name, source)
         found = said.since or 1
         if file.since is not None and file.since != found:

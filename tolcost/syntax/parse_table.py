@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import InternalError
@@ -27,8 +27,7 @@ STORED = Path(__file__).with_name("parse_table.json")
 END = "$END"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Production:
+class Production(NamedTuple):
     """What a rule does: take ``size`` values, make one of them by ``action``, go on as ``symbol``."""
 
     action: str | None

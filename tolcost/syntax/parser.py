@@ -41,6 +41,22 @@ def parse(source: Source) -> Module:
     return _Parser(source).program()
 
 
+class Statements:
+    """The statements of a text, each read when it is asked for."""
+
+    def __init__(self, source: Source) -> None:
+        """Look at the text as a whole only."""
+        check_text(source)
+        self._parser = _Parser(source)
+        self._found: dict[tuple[int, int], Statement | None] = {}
+
+    def between(self, start: int, end: int) -> Statement | None:
+        """What stands from one place to another; None unless that is one statement without a mistake."""
+        if (start, end) not in self._found:
+            self._found[start, end] = self._parser.between(start, end)
+        return self._found[start, end]
+
+
 class _Parser:
     """The text, how far it is read, and what has been found so far."""
 
@@ -75,6 +91,15 @@ class _Parser:
         if mistakes:
             raise Rejected(*sorted(mistakes, key=lambda d: d.span.start))
         return Module(tuple(statements), tuple(self.comments), Span(self.source, 0, len(self.text)))
+
+    def between(self, start: int, end: int) -> Statement | None:
+        """One statement, if it goes from one place to another."""
+        self.pos = start
+        try:
+            statement = self._statement()
+        except (Unexpected, Rejected):
+            return None
+        return statement if self.pos == end and not self.builder.diagnostics else None
 
     def _statement(self) -> Statement:
         self.brackets.clear()
