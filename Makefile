@@ -131,6 +131,7 @@ fmt: $(VENV)/dev.stamp
 soak: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.programs.soak $(N) --twice --jobs $(JOBS)
 	$(BIN)/python -m tests.programs.soak $(N) --loops --jobs $(JOBS)
+	$(BIN)/python -m tests.programs.soak $(N) --spaces --jobs $(JOBS)
 	$(BIN)/python -m tests.programs.lengths_apart $(N)
 	$(BIN)/python -m tests.models.mutations $(N)
 	$(BIN)/python -m tests.models.random_models $(N) --start 1000000

@@ -39,7 +39,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "abs": lambda a: abs(a),
     "sqr": lambda a: a * a,
     "sgn": lambda a: type(a)((a > 0) - (a < 0)),
-    "floor": lambda a: math.floor(a),
+    "floor": lambda a: math.floor(a) if math.isfinite(a) else a,
     "exp": lambda a: math.exp(a) if a < 700 else math.inf,
     "sin": lambda a: math.sin(a) if math.isfinite(a) else math.nan,
     "cos": lambda a: math.cos(a) if math.isfinite(a) else math.nan,

@@ -14,8 +14,19 @@ from typing import Any
 import numpy as np
 
 from tests.programs.arithmetic import FUNCTIONS, INFIX
-from tests.programs.oracle_primitives import Primitives
+from tests.programs.oracle_primitives import UNCLEAR, Primitives
+from tests.programs.oracle_spaces import (
+    BITS,
+    KEEPS_WHOLE,
+    ROUNDING,
+    computed_in,
+    family,
+    given_in,
+    is_whole,
+    settled,
+)
 from tests.programs.oracle_values import (
+    SERIAL,
     Arr,
     Env,
     Frame,
@@ -25,6 +36,7 @@ from tests.programs.oracle_values import (
     Num,
     Unknown,
     Value,
+    all_whole,
     as_late_as,
     capacity,
     component,
@@ -32,15 +44,24 @@ from tests.programs.oracle_values import (
     even,
     given,
     grid,
+    in_spaces,
     is_data,
+    joined_spaces,
     lateness,
+    literal,
+    placed,
+    relies,
+    relying,
     shape_of,
+    spaces_of,
     stacked,
     tainted,
     vector,
     whole,
 )
 from tolcost.syntax import tree
+
+KNOWN = {*BITS, *"BNZRC"}
 
 
 @dataclass(slots=True)
@@ -50,9 +71,11 @@ class Oracle(Primitives):
     ``unsure`` tells that a side of a choice was out of range, ``empty`` that a map or a fold had
     nothing to visit: neither can then be told to be static, and what they name is not seen.
     ``uneven``: only one side of a choice is static, and whether it is a choice at all may be open.
+    ``blurred``: its sides are in different spaces, and so may be what is computed of it.
     """
 
     unsure: bool = False
+    blurred: bool = False
     empty: bool = False
 
     # ---- programs ------------------------------------------------------------------------
@@ -61,7 +84,9 @@ class Oracle(Primitives):
         self, program: tree.Module, inputs: Mapping[str, Any], dims: Mapping[str, int]
     ) -> dict[str, Value]:
         names: dict[str, Later | Value] = {name: Num(value) for name, value in dims.items()}
-        names |= {name: given(value) for name, value in inputs.items()}
+        spaces = {s.name: s.space for s in program.statements if isinstance(s, tree.InputDecl)}
+        told = {name: space if space in KNOWN else None for name, space in spaces.items()}
+        names |= {name: given(value, told.get(name)) for name, value in inputs.items()}
         env = self.define(Env(names), program.statements)
         defines = [s for s in program.statements if isinstance(s, tree.Define)]
         outputs = [s for s in defines if s.output] or defines[-1:]
@@ -121,7 +146,10 @@ class Oracle(Primitives):
         return getattr(self, "_" + type(expr).__name__.lower())(env, expr, in_index)
 
     def _numeral(self, env: Env, expr: tree.Numeral, in_index: bool) -> Value:
-        return Num(int(expr.text) if expr.text.isdigit() else float(expr.text))
+        return literal(int(expr.text) if expr.text.isdigit() else float(expr.text))
+
+    def _text(self, env: Env, expr: tree.Text, in_index: bool) -> Value:
+        return Num(expr.value)
 
     def _name(self, env: Env, expr: tree.Name, in_index: bool) -> Value:
         found = env.find(expr.name)
@@ -241,11 +269,29 @@ class Oracle(Primitives):
             return Arr(shapes[0], tuple(self.apply(name, row) for row in rows))
         numbers = [a for a in args if isinstance(a, Num)]
         assert len(numbers) == len(args), f"{name} of a list"
-        data = any(a.data for a in numbers)
-        if name == "/":
-            name = "div" if data or not all(isinstance(a.value, int) for a in numbers) else "floordiv"
-        self.frame.counts[name] += data
-        return Num(FUNCTIONS[name](*(a.value for a in numbers)), data)
+        return self.apply_numbers(name, numbers)
+
+    def apply_numbers(self, name: str, args: list[Num]) -> Num:
+        if any(isinstance(a.value, str) for a in args):
+            return Num(FUNCTIONS[name](*(a.value for a in args)))
+        data, told = any(a.data for a in args), [a.space for a in args if a.space in BITS]
+        if name == "/" and not data and all(family(a.space) in "BZ" for a in args):
+            found = Num(FUNCTIONS["floordiv"](*(a.value for a in args)))
+            return placed(found, told[0]) if told else found
+        name = "div" if name == "/" else name
+        domain = computed_in(name, [a.space for a in args if a.data], [a.space for a in args if not a.data])
+        value = FUNCTIONS[name](*(settled(a.value, domain) for a in args))
+        on = frozenset[int]() if name in ROUNDING else all_whole(a.whole for a in args)
+        on = on if name in KEEPS_WHOLE | ROUNDING else None
+        space = given_in(name, domain)
+        if data:
+            self.frame.counts[name, domain] += 1
+            return Num(settled(value, space), True, space, on)
+        if on is None and is_whole(value):  # whether it is for all lengths is not known here
+            on = frozenset({UNCLEAR})
+        if not told and name in ROUNDING - {"sgn"}:
+            return Num(round(value))
+        return Num(settled(value, space), False, space if told and space in BITS else None, on)
 
     def function(self, env: Env, expr: tree.Expr) -> Fun:
         found = self.value(env, expr)
@@ -344,24 +390,32 @@ class Oracle(Primitives):
         """A fold; what a step makes data, or the start is, is data from the first step to the last."""
         cost = Frame()
         source, first = self.apart(cost, lambda: self.value(env, over)), self.value(env, start)
-
-        def run() -> Value:
-            value = first
+        own = next(SERIAL)
+        while True:
+            seen, kept = spaces_of(first), relies(first)
+            value = carried = relying(first, frozenset({own}))
+            frame = Frame()
             for at in grid(shape_of(source)):
                 inner, item = self.inside(env, source, cost, at, pattern)
-                function = self.function(inner, step)
-                after = function.call(*((value, item) if function.arity == 2 else (value, item, vector(at))))
-                value = as_late_as(after, first)
-            return value
 
-        while True:
-            frame = Frame()
-            value = self.apart(frame, run)
-            later = as_late_as(first, value)
+                def step_there(inner: Env = inner, item: Later = item, value: Value = value) -> Value:
+                    function = self.function(inner, step)
+                    args = (value, item) if function.arity == 2 else (value, item, vector(at))  # noqa: B023
+                    return function.call(*args)
+
+                after = self.apart(frame, step_there)
+                seen = joined_spaces(seen, spaces_of(after))
+                kept = all_whole((kept, relies(after)))
+                value = as_late_as(in_spaces(after, seen), carried)
+                value = relying(value, frozenset({own}))
+            later = in_spaces(as_late_as(first, value), seen)
             self.empty |= 0 in shape_of(source)
-            if lateness(later) == lateness(first):
+            if (lateness(later), spaces_of(later)) == (lateness(first), spaces_of(first)):
                 self.frame.needed.append(frame)
-                return as_late_as(value, first)
+                on = None if kept is None else kept - {own}
+                if on is not None and isinstance(value, Lst):  # not looked into, unless one is carried alone
+                    on |= {UNCLEAR}
+                return relying(as_late_as(value, first), on)
             first = later
 
     def form_where(self, env: Env, condition: tree.Expr, then: tree.Expr, other: tree.Expr) -> Value:
@@ -378,18 +432,32 @@ class Oracle(Primitives):
         assert isinstance(holds, Num)
         if holds.data and not both:
             taken, left = (then, other) if holds.value else (other, then)
-            self.glance(env, left)
-            return tainted(self.value(env, taken))
+            seen, value = self.glance(env, left), self.value(env, taken)
+            return tainted(self.chosen((value, seen) if holds.value else (seen, value), value))
         if not holds.data:
             taken, left = (then, other) if holds.value else (other, then)
+            if self.decided(condition):
+                return self.value(env, taken)
             value, other = self.value(env, taken), self.glance(env, left)
+            self.blurred |= spaces_of(value) != spaces_of(other)
             self.uneven |= lateness(value) != lateness(other)
             if isinstance(value, Num) and isinstance(other, Num):
                 value = even(Arr((2,), (value, other))).items[0]
             return as_late_as(value, other)
-        self.frame.counts["where"] += 1
         sides = self.value(env, then), self.value(env, other)
-        return tainted(sides[0] if holds.value else sides[1])
+        found = tainted(self.chosen(sides, sides[0] if holds.value else sides[1]))
+        self.frame.counts["where", (spaces_of(found) or ("Z",))[0]] += 1
+        return found
+
+    def chosen(self, sides: tuple[Value, Value], value: Value) -> Value:
+        """One side of a choice, in spaces that hold both."""
+        spaces = joined_spaces(*map(spaces_of, sides))
+        return relying(in_spaces(value, spaces), all_whole(map(relies, sides)))
+
+    def decided(self, condition: tree.Expr) -> bool:
+        """Whether a condition asks for something that does not depend on lengths: the kind of a space."""
+        asked = condition.first if isinstance(condition, tree.Infix) else None
+        return isinstance(asked, tree.Call) and asked.function == tree.Name("kind")
 
     def glance(self, env: Env, expr: tree.Expr) -> Value:
         """The side of a choice that is not taken: what it does is forgotten, and so are its faults.

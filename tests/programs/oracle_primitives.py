@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
+from tests.programs.oracle_spaces import bits_as, family
 from tests.programs.oracle_values import (
     Arr,
     Env,
@@ -19,14 +20,21 @@ from tests.programs.oracle_values import (
     element,
     even,
     grid,
+    in_spaces,
     is_data,
     joined,
+    joined_spaces,
+    placed,
     shape_of,
+    spaces_of,
     stacked,
     tainted,
     whole,
 )
 from tolcost.syntax import tree
+
+UNCLEAR = 0
+"""No accumulator: whether a number is known to be whole is not clear."""
 
 
 @dataclass(slots=True)
@@ -99,7 +107,8 @@ class Primitives:
         members = [
             element(item, p[len(at) :]) if p[: len(at)] == at else element(value, p) for p in grid(shape)
         ]
-        changed = even(Arr(shape, tuple(members)))
+        spaces = joined_spaces(spaces_of(value), spaces_of(item))
+        changed = even(in_spaces(Arr(shape, tuple(members)), spaces))
         self.uneven |= is_data(value) != is_data(item)  # a short vector is known entry by entry
         data = is_data(value) or is_data(item) or any(isinstance(a, Num) and a.data for a in found)
         return tainted(changed) if data else changed
@@ -121,8 +130,39 @@ class Primitives:
         return Arr(shape, tuple(element(value, (kept[at[0] - 1], *at[1:])) for at in grid(shape)))
 
     def form_convert(self, env: Env, tol: tree.Expr, space: tree.Expr) -> Value:
-        self.uneven = True  # what it does to the kind of a number is not modelled
-        return self.value(env, tol)
+        return self.converted(self.value(env, tol), self.space(env, space))
+
+    def converted(self, value: Value, space: str) -> Value:
+        """Each number in another space; reals that need not be whole are rounded by a function."""
+        match value:
+            case Lst(items=items):
+                return Lst(tuple(self.converted(item, space) for item in items))
+            case Arr(shape=shape, items=items):
+                return Arr(shape, tuple(self.converted(item, space) for item in items))
+            case Num(data=data) if data and family(value.space) == "R" and family(space) == "Z":
+                if value.whole is not None and UNCLEAR in value.whole:
+                    raise Unknown("whether a number is known to be whole")
+                self.frame.counts["round", value.space] += value.whole is None or bool(value.whole)
+            case _:
+                pass
+        assert isinstance(value, Num)
+        return placed(value, space)
+
+    def form_bitcast(self, env: Env, tol: tree.Expr, space: tree.Expr) -> Value:
+        value, target = self.value(env, tol), self.space(env, space)
+        items = value.items if isinstance(value, Arr) else (value,)
+        read = [Num(bits_as(n.value, n.space, target), n.data, target) for n in items if isinstance(n, Num)]
+        return Arr(value.shape, tuple(read)) if isinstance(value, Arr) else read[0]
+
+    def space(self, env: Env, expr: tree.Expr) -> str:
+        """A space by its name, or that of a value."""
+        if isinstance(expr, tree.Name):
+            return expr.name
+        assert isinstance(expr, tree.Call)
+        return spaces_of(self.apart(Frame(), lambda: self.value(env, expr.args[0])))[0]
+
+    def form_kind(self, env: Env, space: tree.Expr) -> Value:
+        return Num(family(self.space(env, space)))
 
     def form_dim(self, env: Env, tol: tree.Expr) -> Value:
         return Num(len(shape_of(self.apart(Frame(), lambda: self.value(env, tol)))))

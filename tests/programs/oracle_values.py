@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import count, product
 from math import prod
@@ -11,17 +11,55 @@ from typing import Any
 
 import numpy as np
 
+from tests.programs.oracle_spaces import BITS, Unknown, family, is_whole, settled, smallest, wider, widest
 
-class Unknown(Exception):
-    """Something only types could tell: what an empty ToL would hold."""
+Relies = frozenset[int]
+"""The accumulators that have to be whole for a number to be."""
 
 
 @dataclass(frozen=True, slots=True)
 class Num:
-    """A numeric; ``data`` if an element of an input took part in it."""
+    """A numeric; ``data`` if an element of an input took part in it.
+
+    ``told`` is its space: of data always, of a static number if it is a machine type.  A real that is sure
+    to be whole says what that relies ``on``; None says that it is not.
+    """
 
     value: Any
     data: bool = False
+    told: str | None = None
+    on: Relies | None = None
+
+    @property
+    def space(self) -> str:
+        return self.told or smallest(self.value)
+
+    @property
+    def whole(self) -> Relies | None:
+        return frozenset() if family(self.space) in "BZ" else self.on
+
+
+def literal(value: Any) -> Num:
+    """A number as it is written."""
+    return Num(value, on=frozenset() if is_whole(value) else None)
+
+
+def placed(number: Num, space: str) -> Num:
+    """The number in a space."""
+    if number.space == space:
+        return number
+    told = space if number.data or space in BITS else None
+    return Num(settled(number.value, space), number.data, told, number.whole)
+
+
+def all_whole(wholes: Iterable[Relies | None]) -> Relies | None:
+    """What numbers rely on together to be whole; None if one of them is not."""
+    found: Relies = frozenset()
+    for on in wholes:
+        if on is None:
+            return None
+        found |= on
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +95,7 @@ SERIAL = count(1)
 class Frame:
     """What some piece of work counted itself, and the named values whose work it needed."""
 
-    counts: Counter[str] = field(default_factory=Counter)
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     needed: list[Frame] = field(default_factory=list)
     serial: int = field(default_factory=SERIAL.__next__)
 
@@ -72,9 +110,9 @@ class Frame:
                 waiting += frame.needed if frame.serial >= older else ()
         return list(seen.values())
 
-    def total(self) -> Counter[str]:
-        """Everything counted on the way here, each named value once."""
-        found = Counter[str]()
+    def total(self) -> Counter[tuple[str, str]]:
+        """Everything counted on the way here, each named value once: functions and their spaces."""
+        found = Counter[tuple[str, str]]()
         for frame in self.reached():
             found += frame.counts
         return found
@@ -199,15 +237,21 @@ def joined(left: Value, right: Value, d: int) -> Value:
 
 
 def even(value: Arr) -> Arr:
-    """One element of data makes a ToL data, one real makes it real; components of lists are told apart."""
+    """One element of data makes a ToL data, and all have one space; components of lists are told apart."""
     if value.items and isinstance(value.items[0], Lst):
         columns = [even(Arr(value.shape, column)).items for column in _columns(value)]
         return Arr(value.shape, tuple(Lst(row) for row in zip(*columns, strict=True)))
     numbers = [item for item in value.items if isinstance(item, Num)]
-    data = any(item.data for item in numbers)
-    if any(isinstance(item.value, float) for item in numbers) and len(numbers) == len(value.items):
-        return Arr(value.shape, tuple(Num(float(item.value), data) for item in numbers))
-    return Arr(value.shape, tuple(map(tainted, value.items))) if data else value
+    if len(numbers) < len(value.items):
+        return Arr(value.shape, tuple(map(tainted, value.items))) if any(map(is_data, numbers)) else value
+    return Arr(value.shape, _evened(numbers))
+
+
+def _evened(numbers: list[Num]) -> tuple[Num, ...]:
+    data, space = any(number.data for number in numbers), widest(number.space for number in numbers)
+    on = all_whole(number.whole for number in numbers)
+    told = space if data or space in BITS else None
+    return tuple(Num(settled(number.value, space), data, told, on) for number in numbers)
 
 
 def _columns(value: Arr) -> list[tuple[Value, ...]]:
@@ -218,8 +262,8 @@ def _columns(value: Arr) -> list[tuple[Value, ...]]:
 def tainted(value: Value) -> Value:
     """The value, all of it data."""
     match value:
-        case Num(value=v):
-            return Num(v, True)
+        case Num():
+            return Num(value.value, True, value.space, value.whole)
         case Arr(shape=shape, items=items):
             return Arr(shape, tuple(map(tainted, items)))
         case Lst(items=items):
@@ -227,30 +271,91 @@ def tainted(value: Value) -> Value:
     return value
 
 
-def given(value: Any) -> Value:
-    """An input: arrays as ToLs of data."""
+def given(value: Any, space: str | None = None) -> Value:
+    """An input: arrays as ToLs of data, in the space that is declared."""
     if isinstance(value, tuple):
         parts = [given(v) for v in value]
         shape = shape_of(parts[0])
         rows = [Lst(tuple(element(p, at) for p in parts)) for at in grid(shape)]
         return Arr(shape, tuple(rows)) if shape else rows[0]
     array = np.asarray(value)
-    items = tuple(Num(v, True) for v in array.ravel().tolist())
+    items = tuple(Num(settled(v, told := space or smallest(v)), True, told) for v in array.ravel().tolist())
     return Arr(array.shape, items) if array.shape else items[0]
 
 
 def arrays_of(value: Value) -> list[np.ndarray]:
-    """One array of floats for each component."""
+    """One array of numbers for each component."""
     match value:
         case Lst(items=items):
             return [array for item in items for array in arrays_of(item)]
         case Arr(items=(Lst(items=first), *_)):
             return [array for j in range(1, len(first) + 1) for array in arrays_of(component(value, j))]
         case Arr(shape=shape, items=items):
-            return [np.array([float(item.value) for item in items if isinstance(item, Num)]).reshape(shape)]
-        case Num(value=number):
-            return [np.array(float(number))]
+            numbers = [number(item.value) for item in items if isinstance(item, Num)]
+            return [np.array(numbers, None if numbers else float).reshape(shape)]
+        case Num():
+            return [np.array(number(value.value))]
     raise AssertionError("a function is not a result")
+
+
+def number(value: Any) -> float | complex:
+    return value if isinstance(value, complex) else float(value)
+
+
+# ---- what a fold carries ---------------------------------------------------------------------
+
+
+def spaces_of(value: Value) -> tuple[str, ...]:
+    """The space of each component."""
+    match value:
+        case Lst(items=items):
+            return tuple(space for item in items for space in spaces_of(item))
+        case Arr(items=items) if items:
+            rows = map(spaces_of, items)
+            return tuple(widest(column) for column in zip(*rows, strict=True))
+        case Num():
+            return (value.space,)
+    return ()
+
+
+def in_spaces(value: Value, spaces: tuple[str, ...]) -> Value:
+    """The value with its components in these spaces."""
+    match value:
+        case Lst(items=items) if len(items) == len(spaces):
+            return Lst(tuple(in_spaces(item, (space,)) for item, space in zip(items, spaces, strict=True)))
+        case Arr(shape=shape, items=items):
+            return Arr(shape, tuple(in_spaces(item, spaces) for item in items))
+        case Num() if len(spaces) == 1:
+            return placed(value, spaces[0])
+    return value
+
+
+def joined_spaces(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+    if len(one) != len(other):
+        return one or other
+    return tuple(map(wider, one, other))
+
+
+def relying(value: Value, on: Relies | None) -> Value:
+    """The value, its reals whole on this condition."""
+    match value:
+        case Num():
+            return Num(value.value, value.data, value.told, on)
+        case Arr(shape=shape, items=items):
+            return Arr(shape, tuple(relying(item, on) for item in items))
+        case Lst(items=items):
+            return Lst(tuple(relying(item, on) for item in items))
+    return value
+
+
+def relies(value: Value) -> Relies | None:
+    """What a value relies on to be whole."""
+    match value:
+        case Num():
+            return value.whole
+        case Arr(items=items) | Lst(items=items):
+            return all_whole(map(relies, items))
+    return None
 
 
 def is_data(value: Value) -> bool:

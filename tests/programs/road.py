@@ -12,7 +12,9 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from tests.programs.oracle_spaces import Unknown
 from tolcost.algebra import Poly, Symbol, evaluate, to_text
+from tolcost.atoms.kit import schedules
 from tolcost.atoms.nodes import Part, Program
 from tolcost.atoms.verify import verify
 from tolcost.cost import Counts, count
@@ -93,7 +95,7 @@ def hold(
         run = run_reference(program, given, dims, MAX_STEPS)  # type: ignore[arg-type]
         same_counts(counts, run, dims)
         same_shapes(program, run, dims)
-        same_runs(run, run_vectorised(program, given, dims), dims)  # type: ignore[arg-type]
+        same_runs(run, run_vectorised(program, given, dims), dims, rounds(program))  # type: ignore[arg-type]
         runs.append(run)
     return runs
 
@@ -138,8 +140,14 @@ def same_shapes(program: Program, run: Execution, dims: Mapping[str, int]) -> No
                 )
 
 
-def same_runs(slow: Execution, fast: Execution, dims: Mapping[str, int]) -> None:
-    """Both interpreters did the same and came to the same."""
+def rounds(program: Program) -> bool:
+    """Whether reals of few bits are computed: at once they are rounded less often than one by one."""
+    types = (part.space for plan in schedules(program) for node in plan.nodes for part in node.type)
+    return not {"float16", "bfloat16"}.isdisjoint(types)
+
+
+def same_runs(slow: Execution, fast: Execution, dims: Mapping[str, int], rounded: bool = False) -> None:
+    """Both interpreters did the same and came to the same; nobody knows how much is ``rounded``."""
     if slow.counts != fast.counts:
         raise Mismatch(f"the interpreters count differently at {dict(dims)}: {slow.counts} {fast.counts}")
     for name, expected in slow.outputs.items():
@@ -147,4 +155,6 @@ def same_runs(slow: Execution, fast: Execution, dims: Mapping[str, int]) -> None
         pairs = zip(found, expected, strict=True) if isinstance(expected, tuple) else ((found, expected),)
         for a, b in pairs:
             if a.dtype != b.dtype or a.shape != b.shape or not np.allclose(a, b, 1e-4, 1e-4, equal_nan=True):
+                if rounded and (a.dtype, a.shape) == (b.dtype, b.shape):
+                    raise Unknown("how often it was rounded")
                 raise Mismatch(f"{name} differs between the interpreters at {dict(dims)}: {a} and {b}")

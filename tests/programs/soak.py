@@ -18,6 +18,7 @@ from pathlib import Path
 
 from tests.generate.loops import loop_program
 from tests.generate.programs import Case, generate
+from tests.generate.spaces import space_program
 from tests.programs.shrink import Points, shrink
 from tests.programs.verdict import Verdict, judge
 from tolcost.deep import with_deep_stack
@@ -30,19 +31,23 @@ MOST_KEPT = 2
 
 @dataclass(frozen=True, slots=True)
 class Soaked:
-    """What is tried: programs of any kind, or ``loops`` only, which are always read ``twice``.
+    """What is tried: programs of any kind, or ``loops`` or ``spaces`` only, which are always read ``twice``.
 
     Every other program of loops has branches: what they leave out is not counted.
     """
 
     twice: bool = False
     loops: bool = False
+    spaces: bool = False
 
     def case(self, seed: int) -> Case:
+        if self.spaces:
+            return space_program(seed)
         return loop_program(seed, branches=seed % 2 == 1) if self.loops else generate(seed)
 
     def verdict(self, text: str, points: Points, seed: int) -> Verdict:
-        return judge(text, points, seed, self.twice or self.loops, self.loops and seed % 2 == 0)
+        plain = self.spaces or (self.loops and seed % 2 == 0)
+        return judge(text, points, seed, self.twice or self.loops or self.spaces, plain)
 
 
 ANY = Soaked()
@@ -71,7 +76,7 @@ def keep(seed: int, verdict: Verdict, soaked: Soaked) -> Path:
     """Write a failing program down, made small, with the points it fails at."""
     text, points = smaller(seed, verdict, soaked)
     KEPT.mkdir(parents=True, exist_ok=True)
-    path = KEPT / f"{'loop' if soaked.loops else 'seed'}_{seed}.tol"
+    path = KEPT / f"{'loop' if soaked.loops or soaked.spaces else 'seed'}_{seed}.tol"
     told = [f"# {verdict.kind}: {verdict.what}"]
     told += ["# at " + ", ".join(f"{name}={value}" for name, value in point.items()) for point in points]
     path.write_text("\n".join([*told, f"# seed {seed}", text]), encoding="utf-8")
@@ -97,8 +102,9 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--twice", action="store_true", help="read each program beside the oracle too")
     parser.add_argument("--loops", action="store_true", help="folds inside of folds, beside the oracle")
+    parser.add_argument("--spaces", action="store_true", help="folds that change spaces, beside the oracle")
     asked = parser.parse_args(arguments)
-    soaked = Soaked(asked.twice, asked.loops)
+    soaked = Soaked(asked.twice, asked.loops, asked.spaces)
     tally: Counter[str] = Counter()
     refused: Counter[str] = Counter()
     seen: Counter[str] = Counter()

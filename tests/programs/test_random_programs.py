@@ -23,7 +23,7 @@ BATCH = 125
 BATCHES = 6
 """A slice: `make soak` runs as many as it is asked for."""
 MOST_REFUSED = 3
-LOOPS = 100
+LOOPS = SPACES = 100
 
 
 @pytest.mark.parametrize("number", range(BATCHES))
@@ -44,6 +44,13 @@ def test_folds_inside_of_folds_count_as_they_are_read() -> None:
     assert [
         (seed, verdict.what) for seed, verdict in verdicts if verdict.kind not in ("agrees", "refused")
     ] == []
+
+
+def test_folds_that_change_spaces_count_as_they_are_read() -> None:
+    verdicts = batch(0, SPACES, Soaked(spaces=True))
+    kinds = Counter(verdict.kind for _, verdict in verdicts)
+    assert [(seed, v.what) for seed, v in verdicts if v.kind not in ("agrees", "refused")] == []
+    assert kinds["agrees"] >= 0.9 * SPACES
 
 
 @pytest.mark.parametrize("write", [generate, loop_program])
@@ -69,3 +76,4 @@ def test_what_once_broke_still_holds(path: Path) -> None:
     plain = path.stem.startswith("loop")
     verdict = judge(text, points_of(text) or [{}], twice=True, plain=plain)
     assert not verdict.bad, verdict.detail
+    assert verdict.kind == "agrees" or not plain, verdict.detail

@@ -118,7 +118,7 @@ def _settled(
                 # What is static yet may be so only because of a component that is not: ask again.
                 fewer = left != free and (any(left) or leans_on(body.block, body.var))
                 if not fewer and settled.by == growth.by and _same_shapes(settled.parts, growth.parts):
-                    if body.widen(settled):
+                    if body.widen(settled, again=left != free):
                         step.confirm()
                         trial.keep()
                         return body.value(begin, settled, left)
@@ -236,14 +236,19 @@ class _Pass:
         found = _as_value(self.env, fold, True, (True,) * sum(free))
         return found.items if isinstance(found, Pieces) else (found,)
 
-    def widen(self, growth: _Growth) -> bool:
-        """Put in spaces that turned out wider, without elaborating again; False where that would differ."""
-        spaces = tuple(p.space for p in growth.parts)
-        while tuple(p.space for p in self.var.type) != spaces:
+    def widen(self, growth: _Growth, again: bool = False) -> bool:
+        """Put in spaces that turned out wider, without elaborating again; False where that would differ.
+
+        An accumulator that is data after all counts by its space where a number did not: ``again`` looks.
+        """
+        spaces, old = (tuple(p.space for p in parts) for parts in (growth.parts, self.var.type))
+        while again or old != spaces:
             wider = Var(self.var.name, with_spaces(self.var.type, spaces))
-            body = None if self.looked_at_spaces else retyped(self.block, self.var, wider)
+            differs = self.looked_at_spaces and old != spaces
+            body = None if differs else retyped(self.block, self.var, wider)
             if body is None:
                 return False
+            old, again = spaces, False
             spaces = tuple(join_spaces(s, p.space) for s, p in zip(spaces, body.result.type, strict=True))
             self.var, self.block = wider, body
         return True

@@ -15,6 +15,7 @@ from tolcost.elaborate.context import Env, bind_data
 from tolcost.elaborate.faults import ListForNumber, Misfit, fail
 from tolcost.elaborate.indexing import element
 from tolcost.elaborate.layout import grid, in_spaces, lay, materialise
+from tolcost.elaborate.machine_numbers import held
 from tolcost.elaborate.shapes import known, shape_of, shape_text, space_of, unify
 from tolcost.elaborate.values import (
     Builtin,
@@ -35,7 +36,7 @@ from tolcost.elaborate.values import (
     recast,
 )
 from tolcost.elementary import FUNCTIONS
-from tolcost.spaces import closed_space, join_spaces, kind_of
+from tolcost.spaces import SPACES, closed_space, join_spaces, kind_of
 
 _ORDER = ("B", "Z", "R", "C", "S")
 
@@ -52,19 +53,29 @@ def apply(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value:
         return Data(_lambda(env, name, args, span))
     space = None
     if Cast in kinds:
-        space, args = _space_of_casts(name, args), tuple(map(plain, args))
+        space = _space_of_casts(name, args)
+        args = args if space is None else tuple(map(plain, args))
     if any(map(_is_tol, args)):
         args = _entries_for_numbers(args)
         if any(map(_is_tol, args)):
             check_numbers(env, name, args, span)
-            return recast(_apply_elementwise(env, name, args, span), space)
-    return recast(_apply_numbers(env, name, args, span), space)
+            return _in_space(env, _apply_elementwise(env, name, args, span), space)
+    return _in_space(env, _apply_numbers(env, name, args, span), space)
+
+
+def _in_space(env: Env, value: Value, space: str | None) -> Value:
+    """What was computed of statics that came in a space, in that space; reals stay exact."""
+    if space is None:
+        return value
+    if isinstance(value, Opaque):
+        return Opaque(in_spaces(value.node, (space,)), space)
+    return recast(held(env, value, space) if kind_of(space) == "Z" else value, space)
 
 
 def _space_of_casts(name: str, args: tuple[Value, ...]) -> str | None:
-    """The space of a function of statics some of which came in finite spaces; None if none did."""
+    """The space of a function of statics some of which came in finite spaces; None of anything else."""
     spaces = [space for a in args if (space := cast_of(a)) is not None]
-    if not spaces or not all(is_static(plain(a)) for a in args):
+    if not all(is_static(a) and not isinstance(a, Opaque) for a in args):  # nodes have spaces themselves
         return None
     domain = spaces[0]
     for space in spaces[1:]:
@@ -77,21 +88,23 @@ def divide(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     if Data in map(type, args):
         return apply(env, "div", args, span)
     x, y = (plain(a) for a in args)
-    casts = [space for a in args if (space := cast_of(a)) is not None]
-    if any(kind_of(space) == "R" for space in casts):
+    spaces = [space_of(a) for a in args]
+    if any(kind_of(space) == "R" for space in spaces if SPACES[space].finite):
         return apply(env, "div", args, span)
+    told = next((space for space in spaces if SPACES[space].finite), None)
     if isinstance(x, Poly) and isinstance(y, Poly):
-        return recast(integer_division(env, span, x, y), casts[0] if casts else None)
+        return _in_space(env, integer_division(env, span, x, y), told)
     env.context.spaces_asked += 1
-    if not all(is_static(a) and space_of(a) in ("Z", "B") for a in (x, y)):
+    if not all(is_static(a) and kind_of(space) in "ZB" for a, space in zip(args, spaces, strict=True)):
         return apply(env, "div", args, span)
     x, y = _entries_for_numbers((x, y))
     if _is_tol(x) or _is_tol(y):
-        return _apply_elementwise(env, "/", (x, y), span)
+        return _in_space(env, _apply_elementwise(env, "/", (x, y), span), told)
     if isinstance(x, Poly) and isinstance(y, Poly):
-        return integer_division(env, span, x, y)
+        return _in_space(env, integer_division(env, span, x, y), told)
     whole = apply(env, "floor", (apply(env, "div", (x, y), span),), span)
-    return Opaque(in_spaces(materialise(env, whole, span), ("Z",)), "Z")
+    space = told or "Z"
+    return Opaque(in_spaces(materialise(env, whole, span), (space,)), space)
 
 
 def _is_tol(value: Value) -> bool:
@@ -100,6 +113,8 @@ def _is_tol(value: Value) -> bool:
             return True
         case Data(node=node):
             return bool(node.type[0].shape)
+        case Cast(value=inner):
+            return _is_tol(inner)
         case _:
             return False
 
@@ -140,6 +155,9 @@ def check_numbers(env: Env, name: str, args: tuple[Value, ...], span: Span) -> N
             )
 
 
+_WHOLE = ("floor", "ceil", "round", "trunc")
+"""What these make of a static real is a whole number, whether it is known or not."""
+
 _NO_NUMBERS = (Missing, Seq, Closure, Builtin, Native)
 
 
@@ -152,7 +170,9 @@ def _apply_numbers(env: Env, name: str, args: tuple[Value, ...], span: Span) -> 
         if found is not None:
             return found
         node = _lambda(env, name, args, span)
-        return Opaque(static_node(name, node.args, node.space, span, node.type[0].space), node.type[0].space)
+        made = static_node(name, node.args, node.space, span, node.type[0].space)
+        space = "Z" if name in _WHOLE and made.space == "R" else made.type[0].space
+        return Opaque(in_spaces(made, (space,)), space)
     return Data(_lambda(env, name, args, span))
 
 
@@ -163,7 +183,9 @@ def _lambda(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Lambda:
     domain, result = kinds
     nodes = tuple(
         [
-            a.node if isinstance(a, Data) else materialise(env, a, span, domain if is_static(a) else None)
+            a.node
+            if isinstance(a, Data)
+            else materialise(env, plain(a), span, domain if is_static(a) else None)
             for a in args
         ]
     )
@@ -200,8 +222,12 @@ def takes(name: str, domain: str) -> bool:
 
 
 def _domain(name: str, data: SpaceNames, statics: SpaceNames) -> str:
-    """The space a function computes in: that of its data, widened by what its numbers need."""
-    domain, *others = data or statics[:1] or ("R",)
+    """The space a function computes in: that of its data, widened by what its numbers need.
+
+    Where nothing is data, it is that of the machine types among the numbers.
+    """
+    told = tuple([space for space in statics if SPACES[space].finite]) if not data else ()
+    domain, *others = data or told or statics[:1] or ("R",)
     for space in others:
         domain = join_spaces(domain, space)
     return widened(name, domain, statics)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from functools import reduce
 
 from tolcost.algebra import FALSE, TRUE, Cond, Poly, conj, const, disj, ge, maximum, to_text
 from tolcost.diagnostics import Span
@@ -15,7 +14,7 @@ from tolcost.elaborate.context import Env, Lazy, bind_data, force, force_results
 from tolcost.elaborate.evaluate import FORMS, PRIMITIVES, evaluate, evaluates, results
 from tolcost.elaborate.faults import Misfit, OutOfRange, fail
 from tolcost.elaborate.indexing import element, pick_result, spread
-from tolcost.elaborate.layout import check_components, check_rank, check_size, materialise
+from tolcost.elaborate.layout import check_components, check_rank, check_size, in_one_tol, materialise
 from tolcost.elaborate.shapes import facts_here, known, label_operands, require, shape_of
 from tolcost.elaborate.tol_primitives import as_entry, join_values
 from tolcost.elaborate.values import (
@@ -29,14 +28,13 @@ from tolcost.elaborate.values import (
     Vec,
     View,
     builtin,
-    cast_of,
     entry,
     is_function,
     plain,
     recast,
 )
 from tolcost.elementary import FUNCTIONS, INFIX
-from tolcost.spaces import SPACES, join_spaces
+from tolcost.spaces import SPACES
 from tolcost.syntax import tree
 from tolcost.syntax.tree import children
 
@@ -150,15 +148,15 @@ def as_length(env: Env, value: Value, span: Span) -> Poly:
 def _bracket(env: Env, expr: tree.Bracket) -> Value:
     given: list[tuple[bool, Value]] = []
     for item in expr.items:
-        spliced = isinstance(item, tree.Splice)
+        splice = isinstance(item, tree.Splice)
         value = evaluate(env, item.value if isinstance(item, tree.Splice) else item)
-        if spliced and isinstance(value, Seq):
+        if splice and isinstance(value, Seq):
             given.extend((False, one) for one in value.items)
         else:
-            given.append((spliced, value if spliced else entry(value)))
-    told = [space for _, value in given if (space := cast_of(value)) is not None]
-    made = _bracketed(env, [(spliced, plain(value)) for spliced, value in given], expr)
-    return recast(made, reduce(join_spaces, told)) if told else made
+            given.append((splice, value if splice else entry(value)))
+    entries, space = in_one_tol(env, [value for _, value in given], expr.span)
+    spliced = [one for one, _ in given]
+    return recast(_bracketed(env, list(zip(spliced, entries, strict=True)), expr), space)
 
 
 def _bracketed(env: Env, pieces: list[tuple[bool, Value]], expr: tree.Bracket) -> Value:

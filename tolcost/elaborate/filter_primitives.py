@@ -25,7 +25,7 @@ from tolcost.elaborate.tol_primitives import reshape_value
 from tolcost.elaborate.values import Data, Pieces, Seq, Value, Vec, View, is_static, plain
 
 
-@primitive("filter", anything, tol, keeps_space=True)
+@primitive("filter", anything, tol, elements=(0,))
 def _filter(env: Env, span: Span, given: Value, mask: Value) -> Value:
     value = tol(env, given, span)
     size = _length(env, value, mask, "a filter needs one mark per entry", span)
@@ -34,7 +34,7 @@ def _filter(env: Env, span: Span, given: Value, mask: Value) -> Value:
     return _kept(env, given, mask, size, False, span)
 
 
-@primitive("repeat", anything, tol, integer, keeps_space=True)
+@primitive("repeat", anything, tol, integer, elements=(0,))
 def _repeat(env: Env, span: Span, given: Value, counts: Value, most: Poly) -> Value:
     value = tol(env, given, span)
     size = _length(env, value, counts, "`repeat` needs one count per entry", span)

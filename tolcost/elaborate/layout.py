@@ -24,13 +24,23 @@ from tolcost.atoms.nodes import (
     Reshape,
     Table,
     Type,
+    is_numeric,
     numeric_type,
 )
 from tolcost.diagnostics import NOWHERE, Span
 from tolcost.elaborate.components import capacity, component, components
 from tolcost.elaborate.context import Env, bind_data, coordinate
 from tolcost.elaborate.faults import Misfit, NeedsUnrolling, RankMismatch, fail
-from tolcost.elaborate.shapes import Shape, decide, known, shape_of, shape_text, space_of, unify
+from tolcost.elaborate.shapes import (
+    Shape,
+    decide,
+    known,
+    shape_of,
+    shape_text,
+    space_of,
+    told_together,
+    unify,
+)
 from tolcost.elaborate.values import (
     LAY_OUT_LIMIT,
     MOST_IN_SEQUENCE,
@@ -48,6 +58,7 @@ from tolcost.elaborate.values import (
     View,
     is_function,
     is_static,
+    plain,
 )
 from tolcost.spaces import join_spaces
 
@@ -79,8 +90,7 @@ def materialise(env: Env, value: Value, span: Span = NOWHERE, space: str | None 
         case Cast(value=inner, space=cast):
             return materialise(env, inner, span, cast)
         case Quotient(over=over, under=under):
-            args = (number(over, "R", span), number(under, "R", span))
-            return Lambda("div", args, "R", numeric_type("R"), "static", span)
+            return _quotient(over, under, space or "R", span)
         case Missing() | Spaces() | Seq() | Unknown():
             fail("T0403", f"{describe(value)} stands where a ToL is needed", span)
         case _ if is_function(value):
@@ -92,6 +102,30 @@ def materialise(env: Env, value: Value, span: Span = NOWHERE, space: str | None 
             )
         case _:
             return number(value, space or space_of(value), span)  # type: ignore[arg-type]
+
+
+def in_one_tol(env: Env, values: Sequence[Value], span: Span) -> tuple[list[Value], str | None]:
+    """Values that are to make one ToL, and the machine type that what is static of it was told.
+
+    Beside data that is not known entry by entry, what was told its space is laid out in it.
+    """
+    if all(map(is_static, values)) or all(map(_entrywise, values)):
+        return [*map(plain, values)], told_together(values)
+    laid: list[Value] = [Data(materialise(env, v, span)) if isinstance(v, Cast) else v for v in values]
+    return laid, told_together(values)
+
+
+def _entrywise(value: Value) -> bool:
+    """Whether a value is a number, or known entry by entry."""
+    inner = plain(value)
+    return is_numeric(inner.node.type) if isinstance(inner, Data) else not isinstance(inner, (View, Pieces))
+
+
+def _quotient(over: Poly, under: Poly, space: str, span: Span) -> Node:
+    if under == const(1):
+        return number(over, space, span)
+    args = (number(over, "R", span), number(under, "R", span))
+    return in_spaces(Lambda("div", args, "R", numeric_type("R"), "static", span), (space,))
 
 
 def describe(value: Value) -> str:

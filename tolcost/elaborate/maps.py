@@ -30,7 +30,7 @@ from tolcost.elaborate.layout import (
     pack,
     unrolled,
 )
-from tolcost.elaborate.shapes import Shape, known, shape_of, space_of
+from tolcost.elaborate.shapes import Shape, known, shape_of, space_of, told_together
 from tolcost.elaborate.values import (
     UNROLL_LIMIT,
     Data,
@@ -237,9 +237,8 @@ def _together(shape: tuple[int, ...], items: list[Value]) -> Value | None:
         return None if None in parts else Pieces(tuple(p for p in parts if p is not None))
     if any(isinstance(item, Seq) for item in items):
         return None
-    spaces = {cast_of(item) for item in items}
     laid_out = _nested(shape, [plain(item) for item in items])
-    return laid_out if laid_out is None or len(spaces) > 1 else recast(laid_out, spaces.pop())
+    return None if laid_out is None else recast(laid_out, told_together(items))
 
 
 def _nothing(env: Env, body: MapBody, shape: tuple[int, ...]) -> Vec | None:

@@ -34,7 +34,7 @@ from tolcost.elaborate.context import Env
 from tolcost.elaborate.faults import Misfit, RankMismatch, fail
 from tolcost.elaborate.indexing import element, leaves, regrown
 from tolcost.elaborate.layout import in_spaces, made_of, materialise
-from tolcost.elaborate.shapes import shape_of, shape_text, solve, space_of, unify
+from tolcost.elaborate.shapes import shape_of, shape_text, solve, space_of, told_together, unify
 from tolcost.elaborate.static_numbers import as_number
 from tolcost.elaborate.values import (
     Data,
@@ -60,11 +60,10 @@ Side = tuple[Env, Value]
 def merge(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Value:
     """One value that is ``then`` where the condition holds and ``other`` elsewhere."""
     then_env, other_env = then[0], other[0]
-    space = cast_of(then[1]) or cast_of(other[1])
-    if space is not None:
-        return recast(
-            merge(env, condition, (then_env, plain(then[1])), (other_env, plain(other[1])), span), space
-        )
+    sides = (then[1], other[1])
+    if any(map(cast_of, sides)) and all(map(is_static, sides)):
+        found = merge(env, condition, (then_env, plain(then[1])), (other_env, plain(other[1])), span)
+        return recast(found, told_together(sides))
     a, b = alike(then[1], other[1])
     then, other = (then_env, a), (other_env, b)
     if a is b:

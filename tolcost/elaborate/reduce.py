@@ -22,12 +22,14 @@ from tolcost.diagnostics import Diagnostic, Rejected, Span
 from tolcost.elaborate.accumulators import fold_under_coordinates
 from tolcost.elaborate.components import apart, capacity, components, pick_component, walked_shape
 from tolcost.elaborate.context import Env, bind_data
+from tolcost.elaborate.conversions import static_in
 from tolcost.elaborate.evaluate import evaluate, form
 from tolcost.elaborate.faults import NeedsUnrolling
 from tolcost.elaborate.induction import as_list, fold_list
 from tolcost.elaborate.layout import grid, inside, materialise
+from tolcost.elaborate.machine_numbers import held
 from tolcost.elaborate.maps import Step, WrappedStep, WrittenStep, fresh, pattern_of
-from tolcost.elaborate.shapes import facts_here, known, volume
+from tolcost.elaborate.shapes import facts_here, known, space_of, volume
 from tolcost.elaborate.values import (
     UNROLL_LIMIT,
     Data,
@@ -42,7 +44,9 @@ from tolcost.elaborate.values import (
     entry,
     is_static,
     plain,
+    recast,
 )
+from tolcost.spaces import SPACES
 from tolcost.syntax import tree
 
 _FEW = 16
@@ -205,18 +209,48 @@ def _static_fold(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) ->
     free = _probe(env, step, start, shape)
     if free is None or not is_static(free):
         return free
+    start, step = _in_spaces_of(env, start, free, step.span), _Spaced(step, free)
     numbers = known(shape)
     size = UNROLL_LIMIT + 1 if numbers is None else math.prod(numbers)
     if isinstance(plain(start), Poly) and size > _FEW:
         summed = _sum(env, step, plain(start), shape)
         if summed is not None:
-            return summed
+            return _like(env, summed, free)
     if numbers is not None and size <= UNROLL_LIMIT:
         return _entry_by_entry(env, step, start, grid(numbers))
     if isinstance(start, (Seq, str, Spaces)):
         return None  # too long to take one by one, and nothing in the IR stands for them
     steady = None if isinstance(start, (Pieces, Vec, View, Seq)) else _steady(env, step, start, shape)
-    return free if steady is None else steady
+    return free if steady is None else _like(env, steady, free)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Spaced(WrappedStep):
+    """A step of statics, what it gives in the spaces of the fold that it is a step of."""
+
+    like: Value
+
+    def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
+        """The next accumulator."""
+        return _in_spaces_of(env, self.step.at(env, accumulator, at), self.like, self.span)
+
+
+def _in_spaces_of(env: Env, value: Value, like: Value, span: Span) -> Value:
+    """A static value in the spaces of another; of a list, each component."""
+    if isinstance(value, Pieces) and isinstance(like, Pieces) and len(value.items) == len(like.items):
+        pairs = zip(value.items, like.items, strict=True)
+        return Pieces(tuple(_in_spaces_of(env, item, other, span) for item, other in pairs))
+    space, inner = space_of(like), plain(value)
+    if not is_static(value) or isinstance(inner, (Seq, str, Spaces, Pieces)):
+        return value
+    even = not isinstance(inner, Vec) or {space_of(item) for item in inner.items} == {space}
+    return value if even and space_of(value) == space else static_in(env, value, space, span)
+
+
+def _like(env: Env, value: Value, folded: Value) -> Value:
+    """What a fold of statics comes to, in the machine type that the fold would have."""
+    space = space_of(folded)
+    return recast(held(env, value, space), space) if SPACES[space].finite else value
 
 
 def _probe(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:

@@ -16,7 +16,7 @@ from tolcost.atoms.nodes import Block, Node, Part, Type, Var, numeric_type
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.elaborate.apply import result_space, takes, widened
 from tolcost.elaborate.layout import in_spaces, with_spaces
-from tolcost.spaces import join_spaces
+from tolcost.spaces import join_spaces, kind_of
 
 Operands = tuple[Node, ...]
 
@@ -205,7 +205,7 @@ def _domain(function: str, args: tuple[Node, ...]) -> str:
     domain = data[0] if data else numbers[0]
     for space in data[1:]:
         domain = join_spaces(domain, space)
-    return widened(function, domain, [s for s in numbers if s in ("R", "C")])
+    return widened(function, domain, [s for s in numbers if kind_of(s) in "RC"])
 
 
 def _joined(left: Type, right: Type) -> tuple[str, ...]:

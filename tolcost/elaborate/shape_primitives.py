@@ -8,7 +8,6 @@ from fractions import Fraction
 from tolcost.algebra import (
     FALSE,
     TRUE,
-    Cond,
     Poly,
     Symbol,
     atom,
@@ -17,7 +16,6 @@ from tolcost.algebra import (
     disj,
     eq,
     exact_div,
-    indicator,
     length,
     negate,
     symbols_of,
@@ -27,12 +25,13 @@ from tolcost.atoms.nodes import Convert, Node, Part
 from tolcost.diagnostics import Span
 from tolcost.elaborate.apply import apply
 from tolcost.elaborate.bounds import check_within
-from tolcost.elaborate.components import capacity, component_shapes, components
+from tolcost.elaborate.components import apart, capacity, component_shapes, components
 from tolcost.elaborate.constant_folding import integer_division
 from tolcost.elaborate.context import Env
+from tolcost.elaborate.conversions import static_in
 from tolcost.elaborate.faults import Misfit, fail
 from tolcost.elaborate.indexing import integers
-from tolcost.elaborate.layout import materialise
+from tolcost.elaborate.layout import made_of, materialise
 from tolcost.elaborate.shapes import Shape, decide, require, shape_of, space_of, unify, volume
 from tolcost.elaborate.signatures import (
     anything,
@@ -45,13 +44,11 @@ from tolcost.elaborate.signatures import (
     text,
     tol,
 )
-from tolcost.elaborate.static_numbers import truth
 from tolcost.elaborate.values import (
     Cast,
     Data,
     Opaque,
     Pieces,
-    Quotient,
     Seq,
     Spaces,
     Value,
@@ -124,10 +121,7 @@ def _convert(env: Env, span: Span, value: Value, target: Spaces) -> Value:
     if is_static(value) and len(spaces) == 1 and not isinstance(value, Opaque):
         check_within(env, value, spaces[0], target.within[0], span)
         env.context.spaces_asked += 1  # no node will tell that somebody converted it
-        if isinstance(value, View):  # its entries stay as they are, so the space has to be told
-            return Cast(value, spaces[0]) if spaces[0] != space_of(value) else value
-        static = _convert_static(value, spaces[0])
-        return Cast(static, spaces[0]) if SPACES[spaces[0]].finite else static
+        return static_in(env, value, spaces[0], span)
     node = materialise(env, value, span)
     if len(spaces) < len(node.type):
         target = Spaces(spaces * len(node.type), target.within * len(node.type))
@@ -164,37 +158,15 @@ def _convert_each(env: Env, span: Span, items: tuple[Value, ...], target: Spaces
     return Pieces(tuple(_convert(env, span, item, one) for item, one in pairs))
 
 
-def _convert_static(value: Value, space: str) -> Value:
-    if isinstance(value, Vec):
-        return Vec(value.shape, tuple(_convert_static(item, space) for item in value.items), value.loose)
-    kind = kind_of(space)
-    if isinstance(value, Cond) and kind == "Z":
-        return indicator(value)
-    if kind == "B" and not isinstance(value, Cond):
-        return truth(value) or value
-    if isinstance(value, Poly) and kind == "R":
-        return Fraction(value.constant) if value.constant is not None else Quotient(value, const(1))
-    if isinstance(value, Fraction) and kind == "Z":
-        return const(round(value))
-    if kind == "C":
-        return _complex(value)
-    return value
-
-
-def _complex(value: Value) -> Value:
-    """A number as a complex one, where it is a number already: the root of -1 is no real."""
-    number = value.constant if isinstance(value, Poly) else value
-    return complex(number) if isinstance(number, (int, float, Fraction)) else value
-
-
-@primitive("bitcast", tol, space_name)
+@primitive("bitcast", anything, space_name)
 def _bitcast(env: Env, span: Span, value: Value, target: str) -> Value:
     """The same bits as elements of another space of the same width; free."""
-    node = materialise(env, value, span)
+    node = materialise(env, apart(env, value), span)
     for part in node.type:
         if SPACES[part.space].bits is None or SPACES[part.space].bits != SPACES[target].bits:
             fail("T0415", f"{part.space} and {target} do not have the same number of bits", span)
-    return Data(Convert(node, tuple(Part(p.shape, target) for p in node.type), bits=True, span=span))
+    read = Convert(node, tuple(Part(p.shape, target) for p in node.type), bits=True, span=span)
+    return made_of(env, read, value)
 
 
 @primitive("kind", space_names)

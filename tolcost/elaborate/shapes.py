@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import NoReturn
 
 from tolcost.algebra import (
@@ -52,7 +52,7 @@ from tolcost.elaborate.values import (
     is_static,
     plain,
 )
-from tolcost.spaces import join_spaces
+from tolcost.spaces import SPACES, join_spaces
 from tolcost.syntax import tree
 
 
@@ -375,6 +375,15 @@ def space_of(value: Value) -> str:
             return "B"
         case _:
             return "Z"
+
+
+def told_together(values: Iterable[Value]) -> str | None:
+    """The machine type of values some of which are static and came in one; None of anything else."""
+    values = tuple(values)
+    if not any(isinstance(value, Cast) for value in values):
+        return None
+    joined = reduce(join_spaces, map(space_of, values))
+    return joined if SPACES[joined].finite else None
 
 
 def known(shape: Shape) -> tuple[int, ...] | None:

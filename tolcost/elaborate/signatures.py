@@ -12,7 +12,7 @@ from tolcost.elaborate.context import Env
 from tolcost.elaborate.evaluate import PRIMITIVES
 from tolcost.elaborate.faults import fail, wrong_arity
 from tolcost.elaborate.indexing import integers, spread
-from tolcost.elaborate.layout import describe, materialise
+from tolcost.elaborate.layout import describe, in_one_tol, materialise
 from tolcost.elaborate.values import (
     Data,
     Missing,
@@ -34,12 +34,12 @@ Parameter = Callable[[Env, Value, Span], Any]
 
 
 def primitive(
-    name: str, *parameters: Parameter, keeps_space: bool = False, place: int = 0
+    name: str, *parameters: Parameter, elements: tuple[int, ...] = (), place: int = 0
 ) -> Callable[[Callable[..., Value]], Callable[..., Value]]:
     """Register a primitive; it is called with its environment, its place, and an argument for each parameter.
 
-    One that only rearranges keeps the space its first argument came in.  Where data says which elements are
-    meant (``place`` is the number of that argument), they are looked up in a ToL of that space.
+    One that only rearranges ``elements`` of some arguments keeps the space these came in.  Where data says
+    which elements are meant (``place`` is the number of that argument), they are looked up in a ToL of it.
     """
 
     def register(run: Callable[..., Value]) -> Callable[..., Value]:
@@ -48,9 +48,13 @@ def primitive(
                 wrong_arity(f"`{name}`", BUILTINS[name], len(args), span)
             if cast_of(args[0]) and 0 < place < len(args) and not is_static(args[place]):
                 args = (Data(materialise(env, args[0], span)), *args[1:])
-            wanted = (take(env, a, span) for take, a in zip(parameters, args, strict=False))
-            result = run(env, span, *wanted)
-            return recast(result, cast_of(args[0])) if keeps_space else result
+            given, space = list(args), None
+            if elements and any(map(cast_of, args)):
+                apart, space = in_one_tol(env, [args[k] for k in elements], span)
+                for k, one in zip(elements, apart, strict=True):
+                    given[k] = one
+            result = run(env, span, *(take(env, a, span) for take, a in zip(parameters, given, strict=False)))
+            return recast(result, space)
 
         PRIMITIVES[name] = checked
         return run

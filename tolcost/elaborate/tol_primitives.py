@@ -140,7 +140,7 @@ def reshape_value(env: Env, value: Value, shape: tuple[Poly, ...], span: Span) -
     return made_of(env, reshaped, value)
 
 
-@primitive("part", tol, vector, integers, keeps_space=True, place=1)
+@primitive("part", tol, vector, integers, elements=(0,), place=1)
 def _part(env: Env, span: Span, value: Value, at: tuple[Value, ...], to: Shape | None = None) -> Value:
     value = bind_data(env, value)
     return element(env, value, at, span) if to is None else _box(env, value, as_integers(at, span), to, span)
@@ -209,14 +209,14 @@ def _box_length(env: Env, a: Poly, b: Poly, extent: Poly, span: Span) -> Poly:
     return size
 
 
-@primitive("part'", tol, integer, keeps_space=True)
+@primitive("part'", tol, integer, elements=(0,))
 def _component(env: Env, span: Span, value: Value, j: Poly) -> Value:
     if j.constant is None:
         fail("T0313", "which component must be known while compiling", span)
     return pick_component(env, value, j.constant, span)
 
 
-@primitive("swap", no_sequence, integer, no_sequence, keeps_space=True, place=2)
+@primitive("swap", no_sequence, integer, no_sequence, elements=(0,), place=2)
 def _swap(env: Env, span: Span, given: Value, d: Poly, order: Value) -> Value:
     value = bind_data(env, given)
     if isinstance(value, Pieces):
@@ -238,7 +238,7 @@ def _swap(env: Env, span: Span, given: Value, d: Poly, order: Value) -> Value:
     return View(shape, get, is_static(value), space_of(value), capacity=capacity(value))
 
 
-@primitive("tile", tol, keeps_space=True)
+@primitive("tile", tol, elements=(0,))
 def _tile(env: Env, span: Span, given: Value) -> Value:
     value = bind_data(env, given)
     shape = shape_of(env, value, span)
@@ -262,7 +262,7 @@ def _tile(env: Env, span: Span, given: Value) -> Value:
     return View(shape[:-1], get, is_static(value), space_of(value), capacity=several)
 
 
-@primitive("reshape", no_sequence, integers, keeps_space=True)
+@primitive("reshape", no_sequence, integers, elements=(0,))
 def _reshape(env: Env, span: Span, value: Value, wanted: Shape) -> Value:
     if isinstance(value, Pieces):
         return each(value, lambda item: _reshape(env, span, item, wanted))
@@ -294,7 +294,7 @@ def _share(env: Env, whole: Poly, rest: Poly, span: Span) -> Poly:
     return found
 
 
-@primitive("join", tol, tol, integer, keeps_space=True)
+@primitive("join", tol, tol, integer, elements=(0, 1))
 def _join(env: Env, span: Span, left: Value, right: Value, along: Poly | None = None) -> Value:
     if isinstance(left, Seq) and isinstance(right, Seq):
         check_sequence(len(left.items) + len(right.items), span)
@@ -305,7 +305,7 @@ def _join(env: Env, span: Span, left: Value, right: Value, along: Poly | None = 
     return join_values(env, left, right, d, span)
 
 
-@primitive("embed", no_sequence, keeps_space=True)
+@primitive("embed", no_sequence, elements=(0,))
 def _embed(env: Env, span: Span, value: Value) -> Value:
     if isinstance(value, Pieces):
         return each(value, lambda item: _embed(env, span, item))
@@ -327,7 +327,7 @@ def _embed(env: Env, span: Span, value: Value) -> Value:
     return made_of(env, embedded, value)
 
 
-@primitive("put", no_sequence, vector, no_sequence, keeps_space=True, place=1)
+@primitive("put", no_sequence, vector, no_sequence, elements=(0, 2), place=1)
 def _put(env: Env, span: Span, value: Value, at: tuple[Value, ...], given: Value) -> Value:
     new = entry(given)
     if isinstance(value, Pieces) and len(set(component_shapes(env, value, span))) > 1:

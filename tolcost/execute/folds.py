@@ -18,7 +18,7 @@ from tolcost.dataclass import dataclass
 from tolcost.execute.batch import Batch, choose, in_spaces, spread
 from tolcost.execute.builds import build as make_build
 from tolcost.execute.builds import count_assembly, footprint
-from tolcost.execute.dtypes import Array
+from tolcost.execute.dtypes import Array, convert
 from tolcost.execute.functions import apply_function
 from tolcost.execute.grid import Grid, NeedsLoop, cond_on_grid, extend, largest, poly_on_grid, restrict, split
 from tolcost.execute.machine import Machine
@@ -235,7 +235,7 @@ def _opposite(condition: bool | Array) -> bool | Array:
 
 def _total(function: str, space: str, piece: Piece, mask: Array | None, part: Grid, grid: Grid) -> Piece:
     over = tuple(range(grid.depth, part.depth))
-    data = piece.data
+    data = convert(piece.data, space)
     if mask is not None:
         data = np.where(mask, data, identity(function, space))
     full = data.shape[: grid.depth] + tuple(part.axes[k].size for k in over)
