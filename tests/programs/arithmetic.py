@@ -13,7 +13,9 @@ INFIX = {
 
 
 def _alike(a: Any, b: Any, chosen: Any) -> Any:
-    """One of two numbers, real if either is."""
+    """One of two numbers, real if either is, and none if either is none."""
+    if a != a or b != b:
+        return math.nan
     return float(chosen) if isinstance(a, float) or isinstance(b, float) else chosen
 
 

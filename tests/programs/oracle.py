@@ -62,6 +62,7 @@ from tests.programs.oracle_values import (
 from tolcost.syntax import tree
 
 KNOWN = {*BITS, *"BNZRC"}
+LOGIC = ("and", "or", "not", "xor")
 
 
 @dataclass(slots=True)
@@ -284,6 +285,8 @@ class Oracle(Primitives):
         on = frozenset[int]() if name in ROUNDING else all_whole(a.whole for a in args)
         on = on if name in KEEPS_WHOLE | ROUNDING else None
         space = given_in(name, domain)
+        if not data and domain == "B" and name not in LOGIC:
+            space = given_in(name, "Z")  # a truth that is known counts as 0 or 1
         if data:
             self.frame.counts[name, domain] += 1
             return Num(settled(value, space), True, space, on)

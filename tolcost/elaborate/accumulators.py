@@ -209,7 +209,8 @@ class _Pass:
         whole = self.env.scope.bind(fold)
         if all(free):
             return _as_value(self.env, whole, True, free)
-        alone = iter(self._free_alone(begin, growth, free))
+        spaces = tuple(p.space for p in self.var.type)  # as wide as the others made them
+        alone = iter(self._free_alone(begin, _Growth(with_spaces(growth.parts, spaces), growth.by), free))
         parts = (next(alone) if f else Data(component(whole, j + 1)) for j, f in enumerate(free))
         return Pieces(tuple(parts))
 

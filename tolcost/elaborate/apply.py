@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, reduce
 
 from tolcost.algebra import Poly, const
 from tolcost.atoms.nodes import Lambda, Node, Type, is_numeric, numeric_type
@@ -52,9 +52,8 @@ def apply(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value:
     elif all(map(_is_plain_number, args)):  # as most are
         return Data(_lambda(env, name, args, span))
     space = None
-    if Cast in kinds:
-        space = _space_of_casts(name, args)
-        args = args if space is None else tuple(map(plain, args))
+    if Cast in kinds and all(is_static(a) and not isinstance(a, Opaque) for a in args):
+        space, args = _space_of_casts(name, args), tuple(map(plain, args))  # nodes have spaces themselves
     if any(map(_is_tol, args)):
         args = _entries_for_numbers(args)
         if any(map(_is_tol, args)):
@@ -73,14 +72,11 @@ def _in_space(env: Env, value: Value, space: str | None) -> Value:
 
 
 def _space_of_casts(name: str, args: tuple[Value, ...]) -> str | None:
-    """The space of a function of statics some of which came in finite spaces; None of anything else."""
-    spaces = [space for a in args if (space := cast_of(a)) is not None]
-    if not all(is_static(a) and not isinstance(a, Opaque) for a in args):  # nodes have spaces themselves
-        return None
-    domain = spaces[0]
-    for space in spaces[1:]:
-        domain = join_spaces(domain, space)
-    return result_space(name, widened(name, domain, [space_of(plain(a)) for a in args if cast_of(a) is None]))
+    """The machine type of a function of statics some of which came in one; None if it is no longer one."""
+    domain = reduce(join_spaces, [space for a in args if (space := cast_of(a)) is not None])
+    others = [space_of(a) for a in args if cast_of(a) is None]
+    space = result_space(name, widened(name, domain, others))
+    return space if SPACES[space].finite else None
 
 
 def divide(env: Env, args: tuple[Value, ...], span: Span) -> Value:

@@ -39,6 +39,9 @@ def leans_on(block: Block, var: Var) -> bool:
 def _is_static(node: Node) -> bool:
     if isinstance(node, (ir.Lambda, ir.Where)):
         return node.charge == "static"
+    if isinstance(node, ir.Convert):  # of data it would be rounded first
+        pairs = zip(node.value.type, node.type, strict=True)
+        return node.is_written and any(kind_of(p.space) + kind_of(q.space) == "RZ" for p, q in pairs)
     return isinstance(node, ir.Select) and bool(children(node))
 
 
