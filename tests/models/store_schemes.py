@@ -30,7 +30,7 @@ from tolcost.models.cases import numbers
 from tolcost.models.facts import replaced, symbols_in
 from tolcost.models.lowered import Given, Lowered, Setting
 from tolcost.models.lowering import lower
-from tolcost.models.patterns import Key
+from tolcost.models.patterns import PatternKey
 from tolcost.models.patterns import Pattern as Met
 from tolcost.models.scheme import Scheme, scheme_of
 from tolcost.models.schemes import First, Schemes
@@ -62,7 +62,7 @@ class Recording(Schemes):
         self.models: Counter[tuple[Operator, str]] = Counter()
 
     def _by(
-        self, key: Key, setting: Setting, node: GraphNode, spec: Spec, given: Given, pattern: Met
+        self, key: PatternKey, setting: Setting, node: GraphNode, spec: Spec, given: Given, pattern: Met
     ) -> Lowered | Rejected | None:
         new = key not in self.found
         try:
