@@ -190,3 +190,22 @@ def test_random_edits_end_with_what_the_command_says(session: Editor, tmp_path: 
     """A slice of ``python -m tests.editor.campaign``, which ``make soak`` runs at length."""
     found = campaign(session, tmp_path, edits=40, seed=7)
     assert (found.differing, found.failures) == ([], [])
+
+
+def test_the_outline_has_what_is_defined_at_the_top(session: Editor) -> None:
+    uri, _ = opened(session, MATMUL, "outline")
+    found = session.request("textDocument/documentSymbol", {"textDocument": {"uri": uri}})
+    told = [(one["name"], one["kind"], one.get("detail")) for one in found]
+    variable, function = 13, 12
+    assert told == [
+        ("a", variable, "R [n, k]"),
+        ("b", variable, "R [k, m]"),
+        ("vec", function, None),
+        ("y", variable, "R [n, m]"),
+    ]
+    assert found[2]["selectionRange"]["start"] == at(MATMUL, "vec")
+
+
+def test_a_text_that_was_never_opened_is_no_internal_error(session: Editor) -> None:
+    with pytest.raises(RequestRefused, match="there is no text"):
+        session.request("textDocument/codeLens", {"textDocument": {"uri": "file:///nowhere/at/all.tol"}})

@@ -255,6 +255,25 @@ def lenses(reading: Reading) -> Iterator[Lens]:
             yield Lens(one.name, one.place, to_text(costs[one.name]))
 
 
+@dataclass(frozen=True, slots=True)
+class OutlineItem:
+    """Something that a program defines at its top: what it is, where its name stands, and all of it."""
+
+    found: Occurrences
+    is_function: bool
+    detail: str
+
+
+def outline(reading: Reading) -> Iterator[OutlineItem]:
+    """What the program declares and defines at its top, in the order of its text, with types where known."""
+    tops = {statement.span for statement in reading.program.statements} if reading.program else set()
+    types = types_of(reading)
+    for one in names_of(reading):
+        if one.statement in tops and one.sort not in ("length", "parameter", "coordinate"):
+            known = types.get(one.name) if one.sort != "function" else None
+            yield OutlineItem(one, one.sort == "function", type_text(known).replace("`", "") if known else "")
+
+
 def explained(reading: Reading) -> str:
     """The derivation, as ``tolcost explain`` writes it; empty where there is none."""
     found = derivation_of(reading)

@@ -64,7 +64,10 @@ class Server(LanguageServer):
 
     def source(self, uri: str) -> Source:
         """The text as it is now, under the name that ``analyze`` would give it."""
-        return Source(to_fs_path(uri) or uri, self.workspace.get_text_document(uri).source)
+        try:
+            return Source(to_fs_path(uri) or uri, self.workspace.get_text_document(uri).source)
+        except (OSError, UnicodeDecodeError) as error:  # it was never opened, and is no file that can be read
+            raise RequestFailed(f"there is no text {uri}") from error
 
     async def reading(self, uri: str) -> Reading:
         """What is known of a text as it is now."""
@@ -261,6 +264,22 @@ async def _lenses(server: Server, params: lsp.CodeLensParams) -> list[lsp.CodeLe
     ]
 
 
+async def _outline(server: Server, params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol]:
+    reading = await server.reading(params.text_document.uri)
+    found = await server.work(lambda: tuple(features.outline(reading)))
+    kinds = (lsp.SymbolKind.Variable, lsp.SymbolKind.Function)
+    return [
+        lsp.DocumentSymbol(
+            one.found.name,
+            kinds[one.is_function],
+            server.range(one.found.statement),
+            server.range(one.found.place),
+            detail=one.detail or None,
+        )
+        for one in found
+    ]
+
+
 async def _explain(server: Server, uri: str, name: str = "") -> str:
     """The derivation of the program; an editor shows it, where ``name`` is derived first."""
     reading = await server.reading(uri)
@@ -284,6 +303,7 @@ def language_server() -> Server:
         lsp.TEXT_DOCUMENT_FORMATTING: _format,
         lsp.TEXT_DOCUMENT_CODE_ACTION: _code_actions,
         lsp.TEXT_DOCUMENT_CODE_LENS: _lenses,
+        lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: _outline,
     }
     for method, handler in features.items():
         server.feature(method)(handler)
