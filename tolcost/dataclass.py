@@ -23,6 +23,9 @@ else:
     _OFTEN = 64
     """A method that is called so often is compiled: that takes as long as so many calls without."""
 
+    _SEVERAL = 8
+    """What makes objects takes its place in a class with so many."""
+
     def dataclass(*, frozen=False, slots=False, eq=True, weakref_slot=False):
         """What ``dataclasses.dataclass`` makes of a class; its methods are compiled when there is need."""
         plain = dataclasses.dataclass(
@@ -50,12 +53,16 @@ else:
         return made
 
     def _first(cls, frozen):
-        """What makes the first object of a class, and finds what makes the others."""
+        """What makes the first objects of a class; to change a class costs more than a few of them."""
+        fitted, left = None, _SEVERAL
 
         def first(*args, **kwargs):
-            if vars(cls)["__init__"] is first:
-                cls.__init__ = _fitted(cls) or _late(cls, "__init__", _init_of, _init, frozen)
-            return vars(cls)["__init__"](*args, **kwargs)
+            nonlocal fitted, left
+            fitted = fitted or _fitted(cls)
+            left -= 1
+            if fitted is None or not left:
+                cls.__init__ = fitted = fitted or _late(cls, "__init__", _init_of, _init, frozen)
+            return fitted(*args, **kwargs)
 
         return first
 
