@@ -6,10 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import pytest
 from onnx.reference import ReferenceEvaluator
 
 import tolcost
 from tests.models import graphs
+from tolcost.algebra import Poly, const, floordiv, is_nonnegative, length
+from tolcost.models import memory
 
 BOUNDED = onnx.load(Path(__file__).parent / "exported" / "bounded.onnx")
 
@@ -62,3 +65,12 @@ def test_a_transformer_peaks_where_a_run_does() -> None:
     cost = tolcost.from_onnx(model)
     for dims in ({"batch": 1, "seq": 2}, {"batch": 3, "seq": 7}, {"batch": 2, "seq": 16}):
         assert cost(dims).peak_bytes == by_hand(model, dims)
+
+
+def test_what_all_sizes_share_has_no_part_in_a_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    b, n = length("b"), length("n")
+    asked: list[Poly] = []
+    monkeypatch.setattr(memory, "is_nonnegative", lambda p: asked.append(p) or is_nonnegative(p))
+    half = floordiv(n, const(2))
+    assert memory.dominating((b * (n + 1), b * (half + 1))) == ((b * (n + 1),), True)
+    assert asked == [n - half]

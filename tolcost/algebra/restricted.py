@@ -166,7 +166,7 @@ def _rules(facts: tuple[Cond, ...]) -> Rules:
         return map_generators(plain, settled) if facts and plain.height else plain
 
     def clip(inside: Poly) -> Poly:
-        same_sign = _without_factors(inside)
+        same_sign = without_factors(inside)
         if same_sign is not inside:
             if is_nonnegative(same_sign, facts):
                 return inside
@@ -177,7 +177,7 @@ def _rules(facts: tuple[Cond, ...]) -> Rules:
     return Rules(floor, clip, opaque_sum)
 
 
-def _without_factors(p: Poly) -> Poly:
+def without_factors(p: Poly) -> Poly:
     """Divide by what all terms share and is at least 1: the quotient has the same sign."""
     if len(p.terms) < 2 or UNIT in p.terms:
         return p
