@@ -30,8 +30,8 @@ from tolcost.models.cases import numbers
 from tolcost.models.facts import replaced, symbols_in
 from tolcost.models.lowered import Given, Lowered, Setting
 from tolcost.models.lowering import lower
-from tolcost.models.patterns import PatternKey
 from tolcost.models.patterns import Pattern as Met
+from tolcost.models.patterns import PatternKey
 from tolcost.models.scheme import Scheme, scheme_of
 from tolcost.models.schemes import First, Schemes
 from tolcost.models.stored_schemes import NO_SCHEME, examples_of, node_of_pattern, pattern_text, scheme_text
