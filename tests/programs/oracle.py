@@ -40,6 +40,7 @@ from tests.programs.oracle_values import (
     as_late_as,
     capacity,
     component,
+    deeper,
     element,
     even,
     given,
@@ -49,6 +50,7 @@ from tests.programs.oracle_values import (
     joined_spaces,
     lateness,
     literal,
+    numbers_in,
     placed,
     relies,
     relying,
@@ -87,7 +89,7 @@ class Oracle(Primitives):
         names: dict[str, Later | Value] = {name: Num(value) for name, value in dims.items()}
         spaces = {s.name: s.space for s in program.statements if isinstance(s, tree.InputDecl)}
         told = {name: space if space in KNOWN else None for name, space in spaces.items()}
-        names |= {name: given(value, told.get(name)) for name, value in inputs.items()}
+        names |= {name: given(value, told.get(name), name) for name, value in inputs.items()}
         env = self.define(Env(names), program.statements)
         defines = [s for s in program.statements if isinstance(s, tree.Define)]
         outputs = [s for s in defines if s.output] or defines[-1:]
@@ -189,7 +191,10 @@ class Oracle(Primitives):
                 )
             else:
                 rows.append(self.value(env, item, in_index))
-        return stacked((len(rows),), rows)
+        if not all(isinstance(row, Num) for row in rows):
+            return stacked((len(rows),), rows)
+        late = any(map(is_data, rows))  # spaces are told entry by entry
+        return Arr((len(rows),), tuple(map(tainted, rows)) if late else tuple(rows))
 
     def _tuple(self, env: Env, expr: tree.Tuple, in_index: bool) -> Value:
         items: list[Value] = []
@@ -201,6 +206,7 @@ class Oracle(Primitives):
     def _subscript(self, env: Env, expr: tree.Subscript, in_index: bool) -> Value:
         base = self.value(env, expr.base)
         at = self.spread(env, expr.items, True)
+        self.look_at(*at)
         found = element(base, tuple(whole(a) for a in at))
         return tainted(found) if any(isinstance(a, Num) and a.data for a in at) else found
 
@@ -276,6 +282,7 @@ class Oracle(Primitives):
         if any(isinstance(a.value, str) for a in args):
             return Num(FUNCTIONS[name](*(a.value for a in args)))
         data, told = any(a.data for a in args), [a.space for a in args if a.space in BITS]
+        self.look_at(*args)
         if name == "/" and not data and all(family(a.space) in "BZ" for a in args):
             found = Num(FUNCTIONS["floordiv"](*(a.value for a in args)))
             return placed(found, told[0]) if told else found
@@ -289,7 +296,7 @@ class Oracle(Primitives):
             space = given_in(name, "Z")  # a truth that is known counts as 0 or 1
         if data:
             self.frame.counts[name, domain] += 1
-            return Num(settled(value, space), True, space, on)
+            return Num(settled(value, space), True, space, on, max(a.deep for a in args) + 1)
         if on is None and is_whole(value):  # whether it is for all lengths is not known here
             on = frozenset({UNCLEAR})
         if not told and name in ROUNDING - {"sgn"}:
@@ -393,9 +400,9 @@ class Oracle(Primitives):
         """A fold; what a step makes data, or the start is, is data from the first step to the last."""
         cost = Frame()
         source, first = self.apart(cost, lambda: self.value(env, over)), self.value(env, start)
-        own = next(SERIAL)
+        first, own = even(first) if isinstance(first, Arr) else first, next(SERIAL)
         while True:
-            seen, kept = spaces_of(first), relies(first)
+            seen, kept, asked = spaces_of(first), relies(first), self.asked
             value = carried = relying(first, frozenset({own}))
             frame = Frame()
             for at in grid(shape_of(source)):
@@ -411,7 +418,8 @@ class Oracle(Primitives):
                 kept = all_whole((kept, relies(after)))
                 value = as_late_as(in_spaces(after, seen), carried)
                 value = relying(value, frozenset({own}))
-            later = in_spaces(as_late_as(first, value), seen)
+            anew = self.asked > asked and spaces_of(first) != seen  # what was asked has another answer now
+            later = in_spaces(first if anew else as_late_as(first, value), seen)
             self.empty |= 0 in shape_of(source)
             if (lateness(later), spaces_of(later)) == (lateness(first), spaces_of(first)):
                 self.frame.needed.append(frame)
@@ -433,6 +441,7 @@ class Oracle(Primitives):
         while isinstance(holds, Arr) and len(holds.items) == 1:
             holds = holds.items[0]
         assert isinstance(holds, Num)
+        self.look_at(holds)
         if holds.data and not both:
             taken, left = (then, other) if holds.value else (other, then)
             seen, value = self.glance(env, left), self.value(env, taken)
@@ -449,8 +458,16 @@ class Oracle(Primitives):
             return as_late_as(value, other)
         sides = self.value(env, then), self.value(env, other)
         found = tainted(self.chosen(sides, sides[0] if holds.value else sides[1]))
+        self.look_at(*sides)
+        found = deeper(
+            found, max(number.deep for value in (holds, *sides) for number in numbers_in(value)) + 1
+        )
         self.frame.counts["where", (spaces_of(found) or ("Z",))[0]] += 1
         return found
+
+    def look_at(self, *values: Value) -> None:
+        """Something is computed of these, or by them."""
+        self.frame.read |= {n.source for value in values for n in numbers_in(value) if n.source is not None}
 
     def chosen(self, sides: tuple[Value, Value], value: Value) -> Value:
         """One side of a choice, in spaces that hold both."""

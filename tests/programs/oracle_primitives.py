@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
@@ -44,6 +44,8 @@ class Primitives:
     root: Frame = field(default_factory=Frame)
     frame: Frame = field(default_factory=Frame)
     uneven: bool = False
+    asked: int = 0
+    """How often somebody asked for the kind of a space."""
 
     def value(self, env: Env, expr: tree.Expr, in_index: bool = False) -> Value:
         raise AssertionError(expr)
@@ -142,7 +144,10 @@ class Primitives:
             case Num(data=data) if data and family(value.space) == "R" and family(space) == "Z":
                 if value.whole is not None and UNCLEAR in value.whole:
                     raise Unknown("whether a number is known to be whole")
-                self.frame.counts["round", value.space] += value.whole is None or bool(value.whole)
+                if value.whole is None or value.whole:
+                    self.frame.counts["round", value.space] += 1
+                    self.frame.read |= {value.source} if value.source else set()
+                    value = replace(value, deep=value.deep + 1, source=None)
             case _:
                 pass
         assert isinstance(value, Num)
@@ -151,7 +156,11 @@ class Primitives:
     def form_bitcast(self, env: Env, tol: tree.Expr, space: tree.Expr) -> Value:
         value, target = self.value(env, tol), self.space(env, space)
         items = value.items if isinstance(value, Arr) else (value,)
-        read = [Num(bits_as(n.value, n.space, target), n.data, target) for n in items if isinstance(n, Num)]
+        read = [
+            replace(n, value=bits_as(n.value, n.space, target), told=target, on=None)
+            for n in items
+            if isinstance(n, Num)
+        ]
         return Arr(value.shape, tuple(read)) if isinstance(value, Arr) else read[0]
 
     def space(self, env: Env, expr: tree.Expr) -> str:
@@ -162,6 +171,7 @@ class Primitives:
         return spaces_of(self.apart(Frame(), lambda: self.value(env, expr.args[0])))[0]
 
     def form_kind(self, env: Env, space: tree.Expr) -> Value:
+        self.asked += 1
         return Num(family(self.space(env, space)))
 
     def form_dim(self, env: Env, tol: tree.Expr) -> Value:

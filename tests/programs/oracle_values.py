@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from itertools import count, product
 from math import prod
 from typing import Any
@@ -16,19 +16,25 @@ from tests.programs.oracle_spaces import BITS, Unknown, family, is_whole, settle
 Relies = frozenset[int]
 """The accumulators that have to be whole for a number to be."""
 
+Source = tuple[str, int]
+"""An input, and which of its elements, in their order."""
+
 
 @dataclass(frozen=True, slots=True)
 class Num:
     """A numeric; ``data`` if an element of an input took part in it.
 
     ``told`` is its space: of data always, of a static number if it is a machine type.  A real that is sure
-    to be whole says what that relies ``on``; None says that it is not.
+    to be whole says what that relies ``on``; None says that it is not.  ``deep`` is how many functions of
+    data were applied one after the other, and ``source`` the element of an input that it is, if any.
     """
 
     value: Any
     data: bool = False
     told: str | None = None
     on: Relies | None = None
+    deep: int = 0
+    source: Source | None = None
 
     @property
     def space(self) -> str:
@@ -49,7 +55,7 @@ def placed(number: Num, space: str) -> Num:
     if number.space == space:
         return number
     told = space if number.data or space in BITS else None
-    return Num(settled(number.value, space), number.data, told, number.whole)
+    return replace(number, value=settled(number.value, space), told=told, on=number.whole)
 
 
 def all_whole(wholes: Iterable[Relies | None]) -> Relies | None:
@@ -96,6 +102,7 @@ class Frame:
     """What some piece of work counted itself, and the named values whose work it needed."""
 
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    read: set[Source] = field(default_factory=set)
     needed: list[Frame] = field(default_factory=list)
     serial: int = field(default_factory=SERIAL.__next__)
 
@@ -116,6 +123,10 @@ class Frame:
         for frame in self.reached():
             found += frame.counts
         return found
+
+    def looked_at(self) -> set[Source]:
+        """Every element of an input that something was computed of on the way here."""
+        return {source for frame in self.reached() for source in frame.read}
 
 
 @dataclass(slots=True, eq=False)
@@ -251,7 +262,9 @@ def _evened(numbers: list[Num]) -> tuple[Num, ...]:
     data, space = any(number.data for number in numbers), widest(number.space for number in numbers)
     on = all_whole(number.whole for number in numbers)
     told = space if data or space in BITS else None
-    return tuple(Num(settled(number.value, space), data, told, on) for number in numbers)
+    return tuple(
+        replace(number, value=settled(number.value, space), data=data, told=told, on=on) for number in numbers
+    )
 
 
 def _columns(value: Arr) -> list[tuple[Value, ...]]:
@@ -263,7 +276,7 @@ def tainted(value: Value) -> Value:
     """The value, all of it data."""
     match value:
         case Num():
-            return Num(value.value, True, value.space, value.whole)
+            return replace(value, data=True, told=value.space, on=value.whole)
         case Arr(shape=shape, items=items):
             return Arr(shape, tuple(map(tainted, items)))
         case Lst(items=items):
@@ -271,7 +284,7 @@ def tainted(value: Value) -> Value:
     return value
 
 
-def given(value: Any, space: str | None = None) -> Value:
+def given(value: Any, space: str | None = None, name: str = "") -> Value:
     """An input: arrays as ToLs of data, in the space that is declared."""
     if isinstance(value, tuple):
         parts = [given(v) for v in value]
@@ -279,7 +292,10 @@ def given(value: Any, space: str | None = None) -> Value:
         rows = [Lst(tuple(element(p, at) for p in parts)) for at in grid(shape)]
         return Arr(shape, tuple(rows)) if shape else rows[0]
     array = np.asarray(value)
-    items = tuple(Num(settled(v, told := space or smallest(v)), True, told) for v in array.ravel().tolist())
+    items = tuple(
+        Num(settled(v, told := space or smallest(v)), True, told, source=(name, place) if name else None)
+        for place, v in enumerate(array.ravel().tolist())
+    )
     return Arr(array.shape, items) if array.shape else items[0]
 
 
@@ -340,7 +356,7 @@ def relying(value: Value, on: Relies | None) -> Value:
     """The value, its reals whole on this condition."""
     match value:
         case Num():
-            return Num(value.value, value.data, value.told, on)
+            return replace(value, on=on)
         case Arr(shape=shape, items=items):
             return Arr(shape, tuple(relying(item, on) for item in items))
         case Lst(items=items):
@@ -377,3 +393,27 @@ def as_late_as(value: Value, other: Value) -> Value:
 def lateness(value: Value) -> tuple[bool, ...]:
     """Which components are data."""
     return tuple(map(is_data, value.items)) if isinstance(value, Lst) else (is_data(value),)
+
+
+def deeper(value: Value, depth: int) -> Value:
+    """The value, every number of it new, and so deep."""
+    match value:
+        case Num():
+            return replace(value, deep=depth, source=None)
+        case Arr(shape=shape, items=items):
+            return Arr(shape, tuple(deeper(item, depth) for item in items))
+        case Lst(items=items):
+            return Lst(tuple(deeper(item, depth) for item in items))
+    return value
+
+
+def numbers_in(value: Value) -> Iterator[Num]:
+    """Every number of a value."""
+    match value:
+        case Num():
+            yield value
+        case Arr(items=items) | Lst(items=items):
+            for item in items:
+                yield from numbers_in(item)
+        case _:
+            pass

@@ -7,10 +7,15 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from tests.cost.brute_depth import brute_depth
 from tests.programs.oracle import Oracle
-from tests.programs.oracle_values import Frame, Unknown, Value, arrays_of, shape_of, spaces_of
-from tests.programs.road import Mismatch, inputs_for
-from tolcost.atoms.nodes import Output, Program
+from tests.programs.oracle_values import Frame, Unknown, Value, arrays_of, numbers_in, shape_of, spaces_of
+from tests.programs.road import Mismatch, at, inputs_for
+from tolcost.algebra import Cond
+from tolcost.atoms.kit import schedules
+from tolcost.atoms.nodes import Filter, Output, Program, Select
+from tolcost.cost import depths
+from tolcost.cost.traffic import elements_read
 from tolcost.diagnostics import Source
 from tolcost.execute import Execution
 from tolcost.syntax import parse
@@ -39,7 +44,49 @@ def read_twice(text: str, program: Program, run: Execution, dims: Mapping[str, i
     if not (oracle.blurred or oracle.empty or oracle.unsure):
         for output in program.outputs:
             same_spaces(output, found[output.name])
-    return compare_counts(run, oracle)
+    alike = compare_counts(run, oracle)
+    if alike:  # nothing was left out
+        hold_reads(program, run, oracle, found)
+        hold_depths(program, run, found)
+    return alike
+
+
+def hold_reads(program: Program, run: Execution, oracle: Oracle, found: Mapping[str, Value]) -> None:
+    """Every element that the oracle looked at, or hands out, is among those that are said to be read.
+
+    What only one side of a choice uses is computed for both, and read for one.
+    """
+    if any(isinstance(node, Select) for plan in schedules(program) for node in plan.nodes):
+        return
+    looked_at = Frame(needed=[oracle.root, oracle.frame]).looked_at()
+    looked_at |= {n.source for name in run.outputs for n in numbers_in(found[name]) if n.source is not None}
+    told = elements_read(program)
+    for name, many in Counter(name for name, _ in looked_at).items():
+        said = sum(at(form, run) for _, form in told.get(name, ()))
+        if said < many:
+            raise Mismatch(f"elements read: {said} of {name}, and {many} are looked at")
+
+
+def hold_depths(program: Program, run: Execution, found: Mapping[str, Value]) -> None:
+    """The depth is what walking every coordinate finds, and no less than that of any number."""
+    deepest = max((n.deep for name in run.outputs for n in numbers_in(found[name])), default=0)
+    told, walkable = depths(program), not _data_decides(program)
+    for depth, trees in ((told.chain, False), (told.tree, True)):
+        said = max(at(candidate, run) for candidate in depth.candidates)
+        walked = brute_depth(program, run.bindings, trees) if walkable else None
+        if walked is not None and (said < walked or (depth.exact and said != walked)):
+            raise Mismatch(f"depth: {depth} is {said}, walked {walked}, trees {trees}")
+        if not trees and not run.counts.index and said < deepest:
+            raise Mismatch(f"depth of a number: {depth} is {said}, and one is {deepest} deep")
+
+
+def _data_decides(program: Program) -> bool:
+    """Whether data decides what is computed, or how often."""
+    nodes = (node for plan in schedules(program) for node in plan.nodes)
+    return any(
+        isinstance(node, Filter) or (isinstance(node, Select) and not isinstance(node.condition, Cond))
+        for node in nodes
+    )
 
 
 def same_spaces(output: Output, theirs: Value) -> None:

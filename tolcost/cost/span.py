@@ -147,7 +147,8 @@ def peak(depth: Depth, symbol: Symbol, extent: Poly) -> Depth:
             exact = False
             found.append(_sum_instead(candidate, symbol, extent))
         else:
-            found.append(substitute(candidate, {symbol: extent if grows else ONE}))
+            last = extent if is_nonnegative(extent - 1) else maximum(extent, ONE)  # there may be no element
+            found.append(substitute(candidate, {symbol: last if grows else ONE}))
     return Depth(tuple(found), exact)
 
 

@@ -123,7 +123,9 @@ def _settled(
                         trial.keep()
                         return body.value(begin, settled, left)
                     fewer = True
-            free, growth = (left if fewer else free), settled
+            # What a question about spaces decided is asked anew where they are others.
+            anew = body.looked_at_spaces and settled.parts != growth.parts
+            free, growth = (left if fewer and not anew else free), settled
         except OutOfRange as refused:
             mode = env.scope.mode
             if not mode.checked:

@@ -10,11 +10,12 @@ from tolcost.diagnostics import Span
 from tolcost.elaborate.components import apart, capacity, check_component, pick_component
 from tolcost.elaborate.context import Env, bind_data
 from tolcost.elaborate.faults import Misfit, NeedsUnrolling, OutOfRange, fail
-from tolcost.elaborate.layout import as_static, grid, materialise, member
+from tolcost.elaborate.layout import as_static, grid, in_spaces, materialise, member
 from tolcost.elaborate.shapes import Shape, check_index, known, shape_of, shape_text, space_of
 from tolcost.elaborate.values import (
     Cast,
     Data,
+    Opaque,
     Pieces,
     Results,
     Seq,
@@ -86,7 +87,10 @@ def _sought(env: Env, value: Value, at: tuple[Value, ...], span: Span, checked: 
 def _of_told_space(env: Env, value: Cast, at: tuple[Value, ...], shape: Shape, span: Span) -> Value:
     """An element, or a slice, that comes out in the space its ToL is told to be of."""
     if all(map(is_static, at)):
-        return recast(element(env, value.value, at, span, checked=True), value.space)
+        found = element(env, value.value, at, span, checked=True)
+        if isinstance(found, Opaque):
+            return Opaque(in_spaces(found.node, (value.space,)), value.space)
+        return recast(found, value.space)
     if len(at) == len(shape):
         return _looked_up(env, value, at, span)
     return _slice(env, value, at, shape, span)
