@@ -181,14 +181,21 @@ class Definitions:
 
     def needs(self, source: Source) -> tuple[frozenset[str], frozenset[str]]:
         """The library files that a definition uses, and the operators that it or one of them may call."""
-        program = self._parsed(source)
+        order = self._order(source)
+        texts = (source.text, *(self._sources[name].span.source.text for name in order))
+        return frozenset(order), frozenset().union(*(_called(text, self._callable()) for text in texts))
+
+    def files(self, source: Source) -> tuple[Source, ...]:
+        """The library files that a definition uses, and those that these use."""
+        return tuple(self._sources[name].span.source for name in self._order(source))
+
+    def _order(self, source: Source) -> dict[str, None]:
         order: dict[str, None] = {}
-        for statement in program.statements:
+        for statement in self._parsed(source).statements:
             if isinstance(statement, tree.Use):
                 for name in statement.names:
                     self._gather(name, statement, order, (), self._statements_of)
-        texts = (source.text, *(self._sources[name].span.source.text for name in order))
-        return frozenset(order), frozenset().union(*(_called(text, self._callable()) for text in texts))
+        return order
 
 
 def _called(text: str, known: Iterable[str]) -> set[str]:

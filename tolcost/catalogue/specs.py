@@ -65,6 +65,8 @@ class Spec:
     parse: Callable[[], _Parsed] = field(repr=False)
     shipped: bool = True
     stored: Head | None = None
+    library_texts: Callable[[], frozenset[str]] = field(default=frozenset, repr=False)
+    """The texts of all library files that it leads to, also of those that it needs nothing of."""
 
     @cached_property
     def _parsed(self) -> _Parsed:
@@ -278,18 +280,31 @@ class Library:
                 reading = self._definitions()
                 return reading.parsed(name, source)[1:] if head is None else reading.stored(source)
 
-            return Spec(domain, name, since, source, parsed, True, head)
+            return Spec(domain, name, since, source, parsed, True, head, lambda: self._texts(source))
         said, program, library = self._definitions().parsed(name, source)
         found = said.since or 1
         if file.since is not None and file.since != found:
             problem = f"the file is named for version {file.since}, but its header says {found}"
             raise Rejected(Diagnostic("T0652", problem, said.span))
-        return Spec(domain, name, found, source, lambda: (program, library), file.shipped)
+        return Spec(
+            domain,
+            name,
+            found,
+            source,
+            lambda: (program, library),
+            file.shipped,
+            None,
+            lambda: self._texts(source),
+        )
 
     def definition(self, domain: str, name: str, source: Source, shipped: bool = True) -> Spec:
         """A definition of an operator from its text; one that no node is given, unless a file holds it."""
         header, program, library = self._definitions().parsed(name, source)
-        return Spec(domain, name, header.since or 1, source, lambda: (program, library), shipped)
+        since, texts = header.since or 1, lambda: self._texts(source)
+        return Spec(domain, name, since, source, lambda: (program, library), shipped, None, texts)
+
+    def _texts(self, source: Source) -> frozenset[str]:
+        return frozenset(file.text for file in self._definitions().files(source))
 
     def used(self, name: str, asked: tree.Use | None = None) -> tree.Module:
         """A library file together with everything it uses itself."""

@@ -112,8 +112,7 @@ def shown(form: Poly) -> str:
 
 def digest(spec: Spec) -> str:
     """What the text of a definition, and of the library files that it uses, comes to."""
-    used = {statement.span.source.text for file in spec.library for statement in file.statements}
-    texts = (spec.source.text, *sorted(used))
+    texts = (spec.source.text, *sorted(spec.library_texts()))
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
 
 
