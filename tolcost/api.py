@@ -29,6 +29,7 @@ from tolcost.result.model import Wanted, file_cost, model_cost
 from tolcost.result.numbers import many_points
 from tolcost.result.operator_page import Record
 from tolcost.result.operators import RankForm, forms_by_rank
+from tolcost.result.point import said_of_lengths, whole_lengths
 from tolcost.result.program import analyze as analyze_program
 from tolcost.result.program import program_study
 from tolcost.result.study import locate_study
@@ -44,7 +45,7 @@ def analyze(
     dims: Mapping[str, int] | None = None,
     shapes: Mapping[str, PlainShape | Sequence[PlainShape]] | None = None,
     attrs: Mapping[str, PlainValue] | None = None,
-    assume: Sequence[str] = (),
+    assume: str | Sequence[str] = (),
 ) -> Cost:
     r"""Give what a program costs.
 
@@ -67,7 +68,7 @@ def load_model(
     dims: Mapping[str, int] | None = None,
     shapes: Mapping[str, Sequence[int | str]] | None = None,
     specs: Sequence[str | Path] = (),
-    assume: Sequence[str] = (),
+    assume: str | Sequence[str] = (),
 ) -> Cost:
     """Give what an ONNX model costs, in its free dimensions.
 
@@ -98,7 +99,7 @@ def from_onnx(
     shapes: Mapping[str, Sequence[int | str]] | None = None,
     specs: Sequence[str | Path] = (),
     name: str = "model",
-    assume: Sequence[str] = (),
+    assume: str | Sequence[str] = (),
 ) -> Cost:
     """Give what a model costs that is in memory: the bytes of a file, or onnx's own object.
 
@@ -155,10 +156,10 @@ def generate(
 def _wanted(
     dims: Mapping[str, int] | None,
     shapes: Mapping[str, Sequence[int | str]] | None,
-    assume: Sequence[str] = (),
+    assume: str | Sequence[str] = (),
 ) -> Wanted:
     found = {name: tuple(shape) for name, shape in (shapes or {}).items()}
-    return Wanted(dims or {}, found, assume=tuple(assume))
+    return Wanted(whole_lengths(dims), found, assume=said_of_lengths(assume))
 
 
 def operator(
@@ -198,7 +199,7 @@ def sweep(
     subject: Cost | str | Path,
     lengths: Mapping[str, int | str | Sequence[int]] | None = None,
     /,
-    metrics: Sequence[str] = ("eops", "flops", "macs", "bytes"),
+    metrics: str | Sequence[str] = ("eops", "flops", "macs", "bytes"),
     **dims: int | str | Sequence[int],
 ) -> pandas.DataFrame:
     r"""Give figures for every combination of lengths as a pandas frame, a row for each.
@@ -219,6 +220,7 @@ def sweep(
     from tolcost.result.frames import frame_at
 
     cost = _cost_of(subject)
+    metrics = (metrics,) if isinstance(metrics, str) else metrics
     given = {name: _listed(name, values) for name, values in {**(lengths or {}), **dims}.items()}
     for metric in metrics:
         if metric not in cost.forms:

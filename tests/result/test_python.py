@@ -4,6 +4,7 @@ import doctest
 import json
 import math
 import pickle
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,8 @@ import sympy
 
 import tolcost
 from tolcost.cli import run
+from tolcost.diagnostics import Rejected
+from tolcost.elaborate.arguments import PlainValue
 from tolcost.testing import assert_cost
 
 PROGRAMS = Path(__file__).parents[1] / "cli" / "programs"
@@ -255,3 +258,56 @@ def test_assumptions_are_made_at_once() -> None:
         cost(k=3, m=9)
     with pytest.raises(tolcost.Rejected):
         cost.assume("k = 4")
+
+
+MATRIX = "tol x: R [n, k]\nattr s: N* = 2\ny := map(x, * * s)"
+
+
+@pytest.mark.parametrize("wrong", ["3", 2.0, None])
+def test_a_length_is_an_integer(wrong: object) -> None:
+    with pytest.raises(TypeError, match="the length `n` is an integer"):
+        tolcost.analyze(MATRIX, dims={"n": wrong})  # type: ignore[dict-item]
+    with pytest.raises(TypeError, match="the length `n` is an integer"):
+        tolcost.analyze(MATRIX).subs(n=wrong)  # type: ignore[arg-type]
+
+
+def test_a_length_that_is_not_there_is_refused_not_ignored() -> None:
+    with pytest.raises(Rejected, match="there is no length `q`"):
+        tolcost.analyze(MATRIX, dims={"q": 3})
+    assert tolcost.analyze(MATRIX, dims={"n": 8}, assume="n = 2*q").point.dims["q"] == 4
+
+
+def test_an_assumption_may_be_alone_and_is_a_text() -> None:
+    assert str(tolcost.analyze(MATRIX, assume="n = 2*q").eops) == "2*k*q"
+    with pytest.raises(TypeError, match="an assumption is a text"):
+        tolcost.analyze(MATRIX).assume(["n = 2*q"])  # type: ignore[arg-type]
+
+
+def test_a_figure_that_is_not_there_is_no_figure_that_is_not_known() -> None:
+    cost = tolcost.analyze(MATRIX)
+    assert cost.params is None
+    with pytest.raises(KeyError, match="there is no figure 'eobs'"):
+        _ = cost["eobs"]
+
+
+@pytest.mark.parametrize("value", [np.int64(3), 3.0, Fraction(3), True])
+def test_whole_numbers_are_values_of_integers(value: PlainValue) -> None:
+    assert tolcost.analyze(MATRIX, attrs={"s": value}).eops == tolcost.analyze(MATRIX).eops
+
+
+@pytest.mark.parametrize("value", [2.5, math.nan, math.inf, Fraction(1, 2), object(), None])
+def test_what_is_no_whole_number_is_not(value: PlainValue) -> None:
+    with pytest.raises(Rejected, match="is no value for `s`"):
+        tolcost.analyze(MATRIX, attrs={"s": value})
+
+
+def test_arrays_are_values_and_no_shape_is_a_text() -> None:
+    text = "tol x: R [...]\nstatic t: Z [m]\ny := map(x, * * t[1])"
+    found = tolcost.analyze(text, shapes={"x": ("n", 3)}, attrs={"t": np.array([4, 5])})
+    assert str(found.eops) == "3*n"
+    with pytest.raises(Rejected, match="is no shape of `x`"):
+        tolcost.analyze(text, shapes={"x": "n,m"}, attrs={"t": [1]})
+
+
+def test_no_points_have_no_numbers() -> None:
+    assert tolcost.analyze(MATRIX)(n=[], k=2).eops.tolist() == []

@@ -95,7 +95,7 @@ def broadcast(values: Mapping[_K, int | Sequence[int] | Ints]) -> tuple[dict[_K,
     ([8, 8, 8], (3,))
     """
     arrays = [np.asarray(value) for value in values.values()]
-    if any(array.dtype.kind not in "iuO" for array in arrays):
+    if any(array.dtype.kind not in "iuO" and array.size for array in arrays):
         raise TypeError("lengths are integers")
     together = np.broadcast_arrays(*arrays)
     columns = (_column(array.reshape(-1)) for array in together)

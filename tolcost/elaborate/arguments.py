@@ -14,7 +14,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import TypeAlias
+from typing import NoReturn, TypeAlias
 
 from tolcost.algebra import (
     FALSE,
@@ -104,6 +104,9 @@ def _shaped(
     if statement.kind != "tol" and statement.name not in asked_known(program):
         hint = f"give its value: --attr {statement.name}=..."
         fail("T0412", f"{quoted(statement.name)} is not a ToL, it has no shape to give", statement.span, hint)
+    if not isinstance(shape, (tuple, list)):
+        hint = f'shapes={{"{statement.name}": ("n", 4)}}'
+        fail("T0412", f"{quoted(str(shape))} is no shape of {quoted(statement.name)}", statement.span, hint)
     several = [entry for entry in shape if not isinstance(entry, (int, str))]
     if several and len(several) != len(shape):
         fail(
@@ -159,6 +162,9 @@ def _base_space(program: tree.Module, statement: tree.InputDecl) -> str:
 
 def static_value(value: PlainValue, statement: tree.InputDecl) -> Value:
     """Give a plain value as one known while compiling, in the terms of its declaration."""
+    value = value.tolist() if hasattr(value, "tolist") else value  # NumPy's numbers and arrays
+    if kind_of_declared(statement.space) == "Z" and isinstance(value, (bool, float, Fraction)):
+        value = _whole(value, statement)
     match value:
         case bool():
             return TRUE if value else FALSE
@@ -170,15 +176,28 @@ def static_value(value: PlainValue, statement: tree.InputDecl) -> Value:
             return value
         case str():
             return value if _is_text(statement) else _named(value, statement)
-        case _:
+        case tuple() | list():
             return _vector(value, statement)
+        case _:
+            _no_value(f"an object of type {type(value).__name__}", statement)
+
+
+def _whole(value: bool | float | Fraction, statement: tree.InputDecl) -> int:
+    """A number as the integer that it is: as a truth value, 1 or 0."""
+    if (isinstance(value, float) and not math.isfinite(value)) or value != int(value):
+        _no_value(str(value), statement)
+    return int(value)
+
+
+def _no_value(text: str, statement: tree.InputDecl) -> NoReturn:
+    hint = f"{quoted(statement.name)} is declared in {statement.space}"
+    fail("T0412", f"{quoted(text)} is no value for {quoted(statement.name)}", statement.span, hint)
 
 
 def _named(name: str, statement: tree.InputDecl) -> Poly:
     if named := _AT_LEAST.fullmatch(name):
         return length(named[1], int(named[2] or 1))
-    hint = f"{quoted(statement.name)} is declared in {statement.space}"
-    fail("T0412", f"{quoted(name)} is no value for {quoted(statement.name)}", statement.span, hint)
+    _no_value(name, statement)
 
 
 def _is_text(statement: tree.InputDecl) -> bool:

@@ -17,7 +17,7 @@ from tolcost.cost.weights import Weighed
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.result.numbers import ExactNumbers, NumberColumns, SweptLengths, exact, many_points
-from tolcost.result.point import Requirement
+from tolcost.result.point import Requirement, said_of_lengths, whole_lengths
 from tolcost.result.study import Located, locate_study
 from tolcost.result.view import written
 from tolcost.show.forms import Form, latex_of, text_of
@@ -108,37 +108,37 @@ class Cost(Located):
     @property
     def bytes(self) -> SympyExpr | None:
         """Bytes in and out, node by node; None where something that moves has no size."""
-        return self["bytes"]
+        return self._figure("bytes")
 
     @property
     def depth(self) -> SympyExpr | None:
         """The longest chain of functions; None where it is not known."""
-        return self["depth"]
+        return self._figure("depth")
 
     @property
     def depth_tree(self) -> SympyExpr | None:
         """The longest chain of functions of a program, with associative reduces as trees."""
-        return self["depth_tree"]
+        return self._figure("depth_tree")
 
     @property
     def parallelism(self) -> SympyExpr | None:
         """EOPs over the depth of a program."""
-        return self["parallelism"]
+        return self._figure("parallelism")
 
     @property
     def intensity(self) -> SympyExpr | None:
         """FLOPs over bytes."""
-        return self["intensity"]
+        return self._figure("intensity")
 
     @property
     def params(self) -> SympyExpr | None:
         """Parameters of a model, however they are stored."""
-        return self["params"]
+        return self._figure("params")
 
     @property
     def peak_bytes(self) -> SympyExpr | None:
         """The most memory that activations of a model take at once; None where it is not known."""
-        return self["peak_bytes"]
+        return self._figure("peak_bytes")
 
     @property
     def histogram(self) -> dict[tuple[str, str], SympyExpr]:
@@ -176,6 +176,11 @@ class Cost(Located):
 
     def __getitem__(self, key: str) -> SympyExpr | None:
         """Give a figure by its key, as in ``cost["bytes"]``; None where it is not known."""
+        if key not in self.forms:
+            raise KeyError(f"there is no figure {key!r}; there are {', '.join(self.forms)}")
+        return self._figure(key)
+
+    def _figure(self, key: str) -> SympyExpr | None:
         form = self.forms.get(key)
         return None if form is None else self._sympy(form)
 
@@ -232,7 +237,7 @@ class Cost(Located):
         >>> tolcost.analyze("tol x: R [n, k]\ny := map(x, exp(*))").subs(k=10).eops
         10*n
         """
-        return self._moved({**(lengths or {}), **dims})
+        return self._moved(whole_lengths({**(lengths or {}), **dims}))
 
     def assume(self, *texts: str) -> Cost:
         r"""Give the cost under assumptions about lengths, all at once: ``h = 32*k``, ``seq <= 512``.
@@ -245,7 +250,7 @@ class Cost(Located):
         if self.study.assumed.texts:
             hint = f"it is assumed that {', '.join(self.study.assumed.texts)}"
             raise Rejected(Diagnostic("T0696", "assumptions are made all at once", hint=hint))
-        study = self.study.assuming(texts)
+        study = self.study.assuming(said_of_lengths(texts))
         return locate_study(Cost, study, self.point.given, self.weights, self.warnings, self.device)
 
     def by(self, what: str) -> pandas.DataFrame:

@@ -7,6 +7,7 @@ where a condition fails has problems, which are told instead of a figure.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import index
 from typing import Literal
 
 from tolcost.algebra import (
@@ -127,6 +128,31 @@ class Point:
         if self.problems:
             raise Rejected(*self.problems[:8])
         return self
+
+
+def whole_lengths(dims: Mapping[str, int] | None) -> dict[str, int]:
+    """Lengths as integers, of Python or of NumPy; what is none is refused, as Python refuses it.
+
+    >>> whole_lengths({"n": 3})
+    {'n': 3}
+    """
+    found = {}
+    for name, value in (dims or {}).items():
+        try:
+            found[name] = index(value)
+        except TypeError:
+            message = f"the length {quoted(name)} is an integer, not {visible(repr(value))[:60]}"
+            raise TypeError(message) from None
+    return found
+
+
+def said_of_lengths(assume: str | Sequence[str]) -> tuple[str, ...]:
+    """Assumptions, of which there may be a single one."""
+    found = (assume,) if isinstance(assume, str) else tuple(assume)
+    for text in found:
+        if not isinstance(text, str):
+            raise TypeError(f"an assumption is a text such as 'n = 2*k', not {visible(repr(text))[:60]}")
+    return found
 
 
 def locate(

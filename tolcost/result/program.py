@@ -18,7 +18,7 @@ from tolcost.pipeline import analyze_lowered, lower_for_author, read_program
 from tolcost.result.assumptions import assumed
 from tolcost.result.comparison import FUNCTIONS
 from tolcost.result.cost import Cost
-from tolcost.result.point import Point, locate, requirements
+from tolcost.result.point import Point, locate, requirements, said_of_lengths, whole_lengths
 from tolcost.result.records import Show, at_json, form_json, functions_json, symbol_json
 from tolcost.result.rows import AMOUNTS, TableRow
 from tolcost.result.study import (
@@ -300,14 +300,16 @@ def analyze(
     dims: Mapping[str, int] | None = None,
     shapes: Mapping[str, PlainShape | Sequence[PlainShape]] | None = None,
     attrs: Mapping[str, PlainValue] | None = None,
-    assume: Sequence[str] = (),
+    assume: str | Sequence[str] = (),
 ) -> Cost:
     """Give the cost of a program: text or file in, closed forms out."""
     source = _text_or_file(program)
     parsed = read_program(source)
     lowered = lower_for_author(parsed, arguments(parsed.program, shapes, attrs))
-    study = program_study(analyze_lowered(lowered, source.name)).assuming(assume)
-    return locate_study(Cost, study, dims, warnings=lowered.warnings)
+    study = program_study(analyze_lowered(lowered, source.name)).assuming(said_of_lengths(assume))
+    given = whole_lengths(dims)
+    study.check_names(given)
+    return locate_study(Cost, study, given, warnings=lowered.warnings)
 
 
 def _text_or_file(program: str | Path) -> Source:

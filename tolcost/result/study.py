@@ -323,9 +323,11 @@ class Study(ABC):
 
     def check_names(self, dims: Iterable[str]) -> None:
         """Refuse lengths that it does not have."""
-        unknown = set(dims) - {symbol.name for symbol in self.symbols}
+        known = {symbol.name: None for symbol in (*self.symbols, *self.assumed.put)}
+        unknown = set(dims) - known.keys()
         if unknown:
-            raise Rejected(Diagnostic("T0412", f"there is no length {quoted(min(unknown))}"))
+            hint = f"there are {', '.join(known)}" if known else "there are none"
+            raise Rejected(Diagnostic("T0412", f"there is no length {quoted(min(unknown))}", hint=hint))
 
     @abstractmethod
     def at(self, dims: Mapping[str, int]) -> tuple[Study, Point]:
