@@ -128,13 +128,14 @@ fmt: $(VENV)/dev.stamp
 	$(BIN)/ruff format .
 	$(BIN)/tolcost fmt $(shell find specs -name '*.tol')
 
-soak: $(VENV)/dev.stamp
+soak: $(VENV)/dev.stamp $(BENCH)/stamp
 	$(BIN)/python -m tests.programs.soak $(N) --twice --jobs $(JOBS)
 	$(BIN)/python -m tests.programs.soak $(N) --loops --jobs $(JOBS)
 	$(BIN)/python -m tests.programs.soak $(N) --spaces --jobs $(JOBS)
 	$(BIN)/python -m tests.programs.lengths_apart $(N)
 	$(BIN)/python -m tests.models.mutations $(N)
 	$(BIN)/python -m tests.models.random_models $(N) --start 1000000
+	$(BENCH)/bin/python -m tests.models.other_lengths $(N) --start 1000000
 	$(BIN)/python -m tests.check.adversary.campaign $(N) --start 1000000 --jobs $(JOBS)
 	TOLCOST_KILLS=200 $(BIN)/pytest -q tests/check/test_fails_closed.py -k killed
 	$(BIN)/python -m tests.generate.answered static $(N) --jobs $(JOBS)

@@ -135,10 +135,10 @@ def drawn(draw: Draw, kind: str, shape: tuple[int, ...]) -> Array:
     """Small values of a type."""
     random = np.random.default_rng(draw.number(0, 2**32))
     if kind == "bool":
-        return random.integers(0, 2, shape).astype(bool)
+        return np.asarray(random.integers(0, 2, shape), bool)
     if np.dtype(kind).kind == "f":
-        return (random.integers(-12, 13, shape) / 4).astype(kind)
-    return random.integers(-3, 4, shape).astype(kind)
+        return np.asarray(random.integers(-12, 13, shape) / 4, kind)
+    return np.asarray(random.integers(-3, 4, shape), kind)
 
 
 def code_of(dtype: np.dtype) -> int:

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from onnx import ModelProto, ValueInfoProto, helper, numpy_helper
 
 from tests.generate.draw import Draw
 from tests.generate.valid_graphs import LENGTHS, Item, Maker, drawn, free_names, info_of, run_node
-from tests.generate.valid_nodes import ALL, try_one
+from tests.generate.valid_nodes import ALL, Kind, try_one
 
 OPSETS = (18, 20, 21)
 
@@ -25,7 +26,7 @@ class Made:
     values: dict[str, Item]
 
 
-def valid_model(seed: int) -> Made:
+def valid_model(seed: int, kinds: Sequence[Kind] = ALL) -> Made:
     """A model of a few nodes that onnx's evaluator runs, and a point to run it at."""
     draw = Draw(seed)
     dims = {name: draw.pick((1, 2, 2, 3, 3, 4)) for name in LENGTHS}
@@ -36,7 +37,7 @@ def valid_model(seed: int) -> Made:
     for _ in range(4 * wanted):
         if len(maker.nodes) >= wanted:
             break
-        try_one(maker, ALL)
+        try_one(maker, kinds)
     if not maker.nodes:
         maker.add("Identity", maker.inputs[0].name)
     graph = helper.make_graph(maker.nodes, "random", maker.inputs, _ends(maker), maker.held)

@@ -57,6 +57,22 @@ WRONG = {
         [value("x", FLOAT, [3, 1, 2])],
         initial=[zeros("w", 1, 8, 2), zeros("r", 1, 8, 2)],
     ),
+    "reshape": model([node("Reshape", ["x", "s"], ["y"])], initial=[ints("s", -1, -2)]),
+    # ranks that do not fit, and more or fewer numbers than there are dimensions
+    "scalar": model(
+        [node("Slice", ["x", "a", "b", "c"], ["y"])],
+        [value("x", FLOAT, [])],
+        initial=[ints("a", 0), ints("b", 2), ints("c", 0)],
+    ),
+    "order": model([node("Transpose", ["x"], ["y"], perm=[0])]),
+    "long order": model([node("Transpose", ["x"], ["y"], perm=[0, 1, 1])]),
+    "gathered": model([node("GatherElements", ["x", "i"], ["y"])], initial=[ints("i", 0)]),
+    "scattered": model(
+        [node("ScatterElements", ["x", "i", "u"], ["y"])], initial=[ints("i", 0), zeros("u", 1)]
+    ),
+    "matrices": model([node("Gemm", ["x", "b"], ["y"])], initial=[zeros("b", 4, 3, 3)]),
+    "padding": model([node("Pad", ["x", "p"], ["y"])], initial=[ints("p", 0, 0, 0, 1, 1, 1)]),
+    "sizes": model([node("Resize", ["x", "", "", "s"], ["y"])], initial=[ints("s", 2, 3, 4)]),
     # types that the operator does not take
     "strings": model([node("Exp", ["x"], ["y"])], [value("x", TensorProto.STRING, ["n"])]),
     "integers": model([node("Exp", ["x"], ["y"])], [value("x", INT, ["n"])]),

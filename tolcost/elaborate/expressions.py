@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from tolcost.algebra import FALSE, TRUE, Cond, Poly, conj, const, disj, ge, maximum, to_text
+from tolcost.algebra import FALSE, TRUE, Cond, Poly, conj, const, disj, maximum
 from tolcost.diagnostics import Span
 from tolcost.elaborate.apply import apply, divide
 from tolcost.elaborate.components import capacity, components
@@ -15,7 +15,7 @@ from tolcost.elaborate.evaluate import FORMS, PRIMITIVES, evaluate, evaluates, r
 from tolcost.elaborate.faults import Misfit, OutOfRange, fail
 from tolcost.elaborate.indexing import element, pick_result, spread
 from tolcost.elaborate.layout import check_components, check_rank, check_size, in_one_tol, materialise
-from tolcost.elaborate.shapes import facts_here, known, label_operands, require, shape_of
+from tolcost.elaborate.shapes import facts_here, known, label_operands, require_length, shape_of
 from tolcost.elaborate.tol_primitives import as_entry, join_values
 from tolcost.elaborate.values import (
     Closure,
@@ -138,9 +138,7 @@ def as_length(env: Env, value: Value, span: Span) -> Poly:
             span,
             hint="lengths come from shapes, attributes and static inputs, not from data",
         )
-    require(
-        env, ge(value), "a length is not negative", span, lambda: f"this length is negative: {to_text(value)}"
-    )
+    require_length(env, value, span)
     return value
 
 

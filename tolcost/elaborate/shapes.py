@@ -189,6 +189,13 @@ def require(
     return False
 
 
+def require_length(env: Env, value: Poly, span: Span) -> None:
+    """Require a formula to be a length."""
+    require(
+        env, ge(value), "a length is not negative", span, lambda: f"this length is negative: {to_text(value)}"
+    )
+
+
 def _everywhere(env: Env, condition: Cond, refuse: Callable[[], NoReturn]) -> Cond:
     """What an open condition says of lengths alone, to hold at every coordinate; itself if unknown."""
     # Under a guard on coordinates the worst case may lie where the guard does not hold.

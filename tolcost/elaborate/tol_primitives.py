@@ -51,6 +51,7 @@ from tolcost.elaborate.shapes import (
     Shape,
     known,
     require,
+    require_length,
     shape_of,
     shape_text,
     space_of,
@@ -274,12 +275,16 @@ def _reshape(env: Env, span: Span, value: Value, wanted: Shape) -> Value:
         rest = volume(tuple(d for n, d in enumerate(wanted) if n != open_places[0]))
         filled = _share(env, volume(shape), rest, span)
         wanted = tuple(filled if n == open_places[0] else d for n, d in enumerate(wanted))
+    for length in wanted:  # two that are below 0 would make as many elements
+        require_length(env, length, span)
     return reshape_value(env, value, wanted, span)
 
 
 def _share(env: Env, whole: Poly, rest: Poly, span: Span) -> Poly:
+    anything = "-1 beside a length of 0 could be anything"
     if rest.constant == 0:
-        fail("T0319", "-1 beside a length of 0 could be anything", span, kind=Misfit)
+        fail("T0319", anything, span, kind=Misfit)
+    require(env, ge(rest - 1), "lengths beside -1 are not 0", span, anything)
     found = exact_div(whole, rest)
     if found is None:
         require(

@@ -1,0 +1,118 @@
+"""What random models at other lengths found, and a slice of that campaign where onnxruntime is there."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import numpy as np
+import onnx
+import pytest
+from onnx import NodeProto, helper, numpy_helper
+
+from tests.generate.measured_nodes import EVERY
+from tests.generate.valid_models import valid_model
+from tests.models.other_lengths import judged
+from tests.models.test_hostile import FLOAT, costed, model, studied
+from tests.models.test_models import ints, value
+from tolcost.catalogue.specs import open_library
+from tolcost.diagnostics import Rejected
+from tolcost.models.facts import shape_of
+from tolcost.models.walking import Session
+
+node = helper.make_node
+
+
+@pytest.fixture(name="session", scope="module")
+def _session() -> Session:
+    return Session(open_library())
+
+
+@pytest.mark.skipif(find_spec("onnxruntime") is None, reason="onnxruntime is not installed")
+def test_models_at_other_lengths_are_what_onnxruntime_says(session: Session) -> None:
+    found = [answer for seed in range(100) for answer in judged(valid_model(seed, EVERY), seed, session)]
+    assert sum(answer.startswith("the same") for answer in found) > 0.7 * len(found)
+
+
+def taken(proto: onnx.ModelProto, session: Session, **dims: int) -> bool:
+    """Whether a model is costed in full at some lengths, or refused there."""
+    try:
+        return not costed(proto, session, **dims).coverage.missing
+    except Rejected:
+        return False
+
+
+def on_x(*nodes: NodeProto, shape: list[int | str], initial: list[onnx.TensorProto]) -> onnx.ModelProto:
+    return model(nodes, [value("x", FLOAT, shape)], initial=initial, opset=18)
+
+
+def test_what_is_squeezed_has_length_1_even_where_there_is_nothing(session: Session) -> None:
+    """As many elements as before, none, say nothing of a length."""
+    none = numpy_helper.from_array(np.zeros(1, bool), "none")
+    proto = on_x(
+        node("Compress", ["x", "none"], ["e"], axis=0),
+        node("Squeeze", ["e", "a"], ["y"]),
+        shape=["n", "k"],
+        initial=[none, ints("a", 1)],
+    )
+    assert taken(proto, session, n=3, k=1)
+    assert not taken(proto, session, n=3, k=2)
+
+
+def test_a_length_that_is_squeezed_is_1_in_all_forms(session: Session) -> None:
+    proto = on_x(node("Squeeze", ["x", "a"], ["y"]), shape=["n", "k"], initial=[ints("a", 1)])
+    assert studied(proto, session).merged == (("k", "1"),)
+
+
+def test_lengths_of_a_shape_are_not_negative(session: Session) -> None:
+    """Two elements in rows of n - 4, of which there are as many as are left, are -1 rows of -2."""
+    proto = on_x(
+        node("Shape", ["x"], ["s"]),
+        node("Sub", ["s", "four"], ["d"]),
+        node("Concat", ["rest", "d"], ["t"], axis=0),
+        node("Reshape", ["x", "t"], ["y"]),
+        shape=["n"],
+        initial=[ints("four", 4), ints("rest", -1)],
+    )
+    assert taken(proto, session, n=8)
+    assert not taken(proto, session, n=2)
+
+
+def test_a_length_that_data_decides_is_not_0_beside_what_is_left(session: Session) -> None:
+    proto = on_x(
+        node("NonZero", ["x"], ["z"]),
+        node("Transpose", ["z"], ["t"]),
+        node("Reshape", ["t", "s"], ["y"]),
+        shape=["n"],
+        initial=[ints("s", 0, -1)],
+    )
+    assert [one.text for one in costed(proto, session).where] == ["z_z1 >= 1"]
+
+
+def test_nothing_is_repeated_as_often_as_is_said(session: Session) -> None:
+    for often, fits in ((2, True), (-1, False)):
+        proto = on_x(node("Tile", ["x", "r"], ["y"]), shape=["n", 0], initial=[ints("r", 1, often)])
+        assert taken(proto, session, n=3) == fits
+
+
+@pytest.mark.parametrize("batch, heads, fits", [(2, 4, True), (3, 4, False), (2, 2, False)])
+def test_keys_have_as_many_values(batch: int, heads: int, fits: bool, session: Session) -> None:
+    given = [
+        value("q", FLOAT, ["n", 8, "s", 16]),
+        value("k", FLOAT, ["n", 4, "t", 16]),
+        value("v", FLOAT, ["m", "h", "t", 16]),
+    ]
+    proto = model([node("Attention", ["q", "k", "v"], ["y"])], given, opset=23)
+    assert taken(proto, session, n=2, s=5, t=7, m=batch, h=heads) == fits
+
+
+def test_bits_that_are_known_are_flipped(session: Session) -> None:
+    proto = on_x(
+        node("BitwiseNot", ["c"], ["d"]),
+        node("Neg", ["d"], ["s"]),
+        node("ConstantOfShape", ["s"], ["y"]),
+        shape=["n"],
+        initial=[ints("c", 0, 4)],
+    )
+    known = studied(proto, session).cost.known("y")
+    assert known is not None
+    assert shape_of(known) == (1, 5)
