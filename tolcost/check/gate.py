@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 
 from tolcost.algebra import Poly
+from tolcost.check.admitted import narrowed
 from tolcost.check.baseline import (
     Baseline,
     Contributions,
@@ -40,6 +41,7 @@ _ORDER = (
     "crosses",
     "undecided",
     "new",
+    "narrower",
     "cheaper",
     "renamed",
     "gone",
@@ -206,6 +208,9 @@ def _changes(comparing: _Comparing, target: Target) -> Iterator[CostChange]:
         return
     if was != target.name:
         yield CostChange(target.name, "renamed", file=target.file, old=was, new=target.name)
+    needs = narrowed(old, outcome.entry)
+    if needs:
+        yield CostChange(target.name, "narrower", file=target.file, notes=needs)
     parts = cache(lambda: (_now(comparing.gate, target), base.parts(was, target)))
     for metric, _ in outcome.entry.figures:
         sizes = comparing.sizes(target.name, metric)

@@ -20,12 +20,14 @@ from tolcost.algebra import (
     Poly,
     Symbol,
     Truth,
+    atom,
     data_symbol,
     eq,
     ge,
     length,
     negate,
     substitute,
+    symbols_of_cond,
     the_symbol,
 )
 from tolcost.algebra.parse import parse_text
@@ -61,19 +63,40 @@ class Joint:
     apart: frozenset[Symbol] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """The shapes that an old entry admits, and what a new one asks of them.
+
+    ``known`` is what the old one says, in the symbols of the new one; ``fixed`` are lengths that are others
+    now, in words, and ``asked`` the conditions of the new one on lengths of inputs, each with its text.
+    """
+
+    known: tuple[Cond, ...]
+    fixed: tuple[str, ...]
+    asked: tuple[tuple[str, Cond], ...]
+
+
 def joints(old: LockEntry, new: LockEntry) -> tuple[Joint, ...]:
     """The ways to bring the symbols of two entries together: two where inputs changed places.
 
     An input is the one at its place.  Where that contradicts the names of inputs, nothing says which
     is meant, and what is concluded has to hold both ways.
     """
+    return tuple(_joint(old, new, pairs) for pairs in _ways(old, new))
+
+
+def meetings(old: LockEntry, new: LockEntry) -> tuple[Meeting, ...]:
+    """What a new entry asks of the shapes of an old one, in every way to bring them together."""
+    return tuple(_meeting(old, new, pairs) for pairs in _ways(old, new))
+
+
+def _ways(old: LockEntry, new: LockEntry) -> list[list[tuple[str, str]]]:
     was, now = shapes(old), shapes(new)
     by_place = list(zip(was, now, strict=False))
     same = [name for name in was if name in now]
     others = zip((n for n in was if n not in now), (n for n in now if n not in was), strict=False)
     by_name = [*zip(same, same, strict=True), *others]
-    ways = [by_place] if sorted(by_place) == sorted(by_name) else [by_place, by_name]
-    return tuple(_joint(old, new, pairs) for pairs in ways)
+    return [by_place] if sorted(by_place) == sorted(by_name) else [by_place, by_name]
 
 
 def _joint(old: LockEntry, new: LockEntry, pairs: Sequence[tuple[str, str]]) -> Joint:
@@ -88,6 +111,34 @@ def _joint(old: LockEntry, new: LockEntry, pairs: Sequence[tuple[str, str]]) -> 
     kept = tuple(dict.fromkeys(fact for fact in facts if not isinstance(fact, Truth)))
     decided = {the_symbol(table[name]) for name in ([] if is_same_program else _data_names(old))}
     return Joint(table, names, kept, notes, FALSE in facts, True, frozenset(decided))
+
+
+def _meeting(old: LockEntry, new: LockEntry, pairs: Sequence[tuple[str, str]]) -> Meeting:
+    names = symbol_table(new)
+    table, equal, _ = _matched(old, new, names, pairs, bool(new.source) and old.source == new.source)
+    known = (*equal, *_old_bounds(old, table), *_conditions(old, table))
+    stands = _lengths(new) | {name for name in names if name not in _data_names(new)}
+    asked = zip(_comparisons(new), _conditions(new, names), strict=True)
+    told = tuple(one for one in asked if {s.name for s in symbols_of_cond(one[1])} <= stands)
+    return Meeting(tuple(dict.fromkeys(known)), tuple(_fixed(old, table)), told)
+
+
+def _fixed(old: LockEntry, table: SymbolTable) -> Iterator[str]:
+    """Lengths of inputs that were free, and are now others or have a form."""
+    first: dict[Poly, str] = {}
+    for name in sorted(_free_lengths(old)):
+        value = table[name]
+        if value in first:
+            yield f"the lengths {quoted(first[value])} and {quoted(name)} are one now"
+        elif not value.free or value != atom(next(iter(value.free))):
+            yield f"the length {quoted(name)} is now {quoted(str(value))}"
+        first.setdefault(value, name)
+
+
+def _free_lengths(entry: LockEntry) -> set[str]:
+    """The names that stand for a whole length of an input."""
+    texts = (text for parts in shapes(entry).values() for part in parts for text in part)
+    return {_name(text) for text in texts if _PLAIN.fullmatch(text)}
 
 
 def alone(entry: LockEntry) -> Joint:

@@ -44,7 +44,17 @@ STATUSES: tuple[FigureStatus, ...] = ("exact", "at-most", "data", "incomplete", 
 UNKNOWN = "?"
 
 ChangeKind = Literal[
-    "same", "cheaper", "costlier", "crosses", "undecided", "new", "gone", "renamed", "excluded", "broken"
+    "same",
+    "cheaper",
+    "costlier",
+    "crosses",
+    "undecided",
+    "narrower",
+    "new",
+    "gone",
+    "renamed",
+    "excluded",
+    "broken",
 ]
 BudgetKind = Literal["within", "exceeded", "crosses", "overstated", "undecided"]
 FINE, FAILING, BAD_INPUT, UNDECIDED = 0, 1, 2, 3
@@ -226,7 +236,7 @@ def severity(change: CostChange, new_fails: bool = True, strict: bool = False) -
             return FINE if change.why is not None else UNDECIDED
         case "same":
             return FINE
-        case "cheaper" | "gone" | "renamed" | "excluded":
+        case "cheaper" | "narrower" | "gone" | "renamed" | "excluded":
             return FAILING if strict else FINE
 
 

@@ -56,7 +56,7 @@ def headline(report: GateReport) -> str:
 def _failing_word(report: GateReport) -> str:
     found = {severity(c, report.new_fails, report.strict): c.kind for c in reversed(report.changes)}
     kind = found.get(report.exit_code)
-    if kind in ("new", "gone", "renamed", "cheaper", "excluded"):
+    if kind in ("new", "gone", "renamed", "cheaper", "narrower", "excluded"):
         return "out of date"
     if kind is None:
         return "over budget" if report.exit_code == 1 else "undecided"
@@ -87,6 +87,8 @@ def verdict(change: CostChange, report: GateReport) -> str:
             return "cheaper (never costlier)"
         case "undecided":
             return "undecided"
+        case "narrower":
+            return "allows fewer lengths"
         case "new":
             return f"not in {report.against}" if report.written is None else f"added to {report.written}"
         case "gone":
@@ -188,7 +190,7 @@ def hints(report: GateReport) -> list[str]:
     if report.written is not None:
         return []
     lines = []
-    if report.new_fails and found & {"new", "cheaper", "gone", "renamed"}:
+    if report.new_fails and found & {"new", "cheaper", "narrower", "gone", "renamed"}:
         prune = " --prune" if "gone" in found else ""
         lines.append(f"to keep what is new: tolcost check --update{prune}")
     if found & {"costlier", "crosses", "undecided"}:
@@ -212,6 +214,7 @@ RULES = {
     "gone": "A program of the lock file is not there any more.",
     "renamed": "A program has another name than in the lock file.",
     "cheaper": "A program costs less than the lock file says.",
+    "narrower": "A program allows fewer lengths than before.",
     "excluded": "Something is no longer checked.",
     "broken": "A program cannot be read.",
     "budget": "A program exceeds its budget.",
@@ -241,7 +244,7 @@ def findings(report: GateReport) -> Iterator[Finding]:
     """The problems of a check, the worst first; what was accepted comes as notes."""
     for change in report.changes:
         code = severity(change, report.new_fails, report.strict)
-        if code != FINE or change.why is not None or change.kind == "excluded":
+        if code != FINE or change.why is not None or change.kind in ("excluded", "narrower"):
             known = change.why is not None or code == FINE
             level: MessageLevel = "note" if known else "warning" if code == UNDECIDED else "error"
             yield _of_change(change, report, level)

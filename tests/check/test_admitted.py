@@ -1,0 +1,55 @@
+"""Programs that cost the same and allow fewer lengths: told, and a failure where the lock is to be kept."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.check.support import Project
+from tolcost.check.admitted import narrowed
+from tolcost.check.records import LockEntry
+
+CASES = {
+    "nothing changed": ("x R[n]", "n >= 3", "x R[n]", "n >= 3", ()),
+    "more is allowed": ("x R[n]", "n >= 3", "x R[n]", "", ()),
+    "it was needed before": ("x R[n]", "n >= 3; n <= 9", "x R[n]", "n >= 2", ()),
+    "another name": ("x R[n]", "n >= 3", "x R[k]", "k >= 3", ()),
+    "no more than another name": ("x R[n]; y R[m]", "", "x R[a]; y R[b]", "", ()),
+    "what equality was is still": ("x R[n]; y R[n]", "n == m", "x R[k]; y R[k]", "k == p", ()),
+    "a longer input": ("x R[n]", "", "x R[n]", "n >= 3", ("it needs n >= 3: n=1 was right before",)),
+    "longer than before": (
+        "x R[n]",
+        "n >= 3",
+        "x R[k]",
+        "k >= 4",
+        ("it needs k >= 4: k=3 was right before",),
+    ),
+    "two are one": ("x R[n]; y R[m]", "", "x R[k]; y R[k]", "", ("the lengths `m` and `n` are one now",)),
+    "a number": ("x R[n, m]", "", "x R[n, 4]", "", ("the length `m` is now `4`",)),
+    "parts": ("x R[n]", "", "x R[2*n_share]", "n == 2*n_share", ("the length `n` is now `2*n_share`",)),
+    "between two inputs": (
+        "x R[n]; y R[m]",
+        "",
+        "x R[n]; y R[m]",
+        "m >= n",
+        ("it needs m >= n: m=1, n=2 was right before",),
+    ),
+}
+
+
+@pytest.mark.parametrize("title", CASES)
+def test_what_is_needed_now(title: str) -> None:
+    inputs, where, inputs_now, where_now, expected = CASES[title]
+    old, new = LockEntry("p", inputs, where), LockEntry("p", inputs_now, where_now)
+    assert narrowed(old, new) == expected
+
+
+def test_fewer_lengths_are_told_and_fail_where_the_lock_is_to_be_kept(project: Project) -> None:
+    project.locked(a="tol x: R [n]\ny := map(x, exp(*))\n")
+    project.write(a="tol x: R [n]\ny := map(tol[n], exp(x[i + 0 * |part(x, [1], [240])|[1]]), [i])\n")
+    for against in ("", "--base HEAD"):
+        said = project.check(against)
+        assert said.code == 0
+        assert "a.tol\n  allows fewer lengths\n    it needs n >= 240: n=1 was right before\n" in said.out
+        assert project.check(f"{against} --strict").code == 1
+    assert project.check("--update").code == 0
+    assert project.check("--strict").code == 0
