@@ -103,6 +103,39 @@ def test_the_command_costs_a_module(tmp_path: Path) -> None:
     assert run(["torch", "tests.models.torch_modules:Convolutional", "--shape", "x=batch,3"]) == 2
 
 
+@pytest.mark.parametrize(
+    "module, shape, said",
+    [
+        ("Narrow", "input=n,5", "RuntimeError: a and b must have same reduction dim"),
+        ("Narrow", "y=n,4", "TypeError: missing a required argument: 'input'"),
+        ("Branching", "x=n", "Could not guard on data-dependent expression"),
+        ("Unmade", "x=n", "fails when it is called without arguments: RuntimeError: no luck"),
+        ("needing", "x=n", "fails when it is called without arguments: TypeError: needing() missing 1"),
+        ("NUMBER", "x=n", "is no torch.nn.Module, but int"),
+    ],
+)
+def test_what_is_wrong_with_a_module_is_told(
+    module: str, shape: str, said: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("torch")
+    assert run(["torch", f"tests.models.torch_mistakes:{module}", "--shape", shape]) == 2
+    out, err = capfd.readouterr()
+    assert said in err
+    assert "Traceback" not in out + err
+
+
+@pytest.mark.parametrize("text", ["def f(:", "raise ValueError('no')", "import sys\nsys.exit(0)"])
+def test_a_file_that_cannot_be_imported_is_told(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("torch")
+    (tmp_path / "unread.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "unread", raising=False)
+    assert run(["torch", "unread:f", "--shape", "x=n"]) == 2
+    assert "'unread' cannot be imported: " in capsys.readouterr().err
+
+
 def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     (tmp_path / "my").mkdir()

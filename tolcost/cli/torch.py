@@ -15,7 +15,7 @@ import click
 
 from tolcost.cli import model, options
 from tolcost.cli.output import write_whole
-from tolcost.models.from_torch import example, exported, installed
+from tolcost.models.from_torch import example, exported, installed, told
 
 _SHAPE = re.compile(r"\s*([A-Za-z_]\w*)\s*(?::\s*([a-z]+[0-9]*)\s*)?=\s*\[?([^\]]*)\]?\s*")
 _LENGTH = re.compile(r"[0-9]{1,10}")
@@ -74,11 +74,23 @@ def found(target: str) -> Any:
             subject = getattr(subject, part)
     except (ImportError, AttributeError) as error:
         raise click.UsageError(f"{target[:60]!r} is not found: {error}") from error
+    except (Exception, SystemExit) as error:  # anything may go wrong in code that is not ours
+        raise click.UsageError(f"{where[:60]!r} cannot be imported: {told(error)}") from error
     nn = installed().nn
-    made = subject if isinstance(subject, nn.Module) else subject()
+    made = subject if isinstance(subject, nn.Module) else _called(target, subject)
     if not isinstance(made, nn.Module):
         raise click.UsageError(f"{target[:60]!r} gives no torch.nn.Module, but {type(made).__name__}")
     return made.eval()
+
+
+def _called(target: str, subject: Any) -> Any:
+    if not callable(subject):
+        raise click.UsageError(f"{target[:60]!r} is no torch.nn.Module, but {type(subject).__name__}")
+    try:
+        return subject()
+    except (Exception, SystemExit) as error:
+        message = f"{target[:60]!r} fails when it is called without arguments: {told(error)}"
+        raise click.UsageError(message) from error
 
 
 def read_inputs(texts: Iterable[str]) -> dict[str, tuple[str, tuple[int | str, ...]]]:

@@ -6,8 +6,11 @@ device, which has none at all, is exported as well.
 
 from __future__ import annotations
 
+import logging
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from io import StringIO
 from typing import Any
 
 from tolcost.diagnostics import Diagnostic, Rejected
@@ -27,7 +30,7 @@ def exported(
     held = [*module.parameters(), *module.buffers()] if isinstance(module, torch.nn.Module) else []
     meta = any(tensor.is_meta for tensor in held)
     try:
-        with warnings.catch_warnings(action="ignore"):
+        with warnings.catch_warnings(action="ignore"), _silence():
             program = torch.onnx.export(
                 module,
                 tuple(args),
@@ -38,11 +41,35 @@ def exported(
                 verbose=False,
             )
     except Exception as error:  # anything may go wrong in code that is not ours
-        message = f"torch cannot export this: {' '.join(str(error).split())[:_LONGEST]}"
+        message = f"torch cannot export this: {told(_cause(error))}"
         raise Rejected(
             Diagnostic("T0682", message, hint="torch.onnx.export(..., dynamo=True) says more")
         ) from error
     return _without_weights(program)
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Nothing is logged or printed: torch tells its own tracebacks before it raises what they are about."""
+    before = logging.root.manager.disable
+    logging.disable()
+    try:
+        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+            yield
+    finally:
+        logging.disable(before)
+
+
+def _cause(error: BaseException) -> BaseException:
+    """What an error was raised from, from where on nothing else was: torch wraps it in its own advice."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
+
+
+def told(error: BaseException) -> str:
+    """An error of somebody else's code, in one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:_LONGEST]
 
 
 def installed() -> Any:

@@ -1,0 +1,25 @@
+"""Modules of PyTorch that cannot be made or exported, and things that are none."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+Narrow = nn.Linear(4, 3)
+NUMBER = 5
+
+
+class Branching(nn.Module):
+    """Data decides what is computed, which torch does not export."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * 2 if x.sum() > 0 else x - 1
+
+
+class Unmade(nn.Module):
+    def __init__(self) -> None:
+        raise RuntimeError("no luck")
+
+
+def needing(width: int) -> nn.Module:
+    return nn.Linear(width, 3)
