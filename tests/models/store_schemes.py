@@ -210,7 +210,9 @@ def text_of_scheme(scheme: Scheme | None) -> str | None:
 def lines_of(root: Path, operator: Operator) -> Mapping[str, str]:
     """What is stored of an operator, whether or not it fits the definitions of now."""
     lines = (root / FOLDER / folder_of(operator[0]) / f"{operator[1]}.tsv").read_text("utf-8").splitlines()
-    return {pattern: text for pattern, _, text in (line.partition("\t") for line in lines[1:])}
+    return {
+        pattern: text.rpartition("\t")[0] for pattern, _, text in (line.partition("\t") for line in lines[1:])
+    }
 
 
 if __name__ == "__main__":

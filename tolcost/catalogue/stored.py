@@ -1,9 +1,9 @@
 """What comes with tolcost of what operators are lowered to: ``specs/schemes``, a file for each operator.
 
 A file is a line about itself and a line for each pattern: the pattern, a tab, and what the operator is
-lowered to.  The first line has a digest of all others, and of every file of ``specs/`` that they were made
-from; where one of them does not fit, nothing is stored.  What a line says is for ``models.stored_schemes`` to
-read, and only when a node asks for it.
+lowered to.  The first line has a digest of every file of ``specs/`` that they were made from; where one of
+them does not fit, nothing is stored.  Every line ends with a digest of itself: no more is looked at than a
+node asks for, which is little of a large file.  What it says is for ``models.stored_schemes`` to read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
 FOLDER = "schemes"
-FORMAT = 7
+FORMAT = 8
 """Of what is written here: files of another one are made again, not read."""
 
 _MOST_BYTES = 1 << 24
@@ -72,14 +72,30 @@ class StoredTexts:
         return None
 
 
+class SealedTexts(StoredTexts):
+    """Texts that each end with a digest of their line: one that does not fit is none."""
+
+    def get(self, name: str) -> str | None:
+        """The text of a name."""
+        try:
+            text, _, seal = (super().get(name) or "").rpartition("\t")
+        except ValueError:  # the file is damaged
+            return None
+        return text if seal == _seal(name, text) else None
+
+
+def _seal(name: str, text: str) -> str:
+    return digest_of(f"{name}\t{text}".encode())
+
+
 class Stored(NamedTuple):
     """What is stored of an operator: heads of its definitions by version, and texts of schemes by pattern."""
 
     heads: Mapping[int, Head]
-    schemes: StoredTexts
+    schemes: SealedTexts
 
 
-NOTHING_STORED = Stored({}, StoredTexts(b""))
+NOTHING_STORED = Stored({}, SealedTexts(b""))
 
 
 def stored_at(root: Traversable, folder: str, name: str, digests: dict[str, str | None]) -> Stored:
@@ -87,10 +103,9 @@ def stored_at(root: Traversable, folder: str, name: str, digests: dict[str, str 
     try:
         raw = root.joinpath(FOLDER, folder, f"{name}.tsv").read_bytes()
         end = raw.index(b"\n")
-        about = json.loads(raw[:end])
-        if len(raw) > _MOST_BYTES or about["format"] != FORMAT:
-            return NOTHING_STORED
-        if about["digest"] != digest_of(memoryview(raw)[end + 1 :]):
+        first, _, seal = raw[:end].decode().rpartition("\t")
+        about = json.loads(first)
+        if len(raw) > _MOST_BYTES or about["format"] != FORMAT or seal != _seal("", first):
             return NOTHING_STORED
         if any(_digest(root, file, digests) != digest for file, digest in about["from"].items()):
             return NOTHING_STORED
@@ -98,7 +113,7 @@ def stored_at(root: Traversable, folder: str, name: str, digests: dict[str, str 
             int(since): Head(tuple(Formal(*formal) for formal in takes), branches)
             for since, (takes, branches) in about["heads"].items()
         }
-        return Stored(heads, StoredTexts(raw, end))
+        return Stored(heads, SealedTexts(raw, end))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return NOTHING_STORED  # it is made again from the definition
 
@@ -110,17 +125,19 @@ def stored_text(
     schemes: Mapping[str, str],
 ) -> str:
     """The text of a file."""
-    rest = "".join(f"{pattern}\t{scheme}\n" for pattern, scheme in sorted(schemes.items()))  # for StoredTexts
     about = {
         "format": FORMAT,
-        "digest": digest_of(rest.encode()),
         "from": {file: _digest(root, file, {}) for file in files},
         "heads": {str(since): head for since, head in heads.items()},
     }
-    return f"{json.dumps(about, separators=(',', ':'))}\n{rest}"
+    first = json.dumps(about, separators=(",", ":"))
+    lines = [
+        f"{name}\t{text}\t{_seal(name, text)}" for name, text in sorted(schemes.items())
+    ]  # for StoredTexts
+    return "\n".join([f"{first}\t{_seal('', first)}", *lines, ""])
 
 
-def digest_of(raw: bytes | memoryview) -> str:
+def digest_of(raw: bytes) -> str:
     """A digest of bytes."""
     return blake2b(raw, digest_size=16).hexdigest()
 
