@@ -13,7 +13,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from functools import cache
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from tolcost.diagnostics import Diagnostic, Rejected, Source, Span
 from tolcost.syntax.builder import Builder
@@ -238,27 +238,50 @@ _OFTEN = 512
 """In a state that is met so often one pattern looks for all that may follow: to compile it takes long."""
 
 
-class _OneByOne:
-    """The terminals that may follow in a state, tried one after another."""
+class _Found(NamedTuple):
+    """A terminal where it stands, told as patterns tell it."""
 
-    def __init__(self, scanners: _Scanners, state: int, names: list[str]) -> None:
-        self.scanners, self.state, self.names = scanners, state, names
+    lastgroup: str
+    start: int
+    end: int
+
+    def span(self, _: str) -> tuple[int, int]:
+        return self.start, self.end
+
+
+class _OneByOne:
+    """The terminals that may follow in a state, tried one after another; a plain text needs no pattern."""
+
+    def __init__(self, scanners: _Scanners, state: int, terminals: list[tuple[str, str, str | None]]) -> None:
+        self.scanners, self.state, self.terminals = scanners, state, terminals
         self.left = _OFTEN
 
-    def match(self, text: str, pos: int) -> re.Match[str] | None:
+    def match(self, text: str, pos: int) -> _Found | None:
         self.left -= 1
-        if self.left < 0 and len(self.names) > 1:
-            self.scanners[self.state] = re.compile(f"{_BLANK.pattern}(?:{'|'.join(self.names)})")
-        for name in self.names:
-            found = _terminal(name).match(text, pos)
-            if found is not None:
-                return found
+        if self.left < 0 and len(self.terminals) > 1:
+            named = "|".join(f"(?P<{name}>{pattern})" for name, pattern, _ in self.terminals)
+            self.scanners[self.state] = re.compile(f"{_BLANK.pattern}(?:{named})")
+        start = _skip(_BLANK, text, pos)
+        for name, pattern, plain in self.terminals:
+            if plain is None:
+                found = _terminal(pattern).match(text, start)
+                if found is not None:
+                    return _Found(name, start, found.end())
+            elif text.startswith(plain, start):
+                return _Found(name, start, start + len(plain))
         return None
 
 
 @cache
 def _terminal(pattern: str) -> re.Pattern[str]:
-    return re.compile(_BLANK.pattern + pattern)
+    return re.compile(pattern)
+
+
+@cache
+def _plain(pattern: str) -> str | None:
+    """The only text that a pattern finds; None where there are others."""
+    text = pattern.replace("\\", "")
+    return text if re.escape(text) == pattern else None
 
 
 class _Scanners(dict[int, "_OneByOne | re.Pattern[str]"]):
@@ -266,8 +289,9 @@ class _Scanners(dict[int, "_OneByOne | re.Pattern[str]"]):
 
     def __missing__(self, state: int) -> _OneByOne | re.Pattern[str]:
         table = parse_table()
-        names = [f"(?P<{name}>{pattern})" for name, pattern in table.terminals if name in table.moves[state]]
-        self[state] = _OneByOne(self, state, names)
+        moves = table.moves[state]
+        possible = [(name, look, _plain(look)) for name, look in table.terminals if name in moves]
+        self[state] = _OneByOne(self, state, possible)
         return self[state]
 
 
