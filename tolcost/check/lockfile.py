@@ -118,7 +118,7 @@ def read_lock(source: Source, merging: bool = False) -> Lock:
         reader.read(start, line)
         if reader.conflicted and not merging:
             raise Rejected(_conflict(source, start, line))
-        if len(reader.mistakes) >= _MOST_MISTAKES:
+        if len(reader.mistakes) >= (_MOST_MISTAKES if reader.started else 1):
             break
     if reader.mistakes:
         raise Rejected(*reader.mistakes)
@@ -176,7 +176,7 @@ class _LockReader:
 
     def _header(self, line: str) -> tuple[str, str] | None:
         word, _, value = line.partition(" ")
-        if word != "tolcost-lock" or not re.fullmatch(r"[0-9]{1,6}", value):
+        if word != "tolcost-lock" or not re.fullmatch(r"[1-9][0-9]{0,5}", value):
             return "T0703", _START
         if int(value) > FORMAT:
             return "T0705", f"the lock file has format {value}; this tolcost knows formats up to {FORMAT}"
