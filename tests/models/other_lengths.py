@@ -27,7 +27,7 @@ from tests.generate.valid_graphs import Array, Item, drawn
 from tests.generate.valid_models import Made, valid_model
 from tests.generate.valid_nodes import REDUCE
 from tolcost.algebra import NotInteger, Poly, Symbol, atom, evaluate, evaluate_cond, symbols_of_cond
-from tolcost.catalogue.graph import Model
+from tolcost.catalogue.graph import GraphNode, Model
 from tolcost.catalogue.reading import model_of
 from tolcost.catalogue.specs import open_library
 from tolcost.deep import with_deep_stack
@@ -159,10 +159,18 @@ def _refused(theirs: str, study: ModelStudy, at: Mapping[Symbol, int]) -> str:
     mentioned = {s for one in conditions_of(study.cost) for s in symbols_of_cond(one.condition)}
     if any(symbol.kind == "data" for symbol in settled | mentioned):
         return f"only onnxruntime refuses, where data decides a condition: {op}"
+    if any(_reduces_nothing(step, study, at) for step in study.model.graph.nodes):
+        return f"only onnxruntime refuses, after a shape that is another, as is known: {op}"
     if study.coverage.missing:
         missing = study.coverage.missing[0]
         return f"onnxruntime refuses {op}, in part: {missing.op} {missing.why[:110]}"
     raise Wrong(f"onnxruntime refuses, no condition fails: {theirs[:400]}")
+
+
+def _reduces_nothing(step: GraphNode, study: ModelStudy, at: Mapping[Symbol, int]) -> bool:
+    known = study.cost.known(step.inputs[0]) if step.op in REDUCE else None
+    shape = (None if known is None else shape_of(known)) or ()
+    return any(d.free <= at.keys() and evaluate(d, at) == 0 for d in shape)
 
 
 def _decided(study: ModelStudy, theirs: Mapping[str, Item]) -> dict[Symbol, int]:

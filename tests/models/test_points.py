@@ -87,6 +87,17 @@ def by_name(proto: onnx.ModelProto, shapes: dict[str, tuple[int, ...]]) -> dict[
     }
 
 
+def test_a_length_is_not_made_0_to_fulfil_a_condition(session: Session) -> None:
+    """Rows of k elements that are to be rows of 2: 3*n == 2*n where n is 0, of which nobody spoke."""
+    b = graphs.Builder(17)
+    x = b.input("x", FLOAT, ["n", "k"])
+    y = b("Reshape", x, b("Concat", b.length(x, 0), b.constant([2]), axis=0))
+    proto = b.model([(y, FLOAT, ["n", 2])])
+    assert figures(cost(proto, session, Wanted({"k": 2})))["status"] == "exact"
+    with pytest.raises(Rejected):
+        cost(proto, session, Wanted({"k": 3}))
+
+
 @pytest.mark.parametrize("title", MODELS)
 def test_a_length_by_name_and_by_shape(title: str, session: Session) -> None:
     proto, shapes = MODELS[title]

@@ -266,7 +266,8 @@ class ModelStudy(Study):
         point = general.locate(named)
         if not named or not (point.problems or general.coverage.missing or _broadcasts(general, point)):
             return general, point
-        solved = {name: point.dims[name] for name in general.cost.dimensions if name in point.dims}
+        # A length that conditions leave nothing but 0 for is none: 3*n == 2*n fits no n.
+        solved = {name: point.dims[name] for name in general.cost.dimensions if point.dims.get(name, 0) > 0}
         for numbers in _numbers_tried(named, {**solved, **named}):
             again = walked(self.file, shaped, self.cost.session, numbers)
             there = again.locate({**named, **numbers})
