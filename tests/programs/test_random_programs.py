@@ -15,6 +15,7 @@ import pytest
 
 from tests.generate.loops import loop_program
 from tests.generate.programs import Case, generate
+from tests.programs.asked import broken
 from tests.programs.lengths_apart import tried
 from tests.programs.soak import KEPT, Soaked, batch
 from tests.programs.verdict import ALIKE, NO_OPINION, Kind, judge
@@ -77,3 +78,7 @@ def test_what_once_broke_still_holds(path: Path) -> None:
     verdict = judge(text, points_of(text) or [{}], twice=True, plain=plain)
     assert not verdict.bad, verdict.detail
     assert verdict.kind == "agrees" or not plain, verdict.detail
+
+
+def test_a_cost_is_one_however_it_is_asked_for() -> None:
+    assert broken(range(40)) == []
