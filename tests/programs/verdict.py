@@ -47,7 +47,7 @@ def judge(
         head = rejected.diagnostics[0]
         return Verdict("refused", f"{head.code} {head.message}", render_all(rejected.diagnostics))
     except Dearer as broken:
-        return Verdict("dearer", str(broken).split(":", 1)[0], str(broken))
+        return Verdict("differs" if plain else "dearer", str(broken).split(":", 1)[0], str(broken))
     except Mismatch as broken:
         return Verdict("differs", str(broken).split(":", 1)[0], str(broken))
     except Exception as error:  # a crash is what we look for, whatever it is

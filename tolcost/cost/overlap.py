@@ -74,8 +74,8 @@ class Read:
     shape: tuple[Poly, ...]
     at: tuple[Poly | Node, ...] | None = None
     place: ReadPlace = ReadPlace()
-    replaced: Poly | None = None
-    """Of all members, so many are replaced before anyone reads them."""
+    replaced: Read | None = None
+    """Of all members, those that are replaced before anyone reads them."""
 
 
 @dataclass(slots=True)
@@ -124,7 +124,10 @@ def _different(volume: Poly, reads: list[Read], doubts: Doubts) -> Poly:
     by_data: list[Poly] = []
     for read in _distinct(reads):
         if read.replaced is not None:
-            by_data.append(relu(volume - read.replaced))
+            gone = _replaced(read.replaced, doubts)
+            if gone is None:
+                return volume
+            by_data.append(relu(volume - gone))
         elif read.at is not None and index_nodes(read.at):
             doubts.chosen = True
             visits = _visits(read.place.ranges, read.place.guards, doubts)
@@ -144,6 +147,16 @@ def _different(volume: Poly, reads: list[Read], doubts: Doubts) -> Poly:
     if by_data and len(every.terms) <= _FEW_TERMS:
         return minimum(volume, every)
     return every if doubts.proved(volume - every) else volume
+
+
+def _replaced(puts: Read, doubts: Doubts) -> Poly | None:
+    """How many different members are replaced, all if data decides which; None where that is not told."""
+    assert puts.at is not None
+    rows = product_of(puts.shape[len(puts.at) :])
+    if index_nodes(puts.at):
+        return rows * product_of(extent for _, extent in puts.place.ranges)
+    image = _image(puts, doubts)
+    return None if image is None else rows * image.count
 
 
 def _surely(reads: list[Read], doubts: Doubts) -> Poly:

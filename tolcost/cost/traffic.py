@@ -160,8 +160,9 @@ class _Walk:
 
     def _plain(self, node: Node, place: ReadPlace) -> None:
         start = self._input(node.start) if isinstance(node, ir.Fold) else None
-        if isinstance(node, ir.Fold) and start is not None and _only_puts(node):
-            self._note(start.name, Read(start.type[0].shape, replaced=_puts(node)))
+        if isinstance(node, ir.Fold) and start is not None and _only_puts(node) and not place.ranges:
+            shape = start.type[0].shape
+            self._note(start.name, Read(shape, replaced=Read(shape, _put(node).at, place.inside(node))))
         else:
             self.pending.extend((child, place) for child in children(node))
         inner = place.inside(node) if isinstance(node, ir.Build | ir.Fold) else place
@@ -196,10 +197,10 @@ def _only_puts(fold: ir.Fold) -> bool:
     return not any(is_ref(node, fold.accumulator) for node in inner_nodes(others))
 
 
-def _puts(fold: ir.Fold) -> Poly:
+def _put(fold: ir.Fold) -> ir.Put:
     put = fold.body.result
     assert isinstance(put, ir.Put)
-    return product_of((*fold.extents, *put.type[0].shape[len(put.at) :]))
+    return put
 
 
 def elements_read(program: Program, doubts: Doubts | None = None) -> dict[str, tuple[tuple[str, Poly], ...]]:
