@@ -40,7 +40,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "not": lambda a: not a,
     "abs": lambda a: abs(a),
     "sqr": lambda a: a * a,
-    "sgn": lambda a: type(a)((a > 0) - (a < 0)),
+    "sgn": lambda a: type(a)((a > 0) - (a < 0)) if a == a else a,
     "floor": lambda a: math.floor(a) if math.isfinite(a) else a,
     "exp": lambda a: math.exp(a) if a < 700 else math.inf,
     "sin": lambda a: math.sin(a) if math.isfinite(a) else math.nan,

@@ -50,6 +50,8 @@ def wider(one: str, other: str) -> str:
     if one == other or a != b:
         return max(one, other, key=lambda space: FAMILIES.index(family(space)))
     if one in BITS and other in BITS:
+        if BITS[one] == BITS[other]:
+            raise Unknown("which of two that are as wide")
         return one if BITS[one] >= BITS[other] else other
     if one in BITS or other in BITS:
         return one if one in BITS else other

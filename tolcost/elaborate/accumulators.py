@@ -118,7 +118,7 @@ def _settled(
                 # What is static yet may be so only because of a component that is not: ask again.
                 fewer = left != free and (any(left) or leans_on(body.block, body.var))
                 if not fewer and settled.by == growth.by and _same_shapes(settled.parts, growth.parts):
-                    if body.widen(settled, again=left != free):
+                    if body.widen(settled, left, again=left != free):
                         step.confirm()
                         trial.keep()
                         return body.value(begin, settled, left)
@@ -187,6 +187,7 @@ class _Pass:
         self.coords = fresh(step.pattern, shape)
         self.inner = inside(env, shape)
         self.var = Var("accumulator", growth.after(lambda: position(self.coords, shape)))
+        env.context.free_components |= {(self.var, j) for j, f in enumerate(free, 1) if f}
         self.accumulator = _as_value(self.inner, Ref(self.var, self.var.type), listed, free)
         self.block: Block
         self.looked_at_spaces = False
@@ -233,13 +234,13 @@ class _Pass:
         )
         apart.block = apart.inner.scope.block(pack(kept))
         start = pack(tuple(component(begin, j + 1) for j, f in enumerate(free) if f))
-        if not apart.widen(growth.of(free)):
+        if not apart.widen(growth.of(free), (True,) * sum(free)):
             _never_settles(self.step)
         fold = self.env.scope.bind(apart.finish(start, growth.of(free)))
         found = _as_value(self.env, fold, True, (True,) * sum(free))
         return found.items if isinstance(found, Pieces) else (found,)
 
-    def widen(self, growth: _Growth, again: bool = False) -> bool:
+    def widen(self, growth: _Growth, free: Free, again: bool = False) -> bool:
         """Put in spaces that turned out wider, without elaborating again; False where that would differ.
 
         An accumulator that is data after all counts by its space where a number did not: ``again`` looks.
@@ -247,8 +248,11 @@ class _Pass:
         spaces, old = (tuple(p.space for p in parts) for parts in (growth.parts, self.var.type))
         while again or old != spaces:
             wider = Var(self.var.name, with_spaces(self.var.type, spaces))
+            around = self.env.context.free_components
+            around -= {(self.var, j) for j in range(1, len(free) + 1)}
+            around |= {(var, j) for var in (self.var, wider) for j, f in enumerate(free, 1) if f}
             differs = self.looked_at_spaces and old != spaces
-            body = None if differs else retyped(self.block, self.var, wider)
+            body = None if differs else retyped(self.block, self.var, wider, around)
             if body is None:
                 return False
             old, again = spaces, False

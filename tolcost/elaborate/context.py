@@ -162,6 +162,8 @@ class Context:
     """How often something was noted, or depended on how a value came about."""
     spaces_asked: int = 0
     """How often something depended on the space of a value, but for the spaces that follow from it."""
+    free_components: set[tuple[Var, int]] = field(default_factory=set)
+    """Components of accumulators, by number, that are taken to be static."""
     steps: int = 0
     unrolled: int = 0
     depth: int = 0

@@ -8,6 +8,8 @@ another program in other spaces is not changed, and has to be elaborated again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
+from functools import reduce
 from typing import Any
 
 from tolcost.atoms import nodes as ir
@@ -49,10 +51,17 @@ class _Differs(Exception):
     """A node that would be another over an operand in another space: a conversion may have to round."""
 
 
-def retyped(block: Block, old: Var, new: Var) -> Block | None:
-    """The block with a variable's spaces changed, and whatever follows from that; None if that is not all."""
+Components = AbstractSet[tuple[Var, int]]
+"""Components of accumulators, by number."""
+
+
+def retyped(block: Block, old: Var, new: Var, free: Components) -> Block | None:
+    """The block with a variable's spaces changed, and whatever follows from that; None if that is not all.
+
+    ``free`` are the components of it, and of accumulators around, that are static.
+    """
     try:
-        return _Retype({old: new}).block(block)
+        return _Retype({old: new}, free).block(block)
     except _Differs:
         return None
 
@@ -62,6 +71,8 @@ class _Retype:
     """What variables and nodes became; what nothing happened to stays the same object."""
 
     vars: dict[Var, Var]
+    free: Components
+    static: set[Var] = field(default_factory=set)
     done: dict[Node, Node] = field(default_factory=dict)
 
     def block(self, block: Block) -> Block:
@@ -70,7 +81,10 @@ class _Retype:
             fresh = self.node(node)
             if fresh is not node:
                 self.vars[var] = Var(var.name, fresh.type)
-            bindings.append((self.vars.get(var, var), fresh))
+            bound = self.vars.get(var, var)
+            if self.is_static(fresh):
+                self.static.add(bound)
+            bindings.append((bound, fresh))
         result = self.node(block.result)
         same = result is block.result and tuple(bindings) == block.bindings
         return block if same else Block(tuple(bindings), result)
@@ -85,7 +99,30 @@ class _Retype:
     def _over_others(self, node: Node) -> Node:
         operands = children(node)
         args = tuple(map(self.node, operands))
-        return node if args == operands else _over(node, args)
+        if args == operands:
+            return node
+        return self._lambda(node, args) if isinstance(node, ir.Lambda) else _over(node, args)
+
+    def _lambda(self, node: ir.Lambda, args: Operands) -> Node:
+        domain = _domain(node.function, args, [self.is_static(arg) for arg in args])
+        if not takes(node.function, domain):
+            raise _Differs
+        ready = [in_spaces(arg, (domain,)) if isinstance(arg, ir.Number) else arg for arg in args]
+        return rebuild(node, ready, space=domain, type=numeric_type(result_space(node.function, domain)))
+
+    def is_static(self, node: Node) -> bool:
+        """Whether a node stands for something static, as far as that is seen from here."""
+        match node:
+            case ir.Component(value=ir.Ref(var=var), j=j):
+                return (var, j) in self.free or var in self.static
+            case ir.Ref(var=var):
+                return (var, 1) in self.free or var in self.static
+            case ir.Lambda(charge=charge) | ir.Where(charge=charge):
+                return charge == "static"
+            case ir.Component(value=value) | ir.Convert(value=value) | ir.Reshape(value=value):
+                return self.is_static(value)
+            case _:
+                return isinstance(node, (ir.Number, ir.Table))
 
     def _ref(self, node: ir.Ref) -> Node:
         var = self.vars.get(node.var)
@@ -149,14 +186,6 @@ def _keep(args: Operands, before: Operands) -> None:
         raise _Differs
 
 
-def _lambda(node: ir.Lambda, args: Operands) -> Node:
-    domain = _domain(node.function, args)
-    if not takes(node.function, domain):
-        raise _Differs
-    ready = [in_spaces(arg, (domain,)) if isinstance(arg, ir.Number) else arg for arg in args]
-    return rebuild(node, ready, space=domain, type=numeric_type(result_space(node.function, domain)))
-
-
 def _where(node: ir.Where, args: Operands) -> Node:
     condition, then, other = args
     _keep((condition,), children(node)[:1])
@@ -192,7 +221,6 @@ def _put(node: ir.Put, args: Operands) -> Node:
 
 
 _RULES: Mapping[type, Callable[[Any, Operands], Node]] = {
-    ir.Lambda: _lambda,
     ir.Where: _where,
     ir.Component: _component,
     ir.Pack: _pack,
@@ -202,13 +230,18 @@ _RULES: Mapping[type, Callable[[Any, Operands], Node]] = {
 }
 
 
-def _domain(function: str, args: tuple[Node, ...]) -> str:
-    data = [a.type[0].space for a in args if not isinstance(a, ir.Number)]
-    numbers = [a.type[0].space for a in args if isinstance(a, ir.Number)]
-    domain = data[0] if data else numbers[0]
-    for space in data[1:]:
-        domain = join_spaces(domain, space)
-    return widened(function, domain, [s for s in numbers if kind_of(s) in "RC"])
+def _domain(function: str, args: Operands, static: list[bool]) -> str:
+    """The space of the data, as wide as numbers need; those that are written have that of their function."""
+    spaces = [arg.type[0].space for arg in args]
+    data = [space for space, free in zip(spaces, static, strict=True) if not free]
+    told = [space for arg, space in zip(args, spaces, strict=True) if not isinstance(arg, ir.Number)]
+    domain = reduce(join_spaces, data or told or spaces[:1])
+    numbers = [
+        space
+        for arg, space, free in zip(args, spaces, static, strict=True)
+        if free and (kind_of(space) in "RC" or not isinstance(arg, ir.Number))
+    ]
+    return widened(function, domain, numbers)
 
 
 def _joined(left: Type, right: Type) -> tuple[str, ...]:
