@@ -96,7 +96,9 @@ def anew(library: Library, operator: Operator, pattern: str, stored: str) -> Sch
         return None
     lowering = Pattern(library, operator, pattern)
     scheme = scheme_of(lowering.at({}), lowering.symbols)
-    if scheme is not None:
+    if scheme is None:
+        print(f"{operator[1]} has no scheme any more, and keeps none, for {pattern}")
+    else:
         for lengths in examples_of(stored):
             scheme.lower(lengths, partial(lowering.at, lengths))
     return scheme
