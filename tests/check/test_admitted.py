@@ -53,3 +53,32 @@ def test_fewer_lengths_are_told_and_fail_where_the_lock_is_to_be_kept(project: P
         assert project.check(f"{against} --strict").code == 1
     assert project.check("--update").code == 0
     assert project.check("--strict").code == 0
+
+
+@pytest.mark.parametrize(
+    "was, now, where",
+    [
+        ("n, 1", "n, n", "n <= 1"),
+        ("n, n", "n, 2*n", ""),
+        ("n, 8", "n, n", "n == 8"),
+        ("n + 1, n", "n, n", ""),
+    ],
+)
+def test_inputs_that_are_alike_at_few_lengths_only_prove_nothing(
+    was: str, now: str, where: str, project: Project
+) -> None:
+    """A column that became a square costs n**2 where it cost n, and the same where n is 1."""
+    text = "tol w: R [n]\ntol x: R [{}]\ny := map(x, exp(*) + w[1])\n"
+    project.locked(a=text.format(was))
+    project.write(a=text.format(now))
+    said = project.check("")
+    assert said.code == 3
+    assert f"only where {where}" in said.out or "no shape was found" in said.out
+
+
+def test_an_input_that_may_be_larger_is_held_to_what_it_was(project: Project) -> None:
+    project.locked(a="tol x: R [n, 1]\ny := map(x, exp(*))\n")
+    project.write(a="tol x: R [n, m]\ny := map(x, exp(*))\n")
+    assert project.check("").code == 0
+    project.write(a="tol x: R [n, m]\ny := map(x, exp(exp(*)))\n")
+    assert project.check("").code == 1

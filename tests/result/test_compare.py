@@ -158,10 +158,23 @@ def test_where_no_lengths_fit_both_nothing_is_concluded() -> None:
     assert found.whole.why == "no lengths were found that both allow"
 
 
-def test_inputs_that_never_have_the_same_lengths_prove_nothing() -> None:
-    """Of x there are n + 2 rows of 3, or n rows of n + 1: both would need n = 0 and n = 2."""
-    old, new = "tol x: R [n + 2, 3]\ny := map(x, exp(*))", "tol x: R [n, n + 1]\ny := map(x, exp(exp(*)))"
-    assert compared(old, new)[0] == compared(new, old)[0] == "undecided"
+@pytest.mark.parametrize(
+    "was, now", [("n + 2, 3", "n, n + 1"), ("n, 1", "n, n"), ("n, n", "n, 2*n"), ("n, 3", "n, 4")]
+)
+def test_inputs_that_differ_at_most_lengths_are_told_and_each_costs_its_own(was: str, now: str) -> None:
+    """What held where both are of one size, at a single length or at none, was said of all lengths."""
+    old, new = (f"tol w: R [n]\ntol x: R [{shape}]\ny := map(x, exp(*))" for shape in (was, now))
+    verdict, notes = compared(old, new)
+    assert verdict in ("costlier", "crosses")
+    assert compared(new, old)[0] in ("cheaper", "crosses")
+    assert any(note.startswith("the input `x` was [") for note in notes)
+
+
+def test_an_input_that_may_be_larger_is_compared_where_it_is_as_it_was() -> None:
+    old, new = (f"tol x: R [{shape}]\ny := map(x, exp(*))" for shape in ("n, 1", "n, m"))
+    verdict, notes = compared(old, new)
+    assert verdict == "same"
+    assert "compared where m <= 1" in notes
 
 
 def test_an_input_of_another_size_is_told_and_each_costs_its_own() -> None:

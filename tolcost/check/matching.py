@@ -51,6 +51,7 @@ class Joint:
     """How to read the forms of two entries side by side; ``empty`` where no shape fits both.
 
     ``differs`` where the entries admit different shapes, so that facts may contradict each other;
+    ``binding`` says of lengths that were free what they would have to be for inputs to be the same;
     ``apart`` are numbers that data decided before, in ways that need not go with those of now.
     """
 
@@ -60,6 +61,7 @@ class Joint:
     notes: tuple[str, ...] = ()
     empty: bool = False
     differs: bool = False
+    binding: tuple[Cond, ...] = ()
     apart: frozenset[Symbol] = frozenset()
 
 
@@ -106,16 +108,17 @@ def _joint(old: LockEntry, new: LockEntry, pairs: Sequence[tuple[str, str]]) -> 
     in_place = (old.inputs, old.where) == (new.inputs, new.where) and all(a == b for a, b in pairs)
     if in_place and (is_same_program or not _data_names(old)):
         return Joint(names, names, conditions)
-    table, equal, notes = _matched(old, new, names, pairs, is_same_program)
+    table, equal, binding, notes = _matched(old, new, names, pairs, is_same_program)
     facts = (*conditions, *equal, *_old_bounds(old, table), *_conditions(old, table))
     kept = tuple(dict.fromkeys(fact for fact in facts if not isinstance(fact, Truth)))
     decided = {the_symbol(table[name]) for name in ([] if is_same_program else _data_names(old))}
-    return Joint(table, names, kept, notes, FALSE in facts, True, frozenset(decided))
+    return Joint(table, names, kept, notes, FALSE in facts, True, binding, frozenset(decided))
 
 
 def _meeting(old: LockEntry, new: LockEntry, pairs: Sequence[tuple[str, str]]) -> Meeting:
     names = symbol_table(new)
-    table, equal, _ = _matched(old, new, names, pairs, bool(new.source) and old.source == new.source)
+    same_program = bool(new.source) and old.source == new.source
+    table, equal, _, _ = _matched(old, new, names, pairs, same_program)
     known = (*equal, *_old_bounds(old, table), *_conditions(old, table))
     stands = _lengths(new) | {name for name in names if name not in _data_names(new)}
     asked = zip(_comparisons(new), _conditions(new, names), strict=True)
@@ -255,8 +258,11 @@ def _matched(
     names: SymbolTable,
     pairs: Sequence[tuple[str, str]],
     is_same_program: bool,
-) -> tuple[SymbolTable, list[Cond], tuple[str, ...]]:
-    """What the names of the old entry are in the new one; lengths that have to be equal; remarks."""
+) -> tuple[SymbolTable, list[Cond], tuple[Cond, ...], tuple[str, ...]]:
+    """What the names of the old entry are in the new one; lengths that have to be equal; remarks.
+
+    Third are those of the equalities that bind lengths which others tell already.
+    """
     was, now = shapes(old), shapes(new)
     axes = [axis for a, b in pairs for part in zip(was[a], now[b], strict=False) for axis in _axes(*part)]
     fitting = [(text, parse_text(value, names)) for text, value in axes]
@@ -267,12 +273,22 @@ def _matched(
             first = table.setdefault(_name(text), value)
             equal += [eq(first - value)] if first != value else []
     renamed_ = [(name, str(value)) for name, value in table.items() if name != str(value)]
+    told = {symbol for value in table.values() for symbol in value.free}
     notes = [f"the length {quoted(a)} is now {quoted(b)}" for a, b in renamed_]
     notes += _own_symbols(old, new, table, names, is_same_program)
     equal += [eq(parse_text(text, table) - value) for text, value in fitting if not _PLAIN.fullmatch(text)]
     if not len(axes) == _axis_count(was) == _axis_count(now):
         notes.append(f"the inputs changed: {old.inputs or 'none'} became {new.inputs or 'none'}")
-    return table, equal, tuple(notes)
+    return table, equal, tuple(_binding(equal, told)), tuple(notes)
+
+
+def _binding(equal: Sequence[Cond], told: set[Symbol]) -> Iterator[Cond]:
+    """Of equalities, each of which may tell one length more, those that tell none."""
+    for one in equal:
+        more = symbols_of_cond(one) - told
+        if not more and not isinstance(one, Truth):
+            yield one
+        told |= more
 
 
 def _axes(before: tuple[str, ...], after: tuple[str, ...]) -> Iterator[tuple[str, str]]:

@@ -18,6 +18,7 @@ from tolcost.algebra import (
     Symbol,
     Witness,
     compare,
+    cond_text,
     display_names,
     to_text,
 )
@@ -40,6 +41,7 @@ from tolcost.result.regions import Tried, proportion, region, sign_of, telling_s
 
 _UNPROVED = "not proved for every shape"
 _NO_SHAPE = "no shape was found that is right before and now"
+_ALIKE = "inputs are of one shape before and now only where"
 _WORST: tuple[ChangeKind, ...] = ("costlier", "crosses", "undecided", "cheaper", "same")
 
 _CERTAINTY: Mapping[FigureStatus, Certainty] = {
@@ -117,6 +119,9 @@ def _compared(
     old, new = _form(found, before, both.old), _form(found, after, both.new)
     known = [renamed(c, both.old) for c in old_counts] + [renamed(c, both.new) for c in new_counts]
     try:
+        if both.binding:
+            told = " and ".join(cond_text(one) for one in both.binding)
+            return replace(found, kind="undecided", notes=(*both.notes, f"{_ALIKE} {told}"))
         if both.empty or (both.differs and both.facts and not any(try_shapes(old, new, both.facts))):
             return replace(found, kind="undecided", notes=(*both.notes, _NO_SHAPE))
         forms = outcome_of(old, new, both.facts, (old, new, *known))

@@ -25,6 +25,7 @@ from tolcost.algebra import (
     cond_text,
     const,
     data_symbol,
+    eq,
     evaluate,
     ge,
     map_cond,
@@ -88,9 +89,8 @@ class Matching:
 
 def match(old: Located, new: Located) -> Matching:
     """Match lengths by input and axis, and what data decides by the order in which it comes up."""
-    found, facts, open_ = _by_place(old.study.inputs, new.study.inputs)
-    resized = list(_resized(old.study.inputs, new.study.inputs, found))
-    found = {symbol: atom(symbol) for symbol in _fresh(old) & _fresh(new)} | found
+    places = _by_place(old.study.inputs, new.study.inputs)
+    found = {symbol: atom(symbol) for symbol in _fresh(old) & _fresh(new)} | places.found
     taken = {symbol for form in found.values() for symbol in form.free}
     rest = [symbol for symbol in old.study.symbols if symbol not in found]
     left = [symbol for symbol in new.study.symbols if symbol not in taken]
@@ -102,13 +102,14 @@ def match(old: Located, new: Located) -> Matching:
         for before, form in found.items()
         if str(form) != before.name and before.kind == "length"
     ]
-    notes += [_told_of(before, after) for before, after in resized]
+    notes += [_told_of(before, after) for before, after in places.resized]
+    notes += [f"compared where {cond_text(eq(gap))}" for gap in dict.fromkeys(places.gaps)]
     data = [quoted(before.name) for before in pairs if before.kind == "data"]
     notes += [f"taking {', '.join(data)} to mean the same before and now"] if data else []
     alone = [symbol for symbol in rest if symbol not in pairs]
     extra = [symbol for symbol in left if symbol not in pairs.values()]
     fresh = {symbol: data_symbol(f"{symbol.name} before", symbol.lo, symbol.hi) for symbol in alone}
-    gaps = [substitute(form, {**found, **fresh}) - value for form, value in open_]
+    gaps = [substitute(form, {**found, **fresh}) - value for form, value in places.open]
     tied = {symbol for gap in gaps for symbol in gap.free}
     notes += [f"only the old one has {quoted(s.name)}" for s in alone if tied.isdisjoint(fresh[s].free)]
     notes += [f"only the new one has {quoted(symbol.name)}" for symbol in extra if symbol not in tied]
@@ -120,8 +121,8 @@ def match(old: Located, new: Located) -> Matching:
         for symbol in form.free
     }
     loose = {symbol: name for symbol, name in loose.items() if symbol not in tied}
-    equal = tuple(fact for gap in gaps for fact in (ge(gap), ge(-gap)))
-    return Matching({**found, **fresh}, (*facts, *equal), loose, tuple(notes))
+    equal = tuple(fact for gap in (*places.gaps, *gaps) for fact in (ge(gap), ge(-gap)))
+    return Matching({**found, **fresh}, equal, loose, tuple(notes))
 
 
 def _fresh(cost: Located) -> set[Symbol]:
@@ -129,35 +130,51 @@ def _fresh(cost: Located) -> set[Symbol]:
     return {symbol for form in cost.study.assumed.put.values() for symbol in form.free}
 
 
-def _by_place(
-    old: Sequence[NamedType], new: Sequence[NamedType]
-) -> tuple[dict[Symbol, Poly], tuple[Cond, ...], list[tuple[Poly, Poly]]]:
-    """What lengths of old inputs are, by where they stand; what has to be equal besides.
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """What lengths of old inputs are, by where they stand in the new ones.
 
-    Last, pairs of forms that are equal, where the old one has lengths that stand nowhere by themselves.
+    ``gaps`` are 0 where both have the same inputs, and tell a length that nothing else tells; so do ``open``,
+    pairs of forms of which the old one has lengths that stand nowhere by themselves.  Inputs that are
+    ``resized`` would need more than that of their lengths: each cost is that of its own.
     """
+
+    found: dict[Symbol, Poly]
+    gaps: list[Poly]
+    open: list[tuple[Poly, Poly]]
+    resized: list[tuple[NamedType, NamedType]]
+
+
+def _by_place(old: Sequence[NamedType], new: Sequence[NamedType]) -> _Places:
+    pairs = list(_paired(old, new))
     found: dict[Symbol, Poly] = {}
-    pairs = [pair for before, after in _paired(old, new) for pair in _axes(before, after)]
-    for form, value in pairs:
+    for form, value in (axis for pair in pairs for axis in _axes(*pair)):
         symbol = _only(form)
         if symbol is not None:
             found.setdefault(symbol, value)
-    gaps = dict.fromkeys(
-        substitute(form, found) - value for form, value in pairs if form.free <= found.keys()
-    )
-    open_ = [(form, value) for form, value in pairs if not form.free <= found.keys()]
-    equal = (gap for gap in gaps if gap.constant is None)
-    return found, tuple(fact for gap in equal for fact in (ge(gap), ge(-gap))), open_
+    places, tied = _Places(found, [], [], []), set(found)
+    told = {symbol for form in found.values() for symbol in form.free}
+    for pair in pairs:
+        kept = [_tell(places, tied, told, form, value) for form, value in _axes(*pair)]
+        places.resized.extend(() if all(kept) else (pair,))
+    return places
 
 
-def _resized(
-    old: Sequence[NamedType], new: Sequence[NamedType], found: Mapping[Symbol, Poly]
-) -> Iterator[tuple[NamedType, NamedType]]:
-    """Inputs that are never of one size, whatever the lengths are: each cost is that of its own."""
-    for before, after in _paired(old, new):
-        known = (pair for pair in _axes(before, after) if pair[0].free <= found.keys())
-        if any((substitute(form, found) - value).constant for form, value in known):
-            yield before, after
+def _tell(places: _Places, tied: set[Symbol], told: set[Symbol], old: Poly, new: Poly) -> bool:
+    """Take an equation for what it tells of one more length; False where all in it are told already."""
+    stands = old.free <= places.found.keys()
+    gap = substitute(old, places.found) - new if stands else old - new
+    if stands and gap == 0:
+        return True
+    if (gap.free if stands else new.free) <= told and old.free <= tied:
+        return False
+    tied |= old.free
+    told |= new.free
+    if stands:
+        places.gaps.append(gap)
+    else:
+        places.open.append((old, new))
+    return True
 
 
 def _told_of(before: NamedType, after: NamedType) -> str:
