@@ -7,15 +7,10 @@ onnxruntime refuses, a condition fails, or the difference is among those that ar
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
-import time
-import traceback
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import onnx
@@ -26,11 +21,10 @@ from tests.generate.measured_nodes import EVERY
 from tests.generate.valid_graphs import Array, Item, drawn
 from tests.generate.valid_models import Made, valid_model
 from tests.generate.valid_nodes import REDUCE
+from tests.models.random_models import Campaign, Wrong, main
 from tolcost.algebra import NotInteger, Poly, Symbol, atom, evaluate, evaluate_cond, symbols_of_cond
 from tolcost.catalogue.graph import GraphNode, Model
 from tolcost.catalogue.reading import model_of
-from tolcost.catalogue.specs import open_library
-from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Inputs
 from tolcost.elaborate.values import Vec, plain
@@ -41,10 +35,6 @@ from tolcost.result.model import ModelStudy, Wanted, model_cost, of_model
 
 POINTS, LONGEST = 4, 6
 _NODE = re.compile(r"while running (\w+) node")
-
-
-class Wrong(Exception):
-    """Something that a run contradicts."""
 
 
 @dataclass(frozen=True)
@@ -237,39 +227,11 @@ def judged(made: Made, seed: int, session: Session) -> Iterator[str]:
             raise Wrong(f"at {dims}: {wrong}") from None
 
 
-def campaign(start: int, count: int, folder: Path) -> int:
-    """Try many models; give how many were wrong."""
-    session, found, wrong = Session(open_library()), Counter[str](), 0
-    began = time.monotonic()
-    for seed in range(start, start + count):
-        made = valid_model(seed, EVERY)
-        try:
-            found.update(judged(made, seed, session))
-        except Exception as error:
-            wrong += 1
-            print(seed, type(error).__name__, str(error)[:600], flush=True)
-            if not isinstance(error, Wrong):
-                print("   ", "\n".join(traceback.format_exc().splitlines()[-6:]))
-            onnx.save(made.proto, folder / f"other_{seed}.onnx")
-        if len(session.table.things) > 200_000:
-            session = Session(open_library())
-        if (seed + 1 - start) % 500 == 0:
-            print(f"{seed + 1 - start} models, {time.monotonic() - began:.0f} s, {wrong} wrong", flush=True)
-    for answer, times in found.most_common(60):
-        print(f"{times:6} {answer}")
-    print(f"{count} models from seed {start}: {wrong} wrong")
-    return wrong
-
-
-def main(arguments: list[str]) -> int:
-    """Run a campaign."""
-    parser = argparse.ArgumentParser(prog="python -m tests.models.other_lengths", description=__doc__)
-    parser.add_argument("count", type=int)
-    parser.add_argument("--start", type=int, default=0)
-    parser.add_argument("--folder", type=Path, default=Path("."))
-    asked = parser.parse_args(arguments)
-    return int(with_deep_stack(lambda: campaign(asked.start, asked.count, asked.folder)) > 0)
-
+OTHER = Campaign(
+    "other",
+    lambda seed: valid_model(seed, EVERY).proto,
+    lambda seed, session: judged(valid_model(seed, EVERY), seed, session),
+)
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(sys.argv[1:], OTHER, __doc__))

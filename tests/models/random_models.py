@@ -10,8 +10,8 @@ import sys
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -186,42 +186,54 @@ def judged(seed: int, session: Session) -> Iterator[str]:
         yield judge(other, session)
 
 
-def campaign(start: int, count: int, folder: Path) -> int:
-    """Try many models; give how many were wrong."""
-    session, found, wrong = Session(open_library()), Counter[str](), 0
-    began = time.monotonic()
-    for seed in range(start, start + count):
-        clock = time.process_time()
-        try:
-            found.update(f"{answer}" for answer in judged(seed, session))
-        except Exception as error:
-            wrong += 1
-            print(seed, type(error).__name__, str(error)[:300], flush=True)
-            if not isinstance(error, Wrong):
-                print("   ", traceback.format_exc().splitlines()[-3].strip())
-            onnx.save(valid_model(seed).proto, folder / f"random_{seed}.onnx")
-        if time.process_time() - clock > SLOW:
-            wrong += 1
-            print(seed, f"took {time.process_time() - clock:.0f} s", flush=True)
-        if len(session.table.things) > 200_000:
-            session = Session(open_library())
-        if (seed + 1 - start) % 500 == 0:
-            print(f"{seed + 1 - start} models, {time.monotonic() - began:.0f} s, {wrong} wrong", flush=True)
-    for answer, times in found.most_common(30):
-        print(f"{times:6} {answer}")
-    print(f"{count} models from seed {start}: {wrong} wrong")
-    return wrong
+@dataclass(frozen=True)
+class Campaign:
+    """What is done with the models of many seeds: which model a seed makes, and how it is judged."""
+
+    name: str
+    proto: Callable[[int], onnx.ModelProto]
+    judged: Callable[[int, Session], Iterator[str]]
+
+    def run(self, start: int, count: int, folder: Path) -> int:
+        """Try many models; give how many were wrong."""
+        session, found, wrong = Session(open_library()), Counter[str](), 0
+        began = time.monotonic()
+        for seed in range(start, start + count):
+            clock = time.process_time()
+            try:
+                found.update(self.judged(seed, session))
+            except Exception as error:
+                wrong += 1
+                print(seed, type(error).__name__, str(error)[:600], flush=True)
+                if not isinstance(error, Wrong):
+                    print("   ", "\n".join(traceback.format_exc().splitlines()[-6:]))
+                onnx.save(self.proto(seed), folder / f"{self.name}_{seed}.onnx")
+            if time.process_time() - clock > SLOW:
+                wrong += 1
+                print(seed, f"took {time.process_time() - clock:.0f} s", flush=True)
+            if len(session.table.things) > 200_000:
+                session = Session(open_library())
+            if (seed + 1 - start) % 500 == 0:
+                print(
+                    f"{seed + 1 - start} models, {time.monotonic() - began:.0f} s, {wrong} wrong", flush=True
+                )
+        for answer, times in found.most_common(60):
+            print(f"{times:6} {answer}")
+        print(f"{count} models from seed {start}: {wrong} wrong")
+        return wrong
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: list[str], campaign: Campaign, described: str | None) -> int:
     """Run a campaign."""
-    parser = argparse.ArgumentParser(prog="python -m tests.models.random_models", description=__doc__)
+    parser = argparse.ArgumentParser(description=described)
     parser.add_argument("count", type=int)
     parser.add_argument("--start", type=int, default=0)
     parser.add_argument("--folder", type=Path, default=Path("."))
     asked = parser.parse_args(arguments)
-    return int(with_deep_stack(lambda: campaign(asked.start, asked.count, asked.folder)) > 0)
+    return int(with_deep_stack(lambda: campaign.run(asked.start, asked.count, asked.folder)) > 0)
 
+
+RANDOM = Campaign("random", lambda seed: valid_model(seed).proto, judged)
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(sys.argv[1:], RANDOM, __doc__))
