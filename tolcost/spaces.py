@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 from typing import Literal
 
 from tolcost.dataclass import dataclass
@@ -191,11 +192,35 @@ _CLOSED: dict[str, frozenset[str]] = {
 """Which functions of arguments from a space that leaves something out give values of that space again."""
 
 
+@cache
+def _holding(a: Space, b: Space) -> Space:
+    """The least machine type that holds what two of one family do; the wider one, signed, if none does."""
+    wider = max(a, b, key=lambda space: (space.bits or 0, space.lo is not None and space.lo < 0))
+    if a.bits != b.bits and _spans(wider, a) and _spans(wider, b):
+        return wider
+    others = (s for s in (*_INTEGERS, *_FLOATS) if s.kind == a.kind and (s.bits or 0) > (wider.bits or 0))
+    fitting = [space for space in others if _spans(space, a) and _spans(space, b)]
+    return min(fitting, key=lambda space: space.bits or 0, default=_signed(wider))
+
+
+def _spans(wide: Space, narrow: Space) -> bool:
+    """Whether one range lies within another; complex numbers have none."""
+    if wide.lo is None or wide.hi is None or narrow.lo is None or narrow.hi is None:
+        return True
+    return wide.lo <= narrow.lo and narrow.hi <= wide.hi
+
+
+def _signed(space: Space) -> Space:
+    return next((s for s in _INTEGERS if s.bits == space.bits and s.lo != 0 and space.kind == "Z"), space)
+
+
 def join_spaces(left: str, right: str) -> str:
-    """The smallest of the known spaces that both embed in.
+    """The space of two together: of one family the machine type, of two such the least that holds both.
 
     >>> join_spaces("Z", "R"), join_spaces("float16", "float32"), join_spaces("B", "int8")
     ('R', 'float32', 'int8')
+    >>> join_spaces("int8", "uint8"), join_spaces("float16", "bfloat16"), join_spaces("uint64", "int8")
+    ('int16', 'float32', 'int64')
     """
     if left == right:
         return left
@@ -206,7 +231,7 @@ def join_spaces(left: str, right: str) -> str:
         wide = a if _ORDER.index(a.kind) > _ORDER.index(b.kind) else b
         return wide.name
     if a.finite and b.finite:
-        return a.name if (a.bits or 0) >= (b.bits or 0) else b.name
+        return _holding(a, b).name
     if a.finite != b.finite:
         return a.name if a.finite else b.name
     return a.kind
