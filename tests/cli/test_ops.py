@@ -75,7 +75,7 @@ def test_nearly_every_definition_has_a_form(listed: Operators) -> None:
         ("Softmax", "5*input_1*input_2"),
         ("ReduceSum", "data_1*data_2"),
         ("ArgMax", "2*data_1*data_2"),
-        ("Gemm", "2*A_1*A_2*B_2"),
+        ("Gemm", "2*a1*a2*b2"),
         ("Conv", "2*n*m*X_2*W_3*W_4*(X_3 - W_3 + 1)*(X_4 - W_4 + 1)"),
         (
             "MaxPool",

@@ -50,9 +50,9 @@ def wider(one: str, other: str) -> str:
     if one == other or a != b:
         return max(one, other, key=lambda space: FAMILIES.index(family(space)))
     if one in BITS and other in BITS:
-        if BITS[one] == BITS[other]:
-            raise Unknown("which of two that are as wide")
-        return one if BITS[one] >= BITS[other] else other
+        if a == "Z":
+            return str(np.promote_types(one, other))
+        return "float32" if BITS[one] == BITS[other] else max(one, other, key=lambda space: BITS[space])
     if one in BITS or other in BITS:
         return one if one in BITS else other
     return a

@@ -48,7 +48,7 @@ CASES: dict[str, tuple[Twin, Change]] = {
     "Apply": (lambda a, b: a / (1 + b * b), unchanged),
     "Identity": (lambda a: np.eye(len(a)), unchanged),
     "Trace": (lambda a: np.trace(a).reshape(1, 1), unchanged),
-    "Exponential": (lambda a: np.linalg.matrix_power(a, len(a)), unchanged),
+    "Power": (lambda a: np.linalg.matrix_power(a, len(a)), unchanged),
     "TransitiveClosure": (closure, graph),
     "Determinant": (lambda a: np.linalg.det(a).reshape(1, 1), regular),
     "Inverse": (lambda a: np.linalg.inv(a), regular),
