@@ -29,8 +29,6 @@ class Reach:
     pairs: tuple[str, ...] = ("[0, 0]", "[1, 0.5]", "convert([1, 2], int8)")
     coordinates: tuple[str, ...] = ()
     depth: int = 0
-    sequences: bool = False
-    """Whether sequences are carried along instead of lists."""
 
     def inside(self, coordinate: str) -> Reach:
         entries = tuple(f"{v}[{coordinate}]" for v in (*self.inputs, *self.vectors))
@@ -42,11 +40,11 @@ class Reach:
         )
 
 
-def space_program(seed: int, sequences: bool = False) -> Case:
-    """A program of folds that change spaces; the same one for the same seed, of lists or of sequences."""
+def space_program(seed: int) -> Case:
+    """A program of folds that change spaces; the same one for the same seed."""
     draw = Draw(seed)
     names = tuple(sorted({draw.pick("xqahfgmtxqahfgmw") for _ in range(draw.number(2, 4))}))
-    reach = Reach(names, sequences=sequences)
+    reach = Reach(names)
     lines = [f"tol {name}: {INPUTS[name]} [n]" for name in names]
     used = (*reach.numbers, "u", "v", *(f"{name}[1]" for name in names))
     lines.append(f"p(u, v) = {_number(draw, replace(reach, numbers=used, depth=2))}")
@@ -109,15 +107,15 @@ def _fold(draw: Draw, reach: Reach) -> str:
 
 
 def _listed(draw: Draw, reach: Reach) -> str:
-    """A list, or a sequence, carried along, every component of which is needed in the end."""
+    """A list carried along, every component of which is needed in the end."""
     s, i, many, name = draw.name("s"), draw.name("i"), draw.number(2, 3), draw.name("l")
-    inner, (made, prime) = reach.inside(i), ("seq", "") if reach.sequences else ("", "'")
-    parts = tuple(f"{s}[{k}]{prime}" for k in range(1, many + 1))
+    inner = reach.inside(i)
+    parts = tuple(f"{s}[{k}]'" for k in range(1, many + 1))
     within = replace(inner, numbers=(*parts, *inner.numbers))
     steps = ", ".join(_number(draw, within) for _ in parts)
     start = ", ".join(draw.pick(reach.numbers) for _ in parts)
-    total = " + ".join(f"{name}[{k}]{prime}" for k in range(1, many + 1))
-    return f"{{ {name} = reduce(tol[n], ({s}, z) => {made}({steps}), {made}({start}), [{i}]); {total} }}"
+    total = " + ".join(f"{name}[{k}]'" for k in range(1, many + 1))
+    return f"{{ {name} = reduce(tol[n], ({s}, z) => ({steps}), ({start}), [{i}]); {total} }}"
 
 
 # ---- vectors -----------------------------------------------------------------------------

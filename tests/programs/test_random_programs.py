@@ -15,22 +15,16 @@ import pytest
 
 from tests.generate.loops import loop_program
 from tests.generate.programs import Case, generate
-from tests.generate.spaces import space_program
 from tests.programs.asked import broken
 from tests.programs.lengths_apart import tried
-from tests.programs.oracle_spaces import Unknown
-from tests.programs.road import check
 from tests.programs.soak import KEPT, Soaked, batch
 from tests.programs.verdict import ALIKE, NO_OPINION, Kind, judge
-from tolcost.cost import depths
-from tolcost.diagnostics import Rejected
 
 BATCH = 125
 BATCHES = 6
 """A slice: `make soak` runs as many as it is asked for."""
 MOST_REFUSED = 3
 LOOPS = SPACES = 100
-SEQUENCES = 60
 
 
 @pytest.mark.parametrize("number", range(BATCHES))
@@ -58,21 +52,6 @@ def test_folds_that_change_spaces_count_as_they_are_read() -> None:
     kinds = Counter(verdict.kind for _, verdict in verdicts)
     assert [(seed, v.what) for seed, v in verdicts if v.kind not in ("agrees", "refused")] == []
     assert kinds["agrees"] >= 0.9 * SPACES
-
-
-def test_a_sequence_that_is_carried_along_costs_what_a_list_does() -> None:
-    def cost(case: Case) -> object:
-        try:
-            program, (run, *_) = check(case.text, case.points, case.seed)
-        except (Rejected, Unknown) as stopped:
-            return type(stopped)
-        spaces = [part.space for output in program.outputs for part in output.node.type]
-        return run.counts.histogram, run.counts.index, spaces, depths(program).chain.at(run.bindings)
-
-    pairs = [(space_program(seed), space_program(seed, sequences=True)) for seed in range(SEQUENCES)]
-    different = [(one, other) for one, other in pairs if one.text != other.text]
-    assert len(different) > SEQUENCES / 3
-    assert [one.seed for one, other in different if cost(one) != cost(other)] == []
 
 
 @pytest.mark.parametrize("write", [generate, loop_program])

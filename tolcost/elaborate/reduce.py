@@ -138,7 +138,7 @@ def _sequence_fold(env: Env, step: Step, start: Seq, shape: tuple[Poly, ...]) ->
     """A fold whose accumulator is a sequence of tensors, as one on a list of the same tensors."""
     if not start.items or any(isinstance(item, Seq) or capacity(item) > 1 for item in start.items):
         raise _NotAList(step.span)
-    bound = bind_data(env, fold_list(env, _Listwise(step), start.items, shape, maybe_free=True))
+    bound = bind_data(env, fold_list(env, _Listwise(step), start.items, shape))
     return Seq(tuple(pick_component(env, bound, j + 1, step.span) for j in range(len(start.items))))
 
 
