@@ -231,14 +231,11 @@ def test_lengths_that_a_counter_decides(session: Session) -> None:
     assert held_to_a_run(proto, session, numbers(6), 6) >= 4
 
 
-def test_what_only_doubles_is_no_counter_and_taken_turn_by_turn(session: Session) -> None:
-    """1, 2, 4 and 8 are below 9: the turn that makes 16 is the last."""
+def test_what_only_doubles_is_no_counter(session: Session) -> None:
     nodes = [*SINE, node("Add", ["i", "i"], ["i1"]), *BELOW]
-    proto = looping(nodes, CARRIED, most=10, start=[1], end=[9])
-    study = studied(proto, session)
-    assert study.total.status == "exact"
-    assert evaluate(study.total.eops, dict.fromkeys(symbols_of(study.total.eops), 5)) == 5 * 4
-    held_to_a_run(proto, session, numbers(5), 5)
+    study = studied(looping(nodes, CARRIED, most=10, start=[1], end=[9]), session)
+    assert study.total.status == "upper bound"
+    assert evaluate(study.total.eops, dict.fromkeys(symbols_of(study.total.eops), 5)) >= 5 * 10
 
 
 def test_a_condition_that_always_holds_leaves_the_limit(session: Session) -> None:
