@@ -51,7 +51,11 @@ class Browser:
             return json.load(answer)["value"]
 
     def open(self, url: str) -> None:
+        """Open a page, and wait until all of it is there: on a busy machine that may come after the answer."""
         self._send("POST", f"{self.session}/url", {"url": url})
+        deadline = time.monotonic() + PATIENCE
+        while self.run("return document.readyState") != "complete" and time.monotonic() < deadline:
+            time.sleep(0.02)
 
     def run(self, script: str, *args: Any) -> Any:
         """Run a script in the page, and give what it returns."""
