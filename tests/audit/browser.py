@@ -51,7 +51,7 @@ class Browser:
             return json.load(answer)["value"]
 
     def open(self, url: str) -> None:
-        """Open a page, and wait until all of it is there: on a busy machine that may come after the answer."""
+        """Open a page, and wait until all of it is there: that may come after the answer."""
         self._send("POST", f"{self.session}/url", {"url": url})
         deadline = time.monotonic() + PATIENCE
         while self.run("return document.readyState") != "complete" and time.monotonic() < deadline:
