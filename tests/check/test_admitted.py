@@ -76,6 +76,16 @@ def test_inputs_that_are_alike_at_few_lengths_only_prove_nothing(
     assert f"only where {where}" in said.out or "no shape was found" in said.out
 
 
+@pytest.mark.parametrize("was, now", [("n, 1", "n, m"), ("n, n", "n, m")])
+def test_several_inputs_that_may_be_larger_in_the_same_way_are_judged(
+    was: str, now: str, project: Project
+) -> None:
+    text = "tol x: R [{0}]\ntol w: R [{0}]\ny := map(x, exp(*) + w[1, 1])\n"
+    project.locked(a=text.format(was))
+    project.write(a=text.format(now))
+    assert project.check("").code == 0
+
+
 def test_an_input_that_may_be_larger_is_held_to_what_it_was(project: Project) -> None:
     project.locked(a="tol x: R [n, 1]\ny := map(x, exp(*))\n")
     project.write(a="tol x: R [n, m]\ny := map(x, exp(*))\n")

@@ -170,6 +170,14 @@ def test_inputs_that_differ_at_most_lengths_are_told_and_each_costs_its_own(was:
     assert any(note.startswith("the input `x` was [") for note in notes)
 
 
+@pytest.mark.parametrize("was, now", [("n, 1", "n, m"), ("n, n", "n, m"), ("n + 1, 2", "m, k")])
+def test_several_inputs_that_may_be_larger_in_the_same_way_are_compared_alike(was: str, now: str) -> None:
+    old, new = (f"tol x: R [{s}]\ntol w: R [{s}]\ny := map(x, exp(*) + w[1, 1])" for s in (was, now))
+    verdict, notes = compared(old, new)
+    assert verdict == "same"
+    assert not any(note.startswith("the input") for note in notes)
+
+
 def test_an_input_that_may_be_larger_is_compared_where_it_is_as_it_was() -> None:
     old, new = (f"tol x: R [{shape}]\ny := map(x, exp(*))" for shape in ("n, 1", "n, m"))
     verdict, notes = compared(old, new)

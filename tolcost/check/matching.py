@@ -26,6 +26,7 @@ from tolcost.algebra import (
     ge,
     length,
     negate,
+    prove,
     substitute,
     symbols_of_cond,
     the_symbol,
@@ -283,12 +284,15 @@ def _matched(
 
 
 def _binding(equal: Sequence[Cond], told: set[Symbol]) -> Iterator[Cond]:
-    """Of equalities, each of which may tell one length more, those that tell none."""
+    """Of equalities, each of which may tell one length more, those that tell none and do not follow."""
+    known: tuple[Cond, ...] = ()
     for one in equal:
         more = symbols_of_cond(one) - told
-        if not more and not isinstance(one, Truth):
+        if more:
+            known = (*known, one)
+            told |= more
+        elif not isinstance(one, Truth) and prove(one, known) is not True:
             yield one
-        told |= more
 
 
 def _axes(before: tuple[str, ...], after: tuple[str, ...]) -> Iterator[tuple[str, str]]:

@@ -76,15 +76,20 @@ def difference(
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """What the symbols of the old cost are in the new one, what has to be equal, and what is to be said.
+    """What the symbols of the old cost are in the new one, what has to be 0, and what is to be said.
 
     ``loose`` are symbols of either side without a counterpart, and what they are called.
     """
 
     symbols: Mapping[Symbol, Poly]
-    facts: tuple[Cond, ...]
+    gaps: tuple[Poly, ...]
     loose: Mapping[Symbol, str]
     notes: tuple[str, ...]
+
+    @property
+    def facts(self) -> tuple[Cond, ...]:
+        """What has to be 0, as comparisons."""
+        return tuple(fact for gap in self.gaps for fact in (ge(gap), ge(-gap)))
 
 
 def match(old: Located, new: Located) -> Matching:
@@ -121,8 +126,7 @@ def match(old: Located, new: Located) -> Matching:
         for symbol in form.free
     }
     loose = {symbol: name for symbol, name in loose.items() if symbol not in tied}
-    equal = tuple(fact for gap in (*places.gaps, *gaps) for fact in (ge(gap), ge(-gap)))
-    return Matching({**found, **fresh}, equal, loose, tuple(notes))
+    return Matching({**found, **fresh}, (*places.gaps, *gaps), loose, tuple(notes))
 
 
 def _fresh(cost: Located) -> set[Symbol]:
@@ -161,13 +165,13 @@ def _by_place(old: Sequence[NamedType], new: Sequence[NamedType]) -> _Places:
 
 
 def _tell(places: _Places, tied: set[Symbol], told: set[Symbol], old: Poly, new: Poly) -> bool:
-    """Take an equation for what it tells of one more length; False where all in it are told already."""
+    """Take an equation for what it tells of one more length; False where it binds those that are told."""
     stands = old.free <= places.found.keys()
     gap = substitute(old, places.found) - new if stands else old - new
     if stands and gap == 0:
         return True
     if (gap.free if stands else new.free) <= told and old.free <= tied:
-        return False
+        return (old, new) in places.open or prove(eq(gap), tuple(map(eq, places.gaps))) is True
     tied |= old.free
     told |= new.free
     if stands:
@@ -253,7 +257,8 @@ class _Comparing:
         if not facts or (self.at is not None and hold_at(facts, self.at)):
             return True
         was, now = self.before(self.old.total.eops), self.after(self.new.total.eops)
-        return any(try_shapes(was, now, facts))
+        known = (*map(eq, self.matching.gaps), *facts)  # by which lengths that others tell are found
+        return any(any(try_shapes(*forms, known)) for forms in ((now, now), (was, now)))
 
     def difference(self, part: str, metric: str, old: Poly | None, new: Poly | None) -> FigureDifference:
         """One figure, judged."""
