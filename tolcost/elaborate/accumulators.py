@@ -27,6 +27,7 @@ from tolcost.diagnostics import Rejected
 from tolcost.elaborate.components import component, pick_component
 from tolcost.elaborate.context import Env, coordinate
 from tolcost.elaborate.faults import OutOfRange, RankMismatch, fail
+from tolcost.elaborate.foresight import Foreseen, foreseen
 from tolcost.elaborate.layout import as_static, build, in_spaces, inside, materialise, pack, with_spaces
 from tolcost.elaborate.maps import Step, fresh, position
 from tolcost.elaborate.retype import leans_on, retyped
@@ -93,6 +94,10 @@ def fold_under_coordinates(
     """
     begin = materialise(env, start, step.span)
     free = _free_at_first(start, len(begin.type)) if maybe_free else (False,) * len(begin.type)
+    seen = _foreseen(step, start, len(begin.type)) if any(free) else None
+    if seen is not None:
+        free = tuple([f and not late for f, late in zip(free, seen.data, strict=True)])
+        longer = longer or _rows(seen.longer, begin.type)
     steady = tuple(tuple(const(0) for _ in p.shape) for p in begin.type)
     listed = isinstance(start, Pieces)
     if longer and tuple(map(len, longer)) == tuple(map(len, steady)):
@@ -102,6 +107,19 @@ def fold_under_coordinates(
         except Rejected:  # it only seemed so
             pass
     return _settled(env, step, begin, shape, _Growth(begin.type, steady), listed, free)
+
+
+def _foreseen(step: Step, start: Value, size: int) -> Foreseen | None:
+    items = start.items if isinstance(start, Pieces) else (start,)
+    return foreseen(step, items) if len(items) == size else None
+
+
+def _rows(longer: tuple[int, ...], parts: Type) -> Longer | None:
+    """How much longer every length is where only the first of each component may be."""
+    if not any(longer):
+        return None
+    ranks = [len(part.shape) for part in parts]
+    return tuple([(more, *[0] * (rank - 1))[:rank] for more, rank in zip(longer, ranks, strict=True)])
 
 
 def _settled(
