@@ -5,7 +5,7 @@ Both are guesses at first.  A step is elaborated with them, and again until its 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import compress
 from typing import NoReturn
 
@@ -21,10 +21,12 @@ from tolcost.algebra import (
     the_symbol,
     to_text,
 )
-from tolcost.atoms.nodes import Block, Fold, Node, Part, Ref, Type, Var
+from tolcost.atoms.kit import Bindings, inner_nodes, is_ref
+from tolcost.atoms.nodes import Block, Component, Fold, Node, Pack, Part, Ref, Type, Var
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Rejected
-from tolcost.elaborate.components import component, pick_component
+from tolcost.elaborate.again import Copy
+from tolcost.elaborate.components import component
 from tolcost.elaborate.context import Env, coordinate
 from tolcost.elaborate.faults import OutOfRange, RankMismatch, fail
 from tolcost.elaborate.foresight import Foreseen, foreseen
@@ -230,32 +232,19 @@ class _Pass:
         whole = self.env.scope.bind(fold)
         if all(free):
             return _as_value(self.env, whole, True, free)
-        spaces = tuple(p.space for p in self.var.type)  # as wide as the others made them
-        alone = iter(self._free_alone(begin, _Growth(with_spaces(growth.parts, spaces), growth.by), free))
+        alone = iter(self._free_alone(begin, growth, free))
         parts = (next(alone) if f else Data(component(whole, j + 1)) for j, f in enumerate(free))
         return Pieces(tuple(parts))
 
     def _free_alone(self, begin: Node, growth: _Growth, free: Free) -> tuple[Value, ...]:
         """The static components of a list, folded without the others, on which they cannot depend."""
-        apart = _Pass(self.env, self.step, self.shape, growth.of(free), True, (True,) * sum(free))
-        own = apart.accumulator.items if isinstance(apart.accumulator, Pieces) else (apart.accumulator,)
-        parts = iter(own)
-        others = Ref(self.var, self.var.type)
-        apart.accumulator = Pieces(
-            tuple(next(parts) if f else Data(component(others, j + 1)) for j, f in enumerate(free))
-        )
-        result = apart.step.at(apart.inner, apart.accumulator, apart.coords)
-        kept = tuple(
-            materialise(apart.inner, pick_component(apart.inner, result, j + 1, self.step.span))
-            for j, f in enumerate(free)
-            if f
-        )
-        apart.block = apart.inner.scope.block(pack(kept))
+        own = (True,) * sum(free)
+        var = Var(self.var.name, tuple(compress(self.var.type, free)))
+        self.env.context.free_components |= {(var, j + 1) for j in range(len(own))}
+        body = _those_alone(self.block, self.var, var, free)
         start = pack(tuple(component(begin, j + 1) for j, f in enumerate(free) if f))
-        if not apart.widen(growth.of(free), (True,) * sum(free)):
-            _never_settles(self.step)
-        fold = self.env.scope.bind(apart.finish(start, growth.of(free)))
-        found = _as_value(self.env, fold, True, (True,) * sum(free))
+        fold = self.env.scope.bind(self._fold(var, body, start, growth.of(free)))
+        found = _as_value(self.env, fold, True, own)
         return found.items if isinstance(found, Pieces) else (found,)
 
     def widen(self, growth: _Growth, free: Free, again: bool = False) -> bool:
@@ -265,6 +254,7 @@ class _Pass:
         """
         spaces, old = (tuple(p.space for p in parts) for parts in (growth.parts, self.var.type))
         while again or old != spaces:
+            spaces = _handed_on_too(spaces, self.block.result, self.var)
             wider = Var(self.var.name, with_spaces(self.var.type, spaces))
             around = self.env.context.free_components
             around -= {(self.var, j) for j in range(1, len(free) + 1)}
@@ -280,12 +270,72 @@ class _Pass:
 
     def finish(self, begin: Node, growth: _Growth) -> Node:
         """The Fold, in the spaces of its accumulator."""
-        var, spaces = self.var, tuple(p.space for p in self.var.type)
-        body = Block(self.block.bindings, in_spaces(self.block.result, spaces))
+        return self._fold(self.var, self.block, begin, growth)
+
+    def _fold(self, var: Var, block: Block, begin: Node, growth: _Growth) -> Node:
+        spaces = tuple(p.space for p in var.type)
+        body = Block(block.bindings, in_spaces(block.result, spaces))
         kind = with_spaces(growth.after(lambda: volume(self.shape)), spaces)
         start = in_spaces(_spread(begin, growth.parts, self.env, self.step), spaces)
         symbols = tuple(the_symbol(c) for c in self.coords)
         return Fold(symbols, self.shape, var, start, body, kind, self.step.span)
+
+
+@dataclass(slots=True)
+class _Alone(Copy):
+    """A copy of some components of a body; variables that are bound around it stay."""
+
+    accumulator: Var
+    parts: Mapping[int, Node]
+    """What becomes of the components of the accumulator."""
+
+    def bindings(self, bindings: Bindings) -> Bindings:
+        """Those of a block; a component that is all there is has a name already."""
+        kept = []
+        for var, node in bindings:
+            new = self.node(node)
+            if isinstance(new, Ref):
+                self.vars[var] = new
+            else:
+                kept.append((self.bound(var), new))
+        return tuple(kept)
+
+    def fresh(self, node: Node) -> Node:
+        """A node that is not done yet."""
+        match node:
+            case Component(value=Ref(var=var), j=j) if var is self.accumulator:
+                return self.parts[j]
+            case Ref(var=var) if var not in self.vars:
+                return node
+            case _:
+                return Copy.fresh(self, node)
+
+
+def _those_alone(block: Block, old: Var, new: Var, chosen: Free) -> Block:
+    """The body with some of its components alone, which do not depend on the others."""
+    assert isinstance(block.result, Pack)
+    results = tuple(compress(block.result.items, chosen))
+    reached = {node.var for node in inner_nodes(results, dict(block.bindings)) if isinstance(node, Ref)}
+    needed = Block(tuple([(var, node) for var, node in block.bindings if var in reached]), pack(results))
+    whole = Ref(new, new.type)
+    places = [j for j, f in enumerate(chosen, start=1) if f]
+    parts = (
+        {j: component(whole, k) for k, j in enumerate(places, start=1)}
+        if len(places) > 1
+        else {places[0]: whole}
+    )
+    return _Alone({}, {}, old, parts).block(needed)
+
+
+def _handed_on_too(spaces: tuple[str, ...], result: Node, accumulator: Var) -> tuple[str, ...]:
+    """Spaces of components after a step; what it hands on to another place is in the space of that, too."""
+    items = result.items if isinstance(result, Pack) and len(result.items) == len(spaces) else ()
+    found = list(spaces)
+    for k, item in enumerate(items):
+        if isinstance(item, Component) and is_ref(item.value, accumulator):
+            found[k] = join_spaces(found[k], found[item.j - 1])
+    wider = tuple(found)
+    return wider if wider == spaces else _handed_on_too(wider, result, accumulator)
 
 
 def _as_value(env: Env, node: Node, listed: bool, free: Free) -> Value:

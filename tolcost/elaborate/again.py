@@ -125,7 +125,7 @@ def _copies(value: Value) -> bool:
 def _copied(env: Env, before: Before, data: Sequence[Node]) -> tuple[Value, ...] | None:
     """The same over other data; None where there was more than it was given."""
     pairs = list(zip(before.data, data, strict=True))
-    copy = _Copy(dict(pairs), {old.var: new for old, new in pairs if isinstance(old, Ref)})
+    copy = Copy(dict(pairs), {old.var: new for old, new in pairs if isinstance(old, Ref)})
     try:
         bindings = copy.bindings(before.bindings)
         results = tuple(map(copy.value, before.results))
@@ -136,30 +136,35 @@ def _copied(env: Env, before: Before, data: Sequence[Node]) -> tuple[Value, ...]
 
 
 @dataclass(slots=True)
-class _Copy:
+class Copy:
     """What became of nodes and variables; variables that are bound in what is copied are new."""
 
     done: dict[Node, Node]
     vars: dict[Var, Node]
 
     def bindings(self, bindings: Bindings) -> Bindings:
+        """Those of a block, under new variables."""
         return tuple([(self.bound(var), self.node(node)) for var, node in bindings])
 
     def bound(self, var: Var) -> Var:
+        """A new variable in place of one."""
         new = Var(var.name, var.type)
         self.vars[var] = Ref(new, new.type)
         return new
 
     def block(self, block: Block) -> Block:
+        """A block."""
         return Block(self.bindings(block.bindings), self.node(block.result))
 
     def node(self, node: Node) -> Node:
+        """A node; what is shared stays shared."""
         found = self.done.get(node)
         if found is None:
-            found = self.done[node] = self._fresh(node)
+            found = self.done[node] = self.fresh(node)
         return found
 
-    def _fresh(self, node: Node) -> Node:
+    def fresh(self, node: Node) -> Node:
+        """A node that is not done yet."""
         match node:
             case ir.Ref(var=var):
                 return self.vars[var]
@@ -175,6 +180,7 @@ class _Copy:
                 return rebuild(node, [self.node(child) for child in children(node)])
 
     def value(self, value: Value) -> Value:
+        """A result."""
         match value:
             case Data(node=node):
                 return Data(self.node(node))

@@ -47,6 +47,13 @@ def _is_static(node: Node) -> bool:
     return isinstance(node, ir.Select) and bool(children(node))
 
 
+def _is_number(node: Node) -> bool:
+    """Whether a node is a static number that is known: it is in the space of the function it is given to."""
+    if isinstance(node, ir.Lambda):  # a quotient
+        return node.function == "div" and node.charge == "static" and all(map(_is_number, node.args))
+    return isinstance(node, ir.Number)
+
+
 class _Differs(Exception):
     """A node that would be another over an operand in another space: a conversion may have to round."""
 
@@ -107,7 +114,7 @@ class _Retype:
         domain = _domain(node.function, args, [self.is_static(arg) for arg in args])
         if not takes(node.function, domain):
             raise _Differs
-        ready = [in_spaces(arg, (domain,)) if isinstance(arg, ir.Number) else arg for arg in args]
+        ready = [in_spaces(arg, (domain,)) if _is_number(arg) else arg for arg in args]
         return rebuild(node, ready, space=domain, type=numeric_type(result_space(node.function, domain)))
 
     def is_static(self, node: Node) -> bool:
