@@ -28,7 +28,7 @@ from tolcost.algebra import (
     the_symbol,
 )
 from tolcost.algebra.poly import ZERO
-from tolcost.algebra.prove import _without_ordered_clips
+from tolcost.algebra.search import without_ordered_clips
 
 n, m, k, h = length("n"), length("m"), length("k"), length("H")
 z = length("z", 0)
@@ -120,7 +120,7 @@ def test_clips_in_order_are_left_out_of_a_sum() -> None:
         goal = ZERO
         for _ in range(8):
             goal += drawn.randint(-4, 4) * drawn.choice((1, x, y, x * y)) * drawn.choice(clips)
-        rest = _without_ordered_clips(goal)
+        rest = without_ordered_clips(goal)
         shortened += rest != goal
         for _ in range(6):
             at = {s: drawn.randint(0, 6) for s in goal.free}

@@ -56,9 +56,9 @@ from tolcost.algebra import (
 from tolcost.algebra.compare import _points
 from tolcost.algebra.intervals import range_of
 from tolcost.algebra.poly import product_of
-from tolcost.algebra.prove import _Fuel
 from tolcost.algebra.quick_checks import MANY, _numerator
 from tolcost.algebra.ranges import Work
+from tolcost.algebra.search import Fuel
 
 Counts = Counter[str]
 
@@ -67,7 +67,7 @@ Counts = Counter[str]
 def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
     """What is counted, from a state in which nothing is remembered and no coordinate was made."""
     found = Counts()
-    for limit, name, what in ((Work, "step", "problems"), (_Fuel, "burn", "goals")):
+    for limit, name, what in ((Work, "step", "problems"), (Fuel, "burn", "goals")):
         monkeypatch.setattr(limit, name, _counted(getattr(limit, name), what, found))
     monkeypatch.setattr(linear, "_keep", _each(linear._keep, "rows", found))
     monkeypatch.setattr("tolcost.algebra.poly._serials", count(1))

@@ -40,6 +40,26 @@ def range_of(p: Poly) -> Interval:
     return (None if low is None else -(-low // p.den)), (None if high is None else high // p.den)
 
 
+def is_attained(p: Poly) -> bool:
+    """Whether the ends of a range are seen to be values: a sum of symbols that do not depend on each other.
+
+    >>> from tolcost.algebra.poly import coordinate, length
+    >>> n = length("n")
+    >>> is_attained(3 - n), is_attained(n - coordinate("i", n))
+    (True, False)
+    """
+    return p.den == 1 and all(len(mono) < 2 and all(map(_is_by_itself, mono)) for mono in p.terms)
+
+
+def _is_by_itself(generator: Generator) -> bool:
+    if not isinstance(generator, Symbol):
+        return False
+    low, high = (None if end is None else end.constant for end in (generator.lo, generator.hi))
+    if (low is None) != (generator.lo is None) or (high is None) != (generator.hi is None):
+        return False
+    return low is None or high is None or low <= high
+
+
 def numerator_range(p: Poly) -> Interval:
     """Give the range of the numerator, that is of ``p * p.den``."""
     low: int | None = 0
