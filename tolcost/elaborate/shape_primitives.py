@@ -32,7 +32,7 @@ from tolcost.elaborate.conversions import static_in
 from tolcost.elaborate.faults import Misfit, fail
 from tolcost.elaborate.indexing import integers
 from tolcost.elaborate.layout import made_of, materialise
-from tolcost.elaborate.shapes import Shape, decide, require, shape_of, space_of, unify, volume
+from tolcost.elaborate.shapes import Shape, decide, require, settle, shape_of, space_of, unify, volume
 from tolcost.elaborate.signatures import (
     anything,
     integer,
@@ -196,6 +196,7 @@ def _as_static(bound: float | int | None, otherwise: float) -> Value:
 @primitive("exact", integer, integer)
 def _exact(env: Env, span: Span, a: Poly, b: Poly) -> Value:
     """``a / b`` where ``b`` is meant to divide ``a``: where it cannot be told, it is assumed and said."""
+    written, a, b = a, settle(env.context, a), settle(env.context, b)
     found = exact_div(a, b)
     if found is not None:
         return found
@@ -203,8 +204,9 @@ def _exact(env: Env, span: Span, a: Poly, b: Poly) -> Value:
         fail("T0321", f"{b.constant} does not divide {a.constant}", span, kind=Misfit, definite=True)
     symbol = _divided(a, b)
     if symbol is not None:
-        share = length(env.context.unused(f"{symbol.name}_share"))
-        env.context.record(eq(a - b * share), "divides", "the length divides", span)
+        name = (_divided(written, b) or symbol).name
+        share = length(env.context.unused(f"{name}_share"))
+        env.context.record(eq(written - b * share), "divides", "the length divides", span)
         env.context.adopt(symbol, b * share)
         return share
     quotient = integer_division(env, span, a, b)

@@ -127,7 +127,10 @@ def unify(env: Env, left: Poly, right: Poly, what: Said, span: Span) -> Poly:
     if verdict is False:
         refuse(definite=True)
     solved = solve(left - right)
-    context.record(_everywhere(env, eq(left - right), refuse), "equal", said(what), span)
+    everywhere = _everywhere(env, eq(left - right), refuse)
+    if everywhere is TRUE:
+        return left
+    context.record(everywhere, "equal", said(what), span)
     if solved is not None:
         symbol, value = solved
         context.adopt(symbol, value)
@@ -185,7 +188,10 @@ def require(
     def refuse() -> NoReturn:
         fail(code, said(message), span, kind=OutOfRange)
 
-    env.context.record(_everywhere(env, verdict, refuse), kind, reason, span)
+    everywhere = _everywhere(env, verdict, refuse)
+    if everywhere is TRUE:
+        return True
+    env.context.record(everywhere, kind, reason, span)
     return False
 
 
@@ -197,7 +203,10 @@ def require_length(env: Env, value: Poly, span: Span) -> None:
 
 
 def _everywhere(env: Env, condition: Cond, refuse: Callable[[], NoReturn]) -> Cond:
-    """What an open condition says of lengths alone, to hold at every coordinate; itself if unknown."""
+    """What an open condition says of lengths alone, to hold at every coordinate; itself if unknown.
+
+    At the worst coordinates it may be seen to hold by what is known of the lengths.
+    """
     # Under a guard on coordinates the worst case may lie where the guard does not hold.
     guarded = any(s.kind == "coord" for fact in env.scope.facts for s in symbols_of_cond(fact))
     worst = None if guarded else worst_case(condition)
@@ -205,7 +214,9 @@ def _everywhere(env: Env, condition: Cond, refuse: Callable[[], NoReturn]) -> Co
         if not env.scope.naming:
             refuse()
         worst = None  # a named value may be used only where it is in range
-    return condition if worst is None else worst
+    if worst is None or worst == condition:
+        return condition
+    return TRUE if decide(env, worst) is TRUE else worst
 
 
 def _is_broken(condition: Cond, worst: Cond | None, facts: tuple[Cond, ...]) -> bool:
