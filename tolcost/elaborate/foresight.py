@@ -15,11 +15,9 @@ from tolcost.diagnostics import Rejected
 from tolcost.elaborate.context import Env, Lazy, force
 from tolcost.elaborate.faults import NeedsUnrolling
 from tolcost.elaborate.maps import Step, WrittenStep
-from tolcost.elaborate.values import Closure, Data, Pieces, Unknown, Value
+from tolcost.elaborate.values import Closure, Data, Items, Pieces, Unknown, Value
 from tolcost.elementary import FUNCTIONS
 from tolcost.syntax import tree
-
-Items = tuple[Value, ...]
 
 _LAZY_OPERATORS = {"and", "or"}
 """Of these the second operand may not matter."""

@@ -23,12 +23,10 @@ from tolcost.elaborate.layout import inside, lay_out
 from tolcost.elaborate.maps import Step, WrappedStep, fresh, position
 from tolcost.elaborate.shapes import facts_here, shape_of, volume
 from tolcost.elaborate.shapes import known as numbers_of
-from tolcost.elaborate.values import Data, Pieces, Unknown, Value, Vec, View, cast_of, plain, recast
+from tolcost.elaborate.values import Data, Items, Pieces, Unknown, Value, Vec, View, cast_of, plain, recast
 
 MOST_ENTRIES = 16
 """A component with more entries is not followed from step to step."""
-
-Items = tuple[Value, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -222,6 +222,9 @@ Value: TypeAlias = (
     | Native
 )
 
+Items: TypeAlias = tuple[Value, ...]
+"""The components of a list."""
+
 
 def distinct(items: Collection[T]) -> dict[int, T]:
     """Objects by their identity, each once: a long vector often has one value everywhere."""
