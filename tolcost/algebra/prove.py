@@ -182,10 +182,10 @@ def _nonnegative(p: Poly, facts: tuple[Cond, ...]) -> bool:
             return False
         if never_negative(without_ordered_clips(goal)):
             return True
-        if above(goal, known, Fuel(_FUEL)) or above_beyond_least(goal, known, Fuel(_FUEL)):
-            return True
         apart = with_remainders(goal, known)
-        return apart is not None and (follows(*apart) is True or above(*apart, Fuel(_FUEL)))
+        if apart is not None and (follows(*apart) or above(*apart, Fuel(_FUEL))):
+            return True
+        return above(goal, known, Fuel(_FUEL)) or above_beyond_least(goal, known, Fuel(_FUEL))
     except (AlgebraBudget, ZeroDivisionError, RecursionError):  # too large, or a divisor vanishes
         return False
 
