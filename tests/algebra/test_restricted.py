@@ -101,6 +101,18 @@ def test_a_bound_is_found_behind_clips_and_floors() -> None:
     assert cond_text(found) == "x >= 192"
 
 
+@pytest.mark.parametrize("apart", range(-3, 4))
+@pytest.mark.parametrize("number", range(-4, 5))
+def test_two_clips_of_the_same_are_as_far_apart_as_a_bound_says(apart: int, number: int) -> None:
+    for up, down in ((N - M + apart, N - M), (N - M + apart, M - N), (M - N, M - N + apart)):
+        fact = eq(relu(up) - relu(down) - number)
+        parts = spelled(fact)
+        for point in _points(()):
+            assert all(evaluate_cond(part, point) for part in parts) == evaluate_cond(fact, point)
+    (found,) = spelled(eq(relu(N - M + 2) - relu(N - M) - 2))
+    assert cond_text(found) == "n >= m"
+
+
 def test_a_condition_that_fails_again_further_on_stays() -> None:
     condition = ge((X // 7) * 7 - X + 3)
     assert spelled(condition) == (condition,)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
-from tolcost.algebra.conditions import And, Cond, Eq, Ge, Truth, ge, map_cond, polys_of, symbols_of_cond
+from tolcost.algebra.conditions import And, Cond, Eq, Ge, Truth, eq, ge, map_cond, polys_of, symbols_of_cond
 from tolcost.algebra.evaluate import prepared
 from tolcost.algebra.floors import divided, known_quotient
 from tolcost.algebra.intervals import generator_range
@@ -27,7 +27,7 @@ from tolcost.algebra.substitute import (
     rebuild,
     rebuilding,
 )
-from tolcost.algebra.symbols import AlgebraBudget, Floor, Generator, NotInteger, Symbol, symbol_of
+from tolcost.algebra.symbols import AlgebraBudget, Floor, Generator, NotInteger, Relu, Symbol, symbol_of
 
 _TRIED = 512
 """Values of a symbol that are tried for the least one that a condition allows."""
@@ -49,11 +49,39 @@ def spelled(cond: Cond) -> tuple[Cond, ...]:
             bound = _least_value(p)
             return (cond,) if bound is None else (bound,)
         case Eq(p=p) if p.height:
-            ends = (ge(p), ge(-p))
+            apart = _clips_apart(p)
+            ends = (ge(p), ge(-p)) if apart is None else (apart,)
             plain = not any(form.height for end in ends for form in polys_of(end))
             return ends if plain else (cond,)
         case _:
             return (cond,)
+
+
+def _clips_apart(p: Poly) -> Cond | None:
+    """Where two clips of the same are so far apart: ``relu(x + d) - relu(x)`` is d from ``x == 0`` on.
+
+    >>> from tolcost.algebra.poly import length
+    >>> n, m = length("n"), length("m")
+    >>> [_clips_apart(relu(n - m + 2) - relu(n - m) - k) for k in (0, 1, 2)]
+    [Ge(p=m - n - 2), Eq(p=m - n - 1), Ge(p=n - m)]
+    """
+    clips = [
+        (coef, mono[0]) for mono, coef in p.terms.items() if len(mono) == 1 and isinstance(mono[0], Relu)
+    ]
+    if p.den != 1 or sorted(coef for coef, _ in clips) != [-1, 1]:
+        return None
+    (_, down), (_, up) = sorted((coef, clip.p) for coef, clip in clips)
+    rest = p - relu(up) + relu(down)
+    if (up + down).constant is not None:  # the larger of 0 and -x is the larger of 0 and x, less x
+        rest, down = rest - down, -down
+    most, number = (up - down).constant, rest.constant
+    if most is None or number is None or most == 0:
+        return None
+    if most < 0:
+        up, down, most, number = down, up, -most, -number
+    if number in (0, -most):
+        return ge(down if number else -up)
+    return eq(up + number) if -most < number < 0 else None
 
 
 @lru_cache(maxsize=256)

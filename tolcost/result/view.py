@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tolcost.algebra import LARGEST_LENGTH, Symbol, contradict
+from tolcost.algebra import LARGEST_LENGTH, Ge, Poly, Symbol, contradict
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import visible
 from tolcost.result.assumptions import offered, partitions
 from tolcost.result.example import at_example
 from tolcost.result.model_table import TableView, model_blocks, model_table, point_fact, shown_rows
-from tolcost.result.point import Point
+from tolcost.result.point import Point, Requirement
 from tolcost.result.study import Growth, Located, Measure, MissingNode, is_asked
 from tolcost.result.time_view import time_blocks, time_cells, time_record
 from tolcost.show import write
@@ -40,7 +40,7 @@ from tolcost.show.tables import csv_text
 FORMATS = ("text", "json", "md", "csv", "latex")
 _MOST_MISSING, _MOST_CONDITIONS, _MOST_GIVEN = 20, 12, 4
 _MEANINGS = {"turns": "the turns of that loop", "kept": "how many entries are kept"}
-_LONG, _LONGEST_REASON = 96, 60
+_LONG, _LONGEST_REASON, _LONGEST_CONDITION = 96, 60, 160
 _TABLE = TableView()
 
 
@@ -229,16 +229,37 @@ def _offer(cost: Located) -> Iterator[Fact]:
 
 
 def _requirements(cost: Located, heading: str, kind: str, most: int | None) -> Iterator[Fact]:
-    found = [one for one in cost.study.requirements if one.kind == kind and not one.assumed]
+    every = [one for one in cost.study.requirements if one.kind == kind and not one.assumed]
+    found = _strongest(every)
     if found:
         yield Fact(heading)
     for one in found[:most]:
         where = one.place(cost.study.file)
-        yield Fact(one.text, remark=_reason(one.reason, most) + (f" ({where})" if where else ""), level=1)
+        text = one.text if most is None else cut(one.text, _LONGEST_CONDITION)
+        yield Fact(text, remark=_reason(one.reason, most) + (f" ({where})" if where else ""), level=1)
     if most is not None and len(found) > most:
         yield Fact(f"and {len(found) - most:,} more: --format json", level=1)
     if kind == "needed" and len(found) > 1 and contradict(one.condition for one in found):
         yield Fact("these contradict each other: there are no lengths that fulfil all of them", level=1)
+
+
+def _strongest(found: Sequence[Requirement]) -> list[Requirement]:
+    """Without those that follow from another: ``n >= 2`` is not told beside ``n >= 5``."""
+    least: dict[Poly, int] = {}
+    bounds = [_bound(one) for one in found]
+    for form, besides in filter(None, bounds):
+        least[form] = min(besides, least.get(form, besides))
+    return [
+        one for one, bound in zip(found, bounds, strict=True) if bound is None or bound[1] == least[bound[0]]
+    ]
+
+
+def _bound(one: Requirement) -> tuple[Poly, int] | None:
+    """The form that a condition bounds, and the number that it needs besides to be at least 0."""
+    if not isinstance(one.condition, Ge) or one.condition.p.den != 1:
+        return None
+    besides = one.condition.p.terms.get((), 0)
+    return one.condition.p - besides, besides
 
 
 def _reason(reason: str, most: int | None) -> str:
