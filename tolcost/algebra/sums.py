@@ -7,10 +7,20 @@ with each other; ``eliminate`` does each group.  What it cannot do stays an unev
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 
-from tolcost.algebra.conditions import Cond, Constraints, Ge, conj, map_cond, signed_cases, symbols_of_cond
+from tolcost.algebra.conditions import (
+    And,
+    Cond,
+    Constraints,
+    Ge,
+    conj,
+    map_cond,
+    signed_cases,
+    symbols_of_cond,
+)
 from tolcost.algebra.eliminate import eliminate
+from tolcost.algebra.ends import holds_at_ends
 from tolcost.algebra.faulhaber import sum_range
 from tolcost.algebra.intervals import range_of
 from tolcost.algebra.piecewise import PROVED, floordiv, gated, indicator, relu, tidied
@@ -54,7 +64,7 @@ def total(
     >>> total(1, [(the_symbol(i), 1, n), (the_symbol(j), 1, i)])
     n*(n + 1)/2
     """
-    plain = None if guards else _plain(as_poly(body), over)
+    plain = _plain(as_poly(body), over, guards)
     if plain is not None:
         return plain
     summed = {symbol for symbol, _, _ in over}
@@ -62,25 +72,71 @@ def total(
     return _total(*_standard(as_poly(body), over, conj(*guards), known), known)
 
 
-def _plain(body: Poly, over: Sequence[tuple[Symbol, Poly | int, Poly | int]]) -> Poly | None:
-    """Sum where no cases are to be told apart: there are no floors, and numbers show that no range is empty.
+def _plain(
+    body: Poly, over: Sequence[tuple[Symbol, Poly | int, Poly | int]], guards: Sequence[Cond]
+) -> Poly | None:
+    """Sum where no cases are to be told apart: there are no floors, and guards only say where ranges end.
 
     What is known of a coordinate are its own bounds, so these have to be the ends of the range.
     """
-    if len(over) > _FEW_RANGES:
+    left = _inequalities(guards)
+    if left is None or len(over) > _FEW_RANGES:
         return None
+    clips: list[Poly] = []
     for symbol, low, high in reversed(over):
         lo, hi = as_poly(low), as_poly(high)
         if body.height or symbol.hi != hi or symbol.lo != lo or hi.height or lo.height:
             return None
-        least = range_of(hi - lo)[0]
-        if least is None or least < -1:
+        ends = _guarded_ends(symbol, lo, hi, [p for p in left if symbol in p.free])
+        summed = None if ends is None else _plain_sum(body, symbol, *ends, clips)
+        if summed is None:
             return None
+        body, left = summed, [p for p in left if symbol not in p.free]
+    if left or (clips and body.constant is None):
+        return None
+    return tidied(reduce(multiply, clips, body)) if clips else body
+
+
+def _plain_sum(body: Poly, symbol: Symbol, lo: Poly, hi: Poly, clips: list[Poly]) -> Poly | None:
+    """Sum over one range.  If it may be empty, and only multiplies, its length is added to the clips."""
+    if _has_length(lo, hi):
         try:
-            body = sum_range(body, symbol, lo, hi)
+            return sum_range(body, symbol, lo, hi)
         except AlgebraBudget:
             return None
+    if symbol in body.free or any(s.kind == "coord" for s in lo.free | hi.free):
+        return None
+    clips.append(relu(hi - lo + 1))
     return body
+
+
+def _inequalities(guards: Sequence[Cond]) -> list[Poly] | None:
+    """Give what guards say is at least 0, if that is all that they say and it has no floors."""
+    parts = [part for guard in guards for part in (guard.parts if isinstance(guard, And) else (guard,))]
+    found = [part.p for part in parts if isinstance(part, Ge) and part.p.den == 1 and not part.p.height]
+    return found if len(found) == len(parts) else None
+
+
+def _guarded_ends(symbol: Symbol, lo: Poly, hi: Poly, guards: list[Poly]) -> tuple[Poly, Poly] | None:
+    """Give the ends of a range under guards on its coordinate, if it is plain which are the tightest."""
+    for p in guards:
+        slope = p.terms.get((symbol,))
+        rest = p - scale(atom(symbol), slope or 0)
+        if slope not in (1, -1) or symbol in rest.free:
+            return None
+        old, new = (lo, -rest) if slope == 1 else (hi, rest)
+        tighter = (new - old) * slope
+        if holds_at_ends(tighter):
+            lo, hi = (new, hi) if slope == 1 else (lo, new)
+        elif not holds_at_ends(-tighter):
+            return None
+    return lo, hi
+
+
+def _has_length(lo: Poly, hi: Poly) -> bool:
+    """Whether it is plain that a range does not end before it begins: it may be empty."""
+    least = range_of(hi - lo)[0]
+    return (least is not None and least >= -1) or holds_at_ends(hi - lo + 1)
 
 
 @lru_cache(maxsize=1 << 12)
