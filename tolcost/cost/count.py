@@ -195,7 +195,8 @@ class ProgramCounter:
     """One analysis of one program: its regions, counted inner ones first.
 
     ``bounded`` are, after counting, the places where a count had to be replaced by an upper bound.
-    With ``functions_only``, atoms, coordinates and multiply-accumulates are not counted.
+    With ``functions_only``, atoms, coordinates and multiply-accumulates are not counted.  Without
+    ``places`` a function is the same wherever it is applied: there is less to add up.
     """
 
     def __init__(
@@ -204,11 +205,12 @@ class ProgramCounter:
         found: Schedules | None = None,
         functions_only: bool = False,
         summed: Set[Node] = frozenset(),
+        places: bool = True,
     ) -> None:
         """Count every block of the program; products that are ``summed`` elsewhere are MACs as well."""
         self.schedules = found or schedules(program)
         self.bounded: dict[Span, None] = {}
-        self._functions_only = functions_only
+        self._functions_only, self._places = functions_only, places
         self._products = set() if functions_only else accumulated_products(program, self.schedules) | summed
         self._sums = TakenSums()
         self._blocks: dict[Block, Unsummed] = {}
@@ -271,7 +273,7 @@ class ProgramCounter:
         if node.charge == "static":
             return ()
         name = node.function if isinstance(node, ir.Lambda) else "where"
-        item = Counted(node.charge, name, node.space, node.span)
+        item = Counted(node.charge, name, node.space, node.span if self._places else NOWHERE)
         if self._functions_only:
             return (item,) if node.charge == "data" else ()
         if node.charge == "index":
@@ -358,7 +360,7 @@ def _closed(
     program: Program, found: Schedules | None, functions_only: bool
 ) -> tuple[dict[Counted, Poly], tuple[Span, ...]]:
     try:
-        counter = ProgramCounter(program, found, functions_only)
+        counter = ProgramCounter(program, found, functions_only, places=not functions_only)
         return counter.program(), tuple(counter.bounded)
     except AlgebraBudget as error:
         raise Rejected(

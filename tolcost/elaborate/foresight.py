@@ -63,10 +63,11 @@ class Foreseen:
 
 def foreseen(step: Step, start: Items) -> Foreseen | None:
     """What a step makes of an accumulator that starts so; None where how it is written does not tell."""
-    if not isinstance(step, WrittenStep) or not isinstance(step.expr, tree.Arrow):
+    written = step.written()
+    if written is None or not isinstance(written.expr, tree.Arrow):
         return None
     try:
-        return _read(step, step.expr, start)
+        return _read(written, written.expr, start)
     except (Rejected, NeedsUnrolling):  # who elaborates the step will say it
         return None
 
