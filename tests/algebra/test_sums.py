@@ -14,6 +14,7 @@ from tolcost.algebra import (
     Poly,
     Sum,
     Symbol,
+    conj,
     const,
     coordinate,
     disj,
@@ -28,6 +29,7 @@ from tolcost.algebra import (
     negate,
     relu,
     substitute,
+    sums,
     the_symbol,
     to_text,
     total,
@@ -260,3 +262,27 @@ def test_facts_about_summed_coordinates_are_not_used() -> None:
     i = coordinate("i", n)
     assert total(1, over(i), [], [ge(i - 3)]) == n
     assert total(const(1), over(i), [ge(i - 3)]) != n
+
+
+_I, _J = coordinate("i", n), coordinate("j", n)
+_K = coordinate("k", _I - 1)
+AT_ONCE: list[tuple[Poly | int, tuple[Poly, ...], list[Cond]]] = [
+    (1, (_I, _J), [ge(_J - _I)]),
+    (_I - 1, (_I, _J), [ge(_I - _J)]),
+    (_I * _K, (_I, _K), [ge(n - _K - 1)]),
+    (1, (_I,), [ge(_I - 2), ge(n - 1 - _I)]),
+    (1, (_I, _J), [conj(ge(_I - 2), ge(n - 1 - _I), ge(_J - 2), ge(n - 1 - _J))]),
+    (m * _I, (_I,), [ge(1 - _I)]),
+]
+
+
+@pytest.mark.parametrize("body, coordinates, guards", AT_ONCE)
+def test_guards_that_are_ends_of_ranges_need_no_cases(
+    body: Poly | int, coordinates: tuple[Poly, ...], guards: list[Cond], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The closed form is the one that telling cases apart leads to."""
+    with monkeypatch.context() as patched:
+        patched.setattr(sums, "_plain", lambda *_: None)
+        slowly = check(body, over(*coordinates), guards, [n, m])
+    monkeypatch.delattr(sums, "_total")
+    assert total(body, over(*coordinates), guards) == slowly

@@ -64,7 +64,7 @@ def total(
     >>> total(1, [(the_symbol(i), 1, n), (the_symbol(j), 1, i)])
     n*(n + 1)/2
     """
-    plain = _plain(as_poly(body), over, guards)
+    plain = _plain(as_poly(body), over, guards, facts)
     if plain is not None:
         return plain
     summed = {symbol for symbol, _, _ in over}
@@ -73,7 +73,10 @@ def total(
 
 
 def _plain(
-    body: Poly, over: Sequence[tuple[Symbol, Poly | int, Poly | int]], guards: Sequence[Cond]
+    body: Poly,
+    over: Sequence[tuple[Symbol, Poly | int, Poly | int]],
+    guards: Sequence[Cond],
+    facts: Sequence[Cond],
 ) -> Poly | None:
     """Sum where no cases are to be told apart: there are no floors, and guards only say where ranges end.
 
@@ -92,7 +95,7 @@ def _plain(
         if summed is None:
             return None
         body, left = summed, [p for p in left if symbol not in p.free]
-    if left or (clips and body.constant is None):
+    if left or (clips and (facts or body.constant is None)):
         return None
     return tidied(reduce(multiply, clips, body)) if clips else body
 

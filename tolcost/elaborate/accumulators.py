@@ -95,20 +95,29 @@ def fold_under_coordinates(
     to be static until a step makes one of them data, and then the step is elaborated again.
     """
     begin = materialise(env, start, step.span)
-    free = _free_at_first(start, len(begin.type)) if maybe_free else (False,) * len(begin.type)
-    seen = _foreseen(step, start, len(begin.type)) if any(free) else None
-    if seen is not None:
-        free = tuple([f and not late for f, late in zip(free, seen.data, strict=True)])
-        longer = longer or _rows(seen.longer, begin.type)
-    steady = tuple(tuple(const(0) for _ in p.shape) for p in begin.type)
+    parts, free = begin.type, (False,) * len(begin.type)
+    if maybe_free:
+        free = _free_at_first(start, len(parts))
+        seen = _foreseen(step, start, len(parts)) if any(free) else None
+        if seen is not None:
+            free = tuple([f and space is None for f, space in zip(free, seen.spaces, strict=True)])
+            parts = _in_these(parts, seen.spaces)
+            longer = longer or _rows(seen.longer, parts)
+    steady = tuple(tuple(const(0) for _ in p.shape) for p in parts)
     listed = isinstance(start, Pieces)
     if longer and tuple(map(len, longer)) == tuple(map(len, steady)):
         by = tuple(tuple(more * _STEPS for more in row) for row in longer)
         try:
-            return _settled(env, step, begin, shape, _Growth(begin.type, by), listed, free)
+            return _settled(env, step, begin, shape, _Growth(parts, by), listed, free)
         except Rejected:  # it only seemed so
             pass
-    return _settled(env, step, begin, shape, _Growth(begin.type, steady), listed, free)
+    return _settled(env, step, begin, shape, _Growth(parts, steady), listed, free)
+
+
+def _in_these(parts: Type, spaces: tuple[str | None, ...]) -> Type:
+    """The parts of an accumulator in spaces that they are in after a step, as far as that is known."""
+    pairs = zip(parts, spaces, strict=True)
+    return with_spaces(parts, tuple([join_spaces(part.space, space or part.space) for part, space in pairs]))
 
 
 def _foreseen(step: Step, start: Value, size: int) -> Foreseen | None:

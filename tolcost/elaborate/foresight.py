@@ -1,32 +1,32 @@
 """What a step of a fold is sure to make of its accumulator, read off the way it is written.
 
-To elaborate a step is to guess which components of the accumulator are static and how long they are, and to
-begin again where the guess was wrong.  Most steps tell at a glance: ``a + x[i]`` is data where ``x`` is, and
-``[*a, x[i]]`` is longer by one.  What is said here to be data is so whatever the accumulator is; about the
-rest nothing is said.
+To elaborate a step is to guess which components of the accumulator are static, in which spaces they are and
+how long, and to begin again where the guess was wrong.  The first guess is that what starts as a number stays
+one.  Most steps tell at a glance that it does not: ``a + x[i]`` is data where ``x`` is, and ``[*a, x[i]]`` is
+longer by one.  What is said here is what the first guess would lead to: of reals, which no number beside them
+widens, and of what is handed on.  About the rest nothing is said.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate.context import Env, Lazy, force
 from tolcost.elaborate.faults import NeedsUnrolling
 from tolcost.elaborate.maps import Step, WrittenStep
-from tolcost.elaborate.values import Closure, Data, Items, Pieces, Unknown, Value
-from tolcost.elementary import FUNCTIONS
+from tolcost.elaborate.shapes import space_of
+from tolcost.elaborate.values import Closure, Data, Items, Pieces, Value, is_static
+from tolcost.elementary import FUNCTIONS, INFIX
+from tolcost.spaces import kind_of
 from tolcost.syntax import tree
 
-_LAZY_OPERATORS = {"and", "or"}
-"""Of these the second operand may not matter."""
+_ARITHMETIC = {name for name, f in FUNCTIONS.items() if f.rule in ("arithmetic", "real") and name != "rand"}
+"""Functions that give a real if one of their arguments is one that is data."""
 
-_DATA = Unknown()
-"""A component that is data, of which nothing else is known."""
 
-_STRICT = FUNCTIONS.keys() - {"where", "rand"}
-"""Functions that are data if one of their arguments is."""
+_WIDEST = "float64"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,10 +55,12 @@ class _Place:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Foreseen:
-    """Which components of an accumulator are data, and how much longer the first length of each gets."""
+    """What components of an accumulator get to be."""
 
-    data: tuple[bool, ...]
+    spaces: tuple[str | None, ...]
+    """Of those that are data, what to begin with."""
     longer: tuple[int, ...]
+    """How much longer the first length of each gets in a step."""
 
 
 def foreseen(step: Step, start: Items) -> Foreseen | None:
@@ -73,22 +75,30 @@ def foreseen(step: Step, start: Items) -> Foreseen | None:
 
 
 def _read(step: WrittenStep, arrow: tree.Arrow, start: Items) -> Foreseen | None:
-    """The same; what one component hands on to another makes that data as well."""
     unsaid = dict.fromkeys((*step.pattern.names, step.pattern.rest or "", *arrow.params))
-    accumulator = start[0] if len(start) == 1 else Pieces(start)
+    accumulator = Pieces(start) if len(start) > 1 else start[0]
     place, result = _inside(_Place(step.env, {**unsaid, arrow.params[0]: accumulator}), arrow.body)
     written = _components(result, len(start))
     if written is None:
         return None
-    pairs = list(zip(start, written, strict=True))
-    late = tuple([_DATA if not _is_late(v) and _any_data(place, w) else v for v, w in pairs])
-    if late != start and not all(map(_is_late, late)):
-        return _read(step, arrow, late)
-    return Foreseen(tuple(map(_is_late, late)), tuple([_more(place, w, (v, accumulator)) for v, w in pairs]))
+    pairs = zip(start, written, strict=True)
+    spaces = [_first(place, entries) if is_static(value) else space_of(value) for value, entries in pairs]
+    origins = [_origin(place, entries[0], accumulator) if len(entries) == 1 else 0 for entries in written]
+    longer = [_more(place, entries, accumulator, j) for j, entries in enumerate(written, start=1)]
+    return Foreseen(tuple(_handed_on(spaces, origins, start)), tuple(longer))
 
 
-def _any_data(place: _Place, entries: tuple[tree.Expr, ...]) -> bool:
-    return any(_is_data(place, expr) for expr in entries)
+def _handed_on(spaces: list[str | None], origins: list[int], start: Items) -> list[str | None]:
+    """The same, with what comes from other components, as it is before these are what they get to be.
+
+    In the widest space of reals it ends up whatever it is in before.
+    """
+    found = list(spaces)
+    for j, k in enumerate(origins):
+        source = spaces[k - 1] if k else None
+        if spaces[j] is None and source is not None:
+            found[j] = source if source == _WIDEST else space_of(start[k - 1])
+    return found if found == spaces else _handed_on(found, origins, start)
 
 
 def _components(result: tree.Expr, size: int) -> list[tuple[tree.Expr, ...]] | None:
@@ -112,11 +122,29 @@ def _row(item: tree.Expr, size: int) -> tuple[tree.Expr, ...] | None:
     return item.items if isinstance(item, tree.Tuple) and len(item.items) == size else None
 
 
-def _more(place: _Place, entries: tuple[tree.Expr, ...], accumulators: Items) -> int:
-    """How many entries a bracket has besides those of the accumulator."""
+def _more(place: _Place, entries: tuple[tree.Expr, ...], accumulator: Value, j: int) -> int:
+    """How many entries a bracket has besides those of the accumulator, or of its own component."""
     spliced = [item.value for item in entries if isinstance(item, tree.Splice)]
-    own = len(spliced) == 1 and any(_value(place, spliced[0]) is one for one in accumulators)
+    if len(spliced) != 1:
+        return 0
+    own = _value(place, spliced[0]) is accumulator or _origin(place, spliced[0], accumulator) == j
     return len(entries) - 1 if own else 0
+
+
+def _origin(place: _Place, expr: tree.Expr, accumulator: Value) -> int:
+    """The component of the accumulator that an expression is, or 0."""
+    match expr:
+        case tree.ListSubscript(base=base, item=tree.Numeral(text=text)) if text.isdigit():
+            return int(text) if isinstance(accumulator, Pieces) and _value(place, base) is accumulator else 0
+        case tree.Name(name=name):
+            found = place.named(name)
+            if not isinstance(found, _Written):
+                return 0
+            if not found.component:
+                return _origin(found.place, found.expr, accumulator)
+            return found.component if _value(found.place, found.expr) is accumulator else 0
+        case _:
+            return 0
 
 
 # ---- reading -----------------------------------------------------------------------------------
@@ -162,28 +190,31 @@ def _function(place: _Place, name: str) -> tuple[_Place, tree.Arrow] | None:
             return None
 
 
-def _is_data(place: _Place, expr: tree.Expr) -> bool:
-    """Whether an expression is sure to be data."""
+def _first(place: _Place, exprs: Iterable[tree.Expr]) -> str | None:
+    """The space of the first expression that is sure to be a real that is data."""
+    return next(filter(None, (_space(place, expr) for expr in exprs)), None)
+
+
+def _space(place: _Place, expr: tree.Expr) -> str | None:
+    """A space that an expression is not below, if it is sure to be a real that is data."""
     place, expr = _inside(place, expr)
     match expr:
         case tree.Name(name=name):
             found = place.named(name)
             if isinstance(found, _Written) and not found.component:
-                return _is_data(found.place, found.expr)
-            return _is_late(_value(place, expr))
+                return _space(found.place, found.expr)
+            return _space_of(_value(place, expr))
         case tree.Subscript() | tree.ListSubscript():
-            return _is_late(_value(place, expr))
-        case tree.Infix(first=first, rest=rest):
-            strict = _LAZY_OPERATORS.isdisjoint(op for op, _ in rest)
-            return strict and any(_is_data(place, operand) for operand in (first, *(e for _, e in rest)))
-        case tree.Unary(value=value):
-            return _is_data(place, value)
+            return _space_of(_value(place, expr))
+        case tree.Infix(first=first, rest=rest) if {INFIX[op] for op, _ in rest} <= _ARITHMETIC:
+            return _first(place, (first, *(operand for _, operand in rest)))
+        case tree.Unary(op="-" | "+", value=value):
+            return _space(place, value)
         case tree.Call(function=tree.Name(name=name), args=args) if place.named(name) is None:
-            return (
-                name in _STRICT and tree.Star not in map(type, args) and any(_is_data(place, a) for a in args)
-            )
+            strict = name in _ARITHMETIC and tree.Star not in map(type, args)
+            return _first(place, args) if strict else None
         case _:
-            return False
+            return None
 
 
 def _value(place: _Place, expr: tree.Expr) -> Value | None:
@@ -212,13 +243,14 @@ def _forced(lazy: Lazy) -> Value | None:
 
 
 def _component(value: Value | None, j: int) -> Value | None:
-    if j and isinstance(value, Pieces):
-        return value.items[j - 1] if j <= len(value.items) else None
-    return value if not j or isinstance(value, (Data, Unknown)) else None
+    if not j:
+        return value
+    return value.items[j - 1] if isinstance(value, Pieces) and 1 <= j <= len(value.items) else None
 
 
-def _is_late(value: Value | None) -> bool:
-    """Whether all of a value is data."""
-    return (
-        all(map(_is_late, value.items)) if isinstance(value, Pieces) else isinstance(value, (Data, Unknown))
-    )
+def _space_of(value: Value | None) -> str | None:
+    """The space of a value that is a real, and data."""
+    if not isinstance(value, Data) or len(value.node.type) > 1:
+        return None
+    space = value.node.type[0].space
+    return space if kind_of(space) == "R" else None
