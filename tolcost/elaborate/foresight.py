@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from tolcost.atoms.nodes import Ref, Var, numeric_type
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate.context import Env, Lazy, force
@@ -27,6 +28,10 @@ _ARITHMETIC = {name for name, f in FUNCTIONS.items() if f.rule in ("arithmetic",
 
 
 _WIDEST = "float64"
+"""What is computed from a real of this space ends up in it, whatever was taken for its space before."""
+
+_REAL = Data(Ref(Var("", numeric_type(_WIDEST)), numeric_type(_WIDEST)))
+"""A component that gets to be one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,24 +80,29 @@ def foreseen(step: Step, start: Items) -> Foreseen | None:
 
 
 def _read(step: WrittenStep, arrow: tree.Arrow, start: Items) -> Foreseen | None:
+    """The same; what is sure of one component may make another one sure."""
     unsaid = dict.fromkeys((*step.pattern.names, step.pattern.rest or "", *arrow.params))
     accumulator = Pieces(start) if len(start) > 1 else start[0]
     place, result = _inside(_Place(step.env, {**unsaid, arrow.params[0]: accumulator}), arrow.body)
     written = _components(result, len(start))
     if written is None:
         return None
-    pairs = zip(start, written, strict=True)
-    spaces = [_first(place, entries) if is_static(value) else space_of(value) for value, entries in pairs]
+    spaces = [
+        _first(place, entries) if is_static(value) else space_of(value)
+        for value, entries in zip(start, written, strict=True)
+    ]
     origins = [_origin(place, entries[0], accumulator) if len(entries) == 1 else 0 for entries in written]
+    spaces = _handed_on(spaces, origins, start)
+    pairs = zip(spaces, start, strict=True)
+    late = tuple([_REAL if space == _WIDEST and is_static(value) else value for space, value in pairs])
+    if None in spaces and late != start:
+        return _read(step, arrow, late)
     longer = [_more(place, entries, accumulator, j) for j, entries in enumerate(written, start=1)]
-    return Foreseen(tuple(_handed_on(spaces, origins, start)), tuple(longer))
+    return Foreseen(tuple(spaces), tuple(longer))
 
 
 def _handed_on(spaces: list[str | None], origins: list[int], start: Items) -> list[str | None]:
-    """The same, with what comes from other components, as it is before these are what they get to be.
-
-    In the widest space of reals it ends up whatever it is in before.
-    """
+    """The same, with what comes from other components, as it is before these are what they get to be."""
     found = list(spaces)
     for j, k in enumerate(origins):
         source = spaces[k - 1] if k else None
