@@ -39,7 +39,7 @@ def _steps(monkeypatch: pytest.MonkeyPatch, text: str) -> int:
 
 @pytest.mark.parametrize("expression, steps", PROGRAMS.values(), ids=PROGRAMS)
 def test_so_many_steps_are_elaborated(monkeypatch: pytest.MonkeyPatch, expression: str, steps: int) -> None:
-    assert _steps(monkeypatch, f"tol x: R [n]\ny := {expression}\n") == steps
+    assert _steps(monkeypatch, f"tol x: float64 [n]\ny := {expression}\n") == steps
 
 
 def test_the_folds_of_a_kernel_are_elaborated_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,7 @@ from tolcost.elaborate.again import Copy
 from tolcost.elaborate.components import component
 from tolcost.elaborate.context import Env, coordinate
 from tolcost.elaborate.faults import OutOfRange, RankMismatch, fail
-from tolcost.elaborate.foresight import Foreseen, foreseen
+from tolcost.elaborate.foresight import WIDEST, Foreseen, foreseen
 from tolcost.elaborate.layout import as_static, build, in_spaces, inside, materialise, pack, with_spaces
 from tolcost.elaborate.maps import Step, fresh, position
 from tolcost.elaborate.retype import leans_on, retyped
@@ -100,8 +100,10 @@ def fold_under_coordinates(
         free = _free_at_first(start, len(parts))
         seen = _foreseen(step, start, len(parts)) if any(free) else None
         if seen is not None:
-            free = tuple([f and space is None for f, space in zip(free, seen.spaces, strict=True)])
-            parts = _in_these(parts, seen.spaces)
+            free = tuple([f and not real for f, real in zip(free, seen.reals, strict=True)])
+            parts = tuple(
+                [_real(part) if real else part for part, real in zip(parts, seen.reals, strict=True)]
+            )
             longer = longer or _rows(seen.longer, parts)
     steady = tuple(tuple(const(0) for _ in p.shape) for p in parts)
     listed = isinstance(start, Pieces)
@@ -114,10 +116,8 @@ def fold_under_coordinates(
     return _settled(env, step, begin, shape, _Growth(parts, steady), listed, free)
 
 
-def _in_these(parts: Type, spaces: tuple[str | None, ...]) -> Type:
-    """The parts of an accumulator in spaces that they are in after a step, as far as that is known."""
-    pairs = zip(parts, spaces, strict=True)
-    return with_spaces(parts, tuple([join_spaces(part.space, space or part.space) for part, space in pairs]))
+def _real(part: Part) -> Part:
+    return Part(part.shape, join_spaces(part.space, WIDEST))
 
 
 def _foreseen(step: Step, start: Value, size: int) -> Foreseen | None:

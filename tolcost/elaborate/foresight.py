@@ -3,8 +3,8 @@
 To elaborate a step is to guess which components of the accumulator are static, in which spaces they are and
 how long, and to begin again where the guess was wrong.  The first guess is that what starts as a number stays
 one.  Most steps tell at a glance that it does not: ``a + x[i]`` is data where ``x`` is, and ``[*a, x[i]]`` is
-longer by one.  What is said here is what the first guess would lead to: of reals, which no number beside them
-widens, and of what is handed on.  About the rest nothing is said.
+longer by one.  What is said here to be data is so whatever the accumulator is.  It is said of ``float64``
+only: what is computed from that ends up in it, whatever space was taken for it before.
 """
 
 from __future__ import annotations
@@ -17,21 +17,19 @@ from tolcost.diagnostics import Rejected
 from tolcost.elaborate.context import Env, Lazy, force
 from tolcost.elaborate.faults import NeedsUnrolling
 from tolcost.elaborate.maps import Step, WrittenStep
-from tolcost.elaborate.shapes import space_of
 from tolcost.elaborate.values import Closure, Data, Items, Pieces, Value, is_static
 from tolcost.elementary import FUNCTIONS, INFIX
-from tolcost.spaces import kind_of
 from tolcost.syntax import tree
 
 _ARITHMETIC = {name for name, f in FUNCTIONS.items() if f.rule in ("arithmetic", "real") and name != "rand"}
-"""Functions that give a real if one of their arguments is one that is data."""
+"""Functions that compute in the space of reals of their data."""
 
 
-_WIDEST = "float64"
-"""What is computed from a real of this space ends up in it, whatever was taken for its space before."""
+WIDEST = "float64"
+"""The space of reals that holds all others."""
 
-_REAL = Data(Ref(Var("", numeric_type(_WIDEST)), numeric_type(_WIDEST)))
-"""A component that gets to be one."""
+_REAL = Data(Ref(Var("", numeric_type(WIDEST)), numeric_type(WIDEST)))
+"""A component that gets to be in it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,8 +60,8 @@ class _Place:
 class Foreseen:
     """What components of an accumulator get to be."""
 
-    spaces: tuple[str | None, ...]
-    """Of those that are data, what to begin with."""
+    reals: tuple[bool, ...]
+    """Whether each is data, in the widest space of reals."""
     longer: tuple[int, ...]
     """How much longer the first length of each gets in a step."""
 
@@ -87,28 +85,16 @@ def _read(step: WrittenStep, arrow: tree.Arrow, start: Items) -> Foreseen | None
     written = _components(result, len(start))
     if written is None:
         return None
-    spaces = [
-        _first(place, entries) if is_static(value) else space_of(value)
-        for value, entries in zip(start, written, strict=True)
-    ]
-    origins = [_origin(place, entries[0], accumulator) if len(entries) == 1 else 0 for entries in written]
-    spaces = _handed_on(spaces, origins, start)
-    pairs = zip(spaces, start, strict=True)
-    late = tuple([_REAL if space == _WIDEST and is_static(value) else value for space, value in pairs])
-    if None in spaces and late != start:
+    pairs = list(zip(start, written, strict=True))
+    late = tuple([_REAL if is_static(v) and _any_real(place, entries) else v for v, entries in pairs])
+    if late != start and any(map(is_static, late)):
         return _read(step, arrow, late)
     longer = [_more(place, entries, accumulator, j) for j, entries in enumerate(written, start=1)]
-    return Foreseen(tuple(spaces), tuple(longer))
+    return Foreseen(tuple(map(_is_widest, late)), tuple(longer))
 
 
-def _handed_on(spaces: list[str | None], origins: list[int], start: Items) -> list[str | None]:
-    """The same, with what comes from other components, as it is before these are what they get to be."""
-    found = list(spaces)
-    for j, k in enumerate(origins):
-        source = spaces[k - 1] if k else None
-        if spaces[j] is None and source is not None:
-            found[j] = source if source == _WIDEST else space_of(start[k - 1])
-    return found if found == spaces else _handed_on(found, origins, start)
+def _any_real(place: _Place, exprs: Iterable[tree.Expr]) -> bool:
+    return any(_is_real(place, expr) for expr in exprs)
 
 
 def _components(result: tree.Expr, size: int) -> list[tuple[tree.Expr, ...]] | None:
@@ -200,31 +186,26 @@ def _function(place: _Place, name: str) -> tuple[_Place, tree.Arrow] | None:
             return None
 
 
-def _first(place: _Place, exprs: Iterable[tree.Expr]) -> str | None:
-    """The space of the first expression that is sure to be a real that is data."""
-    return next(filter(None, (_space(place, expr) for expr in exprs)), None)
-
-
-def _space(place: _Place, expr: tree.Expr) -> str | None:
-    """A space that an expression is not below, if it is sure to be a real that is data."""
+def _is_real(place: _Place, expr: tree.Expr) -> bool:
+    """Whether an expression is sure to be data in the widest space of reals."""
     place, expr = _inside(place, expr)
     match expr:
         case tree.Name(name=name):
             found = place.named(name)
             if isinstance(found, _Written) and not found.component:
-                return _space(found.place, found.expr)
-            return _space_of(_value(place, expr))
+                return _is_real(found.place, found.expr)
+            return _is_widest(_value(place, expr))
         case tree.Subscript() | tree.ListSubscript():
-            return _space_of(_value(place, expr))
-        case tree.Infix(first=first, rest=rest) if {INFIX[op] for op, _ in rest} <= _ARITHMETIC:
-            return _first(place, (first, *(operand for _, operand in rest)))
+            return _is_widest(_value(place, expr))
+        case tree.Infix(first=first, rest=rest):
+            operands = (first, *(operand for _, operand in rest))
+            return {INFIX[op] for op, _ in rest} <= _ARITHMETIC and _any_real(place, operands)
         case tree.Unary(op="-" | "+", value=value):
-            return _space(place, value)
+            return _is_real(place, value)
         case tree.Call(function=tree.Name(name=name), args=args) if place.named(name) is None:
-            strict = name in _ARITHMETIC and tree.Star not in map(type, args)
-            return _first(place, args) if strict else None
+            return name in _ARITHMETIC and tree.Star not in map(type, args) and _any_real(place, args)
         case _:
-            return None
+            return False
 
 
 def _value(place: _Place, expr: tree.Expr) -> Value | None:
@@ -258,9 +239,5 @@ def _component(value: Value | None, j: int) -> Value | None:
     return value.items[j - 1] if isinstance(value, Pieces) and 1 <= j <= len(value.items) else None
 
 
-def _space_of(value: Value | None) -> str | None:
-    """The space of a value that is a real, and data."""
-    if not isinstance(value, Data) or len(value.node.type) > 1:
-        return None
-    space = value.node.type[0].space
-    return space if kind_of(space) == "R" else None
+def _is_widest(value: Value | None) -> bool:
+    return isinstance(value, Data) and all(part.space == WIDEST for part in value.node.type)

@@ -243,7 +243,7 @@ def guessed(env: Env, step: Step, start: Items, shape: tuple[Poly, ...]) -> Gues
 def _is_all_data(step: Step, start: Items) -> bool:
     """Whether it is plain that no component is known after a step, and that none is longer."""
     seen = foreseen(step, start)
-    return seen is not None and all(seen.spaces) and not any(seen.longer)
+    return seen is not None and all(seen.reals) and not any(seen.longer)
 
 
 def _more(env: Env, before: Value, after: Value) -> tuple[int, ...]:
