@@ -267,8 +267,9 @@ def _said_wrongly(case: Case, report: GateReport) -> str:
         dims = dict(example.dims)
         if any(value > 8 for value in dims.values()) or not set(one.program.lengths) >= set(dims):
             continue
+        values = [dims.get(length, 1) for length in one.program.lengths]
         shapes = tuple(
-            (name, tuple(dims.get(one.program.lengths[a], 1) for a in axes))
+            (name, tuple(axis.at(values) for axis in axes))
             for name, axes in zip(one.program.inputs, one.program.axes, strict=True)
         )
         count = executed(one.program.text(case.now.library_text), shapes, 0)

@@ -7,9 +7,10 @@ stand.  Nothing of the gate, and no closed form, has a part in it.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,6 +32,26 @@ _INPUT_NAMES = ("a", "b", "c", "x", "y", "w")
 _POINTS = (*((3, 3, 3), (1, 1, 1), (6, 3, 3), (3, 6, 3), (3, 3, 6), (4, 1, 5), (5, 4, 1), (1, 5, 4)),)
 
 
+class Axis(NamedTuple):
+    """How long an axis is: so many times a length, by number, and so much more; 0 times one is a number."""
+
+    length: int
+    times: int = 1
+    plus: int = 0
+
+    def text(self, lengths: tuple[str, ...]) -> str:
+        """How it is written."""
+        form = {0: "", 1: lengths[self.length]}.get(self.times, f"{self.times} * {lengths[self.length]}")
+        return " + ".join([part for part in (form, str(self.plus) if self.plus or not form else "") if part])
+
+    def at(self, values: Sequence[int]) -> int:
+        """How long it is where lengths have these values."""
+        return self.times * values[self.length] + self.plus
+
+
+Axes = tuple[tuple[Axis, ...], ...]
+
+
 @dataclass(frozen=True)
 class Term:
     """One output: what it is, of which input, and of which other one."""
@@ -43,9 +64,9 @@ class Term:
 
 @dataclass(frozen=True)
 class Program:
-    """Inputs with the lengths of their axes, by number; outputs; and the names that all these have."""
+    """Inputs with their axes; outputs; and the names that all these and lengths have."""
 
-    axes: tuple[tuple[int, ...], ...]
+    axes: Axes
     terms: tuple[Term, ...]
     inputs: tuple[str, ...]
     lengths: tuple[str, ...]
@@ -66,13 +87,13 @@ class Program:
         if self.uses_library:
             lines.append("use double" if library is None else library.rstrip("\n"))
         for name, axes in zip(self.inputs, self.axes, strict=True):
-            lines.append(f"tol {name}: R [{', '.join(self.lengths[a] for a in axes)}]")
+            lines.append(f"tol {name}: R [{', '.join(axis.text(self.lengths) for axis in axes)}]")
         for at, term in enumerate(self.terms):
             lines += self._term(at, term)
         return self.line_end.join([*lines, ""])
 
     def _term(self, at: int, term: Term) -> Iterator[str]:
-        x, length = self.inputs[term.of], self.lengths[self.axes[term.other][0]]
+        x, length = self.inputs[term.of], self.axes[term.other][0].text(self.lengths)
         match term.kind:
             case "sum":
                 yield f"out{at} := reduce({x}, add, 0)"
@@ -93,7 +114,15 @@ class Program:
                 yield f"out{at} := map(kept{at}, exp)"
 
 
-def random_term(draw: random.Random, axes: tuple[tuple[int, ...], ...], of_data: float) -> Term:
+def random_axis(draw: random.Random, lengths: int) -> Axis:
+    """A length as a rule; sometimes a number, or a form in a length."""
+    length = draw.randrange(lengths)
+    if draw.random() < 0.85:
+        return Axis(length)
+    return draw.choice((Axis(length, 0, draw.choice((1, 1, 3, 4))), Axis(length, 2), Axis(length, 1, 1)))
+
+
+def random_term(draw: random.Random, axes: Axes, of_data: float) -> Term:
     kind = draw.choice(OF_DATA if draw.random() < of_data else EXACT)
     of = draw.randrange(len(axes))
     if kind == "keep" and len(axes[of]) != 1:
@@ -104,7 +133,9 @@ def random_term(draw: random.Random, axes: tuple[tuple[int, ...], ...], of_data:
 def random_program(draw: random.Random, library: bool) -> Program:
     count = draw.choice((1, 2, 2, 3))
     lengths = draw.choice((2, 2, 2, 3))
-    axes = tuple(tuple(draw.randrange(lengths) for _ in range(draw.choice((1, 1, 2)))) for _ in range(count))
+    axes = tuple(
+        tuple(random_axis(draw, lengths) for _ in range(draw.choice((1, 1, 2)))) for _ in range(count)
+    )
     of_data = 0.5 if draw.random() < 0.25 else 0.0
     terms = [random_term(draw, axes, of_data) for _ in range(draw.choice((1, 1, 2)))]
     if not library:
@@ -156,11 +187,15 @@ def _shapes(old: Program, new: Program) -> Iterator[tuple[Sizes, Sizes]]:
     """Shapes of inputs for both programs, equal where inputs are the same by place, or by name."""
     found: dict[tuple[Sizes, Sizes], None] = {}
     for values in _POINTS:
-        by_place = [tuple(values[a] for a in axes) for axes in new.axes]
+        by_place = [tuple(axis.at(values) for axis in axes) for axes in new.axes]
         shapes = dict(zip(new.inputs, by_place, strict=True))
         now = tuple(shapes.items())
         if len(old.axes) == len(new.axes):
             found[tuple(zip(old.inputs, by_place, strict=True)), now] = None
+            as_before = [tuple(axis.at(values) for axis in axes) for axes in old.axes]
+            found[
+                tuple(zip(old.inputs, as_before, strict=True)), tuple(zip(new.inputs, as_before, strict=True))
+            ] = None
         if set(old.inputs) <= set(new.inputs):
             found[tuple((name, shapes[name]) for name in old.inputs), now] = None
     return iter(found)

@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 
 from onnx import TensorProto, helper
 
-from tests.check.adversary.programs import LIBRARIES, Program, Term, random_program, random_term
+from tests.check.adversary.programs import LIBRARIES, Program, Term, random_axis, random_program, random_term
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,15 @@ def _inputs_swapped(program: Program, draw: random.Random, library: bool) -> Pro
 def _another_input(program: Program, draw: random.Random, library: bool) -> Program:
     if len(program.inputs) > 3:
         return program
-    return replace(program, axes=(*program.axes, (draw.randrange(3),)), inputs=(*program.inputs, "extra"))
+    return replace(program, axes=(*program.axes, (random_axis(draw, 3),)), inputs=(*program.inputs, "extra"))
+
+
+def _another_axis(program: Program, draw: random.Random, library: bool) -> Program:
+    """An input that is longer, or shorter, or as long as another one from now on."""
+    at = draw.randrange(len(program.axes))
+    axes = list(program.axes[at])
+    axes[draw.randrange(len(axes))] = random_axis(draw, 3)
+    return replace(program, axes=(*program.axes[:at], tuple(axes), *program.axes[at + 1 :]))
 
 
 def _remark(program: Program, draw: random.Random, library: bool) -> Program:
@@ -340,7 +348,10 @@ def _broken(tree: Tree, draw: random.Random) -> Tree:
 
 TEXTS: tuple[Edit, ...] = tuple(
     _programs(change)
-    for change in (_more, _more, _other, _other, _less, _turned, _of_another, _names_swapped, _another_input)
+    for change in (
+        *(_more, _more, _other, _other, _less, _turned, _of_another, _names_swapped),
+        *(_another_input, _another_axis, _another_axis),
+    )
 )
 NEUTRAL: tuple[Edit, ...] = (
     *(_programs(change) for change in (_names_swapped, _new_names, _remark, _line_ends, _inputs_renamed)),
