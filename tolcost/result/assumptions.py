@@ -346,7 +346,10 @@ def partitions(kept: Sequence[Symbol]) -> Iterator[str]:
 
 
 def offered(forms: Sequence[Poly], needed: Iterable[Requirement], taken: Iterable[str]) -> str | None:
-    """What to assume for forms to be polynomials, in words and as options; None: nothing would help."""
+    """What to assume for forms to have no floors, in words and as options; None: nothing would help.
+
+    They are polynomials then, unless a clip is left.
+    """
     conditions = [one.condition for one in needed if one.kind == "needed" and not one.assumed]
     steps: dict[Symbol, int] = {}
     for form in (*forms, *(p for condition in conditions for p in polys_of(condition))):
@@ -355,14 +358,16 @@ def offered(forms: Sequence[Poly], needed: Iterable[Requirement], taken: Iterabl
     free = _free_names(taken)
     ordered = sorted((s for s, step in steps.items() if step > 1), key=lambda s: s.key)
     put = {symbol: length(next(free)) * steps[symbol] for symbol in ordered}
-    if not put or any(isinstance(g, Floor) for form in forms for g in generators_in(substitute(form, put))):
+    left = [g for form in forms for g in generators_in(substitute(form, put)) if not isinstance(g, Symbol)]
+    if not put or any(isinstance(g, Floor) for g in left):
         return None
     holds = bool(conditions) and all(prove(substitute_cond(c, put)) is True for c in conditions)
     where = " and ".join(f"{steps[symbol]} divides {symbol.name}" for symbol in ordered)
     said = " ".join(f"--assume '{equation(symbol.name, to_text(form))}'" for symbol, form in put.items())
-    return (
-        f"{'all of it holds' if holds else 'polynomials'} where {where}: {said}{' gives polynomials' * holds}"
-    )
+    forms_are = "forms without floors" if left else "polynomials"
+    if holds:
+        return f"all of it holds where {where}: {said} gives {forms_are}"
+    return f"{forms_are} where {where}: {said}"
 
 
 def _shared(names: Sequence[str]) -> str:

@@ -220,7 +220,7 @@ def _standing(cost: Located, view: CostView, form: str) -> Iterator[Fact]:
 
 
 def _offer(cost: Located) -> Iterator[Fact]:
-    """Assumptions under which forms are polynomials, where there are floors."""
+    """Assumptions under which forms have no floors, where there are some."""
     study, total = cost.study, cost.total
     forms = [form for form in (total.eops, total.macs, total.bytes) if form is not None]
     if study.requirements or any(form.height for form in forms):
