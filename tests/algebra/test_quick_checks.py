@@ -9,7 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.algebra.support import build, trees
-from tolcost.algebra import Poly, Symbol, atom, coordinate, data_symbol, evaluate, length, the_symbol
+from tolcost.algebra import (
+    Poly,
+    Symbol,
+    atom,
+    coordinate,
+    data_symbol,
+    evaluate,
+    length,
+    quick_checks,
+    the_symbol,
+)
 from tolcost.algebra.conditions import Eq, Ge
 from tolcost.algebra.quick_checks import (
     MANY,
@@ -136,3 +146,17 @@ def test_points_tell_lengths_apart() -> None:
         if a != b:
             signs = {((d := _numerator(a - b, index) or 0) > 0) - (d < 0) for index in range(MANY)}
             assert signs == {-1, 0, 1}
+
+
+def test_of_two_coordinates_of_one_range_either_may_be_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No point is looked for, unless the range may be too short."""
+    n = length("n")
+    i, j, k = coordinate("i", n), coordinate("j", n), coordinate("k", 3)
+    far, short = coordinate("l", n + 1), coordinate("m", 3)
+    monkeypatch.setattr(quick_checks, "_truths", lambda *_: iter(()))
+    for form in (i - j, j - i - 1, i - j + 5):
+        assert undecided(Ge(form), ())
+        assert undecided(Eq(form), ())
+    assert undecided(Ge(k - short + 1), ())
+    for form in (i - k, i - far, k - short + 3, i - j - 2**40):
+        assert not quick_checks._compares_alike(Ge(form))

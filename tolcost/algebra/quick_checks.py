@@ -42,6 +42,8 @@ _MOST_TERMS = 200
 _FIXED = 4
 """So many points are not drawn by lot: all is small at the first, large at the second, then in the middle of
 its range, and at the last one coordinates are small in long ranges."""
+_LARGE = range(1, 2)
+"""The point at which all is large."""
 _SPREADS = (1, 100, 4, 300, 3, 12, 5, 1000)
 """How far from its lower bound half of the symbols may be, by point; the others are next to it.
 
@@ -167,7 +169,7 @@ def undecided(cond: Cond, facts: tuple[Cond, ...]) -> bool:
     >>> undecided(ge(n - 2), ()), undecided(ge(n - 2), (ge(n - 2),))
     (True, False)
     """
-    if not facts and isinstance(cond, Ge | Eq) and _range_decides_nothing(cond):
+    if not facts and isinstance(cond, Ge | Eq) and (_range_decides_nothing(cond) or _compares_alike(cond)):
         return True
     seen: bool | None = None
     points = MANY if isinstance(cond, And | Or) else FEW  # their proofs take longest
@@ -241,6 +243,18 @@ def _range_decides_nothing(cond: Ge | Eq) -> bool:
     if isinstance(cond, Ge):
         return (low is None or low < 0) and (high is None or high >= 0)
     return p.den == 1 and low != high and (low is None or low <= 0) and (high is None or high >= 0)
+
+
+def _compares_alike(cond: Ge | Eq) -> bool:
+    """Whether two coordinates of one range are compared that is long enough, somewhere, for either answer."""
+    match [(mono, coef) for mono, coef in cond.p.terms.items() if mono]:
+        case [((Symbol(kind="coord") as one,), 1 | -1 as a), ((Symbol(kind="coord") as other,), b)]:
+            if a != -b or one.lo is None or one.hi is None or (one.lo, one.hi) != (other.lo, other.hi):
+                return False
+            ((low,), (high,)) = (_values(end, _LARGE) for end in (one.lo, one.hi))
+            return low is not None and high is not None and high - low > abs(cond.p.terms.get(UNIT, 0))
+        case _:
+            return False
 
 
 def _truths(cond: Cond, points: int) -> Iterator[bool | None]:
