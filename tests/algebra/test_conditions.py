@@ -77,6 +77,16 @@ def test_a_condition_is_that_of_any_multiple(times: int) -> None:
         assert ge(p * times + rest) == ge(p)
 
 
+def test_a_length_in_every_term_is_left_out() -> None:
+    z, c = length("z", 0), coordinate("c", n)
+    assert eq(n * n * m - 3 * n) == eq(n * m - 3)
+    assert eq(n * m - 2 * n) == eq(m - 2)
+    assert ge(n * m - 2 * n) == ge(m - 2)
+    assert eq(2 * n * m) is FALSE
+    assert eq(z * m - 2 * z) != eq(m - 2)  # at z = 0 it holds whatever m is
+    assert ge(c * m - 2 * c) != ge(m - 2)  # where there is no c it holds
+
+
 def test_what_bounds_decide_is_decided_and_nothing_else() -> None:
     for low, high in ((0, 3), (-2, -1), (2, 2), (None, 2), (1, None)):
         d = data_symbol("d", low, high)

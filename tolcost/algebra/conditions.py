@@ -11,9 +11,9 @@ from math import gcd
 from typing import TypeAlias
 
 from tolcost.algebra.floors import leading_coefficient
-from tolcost.algebra.intervals import numerator_range
-from tolcost.algebra.poly import UNIT, Poly, as_poly, atom, const, scale
-from tolcost.algebra.symbols import MAX_PARTS, AlgebraBudget, Floor, Relu, Symbol
+from tolcost.algebra.intervals import generator_range, numerator_range
+from tolcost.algebra.poly import UNIT, Monomial, Poly, as_poly, atom, const, scale
+from tolcost.algebra.symbols import MAX_PARTS, AlgebraBudget, Floor, Generator, Relu, Symbol
 from tolcost.dataclass import dataclass, field
 
 
@@ -107,7 +107,38 @@ def _tightened(p: Poly) -> Poly:
         return p
     if common > 1 or p.den > 1:
         p = Poly({mono: coef // common for mono, coef in terms.items() if coef // common})
+    if UNIT not in p.terms:
+        p = _over_lengths(p)
     return _without_clip(_without_floor(p)) if p.height else p
+
+
+def _over_lengths(p: Poly) -> Poly:
+    """Divide by lengths of at least 1 that are in every term: the sign is that of the rest.
+
+    A coordinate stays: where it stands, its range is not empty.
+
+    >>> from tolcost.algebra.poly import length
+    >>> n, k = length("n"), length("k")
+    >>> _over_lengths(k * n * n - 2 * n)
+    k*n - 2
+    """
+    first, *others = p.terms
+    for generator in dict.fromkeys(first):
+        if _is_positive_length(generator) and all(generator in mono for mono in others):
+            return _over_lengths(Poly({_less(mono, generator): coef for mono, coef in p.terms.items()}))
+    return p
+
+
+def _is_positive_length(generator: Generator) -> bool:
+    if not isinstance(generator, Symbol) or generator.kind != "length":
+        return False
+    return (generator_range(generator)[0] or 0) >= 1
+
+
+def _less(mono: Monomial, generator: Generator) -> Monomial:
+    """A product without one of its factors."""
+    at = mono.index(generator)
+    return mono[:at] + mono[at + 1 :]
 
 
 def _without_clip(p: Poly) -> Poly:
@@ -157,6 +188,10 @@ def eq(p: Poly | int) -> Cond:
     if leading_coefficient(value) < 0:
         common = -common
     value = Poly({mono: coef // common for mono, coef in value.terms.items()})
+    if not offset:
+        value = _over_lengths(value)
+        if not value.free:
+            return FALSE
     low, high = numerator_range(value)
     if (low is not None and low > 0) or (high is not None and high < 0):
         return FALSE
