@@ -21,6 +21,7 @@ from tolcost.cost.macs import accumulated_products
 from tolcost.cost.terms import (
     EVERYWHERE,
     Counted,
+    CountedKind,
     TakenSums,
     Unsummed,
     accumulate,
@@ -273,7 +274,10 @@ class ProgramCounter:
         if node.charge == "static":
             return ()
         name = node.function if isinstance(node, ir.Lambda) else "where"
-        item = Counted(node.charge, name, node.space, node.span if self._places else NOWHERE)
+        if self._places:
+            item = Counted(node.charge, name, node.space, node.span)
+        else:
+            item = _anywhere(node.charge, name, node.space)
         if self._functions_only:
             return (item,) if node.charge == "data" else ()
         if node.charge == "index":
@@ -329,6 +333,12 @@ class ProgramCounter:
         return {
             (item, EVERYWHERE): maximum(sides[0].get(item, ZERO), sides[1].get(item, ZERO)) for item in items
         }
+
+
+@lru_cache(maxsize=1 << 10)  # there are few, and they are asked for at every node
+def _anywhere(kind: CountedKind, name: str, space: str) -> Counted:
+    """A function wherever it is applied."""
+    return Counted(kind, name, space)
 
 
 def _at(item: Counted, span: Span) -> Counted:
