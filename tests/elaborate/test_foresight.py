@@ -45,3 +45,10 @@ def test_so_many_steps_are_elaborated(monkeypatch: pytest.MonkeyPatch, expressio
 def test_the_folds_of_a_kernel_are_elaborated_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The one over time, and two along each of two lines."""
     assert _steps(monkeypatch, read_spec("polybench", "adi").text) == 5
+
+
+def test_names_that_are_used_twice_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    doubled = "; ".join(f"t{k + 1} = t{k} + t{k}" for k in range(60))
+    assert (
+        _steps(monkeypatch, f"attr n: N\ny := reduce(tol[n], (s, z) => {{t0 = s; {doubled}; t60}}, 1)\n") == 2
+    )

@@ -32,13 +32,21 @@ _REAL = Data(Ref(Var("", numeric_type(WIDEST)), numeric_type(WIDEST)))
 """A component that gets to be in it."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class _Written:
     """A name for an expression of the step, or for one component of what it is."""
 
     place: _Place
     expr: tree.Expr
     component: int = 0
+    real: bool | None = None
+    """Whether it is sure to be one, once that was asked: names may be used many times over."""
+
+    def is_real(self) -> bool:
+        """Whether the expression is sure to be data in the widest space of reals."""
+        if self.real is None:
+            self.real = _is_real(self.place, self.expr)
+        return self.real
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -193,7 +201,7 @@ def _is_real(place: _Place, expr: tree.Expr) -> bool:
         case tree.Name(name=name):
             found = place.named(name)
             if isinstance(found, _Written) and not found.component:
-                return _is_real(found.place, found.expr)
+                return found.is_real()
             return _is_widest(_value(place, expr))
         case tree.Subscript() | tree.ListSubscript():
             return _is_widest(_value(place, expr))
