@@ -29,7 +29,6 @@ from tolcost.elaborate.again import Copy
 from tolcost.elaborate.components import component
 from tolcost.elaborate.context import Env, coordinate
 from tolcost.elaborate.faults import OutOfRange, RankMismatch, fail
-from tolcost.elaborate.foresight import WIDEST, Foreseen, foreseen
 from tolcost.elaborate.layout import as_static, build, in_spaces, inside, materialise, pack, with_spaces
 from tolcost.elaborate.maps import Step, fresh, position
 from tolcost.elaborate.retype import leans_on, retyped
@@ -95,42 +94,16 @@ def fold_under_coordinates(
     to be static until a step makes one of them data, and then the step is elaborated again.
     """
     begin = materialise(env, start, step.span)
-    parts, free = begin.type, (False,) * len(begin.type)
-    if maybe_free:
-        free = _free_at_first(start, len(parts))
-        seen = _foreseen(step, start, len(parts)) if any(free) else None
-        if seen is not None:
-            free = tuple([f and not real for f, real in zip(free, seen.reals, strict=True)])
-            parts = tuple(
-                [_real(part) if real else part for part, real in zip(parts, seen.reals, strict=True)]
-            )
-            longer = longer or _rows(seen.longer, parts)
-    steady = tuple(tuple(const(0) for _ in p.shape) for p in parts)
+    free = _free_at_first(start, len(begin.type)) if maybe_free else (False,) * len(begin.type)
+    steady = tuple(tuple(const(0) for _ in p.shape) for p in begin.type)
     listed = isinstance(start, Pieces)
     if longer and tuple(map(len, longer)) == tuple(map(len, steady)):
         by = tuple(tuple(more * _STEPS for more in row) for row in longer)
         try:
-            return _settled(env, step, begin, shape, _Growth(parts, by), listed, free)
+            return _settled(env, step, begin, shape, _Growth(begin.type, by), listed, free)
         except Rejected:  # it only seemed so
             pass
-    return _settled(env, step, begin, shape, _Growth(parts, steady), listed, free)
-
-
-def _real(part: Part) -> Part:
-    return Part(part.shape, join_spaces(part.space, WIDEST))
-
-
-def _foreseen(step: Step, start: Value, size: int) -> Foreseen | None:
-    items = start.items if isinstance(start, Pieces) else (start,)
-    return foreseen(step, items) if len(items) == size else None
-
-
-def _rows(longer: tuple[int, ...], parts: Type) -> Longer | None:
-    """How much longer every length is where only the first of each component may be."""
-    if not any(longer):
-        return None
-    ranks = [len(part.shape) for part in parts]
-    return tuple([(more, *[0] * (rank - 1))[:rank] for more, rank in zip(longer, ranks, strict=True)])
+    return _settled(env, step, begin, shape, _Growth(begin.type, steady), listed, free)
 
 
 def _settled(

@@ -19,9 +19,8 @@ from tolcost.elaborate.accumulators import Longer, fold_under_coordinates
 from tolcost.elaborate.components import pick_component
 from tolcost.elaborate.context import Env, Scope, bind_data
 from tolcost.elaborate.faults import NeedsUnrolling
-from tolcost.elaborate.foresight import foreseen
 from tolcost.elaborate.layout import inside, lay_out
-from tolcost.elaborate.maps import Step, WrappedStep, WrittenStep, fresh, position
+from tolcost.elaborate.maps import Step, WrappedStep, fresh, position
 from tolcost.elaborate.shapes import facts_here, shape_of, volume
 from tolcost.elaborate.shapes import known as numbers_of
 from tolcost.elaborate.values import Data, Items, Pieces, Unknown, Value, Vec, View, cast_of, plain, recast
@@ -91,10 +90,6 @@ class InductiveStep(WrappedStep):
         """Say which components are known, unless it is those that were taken to be."""
         if self.kept.keys() != self.known.keys():
             raise Refuted(dict(self.kept))
-
-    def written(self) -> WrittenStep | None:
-        """The step as it is written, if nothing is known."""
-        return None if self.known else self.step.written()
 
     def rest(self) -> Items:
         """What the other components start as."""
@@ -223,7 +218,7 @@ class Guess:
 
 def guessed(env: Env, step: Step, start: Items, shape: tuple[Poly, ...]) -> Guess:
     """What may be so at every step, by what the first makes of a list."""
-    if not any(map(_entries, start)) or _is_all_data(step, start):
+    if not any(map(_entries, start)):
         return Guess()
     inner = inside(env, shape)
     try:
@@ -238,12 +233,6 @@ def guessed(env: Env, step: Step, start: Items, shape: tuple[Poly, ...]) -> Gues
         return Guess()
     known = {j: induction for j, induction in found.items() if induction is not None}
     return Guess(known, handed_on - known.keys(), longer)
-
-
-def _is_all_data(step: Step, start: Items) -> bool:
-    """Whether it is plain that no component is known after a step, and that none is longer."""
-    seen = foreseen(step, start)
-    return seen is not None and all(seen.reals) and not any(seen.longer)
 
 
 def _more(env: Env, before: Value, after: Value) -> tuple[int, ...]:

@@ -355,9 +355,6 @@ class Step(Protocol):
     def confirm(self) -> None:
         """Object to a fold made of this step, if what it was based on has turned out otherwise."""
 
-    def written(self) -> WrittenStep | None:
-        """The step as it is written, if that is one on the same accumulator."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WrappedStep:
@@ -378,10 +375,6 @@ class WrappedStep:
     def confirm(self) -> None:
         """Object if the step itself does."""
         self.step.confirm()
-
-    def written(self) -> WrittenStep | None:
-        """None: it is one on another accumulator."""
-        return None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -417,10 +410,6 @@ class WrittenStep:
 
     def confirm(self) -> None:
         """A step as it is written is based on nothing else."""
-
-    def written(self) -> WrittenStep | None:
-        """The step itself."""
-        return self
 
 
 def mentions_element(env: Env, expr: tree.Expr) -> bool:
