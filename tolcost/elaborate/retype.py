@@ -128,8 +128,18 @@ class _Retype:
                 return charge == "static"
             case ir.Component(value=value) | ir.Convert(value=value) | ir.Reshape(value=value):
                 return self.is_static(value)
+            case ir.Fold(start=start):
+                return self.is_static(start) and self._stays_static(node)
             case _:
                 return isinstance(node, (ir.Number, ir.Table))
+
+    def _stays_static(self, fold: ir.Fold) -> bool:
+        """Whether what a fold makes of an accumulator that is static is so, too."""
+        inside = _Retype(self.vars, self.free, {*self.static, fold.accumulator})
+        for var, node in fold.body.bindings:
+            if inside.is_static(node):
+                inside.static.add(var)
+        return inside.is_static(fold.body.result)
 
     def _ref(self, node: ir.Ref) -> Node:
         var = self.vars.get(node.var)
