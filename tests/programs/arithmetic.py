@@ -37,7 +37,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "gt": lambda a, b: a > b,
     "ge": lambda a, b: a >= b,
     "neg": lambda a: -a,
-    "not": lambda a: not a,
+    "not": lambda a: ~a if type(a) is int else not a,
     "abs": lambda a: abs(a),
     "sqr": lambda a: a * a,
     "sgn": lambda a: type(a)((a > 0) - (a < 0)) if a == a else a,

@@ -151,6 +151,12 @@ def check_numbers(env: Env, name: str, args: tuple[Value, ...], span: Span) -> N
             )
 
 
+def check_condition(name: str, condition: Value, span: Span) -> None:
+    """A condition is a truth value or a number: text has no 0."""
+    if kind_of(space_of(condition)) == "S":
+        fail("T0405", f"`{name}` goes by a condition, and this is text", span)
+
+
 _WHOLE = ("floor", "ceil", "round", "trunc")
 """What these make of a static real is a whole number, whether it is known or not."""
 

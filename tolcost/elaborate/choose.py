@@ -10,7 +10,7 @@ from __future__ import annotations
 from tolcost.algebra import FALSE, TRUE, Cond, const, negate
 from tolcost.atoms.nodes import Part, Where
 from tolcost.diagnostics import Span
-from tolcost.elaborate.apply import check_numbers
+from tolcost.elaborate.apply import check_condition, check_numbers
 from tolcost.elaborate.components import apart, capacity
 from tolcost.elaborate.context import Env, bind_data
 from tolcost.elaborate.evaluate import evaluate, form, results
@@ -56,6 +56,7 @@ def where_form(env: Env, expr: tree.Call) -> Value | Results:
     holds = truth(condition)
     if holds is not None:
         return _static_choice(env, decide(env, holds), expr)
+    check_condition("where", condition, expr.span)
     if isinstance(condition, Opaque):
         return _opaque_choice(env, condition, expr)
     then, other = (entry(evaluate(env, a)) for a in expr.args[1:])
@@ -73,6 +74,7 @@ def choose_form(env: Env, expr: tree.Call) -> Value | Results:
     holds = truth(condition)
     if holds is not None:
         return _static_choice(env, decide(env, holds), expr)
+    check_condition("choose", condition, expr.span)
     return _opaque_choice(env, condition, expr)
 
 

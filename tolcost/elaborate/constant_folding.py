@@ -49,7 +49,6 @@ from tolcost.elaborate.static_numbers import (
     sign,
     smaller,
     truncated,
-    truth,
     whole_by,
 )
 from tolcost.elaborate.values import Opaque, Quotient, Spaces, Value
@@ -321,7 +320,7 @@ _RULES: dict[str, Callable[..., Value | None]] = {
     "sqr": _square,
     "sqrt": lambda env, span, x: _root(x),
     "recip": _reciprocal,
-    "not": lambda env, span, x: _opposite(truth(x)),
+    "not": lambda env, span, x: -1 - x if isinstance(x, Poly) else None,  # the bits of an integer
     "isnan": lambda env, span, x: TRUE if isinstance(x, float) and math.isnan(x) else FALSE,
     "isinf": lambda env, span, x: TRUE if isinstance(x, float) and math.isinf(x) else FALSE,
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tolcost.algebra import FALSE, TRUE, Poly, atom, const, data_symbol, ge, the_symbol
 from tolcost.atoms.nodes import Filter, Part
 from tolcost.diagnostics import Span
+from tolcost.elaborate.apply import check_condition
 from tolcost.elaborate.components import capacity, component_shapes, each
 from tolcost.elaborate.context import Env, bind_data, coordinate
 from tolcost.elaborate.faults import fail
@@ -29,6 +30,7 @@ from tolcost.elaborate.values import Data, Pieces, Seq, Value, Vec, View, is_sta
 def _filter(env: Env, span: Span, given: Value, mask: Value) -> Value:
     value = tol(env, given, span)
     size = _length(env, value, mask, "a filter needs one mark per entry", span)
+    check_condition("filter", mask, span)
     if is_static(mask):
         return _filter_static(env, value, mask, span)
     return _kept(env, given, mask, size, False, span)

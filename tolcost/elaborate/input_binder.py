@@ -44,6 +44,8 @@ from tolcost.elaborate.values import (
 from tolcost.spaces import Bounds, bounds_of, kind_of, narrowed
 from tolcost.syntax import tree
 
+_TRUTHS = Bounds(0, 1)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InputBinder:
@@ -138,11 +140,11 @@ class InputBinder:
         return statement.name in asked_known(self.program)
 
     def _static(self, statement: tree.InputDecl, argument: Value) -> Value:
-        """A static value, which lies in the space that is declared."""
-        value = _static_argument(statement, argument)
-        bounds = self._within(statement) or (bounds_of(statement.space),)
-        check_within(self.env, value, statement.space, bounds[0], statement.span)
-        return value
+        """A static value, which lies in the space that is declared; a truth value is 0 or 1."""
+        own = _TRUTHS if statement.space == "B" else bounds_of(statement.space)
+        bounds = self._within(statement) or (own,)
+        check_within(self.env, argument, statement.space, bounds[0], statement.span)
+        return _static_argument(statement, argument)
 
     def _within(self, statement: tree.InputDecl) -> tuple[Bounds, ...]:
         """The bounds of a space of the program's own."""
