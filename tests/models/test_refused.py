@@ -1,5 +1,6 @@
 """Nodes that no runtime runs are not costed, and nothing but the model file is ever opened."""
 
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.models.test_hostile import FLOAT, INT, X, model, refusal, studied
+from tests.models.test_hostile import FLOAT, INT, X, costed, model, refusal, studied
 from tests.models.test_models import ints, value
 from tolcost.algebra import length
 from tolcost.catalogue.graph import MOST_NESTED_GRAPHS, MOST_RANK
@@ -30,6 +31,10 @@ def zeros(name: str, *shape: int) -> TensorProto:
 
 
 IMAGE = value("x", FLOAT, [1, 3, 8, 8])
+NUMBER = value("x", FLOAT, [])
+BYTES = value("x", TensorProto.UINT8, [3, 4])
+SQUARE = zeros("w", 3, 3, 3, 3)
+KEPT = numpy_helper.from_array(np.array([True]), "k")
 WRONG = {
     # axes that there are not
     "softmax": model([node("Softmax", ["x"], ["y"], axis=7)]),
@@ -73,6 +78,138 @@ WRONG = {
     "matrices": model([node("Gemm", ["x", "b"], ["y"])], initial=[zeros("b", 4, 3, 3)]),
     "padding": model([node("Pad", ["x", "p"], ["y"])], initial=[ints("p", 0, 0, 0, 1, 1, 1)]),
     "sizes": model([node("Resize", ["x", "", "", "s"], ["y"])], initial=[ints("s", 2, 3, 4)]),
+    # axes that are named twice
+    "sliced twice": model(
+        [node("Slice", ["x", "a", "b", "c"], ["y"])],
+        initial=[ints("a", 0, 0), ints("b", 2, 2), ints("c", 1, -1)],
+    ),
+    "padded twice": model(
+        [node("Pad", ["x", "p", "", "a"], ["y"])], opset=18, initial=[ints("p", 1, 1, 1, 1), ints("a", 1, 1)]
+    ),
+    "resized twice": model(
+        [node("Resize", ["x", "", "", "s"], ["y"], axes=[1, 1])], opset=18, initial=[ints("s", 2, 3)]
+    ),
+    "cut twice": model(
+        [node("CenterCropPad", ["x", "s"], ["y"], axes=[1, 1])], opset=18, initial=[ints("s", 2, 3)]
+    ),
+    # windows that are empty, stand still or go backwards, and padding below 0
+    "still": model(
+        [node("Conv", ["x", "w"], ["y"], dilations=[0, 1])], [IMAGE], initial=[zeros("w", 4, 3, 3, 3)]
+    ),
+    "backwards": model([node("MaxPool", ["x"], ["y"], kernel_shape=[3, 3], dilations=[1, -1])], [IMAGE]),
+    "empty": model([node("AveragePool", ["x"], ["y"], kernel_shape=[0, 3])], [IMAGE]),
+    "norm": model([node("LpPool", ["x"], ["y"], kernel_shape=[3, 3], pads=[-1, 0, 0, 0])], [IMAGE]),
+    "spread": model(
+        [node("ConvTranspose", ["x", "w"], ["y"], output_padding=[-1, 0])],
+        [IMAGE],
+        initial=[zeros("w", 3, 4, 3, 3)],
+    ),
+    "blocks": model(
+        [node("Col2Im", ["x", "s", "b"], ["y"])],
+        [value("x", FLOAT, [1, 10, 4])],
+        opset=18,
+        initial=[ints("s", 3, 6), ints("b", 5, 1)],
+    ),
+    # numbers, which have no axes
+    **{
+        f"{op} {opset} of a number": model([node(op, ["x"], ["y"])], [NUMBER], opset=opset)
+        for op in ("Softmax", "LogSoftmax", "Hardmax", "LpNormalization")
+        for opset in (11, 13)
+    },
+    "compressed": model([node("Compress", ["x", "k"], ["y"])], [NUMBER], initial=[KEPT]),
+    "hot": model([node("OneHot", ["x", "d", "v"], ["y"])], [NUMBER], initial=[ints("d", 3), zeros("v", 2)]),
+    "alone": model([node("Concat", ["x"], ["y"], axis=2)]),
+    # the axis of real and imaginary parts
+    "parts of numbers": model([node("DFT", ["x"], ["y"], axis=2)], [value("x", FLOAT, [1, "n", 2])]),
+    "parts counted back": model(
+        [node("DFT", ["x", "", "a"], ["y"])],
+        [value("x", FLOAT, [1, "n", 2])],
+        opset=20,
+        initial=[numpy_helper.from_array(np.array(-1), "a")],
+    ),
+    # scales that are not for the axis
+    "few scales": model([node("DequantizeLinear", ["x", "s"], ["y"])], [BYTES], initial=[zeros("s", 3)]),
+    "scales of a matrix": model(
+        [node("DequantizeLinear", ["x", "s"], ["y"])], [BYTES], initial=[zeros("s", 1, 1)]
+    ),
+    "scales of no axis": model(
+        [node("QuantizeLinear", ["x", "s"], ["y"])], [value("x", FLOAT, [4])], initial=[zeros("s", 4)]
+    ),
+    "blocks of scales": model(
+        [node("DequantizeLinear", ["x", "s"], ["y"], block_size=2)],
+        [BYTES],
+        opset=21,
+        initial=[zeros("s", 3, 3)],
+    ),
+    # inputs that are longer than the weights, caches of two shapes, more lengths than dimensions
+    **{
+        f"{op} of rows": model(
+            [node(op, ["x", "w", "r"], ["y"], hidden_size=4)],
+            [value("x", FLOAT, [3, 1, 2])],
+            initial=[zeros("w", 1, 4 * gates, 1), zeros("r", 1, 4 * gates, 4)],
+        )
+        for op, gates in (("RNN", 1), ("GRU", 3), ("LSTM", 4))
+    },
+    "caches": model(
+        [node("RotaryEmbedding", ["x", "c", "s"], ["y"])],
+        [value("x", FLOAT, [2, 4, 3, 8])],
+        opset=23,
+        initial=[zeros("c", 2, 3, 4), zeros("s", 2, 4, 4)],
+    ),
+    "places of fewer": model(
+        [node("MaxUnpool", ["x", "i"], ["y"], kernel_shape=[2])],
+        [value("x", FLOAT, [1, 1, 2]), value("i", INT, [1, 1, 3])],
+    ),
+    "cut": model([node("CenterCropPad", ["x", "s"], ["y"])], opset=18, initial=[ints("s", 2, 3, 4)]),
+    "order 3": model([node("LpNormalization", ["x"], ["y"], p=3)]),
+    "zero points": model(
+        [node("ConvInteger", ["x", "w", "", "z"], ["y"])],
+        [value("x", TensorProto.UINT8, [1, 3, 8, 8])],
+        initial=[
+            numpy_helper.from_array(np.zeros((4, 3, 3, 3), np.uint8), "w"),
+            numpy_helper.from_array(np.zeros(3, np.uint8), "z"),
+        ],
+    ),
+    # truth values that are neither 0 nor 1
+    "kept": model([node("ReduceSum", ["x", "a"], ["y"], keepdims=2)], initial=[ints("a", 1)]),
+    "rounded up": model([node("MaxPool", ["x"], ["y"], kernel_shape=[3, 3], ceil_mode=-1)], [IMAGE]),
+    # names that mean nothing
+    **{
+        f"{op} {names}": model(
+            [node(op, ["x", "w"][:given], ["y"], **names)], [IMAGE], initial=[SQUARE], opset=20
+        )
+        for op, given, names in (
+            ("Conv", 2, {"auto_pad": "SAME"}),
+            ("ConvTranspose", 2, {"auto_pad": "SAME"}),
+            ("MaxPool", 1, {"auto_pad": "SAME", "kernel_shape": [3, 3]}),
+            ("Gelu", 1, {"approximate": "erf"}),
+            ("SpaceToDepth", 1, {"blocksize": 2, "mode": "dcr"}),
+            ("Einsum", 1, {"equation": "abcd->abcde"}),
+            ("Einsum", 1, {"equation": "abcc->cc"}),
+        )
+    },
+    "pad": model([node("Pad", ["x", "p"], ["y"], mode="mirror")], initial=[ints("p", 0, 0, 1, 1)]),
+    "size": model([node("Resize", ["x", "", "", "s"], ["y"], mode="area")], initial=[ints("s", 2, 8)]),
+    "corners": model(
+        [node("Resize", ["x", "", "", "s"], ["y"], coordinate_transformation_mode="corners")],
+        initial=[ints("s", 2, 8)],
+    ),
+    "direction": model(
+        [node("RNN", ["x", "w", "r"], ["y"], hidden_size=4, direction="backward")],
+        [value("x", FLOAT, [3, 1, 2])],
+        initial=[zeros("w", 1, 4, 2), zeros("r", 1, 4, 4)],
+    ),
+    "activation": model(
+        [node("RNN", ["x", "w", "r"], ["y"], hidden_size=4, activations=["Gelu"])],
+        [value("x", FLOAT, [3, 1, 2])],
+        initial=[zeros("w", 1, 4, 2), zeros("r", 1, 4, 4)],
+    ),
+    "reduction": model(
+        [node("ScatterElements", ["x", "i", "u"], ["y"], reduction="mean")],
+        [value("x", FLOAT, [4])],
+        opset=18,
+        initial=[ints("i", 0), zeros("u", 1)],
+    ),
     # types that the operator does not take
     "strings": model([node("Exp", ["x"], ["y"])], [value("x", TensorProto.STRING, ["n"])]),
     "integers": model([node("Exp", ["x"], ["y"])], [value("x", INT, ["n"])]),
@@ -92,6 +229,20 @@ def test_a_node_that_nothing_can_run_is_not_costed(name: str, session: Session) 
     study = studied(WRONG[name], session)
     assert study.total.status == "lower bound"
     assert study.coverage.costed == 0
+
+
+@pytest.mark.parametrize("shape, axis", [([], 1), ([3, 4], 7)])
+def test_one_scale_is_for_all_whatever_the_axis(shape: list[int], axis: int, session: Session) -> None:
+    given = [value("x", TensorProto.UINT8, shape)]
+    proto = model([node("DequantizeLinear", ["x", "s"], ["y"], axis=axis)], given, initial=[zeros("s", 1)])
+    assert studied(proto, session).total.eops == math.prod(shape)
+
+
+def test_rows_that_are_known_reach_into_data_with_slices_of_any_length(session: Session) -> None:
+    given = [value("x", FLOAT, ["n", "m"]), value("u", FLOAT, [2, "m"])]
+    rows = numpy_helper.from_array(np.array([[5], [-7]]), "i")
+    proto = model([node("ScatterND", ["x", "i", "u"], ["y"])], given, initial=[rows])
+    assert [one.text for one in costed(proto, session).where] == ["n >= 7"]
 
 
 def test_types_are_checked_inside_of_graphs(session: Session) -> None:

@@ -18,7 +18,7 @@ from tolcost.cost import count
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Argument, Elaborated, Inputs, Tensor, elaborate
-from tolcost.elaborate.arguments import PlainShape, PlainValue, arguments
+from tolcost.elaborate.arguments import PlainShape, PlainValue, arguments, kind_of_declared
 from tolcost.result.conformance import Tested
 from tolcost.syntax import tree
 
@@ -111,7 +111,11 @@ def _along(statement: tree.InputDecl) -> list[StoredValue]:
     """The entries that an attribute has for one dimension, as names."""
     if _rank_of_values(statement):
         return [statement.name]
-    if statement.space == "Z" and len(statement.shape) == 1 and isinstance(statement.shape[0], tree.Infix):
+    if (
+        kind_of_declared(statement.space) == "Z"
+        and len(statement.shape) == 1
+        and isinstance(statement.shape[0], tree.Infix)
+    ):
         return [f"{statement.name}_{n}>=0" for n in (1, 2)]
     return []
 
@@ -292,7 +296,7 @@ def _named(statement: tree.InputDecl, rank: int | None, model: Tested | None) ->
 def _rank_of_values(statement: tree.InputDecl) -> bool:
     """Whether an attribute is a vector of integers of which nothing but the tensors says the length."""
     is_vector = len(statement.shape) == 1 and isinstance(statement.shape[0], tree.Name)
-    return statement.kind == "attr" and statement.space == "Z" and is_vector
+    return statement.kind == "attr" and kind_of_declared(statement.space) == "Z" and is_vector
 
 
 def _symbols(statement: tree.InputDecl, rank: int | None, spec: Spec, model: Tested | None) -> StoredValue:

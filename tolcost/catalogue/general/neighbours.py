@@ -20,6 +20,7 @@ from tolcost.catalogue.deriving import placed
 from tolcost.catalogue.graph import Attribute, Weight
 from tolcost.catalogue.specs import Spec
 from tolcost.catalogue.types import Array
+from tolcost.elaborate.arguments import kind_of_declared
 from tolcost.elaborate.values import Cast, Value, Vec
 from tolcost.syntax import tree
 
@@ -61,7 +62,7 @@ def stepped(case: Case, spec: Spec) -> Iterator[Case]:
         for other in _above(value) if isinstance(value, (Poly, Vec)) else ():
             yield _with(case, name, other)
     for statement in spec.attributes:
-        if statement.name not in given and statement.space == "Z":
+        if statement.name not in given and kind_of_declared(statement.space) == "Z":
             for other in _twos(statement):
                 yield _with(case, statement.name, other)
     for n, (statement, _, item) in enumerate(placed(case, spec)):

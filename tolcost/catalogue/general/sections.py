@@ -20,6 +20,7 @@ from tolcost.catalogue.graph import Attribute
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.catalogue.types import Array
 from tolcost.diagnostics import Rejected
+from tolcost.elaborate.arguments import kind_of_declared
 from tolcost.elaborate.values import Cast, Vec
 from tolcost.syntax import tree
 
@@ -55,7 +56,11 @@ def section_measures(case: Case, spec: Spec, library: Library) -> dict[str, Poly
 
 def _is_by_dimension(statement: tree.InputDecl) -> bool:
     """Whether an attribute has an entry for each of some number of dimensions."""
-    return statement.space == "Z" and len(statement.shape) == 1 and isinstance(statement.shape[0], tree.Name)
+    return (
+        kind_of_declared(statement.space) == "Z"
+        and len(statement.shape) == 1
+        and isinstance(statement.shape[0], tree.Name)
+    )
 
 
 def _rank(case: Case, spec: Spec) -> int | None:
@@ -103,7 +108,7 @@ def _section(case: Case, spec: Spec, d: int, rank: int) -> Case:
     items: list[Item] = [
         _cut(statement, item, d, rank, anywhere) for statement, _, item in placed(case, spec)
     ]
-    defaults = {s.name for s in spec.attributes if s.default is not None and s.space == "Z"}
+    defaults = {s.name for s in spec.attributes if s.default is not None and kind_of_declared(s.space) == "Z"}
     attributes = {
         name: _entry(value, d, rank) for name, value in case.node.attributes.items() if name not in defaults
     }
