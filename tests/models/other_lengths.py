@@ -57,8 +57,6 @@ KNOWN = (
     Difference("Pad", "zero effective input extent", "of nothing comes nothing"),
     Difference("LayerNormalization", "must be at least 1", "of nothing comes nothing"),
     Difference("Gather", "out of data bounds", "nothing is read where the result is empty"),
-    Difference("ScatterND", "invalid indice", "rows of a length that is open are not looked at one by one"),
-    Difference("Slice", "has duplicates", "of an axis that is named twice, the last counts"),
     Difference("Div", "division by zero", "a value that nothing needs is not computed"),
     Difference("Mod", "modulo by zero", "the same"),
     Difference("ArgMax", "", "of nothing there is no largest: the index is 0"),
