@@ -123,9 +123,9 @@ def _over_lengths(p: Poly) -> Poly:
     k*n - 2
     """
     first, *others = p.terms
-    for generator in dict.fromkeys(first):
-        if _is_positive_length(generator) and all(generator in mono for mono in others):
-            return _over_lengths(Poly({_less(mono, generator): coef for mono, coef in p.terms.items()}))
+    shared = set(first).intersection(*others)
+    for generator in filter(_is_positive_length, shared):
+        return _over_lengths(Poly({_less(mono, generator): coef for mono, coef in p.terms.items()}))
     return p
 
 
