@@ -8,7 +8,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from tolcost.algebra import Poly, eq, ge, negate, to_text
-from tolcost.diagnostics import Span
+from tolcost.diagnostics import Span, quoted
 from tolcost.elaborate.context import Env
 from tolcost.elaborate.faults import fail
 from tolcost.elaborate.shapes import require
@@ -18,27 +18,35 @@ from tolcost.spaces import ALL, Bounds, bounded_text
 CODE = "T0349"
 
 
-def check_within(env: Env, value: Value, space: str, bounds: Bounds, span: Span) -> None:
-    """A static value lies in its space: told if not, and a condition of the result where lengths decide."""
+def check_within(
+    env: Env, value: Value, space: str, bounds: Bounds, span: Span, name: str | None = None
+) -> None:
+    """A static value lies in its space: told if not, and a condition of the result where lengths decide.
+
+    ``name`` is what it is given for.
+    """
     if bounds is ALL:  # then nothing is asked of it
         return
     match plain(value):
         case Vec(items=items):
             for item in items:
-                check_within(env, item, space, bounds, span)
+                check_within(env, item, space, bounds, span, name)
         case Poly(constant=None) as form:
             _require(env, form, space, bounds, span)
         case Poly(constant=number) if number is not None and number not in bounds:
-            _outside(number, space, bounds, span)
+            _outside(number, space, bounds, span, name)
         case Fraction() | float() as number if number not in bounds:
-            _outside(number, space, bounds, span)
+            _outside(number, space, bounds, span, name)
         case _:
             pass
 
 
-def _outside(number: int | float | Fraction, space: str, bounds: Bounds, span: Span) -> None:
+def _outside(
+    number: int | float | Fraction, space: str, bounds: Bounds, span: Span, name: str | None
+) -> None:
     shown = number if not isinstance(number, Fraction) else float(number)
-    text = f"{shown} is not in {bounded_text(space, bounds)}"
+    given = "" if name is None else f" given for {quoted(name)}, and is"
+    text = f"{shown} is{given} not in {bounded_text(space, bounds)}"
     fail(CODE, text, span, hint=f"its values are {bounds}", definite=True)
 
 

@@ -143,7 +143,7 @@ class InputBinder:
         """A static value, which lies in the space that is declared; a truth value is 0 or 1."""
         own = _TRUTHS if statement.space == "B" else bounds_of(statement.space)
         bounds = self._within(statement) or (own,)
-        check_within(self.env, argument, statement.space, bounds[0], statement.span)
+        check_within(self.env, argument, statement.space, bounds[0], statement.span, statement.name)
         return _static_argument(statement, argument)
 
     def _within(self, statement: tree.InputDecl) -> tuple[Bounds, ...]:
