@@ -65,12 +65,11 @@ def _clips_apart(p: Poly) -> Cond | None:
     >>> [_clips_apart(relu(n - m + 2) - relu(n - m) - k) for k in (0, 1, 2)]
     [Ge(p=m - n - 2), Eq(p=m - n - 1), Ge(p=n - m)]
     """
-    clips = [
-        (coef, mono[0]) for mono, coef in p.terms.items() if len(mono) == 1 and isinstance(mono[0], Relu)
-    ]
-    if p.den != 1 or sorted(coef for coef, _ in clips) != [-1, 1]:
+    clips = {mono[0]: coef for mono, coef in p.terms.items() if len(mono) == 1}
+    found = {coef: clip.p for clip, coef in clips.items() if isinstance(clip, Relu)}
+    if p.den != 1 or found.keys() != {1, -1}:
         return None
-    (_, down), (_, up) = sorted((coef, clip.p) for coef, clip in clips)
+    up, down = found[1], found[-1]
     rest = p - relu(up) + relu(down)
     if (up + down).constant is not None:  # the larger of 0 and -x is the larger of 0 and x, less x
         rest, down = rest - down, -down
