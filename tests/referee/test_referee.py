@@ -16,7 +16,7 @@ import pytest
 
 from tests.cost.brute_traffic import can_be_walked, numbers, walked
 from tolcost.algebra import Symbol, evaluate, symbols_of_cond
-from tolcost.algebra.compare import hold_at
+from tolcost.algebra.points import hold_at
 from tolcost.atoms.nodes import Program
 from tolcost.audit.instances import OperatorInstance
 from tolcost.catalogue.specs import open_library

@@ -6,14 +6,15 @@ expressions without other floors decidable up to what ``prove`` can do with clip
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import islice, product
 from math import gcd, lcm
 from typing import Literal, TypeAlias
 
 from tolcost.algebra.conditions import Cond
-from tolcost.algebra.evaluate import evaluate, evaluate_cond, prepared
+from tolcost.algebra.evaluate import prepared
 from tolcost.algebra.piecewise import floordiv, tidied
+from tolcost.algebra.points import Assignment, admissible
 from tolcost.algebra.poly import Monomial, Poly, affine_parts, as_poly, coordinate, data_symbol, poly
 from tolcost.algebra.prove import is_nonnegative
 from tolcost.algebra.substitute import generators_in
@@ -160,59 +161,23 @@ def _sides(
     return below, above
 
 
-def _points(symbols: frozenset[Symbol], facts: tuple[Cond, ...]) -> Iterator[dict[Symbol, int]]:
+def _points(symbols: frozenset[Symbol], facts: tuple[Cond, ...]) -> Iterator[Assignment]:
     """Give admissible points: small corners first, then far ones."""
-    ordered = bounds_first(symbols)
-    if not ordered:
-        yield {}
+    points = admissible(symbols, facts)
+    many = len(points.chosen)
+    if not many:
+        point = points.at((), 0)
+        yield from () if point is None else (point,)
         return
-    per_symbol = max(3, int(_MAX_POINTS ** (1 / len(ordered))))
+    per_symbol = max(3, int(_MAX_POINTS ** (1 / many)))
     few = _OFFSETS[:4] + _OFFSETS[9::4] if per_symbol < 10 else _OFFSETS
-    together = ((offset,) * len(ordered) for offset in _OFFSETS)
-    grid = islice(product(few, repeat=len(ordered)), _MAX_POINTS)
-    alone = (
-        tuple(offset if j == k else 0 for j in range(len(ordered)))
-        for k in range(len(ordered))
-        for offset in _OFFSETS
-    )
+    together = ((offset,) * many for offset in _OFFSETS)
+    grid = islice(product(few, repeat=many), _MAX_POINTS)
+    alone = (tuple(offset if j == k else 0 for j in range(many)) for k in range(many) for offset in _OFFSETS)
     for offsets in (*together, *alone, *grid):
-        point = _admissible(ordered, offsets)
-        if point is not None and hold_at(facts, point):
+        point = points.at(offsets, max(offsets))
+        if point is not None:
             yield point
-
-
-def hold_at(facts: Iterable[Cond], point: Mapping[Symbol, int]) -> bool:
-    """Whether facts are known to hold at a point."""
-    try:
-        return all(evaluate_cond(fact, point) for fact in facts)
-    except (AlgebraBudget, KeyError, NotInteger):
-        return False
-
-
-def bounds_first(symbols: Iterable[Symbol]) -> list[Symbol]:
-    """Sort so that a symbol comes after those its bounds mention, which are added."""
-    ordered: dict[Symbol, None] = {}
-
-    def visit(symbol: Symbol) -> None:
-        for bound in (symbol.lo, symbol.hi):
-            for other in sorted(bound.free, key=lambda s: s.key) if bound is not None else ():
-                visit(other)
-        ordered.setdefault(symbol)
-
-    for symbol in sorted(symbols, key=lambda s: s.key):
-        visit(symbol)
-    return list(ordered)
-
-
-def _admissible(symbols: list[Symbol], offsets: tuple[int, ...]) -> dict[Symbol, int] | None:
-    point: dict[Symbol, int] = {}
-    for symbol, offset in zip(symbols, offsets, strict=True):
-        low = 0 if symbol.lo is None else evaluate(symbol.lo, point)
-        high = None if symbol.hi is None else evaluate(symbol.hi, point)
-        if high is not None and low > high:
-            return None
-        point[symbol] = low + offset if high is None else min(low + offset, high)
-    return point
 
 
 # ---- how fast an expression grows --------------------------------------------------------------

@@ -276,7 +276,8 @@ def _matched(
     renamed_ = [(name, str(value)) for name, value in table.items() if name != str(value)]
     told = {symbol for value in table.values() for symbol in value.free}
     notes = [f"the length {quoted(a)} is now {quoted(b)}" for a, b in renamed_]
-    notes += _own_symbols(old, new, table, names, is_same_program)
+    tied = {symbol.name for text, _ in fitting for symbol in parse_text(text).free}
+    notes += _own_symbols(old, new, table, names, tied, is_same_program)
     equal += [eq(parse_text(text, table) - value) for text, value in fitting if not _PLAIN.fullmatch(text)]
     if not len(axes) == _axis_count(was) == _axis_count(now):
         notes.append(f"the inputs changed: {old.inputs or 'none'} became {new.inputs or 'none'}")
@@ -305,9 +306,17 @@ def _axis_count(inputs: InputShapes) -> int:
 
 
 def _own_symbols(
-    old: LockEntry, new: LockEntry, table: SymbolTable, names: SymbolTable, is_same_program: bool
+    old: LockEntry,
+    new: LockEntry,
+    table: SymbolTable,
+    names: SymbolTable,
+    tied: set[str],
+    is_same_program: bool,
 ) -> list[str]:
-    """Give a meaning to the names of the old entry that stand at no place of today; say which."""
+    """Give a meaning to the names of the old entry that stand at no place of today; say which.
+
+    Those that are ``tied`` stand in a form, which is a length of today.
+    """
     bounds = {bound.name: bound for bound in _bounds(old)}
     attributes = _mentioned(new) - _lengths(new) - (set() if is_same_program else _data_names(new))
     apart = []
@@ -320,7 +329,8 @@ def _own_symbols(
         apart.append(name)
         bound = bounds.get(name, _Bound(name, False, "1", str(LARGEST_LENGTH)))
         table[name] = _symbol(replace(bound, name=f"{name} before"), table)
-    return [f"{quoted(name)} of before stands nowhere now" for name in apart if name in _lengths(old)] + [
+    lost = [name for name in apart if name in _lengths(old) - tied]
+    return [f"{quoted(name)} of before stands nowhere now" for name in lost] + [
         f"what data decides, {quoted(name)}, need not be what it was"
         for name in apart
         if name in bounds and bounds[name].is_data

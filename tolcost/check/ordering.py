@@ -24,10 +24,11 @@ from tolcost.algebra import (
     substitute,
     symbols_of_cond,
 )
-from tolcost.algebra.compare import ComparisonVerdict, hold_at
+from tolcost.algebra.compare import ComparisonVerdict
+from tolcost.algebra.points import Assignment, hold_at
 from tolcost.algebra.poly import data_symbol
 from tolcost.algebra.symbols import Relu
-from tolcost.result.regions import Assignment, sign_of, signs_of_one, try_shapes
+from tolcost.result.regions import sign_of, signs_of_one, try_shapes
 
 
 def ordering(a: Poly, b: Poly, facts: tuple[Cond, ...] = ()) -> ComparisonVerdict:

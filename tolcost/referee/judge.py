@@ -28,8 +28,9 @@ from tolcost.algebra import (
     symbols_of_cond,
     total_of,
 )
-from tolcost.algebra.compare import ComparisonVerdict, hold_at
+from tolcost.algebra.compare import ComparisonVerdict
 from tolcost.algebra.parse import parse_text
+from tolcost.algebra.points import Assignment, hold_at
 from tolcost.atoms.nodes import Node, Program
 from tolcost.catalogue.specs import Library
 from tolcost.check.ordering import ordering
@@ -44,7 +45,7 @@ from tolcost.referee.parts import NOTHING, Explanation, ModelPart, explained, pa
 from tolcost.referee.subjects import ModelProgram, SubjectRun, lower_subject, run_subject, title_of
 from tolcost.result.claims import NOTHING as NOTHING_KNOWN
 from tolcost.result.claims import SAME, Claim, conclude
-from tolcost.result.regions import Assignment, region, try_shapes
+from tolcost.result.regions import region, try_shapes
 
 RefereeVerdict: TypeAlias = Literal["equal", "too low", "too high", "too low and too high", "undecided"]
 _MOST_LINES = 14

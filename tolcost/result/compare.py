@@ -27,13 +27,12 @@ from tolcost.algebra import (
     data_symbol,
     eq,
     evaluate,
-    ge,
     map_cond,
     prove,
     substitute,
 )
 from tolcost.algebra import compare as compare_forms
-from tolcost.algebra.compare import hold_at
+from tolcost.algebra.points import hold_at
 from tolcost.cost.record import NamedType
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import quoted
@@ -89,7 +88,7 @@ class Matching:
     @property
     def facts(self) -> tuple[Cond, ...]:
         """What has to be 0, as comparisons."""
-        return tuple(fact for gap in self.gaps for fact in (ge(gap), ge(-gap)))
+        return tuple(map(eq, self.gaps))
 
 
 def match(old: Located, new: Located) -> Matching:
@@ -257,8 +256,7 @@ class _Comparing:
         if not facts or (self.at is not None and hold_at(facts, self.at)):
             return True
         was, now = self.before(self.old.total.eops), self.after(self.new.total.eops)
-        known = (*map(eq, self.matching.gaps), *facts)  # by which lengths that others tell are found
-        return any(any(try_shapes(*forms, known)) for forms in ((now, now), (was, now)))
+        return any(any(try_shapes(*forms, facts)) for forms in ((now, now), (was, now)))
 
     def difference(self, part: str, metric: str, old: Poly | None, new: Poly | None) -> FigureDifference:
         """One figure, judged."""

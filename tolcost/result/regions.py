@@ -27,7 +27,6 @@ from tolcost.algebra import (
     atom,
     bounds,
     cond_text,
-    equations_in,
     evaluate,
     factored,
     ge,
@@ -35,11 +34,10 @@ from tolcost.algebra import (
     is_nonnegative,
     product_of,
     quoted,
-    solve,
     substitute,
     symbols_of_cond,
 )
-from tolcost.algebra.compare import bounds_first, hold_at
+from tolcost.algebra.points import Assignment, admissible, hold_at
 from tolcost.algebra.poly import scale
 from tolcost.algebra.symbols import MAX_EXPONENT
 from tolcost.dataclass import dataclass
@@ -318,8 +316,6 @@ _STEPS = (0, 1, 2, 3, 6, 7, 15, 31, 63, 127, 1023, 4095)
 MOST_TRIED = 400
 _TELLING = (512, 128, 32, 8)
 
-Assignment: TypeAlias = dict[Symbol, int]
-
 
 @dataclass(frozen=True, slots=True)
 class Tried:
@@ -349,13 +345,13 @@ def telling_shape(
     >>> telling_shape(n * m, n * m + n, (), {"m": 64})
     Tried(point={m: 64, n: 512}, old=32768, new=33280)
     """
-    symbols = old.free | new.free
-    known = {symbol: sizes[symbol.name] for symbol in symbols if sizes and symbol.name in sizes}
-    ordered = bounds_first(symbols)
+    points = admissible(old.free | new.free, facts)
+    every = (*points.chosen, *points.others)
+    known = {symbol: sizes[symbol.name] for symbol in every if sizes and symbol.name in sizes}
     for size in _TELLING:
-        point = _completed(_point(ordered, (size - 1,) * len(ordered), known), size - 1, facts)
+        point = points.at((size - 1,) * len(points.chosen), size - 1, known, low=False)
         try:
-            if point is not None and hold_at(facts, point) and evaluate(new, point) > evaluate(old, point):
+            if point is not None and evaluate(new, point) > evaluate(old, point):
                 return Tried(point, evaluate(old, point), evaluate(new, point))
         except (AlgebraBudget, NotInteger):
             continue
@@ -363,40 +359,12 @@ def telling_shape(
 
 
 def _admissible(symbols: Iterable[Symbol], facts: Sequence[Cond]) -> Iterator[Assignment]:
-    ordered = bounds_first(symbols)
-    steps = _STEPS if len(ordered) <= 2 else _STEPS[::2] if len(ordered) <= 4 else _STEPS[:6:2]
-    diagonal = (((step,) * len(ordered), step) for step in _STEPS)
-    grid = ((offsets, max(offsets, default=0)) for offsets in product(steps, repeat=len(ordered)))
-    seen: set[tuple[tuple[int, ...], int]] = set()
-    for offsets, others in (*diagonal, *islice(grid, 4 * MOST_TRIED)):
-        if (offsets, others) not in seen:
-            seen.add((offsets, others))
-            point = _completed(_point(ordered, offsets, {}), others, facts)
-            if point is not None and hold_at(facts, point):
-                yield point
-
-
-def _completed(point: Assignment | None, offset: int, facts: Sequence[Cond]) -> Assignment | None:
-    """Give values to the symbols that only facts mention: those that follow, then any that fit."""
-    while point is not None:
-        point, _ = solve(equations_in(facts), point)
-        others = {s for fact in facts for s in symbols_of_cond(fact)} - point.keys()
-        if not others:
-            return point
-        point = _point(bounds_first((min(others, key=lambda s: s.key),)), (offset,) * 99, point)
-    return None
-
-
-def _point(ordered: Sequence[Symbol], offsets: Sequence[int], known: Assignment) -> Assignment | None:
-    """Values that far above the lower bounds; None where a range has no value."""
-    point = dict(known)
-    for symbol, offset in zip(ordered, offsets, strict=False):
-        if symbol in point:
-            continue
-        low = 0 if symbol.lo is None else evaluate(symbol.lo, point)
-        high = None if symbol.hi is None else evaluate(symbol.hi, point)
-        if high is not None and low > high:
-            return None
-        start = 0 if low < 0 and (high is None or high >= 0) else low  # attributes are seldom below 0
-        point[symbol] = start + offset if high is None else min(start + offset, high)
-    return point
+    points = admissible(symbols, facts)
+    many = len(points.chosen)
+    steps = _STEPS if many <= 2 else _STEPS[::2] if many <= 4 else _STEPS[:6:2]
+    diagonal = (((step,) * many, step) for step in _STEPS)
+    grid = ((offsets, max(offsets, default=0)) for offsets in product(steps, repeat=many))
+    for offsets, others in dict.fromkeys((*diagonal, *islice(grid, 4 * MOST_TRIED))):
+        point = points.at(offsets, others, low=False)  # attributes are seldom below 0
+        if point is not None:
+            yield point

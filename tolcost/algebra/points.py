@@ -1,0 +1,138 @@
+"""Points: a value for every symbol, inside of its range, at which everything holds that is known.
+
+Of what is known, equations tell some symbols as soon as others have values, so only these are chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from tolcost.algebra.conditions import Cond, symbols_of_cond
+from tolcost.algebra.evaluate import equations_in, evaluate, evaluate_cond, solve
+from tolcost.algebra.poly import Poly, affine_parts
+from tolcost.algebra.symbols import AlgebraBudget, NotInteger, Symbol
+from tolcost.dataclass import dataclass
+
+Assignment: TypeAlias = dict[Symbol, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Admissible:
+    """The points that facts admit: symbols to choose values for, and others that follow or stand in facts."""
+
+    chosen: tuple[Symbol, ...]
+    others: tuple[Symbol, ...]
+    equations: tuple[Poly, ...]
+    facts: tuple[Cond, ...]
+
+    def at(
+        self, offsets: Iterable[int], others: int, known: Mapping[Symbol, int] | None = None, low: bool = True
+    ) -> Assignment | None:
+        """The point that far above the least values; None where there is none.
+
+        ``others`` is how far symbols are that are not chosen and do not follow.  Without ``low`` a symbol
+        that may be negative is counted from 0.
+        """
+        point = dict(known or {})
+        if not all(_choose(point, *one, low) for one in zip(self.chosen, offsets, strict=False)):
+            return None
+        told = self._follow(point)
+        for symbol in self.others:
+            if symbol not in point:
+                if not _choose(point, symbol, others, low):
+                    return None
+                told |= self._follow(point)
+        inside = all(_is_in_range(symbol, point) for symbol in told)
+        return point if inside and hold_at(self.facts, point) else None
+
+    def _follow(self, point: Assignment) -> set[Symbol]:
+        """Add what equations tell as far as values are known, and give what it is."""
+        if not self.equations:
+            return set()
+        found, _ = solve(self.equations, point)
+        told = found.keys() - point.keys()
+        point.update(found)
+        return told
+
+
+def admissible(symbols: Iterable[Symbol], facts: Sequence[Cond]) -> Admissible:
+    """The points that give values to some symbols, and to those that facts mention.
+
+    >>> from tolcost.algebra.conditions import eq
+    >>> from tolcost.algebra.poly import length
+    >>> n, p = length("n"), length("p")
+    >>> points = admissible(n.free | p.free, (eq(n + 1 - p),))
+    >>> points.chosen, points.at((3,), 3)
+    ((n,), {n: 4, p: 5})
+    """
+    equations = tuple(equations_in(facts))
+    wanted = bounds_first(symbols)
+    every = (
+        bounds_first({*wanted, *(s for fact in facts for s in symbols_of_cond(fact))}) if facts else wanted
+    )
+    bounding = {other for symbol in every for end in _ends(symbol) for other in end.free}
+    follow = set(_dependent(equations, bounding))
+    chosen = tuple(symbol for symbol in wanted if symbol not in follow)
+    return Admissible(chosen, tuple(s for s in every if s not in chosen), equations, tuple(facts))
+
+
+def _dependent(equations: Iterable[Poly], bounding: set[Symbol]) -> Iterator[Symbol]:
+    """A symbol for every equation that tells it, whatever the others are; none by which others are bound."""
+    taken = set(bounding)
+    for equation in equations:
+        for symbol in sorted(equation.free - taken, key=lambda s: s.key, reverse=True):
+            parts = affine_parts(equation, symbol)
+            if parts is not None and parts[0].constant in (1, -1):
+                taken |= equation.free
+                yield symbol
+                break
+
+
+def _ends(symbol: Symbol) -> list[Poly]:
+    return [end for end in (symbol.lo, symbol.hi) if end is not None]
+
+
+def _range(symbol: Symbol, point: Assignment) -> tuple[int, int | None]:
+    low = 0 if symbol.lo is None else evaluate(symbol.lo, point)
+    return low, None if symbol.hi is None else evaluate(symbol.hi, point)
+
+
+def _choose(point: Assignment, symbol: Symbol, offset: int, from_low: bool) -> bool:
+    """Give a symbol without a value one that far inside of its range; False where the range is empty."""
+    if symbol in point:
+        return True
+    low, high = _range(symbol, point)
+    if high is not None and low > high:
+        return False
+    start = 0 if not from_low and low < 0 and (high is None or high >= 0) else low
+    point[symbol] = start + offset if high is None else min(start + offset, high)
+    return True
+
+
+def _is_in_range(symbol: Symbol, point: Assignment) -> bool:
+    low, high = _range(symbol, point)
+    return (symbol.lo is None or low <= point[symbol]) and (high is None or point[symbol] <= high)
+
+
+def hold_at(facts: Iterable[Cond], point: Mapping[Symbol, int]) -> bool:
+    """Whether facts are known to hold at a point."""
+    try:
+        return all(evaluate_cond(fact, point) for fact in facts)
+    except (AlgebraBudget, KeyError, NotInteger):
+        return False
+
+
+def bounds_first(symbols: Iterable[Symbol]) -> list[Symbol]:
+    """Sort so that a symbol comes after those its bounds mention, which are added."""
+    ordered: dict[Symbol, None] = {}
+
+    def visit(symbol: Symbol) -> None:
+        for bound in _ends(symbol):
+            for other in sorted(bound.free, key=lambda s: s.key):
+                visit(other)
+        ordered.setdefault(symbol)
+
+    for symbol in sorted(symbols, key=lambda s: s.key):
+        visit(symbol)
+    return list(ordered)
