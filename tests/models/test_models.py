@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from onnx.parser import parse_model
 
 from tests.models.test_hostile import FLOAT, INT, X, costed, model, studied
 from tolcost.algebra import evaluate, length, to_text
@@ -15,6 +16,7 @@ from tolcost.catalogue.specs import Library, open_library
 from tolcost.diagnostics import Rejected
 from tolcost.library import specs_root
 from tolcost.models.facts import shape_of
+from tolcost.models.memory import parameters_by_node
 from tolcost.models.walking import Session
 
 N, M = length("n"), length("m")
@@ -205,8 +207,37 @@ def test_sparse_parameters_count_what_is_stored(session: Session) -> None:
     proto = model([helper.make_node("MatMul", ["x", "w"], ["y"])])
     proto.graph.sparse_initializer.append(sparse)
     study = studied(proto, session)
-    assert study.holdings.parameters == 2
+    assert (study.holdings.parameters, study.holdings.parameter_bytes) == (2, 8)
     assert study.total.macs == 12 * N
+
+
+HEAD = '<ir_version: 8, opset_import: ["": 18, "own": 1]> g (float[3] x, bool c) => (float[3] y)'
+FUNCTION = '<domain: "own", opset_import: ["": 18]> Block (x) => (y)'
+WEIGHT = "Constant <value = float[3] {1.0, 2.0, 3.0}> ()"
+OTHER = "else_branch = e () => (float[3] b) { b = Neg(x) }"
+INSIDE = {
+    "a branch uses one from around it": f"""{HEAD} <float[3] w = {{1.0, 2.0, 3.0}}> {{
+        y = If (c) <then_branch = t () => (float[3] a) {{ a = Mul(x, w) }}, {OTHER}> }}""",
+    "a branch holds one": f"""{HEAD} {{
+        y = If (c) <then_branch = t () => (float[3] a) {{ w = {WEIGHT} a = Mul(x, w) }}, {OTHER}> }}""",
+    "a function holds one": f"{HEAD} {{ y = own.Block(x) }} {FUNCTION} {{ w = {WEIGHT} y = Mul(x, w) }}",
+    "a function that is called twice": f"""{HEAD} {{ a = own.Block(x) y = own.Block(a) }}
+        {FUNCTION} {{ w = {WEIGHT} y = Mul(x, w) }}""",
+    "a function that a branch calls": f"""{HEAD} {{
+        y = If (c) <then_branch = t () => (float[3] a) {{ a = own.Block(x) }}, {OTHER}> }}
+        {FUNCTION} {{ w = {WEIGHT} y = Mul(x, w) }}""",
+    "beside one that only decides a shape": f"""{HEAD} {{ y = own.Block(x) }} {FUNCTION} {{
+        w = {WEIGHT} s = Constant <value = float[1] {{1.0}}> () t = Mul(s, s)
+        e = Resize (x, , t) y = Mul(e, w) }}""",
+}
+
+
+@pytest.mark.parametrize("text", INSIDE.values(), ids=INSIDE)
+def test_parameters_inside_of_nodes_are_counted_once(text: str, session: Session) -> None:
+    study = studied(parse_model(text), session)
+    assert study.coverage.missing == ()
+    assert (study.holdings.parameters, study.holdings.parameter_bytes) == (3, 12)
+    assert sum(map(int, map(str, parameters_by_node(study.cost)))) == 3
 
 
 def test_a_signal_of_two_dimensions_is_a_real_one(session: Session) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import compress, product
+from itertools import chain, compress, product
 from math import lcm
 
 from tolcost.algebra import (
@@ -32,14 +32,14 @@ from tolcost.algebra import (
 )
 from tolcost.algebra.poly import UNIT, Terms, poly
 from tolcost.algebra.restricted import without_factors
-from tolcost.catalogue.binding import takes
-from tolcost.catalogue.graph import GraphNode
+from tolcost.catalogue.graph import Weight
 from tolcost.cost.span import Depth
 from tolcost.cost.traffic import bits_of, bytes_of
 from tolcost.dataclass import dataclass
 from tolcost.elaborate import Tensor
 from tolcost.models.analysis import GraphCost
 from tolcost.models.facts import Known, as_tensor, is_value, shape_of
+from tolcost.models.held import Inner
 
 _NEVER = ("int64", "bool", "string")
 """Tensors of these are indices, masks and texts, not parameters."""
@@ -65,12 +65,11 @@ class Holdings:
 def holdings(cost: GraphCost) -> Holdings:
     """What a model holds, is given and gives."""
     alike = Counter(map(cost.names.number_of, _sources(cost)))
-    known = [*((cost.names.table.things[n], times) for n, times in alike.items()), *_inside(cost)]
+    known = [*((cost.names.table.things[n], times) for n, times in alike.items()), *_stored(cost)]
     tensors = [(t, times) for item, times in known if (t := _parameter(item))]
-    stored = [weight.nonzero for weight in cost.model.graph.weights.values() if weight.nonzero is not None]
     counts = total_of(product_of(t.shape) * times for t, times in tensors) if tensors else ZERO
     return Holdings(
-        counts + sum(stored),
+        counts,
         _bytes(tensors),
         _bytes_of(cost, (given.name for given in cost.model.graph.inputs)),
         _bytes_of(cost, cost.model.graph.outputs),
@@ -87,9 +86,9 @@ def parameters_by_node(cost: GraphCost) -> tuple[Poly, ...]:
     sizes |= {name: const(w.nonzero) for name, w in graph.weights.items() if w.nonzero is not None}
     carried: dict[str, frozenset[str]] = {name: frozenset((name,)) for name in sizes}
     found: list[Poly] = []
-    for step in graph.nodes:
+    for step, inside in zip(graph.nodes, _inside(cost), strict=True):
         used = frozenset[str]().union(*(carried.get(name, ()) for name in (*step.inputs, *step.free)))
-        own = [product_of(map(const, w.shape)) for w in step.weights() if w.space not in _NEVER]
+        own = [product_of(t.shape) for w in inside if (t := _parameter(_as_stored(w)))]
         if constant.issuperset(step.outputs):
             carried.update({name: used | carried.get(name, frozenset()) for name in step.outputs})
         else:
@@ -146,11 +145,20 @@ def constant_names(cost: GraphCost) -> set[str]:
     return found
 
 
-def _inside(cost: GraphCost) -> Iterator[tuple[Known, int]]:
-    """What graphs inside of nodes hold, each once."""
-    for step in cost.model.graph.nodes:
-        if step.graphs:
-            yield from ((Tensor(tuple(map(const, w.shape)), w.space), 1) for w in step.weights())
+def _stored(cost: GraphCost) -> Iterator[tuple[Known, int]]:
+    """Sparse tensors of a model, and what graphs inside of nodes and functions hold, each once."""
+    sparse = (weight for weight in cost.model.graph.weights.values() if weight.nonzero is not None)
+    yield from ((_as_stored(weight), 1) for weight in (*sparse, *chain.from_iterable(_inside(cost))))
+
+
+def _inside(cost: GraphCost) -> Iterator[tuple[Weight, ...]]:
+    return Inner(cost.model, cost.session.library).weights(cost.model.graph.nodes)
+
+
+def _as_stored(weight: Weight) -> Tensor:
+    """The elements of a tensor that a file has: of a sparse one, those that are not 0."""
+    shape = weight.shape if weight.nonzero is None else (weight.nonzero,)
+    return Tensor(tuple(map(const, shape)), weight.space)
 
 
 def _made(cost: GraphCost) -> Iterator[str]:
@@ -166,25 +174,15 @@ def _made(cost: GraphCost) -> Iterator[str]:
 
 def _used_as_data(cost: GraphCost, names: set[str]) -> set[str]:
     """Those of some values that meet data somewhere: the others only decide shapes."""
-    demanded: dict[tuple[str, str, int], tuple[bool, ...]] = {}
+    inner = Inner(cost.model, cost.session.library)
     used: set[str] = set()
     known = cost.names.known
     for step in cost.model.graph.nodes:
-        if names.isdisjoint(step.inputs) or all(is_value(known(o)) for o in step.outputs if o):
+        if names.isdisjoint(step.inputs) and names.isdisjoint(step.free):
             continue
-        key = (step.op, step.domain, len(step.inputs))
-        if key not in demanded:
-            demanded[key] = _demanded(cost, step)
-        used.update(name for name, static in zip(step.inputs, demanded[key], strict=True) if not static)
+        if not all(is_value(known(o)) for o in step.outputs if o):
+            used.update(inner.taken(step))
     return used & names
-
-
-def _demanded(cost: GraphCost, step: GraphNode) -> tuple[bool, ...]:
-    """For each input of a node, whether its operator must know it while compiling."""
-    count = len(step.inputs)
-    spec = cost.session.library.find(step.domain, step.op, cost.model.opsets.get(step.domain))
-    known = [formal.kind == "static" for formal in takes(spec, count)] if spec else []
-    return (*known, *[False] * (count - len(known)))
 
 
 _MOST_KEPT = 12
