@@ -1,5 +1,8 @@
 """Whole numbers without end: every run gives what Python's integers give, or says that it cannot hold it."""
 
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -173,3 +176,80 @@ def test_a_static_number_has_a_place(line: str, run) -> None:
     with pytest.raises(Rejected) as refused:
         run(program, {"x": np.array([1, 2, 3])})
     assert (refused.value.code, refused.value.place.split(":")[1]) == ("T0522", "2")
+
+
+# ---- quotients ----------------------------------------------------------------------------------
+
+ROUNDED = {"floor": math.floor, "ceil": math.ceil, "round": round, "trunc": math.trunc}
+SIZES = [0, 1, 2, 3, 7, 2**52 - 1, 2**52 + 1, 2**53 + 1, 2**62 + 1, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 1]
+LIMITS = {"int64": (-(2**63), 2**63 - 1), "uint64": (0, 2**64 - 1)}
+
+
+def wrapped(number: int, space: str) -> int:
+    low, _ = LIMITS[space]
+    return (number - low) % 2**64 + low
+
+
+@pytest.mark.parametrize("space", LIMITS)
+@pytest.mark.parametrize("rounding", ROUNDED)
+def test_rounded_quotients_are_exact(rounding: str, space: str) -> None:
+    low, high = LIMITS[space]
+    numbers = [n for n in (*SIZES, *(-n for n in SIZES[1:])) if low <= n <= high]
+    pairs = [(x, y) for x in numbers for y in numbers]
+    x, y = (np.array(side, space) for side in zip(*pairs, strict=True))
+    text = f"tol x: {space} [n]\ntol y: {space} [n]\n"
+    every = f"z := convert(map(x, {rounding}(x[i] / y[i]), [i]), {space})"
+    exact = [wrapped(ROUNDED[rounding](Fraction(a, b)), space) if b else 0 for a, b in pairs]
+    assert outcomes(text + every, x=x, y=y) == [exact] * 3
+    thirds = f"z := convert(map(x, {rounding}(* / 3)), {space})"
+    exact = [wrapped(ROUNDED[rounding](Fraction(a, 3)), space) for a, _ in pairs]
+    assert outcomes(f"tol x: {space} [n]\n{thirds}", x=x) == [exact] * 3
+
+
+LARGE = 2**62 + 1
+
+
+@pytest.mark.parametrize(
+    "written, expected",
+    [
+        ("convert(x / y, int64)", [LARGE, 1, 4]),
+        ("convert(map(y, trunc(4611686018427387905 / *)), int64)", [LARGE, LARGE // 5, LARGE // 2]),
+        ("convert(floor(floor(x / y) / 1), int64)", [LARGE, 1, 3]),
+        ("convert(map(x, where(y[i] > 2, 0, floor(x[i] / y[i])), [i]), int64)", [LARGE, 0, 3]),
+        ("convert(map(x, choose(y[i] > 2, 0, floor(x[i] / y[i])), [i]), int64)", [LARGE, 0, 3]),
+        ("convert(put(map(x, 0.5), 2, floor(x[1] / y[1])), int64)", [0, LARGE, 0]),
+        ("convert(reduce(x, (t, e) => put(t, 2, max(e, 5) / y[1]), tol[3]), int64)", [0, 7, 0]),
+        ("convert(join(floor(x / y), map(tol[1], 0.5), 1), int64)", [LARGE, 1, 3, 0]),
+        ("convert(filter(floor(x / y), y < 2), int64)", [LARGE]),
+        ("convert(map(x, (floor(* / 1), 1))[1]', int64)[1]", LARGE),
+        ("convert(trunc(div(reduce(x, add, 0), n)), int64)", (LARGE + 14) // 3),
+        ("convert(reshape(floor(x / y), [3, 1]), int64)", [[LARGE], [1], [3]]),
+        ("convert(floor(x / y), R) * 0.5", [2.0**61, 0.5, 1.5]),
+        ("x / y", [2.0**62, 1.4, 3.5]),
+        ("convert(trunc(x / map(y, where(* == 5, 0.5, *))), int64)", [LARGE, 14, 3]),
+        ("convert(trunc(x / map(y, convert(*, int4))), int64)", [LARGE, 1, 3]),
+        ("convert(x / y, S)", ["4.611686018427388e+18", "1.4", "3.5"]),
+        ("map(tol[3], x[floor(x[1] / 4611686018427387905)])", [LARGE] * 3),
+    ],
+)
+def test_quotients_stay_exact_until_they_are_rounded(written: str, expected: object) -> None:
+    text = f"tol x: int64 [n]\ntol y: int64 [n]\nz := {written}"
+    assert outcomes(text, x=[LARGE, 7, 7], y=[1, 5, 2]) == [expected] * 3
+
+
+def test_what_a_division_by_zero_gives_is_as_with_small_numbers() -> None:
+    text = "tol x: int64 [n]\ntol y: int64 [n]\nz := "
+    for large in (1, 2**62 + 1):
+        given = {"x": np.array([large, large, -large, 0]), "y": np.array([1, 0, 0, 0])}
+        for found in outcomes(text + "floor(x / y)", **given):
+            np.testing.assert_array_equal(found, [float(large), np.inf, -np.inf, np.nan])
+        assert outcomes(text + "convert(floor(x / y), int64)", **given) == [[large, 0, 0, 0]] * 3
+
+
+def test_a_quotient_that_is_no_whole_number_of_64_bits_is_a_fault_where_it_is_used() -> None:
+    text = "tol x: uint64 [n]\nz := "
+    given = np.array([2**64 - 1, 4], np.uint64)
+    assert outcomes(text + "convert(floor(x / 1), Z)", x=given) == [{"T0522"}] * 3
+    assert outcomes(text + "convert(floor(x / 2), Z)", x=given) == [[2**63 - 1, 2]] * 3
+    assert outcomes(text + "convert(floor(x / 1), Z)[2]", x=given) == [4] * 3
+    assert outcomes("tol x: Z [n]\nz := convert(floor(x / 0), Z)", x=[2**60]) == [{"T0349"}] * 3

@@ -131,6 +131,17 @@ def test_the_mask_of_an_old_dropout_is_all_ones_in_the_type_that_its_version_say
     held("Dropout", 10, [X], {}, [X, np.ones(X.shape, np.bool_)])
 
 
+def test_integers_beyond_2_to_53_are_divided_exactly() -> None:
+    edges = [2**63 - 1, -(2**63), 2**62 + 1, -(2**53) - 1, 7, -7]
+    pairs = [(x, y) for x in edges for y in (1, 2, -3, 2**61 + 1, 2**63 - 1)]
+    exact = [abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1) for x, y in pairs]
+    x, y = (np.array(side) for side in zip(*pairs, strict=True))
+    held("Div", 14, [x, y], {}, [np.array(exact)])
+    most = np.array([2**64 - 1, 2**63 + 1], np.uint64)
+    held("Div", 14, [most, np.array([1], np.uint64)], {}, [most])
+    held("ReduceMean", 13, [np.array([2**61 + 1, 2**61 + 4])], {}, [np.array([2**61 + 2])])
+
+
 # ---- casts ------------------------------------------------------------------------------------
 
 NUMBERS = [1.75, 0.0, 2.5, 3.0, 1.0, 2.0, 0.25]

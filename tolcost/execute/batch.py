@@ -20,8 +20,9 @@ from numpy.lib.stride_tricks import as_strided
 from tolcost.atoms.nodes import Type
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected
-from tolcost.execute.dtypes import DTYPES, Array, convert, same_bits
+from tolcost.execute.dtypes import Array, same_bits
 from tolcost.execute.grid import Affine, Grid
+from tolcost.execute.quotients import in_space, is_held
 from tolcost.execute.values import MOST_TOLD, Piece, check_size, first_fault, tidy
 
 
@@ -99,10 +100,10 @@ def constant(data: Array, depth: int) -> Batch:
 def in_spaces(batch: Batch, types: Type, bits: bool = False) -> Batch:
     """Give the values (or the same bits) in the spaces of a type."""
     if not bits and all(
-        piece.data.dtype is DTYPES[part.space] for piece, part in zip(batch.pieces, types, strict=True)
+        is_held(piece.data, part.space) for piece, part in zip(batch.pieces, types, strict=True)
     ):
         return batch
-    change = same_bits if bits else convert
+    change = same_bits if bits else in_space
     pieces = (
         Piece(change(piece.data, part.space), piece.fault)
         for piece, part in zip(batch.pieces, types, strict=True)
@@ -222,7 +223,7 @@ def _window(data: Array, index: Sequence[Affine], grid: Grid) -> Array:
     depth = grid.depth
     if not any(form.steps for form in index):
         at = (slice(None),) * depth + tuple(form.origin - 1 for form in index)
-        return np.asarray(data[at])
+        return np.asarray(data[at], data.dtype)
     sliced = _sliced(data, index, grid)
     if sliced is not None:
         return sliced
@@ -337,7 +338,7 @@ def gathered(tol: Batch, inside: list[Array], fault: Array | None, grid: Grid) -
             pieces.append(Piece(np.zeros((1,) * grid.depth, piece.data.dtype)))
             continue
         at = (*grid_index(piece.data, grid), *inside)
-        data = np.asarray(piece.data[at]) if at else piece.data
+        data = np.asarray(piece.data[at], piece.data.dtype) if at else piece.data
         pieces.append(Piece(data, _gathered_fault(piece, inside, grid)))
     return with_fault(Batch(tuple(pieces), tol.depth), fault)
 
@@ -369,9 +370,9 @@ def _overwritten(old: Array, inside: list[Array], new: Array, grid: Grid) -> Arr
     """Copy an array with members replaced; new members may be padded less than the old ones."""
     depth = grid.depth
     leading = np.broadcast_shapes(old.shape[:depth], new.shape[:depth], *(i.shape for i in inside))
-    copy = np.array(spread(old, (*leading, *old.shape[depth:])))
+    copy = np.array(spread(old, (*leading, *old.shape[depth:])), np.result_type(old, new))
     if copy.size:
         at: list[Array | slice] = [*grid_index(copy, grid), *inside]
         at.extend(slice(0, size) for size in new.shape[depth:])
-        copy[tuple(at)] = new
+        copy[tuple(at)] = new[()]
     return copy

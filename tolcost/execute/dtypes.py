@@ -8,6 +8,7 @@ come from ``ml_dtypes``.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from fractions import Fraction
 from math import isfinite
 from typing import Any, TypeAlias
@@ -36,6 +37,9 @@ DTYPES: dict[str, np.dtype[Any]] = {
 
 KEPT = "a run keeps whole numbers below 2^63: `convert` to R first to round them, to int64 to wrap around"
 """What to do about a number that is too large."""
+
+_HELD = 2**53
+"""Floats of 64 bits hold every whole number up to this."""
 
 
 def dtype_of(space: str) -> np.dtype[Any]:
@@ -93,6 +97,11 @@ def is_real(dtype: np.dtype[Any]) -> bool:
     return dtype.kind == "f" or (is_narrow(dtype) and kind_of(dtype.name) == "R")
 
 
+def is_exact(data: Array) -> bool:
+    """Tell whether numbers are held as Python's own, of any size; texts are objects, too."""
+    return data.dtype == np.object_ and data.size > 0 and not isinstance(data.item(0), str)
+
+
 def is_complex(dtype: np.dtype[Any]) -> bool:
     """Tell whether an element type is a complex one."""
     return dtype.kind == "c"
@@ -119,7 +128,7 @@ def as_places(data: Array) -> Array:
     >>> as_places(np.array([2.0, 2.0**64 + 4096, np.nan])).tolist() == [2, 2**62, 0]
     True
     """
-    if is_real(data.dtype):
+    if is_real(data.dtype) or is_exact(data):
         whole = np.nan_to_num(np.rint(data.astype(np.float64)), nan=0.0)
         return np.asarray(np.clip(whole, -(2.0**62), 2.0**62).astype(np.int64))
     return convert(np.minimum(data, np.uint64(2**62)) if data.dtype == np.uint64 else data, "Z")
@@ -166,8 +175,12 @@ def same_bits(data: Array, space: str) -> Array:
 def number(value: int | float | complex | Fraction | str, space: str) -> Array:
     """Give a static number as an array of rank 0 in a space.
 
+    A whole number that floats may not hold stays what it is in a space of all reals.
+
     >>> number(Fraction(1, 4), "float16"), number(-1, "uint8"), number(True, "B")
     (array(0.25, dtype=float16), array(255, dtype=uint8), array(True))
+    >>> number(2**53 + 1, "R"), number(2**53 + 1, "float64")
+    (array(9007199254740993, dtype=object), array(9.00719925e+15))
     """
     target = dtype_of(space)
     if target == np.object_:
@@ -179,6 +192,8 @@ def number(value: int | float | complex | Fraction | str, space: str) -> Array:
             return np.asarray(value != 0)
         case "Z":
             return _whole(value, space, target)
+        case "R" if isinstance(value, int) and not SPACES[space].finite and abs(value) > _HELD:
+            return np.asarray(value, np.object_)
         case "R":
             return _real(value, space)
         case _:
@@ -210,6 +225,11 @@ def _whole(value: int | float | complex | Fraction, space: str, target: np.dtype
     if SPACES[space].lo != 0 and wrapped >= 2 ** (bits - 1):
         wrapped -= 2**bits
     return np.asarray(wrapped).astype(target)
+
+
+def holding(space: str, numbers: Sequence[Array]) -> np.dtype[Any]:
+    """Give the element type that holds static numbers of a space side by side."""
+    return np.dtype(np.object_) if any(entry.dtype == np.object_ for entry in numbers) else dtype_of(space)
 
 
 def shortened(value: int) -> str:

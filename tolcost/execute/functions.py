@@ -23,6 +23,7 @@ from tolcost.atoms.nodes import Lambda, Program
 from tolcost.diagnostics import InternalError
 from tolcost.elementary import FUNCTIONS
 from tolcost.execute.dtypes import Array, convert, is_real, working_dtype
+from tolcost.execute.quotients import exact_result
 from tolcost.execute.whole_numbers import ENDLESS, exactly, unheld, verdicts
 from tolcost.spaces import kind_of
 
@@ -93,6 +94,9 @@ def apply_checked(
     >>> apply_checked("neg", "Z", "Z", [np.array([5])])
     (array([-5]), None)
     """
+    exact = exact_result(function, space, args)
+    if exact is not None:
+        return exact, None
     meaning, dtype = resolved(function, space)
     ready = [as_dtype(np.asarray(arg), space, dtype) for arg in args]
     found = np.asarray(meaning(*ready))

@@ -36,7 +36,7 @@ from tolcost.atoms.nodes import Input, Part, Program
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, visible
 from tolcost.execute.bounds import declared_bounds, outside_of_space, random_values
 from tolcost.execute.dtypes import Array, convert, dtype_of
-from tolcost.execute.values import Execution, Lengths, OutputValue, Tally
+from tolcost.execute.values import Execution, Lengths, OutputValue, Tally, as_output
 
 MAX_RANK = 32
 """NumPy has 64 axes at most, and the fast interpreter needs some for itself."""
@@ -93,7 +93,18 @@ def execute(
             raise unknown_length(missing) from None
     final = _found_lengths(machine)
     check_conditions(program.conditions, final)
-    return Execution(outputs, machine.tally.counts(), final)
+    return Execution(_in_element_types(program, outputs), machine.tally.counts(), final)
+
+
+def _in_element_types(program: Program, outputs: dict[str, OutputValue]) -> dict[str, OutputValue]:
+    """Give outputs in the element types of their spaces: on the way reals may be kept exactly."""
+    found = {}
+    for output in program.outputs:
+        value = outputs[output.name]
+        parts = value if isinstance(value, tuple) else (value,)
+        pairs = zip(parts, output.node.type, strict=True)
+        found[output.name] = as_output([convert(part, space.space) for part, space in pairs])
+    return found
 
 
 def _found_lengths(machine: Interpreter) -> dict[Symbol, int]:

@@ -24,6 +24,7 @@ from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.execute.dtypes import DTYPES, Array, as_places, convert, dtype_of, same_bits
 from tolcost.execute.functions import as_dtype, rand_sites, resolved, uniform
 from tolcost.execute.inputs import DEFAULT_STEPS, InputArrays, Met, execute, length_of, unknown_length
+from tolcost.execute.quotients import divides_or_rounds, exact_result
 from tolcost.execute.reference_state import Prepared, Run, State
 from tolcost.execute.values import (
     Execution,
@@ -254,7 +255,22 @@ class _Reference(State):
                 data = convert(np.asarray(data), result)
             return (Piece(data, first_fault(faults) if faults else None),)
 
-        return plain if len(operands) == 2 else run
+        quickest = plain if len(operands) == 2 else run
+        return self.quotient(node, operands, quickest) if divides_or_rounds(function, space) else quickest
+
+    def quotient(self, node: ir.Lambda, operands: Places, run: Run) -> Run:
+        """A function that may have to be exact where floats are not."""
+        applied = self.applied[node]
+
+        def exact(values: list[RunValue], times: int) -> RunValue:
+            args = [values[k][0] for k in operands]
+            found = exact_result(node.function, node.space, [np.asarray(data) for data, _ in args])
+            if found is None:
+                return run(values, times)
+            applied[0] += times
+            return (Piece(found, first_fault([fault for _, fault in args])),)
+
+        return exact
 
     def whole(self, node: ir.Lambda, exact: Callable[..., int | None], operands: Places) -> Run:
         """A function of whole numbers without end, which arrays may not hold."""

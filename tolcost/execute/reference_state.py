@@ -16,7 +16,7 @@ from tolcost.algebra import Poly, Symbol, evaluate_cond, prepared
 from tolcost.atoms.kit import constant_symbols, is_fixed
 from tolcost.atoms.nodes import Constant, Number, Part, Table, Var
 from tolcost.diagnostics import Rejected, Span
-from tolcost.execute.dtypes import Array, dtype_of, number
+from tolcost.execute.dtypes import Array, dtype_of, holding, number
 from tolcost.execute.inputs import length_of, unknown_length, value_of
 from tolcost.execute.values import Faults, Lengths, Piece, RunValue, Tally, scalar
 
@@ -106,9 +106,10 @@ class State:
     def laid_out(self, node: Table) -> Piece:
         """Give a table at the present coordinates."""
         part = node.type[0]
-        data = np.empty(len(node.values), dtype_of(part.space))
-        for k, value in enumerate(node.values):
-            data[k] = self.static_number(value, part.space, node.span)[()]
+        numbers = [self.static_number(value, part.space, node.span) for value in node.values]
+        data = np.empty(len(numbers), holding(part.space, numbers))
+        for k, entry in enumerate(numbers):
+            data[k] = entry[()]
         return Piece(data.reshape(self.shape_of(part)))
 
     def shape_of(self, part: Part) -> tuple[int, ...]:

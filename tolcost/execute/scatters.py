@@ -18,7 +18,7 @@ from tolcost.atoms.kit import Indices, Schedule, index_nodes, inner_nodes, is_re
 from tolcost.atoms.nodes import Component, Fold, Input, Lambda, Member, Node, Number, Put, Ref, Var
 from tolcost.dataclass import dataclass
 from tolcost.execute.batch import Batch, spread
-from tolcost.execute.dtypes import Array, as_places, convert, dtype_of, working_dtype
+from tolcost.execute.dtypes import Array, as_places, convert, dtype_of, is_exact, working_dtype
 from tolcost.execute.grid import Grid, NeedsLoop, count_volume, extend, poly_on_grid
 from tolcost.execute.machine import Machine
 from tolcost.execute.values import Piece
@@ -157,6 +157,8 @@ def _at_once(
     data = np.array(start.pieces[0].data)
     places = _places(machine, found.put.at, values, wide)
     if any(np.any((at < 0) | (at >= size)) for at, size in zip(places, data.shape, strict=True)):
+        return None
+    if is_exact(values[-1].pieces[0].data):
         return None
     new = convert(_laid(values[-1].pieces[0].data, wide), fold.type[0].space)
     if found.step is None:

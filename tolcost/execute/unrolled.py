@@ -15,9 +15,10 @@ from tolcost.atoms.atomic import Atom, AtomResult, CastOperand, Constants, Input
 from tolcost.atoms.nodes import Part, Program
 from tolcost.atoms.unroll import MAX_ATOMS, unroll
 from tolcost.diagnostics import NOWHERE
-from tolcost.execute.dtypes import Array, as_places, convert, dtype_of, number, same_bits
+from tolcost.execute.dtypes import Array, as_places, convert, holding, number, same_bits
 from tolcost.execute.functions import apply_checked, uniform
 from tolcost.execute.inputs import InputArrays, Met, execute
+from tolcost.execute.quotients import in_space
 from tolcost.execute.values import (
     Execution,
     Faults,
@@ -125,14 +126,15 @@ class AtomByAtom:
                 return self.given[name]
             case CastOperand(value=value, spaces=spaces, bits=bits):
                 given = self.fetch(value)
-                cast = same_bits if bits else convert
+                cast = same_bits if bits else in_space
                 pairs = zip(given, spaces, strict=True)
                 pieces = tuple(Piece(cast(np.asarray(p.data), space), p.fault) for p, space in pairs)
                 return pieces if bits else within(self.faults, operand, spaces, given, pieces)
             case Constants(values=values, shape=shape, space=space):
-                made = np.empty(len(values), dtype_of(space))
-                for k, entry in enumerate(values):
-                    made[k] = number(entry, space)[()]
+                numbers = [number(entry, space) for entry in values]
+                made = np.empty(len(values), holding(space, numbers))
+                for k, entry in enumerate(numbers):
+                    made[k] = entry[()]
                 return (Piece(made.reshape(shape)),)
 
     def result(self, atom: Atom, args: list[RunValue]) -> RunValue:
@@ -159,7 +161,7 @@ class AtomByAtom:
         if atom.function == "where":
             (condition, broken), then, other = args[0][0], args[1], args[2]
             taken = zip(then if condition != 0 else other, atom.spaces, strict=True)
-            pieces = tuple(Piece(convert(np.asarray(p.data), space), p.fault) for p, space in taken)
+            pieces = tuple(Piece(in_space(np.asarray(p.data), space), p.fault) for p, space in taken)
             return pieces if broken is None else tuple(all_fault(piece, int(broken)) for piece in pieces)
         data = [np.asarray(value[0].data) for value in args]
         fault = first_fault([value[0].fault for value in args])

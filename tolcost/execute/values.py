@@ -22,7 +22,8 @@ from tolcost.atoms.atomic import CastOperand
 from tolcost.atoms.nodes import ATOMS, Charge, Convert, Filter, Part, Type
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, Span
-from tolcost.execute.dtypes import DTYPES, KEPT, Array, as_places, convert
+from tolcost.execute.dtypes import KEPT, Array, as_places
+from tolcost.execute.quotients import in_space, is_held
 from tolcost.execute.whole_numbers import ENDLESS, unheld
 from tolcost.spaces import Bounds, bounded_text
 
@@ -186,10 +187,10 @@ def _marked(faults: Faults, span: Span, piece: Piece, bounds: Bounds, space: str
 
 def in_spaces(value: RunValue, types: Type) -> RunValue:
     """Give a value in the spaces of a type; as a rule it is that already."""
-    if all(piece.data.dtype == DTYPES[part.space] for piece, part in zip(value, types, strict=True)):
+    if all(is_held(piece.data, part.space) for piece, part in zip(value, types, strict=True)):
         return value
     return tuple(
-        Piece(convert(piece.data, part.space), piece.fault) for piece, part in zip(value, types, strict=True)
+        Piece(in_space(piece.data, part.space), piece.fault) for piece, part in zip(value, types, strict=True)
     )
 
 
@@ -207,7 +208,7 @@ def scalar(data: Array) -> Array:
 def element(piece: Piece, at: tuple[int, ...]) -> Piece:
     """Read one element."""
     found = piece.data[at] if at else piece.data
-    data: Array = found if hasattr(found, "dtype") else np.asarray(found)  # a text has none
+    data: Array = found if hasattr(found, "dtype") else np.asarray(found, piece.data.dtype)  # an object
     return Piece(data, None if piece.fault is None else tidy(np.asarray(piece.fault[at])))
 
 
@@ -218,8 +219,8 @@ def fault_array(piece: Piece) -> Array:
 
 def replaced(piece: Piece, at: tuple[int, ...], new: Piece) -> Piece:
     """Replace what is at a place."""
-    data = np.array(piece.data)
-    data[at] = new.data
+    data = np.array(piece.data, np.result_type(piece.data, new.data))
+    data[at] = new.data[()]  # an object, where there are objects
     if piece.fault is None and new.fault is None:
         return Piece(data)
     fault = fault_array(piece).copy()
@@ -258,7 +259,7 @@ def reshaped(piece: Piece, shape: tuple[int, ...]) -> Piece:
 def joined(left: Piece, right: Piece, axis: int, part: Part) -> Piece:
     """Put two pieces one after the other along an axis."""
     check_size([left.data.size + right.data.size])
-    data = np.concatenate([convert(left.data, part.space), convert(right.data, part.space)], axis)
+    data = np.concatenate([in_space(left.data, part.space), in_space(right.data, part.space)], axis)
     if left.fault is None and right.fault is None:
         return Piece(data)
     return Piece(data, np.concatenate([fault_array(left), fault_array(right)], axis))
@@ -266,7 +267,7 @@ def joined(left: Piece, right: Piece, axis: int, part: Part) -> Piece:
 
 def _stacked(members: list[Array]) -> Array:
     first = members[0]
-    if first.shape or first.dtype.kind not in "biufc":
+    if first.shape or first.dtype.kind not in "biufc" or any(m.dtype is not first.dtype for m in members):
         return np.stack(members)
     return np.array(members, first.dtype)  # much the quicker for numbers
 

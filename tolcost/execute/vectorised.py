@@ -34,7 +34,7 @@ from tolcost.execute.batch import (
     with_fault,
 )
 from tolcost.execute.builds import build
-from tolcost.execute.dtypes import Array, as_places, convert, dtype_of
+from tolcost.execute.dtypes import Array, as_places, convert, holding
 from tolcost.execute.folds import fold
 from tolcost.execute.functions import apply_checked, uniform
 from tolcost.execute.grid import (
@@ -132,7 +132,7 @@ def entries(machine: Machine, node: ir.Table, grid: Grid) -> Batch:
         raise rejected.at(node.span) from None
     own = tuple(length_of(length, machine.env) for length in part.shape)
     leading = np.broadcast_shapes(*(entry.shape for entry in found), (1,) * grid.depth)
-    filled = np.empty((*leading, len(found)), dtype_of(part.space))
+    filled = np.empty((*leading, len(found)), holding(part.space, found))
     for k, entry in enumerate(found):
         filled[..., k] = entry
     return Batch((Piece(filled.reshape(leading + own)),), grid.depth)

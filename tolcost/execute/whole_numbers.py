@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from functools import cache
+from math import isfinite
 
 import numpy as np
 
-from tolcost.execute.dtypes import Array, is_complex, is_real
+from tolcost.execute.dtypes import Array, is_complex, is_exact, is_real
 from tolcost.spaces import SPACES
 
 TOO_LARGE, NOT_WHOLE = 1, 2
@@ -110,7 +112,9 @@ def unheld(data: Array) -> Array | None:
     >>> unheld(np.array([1e18, 1e19, np.nan])).tolist() == [0, TOO_LARGE, NOT_WHOLE]
     True
     """
-    if data.dtype == np.uint64:
+    if is_exact(data):
+        found = np.array([_held(number) for number in data.flat], np.int8).reshape(data.shape)
+    elif data.dtype == np.uint64:
         found = np.where(data >= np.uint64(_LIMIT), TOO_LARGE, 0)
     elif is_real(data.dtype) or is_complex(data.dtype):
         numbers = (data.real if is_complex(data.dtype) else data).astype(np.float64)
@@ -119,6 +123,10 @@ def unheld(data: Array) -> Array | None:
     else:
         return None
     return found if found.any() else None
+
+
+def _held(number: int | float | Fraction) -> int:
+    return verdict(round(number) if isfinite(number) else None)
 
 
 def sizes(data: Array) -> Array:
