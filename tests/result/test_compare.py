@@ -193,6 +193,22 @@ def test_an_input_of_another_size_is_told_and_each_costs_its_own() -> None:
     assert notes == ("the input `x` was [n, 3] and is [n, 4]: each is costed with its own",)
 
 
+def test_a_length_at_places_of_different_lengths_is_that_of_its_name() -> None:
+    """It was the first of them, `t + 1`, with which the old one cost more than the new one."""
+    old, new = (f"tol x: R [{shape}]\ny := map(x, exp(*))" for shape in ("t, t", "t + 1, t"))
+    verdict, notes = compared(old, new)
+    assert verdict == "costlier"
+    assert notes == ("the input `x` was [t, t] and is [t + 1, t]: each is costed with its own",)
+
+
+def test_a_difference_shows_where_one_length_tells_another_that_no_figure_has() -> None:
+    old = "tol w: R [n]\ntol x: R [n]\ny := map(x, * + 1)"
+    new = "tol w: R [n]\ntol x: R [m]\ny := map(w, * + w[3])\nz := map(w, * + 1)"
+    verdict, notes = compared(old, new)
+    assert verdict == "costlier"
+    assert "compared where m == n" in notes
+
+
 NEVER = (
     "tol x: R [n]\ntol y: R [m]\nu := map(tol[m + 1], exp(x[i]), [i])\nv := map(tol[n + 1], exp(y[i]), [i])"
 )

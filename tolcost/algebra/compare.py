@@ -7,7 +7,7 @@ expressions without other floors decidable up to what ``prove`` can do with clip
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import islice, product
+from itertools import chain, islice, product
 from math import gcd, lcm
 from typing import Literal, TypeAlias
 
@@ -165,17 +165,14 @@ def _points(symbols: frozenset[Symbol], facts: tuple[Cond, ...]) -> Iterator[Ass
     """Give admissible points: small corners first, then far ones."""
     points = admissible(symbols, facts)
     many = len(points.chosen)
-    if not many:
-        point = points.at((), 0)
-        yield from () if point is None else (point,)
-        return
-    per_symbol = max(3, int(_MAX_POINTS ** (1 / many)))
+    per_symbol = max(3, int(_MAX_POINTS ** (1 / max(many, 1))))
     few = _OFFSETS[:4] + _OFFSETS[9::4] if per_symbol < 10 else _OFFSETS
-    together = ((offset,) * many for offset in _OFFSETS)
-    grid = islice(product(few, repeat=many), _MAX_POINTS)
+    together = (((offset,) * many, offset) for offset in (_OFFSETS if points.others or many else ()))
     alone = (tuple(offset if j == k else 0 for j in range(many)) for k in range(many) for offset in _OFFSETS)
-    for offsets in (*together, *alone, *grid):
-        point = points.at(offsets, max(offsets))
+    grid = islice(product(few, repeat=many), _MAX_POINTS)
+    rest = ((offsets, max(offsets, default=0)) for offsets in chain(alone, grid))
+    for offsets, others in chain(together, rest):
+        point = points.at(offsets, others)
         if point is not None:
             yield point
 

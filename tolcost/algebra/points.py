@@ -72,16 +72,21 @@ def admissible(symbols: Iterable[Symbol], facts: Sequence[Cond]) -> Admissible:
         bounds_first({*wanted, *(s for fact in facts for s in symbols_of_cond(fact))}) if facts else wanted
     )
     bounding = {other for symbol in every for end in _ends(symbol) for other in end.free}
-    follow = set(_dependent(equations, bounding))
+    follow = set(_dependent(equations, bounding, frozenset(wanted)))
     chosen = tuple(symbol for symbol in wanted if symbol not in follow)
     return Admissible(chosen, tuple(s for s in every if s not in chosen), equations, tuple(facts))
 
 
-def _dependent(equations: Iterable[Poly], bounding: set[Symbol]) -> Iterator[Symbol]:
-    """A symbol for every equation that tells it, whatever the others are; none by which others are bound."""
+def _dependent(
+    equations: Iterable[Poly], bounding: set[Symbol], wanted: frozenset[Symbol]
+) -> Iterator[Symbol]:
+    """A symbol for every equation that tells it, whatever the others are; none by which others are bound.
+
+    Rather one that is not wanted itself.
+    """
     taken = set(bounding)
     for equation in equations:
-        for symbol in sorted(equation.free - taken, key=lambda s: s.key, reverse=True):
+        for symbol in sorted(equation.free - taken, key=lambda s: (s not in wanted, s.key), reverse=True):
             parts = affine_parts(equation, symbol)
             if parts is not None and parts[0].constant in (1, -1):
                 taken |= equation.free

@@ -150,17 +150,26 @@ class _Places:
 
 def _by_place(old: Sequence[NamedType], new: Sequence[NamedType]) -> _Places:
     pairs = list(_paired(old, new))
-    found: dict[Symbol, Poly] = {}
+    values: dict[Symbol, list[Poly]] = {}
     for form, value in (axis for pair in pairs for axis in _axes(*pair)):
         symbol = _only(form)
         if symbol is not None:
-            found.setdefault(symbol, value)
+            values.setdefault(symbol, []).append(value)
+    found = {symbol: _meant(symbol, several) for symbol, several in values.items()}
     places, tied = _Places(found, [], [], []), set(found)
     told = {symbol for form in found.values() for symbol in form.free}
     for pair in pairs:
         kept = [_tell(places, tied, told, form, value) for form, value in _axes(*pair)]
         places.resized.extend(() if all(kept) else (pair,))
     return places
+
+
+def _meant(symbol: Symbol, values: Sequence[Poly]) -> Poly:
+    """What a length is of what stands at its places now: where they differ, rather that of its name."""
+    named = (
+        value for value in values for now in (_only(value),) if now is not None and now.name == symbol.name
+    )
+    return next(named, values[0])
 
 
 def _tell(places: _Places, tied: set[Symbol], told: set[Symbol], old: Poly, new: Poly) -> bool:
