@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tolcost.diagnostics import Rejected, Source, explanation, render_all
-from tolcost.syntax import Signature, parse, resolve
+from tolcost.syntax import Signature, beginners, parse, resolve
 
 from . import cases
 
@@ -29,3 +31,19 @@ def test_diagnostics(case: cases.Case) -> None:
 
 def test_every_case_has_a_name_of_its_own() -> None:
     assert len({(case.file, case.name) for case in CASES}) == len(CASES)
+
+
+HINTS = (
+    *beginners.FUNCTIONS.values(),
+    *beginners.MEMBERS.values(),
+    *beginners.ARGUMENTS.values(),
+    *(hint for hint, _ in beginners.PAIRS.values()),
+)
+SHOWN = dict.fromkeys(piece for hint in HINTS for piece in re.findall(r"`([\w(|[][^`]+)`", hint))
+
+
+@pytest.mark.parametrize("piece", SHOWN)
+def test_what_a_hint_shows_is_right(piece: str) -> None:
+    """`x => x + 1` was shown, which is refused."""
+    is_statement = re.match(r"(use|tol) |\w+(\(\w\))? :?= ", piece) is not None
+    assert parse(Source("hint", piece if is_statement else f"y := {piece}"))

@@ -10,7 +10,7 @@ from tolcost.syntax.tree import Module
 
 _LOOP = "there are no loops: `map(t, f(*))` computes every element, `reduce(t, f, 0)` takes one after another"
 CHOICE = "`where(c, a, b)` is one of two values, and `choose(c, a, b)` computes only that one"
-_FUNCTION = "`f(x) = x + 1` defines a function, and `x => x + 1` is one without a name"
+_FUNCTION = "`f(x) = x + 1` defines a function, and `(x) => x + 1` is one without a name"
 _SHAPE = "`|x|` is the shape of x, and `|x|[1]` its first length"
 _MODULE = "no module stands before a function: `exp(x)`"
 _OUTPUT = "the last definition is the output, or those marked with `:=`"
@@ -38,6 +38,26 @@ FUNCTIONS: Mapping[str, str] = {
     "print": _OUTPUT,
 }  # fmt: skip
 """Functions that other languages have."""
+
+MEMBERS: Mapping[str, str] = {**FUNCTIONS, "T": "`Transpose(x)` is x with its axes turned around"}
+"""What other languages write behind a value and a dot."""
+
+_ALL = "`reduce(t, {0}, {1})` takes {0} over all elements"
+ARGUMENTS: Mapping[str, str] = {
+    "reduce": "the third is what it begins with: `reduce(t, add, 0)`",
+    "map": "`map(t, exp(*))` computes every element",
+    "add": _ALL.format("add", "0"), "mul": _ALL.format("mul", "1"),
+    "max": _ALL.format("max", "-Inf"), "min": _ALL.format("min", "Inf"),
+}  # fmt: skip
+"""What is said of functions that get fewer arguments than they take."""
+
+PAIRS: Mapping[str, tuple[str, str | None]] = {
+    "->": ("a function is `(x) => x + 1`", "=>"),
+    **dict.fromkeys(
+        ("+=", "-=", "*=", "/="), ("a name is defined once: `z = y + 1` defines another one", None)
+    ),
+}
+"""Signs of other languages that begin with an operator of ours: what to do instead, and what to write."""
 
 TYPES: Mapping[str, str] = {
     "Real": "R", "real": "R", "float": "float32", "Float": "float32", "double": "float64", "half": "float16",

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, Literal, TypeAlias, cast
 
 from tolcost.dataclass import dataclass
-from tolcost.diagnostics import Diagnostic, Label, Source, Span, quoted
+from tolcost.diagnostics import Diagnostic, Fix, Label, Source, Span, quoted
 from tolcost.syntax import tree
 from tolcost.syntax.precedence import Sign, group
 from tolcost.syntax.source import MAX_DIGITS
@@ -132,9 +132,15 @@ class Builder:
         return Span(self.source, start, end)
 
     def _complain(
-        self, code: str, message: str, span: Span, hint: str | None = None, labels: tuple[Label, ...] = ()
+        self,
+        code: str,
+        message: str,
+        span: Span,
+        hint: str | None = None,
+        labels: tuple[Label, ...] = (),
+        fix: Fix | None = None,
     ) -> None:
-        self.diagnostics.append(Diagnostic(code, message, span, labels, hint))
+        self.diagnostics.append(Diagnostic(code, message, span, labels, hint, fix=fix))
 
     def _plain(self, value: Any) -> tree.Expr:
         """An operand as a node."""
@@ -205,7 +211,10 @@ class Builder:
                 return names
         span = self._span(start, start + 1) if isinstance(value, (_OperatorRow, _Prefixed)) else value.span
         hint = "parameters are names in parentheses: `(a, e) => a + e`"
-        self._complain("T0112", "these are not parameters", span, hint)
+        fix = (
+            Fix(f"Write `({value.name})`", span, f"({value.name})") if isinstance(value, tree.Name) else None
+        )
+        self._complain("T0112", "these are not parameters", span, hint, fix=fix)
         return ()
 
     def index(self, values: RuleValues, start: int, end: int) -> tree.Subscript:

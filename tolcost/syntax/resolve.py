@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Fix, Label, Span, quoted
 from tolcost.syntax import tree
-from tolcost.syntax.beginners import FUNCTIONS
+from tolcost.syntax.beginners import ARGUMENTS, FUNCTIONS, MEMBERS
 from tolcost.syntax.declarations import (
     BINDERS,
     BUILTINS,
@@ -223,9 +223,11 @@ class _Resolver(Declarations):
         self._later((value for _, value in call.named), scope)
 
     def _composed(self, functions: tuple[tree.Expr, ...], scope: NameScope) -> None:
+        last = functions[-1]
+        member = last.name if isinstance(last, tree.Name) else ""
         for function in functions:
             if isinstance(function, tree.Name):
-                self._function(function, scope, None)
+                self._function(function, scope, None, MEMBERS.get(member))
             else:
                 self._later((function,), scope)
 
@@ -252,8 +254,10 @@ class _Resolver(Declarations):
                 self.tell("T0214", "coordinates are named here", inner.span, hint)
         return names
 
-    def _function(self, name: tree.Name, scope: NameScope, call: tree.Call | None) -> Signature | None:
-        """What a name in call position means: the nearest function of that name."""
+    def _function(
+        self, name: tree.Name, scope: NameScope, call: tree.Call | None, hint: str | None = None
+    ) -> Signature | None:
+        """What a name in call position means: the nearest function of that name; ``hint`` if it is none."""
         hidden: Definition | None = None
         for definition, owner in scope.lookups(name.name):
             builtin = name.name in BUILTINS or name.name in self.known
@@ -269,7 +273,7 @@ class _Resolver(Declarations):
         elif hidden is not None or name.name in CONSTANTS:
             label = (Label(hidden.place, f"this {hidden.sort}"),) if hidden else ()
             indexed = hidden is not None and hidden.sort in ("input", "zeros") and len(name.name) < 40
-            hint = f"an element is selected with `{name.name}[i]`" if indexed else None
+            hint = hint or (f"an element is selected with `{name.name}[i]`" if indexed else None)
             fix = _indexed(name, call) if indexed and call is not None else None
             self.tell("T0205", f"{quoted(name.name)} is not a function", name.span, hint, label, fix)
         elif name.name not in self.known:
@@ -294,7 +298,8 @@ class _Resolver(Declarations):
             return
         if not signature.takes(count if not call.named else max(count, signature.low)):
             message = f"{quoted(name.name)} takes {signature}, not {count}"
-            self.tell("T0203", message, call.span, labels=label)
+            hint = ARGUMENTS.get(name.name) if own is None and count < signature.low else None
+            self.tell("T0203", message, call.span, hint, label)
 
     def _unknown(self, name: tree.Name, scope: NameScope, is_function: bool) -> None:
         """Remember the first use of an unknown name."""

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Fix, Label, Source, Span
-from tolcost.syntax.beginners import CHOICE, KEYWORDS, QUOTIENT
+from tolcost.syntax.beginners import CHOICE, KEYWORDS, PAIRS, QUOTIENT
 from tolcost.syntax.parse_table import END
 from tolcost.syntax.precedence import BINARY_LEVELS
 
@@ -291,6 +291,48 @@ def _juxtaposed(m: Mistake) -> Diagnostic | None:
     return Diagnostic("T0101", f"an operator or a comma is missing before `{m.text}`", m.here, label)
 
 
+def _pair(m: Mistake) -> Diagnostic | None:
+    """A sign of another language, of which we know the first half."""
+    span = Span(m.source, m.previous.start, m.here.end)
+    text = m.source.text[span.start : span.end]
+    if text not in PAIRS:
+        return None
+    hint, meant = PAIRS[text]
+    fix = None if meant is None else _put(meant, span)
+    return Diagnostic("T0128", f"`{text}` is not part of the language", span, hint=hint, fix=fix)
+
+
+def _point(m: Mistake) -> Diagnostic | None:
+    """``.5``, of which the 0 is missing."""
+    if (
+        m.text != "."
+        or "NUMBER" not in m.expected
+        or not m.source.text[m.here.end : m.here.end + 1].isdecimal()
+    ):
+        return None
+    fix = _put("0", Span(m.source, m.here.start, m.here.start))
+    return Diagnostic("T0133", "a number begins with a digit", m.here, hint="write `0.5`", fix=fix)
+
+
+def _undeclared(m: Mistake) -> Diagnostic | None:
+    """``x: R [n]``, of which the first word is missing."""
+    if m.text != ":" or m.brackets or m.previous.kind != "NAME" or m.previous.start != m.statement:
+        return None
+    fix = _put("tol ", Span(m.source, m.statement, m.statement))
+    hint = f"`tol {m.before}: R [n]` declares an input"
+    return Diagnostic(
+        "T0104", "a declaration begins with `tol`, `static` or `attr`", m.here, hint=hint, fix=fix
+    )
+
+
+def _several(m: Mistake) -> Diagnostic | None:
+    """``y := a, b`` or ``y, z := a``."""
+    if m.text != "," or m.brackets or not m.expected & {"EQ", "BINARY"}:
+        return None
+    hint = "each output has a line of its own: `y := …`"
+    return Diagnostic("T0101", "a statement defines one value", m.here, hint=hint)
+
+
 def _no_operand(m: Mistake) -> Diagnostic | None:
     if not m.expected & {"NAME", "STAR"} or "BINARY" in m.expected:
         return None
@@ -384,6 +426,10 @@ _EXPLANATIONS: tuple[Callable[[Mistake], Diagnostic | None], ...] = (
     _slice,
     _splice,
     _juxtaposed,
+    _pair,
+    _point,
+    _undeclared,
+    _several,
     _no_operand,
     _bare,
     _generic,
