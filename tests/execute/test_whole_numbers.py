@@ -253,3 +253,15 @@ def test_a_quotient_that_is_no_whole_number_of_64_bits_is_a_fault_where_it_is_us
     assert outcomes(text + "convert(floor(x / 2), Z)", x=given) == [[2**63 - 1, 2]] * 3
     assert outcomes(text + "convert(floor(x / 1), Z)[2]", x=given) == [4] * 3
     assert outcomes("tol x: Z [n]\nz := convert(floor(x / 0), Z)", x=[2**60]) == [{"T0349"}] * 3
+
+
+def test_only_quotients_of_whole_numbers_of_64_bits_are_kept_exactly() -> None:
+    """No other would end: what is kept may not grow from step to step."""
+    text = "tol x: int64 [n]\ny := reduce(x, (a, e) => e / a, 1)"
+    steps = [2**62 + 1, 2**62 + 3] * 600
+    exact = 1.0
+    for step in steps:
+        exact = step / exact
+    assert outcomes(text, x=steps) == [exact] * 3
+    huge = "tol x: int64 [n]\ny := map(x, 10^400 / *)\nz := map(x, floor(* / 10^400))"
+    assert outcomes(huge, x=[2**62 + 1, -1]) == [[math.inf, -math.inf]] * 3

@@ -175,7 +175,7 @@ def same_bits(data: Array, space: str) -> Array:
 def number(value: int | float | complex | Fraction | str, space: str) -> Array:
     """Give a static number as an array of rank 0 in a space.
 
-    A whole number that floats may not hold stays what it is in a space of all reals.
+    A whole number of 64 bits that floats may not hold stays what it is in a space of all reals.
 
     >>> number(Fraction(1, 4), "float16"), number(-1, "uint8"), number(True, "B")
     (array(0.25, dtype=float16), array(255, dtype=uint8), array(True))
@@ -192,7 +192,7 @@ def number(value: int | float | complex | Fraction | str, space: str) -> Array:
             return np.asarray(value != 0)
         case "Z":
             return _whole(value, space, target)
-        case "R" if isinstance(value, int) and not SPACES[space].finite and abs(value) > _HELD:
+        case "R" if isinstance(value, int) and _HELD < abs(value) < 2**64 and not SPACES[space].finite:
             return np.asarray(value, np.object_)
         case "R":
             return _real(value, space)

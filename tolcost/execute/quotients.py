@@ -94,10 +94,16 @@ def _each(function: Callable[..., _Exact], *args: Array) -> Array:
 
 def _quotient(dividend: _Exact, divisor: _Exact) -> _Exact:
     """Divide exactly what is too large to be divided as floats; a static divisor comes as a float."""
-    sure = isinstance(dividend, float) or -_SURE < dividend < _SURE
-    if sure or not divisor or (isinstance(divisor, float) and not divisor.is_integer()):
+    if -_SURE < dividend < _SURE or isinstance(dividend, float) or not (_whole(dividend) and _whole(divisor)):
         return float(np.true_divide(np.float64(dividend), np.float64(divisor)))
-    return Fraction(dividend) / Fraction(divisor)
+    return Fraction(int(dividend), int(divisor))
+
+
+def _whole(number: _Exact) -> bool:
+    """Tell whether a number is whole and not 0."""
+    if isinstance(number, float):
+        return number != 0 and number.is_integer()
+    return number != 0 and number.denominator == 1
 
 
 def _rounded(number: _Exact, how: Callable[[_Exact], int]) -> _Exact:
