@@ -150,7 +150,7 @@ class _ProgramWriter:
             case float() | complex() | Fraction():
                 return str(value)
             case str():
-                return quoted(value)
+                return repr(value)  # as a text, which a name is not
             case _:
                 return cond_text(value, self.names)
 
@@ -234,5 +234,5 @@ def operand_text(operand: Operand) -> str:
         case CastOperand(value=value, spaces=spaces):
             return f"{'/'.join(spaces)}({operand_text(value)})"
         case Constants(values=values, shape=shape):
-            texts = [quoted(value) if isinstance(value, str) else str(value) for value in values[:8]]
+            texts = [repr(value) if isinstance(value, str) else str(value) for value in values[:8]]
             return texts[0] if not shape else f"[{', '.join(texts)}{', …' if len(values) > 8 else ''}]"

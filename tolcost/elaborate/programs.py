@@ -246,7 +246,7 @@ def _outputs(env: Env, values: tuple[tuple[str, Value], ...]) -> Iterable[Output
         if isinstance(value, Seq):
             entries = ((f"{name}.{n}", item) for n, item in enumerate(value.items, start=1))
             yield from _outputs(env, tuple(entries))
-        elif isinstance(value, (str, Missing)):
+        elif isinstance(value, Missing):
             continue
         else:
             yield Output(name, materialise(env, value, _written(env, name)))
