@@ -39,8 +39,21 @@ class Span:
     start: int
     end: int
 
+    @property
+    def text(self) -> str:
+        """What is written there."""
+        return self.source.text[self.start : self.end]
+
 
 NOWHERE = Span(Source("<nowhere>", ""), 0, 0)
+
+_LONGEST_PIECE = 72
+
+
+def on_one_line(span: Span) -> str:
+    """What is written at a place, shortened where it is long; nothing where there is none."""
+    text = " ".join(span.text.split())
+    return text if len(text) <= _LONGEST_PIECE else f"{text[: _LONGEST_PIECE - 1]}…"
 
 
 @dataclass(frozen=True, slots=True)

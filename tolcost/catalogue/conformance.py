@@ -361,6 +361,6 @@ def _one_line(error: Rejected) -> str:
     where = ""
     if first.span is not NOWHERE:
         spot = place(first.span)
-        snippet = " ".join(first.span.source.text[first.span.start : first.span.end].split())[:60]
+        snippet = " ".join(first.span.text.split())[:60]
         where = f" ({first.span.source.name}:{spot.line}:{spot.column} `{snippet}`)"
     return f"{first.code} {first.message}{where}"

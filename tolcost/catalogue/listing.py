@@ -116,7 +116,7 @@ def _declared(statement: tree.InputDecl) -> str:
 
 
 def _text(expression: tree.Expr | tree.Ellipsis) -> str:
-    return expression.span.source.text[expression.span.start : expression.span.end]
+    return expression.span.text
 
 
 def opening(spec: Spec) -> str:

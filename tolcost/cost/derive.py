@@ -30,9 +30,8 @@ from tolcost.atoms.nodes import Block, Build, Fold, Lambda, Member, Node, Progra
 from tolcost.cost.count import ProgramCounter
 from tolcost.cost.terms import Unsummed, free_in
 from tolcost.dataclass import dataclass, field, replace
-from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span
+from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span, on_one_line
 
-_MAX_SOURCE = 72
 _MAX_STEPS = 100
 _MAX_PARTS = 24
 _MOST_SAID = 3
@@ -125,14 +124,6 @@ def _factor(formula: DerivedFormula) -> str:
             return text
         case _:
             return f"({text})"
-
-
-def source_text(span: Span) -> str:
-    """Give a piece of source on one line, shortened where it is long; nothing where there is none."""
-    if span is NOWHERE or span.end <= span.start:
-        return ""
-    text = " ".join(span.source.text[span.start : span.end].split())
-    return text if len(text) <= _MAX_SOURCE else f"{text[: _MAX_SOURCE - 1]}…"
 
 
 def first_argument(call: str) -> str:
@@ -333,7 +324,7 @@ class _Explainer:
         """Give what one visit of a block costs: as one leaf where its result says what it is."""
         result = block.result
         if self._named(block) and isinstance(result, _SPOKEN) and self.costs(result):
-            return Eops(source_text(_span(result)) or self._text(result), block)
+            return Eops(on_one_line(_span(result)) or self._text(result), block)
         return _plus((*self._named(block), *self._parts(result)))
 
     def _named(self, block: Block) -> tuple[DerivedFormula, ...]:
@@ -363,7 +354,7 @@ class _Explainer:
         name = node.function if isinstance(node, Lambda) else "where" if isinstance(node, Where) else ""
         if name and not any(map(self.costs, children(node))):
             return name
-        return source_text(_span(node)) or name or type(node).__name__.lower()
+        return on_one_line(_span(node)) or name or type(node).__name__.lower()
 
 
 def _applying(found: Schedules) -> set[Node | Block]:
@@ -399,7 +390,7 @@ def _argument(var: Var, result: Node) -> str:
     """Give the words for a variable that is what a reduce runs over: the first argument as written."""
     if not isinstance(result, Fold) or not _runs_over(result, var):
         return ""
-    return first_argument(source_text(result.span))
+    return first_argument(on_one_line(result.span))
 
 
 def _runs_over(node: Fold, var: Var) -> bool:

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from tolcost.algebra import to_text
 from tolcost.atoms.nodes import Type
 from tolcost.dataclass import dataclass
-from tolcost.diagnostics import Diagnostic, Fix, Rejected, Source, Span
+from tolcost.diagnostics import Diagnostic, Fix, Rejected, Source, Span, on_one_line
 from tolcost.editor.costs import cost_inside, derivation_of, named_costs, types_of
 from tolcost.editor.names import (
     Word,
@@ -65,7 +65,7 @@ def _named(reading: Reading, word: Word, offset: int) -> str | None:
 
 
 def _own(reading: Reading, found: Occurrences) -> str:
-    text = reading.source.text[found.statement.start : found.statement.end]
+    text = found.statement.text
     lines = [f"```tolang\n{_short(text)}\n```", f"{found.sort} `{found.name}`{_REMARKS.get(found.sort, '')}"]
     shape = types_of(reading).get(found.name) if found.sort in ("value", "input", "zeros") else None
     if shape is not None:
@@ -126,7 +126,7 @@ def _expression(reading: Reading, offset: int) -> Hover | None:
     cost = None if around is None else cost_inside(reading, around)
     if around is None or cost is None or cost == 0:
         return None
-    text = _short(" ".join(reading.source.text[around.start : around.end].split()))
+    text = on_one_line(around)
     return Hover(f"`{text}`: **{to_text(cost)}** EOPs in all", around)
 
 

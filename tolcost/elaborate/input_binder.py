@@ -15,7 +15,7 @@ from tolcost.algebra.substitute import symbols_of
 from tolcost.atoms.nodes import Input as InputNode
 from tolcost.atoms.nodes import Part, Type
 from tolcost.dataclass import dataclass, field
-from tolcost.diagnostics import quoted
+from tolcost.diagnostics import on_one_line, quoted
 from tolcost.elaborate.arguments import kind_of_declared, length_for
 from tolcost.elaborate.bounds import CODE as BOUNDS_CODE
 from tolcost.elaborate.bounds import check_within
@@ -162,7 +162,8 @@ class InputBinder:
         declared = self.names.get(entry.name) if isinstance(entry, tree.Name) else None
         if not isinstance(declared, Poly):
             declared = as_length(self.env, evaluate(self.env, entry), entry.span)
-        unify(self.env, actual, declared, f"`{statement.name}` is declared so", entry.span)
+        so = f"`{statement.name}` is declared so"
+        unify(self.env, actual, declared, so, entry.span, lambda: f"{so}: `{on_one_line(statement.span)}`")
 
     def _absent(self, statement: tree.InputDecl) -> Value:
         if statement.default is not None:

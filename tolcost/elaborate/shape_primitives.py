@@ -22,7 +22,7 @@ from tolcost.algebra import (
     to_text,
 )
 from tolcost.atoms.nodes import Convert, Node, Part
-from tolcost.diagnostics import Span
+from tolcost.diagnostics import Span, on_one_line
 from tolcost.elaborate.apply import apply
 from tolcost.elaborate.bounds import check_within
 from tolcost.elaborate.components import apart, capacity, component_shapes, components
@@ -233,8 +233,10 @@ def _halvings(env: Env, span: Span, a: Poly) -> Value:
 def _same(env: Env, span: Span, left: Shape, right: Shape) -> Value:
     if len(left) != len(right):
         fail("T0301", f"{len(left)} lengths against {len(right)}", span, kind=Misfit, definite=True)
+    says = "says that they are equal"
     merged = tuple(
-        unify(env, a, b, "`same` says that they are equal", span) for a, b in zip(left, right, strict=True)
+        unify(env, a, b, f"`same` {says}", span, lambda: f"`{on_one_line(span)}` {says}")
+        for a, b in zip(left, right, strict=True)
     )
     return merged[0] if len(merged) == 1 else Vec((len(merged),), merged)
 

@@ -110,8 +110,11 @@ def facts_here(env: Env) -> tuple[Cond, ...]:
     return tuple(substitute_cond(fact, notes.equal) for fact in facts) if notes.equal else facts
 
 
-def unify(env: Env, left: Poly, right: Poly, what: Said, span: Span) -> Poly:
-    """Make two lengths equal: prove it, or adopt it as an equation, or refuse."""
+def unify(env: Env, left: Poly, right: Poly, what: Said, span: Span, but: Said | None = None) -> Poly:
+    """Make two lengths equal: prove it, or adopt it as an equation, or refuse.
+
+    ``what`` is said of the equation, and ``but`` of lengths that differ, where there is more to say.
+    """
     context = env.context
     left, right = settle(context, left), settle(context, right)
     if left == right:
@@ -121,7 +124,9 @@ def unify(env: Env, left: Poly, right: Poly, what: Said, span: Span) -> Poly:
         return left
 
     def refuse(definite: bool = False) -> NoReturn:
-        message = f"lengths {to_text(left)} and {to_text(right)} differ, but {said(what)}"
+        message = (
+            f"lengths {to_text(left)} and {to_text(right)} differ, but {said(what if but is None else but)}"
+        )
         fail("T0301", message, span, kind=Misfit, definite=definite)
 
     if verdict is False:

@@ -318,7 +318,7 @@ def _lengths(statement: tree.InputDecl, base: str, open_: int) -> list[StoredVal
 
 
 def _entry(declared: tree.Expr | tree.Ellipsis, name: str) -> StoredValue:
-    text = declared.span.source.text[declared.span.start : declared.span.end]
+    text = declared.span.text
     if isinstance(declared, tree.Name):
         return declared.name
     return int(text) if text.isdigit() else name

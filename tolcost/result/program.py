@@ -66,7 +66,7 @@ class ProgramStudy(Study):
         for span in self.analysis.counts.bounded[:_MOST_BOUNDS]:
             at = place(span)
             where = f"line {at.line}" if span.source.name == self.file else f"{span.source.name}:{at.line}"
-            text = span.source.text[span.start : span.end].split("\n")[0]
+            text = span.text.split("\n")[0]
             yield Fact(
                 "bounded by", Code(f"{visible(where)}: {visible(text)}"), "data decides what it computes"
             )

@@ -55,7 +55,7 @@ def _broken(statement: tree.Statement) -> list[tree.BlockExpr]:
 def _may_hold_block(statement: tree.Statement) -> bool:
     """A quick look at the text, where there is one."""
     span = statement.span
-    return not span.source.text or "{" in span.source.text[span.start : span.end]
+    return not span.source.text or "{" in span.text
 
 
 def _width(stream: Stream) -> int:

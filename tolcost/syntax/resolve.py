@@ -348,7 +348,7 @@ class _Resolver(Declarations):
 def _indexed(name: tree.Name, call: tree.Call) -> Fix | None:
     """A call of what is no function as the selection of an element."""
     span = Span(call.span.source, name.span.end, call.span.end)
-    inside = span.source.text[span.start : span.end].strip()
+    inside = span.text.strip()
     if call.named or not call.args or inside[:1] != "(":
         return None
     return Fix("Write `[ ]`", span, f"[{inside[1:-1]}]")

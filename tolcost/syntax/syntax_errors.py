@@ -104,7 +104,7 @@ def _put(text: str, span: Span) -> Fix:
 
 
 def _remove(span: Span) -> Fix:
-    return Fix(f"Remove `{span.source.text[span.start : span.end].strip()}`", span, "")
+    return Fix(f"Remove `{span.text.strip()}`", span, "")
 
 
 def _word(text: str, span: Span) -> Fix:
@@ -294,7 +294,7 @@ def _juxtaposed(m: Mistake) -> Diagnostic | None:
 def _pair(m: Mistake) -> Diagnostic | None:
     """A sign of another language, of which we know the first half."""
     span = Span(m.source, m.previous.start, m.here.end)
-    text = m.source.text[span.start : span.end]
+    text = span.text
     if text not in PAIRS:
         return None
     hint, meant = PAIRS[text]
