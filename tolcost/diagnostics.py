@@ -185,14 +185,14 @@ def place(span: Span) -> Position:
     return Position(text.count("\n", 0, span.start) + 1, span.start - start + 1, start, end)
 
 
-def quoted(name: str) -> str:
+def quoted(name: str, mark: str = "`") -> str:
     r"""A name from a program, for use inside of a message: in quotes, escaped, and never endless.
 
-    >>> quoted("x\x1b[2J")
-    '`x\\u{1b}[2J`'
+    >>> quoted("x\x1b[2J"), quoted("SAME", '"')
+    ('`x\\u{1b}[2J`', '"SAME"')
     """
     short = name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
-    return f"`{visible(short)}`"
+    return f"{mark}{visible(short)}{mark}"
 
 
 def unreadable(error: OSError | UnicodeError) -> str:

@@ -15,6 +15,7 @@ from tests.models.test_models import ints, value
 from tolcost.algebra import length
 from tolcost.catalogue.graph import MOST_NESTED_GRAPHS, MOST_RANK
 from tolcost.catalogue.specs import open_library
+from tolcost.cli import run
 from tolcost.models.walking import Session
 
 N = length("n")
@@ -92,6 +93,8 @@ WRONG = {
     "cut twice": model(
         [node("CenterCropPad", ["x", "s"], ["y"], axes=[1, 1])], opset=18, initial=[ints("s", 2, 3)]
     ),
+    "turned twice": model([node("Transpose", ["x"], ["y"], perm=[1, 1])]),
+    "longer twice": model([node("Unsqueeze", ["x", "a"], ["y"])], initial=[ints("a", 0, 0)]),
     # windows that are empty, stand still or go backwards, and padding below 0
     "still": model(
         [node("Conv", ["x", "w"], ["y"], dilations=[0, 1])], [IMAGE], initial=[zeros("w", 4, 3, 3, 3)]
@@ -229,6 +232,34 @@ def test_a_node_that_nothing_can_run_is_not_costed(name: str, session: Session) 
     study = studied(WRONG[name], session)
     assert study.total.status == "lower bound"
     assert study.coverage.costed == 0
+
+
+PADDINGS = '"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"'
+SAID = {
+    "Conv {'auto_pad': 'SAME'}": f'"SAME" is given for `auto_pad`, and is none of {PADDINGS}',
+    "reduction": '"mean" is given for `reduction`, and is none of "none", "add", "mul", "max", "min"',
+    "order 3": "3 is none of 1, 2",
+    "sliced twice": "1 stands twice in [1, 1]",
+    "padded twice": "`axes` has 1 twice",
+    "resized twice": "`axes` has 1 twice",
+    "cut twice": "`axes` has 1 twice",
+    "turned twice": "`perm` has 1 twice",
+    "longer twice": "`axes` has 0 twice",
+    "Einsum {'equation': 'abcd->abcde'}": '"e" is none of "a", "b", "c", "d"',
+    "Einsum {'equation': 'abcc->cc'}": '"c" stands twice in ["c", "c"]',
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_what_is_none_of_some_and_what_stands_twice_is_said(name: str, session: Session) -> None:
+    assert [one.why for one in studied(WRONG[name], session).coverage.missing] == [SAID[name]]
+
+
+def test_the_command_says_so_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "padded.onnx"
+    path.write_bytes(WRONG["Conv {'auto_pad': 'SAME'}"].SerializeToString())
+    assert run(["model", str(path)]) == 3
+    assert SAID["Conv {'auto_pad': 'SAME'}"] in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("shape, axis", [([], 1), ([3, 4], 7)])

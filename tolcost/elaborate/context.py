@@ -26,7 +26,7 @@ from tolcost.atoms.nodes import Input as InputNode
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import NOWHERE, Diagnostic, Span
 from tolcost.elaborate.faults import BUDGET, fail, too_many_steps
-from tolcost.elaborate.values import Data, Opaque, Pieces, Results, Value, Vec, is_static, single
+from tolcost.elaborate.values import Data, Opaque, Pieces, Results, Value, Vec, is_static, plain, single
 from tolcost.syntax.tree import Expr, Module
 
 CALL_DEPTH = 400
@@ -149,6 +149,8 @@ class Context:
     warnings: list[Diagnostic] = field(default_factory=list)
     around: dict[str, Value] = field(default_factory=dict)
     declared: dict[str, Span] = field(default_factory=dict)
+    arguments: list[tuple[str, Value]] = field(default_factory=list)
+    """What attributes and static inputs are given, by name: those of the program itself first."""
     gave_data: set[int] = field(default_factory=set)
     left_open: tuple[Cond, tuple[Cond, ...]] = (TRUE, ())
     """The last condition that could not be decided, and what was known then."""
@@ -168,6 +170,20 @@ class Context:
     unrolled: int = 0
     depth: int = 0
     names: int = 0
+
+    def argument_named(self, value: Value) -> str | None:
+        """The attribute or static input that a text or a vector is what was given for, or one entry of it.
+
+        Equal numbers are one object, so that nobody can tell where one came from.
+        """
+        wanted = plain(value)
+        if not isinstance(wanted, (str, Vec)):
+            return None
+        for name, argument in self.arguments:
+            given = plain(argument)
+            if any(one is wanted for one in (given, *(given.items if isinstance(given, Vec) else ()))):
+                return name
+        return None
 
     def unused(self, name: str) -> str:
         """A name like this one for a length of our own: no other length has it."""

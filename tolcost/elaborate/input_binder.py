@@ -144,7 +144,9 @@ class InputBinder:
         own = _TRUTHS if statement.space == "B" else bounds_of(statement.space)
         bounds = self._within(statement) or (own,)
         check_within(self.env, argument, statement.space, bounds[0], statement.span, statement.name)
-        return _static_argument(statement, argument)
+        value = _static_argument(statement, argument)
+        self.env.context.arguments.append((statement.name, value))
+        return value
 
     def _within(self, statement: tree.InputDecl) -> tuple[Bounds, ...]:
         """The bounds of a space of the program's own."""

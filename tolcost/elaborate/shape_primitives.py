@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from fractions import Fraction
+from itertools import combinations, product
 
 from tolcost.algebra import (
     FALSE,
     TRUE,
+    Cond,
     Poly,
     Symbol,
     atom,
@@ -21,8 +24,8 @@ from tolcost.algebra import (
     symbols_of,
     to_text,
 )
-from tolcost.atoms.nodes import Convert, Node, Part
-from tolcost.diagnostics import Span, on_one_line
+from tolcost.atoms.nodes import ConditionKind, Convert, Node, Part
+from tolcost.diagnostics import Span, on_one_line, quoted
 from tolcost.elaborate.apply import apply
 from tolcost.elaborate.bounds import check_within
 from tolcost.elaborate.components import apart, capacity, component_shapes, components
@@ -31,7 +34,7 @@ from tolcost.elaborate.context import Env
 from tolcost.elaborate.conversions import static_in
 from tolcost.elaborate.faults import Misfit, fail
 from tolcost.elaborate.indexing import integers
-from tolcost.elaborate.layout import made_of, materialise
+from tolcost.elaborate.layout import describe, made_of, materialise
 from tolcost.elaborate.shapes import Shape, decide, require, settle, shape_of, space_of, unify, volume
 from tolcost.elaborate.signatures import (
     anything,
@@ -43,6 +46,7 @@ from tolcost.elaborate.signatures import (
     space_names,
     text,
     tol,
+    vector,
 )
 from tolcost.elaborate.values import (
     Cast,
@@ -59,6 +63,7 @@ from tolcost.elaborate.values import (
 )
 from tolcost.elaborate.whole import is_whole
 from tolcost.spaces import ALL, SPACES, bounds_of, kind_of
+from tolcost.syntax.declarations import similar
 
 
 @primitive("shape", tol)
@@ -255,8 +260,7 @@ def _agree(env: Env, span: Span, left: Shape, right: Shape) -> Value:
             message = f"lengths {to_text(a)} and {to_text(b)} differ, but must agree"
             fail("T0301", message, span, kind=Misfit, definite=True)
         if equal is not TRUE:
-            here = [negate(fact) for fact in env.scope.facts]
-            env.context.record(disj(equal, *here), "equal", "lengths that are said twice agree", span)
+            _rely(env, span, equal, "equal", "lengths that are said twice agree")
     return left[0] if len(left) == 1 else Vec((len(left),), left)
 
 
@@ -275,6 +279,78 @@ def _bdim(env: Env, span: Span, a: Poly, b: Poly) -> Value:
     if a.constant == 1:
         return b
     return a if b.constant == 1 else unify(env, a, b, "broadcast lengths must agree", span)
+
+
+# ---- what is one of some, and what is there once ------------------------------------------
+
+
+@primitive("oneof", anything, vector)
+def _oneof(env: Env, span: Span, value: Value, allowed: tuple[Value, ...]) -> Value:
+    """A text or number that is one of some; where that is open it is a condition of the result."""
+    found = [_equal(env, span, value, one) for one in allowed]
+    if any(equal is TRUE for equal in found):
+        return value
+    if any(equal is not FALSE for equal in found):
+        _rely(env, span, disj(*found), "range", "the value is one of some")
+        return value
+    source = env.context.argument_named(value)
+    given = "" if source is None else f" is given for {quoted(source)}, and"
+    listed = ", ".join(dict.fromkeys(map(_shown, allowed)))
+    names = [one for one in allowed if isinstance(one, str)]
+    meant = similar(value, names) if isinstance(value, str) else None
+    hint = None if meant is None else f"did you mean {_shown(meant)}?"
+    fail("T0350", f"{_shown(value)}{given} is none of {listed}", span, hint, definite=True)
+
+
+@primitive("different", anything)
+def _different(env: Env, span: Span, value: Value) -> Value:
+    """A vector whose entries are all different; where that is open it is a condition of the result."""
+    entries = [plain(entry) for entry in vector(env, value, span)]
+    known = [entry for entry in entries if _is_known(entry)]
+    twice = next((entry for entry, times in Counter(known).items() if times > 1), None)
+    unknown = [entry for entry in entries if not _is_known(entry)]
+    for a, b in (*combinations(unknown, 2), *product(unknown, known)) if twice is None else ():
+        equal = _equal(env, span, a, b)
+        if equal is TRUE:
+            twice = a
+        elif equal is not FALSE:
+            _rely(env, span, negate(equal), "differ", "the entries differ")
+    if twice is None:
+        return value
+    source = env.context.argument_named(value)
+    listed = f"stands twice in [{', '.join(map(_shown, entries))}]"
+    told = f"{_shown(twice)} {listed}" if source is None else f"{quoted(source)} has {_shown(twice)} twice"
+    fail("T0351", told, span, definite=True)
+
+
+def _is_known(value: Value) -> bool:
+    return isinstance(value, str) or (isinstance(value, Poly) and value.constant is not None)
+
+
+def _equal(env: Env, span: Span, a: Value, b: Value) -> Cond:
+    """Whether two static values are equal; a text and a number are not."""
+    equal = apply(env, "eq", (a, b), span)
+    if not isinstance(equal, Cond):
+        fail("T0313", "these must be known while compiling", span)
+    return decide(env, equal)
+
+
+def _rely(env: Env, span: Span, condition: Cond, kind: ConditionKind, reason: str) -> None:
+    """Note what holds wherever this place is reached."""
+    here = [negate(fact) for fact in env.scope.facts]
+    env.context.record(disj(condition, *here), kind, reason, span)
+
+
+def _shown(value: Value) -> str:
+    match plain(value):
+        case str() as text:
+            return quoted(text, '"')
+        case Poly() as form:
+            return to_text(form)
+        case Fraction() | float() as number:
+            return str(float(number))
+        case other:
+            return describe(other)
 
 
 @primitive("known", anything)

@@ -54,7 +54,7 @@ _PRIMITIVES = {
     "repeat": (3, 3), "given": (1, 1), "exact": (2, 2), "same": (2, 2), "bdim": (2, 2), "kind": (1, 1),
     "lo": (1, 1), "hi": (1, 1), "chars": (1, 1), "known": (1, 1), "isseq": (1, 1), "bitcast": (2, 2),
     "apart": (2, 2), "outside": (1, 1), "choose": (3, 3), "trips": (3, 4), "agree": (2, 2),
-    "halvings": (1, 1),
+    "halvings": (1, 1), "oneof": (2, 2), "different": (1, 1),
 }  # fmt: skip
 
 BUILTINS: dict[str, Signature] = {
@@ -295,18 +295,27 @@ class Declarations:
             seen.add(name)
 
     def similar(self, name: str, candidates: Iterable[str]) -> str | None:
-        """The name that was perhaps meant."""
-        from difflib import get_close_matches
+        """The name that was perhaps meant; after many mistakes none is looked for."""
+        return None if len(self.found) > _MOST_HINTS else similar(name, candidates)
 
-        if len(self.found) > _MOST_HINTS or len(name) > 60:
-            return None
-        apart = max(1, len(name) // 3)
-        usable = [c for c in candidates if abs(len(c) - len(name)) <= apart][:_MOST_CANDIDATES]
-        near = [c for c in usable if len(name) > 2 and _is_slip(c, name)]
-        if near:
-            return max(near, key=lambda c: (_same_letters(c, name), len(c)))
-        close = get_close_matches(name, usable, 1, 0.74) or [c for c in usable if c.lower() == name.lower()]
-        return close[0] if close else None
+
+def similar(name: str, candidates: Iterable[str]) -> str | None:
+    """The name that was perhaps meant.
+
+    >>> similar("SAMEUPPER", ["SAME_UPPER", "VALID"]), similar("FULL", ["SAME_UPPER", "VALID"])
+    ('SAME_UPPER', None)
+    """
+    from difflib import get_close_matches
+
+    if len(name) > 60:
+        return None
+    apart = max(1, len(name) // 3)
+    usable = [c for c in candidates if abs(len(c) - len(name)) <= apart][:_MOST_CANDIDATES]
+    near = [c for c in usable if len(name) > 2 and _is_slip(c, name)]
+    if near:
+        return max(near, key=lambda c: (_same_letters(c, name), len(c)))
+    close = get_close_matches(name, usable, 1, 0.74) or [c for c in usable if c.lower() == name.lower()]
+    return close[0] if close else None
 
 
 def _same_letters(meant: str, name: str) -> int:
