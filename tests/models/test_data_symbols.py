@@ -89,3 +89,12 @@ def test_forms_in_names_count() -> None:
     assert cost(h=8).bytes == 2 * 4 * (5 * 8 - 1)
     with pytest.raises(tolcost.Rejected):
         cost({"4*h - 1": 3})
+
+
+def test_a_symbol_that_only_bytes_mention_can_be_said() -> None:
+    """Which elements Trilu reads goes by its diagonal: it was in the form, and could be given no number."""
+    cost = tolcost.from_onnx(
+        parse_model(HEAD + "(float[4, 5] x, int64 k) => (float[4, 5] y) { y = Trilu(x, k) }")
+    )
+    assert cost.symbols == ("k",)
+    assert (cost(k=0).bytes, cost(k=1).bytes) == (4 * (20 + 14), 4 * (20 + 10))

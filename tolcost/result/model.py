@@ -383,7 +383,8 @@ def _study(file: str, cost: GraphCost, numbers: Mapping[str, int], assuming: Ass
 
 def _symbols(cost: GraphCost, total: Figures) -> tuple[Symbol, ...]:
     """The symbols that totals mention, and lengths of inputs that remain."""
-    forms = (total.eops, total.macs, *total.atoms.values(), *total.index.values())
+    moved = (*total.traffic.read.values(), *total.traffic.written.values())
+    forms = (total.eops, total.macs, *total.atoms.values(), *total.index.values(), *moved)
     given = (substitute(form, cost.equal) for form in cost.dimensions.values())
     found = frozenset().union(*(form.free for form in (*forms, *given))) - cost.equal.keys()
     return tuple(sorted((s for s in found if s.kind != "coord"), key=lambda s: s.key))
