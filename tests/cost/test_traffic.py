@@ -53,6 +53,8 @@ def held_to_the_walk(made, points):
     "name, shapes, attrs, read",
     [
         ("EyeLike", {"input": ["n", "m"]}, {}, {}),
+        ("Mul", {"A": [2, 0], "B": [2, 0]}, {}, {}),
+        ("Mul", {"A": [2, 0], "B": []}, {}, {}),
         ("Slice", {"data": [100, "m"]}, {"starts": [10], "ends": [40]}, {"data": "30*m"}),
         ("Slice", {"data": [100, "m"]}, {"starts": [10], "ends": [40], "steps": [3]}, {"data": "10*m"}),
         ("Trilu", {"input": ["n", "n"]}, {}, {"input": "n*(n + 1)/2"}),

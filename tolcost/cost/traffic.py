@@ -165,9 +165,11 @@ class _Walk:
             self._note(start.name, Read(shape, replaced=Read(shape, _put(node).at, place.inside(node))))
         else:
             self.pending.extend((child, place) for child in children(node))
-        inner = place.inside(node) if isinstance(node, ir.Build | ir.Fold) else place
-        for block in blocks(node):
-            self._enter(block, inner)
+        if isinstance(node, ir.Build | ir.Fold):
+            place = place.inside(node)
+        if all(extent != ZERO for _, extent in place.ranges):  # what is never evaluated reads nothing
+            for block in blocks(node):
+                self._enter(block, place)
 
     def _enter(self, block: Block, place: ReadPlace) -> None:
         self.bound.update({var: (node, place) for var, node in block.bindings})
