@@ -97,3 +97,19 @@ def test_what_depends_on_how_a_value_came_about_is_not_copied(tmp_path: Path) ->
     body = "a = Floor(v) b = own.Whole(a) z = Exp(v) f = own.Whole(z) g = Add(b, f) o = Cast <to = 1> (g)"
     functions = dict(lowered(LOOP.format(body), tmp_path).counts.histogram)
     assert functions["round", "float32"] == functions["floor", "float32"] == functions["add", "int64"]
+
+
+def test_a_loop_in_a_loop_has_coordinates_of_its_own(tmp_path: Path) -> None:
+    """What was elaborated under one coordinate is no copy where there are two: its own may be one of them."""
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "Sums.tol").write_text(
+        "# Every row times its sum.\noperator Sums\ntol x: R [n, m]\n"
+        "sums = map(tol[n], reduce(x[k], add, 0), [k])\ny := map(x, * * sums[i], [i, j])\n"
+    )
+    inside = """q, r = Loop <
+      body = b (int64 i, bool c, float[n, n] u) => (bool d, float[n, n] t, float[n, n] s) {
+        d = Identity(c) t = own.Sums(u) s = own.Sums(t)
+      }> (m, , v)"""
+    found = lowered(LOOP.format(f"a = own.Sums(v) {inside} z = Add(a, q) o = own.Sums(z)"), tmp_path)
+    verify(found.program)
+    assert str(found.counts.histogram["mul", "float32"]) == "2*n**3*(n + 1)"

@@ -27,9 +27,9 @@ from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate.again import Copy
 from tolcost.elaborate.components import component
-from tolcost.elaborate.context import Env, coordinate
+from tolcost.elaborate.context import Env
 from tolcost.elaborate.faults import OutOfRange, RankMismatch, fail
-from tolcost.elaborate.layout import as_static, build, in_spaces, inside, materialise, pack, with_spaces
+from tolcost.elaborate.layout import as_static, build, in_spaces, materialise, pack, with_spaces
 from tolcost.elaborate.maps import Step, fresh, position
 from tolcost.elaborate.retype import leans_on, retyped
 from tolcost.elaborate.shapes import facts_here, settle, shape_text, unify, volume
@@ -186,8 +186,7 @@ class _Pass:
         self, env: Env, step: Step, shape: tuple[Poly, ...], growth: _Growth, listed: bool, free: Free
     ) -> None:
         self.env, self.step, self.shape, self.growth = env, step, shape, growth
-        self.coords = fresh(step.pattern, shape)
-        self.inner = inside(env, shape)
+        self.coords, self.inner = fresh(env, step.pattern, shape)
         self.var = Var("accumulator", growth.after(lambda: position(self.coords, shape)))
         env.context.free_components |= {(self.var, j) for j, f in enumerate(free, 1) if f}
         self.accumulator = _as_value(self.inner, Ref(self.var, self.var.type), listed, free)
@@ -425,5 +424,5 @@ def _spread(begin: Node, parts: Type, env: Env, step: Step) -> Node:
 
 def _everywhere(value: Node, part: Part, env: Env, step: Step) -> Node:
     """A ToL of one number."""
-    coords = tuple(coordinate(f"i{n + 1}", d) for n, d in enumerate(part.shape))
-    return build(coords, part.shape, env.scope.inner().block(value), step.span)
+    coords, scope = env.scope.under([f"i{n + 1}" for n in range(len(part.shape))], part.shape)
+    return build(coords, part.shape, scope.block(value), step.span)

@@ -57,7 +57,8 @@ def applied(
         return apply()
     context, scope = env.context, env.scope
     equal = tuple(context.notes.equal.items())
-    surrounding = (scope.facts, scope.mode, scope.naming, env.in_index, equal, context.notes.agreed)
+    place = (scope.depth, scope.facts, scope.mode, scope.naming)
+    surrounding = (*place, env.in_index, equal, context.notes.agreed)
     key = (program, *kinds, *surrounding)
     if key in known:
         before = known[key]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
-from itertools import count
 from typing import Protocol
 
 from tolcost.algebra import (
@@ -20,7 +18,6 @@ from tolcost.algebra import (
     substitute,
     symbols_of_cond,
 )
-from tolcost.algebra import coordinate as new_coordinate
 from tolcost.atoms.nodes import Block, Condition, ConditionKind, Node, Number, Ref, Table, Var
 from tolcost.atoms.nodes import Input as InputNode
 from tolcost.dataclass import dataclass, field
@@ -31,30 +28,6 @@ from tolcost.syntax.tree import Expr, Module
 
 CALL_DEPTH = 400
 """How deeply functions may call one another."""
-
-
-_numbers: ContextVar[Iterator[int] | None] = ContextVar("numbers", default=None)
-"""The numbers of the coordinates that are still to come in the elaboration under way."""
-
-
-@contextmanager
-def numbering() -> Iterator[None]:
-    """Number the coordinates of one elaboration; one inside of another goes on where that is.
-
-    Programs that are alike have the same coordinates then, and what was proved of one holds of the other.
-    """
-    before = _numbers.get()
-    token = _numbers.set(before or count(1))
-    try:
-        yield
-    finally:
-        _numbers.reset(token)
-
-
-def coordinate(name: str, hi: int | Poly) -> Poly:
-    """A coordinate from 1 to ``hi``, unlike every other of this elaboration."""
-    numbers = _numbers.get()
-    return new_coordinate(name, hi) if numbers is None else numbered_coordinate(name, next(numbers), hi)
 
 
 class OperatorDefinition(Protocol):
@@ -285,7 +258,9 @@ class Scope:
 
     A value that it is ``naming`` may be used only where it is in range: being out of it is no fault yet.
     One that is ``never`` visited knows what cannot be, and so everything.  ``in_range`` are indices that were
-    proved to be, with their lengths: neighbours are looked at by the same ones, again and again.
+    proved to be, with their lengths: neighbours are looked at by the same ones, again and again.  ``depth``
+    is how many coordinates are bound around it: the next are numbered from there on.  None is bound twice on
+    the way to a node, and loops beside each other that are alike share theirs, and what is proved of them.
     """
 
     parent: Scope | None = None
@@ -295,20 +270,33 @@ class Scope:
     naming: bool = False
     never: bool = False
     in_range: set[tuple[Poly, Poly]] = field(default_factory=set)
+    depth: int = 0
 
     def inner(self, *facts: Cond) -> Scope:
         """A block inside this one, where ``facts`` hold too."""
         more = [as_fact(part) for fact in facts for part in _parts(fact)]
         known = (*self.facts, *more) if more else self.facts
         never = self.never or FALSE in more
-        return Scope(self, known, mode=self.mode, never=never, in_range=set(self.in_range))
+        in_range = set(self.in_range)
+        return Scope(self, known, mode=self.mode, never=never, in_range=in_range, depth=self.depth)
+
+    def under(
+        self, names: Iterable[str], shape: tuple[Poly, ...], *facts: Cond
+    ) -> tuple[tuple[Poly, ...], Scope]:
+        """Coordinates from 1 to the lengths of a shape, and a block under them, where ``facts`` hold too."""
+        named = enumerate(zip(names, shape, strict=True), start=self.depth + 1)
+        coords = tuple([numbered_coordinate(name, number, d) for number, (name, d) in named])
+        inner = self.inner(*facts)
+        inner.depth += len(shape)
+        return coords, inner
 
     def same(self, *facts: Cond, mode: Mode | None = None, naming: bool = False) -> Scope:
         """This very block, elaborated where ``facts`` hold too, in another mode, or to name a value."""
         more = [as_fact(fact) for fact in facts]
         known, never = (*self.facts, *more), self.never or FALSE in more
         in_range = set(self.in_range) if more else self.in_range
-        return Scope(self, known, self.bindings, mode or self.mode, naming or self.naming, never, in_range)
+        mode, naming = mode or self.mode, naming or self.naming
+        return Scope(self, known, self.bindings, mode, naming, never, in_range, self.depth)
 
     def bind(self, node: Node, name: str = "") -> Node:
         """The node, computed once in this block; what is free to repeat stays as it is."""

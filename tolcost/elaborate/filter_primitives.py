@@ -7,7 +7,7 @@ from tolcost.atoms.nodes import Filter, Part
 from tolcost.diagnostics import Span
 from tolcost.elaborate.apply import check_condition
 from tolcost.elaborate.components import capacity, component_shapes, each
-from tolcost.elaborate.context import Env, bind_data, coordinate
+from tolcost.elaborate.context import Env, bind_data
 from tolcost.elaborate.faults import fail
 from tolcost.elaborate.indexing import element, integers, spread
 from tolcost.elaborate.layout import check_size, materialise
@@ -81,9 +81,8 @@ def _same_count(env: Env, counts: Value, span: Span) -> Poly | None:
         return first if all(other == first for other in others) else None
     if len(shape) != 1:
         return None
-    inner = env.building(env.scope.inner())
-    place = coordinate("i", shape[0])
-    found = plain(element(inner, counts, (place,), span, checked=True))
+    (place,), scope = env.scope.under(("i",), shape)
+    found = plain(element(env.building(scope), counts, (place,), span, checked=True))
     return found if isinstance(found, Poly) and place.free.isdisjoint(found.free) else None
 
 
@@ -182,8 +181,8 @@ def _same_everywhere(env: Env, mask: Value, span: Span) -> bool | None:
     """Whether a mask of any length keeps everything (or nothing), whatever the place."""
     if not isinstance(mask, View) or len(mask.shape) != 1:
         return None
-    inner = env.building(env.scope.inner())
-    holds = truth(mask.get(inner, (coordinate("i", mask.shape[0]),)))
+    place, scope = env.scope.under(("i",), mask.shape)
+    holds = truth(mask.get(env.building(scope), place))
     decided = None if holds is None else decide(env, holds)
     return decided is TRUE if decided is TRUE or decided is FALSE else None
 

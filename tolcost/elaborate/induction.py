@@ -19,7 +19,7 @@ from tolcost.elaborate.accumulators import Longer, fold_under_coordinates
 from tolcost.elaborate.components import pick_component
 from tolcost.elaborate.context import Env, Scope, bind_data
 from tolcost.elaborate.faults import NeedsUnrolling
-from tolcost.elaborate.layout import inside, lay_out
+from tolcost.elaborate.layout import lay_out
 from tolcost.elaborate.maps import Step, WrappedStep, fresh, position
 from tolcost.elaborate.shapes import facts_here, shape_of, volume
 from tolcost.elaborate.shapes import known as numbers_of
@@ -163,9 +163,9 @@ def _fold_rest(env: Env, step: InductiveStep, maybe_free: bool, longer: Longer) 
     """The fold of the components that are not known, with those that are."""
     rest, steps = step.rest(), volume(step.shape)
     if not rest:
-        inner = inside(env, step.shape)
+        coords, inner = fresh(env, step.pattern, step.shape)
         with env.context.attempt(inner.scope) as trial:
-            step.at(inner, Pieces(()), fresh(step.pattern, step.shape))
+            step.at(inner, Pieces(()), coords)
             step.confirm()
             trial.keep()
         return step.restored((), steps)
@@ -220,7 +220,7 @@ def guessed(env: Env, step: Step, start: Items, shape: tuple[Poly, ...]) -> Gues
     """What may be so at every step, by what the first makes of a list."""
     if not any(map(_entries, start)):
         return Guess()
-    inner = inside(env, shape)
+    _, inner = fresh(env, step.pattern, shape)
     try:
         with env.context.attempt(inner.scope):
             result = step.at(inner, as_list(start), tuple(const(1) for _ in shape))

@@ -29,7 +29,7 @@ from tolcost.atoms.nodes import (
 )
 from tolcost.diagnostics import NOWHERE, Span
 from tolcost.elaborate.components import capacity, component, components
-from tolcost.elaborate.context import Env, bind_data, coordinate
+from tolcost.elaborate.context import Env, bind_data
 from tolcost.elaborate.faults import Misfit, NeedsUnrolling, RankMismatch, fail
 from tolcost.elaborate.shapes import (
     Shape,
@@ -406,8 +406,7 @@ def _slice_of(env: Env, at: At, rest: Shape, place: int, k: Poly, lay_slice: Lay
 def lay(env: Env, shape: Shape, at: At, span: Span, names: tuple[str, ...] = ()) -> Value:
     """A ToL of a shape whose elements a function gives, laid out by the program."""
     hinted = names or tuple(f"i{n + 1}" for n in range(len(shape)))
-    coords = tuple(coordinate(name, d) for name, d in zip(hinted, shape, strict=True))
-    inner = inside(env, shape)
+    coords, inner = inside(env, hinted, shape)
     try:
         with env.context.attempt(inner.scope) as trial:
             node = materialise(inner, at(inner, coords), span)
@@ -426,7 +425,8 @@ def own_place(needs: NeedsUnrolling, coords: tuple[Poly, ...]) -> int:
     raise needs
 
 
-def inside(env: Env, shape: tuple[Poly, ...]) -> Env:
-    """The block under coordinates of a shape; inside it no length of the shape is 0."""
+def inside(env: Env, names: tuple[str, ...], shape: Shape) -> tuple[Shape, Env]:
+    """Coordinates of a shape, and the block under them; inside it no length of the shape is 0."""
     facts = [decide(env, ge(d - 1)) for d in shape]
-    return env.building(env.scope.inner(*(f for f in facts if f is not TRUE)))
+    coords, scope = env.scope.under(names, shape, *(f for f in facts if f is not TRUE))
+    return coords, env.building(scope)

@@ -14,7 +14,7 @@ from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Rejected, Span
 from tolcost.elaborate.calls import call_values, function_of, is_functional, signature
 from tolcost.elaborate.components import apart, capacity, component, pick_component, walked_shape
-from tolcost.elaborate.context import Element, Env, Lazy, bind_data, coordinate
+from tolcost.elaborate.context import Element, Env, Lazy, bind_data
 from tolcost.elaborate.evaluate import evaluate, form
 from tolcost.elaborate.expressions import has_star, mentions
 from tolcost.elaborate.faults import ListForNumber, NeedsUnrolling, fail
@@ -108,9 +108,9 @@ def hints(pattern: CoordinateNames, rank: int) -> tuple[str, ...]:
     return tuple(named + [stem if more == 1 else f"{stem}{n + 1}" for n in range(more)])
 
 
-def fresh(pattern: CoordinateNames, shape: tuple[Poly, ...]) -> tuple[Poly, ...]:
-    """Fresh coordinates for a shape."""
-    return tuple(coordinate(name, d) for name, d in zip(hints(pattern, len(shape)), shape, strict=True))
+def fresh(env: Env, pattern: CoordinateNames, shape: Shape) -> tuple[Shape, Env]:
+    """Fresh coordinates for a shape, and the block under them."""
+    return inside(env, hints(pattern, len(shape)), shape)
 
 
 # ---- map ---------------------------------------------------------------------------------
@@ -245,10 +245,10 @@ def _nothing(env: Env, body: MapBody, shape: tuple[int, ...]) -> Vec | None:
     """A map over nothing: a vector without entries, unless its elements would have been data."""
     if len(shape) != 1:
         return None
-    outer = env.building(env.scope.inner())
-    with env.context.attempt(outer.scope):
+    coords, scope = env.scope.under(hints(body.pattern, 1), (const(0),))
+    with env.context.attempt(scope):
         try:
-            entry_ = body.at(outer, fresh(body.pattern, tuple(const(d) for d in shape)))
+            entry_ = body.at(env.building(scope), coords)
         except ListForNumber:
             raise
         except (Rejected, NeedsUnrolling):
@@ -272,8 +272,7 @@ def _nested(shape: tuple[int, ...], items: list[Value]) -> Vec | None:
 
 def under_coordinates(env: Env, shape: Shape, at: At, pattern: CoordinateNames, span: Span) -> Value:
     """A ToL of a shape whose elements a function gives; what of it is static stays a formula."""
-    coords = fresh(pattern, shape)
-    inner = inside(env, shape)
+    coords, inner = fresh(env, pattern, shape)
     try:
         with env.context.attempt(inner.scope) as trial:
             value = at(inner, coords)

@@ -28,7 +28,6 @@ from tolcost.elaborate.context import (
     Scope,
     bind_data,
     force,
-    numbering,
 )
 from tolcost.elaborate.expressions import define_all, delay, dimensions, mentioned, zeros
 from tolcost.elaborate.faults import NeedsUnrolling, fail
@@ -84,17 +83,16 @@ def elaborate(
     what symbols are called after whose values only running tells.
     """
     try:
-        with numbering():
-            return _elaborate(
-                program,
-                dict(given or {}),
-                name,
-                tuple(library),
-                {} if operators is None else operators,
-                outputs,
-                around or {},
-                title,
-            )
+        return _elaborate(
+            program,
+            dict(given or {}),
+            name,
+            tuple(library),
+            {} if operators is None else operators,
+            outputs,
+            around or {},
+            title,
+        )
     except NeedsUnrolling as needs:
         fail("T0304", "something is looked up here that must be known while compiling", needs.span)
     except AlgebraBudget as budget:

@@ -26,7 +26,7 @@ from tolcost.elaborate.conversions import static_in
 from tolcost.elaborate.evaluate import evaluate, form
 from tolcost.elaborate.faults import NeedsUnrolling
 from tolcost.elaborate.induction import as_list, fold_list
-from tolcost.elaborate.layout import grid, inside, materialise
+from tolcost.elaborate.layout import grid, materialise
 from tolcost.elaborate.machine_numbers import held
 from tolcost.elaborate.maps import Step, WrappedStep, WrittenStep, fresh, pattern_of
 from tolcost.elaborate.shapes import facts_here, known, space_of, volume
@@ -272,8 +272,7 @@ def _steady(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Valu
     """A fold that reaches its final value at the first step, such as a maximum of equal numbers."""
     if prove(ge(volume(shape) - 1), facts_here(env)) is not True:
         return None
-    coords = fresh(step.pattern, shape)
-    inner = inside(env, shape)
+    coords, inner = fresh(env, step.pattern, shape)
     with env.context.attempt(inner.scope) as trial:
         value = plain(step.at(inner, start, coords))
         if not isinstance(value, (Poly, Cond, Fraction, float)) or _mentions(value, coords):
@@ -294,8 +293,7 @@ def _mentions(value: Value, coords: tuple[Poly, ...]) -> bool:
 def _sum(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
     accumulator = data_symbol("accumulator", None, None)
     symbol = the_symbol(accumulator)
-    coords = fresh(step.pattern, shape)
-    inner = inside(env, shape)
+    coords, inner = fresh(env, step.pattern, shape)
     with env.context.attempt(inner.scope) as trial:
         value = plain(step.at(inner, accumulator, coords))
         if not isinstance(value, Poly):

@@ -42,7 +42,6 @@ from tolcost.elaborate.context import Env
 from tolcost.elaborate.evaluate import form
 from tolcost.elaborate.faults import NeedsUnrolling, fail
 from tolcost.elaborate.induction import as_list, components, follow
-from tolcost.elaborate.layout import inside
 from tolcost.elaborate.maps import WrappedStep, fresh
 from tolcost.elaborate.reduce import written_fold
 from tolcost.elaborate.values import Pieces, Seq, Unknown, Value, Vec, plain
@@ -138,8 +137,7 @@ class _Turn(WrappedStep):
 
 def _held(env: Env, turn: _Turn, start: tuple[Value, ...], shape: tuple[Poly, ...]) -> Held:
     """At how many turns the condition holds, as far as it follows from what is known at every turn."""
-    coords = fresh(turn.pattern, shape)
-    inner = inside(env, shape)
+    coords, inner = fresh(env, turn.pattern, shape)
     with env.context.attempt(inner.scope):
         try:
             follow(inner, turn, start, shape, coords)
