@@ -20,7 +20,7 @@ from tolcost.algebra import (
     quick_checks,
     the_symbol,
 )
-from tolcost.algebra.conditions import Eq, Ge
+from tolcost.algebra.conditions import And, Eq, Ge, Or
 from tolcost.algebra.quick_checks import (
     MANY,
     _counted_from_lower_bounds,
@@ -160,3 +160,27 @@ def test_of_two_coordinates_of_one_range_either_may_be_first(monkeypatch: pytest
     assert undecided(Ge(k - short + 1), ())
     for form in (i - k, i - far, k - short + 3, i - j - 2**40):
         assert not quick_checks._compares_alike(Ge(form))
+
+
+def test_next_to_a_point_where_facts_hold_a_condition_may_be_another() -> None:
+    """However few points they hold at, a coordinate goes to an end of its range, and they are asked again."""
+    for number in range(40):
+        n = length(f"n{number}")
+        i, j, k = coordinate("i", n), coordinate("j", n - 1), coordinate("k", n)
+        beyond = Ge(n - 2), Ge(i - j - 1)
+        assert undecided(Eq(i - j - 1), beyond)
+        between = Ge(i - 2), Ge(n - i - 1)
+        assert undecided(Or((Ge(1 - k), Eq(k - n))), between)
+        assert undecided(And((Ge(k - 2), Ge(n - k - 1))), between)
+
+
+def test_what_follows_from_facts_is_not_left_open() -> None:
+    """No coordinate goes where they do not hold, or takes with it what it bounds."""
+    n = length("n")
+    i = coordinate("i", n)
+    j, k = coordinate("j", n - i + 1), coordinate("k", n // 3 + 1)
+    forms = [i - j, i + j - 3, n - 2 * j + k, j * k - i, k - n // 2, i - 2, n - i - 1]
+    for one, other in product(forms, repeat=2):
+        facts = Ge(one), Ge(other)
+        for cond in (Ge(one + other), Ge(one * 2 + 1), Or((Ge(one - 5), Ge(other))), And(facts)):
+            assert not undecided(cond, facts)

@@ -14,7 +14,7 @@ from zlib import crc32
 
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth, polys_of
 from tolcost.algebra.intervals import generator_range, log2_of_number, numerator_range
-from tolcost.algebra.poly import UNIT, Monomial, Poly, atom, monomial_product, poly, scale
+from tolcost.algebra.poly import UNIT, Monomial, Poly, atom, monomial_product, poly
 from tolcost.algebra.symbols import (
     MAX_EXPONENT,
     Exponential,
@@ -172,38 +172,43 @@ def undecided(cond: Cond, facts: tuple[Cond, ...]) -> bool:
     if not facts and isinstance(cond, Ge | Eq) and (_range_decides_nothing(cond) or _compares_alike(cond)):
         return True
     seen: bool | None = None
+    at = _FIXED
     points = MANY if isinstance(cond, And | Or) else FEW  # their proofs take longest
     for index, holds in enumerate(_truths(cond, points)):
+        if index == _FIXED and seen is not None and at < 2 and _turns(cond, facts, at, seen):
+            return True
         if holds is not None and holds is not seen and _facts_hold(facts, index):
-            if seen is not None or (index > 1 and isinstance(cond, Ge | Eq) and _turns(cond, facts, index)):
+            if seen is not None or (index > 1 and _turns(cond, facts, index, holds)):
                 return True
-            seen = holds
+            seen, at = holds, index
     return False
 
 
-def _turns(cond: Ge | Eq, facts: tuple[Cond, ...], index: int) -> bool:
+def _turns(cond: Cond, facts: tuple[Cond, ...], index: int, holds: bool) -> bool:
     """Whether a condition is another one when a symbol goes to an end of its range, all else being as it is.
 
-    Facts that hold at few points make it hard to find a second one.  A symbol that they do not mention, and
-    that bounds none that they do, may be anywhere in its range.
+    Facts that hold at few points make it hard to find a second one: this is next to one where they do.
     """
-    p = cond.p
-    for mono, coef in p.terms.items():
-        symbol = mono[0] if len(mono) == 1 else None
-        if not isinstance(symbol, Symbol) or symbol.lo is None or symbol.hi is None:
+    asked = polys_of(cond)
+    told = [*asked, *(p for fact in facts for p in polys_of(fact))]
+    limits = [bound for p in told for s in p.free for bound in (s.lo, s.hi) if bound is not None]
+    bounding = reach(s for bound in limits for s in bound.free)
+    for symbol in {s for p in asked for s in p.free} - bounding:
+        if symbol.lo is None or symbol.hi is None or not all(_is_linear(p, symbol) for p in told):
             continue
-        if max(p.den, symbol.lo.den, symbol.hi.den) > 1:
-            continue
-        rest = p - scale(atom(symbol), coef)
-        others = reach(s for q in (rest, *(q for fact in facts for q in polys_of(fact))) for s in q.free)
-        low, high, value = (_numerator(q, index) for q in (symbol.lo, symbol.hi, rest))
-        if symbol in others or low is None or high is None or value is None or low > high:
-            continue
-        tops = [value + coef * end for end in (low, high)]
-        signs = {top >= 0 for top in tops} if isinstance(cond, Ge) else {top == 0 for top in tops}
-        if len(signs) > 1:
-            return True
+        here, *ends = (_values(q, range(index, index + 1))[0] for q in (atom(symbol), symbol.lo, symbol.hi))
+        for end in ends:
+            moved = None if end is None or here is None else (symbol, end - here)
+            if moved and _truth(cond, index, moved) is (not holds) and _all_true(facts, index, moved):
+                return True
     return False
+
+
+def _is_linear(p: Poly, symbol: Symbol) -> bool:
+    """Whether a symbol is in a polynomial alone, if at all."""
+    return symbol not in p.free or all(
+        mono == (symbol,) or not any(symbol in g.free for g in mono) for mono in p.terms
+    )
 
 
 _held: tuple[tuple[Cond, ...], dict[int, bool]] = ((), {})
@@ -217,8 +222,12 @@ def _facts_hold(facts: tuple[Cond, ...], index: int) -> bool:
     if known is not facts:
         _held = facts, found = facts, {}
     if index not in found:
-        found[index] = all(_truth(fact, index) for fact in facts)
+        found[index] = _all_true(facts, index)
     return found[index]
+
+
+def _all_true(facts: tuple[Cond, ...], index: int, moved: tuple[Symbol, int] | None = None) -> bool:
+    return all(_truth(fact, index, moved) for fact in facts)
 
 
 def _range_decides_nothing(cond: Ge | Eq) -> bool:
@@ -267,22 +276,27 @@ def _truths(cond: Cond, points: int) -> Iterator[bool | None]:
     return (None if top is None else top == 0 for top in tops)
 
 
-def _truth(cond: Cond, index: int) -> bool | None:
-    """Whether a condition holds at one of the points; ``None`` where it has no value."""
+def _truth(cond: Cond, index: int, moved: tuple[Symbol, int] | None = None) -> bool | None:
+    """Whether a condition holds at one of the points; ``None`` where it has no value.
+
+    ``moved`` is a symbol that is beside it, and how far; it is in no product, and bounds no other.
+    """
     match cond:
         case Ge(p=p) | Eq(p=p):
             top = None if len(p.terms) > _MOST_TERMS else _numerator(p, index)
+            if top is not None and moved is not None:
+                top += p.terms.get((moved[0],), 0) * moved[1]
             return None if top is None else top >= 0 if isinstance(cond, Ge) else top == 0
         case Truth(value=value):
             return value
         case Not(part=part):
-            found = _truth(part, index)
+            found = _truth(part, index, moved)
             return None if found is None else not found
         case And(parts=parts) | Or(parts=parts):
             decisive = isinstance(cond, Or)
             whole: bool | None = not decisive
             for part in parts:
-                one = _truth(part, index)
+                one = _truth(part, index, moved)
                 if one is decisive:
                     return decisive
                 whole = None if one is None else whole
