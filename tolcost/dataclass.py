@@ -85,6 +85,12 @@ else:
                 a(self, p) or b(self, q) or c(self, r) or d(self, s) or e(self, t) or f(self, u) or g(self, v)
             )
         ),
+        lambda a, b, c, d, e, f, g, h: (
+            lambda self, p, q, r, s, t, u, v, w: (
+                (a(self, p) or b(self, q) or c(self, r) or d(self, s))
+                or (e(self, t) or f(self, u) or g(self, v) or h(self, w))
+            )
+        ),
     )
     """What puts so many values into fields, by what does so for each and gives nothing; none is compiled."""
 

@@ -168,8 +168,8 @@ def _without_floor(p: Poly) -> Poly:
     coef = p.terms.get((floor,))
     if coef is None or abs(coef) != 1:
         return p
-    rest = p - scale(atom(floor), coef)
-    if any(floor in mono for mono in rest.terms):
+    rest = Poly({mono: times for mono, times in p.terms.items() if floor not in mono})
+    if len(rest.terms) < len(p.terms) - 1:
         return p
     if coef == 1:
         return _tightened(floor.p + rest * floor.q)

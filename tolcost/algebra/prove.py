@@ -18,7 +18,7 @@ from tolcost.algebra.ends import holds_at_ends
 from tolcost.algebra.intervals import is_attained, range_of
 from tolcost.algebra.linear import follows
 from tolcost.algebra.poly import Poly, as_poly, atom, const, scale
-from tolcost.algebra.quick_checks import FEW, MANY, refuted, undecided
+from tolcost.algebra.quick_checks import FEW, MANY, range_decides_nothing, refuted, undecided
 from tolcost.algebra.search import (
     Fuel,
     above,
@@ -49,6 +49,8 @@ def prove(cond: Cond, facts: tuple[Cond, ...] = ()) -> bool | None:
     """
     if isinstance(cond, Truth):
         return cond.value
+    if not facts and isinstance(cond, Ge | Eq) and range_decides_nothing(cond):  # as most of lengths alone
+        return None
     if cond in facts or (isinstance(cond, Ge) and holds_at_ends(cond.p)):
         return True
     return _searched(cond, facts)

@@ -169,7 +169,7 @@ def undecided(cond: Cond, facts: tuple[Cond, ...]) -> bool:
     >>> undecided(ge(n - 2), ()), undecided(ge(n - 2), (ge(n - 2),))
     (True, False)
     """
-    if not facts and isinstance(cond, Ge | Eq) and (_range_decides_nothing(cond) or _compares_alike(cond)):
+    if not facts and isinstance(cond, Ge | Eq) and _compares_alike(cond):
         return True
     seen: bool | None = None
     at = _FIXED
@@ -230,7 +230,7 @@ def _all_true(facts: tuple[Cond, ...], index: int, moved: tuple[Symbol, int] | N
     return all(_truth(fact, index, moved) for fact in facts)
 
 
-def _range_decides_nothing(cond: Ge | Eq) -> bool:
+def range_decides_nothing(cond: Ge | Eq) -> bool:
     """Whether the range of what is compared is exact, and has values on both sides.
 
     So it is with a sum of symbols that are bounded by numbers alone: each takes both ends, whatever the
@@ -350,7 +350,7 @@ def _sampled(generator: Generator, index: int) -> tuple[int | None, ...]:
             if len(symbol.samples) <= index:
                 _sampled(symbol, index)
     known = generator.samples
-    samples = (*known, *_samples(generator, range(len(known), max(index + 1, 2 * len(known), 2))))
+    samples = (*known, *_samples(generator, range(len(known), max(index + 1, 2 * len(known), _FIXED))))
     remember_samples(generator, samples)
     return samples
 
