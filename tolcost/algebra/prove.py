@@ -18,7 +18,7 @@ from tolcost.algebra.ends import holds_at_ends
 from tolcost.algebra.intervals import is_attained, range_of
 from tolcost.algebra.linear import follows
 from tolcost.algebra.poly import Poly, as_poly, atom, const, scale
-from tolcost.algebra.quick_checks import FEW, MANY, range_decides_nothing, refuted, undecided
+from tolcost.algebra.quick_checks import FEW, MANY, compares_alike, range_decides_nothing, refuted, undecided
 from tolcost.algebra.search import (
     Fuel,
     above,
@@ -109,7 +109,7 @@ def is_nonnegative(p: Poly, facts: tuple[Cond, ...] = ()) -> bool:
     low = range_of(p)[0]
     if low is not None and low >= 0:
         return True
-    if not facts and is_attained(p):
+    if not facts and (is_attained(p) or compares_alike(Ge(p))):
         return False
     return _holds(Ge(p), relevant(facts, Ge(p)))
 

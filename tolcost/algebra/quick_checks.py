@@ -169,7 +169,7 @@ def undecided(cond: Cond, facts: tuple[Cond, ...]) -> bool:
     >>> undecided(ge(n - 2), ()), undecided(ge(n - 2), (ge(n - 2),))
     (True, False)
     """
-    if not facts and isinstance(cond, Ge | Eq) and _compares_alike(cond):
+    if not facts and isinstance(cond, Ge | Eq) and compares_alike(cond):
         return True
     seen: bool | None = None
     at = _FIXED
@@ -254,7 +254,7 @@ def range_decides_nothing(cond: Ge | Eq) -> bool:
     return p.den == 1 and low != high and (low is None or low <= 0) and (high is None or high >= 0)
 
 
-def _compares_alike(cond: Ge | Eq) -> bool:
+def compares_alike(cond: Ge | Eq) -> bool:
     """Whether two coordinates of one range are compared that is long enough, somewhere, for either answer."""
     match [(mono, coef) for mono, coef in cond.p.terms.items() if mono]:
         case [((Symbol(kind="coord") as one,), 1 | -1 as a), ((Symbol(kind="coord") as other,), b)]:
