@@ -86,7 +86,14 @@ def sum_range(body: Poly, x: Symbol, lo: Poly, hi: Poly) -> Poly:
     """Sum over a range with ``hi >= lo - 1``; the part without a closed form stays a ``Sum``."""
     if x not in body.free:
         return multiply(body, hi - lo + 1)
+    if not body.height:
+        return _polynomial_sum(body, x, lo, hi)
     return total_of(_group_sum(part, hard, x, lo, hi) for hard, part in _groups(body, x).items())
+
+
+def _polynomial_sum(body: Poly, x: Symbol, lo: Poly, hi: Poly) -> Poly:
+    whole = antidifference(body, x, hi)
+    return whole if lo == 1 else whole - antidifference(body, x, lo - 1)
 
 
 def _groups(body: Poly, x: Symbol) -> dict[frozenset[Generator], Poly]:
@@ -100,8 +107,7 @@ def _groups(body: Poly, x: Symbol) -> dict[frozenset[Generator], Poly]:
 
 def _group_sum(body: Poly, hard: frozenset[Generator], x: Symbol, lo: Poly, hi: Poly) -> Poly:
     if not hard:
-        low = antidifference(body, x, lo - 1) if lo != 1 else ZERO
-        return antidifference(body, x, hi) - low
+        return _polynomial_sum(body, x, lo, hi)
     if len(hard) == 1:
         (only,) = hard
         if isinstance(only, Floor):

@@ -421,7 +421,7 @@ def powers_of(p: Poly, generator: Generator) -> dict[int, Poly]:
     rows: dict[int, Terms] = {}
     for mono, coef in p.terms.items():
         times = mono.count(generator)
-        rest = tuple(g for g in mono if g is not generator) if times else mono
+        rest = tuple([g for g in mono if g is not generator]) if times else mono
         rows.setdefault(times, {})[rest] = coef
     return {times: poly(terms, p.den) for times, terms in rows.items()}
 

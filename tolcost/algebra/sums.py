@@ -124,7 +124,7 @@ def _guarded_ends(symbol: Symbol, lo: Poly, hi: Poly, guards: list[Poly]) -> tup
     """Give the ends of a range under guards on its coordinate, if it is plain which are the tightest."""
     for p in guards:
         slope = p.terms.get((symbol,))
-        rest = p - scale(atom(symbol), slope or 0)
+        rest = Poly({mono: coef for mono, coef in p.terms.items() if mono != (symbol,)})
         if slope not in (1, -1) or symbol in rest.free:
             return None
         old, new = (lo, -rest) if slope == 1 else (hi, rest)
@@ -138,8 +138,9 @@ def _guarded_ends(symbol: Symbol, lo: Poly, hi: Poly, guards: list[Poly]) -> tup
 
 def _has_length(lo: Poly, hi: Poly) -> bool:
     """Whether it is plain that a range does not end before it begins: it may be empty."""
-    least = range_of(hi - lo)[0]
-    return (least is not None and least >= -1) or holds_at_ends(hi - lo + 1)
+    last = hi - lo
+    least = range_of(last)[0]
+    return (least is not None and least >= -1) or holds_at_ends(last + 1)
 
 
 @lru_cache(maxsize=1 << 12)
