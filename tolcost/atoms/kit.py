@@ -156,9 +156,11 @@ def inner_nodes(tops: Iterable[Node], bound: Mapping[Var, Node] | None = None) -
         yield node
         if bound and isinstance(node, ir.Ref) and node.var in bound:
             pending.append(bound[node.var])
-        pending.extend(children(node))
-        for block in blocks(node):
-            pending.extend(roots(block))
+        kind = type(node)
+        pending.extend(_CHILDREN[kind](node))
+        if kind in REGIONS:
+            for region in REGIONS[kind](node):
+                pending.extend(roots(region.block))
 
 
 @lru_cache(maxsize=8)

@@ -26,7 +26,7 @@ Operands = tuple[Node, ...]
 def leans_on(block: Block, var: Var) -> bool:
     """Whether something static in a block depends on a variable: as data it would be another program."""
     inside = tuple(inner_nodes(roots(block)))
-    static = [node for node in inside if _is_static(node)]
+    static = [node for node in inside if type(node) in _STATIC and _STATIC[type(node)](node)]
     if not static:
         return False
     bound = dict(block.bindings)
@@ -38,13 +38,18 @@ def leans_on(block: Block, var: Var) -> bool:
     return any(is_ref(node, var) for node in inner_nodes(static, bound))
 
 
-def _is_static(node: Node) -> bool:
-    if isinstance(node, (ir.Lambda, ir.Where)):
-        return node.charge == "static"
-    if isinstance(node, ir.Convert):  # of data it would be rounded first
-        pairs = zip(node.value.type, node.type, strict=True)
-        return node.is_written and any(kind_of(p.space) + kind_of(q.space) == "RZ" for p, q in pairs)
-    return isinstance(node, ir.Select) and bool(children(node))
+def _rounds(node: ir.Convert) -> bool:
+    """Whether what is static is converted as it is, and data would be rounded first."""
+    pairs = zip(node.value.type, node.type, strict=True)
+    return node.is_written and any(kind_of(p.space) + kind_of(q.space) == "RZ" for p, q in pairs)
+
+
+_STATIC: Mapping[type, Callable[[Any], bool]] = {
+    **dict.fromkeys((ir.Lambda, ir.Where), lambda node: node.charge == "static"),
+    ir.Convert: _rounds,
+    ir.Select: lambda node: bool(children(node)),
+}
+"""Whether a node is static, for the kinds that may be."""
 
 
 def _is_number(node: Node) -> bool:
