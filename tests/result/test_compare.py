@@ -4,6 +4,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from onnx.parser import parse_model
 
 import tolcost
 from tolcost.cli import run
@@ -218,3 +219,16 @@ NEVER = (
 def test_of_programs_that_run_at_no_lengths_nothing_is_concluded(never: str) -> None:
     more = never.replace("exp(x[i])", "exp(exp(x[i]))")
     assert compared(never, more)[0] == compared(more, never)[0] == "undecided"
+
+
+@pytest.mark.parametrize("before, after, notes", [("", "", ()), ("", "n", ("the length `x[0]` is now `n`",))])
+def test_a_length_without_a_name_is_told_as_any_other(
+    before: str, after: str, notes: tuple[str, ...]
+) -> None:
+    def cost(name: str) -> tolcost.Cost:
+        text = '<ir_version: 8, opset_import: ["": 18]> g (float[k, 4] x) => (float[k, 4] y) { y = Exp(x) }'
+        model = parse_model(text)
+        model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = name
+        return tolcost.from_onnx(model)
+
+    assert tolcost.diff(cost(before), cost(after)).notes == notes

@@ -75,7 +75,16 @@ from tolcost.algebra.poly import (
     total_of,
 )
 from tolcost.algebra.powers import powers
-from tolcost.algebra.printers import cond_text, factor_text, quoted, to_browser, to_latex, to_mathml, to_text
+from tolcost.algebra.printers import (
+    cond_text,
+    factor_text,
+    quoted,
+    to_browser,
+    to_latex,
+    to_mathml,
+    to_text,
+    to_words,
+)
 from tolcost.algebra.prove import as_fact, bounds, contradict, is_nonnegative, prove
 from tolcost.algebra.quick_checks import direction
 from tolcost.algebra.restricted import restricting, spelled
@@ -207,6 +216,7 @@ __all__ = [
     "to_mathml",
     "to_sympy",
     "to_text",
+    "to_words",
     "total",
     "total_of",
 ]

@@ -29,7 +29,7 @@ from tolcost.algebra.display import (
     formula,
     product_formula,
 )
-from tolcost.algebra.poly import UNIT, Poly, as_poly, define_text, scale
+from tolcost.algebra.poly import UNIT, Poly, as_poly, define_text, scale, the_symbol
 from tolcost.algebra.symbols import AlgebraBudget, Symbol
 from tolcost.diagnostics import visible
 
@@ -65,6 +65,19 @@ def to_text(p: Poly | int, names: Mapping[Symbol, str] | None = None) -> str:
 
 
 define_text(to_text)
+
+
+def to_words(p: Poly) -> str:
+    """Give the text form for a message that quotes it: a symbol alone is its name, whatever that is.
+
+    >>> from tolcost.algebra.poly import length
+    >>> to_text(length("x[0]")), to_words(length("x[0]")), to_words(length("x[0]") + 1)
+    ('`x[0]`', 'x[0]', '`x[0]` + 1')
+    """
+    try:
+        return the_symbol(p).name
+    except ValueError:
+        return to_text(p)
 
 
 def factor_text(p: Poly | int) -> str:

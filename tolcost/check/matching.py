@@ -30,6 +30,7 @@ from tolcost.algebra import (
     substitute,
     symbols_of_cond,
     the_symbol,
+    to_words,
 )
 from tolcost.algebra.parse import parse_text
 from tolcost.check.records import UNKNOWN, LockEntry
@@ -135,7 +136,7 @@ def _fixed(old: LockEntry, table: SymbolTable) -> Iterator[str]:
         if value in first:
             yield f"the lengths {quoted(first[value])} and {quoted(name)} are one now"
         elif not value.free or value != atom(next(iter(value.free))):
-            yield f"the length {quoted(name)} is now {quoted(str(value))}"
+            yield f"the length {quoted(name)} is now {quoted(to_words(value))}"
         first.setdefault(value, name)
 
 
@@ -273,7 +274,7 @@ def _matched(
         if _PLAIN.fullmatch(text):
             first = table.setdefault(_name(text), value)
             equal += [eq(first - value)] if first != value else []
-    renamed_ = [(name, str(value)) for name, value in table.items() if name != str(value)]
+    renamed_ = [(name, to_words(value)) for name, value in table.items() if name != to_words(value)]
     told = {symbol for value in table.values() for symbol in value.free}
     notes = [f"the length {quoted(a)} is now {quoted(b)}" for a, b in renamed_]
     tied = {symbol.name for text, _ in fitting for symbol in parse_text(text).free}

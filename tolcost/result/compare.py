@@ -30,6 +30,7 @@ from tolcost.algebra import (
     map_cond,
     prove,
     substitute,
+    to_words,
 )
 from tolcost.algebra import compare as compare_forms
 from tolcost.algebra.points import hold_at
@@ -102,9 +103,9 @@ def match(old: Located, new: Located) -> Matching:
     pairs = dict(_others([s for s in rest if s not in inside], [s for s in left if s not in inside]))
     found |= {before: atom(after) for before, after in pairs.items()}
     notes = [
-        f"the length {quoted(before.name)} is now {quoted(str(form))}"
+        f"the length {quoted(before.name)} is now {quoted(to_words(form))}"
         for before, form in found.items()
-        if str(form) != before.name and before.kind == "length"
+        if to_words(form) != before.name and before.kind == "length"
     ]
     notes += [_told_of(before, after) for before, after in places.resized]
     notes += [f"compared where {cond_text(eq(gap))}" for gap in dict.fromkeys(places.gaps)]

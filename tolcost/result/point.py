@@ -25,6 +25,7 @@ from tolcost.algebra import (
     spelled,
     symbols_of_cond,
     to_text,
+    to_words,
 )
 from tolcost.atoms.nodes import Condition
 from tolcost.dataclass import dataclass, field, replace
@@ -214,7 +215,7 @@ def _contradictions(
         if _differs(symbol, value, given, values):
             yield Diagnostic(
                 "T0344",
-                f"the model makes {quoted(symbol.name)} and {quoted(to_text(value))} equal, "
+                f"the model makes {quoted(symbol.name)} and {quoted(to_words(value))} equal, "
                 f"but they are {given[symbol]:,} and {evaluate(value, values):,}",
             )
 
