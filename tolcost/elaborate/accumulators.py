@@ -118,7 +118,9 @@ def _settled(
                 settled = body.settle()
                 left = _still_free(result, body.accumulator, free)
                 # What is static yet may be so only because of a component that is not: ask again.
-                fewer = left != free and (any(left) or leans_on(body.block, body.var))
+                fewer = left != free and (
+                    any(left) or leans_on(body.block, body.var, env.context.free_components)
+                )
                 if not fewer and settled.by == growth.by and _same_shapes(settled.parts, growth.parts):
                     if body.widen(settled, left, again=left != free):
                         step.confirm()

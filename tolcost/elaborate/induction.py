@@ -14,16 +14,30 @@ from math import prod
 from tolcost.algebra import Cond, Poly, const, ge, prove
 from tolcost.atoms.nodes import Component, Node, Ref
 from tolcost.dataclass import dataclass, field
-from tolcost.diagnostics import NOWHERE, Rejected
+from tolcost.diagnostics import NOWHERE, Rejected, Span
 from tolcost.elaborate.accumulators import Longer, fold_under_coordinates
 from tolcost.elaborate.components import pick_component
 from tolcost.elaborate.context import Env, Scope, bind_data
+from tolcost.elaborate.conversions import static_in
 from tolcost.elaborate.faults import NeedsUnrolling
-from tolcost.elaborate.layout import lay_out
+from tolcost.elaborate.layout import in_spaces, lay_out, materialise
 from tolcost.elaborate.maps import Step, WrappedStep, fresh, position
-from tolcost.elaborate.shapes import facts_here, shape_of, volume
+from tolcost.elaborate.shapes import facts_here, shape_of, space_of, volume
 from tolcost.elaborate.shapes import known as numbers_of
-from tolcost.elaborate.values import Data, Items, Pieces, Unknown, Value, Vec, View, cast_of, plain, recast
+from tolcost.elaborate.values import (
+    Data,
+    Items,
+    Pieces,
+    Unknown,
+    Value,
+    Vec,
+    View,
+    cast_of,
+    is_static,
+    plain,
+    recast,
+)
+from tolcost.spaces import join_spaces
 
 MOST_ENTRIES = 16
 """A component with more entries is not followed from step to step."""
@@ -139,11 +153,34 @@ class _LaterStep(WrappedStep):
 
 
 def _peeled(env: Env, step: Step, start: Items, shape: tuple[Poly, ...], maybe_free: bool) -> Value | None:
-    """A fold whose first step is unlike the others, because it changes a rank: that step, and the others."""
+    """A fold whose first step is unlike the others, because it changes a rank: that step, and the others.
+
+    What turns out to be data, or wider, is so from the start: then the first step is another.
+    """
     if isinstance(step, _LaterStep) or len(shape) != 1:
         return None
     if prove(ge(shape[0] - 1), facts_here(env)) is not True:
         return None
+    inner = env.building(env.scope.inner())
+    with env.context.attempt(inner.scope) as trial:
+        found = _first_apart(inner, step, start, shape[0], maybe_free)
+        if found is None:
+            return None
+        bound = bind_data(inner, found)
+        ends = [pick_component(inner, bound, j + 1, step.span) for j in range(len(start))]
+        pairs = list(zip(start, ends, strict=True))
+        settled = all(is_static(b) or (not is_static(a) and space_of(a) == space_of(b)) for a, b in pairs)
+        if settled:
+            trial.keep()
+    if settled:
+        env.scope.absorb(inner.scope)
+        return bound
+    late = tuple([a if is_static(b) else _carried_on(env, b, a, step.span) for a, b in pairs])
+    return _peeled(env, step, late, shape, maybe_free)
+
+
+def _first_apart(env: Env, step: Step, start: Items, size: Poly, maybe_free: bool) -> Value | None:
+    """The first step, and the fold of the others; None if the first changes no rank."""
     inner = env.building(env.scope.inner())
     try:
         with env.context.attempt(inner.scope) as trial:
@@ -152,11 +189,21 @@ def _peeled(env: Env, step: Step, start: Items, shape: tuple[Poly, ...], maybe_f
             ranks = [[len(shape_of(inner, item, step.span)) for item in items] for items in (start, after)]
             if ranks[0] == ranks[1]:
                 return None
+            pairs = zip(start, after, strict=True)
+            after = tuple([_carried_on(inner, first, item, step.span) for first, item in pairs])
             trial.keep()
     except (Rejected, NeedsUnrolling):
         return None
     env.scope.absorb(inner.scope)
-    return fold_list(env, _LaterStep(step), after, (shape[0] - 1,), maybe_free)
+    return fold_list(env, _LaterStep(step), after, (size - 1,), maybe_free)
+
+
+def _carried_on(env: Env, start: Value, after: Value, span: Span) -> Value:
+    """What a first step gives: as late as what it started from, and in a space that holds both."""
+    space = join_spaces(space_of(start), space_of(after))
+    if not (is_static(start) and is_static(after)):
+        return Data(in_spaces(materialise(env, after, span), (space,)))
+    return after if space == space_of(after) else static_in(env, after, space, span)
 
 
 def _fold_rest(env: Env, step: InductiveStep, maybe_free: bool, longer: Longer) -> Value:

@@ -7,9 +7,10 @@ another program in other spaces is not changed, and has to be elaborated again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from functools import reduce
+from itertools import compress
 from typing import Any
 
 from tolcost.atoms import nodes as ir
@@ -23,10 +24,18 @@ from tolcost.spaces import join_spaces, kind_of
 Operands = tuple[Node, ...]
 
 
-def leans_on(block: Block, var: Var) -> bool:
-    """Whether something static in a block depends on a variable: as data it would be another program."""
+Components = AbstractSet[tuple[Var, int]]
+"""Components of accumulators, by number."""
+
+
+def leans_on(block: Block, var: Var, free: Components) -> bool:
+    """Whether something static in a block depends on a variable: as data it would be another program.
+
+    ``free`` are the components of accumulators that are static.
+    """
     inside = tuple(inner_nodes(roots(block)))
     static = [node for node in inside if type(node) in _STATIC and _STATIC[type(node)](node)]
+    static += [part for node in inside if isinstance(node, ir.Fold) for part in _free_parts(node, free)]
     if not static:
         return False
     bound = dict(block.bindings)
@@ -36,6 +45,15 @@ def leans_on(block: Block, var: Var) -> bool:
             if region.accumulator is not None:  # it is what its fold starts from, and comes to
                 bound[region.accumulator] = node
     return any(is_ref(node, var) for node in inner_nodes(static, bound))
+
+
+def _free_parts(fold: ir.Fold, free: Components) -> Iterator[Node]:
+    """What the static components of an accumulator start as, and what a step makes of them."""
+    chosen = [(fold.accumulator, j) in free for j, _ in enumerate(fold.type, start=1)]
+    if any(chosen):
+        for whole in (fold.start, fold.body.result):
+            apart = whole.items if isinstance(whole, ir.Pack) else ()
+            yield from compress(apart, chosen) if len(apart) == len(chosen) else (whole,)
 
 
 def _rounds(node: ir.Convert) -> bool:
@@ -61,10 +79,6 @@ def _is_number(node: Node) -> bool:
 
 class _Differs(Exception):
     """A node that would be another over an operand in another space: a conversion may have to round."""
-
-
-Components = AbstractSet[tuple[Var, int]]
-"""Components of accumulators, by number."""
 
 
 def retyped(block: Block, old: Var, new: Var, free: Components) -> Block | None:
