@@ -16,7 +16,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from functools import cache
-from itertools import groupby
+from itertools import accumulate, groupby
 from pathlib import Path
 from typing import Literal
 
@@ -51,9 +51,27 @@ _LONGEST_PIECE = 72
 
 
 def on_one_line(span: Span) -> str:
-    """What is written at a place, shortened where it is long; nothing where there is none."""
-    text = " ".join(span.text.split())
+    """What is written at a place, shortened where it is long; nothing where there is none.
+
+    >>> source = Source("demo", "y := (a + b) * (c + d)")
+    >>> on_one_line(Span(source, 6, 21))
+    '(a + b) * (c + d)'
+    """
+    text = " ".join(_balanced(span).text.split())
     return text if len(text) <= _LONGEST_PIECE else f"{text[: _LONGEST_PIECE - 1]}…"
+
+
+def _balanced(span: Span) -> Span:
+    """A place with the parentheses around its first and its last operand, which are not part of these."""
+    text, start, end = span.source.text, span.start, span.end
+    depths = [0, *accumulate((sign == "(") - (sign == ")") for sign in span.text)]
+    for _ in range(depths[-1] - min(depths)):
+        end = len(text) - len(text[end:].lstrip())
+        end += text.startswith(")", end)
+    for _ in range(-min(depths)):
+        start = len(text[:start].rstrip())
+        start -= text.endswith("(", 0, start)
+    return Span(span.source, start, end)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from tolcost.cost.derive import derive
 from tolcost.cost.unsummed import unsummed, walked
 from tolcost.diagnostics import Source
 from tolcost.pipeline import lower, read_program
+from tolcost.result.derivation import derivation_text
 
 N, M, K = SYMBOLS
 POINTS = [{N: a, M: b, K: c} for a, b, c in ((1, 1, 1), (2, 3, 1), (4, 2, 3), (5, 1, 4))]
@@ -57,6 +58,15 @@ def assert_derived(made, counts, seed):
     for chain in derivation.chains:
         for before, after in zip(chain.steps, chain.steps[1:], strict=False):
             assert before.text_after == after.text_before, seed
+    assert derivation_text(derivation, "random", "random.tol").startswith("random  random.tol\n"), seed
+
+
+def test_values_without_a_name_are_told_as_they_are_written():
+    """It ended in an internal error: such values have no step but the one that counts them."""
+    text = "tol d: R [3]\ny := reduce(1..2, (a, e) => a + map(tol[3], [4, 0][e], [i]), d - (d[1]))"
+    told = derivation_text(derive(lower(read_program(Source("d.tol", text))).program), "d", "d.tol")
+    assert "EOPs(d - (d[1]))" in told
+    assert told.splitlines()[-1].endswith(" = 9")
 
 
 @pytest.mark.parametrize("inner", ["i", "i + 2", "n + 1 - i"])

@@ -78,10 +78,11 @@ Charge = Literal["data", "index", "static"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Var:
-    """A name for a value inside a block."""
+    """A name for a value inside a block; ``is_work`` where it is one, even if it only says where to look."""
 
     name: str
     type: Type
+    is_work: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -180,9 +180,13 @@ class DerivationStep:
 
 @dataclass(frozen=True, slots=True)
 class ValueDerivation:
-    """The derivation of one named value; ``complete`` is False where steps were left out."""
+    """The derivation of one value; ``complete`` is False where steps were left out.
+
+    ``source`` is what is derived: the name of the value, or what is written where it has none.
+    """
 
     name: str
+    source: str
     steps: tuple[DerivationStep, ...]
     total: Poly
     complete: bool = True
@@ -234,9 +238,10 @@ class _Explainer:
         return self._counter.closed(self.terms(node))
 
     def chain(self, name: str, node: Node) -> ValueDerivation:
-        """Derive the cost of a named value from its name to its closed form."""
+        """Derive the cost of a value from its name, or what is written for it, to its closed form."""
         total = self.total(node)
-        formula: DerivedFormula = Eops(name, node)
+        source = name or on_one_line(_span(node)) or self._text(node)
+        formula: DerivedFormula = Eops(source, node)
         steps: list[DerivationStep] = []
         while (leaf := first_open(formula)) is not None and len(steps) < _MAX_STEPS:
             by, reason = self._expand(leaf)
@@ -251,7 +256,7 @@ class _Explainer:
         if where_it_holds != total:
             texts = (show(ClosedForm(total)), show(ClosedForm(where_it_holds)))
             steps.append(DerivationStep(*texts, _span(node), where_it_holds, self._settled_by(total)))
-        return ValueDerivation(name, tuple(steps), where_it_holds, leaf is None)
+        return ValueDerivation(name, source, tuple(steps), where_it_holds, leaf is None)
 
     def _settled_by(self, total: Poly) -> str:
         """The conditions of the program that are about the lengths of a form."""

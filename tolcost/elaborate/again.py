@@ -149,7 +149,7 @@ class Copy:
 
     def bound(self, var: Var) -> Var:
         """A new variable in place of one."""
-        new = Var(var.name, var.type)
+        new = Var(var.name, var.type, var.is_work)
         self.vars[var] = Ref(new, new.type)
         return new
 

@@ -108,7 +108,8 @@ class _Finish:
         kept: list[tuple[Var, Node]] = []
         for var, node in reversed(bindings):
             if var in self.used or (isinstance(node, ir.Filter) and node.length in self.mentioned):
-                kept.append((self.var(var), self.node(node, "data" if var in self.valued else "index")))
+                use: Charge = "data" if var.is_work or var in self.valued else "index"
+                kept.append((self.var(var), self.node(node, use)))
         return tuple(reversed(kept))
 
     def input(self, node: Input) -> Input:
@@ -125,7 +126,7 @@ class _Finish:
         found = self.vars.get(var)
         if found is None:
             kind = self._type(var.type)
-            found = self.vars[var] = var if kind is var.type else Var(var.name, kind)
+            found = self.vars[var] = var if kind is var.type else Var(var.name, kind, var.is_work)
         return found
 
     # ---- lengths found equal -----------------------------------------------------------------

@@ -26,7 +26,7 @@ from tolcost.elaborate.conversions import static_in
 from tolcost.elaborate.evaluate import evaluate, form
 from tolcost.elaborate.faults import NeedsUnrolling
 from tolcost.elaborate.induction import as_list, fold_list
-from tolcost.elaborate.layout import grid, materialise
+from tolcost.elaborate.layout import as_work, grid, materialise
 from tolcost.elaborate.machine_numbers import held
 from tolcost.elaborate.maps import Step, WrappedStep, WrittenStep, fresh, pattern_of
 from tolcost.elaborate.shapes import facts_here, known, space_of, volume
@@ -93,7 +93,7 @@ def written_fold(env: Env, expr: tree.Call) -> tuple[WrittenStep, Value, tuple[P
 def fold_value(env: Env, step: WrittenStep, start: Value, shape: tuple[Poly, ...]) -> Value:
     """The fold of a step over a shape."""
     if isinstance(step.over, Seq):
-        return _entry_by_entry(env, step, start, [(n + 1,) for n in range(len(step.over.items))])
+        return _stepped_through(env, step, start, [(n + 1,) for n in range(len(step.over.items))])
     numbers = known(shape)
     few = numbers is not None and math.prod(numbers) <= UNROLL_LIMIT
     over = plain(step.over)
@@ -143,6 +143,11 @@ def _sequence_fold(env: Env, step: Step, start: Seq, shape: tuple[Poly, ...]) ->
 
 
 def _entry_by_entry(env: Env, step: Step, start: Value, points: list[tuple[int, ...]]) -> Value:
+    """Run the steps one by one; what they come to is work, as with more steps than can be run so."""
+    return as_work(env, _stepped_through(env, step, start, points))
+
+
+def _stepped_through(env: Env, step: Step, start: Value, points: list[tuple[int, ...]]) -> Value:
     """Run the steps one by one.
 
     An accumulator is as late as its start and its step together: one that turns out to be data at some step

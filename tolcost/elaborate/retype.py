@@ -106,7 +106,7 @@ class _Retype:
         for var, node in block.bindings:
             fresh = self.node(node)
             if fresh is not node:
-                self.vars[var] = Var(var.name, fresh.type)
+                self.vars[var] = Var(var.name, fresh.type, var.is_work)
             bound = self.vars.get(var, var)
             if self.is_static(fresh):
                 self.static.add(bound)

@@ -31,12 +31,13 @@ def derivation_text(derivation: Derivation, name: str, file: str) -> str:
     """Give the chains of all named values, and their sum."""
     chains = _worth_showing(derivation)
     lines = [f"{visible(name)}  {visible(file)}", ""]
-    for chain in chains:
-        lines += [*_chain(chain, file), ""]
-    costly = [chain for chain in chains if chain.total != 0]
-    if len(costly) != 1:
-        parts = " + ".join(map(_title, costly)) or "EOPs of the whole program"
-        lines += [f"{parts} = {to_text(derivation.total)}", ""]
+    alike = [(chain, sum(1 for _ in same)) for chain, same in groupby(chains)]
+    for chain, times in alike:
+        lines += [_title(chain) + (f"  ({times} times)" if times > 1 else ""), *_chain(chain, file), ""]
+    costly = [(chain, times) for chain, times in alike if chain.total != 0]
+    if [times for _, times in costly] != [1]:
+        parts = [f"{times}*{_title(chain)}" if times > 1 else _title(chain) for chain, times in costly]
+        lines += [f"{' + '.join(parts) or 'EOPs of the whole program'} = {to_text(derivation.total)}", ""]
     return "\n".join(lines)
 
 
@@ -48,18 +49,18 @@ def _worth_showing(derivation: Derivation) -> tuple[ValueDerivation, ...]:
 
 
 def _chain(chain: ValueDerivation, file: str) -> Iterator[str]:
-    shown = chain.steps if chain.name else chain.steps[1:]
-    texts = [visible(step.text_after) for step in shown]
-    before = ["", *texts[:-1]]
+    texts = [visible(step.text_after) for step in chain.steps]
+    before = ["", *texts][: len(texts)]
     steps: list[tuple[str, str, str]] = []
-    listed = zip(before, texts, ((_line(step, file), visible(step.reason)) for step in shown), strict=True)
+    listed = zip(
+        before, texts, ((_line(step, file), visible(step.reason)) for step in chain.steps), strict=True
+    )
     for (where, reason), same in groupby(listed, key=lambda one: one[2]):
         alike = list(same)  # the same done again and again is one step
         often = f" ({len(alike)} times)" if len(alike) > 1 else ""
         steps.append((changed(alike[0][0], alike[-1][1]), where, f"{reason}{often}"))
     width = max((len(text) for text, _, _ in steps if len(text) <= _WIDEST), default=0)
     place_width = max((len(where) for _, where, _ in steps), default=0)
-    yield _title(chain)
     for text, where, reason in steps:
         yield f"  = {text.ljust(width)}  {where.ljust(place_width)}  {reason}".rstrip()
 
@@ -115,7 +116,7 @@ def derivation_json(derivation: Derivation, name: str, file: str) -> str:
 
 def _title(chain: ValueDerivation) -> str:
     """What is derived: a name, or the source of a value that has none."""
-    return f"EOPs({visible(chain.name)})" if chain.name or not chain.steps else chain.steps[0].text_after
+    return f"EOPs({visible(chain.source)})"
 
 
 def _line(step: DerivationStep, file: str) -> str:
