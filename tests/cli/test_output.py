@@ -126,3 +126,14 @@ def test_a_disk_that_is_full(folder: Path) -> None:
             text=True,
         )
     assert (shown.returncode, shown.stderr) == (2, "error: no space left on device\n")
+
+
+def test_a_terminal_that_lacks_a_character(folder: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tolcost", "lower", "matmul.tol"],
+        capture_output=True,
+        encoding="ascii",
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert r"\u039e\u22c8 [i \u2264 n, " in done.stdout

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from io import TextIOWrapper
 from types import MappingProxyType
 from typing import NoReturn
 
@@ -97,4 +98,6 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 def main() -> NoReturn:
     """Be the ``tolcost`` command."""
+    if isinstance(sys.stdout, TextIOWrapper):  # a character that a terminal lacks is no reason to stop
+        sys.stdout.reconfigure(errors="backslashreplace")
     sys.exit(run())

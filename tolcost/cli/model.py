@@ -139,6 +139,8 @@ def command(
         return several.studied_all(files, several.task(wanted, specs), run_on, allow_uncosted, form, output)
     options.refuse(_OF_SEVERAL, "for several models")
     options.refuse(_NOT_FOR.get(form, ()), f"not for --format {form}")
+    if depth is not None and by not in (None, "scope"):
+        raise click.UsageError(f"--depth is for --by scope, not for --by {by}")
     if generate is None and prefill is not None:
         raise click.UsageError("--prefill is for --generate")
     if generate is not None and (sweeps or annotate or device or form == "html"):

@@ -32,7 +32,7 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 
 from tolcost.audit.instances import OperatorInstance
 from tolcost.dataclass import dataclass, field
-from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.diagnostics import Diagnostic, Rejected, quoted, unreadable
 from tolcost.library import specs_root
 from tolcost.referee.subjects import ModelProgram, Subject
 
@@ -93,7 +93,7 @@ def read_file(path: Path) -> FormulaFile:
         raw = path.read_bytes()[: _MOST_BYTES + 1]
         text = raw.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise Rejected(Diagnostic("T0730", f"cannot read {quoted(str(path))}: {error}")) from None
+        raise Rejected(Diagnostic("T0730", f"cannot read {quoted(str(path))}: {unreadable(error)}")) from None
     if len(raw) > _MOST_BYTES:
         raise Rejected(Diagnostic("T0730", f"{quoted(str(path))} is larger than {_MOST_BYTES} bytes"))
     return parse_formulas(text, path.stem)
