@@ -225,6 +225,11 @@ LARGE = 2**62 + 1
         ("convert(trunc(div(reduce(x, add, 0), n)), int64)", (LARGE + 14) // 3),
         ("convert(reshape(floor(x / y), [3, 1]), int64)", [[LARGE], [1], [3]]),
         ("convert(floor(x / y), R) * 0.5", [2.0**61, 0.5, 1.5]),
+        (
+            "convert(map(y, where(* > 9, 0.5, 4611686018427387905 / i), [i]), int64)",
+            [LARGE, 2**61, LARGE // 3],
+        ),
+        ("convert(map(y, where(* > 9, 0.5, 4611686018427387904 + convert(1, R))), int64)", [LARGE] * 3),
         ("x / y", [2.0**62, 1.4, 3.5]),
         ("convert(trunc(x / map(y, where(* == 5, 0.5, *))), int64)", [LARGE, 14, 3]),
         ("convert(trunc(x / map(y, convert(*, int4))), int64)", [LARGE, 1, 3]),

@@ -38,7 +38,7 @@ DTYPES: dict[str, np.dtype[Any]] = {
 KEPT = "a run keeps whole numbers below 2^63: `convert` to R first to round them, to int64 to wrap around"
 """What to do about a number that is too large."""
 
-_HELD = 2**53
+HELD = 2**53
 """Floats of 64 bits hold every whole number up to this."""
 
 
@@ -95,6 +95,11 @@ def is_narrow(dtype: np.dtype[Any]) -> bool:
 def is_real(dtype: np.dtype[Any]) -> bool:
     """Tell whether an element type is a floating-point one."""
     return dtype.kind == "f" or (is_narrow(dtype) and kind_of(dtype.name) == "R")
+
+
+def is_unbounded(space: str) -> bool:
+    """Tell whether a space is one of all reals, or of those of a sign."""
+    return kind_of(space) == "R" and not SPACES[space].finite
 
 
 def is_exact(data: Array) -> bool:
@@ -192,12 +197,17 @@ def number(value: int | float | complex | Fraction | str, space: str) -> Array:
             return np.asarray(value != 0)
         case "Z":
             return _whole(value, space, target)
-        case "R" if isinstance(value, int) and _HELD < abs(value) < 2**64 and not SPACES[space].finite:
-            return np.asarray(value, np.object_)
+        case "R" if isinstance(value, int | Fraction) and _is_large(value) and is_unbounded(space):
+            return np.asarray(int(value), np.object_)
         case "R":
             return _real(value, space)
         case _:
             return np.asarray(complex(value), target)
+
+
+def _is_large(value: int | Fraction) -> bool:
+    """Tell whether a number is a whole one that has 64 bits, and that floats may not hold."""
+    return value.denominator == 1 and HELD < abs(int(value)) < 2**64
 
 
 def _real(value: int | float | complex | Fraction, space: str) -> Array:
@@ -225,6 +235,23 @@ def _whole(value: int | float | complex | Fraction, space: str, target: np.dtype
     if SPACES[space].lo != 0 and wrapped >= 2 ** (bits - 1):
         wrapped -= 2**bits
     return np.asarray(wrapped).astype(target)
+
+
+def numbers(values: Sequence[int | float | complex | Fraction | str], space: str) -> Array:
+    """Give static numbers side by side, in a space.
+
+    >>> numbers([1, 2**53 + 1], "R"), numbers([1, 2], "R")
+    (array([1.0, 9007199254740993], dtype=object), array([1., 2.]))
+    """
+    return beside([number(value, space) for value in values], space)
+
+
+def beside(entries: Sequence[Array], space: str) -> Array:
+    """Give numbers of a space side by side."""
+    made = np.empty(len(entries), holding(space, entries))
+    for k, entry in enumerate(entries):
+        made[k] = entry[()]
+    return made
 
 
 def holding(space: str, numbers: Sequence[Array]) -> np.dtype[Any]:

@@ -39,7 +39,7 @@ from tolcost.algebra import (
 )
 from tolcost.atoms.nodes import Constant, Part
 from tolcost.dataclass import dataclass
-from tolcost.execute.dtypes import Array, convert, number
+from tolcost.execute.dtypes import HELD, Array, convert, is_unbounded, number, numbers
 from tolcost.execute.inputs import value_of
 from tolcost.execute.values import relay
 
@@ -277,6 +277,8 @@ def constant_on_grid(value: Constant, space: str, grid: Grid, env: Mapping[Symbo
         return number(found, space)
     if found.dtype == np.object_ and grid.mask is not None:
         found = np.where(grid.mask, found, 0)
+    if is_unbounded(space) and found.dtype != np.bool_ and _magnitude(found) > HELD:
+        return numbers(found.reshape(-1).tolist(), space).reshape(found.shape)
     return convert(found, space)
 
 

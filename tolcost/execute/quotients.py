@@ -16,9 +16,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tolcost.execute.dtypes import DTYPES, Array, convert, is_exact, is_narrow
+from tolcost.execute.dtypes import DTYPES, Array, convert, is_exact, is_narrow, is_unbounded
 from tolcost.execute.whole_numbers import ENDLESS
-from tolcost.spaces import SPACES, kind_of
+from tolcost.spaces import kind_of
 
 _SURE = 2**52
 """Where a dividend is below this, floats tell on which side of a whole number or a half a quotient lies."""
@@ -53,7 +53,7 @@ def exact_result(function: str, space: str, args: Sequence[Array]) -> Array | No
 @cache
 def divides_or_rounds(function: str, space: str) -> bool:
     """Tell whether a function is one that may have to be exact where floats are not."""
-    return (function == "div" or function in _ROUNDINGS) and _is_unbounded(space)
+    return (function == "div" or function in _ROUNDINGS) and is_unbounded(space)
 
 
 def is_held(data: Array, space: str) -> bool:
@@ -68,15 +68,11 @@ def in_space(data: Array, space: str) -> Array:
     """
     if not is_exact(data):
         return convert(data, space)
-    if _is_unbounded(space):
+    if is_unbounded(space):
         return data
     if kind_of(space) == "S":
         return convert(data.astype(np.float64), space)
     return convert(data, "int64" if space in ENDLESS else space)
-
-
-def _is_unbounded(space: str) -> bool:
-    return kind_of(space) == "R" and not SPACES[space].finite
 
 
 def _divided(dividend: Array, divisor: Array) -> Array | None:

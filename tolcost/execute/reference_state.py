@@ -10,13 +10,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TypeAlias
 
-import numpy as np
-
 from tolcost.algebra import Poly, Symbol, evaluate_cond, prepared
 from tolcost.atoms.kit import constant_symbols, is_fixed
 from tolcost.atoms.nodes import Constant, Number, Part, Table, Var
 from tolcost.diagnostics import Rejected, Span
-from tolcost.execute.dtypes import Array, dtype_of, holding, number
+from tolcost.execute.dtypes import Array, beside, dtype_of, number
 from tolcost.execute.inputs import length_of, unknown_length, value_of
 from tolcost.execute.values import Faults, Lengths, Piece, RunValue, Tally, scalar
 
@@ -106,11 +104,8 @@ class State:
     def laid_out(self, node: Table) -> Piece:
         """Give a table at the present coordinates."""
         part = node.type[0]
-        numbers = [self.static_number(value, part.space, node.span) for value in node.values]
-        data = np.empty(len(numbers), holding(part.space, numbers))
-        for k, entry in enumerate(numbers):
-            data[k] = entry[()]
-        return Piece(data.reshape(self.shape_of(part)))
+        entries = [self.static_number(value, part.space, node.span) for value in node.values]
+        return Piece(beside(entries, part.space).reshape(self.shape_of(part)))
 
     def shape_of(self, part: Part) -> tuple[int, ...]:
         """Give a shape at the present coordinates."""

@@ -15,7 +15,7 @@ from tolcost.atoms.atomic import Atom, AtomResult, CastOperand, Constants, Input
 from tolcost.atoms.nodes import Part, Program
 from tolcost.atoms.unroll import MAX_ATOMS, unroll
 from tolcost.diagnostics import NOWHERE
-from tolcost.execute.dtypes import Array, as_places, convert, holding, number, same_bits
+from tolcost.execute.dtypes import Array, as_places, convert, numbers, same_bits
 from tolcost.execute.functions import apply_checked, uniform
 from tolcost.execute.inputs import InputArrays, Met, execute
 from tolcost.execute.quotients import in_space
@@ -131,11 +131,7 @@ class AtomByAtom:
                 pieces = tuple(Piece(cast(np.asarray(p.data), space), p.fault) for p, space in pairs)
                 return pieces if bits else within(self.faults, operand, spaces, given, pieces)
             case Constants(values=values, shape=shape, space=space):
-                numbers = [number(entry, space) for entry in values]
-                made = np.empty(len(values), holding(space, numbers))
-                for k, entry in enumerate(numbers):
-                    made[k] = entry[()]
-                return (Piece(made.reshape(shape)),)
+                return (Piece(numbers(values, space).reshape(shape)),)
 
     def result(self, atom: Atom, args: list[RunValue]) -> RunValue:
         """Give what an atom makes of its operands."""
