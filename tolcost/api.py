@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import product
+from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -158,8 +159,20 @@ def _wanted(
     shapes: Mapping[str, Sequence[int | str]] | None,
     assume: str | Sequence[str] = (),
 ) -> Wanted:
-    found = {name: tuple(shape) for name, shape in (shapes or {}).items()}
+    found = {name: _asked_shape(name, shape) for name, shape in (shapes or {}).items()}
     return Wanted(whole_lengths(dims), found, assume=said_of_lengths(assume))
+
+
+def _asked_shape(name: str, shape: Sequence[int | str]) -> tuple[int | str, ...]:
+    """A shape as it is said; a text is no sequence of lengths that each have a letter for a name."""
+    try:
+        if isinstance(shape, str):
+            raise TypeError
+        return tuple(one if isinstance(one, str) else index(one) for one in shape)
+    except TypeError:
+        hint = "a shape is several names, numbers and forms: ('n', 3, '32*h')"
+        message = f"{quoted(repr(shape))} is no shape of {quoted(name)}"
+        raise Rejected(Diagnostic("T0693", message, hint=hint)) from None
 
 
 def operator(
@@ -277,6 +290,8 @@ def _as_given(
 
 
 def _of_rank(entry: Entry, spec: Spec, library: Library, rank: int) -> Elaborated:
+    if rank < 0:
+        raise Rejected(Diagnostic("T0667", f"a rank is 0 or more, not {rank}"))
     stored = stored_conformance()
     record = Record(None if stored is None else conformance_of(stored))
     form = forms_by_rank(spec, library, record.of(entry), (rank,))[0]

@@ -19,6 +19,7 @@ from tolcost.testing import assert_cost
 
 PROGRAMS = Path(__file__).parents[1] / "cli" / "programs"
 MATMUL = PROGRAMS / "matmul.tol"
+BERT = str(Path(__file__).parents[2] / "examples" / "bert.onnx")
 
 
 def test_expressions_are_sympy_s() -> None:
@@ -307,6 +308,27 @@ def test_arrays_are_values_and_no_shape_is_a_text() -> None:
     assert str(found.eops) == "3*n"
     with pytest.raises(Rejected, match="is no shape of `x`"):
         tolcost.analyze(text, shapes={"x": "n,m"}, attrs={"t": [1]})
+
+
+@pytest.mark.parametrize("shape", ["bs", 5, (2.5, 3)])
+def test_the_shape_of_a_model_is_no_text_either(shape: object) -> None:
+    with pytest.raises(Rejected, match="is no shape of `input_ids`"):
+        tolcost.load_model(BERT, shapes={"input_ids": shape})  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize("specs", ["nowhere", ["nowhere"], [BERT]])
+def test_a_folder_of_operators_that_is_not_there_is_refused(specs: str | list[str]) -> None:
+    with pytest.raises(Rejected, match="there is no folder"):
+        tolcost.load_model(BERT, specs=specs)
+    own = str(PROGRAMS / "own")
+    assert tolcost.operator("Twice", specs=own).eops == tolcost.operator("Twice", specs=[own]).eops
+
+
+def test_a_program_has_no_runs_and_no_rank_is_below_0() -> None:
+    with pytest.raises(Rejected, match="is no model that is run"):
+        tolcost.generate(tolcost.analyze(MATRIX), "n: 1..m")
+    with pytest.raises(Rejected, match="a rank is 0 or more"):
+        tolcost.operator("Softmax", rank=-1)
 
 
 def test_no_points_have_no_numbers() -> None:

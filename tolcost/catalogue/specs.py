@@ -369,16 +369,25 @@ class _Operators(Mapping[str, Spec]):
         return isinstance(name, str) and self._library.callable_domain(name) is not None
 
 
-def open_library(folders: Iterable[str | Path] = ()) -> Library:
-    """The operators in a user's folders, then those that come with tolcost.
+def open_library(folders: str | Path | Iterable[str | Path] = ()) -> Library:
+    """The operators in a user's folders, or in a single one, then those that come with tolcost.
 
     Those that come with tolcost alone are read once in a process, however many ask for them.
 
     >>> open_library().find("", "Softmax", 13).since
     13
     """
-    own = tuple(map(Path, folders))
+    own = existing((folders,) if isinstance(folders, str | Path) else folders)
     return new_library(own) if own else _shipped()
+
+
+def existing(folders: Iterable[str | Path]) -> tuple[Path, ...]:
+    """Folders that a user names; one that is not there would leave other definitions in place, unseen."""
+    found = tuple(map(Path, folders))
+    for folder in found:
+        if not folder.is_dir():
+            raise Rejected(Diagnostic("T0668", f"there is no folder {quoted(str(folder))} with operators"))
+    return found
 
 
 def new_library(folders: Iterable[Path]) -> Library:

@@ -195,7 +195,11 @@ def computing_for(jobs: int | None = None, told: AnalysisProgress | None = None)
 
 def with_specs(config: Config, folders: Sequence[str]) -> Config:
     """A project whose operators are looked up in some folders first; they are relative to where we are."""
-    found = (Path(folder).resolve() for folder in folders)
+    if not folders:
+        return config
+    from tolcost.catalogue.specs import existing
+
+    found = (folder.resolve() for folder in existing(folders))
     root = config.root.resolve()
     inside = (str(path.relative_to(root) if path.is_relative_to(root) else path) for path in found)
     return replace(config, first_specs=tuple(inside))

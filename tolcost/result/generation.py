@@ -272,6 +272,10 @@ def generated(cost: Located, runs: str, prefill: str | None = None, other: Locat
     ``prefill`` is a length and what it is in a run that comes first, as in ``seq=p``: of the same model
     with nothing in its cache, or of an ``other`` one.
     """
+    if not isinstance(cost.study, ModelStudy):
+        raise Rejected(
+            Diagnostic("T0697", f"{quoted(cost.study.name)} is no model that is run again and again")
+        )
     study = of_model(cost)
     steps = read_steps(runs, study.symbols)
     if _runs(steps).condition == FALSE:
