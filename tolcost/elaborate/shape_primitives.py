@@ -299,7 +299,14 @@ def _oneof(env: Env, span: Span, value: Value, allowed: tuple[Value, ...]) -> Va
     names = [one for one in allowed if isinstance(one, str)]
     meant = similar(value, names) if isinstance(value, str) else None
     hint = None if meant is None else f"did you mean {_shown(meant)}?"
-    fail("T0350", f"{_shown(value)}{given} is none of {listed}", span, hint, definite=True)
+    none = f"{_shown(value)}{given} is none of {listed}"
+    fail(
+        "T0350",
+        none if allowed else f"there is nothing that {_shown(value)} could be",
+        span,
+        hint,
+        definite=True,
+    )
 
 
 @primitive("different", anything)
