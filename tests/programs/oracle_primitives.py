@@ -84,6 +84,7 @@ class Primitives:
 
     def form_join(self, env: Env, left: tree.Expr, right: tree.Expr, dim: tree.Expr | None = None) -> Value:
         a, b = self.value(env, left), self.value(env, right)
+        self.empty |= 0 in (*shape_of(a), *shape_of(b))  # whose space only a type tells
         return joined(a, b, len(shape_of(a)) if dim is None else whole(self.value(env, dim)))
 
     def form_embed(self, env: Env, tol: tree.Expr) -> Value:

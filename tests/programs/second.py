@@ -12,8 +12,8 @@ from tests.programs.oracle import Oracle
 from tests.programs.oracle_values import Frame, Unknown, Value, arrays_of, numbers_in, shape_of, spaces_of
 from tests.programs.road import Mismatch, at, inputs_for
 from tolcost.algebra import Cond
-from tolcost.atoms.kit import schedules
-from tolcost.atoms.nodes import Filter, Output, Program, Select
+from tolcost.atoms.kit import index_nodes, schedules
+from tolcost.atoms.nodes import Filter, Output, Program, Put, Select
 from tolcost.cost import depths
 from tolcost.cost.traffic import elements_read
 from tolcost.diagnostics import Source
@@ -54,9 +54,11 @@ def read_twice(text: str, program: Program, run: Execution, dims: Mapping[str, i
 def hold_reads(program: Program, run: Execution, oracle: Oracle, found: Mapping[str, Value]) -> None:
     """Every element that the oracle looked at, or hands out, is among those that are said to be read.
 
-    What only one side of a choice uses is computed for both, and read for one.
+    What only one side of a choice uses is computed for both, and read for one.  Where data decides which
+    elements are replaced, they are taken to be different ones, which are not read then.
     """
-    if any(isinstance(node, Select) for plan in schedules(program) for node in plan.nodes):
+    nodes = [node for plan in schedules(program) for node in plan.nodes]
+    if any(isinstance(node, Select) or (isinstance(node, Put) and index_nodes(node.at)) for node in nodes):
         return
     looked_at = Frame(needed=[oracle.root, oracle.frame]).looked_at()
     looked_at |= {n.source for name in run.outputs for n in numbers_in(found[name]) if n.source is not None}

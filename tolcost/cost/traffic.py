@@ -145,12 +145,14 @@ class _Walk:
     def _visit(self, node: Node, place: ReadPlace) -> None:
         match node:
             case Input(name=name, type=parts):
-                self._note(name, Read(parts[0].shape))
+                if not _is_never(place):
+                    self._note(name, Read(parts[0].shape))
             case ir.Ref(var=var) if var in self.bound:
                 value, there = self.bound[var]
                 self.pending.append((value, place if place.ranges == there.ranges else there))
             case ir.Member(tol=tol, at=at) if (given := self._input(tol)) is not None:
-                self._note(given.name, Read(tol.type[0].shape, at, place))
+                if not _is_never(place):
+                    self._note(given.name, Read(tol.type[0].shape, at, place))
                 self.pending.extend((index, place) for index in index_nodes(at))
             case ir.Select(then=then, other=other) if (condition := static_condition(node)) is not None:
                 self._enter(then, place.under(condition))
@@ -165,11 +167,9 @@ class _Walk:
             self._note(start.name, Read(shape, replaced=Read(shape, _put(node).at, place.inside(node))))
         else:
             self.pending.extend((child, place) for child in children(node))
-        if isinstance(node, ir.Build | ir.Fold):
-            place = place.inside(node)
-        if all(extent != ZERO for _, extent in place.ranges):  # what is never evaluated reads nothing
-            for block in blocks(node):
-                self._enter(block, place)
+        inner = place.inside(node) if isinstance(node, ir.Build | ir.Fold) else place
+        for block in blocks(node):
+            self._enter(block, inner)
 
     def _enter(self, block: Block, place: ReadPlace) -> None:
         self.bound.update({var: (node, place) for var, node in block.bindings})
@@ -188,6 +188,11 @@ class _Walk:
 
     def _note(self, name: str, read: Read) -> None:
         self.found.setdefault(name, []).append(read)
+
+
+def _is_never(place: ReadPlace) -> bool:
+    """Whether nothing is evaluated at a place, and so nothing read; what is named outside of it may be."""
+    return any(extent == ZERO for _, extent in place.ranges)
 
 
 def _only_puts(fold: ir.Fold) -> bool:
