@@ -223,6 +223,10 @@ INSIDE = {
     "a function holds one": f"{HEAD} {{ y = own.Block(x) }} {FUNCTION} {{ w = {WEIGHT} y = Mul(x, w) }}",
     "a function that is called twice": f"""{HEAD} {{ a = own.Block(x) y = own.Block(a) }}
         {FUNCTION} {{ w = {WEIGHT} y = Mul(x, w) }}""",
+    "a function that is called with other attributes": f"""{HEAD} {{
+        a = own.Leaky <alpha = 0.1> (x) y = own.Leaky <alpha = 0.2> (a) }}
+        <domain: "own", opset_import: ["": 18]> Leaky <alpha> (x) => (y) {{
+            w = {WEIGHT} e = LeakyRelu <alpha: float = @alpha> (x) y = Mul(e, w) }}""",
     "a function that a branch calls": f"""{HEAD} {{
         y = If (c) <then_branch = t () => (float[3] a) {{ a = own.Block(x) }}, {OTHER}> }}
         {FUNCTION} {{ w = {WEIGHT} y = Mul(x, w) }}""",

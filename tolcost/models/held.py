@@ -96,7 +96,10 @@ class Inner:
         used = self._names(graph.nodes, graph.outputs, opsets)
         nodes = ((node.outputs[0], node.held) for node in graph.nodes if node.held is not None)
         for name, weight in (*graph.weights.items(), *nodes):
+            if id(weight) in seen:  # a function with other attributes holds what it did
+                continue
             if weight.value is None or (weight.shape and name in used):
+                seen.add(id(weight))
                 yield weight
         for node in graph.nodes:
             yield from self._held_by(node, opsets, seen)
