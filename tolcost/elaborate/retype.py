@@ -24,6 +24,9 @@ from tolcost.spaces import join_spaces, kind_of
 Operands = tuple[Node, ...]
 
 
+_MOVING = (ir.Component, ir.Convert, ir.Reshape, ir.Member, ir.Embed, ir.Join, ir.Pack, ir.Put)
+"""Kinds that are as late as what they are made of."""
+
 Components = AbstractSet[tuple[Var, int]]
 """Components of accumulators, by number."""
 
@@ -145,20 +148,22 @@ class _Retype:
                 return (var, 1) in self.free or var in self.static
             case ir.Lambda(charge=charge) | ir.Where(charge=charge):
                 return charge == "static"
-            case ir.Component(value=value) | ir.Convert(value=value) | ir.Reshape(value=value):
-                return self.is_static(value)
-            case ir.Fold(start=start):
-                return self.is_static(start) and self._stays_static(node)
+            case ir.Fold(start=start, accumulator=accumulator, body=body):
+                return self.is_static(start) and self._is_static_inside(body, accumulator)
+            case ir.Build(body=body):
+                return self._is_static_inside(body)
             case _:
-                return isinstance(node, (ir.Number, ir.Table))
+                return isinstance(node, (ir.Number, ir.Table)) or (
+                    isinstance(node, _MOVING) and all(map(self.is_static, children(node)))
+                )
 
-    def _stays_static(self, fold: ir.Fold) -> bool:
-        """Whether what a fold makes of an accumulator that is static is so, too."""
-        inside = _Retype(self.vars, self.free, {*self.static, fold.accumulator})
-        for var, node in fold.body.bindings:
+    def _is_static_inside(self, body: Block, *static: Var) -> bool:
+        """Whether what a body comes to is static; of a fold, where its accumulator is."""
+        inside = _Retype(self.vars, self.free, {*self.static, *static})
+        for var, node in body.bindings:
             if inside.is_static(node):
                 inside.static.add(var)
-        return inside.is_static(fold.body.result)
+        return inside.is_static(body.result)
 
     def _ref(self, node: ir.Ref) -> Node:
         var = self.vars.get(node.var)
