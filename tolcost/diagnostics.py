@@ -166,6 +166,10 @@ class Rejected(Exception):
         self.diagnostics = (replace(head, labels=(*head.labels, *labels)), *rest)
 
 
+class UnknownLength(Rejected):
+    """A length was given that nothing has, so it is wrong at every point."""
+
+
 class InternalError(Exception):
     """A promise of tolcost's own code was broken.  Exit code 70; never the user's fault."""
 

@@ -176,9 +176,14 @@ def test_a_sweep_says_what_is_outside() -> None:
     cost = tolcost.analyze(PROGRAMS / "windows.tol")
     assert inside.eops.tolist() == [cost(n=n, k=k, s=1).eops for n, k in zip(inside.n, inside.k, strict=True)]
     assert set(frame[frame.k == 9].outside) == {"it needs n + s >= k"}
-    for wrong in ({"metrics": ["speed"]}, {"n": "4..1"}, {"n": "many"}):
+    for wrong in ({"metrics": ["speed"]}, {"n": "4..1"}, {"n": "many"}, {"length": 1}):
         with pytest.raises(tolcost.Rejected):
             tolcost.sweep(MATMUL, **{"n": 1, "k": 1, "m": 1, **wrong})  # type: ignore[arg-type]
+
+
+def test_a_sweep_over_a_length_that_a_model_has_not_is_refused() -> None:
+    with pytest.raises(tolcost.Rejected, match="no length `sequence`"):
+        tolcost.sweep(BERT, batch=[1, 2], sequence=128)
 
 
 @pytest.mark.parametrize("by", ["layer", "ops", ""])

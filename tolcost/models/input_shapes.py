@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from tolcost.algebra import LARGEST_LENGTH
 from tolcost.catalogue.graph import Declared, Model
-from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.diagnostics import Diagnostic, Rejected, UnknownLength, quoted
 
 AskedShape = Sequence[int | str]
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
@@ -177,7 +177,7 @@ def check_names(model: Model, dims: Iterable[str], known: Collection[str]) -> No
                 place_of(given.name, n) for given in model.graph.inputs for n in range(len(given.shape or ()))
             )
             hint = _listed(sorted(known) or sorted(places))
-            raise Rejected(Diagnostic("T0412", f"the model has no length {quoted(name)}", hint=hint))
+            raise UnknownLength(Diagnostic("T0412", f"the model has no length {quoted(name)}", hint=hint))
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from tolcost.algebra import NotInteger, Poly, Symbol, decide_many, evaluate_many, symbols_of_cond
 from tolcost.cost.span import Depth
 from tolcost.dataclass import dataclass, field, replace
-from tolcost.diagnostics import Rejected, visible
+from tolcost.diagnostics import Rejected, UnknownLength, visible
 from tolcost.result.study import Located
 from tolcost.show.forms import Form, form_at
 
@@ -131,6 +131,8 @@ def many_points(
     for n in (n for n, held in enumerate(holds) if not held):
         try:
             others[n] = numbers({name: int(column[n]) for name, column in dims.items()})
+        except UnknownLength:
+            raise
         except Rejected as rejected:
             others[n] = rejected
     inside = [n for n, held in enumerate(holds) if held] if others else slice(None)

@@ -21,7 +21,7 @@ from tolcost.cost.device import UNIT, CallWork, Device
 from tolcost.cost.record import NamedType
 from tolcost.cost.weights import Weighed, Weights
 from tolcost.dataclass import dataclass, field
-from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.diagnostics import Diagnostic, Rejected, UnknownLength, quoted
 from tolcost.result.assumptions import NOTHING, Assumed
 from tolcost.result.claims import Certainty
 from tolcost.result.point import Point, Requirement
@@ -327,7 +327,7 @@ class Study(ABC):
         unknown = set(dims) - known.keys()
         if unknown:
             hint = f"there are {', '.join(known)}" if known else "there are none"
-            raise Rejected(Diagnostic("T0412", f"there is no length {quoted(min(unknown))}", hint=hint))
+            raise UnknownLength(Diagnostic("T0412", f"there is no length {quoted(min(unknown))}", hint=hint))
 
     @abstractmethod
     def at(self, dims: Mapping[str, int]) -> tuple[Study, Point]:
