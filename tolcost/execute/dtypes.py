@@ -250,7 +250,7 @@ def beside(entries: Sequence[Array], space: str) -> Array:
     """Give numbers of a space side by side."""
     made = np.empty(len(entries), holding(space, entries))
     for k, entry in enumerate(entries):
-        made[k] = entry[()]
+        made[k] = entry.item() if made.dtype == np.object_ else entry[()]  # numbers of Python's own
     return made
 
 
