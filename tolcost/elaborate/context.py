@@ -298,11 +298,14 @@ class Scope:
         mode, naming = mode or self.mode, naming or self.naming
         return Scope(self, known, self.bindings, mode, naming, never, in_range, self.depth)
 
-    def bind(self, node: Node, name: str = "") -> Node:
-        """The node, computed once in this block; what is free to repeat stays as it is."""
-        if isinstance(node, (Ref, InputNode, Number, Table)):
+    def bind(self, node: Node, name: str = "", is_work: bool = False) -> Node:
+        """The node, computed once in this block; what is free to repeat stays as it is.
+
+        ``is_work`` where it counts even if it only says where to look.
+        """
+        if isinstance(node, (InputNode, Number, Table)) or (isinstance(node, Ref) and not is_work):
             return node
-        var = Var(name, node.type)
+        var = Var(name, node.type, is_work)
         self.bindings.append((var, node))
         return Ref(var, node.type)
 
@@ -428,18 +431,18 @@ class Env:
             env = env.parent
 
 
-def bind_data(env: Env, value: Value, name: str = "") -> Value:
+def bind_data(env: Env, value: Value, name: str = "", is_work: bool = False) -> Value:
     """A data value computed once in the current block; anything else unchanged."""
     match value:
         case Poly():
             return value
         case Data(node=node):
-            bound = env.scope.bind(node, name)
+            bound = env.scope.bind(node, name, is_work)
             return value if bound is node else Data(bound)
         case Vec(shape=shape, items=items, loose=loose) if not is_static(value):
-            return Vec(shape, tuple(bind_data(env, item, name) for item in items), loose)
+            return Vec(shape, tuple(bind_data(env, item, name, is_work) for item in items), loose)
         case Pieces(items=items) if not is_static(value):
-            return Pieces(tuple(bind_data(env, item, name) for item in items))
+            return Pieces(tuple(bind_data(env, item, name, is_work) for item in items))
         case Opaque(node=node, space=space):
             return Opaque(env.scope.bind(node, name), space)
         case _:

@@ -21,11 +21,9 @@ from tolcost.atoms.nodes import (
     Number,
     Pack,
     Part,
-    Ref,
     Reshape,
     Table,
     Type,
-    Var,
     is_numeric,
     numeric_type,
 )
@@ -356,21 +354,16 @@ LaySlice = Callable[[Env, Shape, At], Value]
 
 
 def unrolled(env: Env, at: At, shape: Shape, place: int, span: Span, lay_slice: LaySlice) -> Value:
-    """Take one dimension of the domain entry by entry, because a table is looked up by it."""
+    """Take one dimension of the domain entry by entry, because a table is looked up by it.
+
+    Each entry is work, as it would be under coordinates.
+    """
     size = shape[place].constant
     assert size is not None
     rest = shape[:place] + shape[place + 1 :]
-    slices = [as_work(env, _slice_of(env, at, rest, place, const(k), lay_slice)) for k in range(1, size + 1)]
+    entries = (_slice_of(env, at, rest, place, const(k), lay_slice) for k in range(1, size + 1))
+    slices = [bind_data(env, entry, is_work=True) for entry in entries]
     return _side_by_side(env, slices, place, span)
-
-
-def as_work(env: Env, value: Value) -> Value:
-    """What a map or a reduce comes to, taken entry by entry: it is work, as it would be under coordinates."""
-    if isinstance(value, Data):
-        var = Var("", value.node.type, is_work=True)
-        env.scope.bindings.append((var, value.node))
-        return Data(Ref(var, var.type))
-    return bind_data(env, value)
 
 
 def _side_by_side(env: Env, slices: list[Value], place: int, span: Span) -> Value:

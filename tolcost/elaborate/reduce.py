@@ -26,7 +26,7 @@ from tolcost.elaborate.conversions import static_in
 from tolcost.elaborate.evaluate import evaluate, form
 from tolcost.elaborate.faults import NeedsUnrolling
 from tolcost.elaborate.induction import as_list, fold_list
-from tolcost.elaborate.layout import as_work, grid, materialise
+from tolcost.elaborate.layout import grid, materialise
 from tolcost.elaborate.machine_numbers import held
 from tolcost.elaborate.maps import Step, WrappedStep, WrittenStep, fresh, pattern_of
 from tolcost.elaborate.shapes import facts_here, known, space_of, volume
@@ -144,7 +144,7 @@ def _sequence_fold(env: Env, step: Step, start: Seq, shape: tuple[Poly, ...]) ->
 
 def _entry_by_entry(env: Env, step: Step, start: Value, points: list[tuple[int, ...]]) -> Value:
     """Run the steps one by one; what they come to is work, as with more steps than can be run so."""
-    return as_work(env, _stepped_through(env, step, start, points))
+    return bind_data(env, _stepped_through(env, step, start, points), is_work=True)
 
 
 def _stepped_through(env: Env, step: Step, start: Value, points: list[tuple[int, ...]]) -> Value:
