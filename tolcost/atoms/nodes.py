@@ -77,12 +77,20 @@ Charge = Literal["data", "index", "static"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class JointWork:
+    """What a map or a reduce of a few entries comes to: it counts, even if it only says where to look.
+
+    Of its parts, which have names of their own, all are computed where one is used.
+    """
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Var:
-    """A name for a value inside a block; ``is_work`` where it is one, even if it only says where to look."""
+    """A name for a value inside a block, which may be part of some ``work``."""
 
     name: str
     type: Type
-    is_work: bool = False
+    work: JointWork | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

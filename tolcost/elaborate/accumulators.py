@@ -307,7 +307,7 @@ def _those_alone(block: Block, old: Var, new: Var, chosen: Free) -> Block:
         if len(places) > 1
         else {places[0]: whole}
     )
-    return _Alone({}, {}, old, parts).block(needed)
+    return _Alone({}, {}, {}, old, parts).block(needed)
 
 
 def _handed_on_too(spaces: tuple[str, ...], result: Node, accumulator: Var) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import Bindings, children, rebuild
-from tolcost.atoms.nodes import Block, Node, Ref, Var
+from tolcost.atoms.nodes import Block, JointWork, Node, Ref, Var
 from tolcost.dataclass import dataclass
 from tolcost.elaborate.context import Env
 from tolcost.elaborate.values import (
@@ -126,7 +126,7 @@ def _copies(value: Value) -> bool:
 def _copied(env: Env, before: Before, data: Sequence[Node]) -> tuple[Value, ...] | None:
     """The same over other data; None where there was more than it was given."""
     pairs = list(zip(before.data, data, strict=True))
-    copy = Copy(dict(pairs), {old.var: new for old, new in pairs if isinstance(old, Ref)})
+    copy = Copy(dict(pairs), {old.var: new for old, new in pairs if isinstance(old, Ref)}, {})
     try:
         bindings = copy.bindings(before.bindings)
         results = tuple(map(copy.value, before.results))
@@ -142,6 +142,7 @@ class Copy:
 
     done: dict[Node, Node]
     vars: dict[Var, Node]
+    works: dict[JointWork, JointWork]
 
     def bindings(self, bindings: Bindings) -> Bindings:
         """Those of a block, under new variables."""
@@ -149,7 +150,8 @@ class Copy:
 
     def bound(self, var: Var) -> Var:
         """A new variable in place of one."""
-        new = Var(var.name, var.type, var.is_work)
+        work = None if var.work is None else self.works.setdefault(var.work, JointWork())
+        new = Var(var.name, var.type, work)
         self.vars[var] = Ref(new, new.type)
         return new
 

@@ -18,7 +18,7 @@ from tolcost.algebra import (
     substitute,
     symbols_of_cond,
 )
-from tolcost.atoms.nodes import Block, Condition, ConditionKind, Node, Number, Ref, Table, Var
+from tolcost.atoms.nodes import Block, Condition, ConditionKind, JointWork, Node, Number, Ref, Table, Var
 from tolcost.atoms.nodes import Input as InputNode
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import NOWHERE, Diagnostic, Span
@@ -298,14 +298,11 @@ class Scope:
         mode, naming = mode or self.mode, naming or self.naming
         return Scope(self, known, self.bindings, mode, naming, never, in_range, self.depth)
 
-    def bind(self, node: Node, name: str = "", is_work: bool = False) -> Node:
-        """The node, computed once in this block; what is free to repeat stays as it is.
-
-        ``is_work`` where it counts even if it only says where to look.
-        """
-        if isinstance(node, (InputNode, Number, Table)) or (isinstance(node, Ref) and not is_work):
+    def bind(self, node: Node, name: str = "", work: JointWork | None = None) -> Node:
+        """The node, computed once in this block, perhaps as part of some work; what is free stays."""
+        if isinstance(node, (InputNode, Number, Table)) or (isinstance(node, Ref) and work is None):
             return node
-        var = Var(name, node.type, is_work)
+        var = Var(name, node.type, work)
         self.bindings.append((var, node))
         return Ref(var, node.type)
 
@@ -431,18 +428,18 @@ class Env:
             env = env.parent
 
 
-def bind_data(env: Env, value: Value, name: str = "", is_work: bool = False) -> Value:
+def bind_data(env: Env, value: Value, name: str = "", work: JointWork | None = None) -> Value:
     """A data value computed once in the current block; anything else unchanged."""
     match value:
         case Poly():
             return value
         case Data(node=node):
-            bound = env.scope.bind(node, name, is_work)
+            bound = env.scope.bind(node, name, work)
             return value if bound is node else Data(bound)
         case Vec(shape=shape, items=items, loose=loose) if not is_static(value):
-            return Vec(shape, tuple(bind_data(env, item, name, is_work) for item in items), loose)
+            return Vec(shape, tuple(bind_data(env, item, name, work) for item in items), loose)
         case Pieces(items=items) if not is_static(value):
-            return Pieces(tuple(bind_data(env, item, name, is_work) for item in items))
+            return Pieces(tuple(bind_data(env, item, name, work) for item in items))
         case Opaque(node=node, space=space):
             return Opaque(env.scope.bind(node, name), space)
         case _:

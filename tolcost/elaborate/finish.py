@@ -29,7 +29,7 @@ from tolcost.atoms.kit import (
     static_parts,
     type_symbols,
 )
-from tolcost.atoms.nodes import Block, Charge, Input, Node, Output, Program, Type, Var
+from tolcost.atoms.nodes import Block, Charge, Input, JointWork, Node, Output, Program, Type, Var
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import NOWHERE, Diagnostic, Source, Span
 from tolcost.elaborate.context import Context
@@ -56,6 +56,7 @@ class _Finish:
     vars: dict[Var, Var] = field(default_factory=dict)
     valued: set[Var] = field(default_factory=set)
     used: set[Var] = field(default_factory=set)
+    works: set[JointWork | None] = field(default_factory=set)
     stated: dict[Poly, Poly] = field(default_factory=dict)
     mentioned: set[Symbol] = field(default_factory=set)
     """Symbols in what stays: the filters that define lengths among them have to stay too."""
@@ -82,6 +83,8 @@ class _Finish:
 
     def _ref(self, node: ir.Ref, use: Charge) -> ir.Ref:
         self.used.add(node.var)
+        if node.var.work is not None:
+            self.works.add(node.var.work)
         if use == "data":
             self.valued.add(node.var)
         var = self.var(node.var)
@@ -107,8 +110,9 @@ class _Finish:
         """The bindings somebody uses."""
         kept: list[tuple[Var, Node]] = []
         for var, node in reversed(bindings):
-            if var in self.used or (isinstance(node, ir.Filter) and node.length in self.mentioned):
-                use: Charge = "data" if var.is_work or var in self.valued else "index"
+            told = isinstance(node, ir.Filter) and node.length in self.mentioned
+            if var in self.used or var.work in self.works or told:
+                use: Charge = "data" if var.work is not None or var in self.valued else "index"
                 kept.append((self.var(var), self.node(node, use)))
         return tuple(reversed(kept))
 
@@ -126,7 +130,7 @@ class _Finish:
         found = self.vars.get(var)
         if found is None:
             kind = self._type(var.type)
-            found = self.vars[var] = var if kind is var.type else Var(var.name, kind, var.is_work)
+            found = self.vars[var] = var if kind is var.type else Var(var.name, kind, var.work)
         return found
 
     # ---- lengths found equal -----------------------------------------------------------------

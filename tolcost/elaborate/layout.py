@@ -15,6 +15,7 @@ from tolcost.atoms.nodes import (
     Convert,
     Embed,
     Join,
+    JointWork,
     Lambda,
     Member,
     Node,
@@ -362,7 +363,8 @@ def unrolled(env: Env, at: At, shape: Shape, place: int, span: Span, lay_slice: 
     assert size is not None
     rest = shape[:place] + shape[place + 1 :]
     entries = (_slice_of(env, at, rest, place, const(k), lay_slice) for k in range(1, size + 1))
-    slices = [bind_data(env, entry, is_work=True) for entry in entries]
+    whole = JointWork()
+    slices = [bind_data(env, entry, work=whole) for entry in entries]
     return _side_by_side(env, slices, place, span)
 
 

@@ -17,6 +17,7 @@ from tolcost.algebra import (
     the_symbol,
     total,
 )
+from tolcost.atoms.nodes import JointWork
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Diagnostic, Rejected, Span
 from tolcost.elaborate.accumulators import fold_under_coordinates
@@ -144,7 +145,7 @@ def _sequence_fold(env: Env, step: Step, start: Seq, shape: tuple[Poly, ...]) ->
 
 def _entry_by_entry(env: Env, step: Step, start: Value, points: list[tuple[int, ...]]) -> Value:
     """Run the steps one by one; what they come to is work, as with more steps than can be run so."""
-    return bind_data(env, _stepped_through(env, step, start, points), is_work=True)
+    return bind_data(env, _stepped_through(env, step, start, points), work=JointWork())
 
 
 def _stepped_through(env: Env, step: Step, start: Value, points: list[tuple[int, ...]]) -> Value:

@@ -109,7 +109,7 @@ class _Retype:
         for var, node in block.bindings:
             fresh = self.node(node)
             if fresh is not node:
-                self.vars[var] = Var(var.name, fresh.type, var.is_work)
+                self.vars[var] = Var(var.name, fresh.type, var.work)
             bound = self.vars.get(var, var)
             if self.is_static(fresh):
                 self.static.add(bound)
