@@ -34,10 +34,10 @@ from pathlib import Path
 from tolcost.algebra import evaluate
 from tolcost.atoms.nodes import Program
 from tolcost.cost import count_functions
-from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Source
-from tolcost.elaborate.arguments import arguments
+from tolcost.elaborate.inputs import arguments
 from tolcost.pipeline import Parsed, analyze_lowered, lower, read_program
+from tolcost.platform import with_deep_stack
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parent / "specs" / "examples"

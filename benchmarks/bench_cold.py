@@ -34,7 +34,7 @@ WARM = ("tolcost", "onnx.load")
 _TOLCOST = """
 from pathlib import Path
 from tolcost.catalogue.specs import open_library
-from tolcost.deep import with_deep_stack
+from tolcost.platform import with_deep_stack
 from tolcost.models.walking import Session
 from tolcost.result.model import study_file
 def work():

@@ -20,9 +20,9 @@ from statistics import median
 import tolcost.models.lowering  # noqa: F401  # so that loading it is not measured
 from tolcost.catalogue.graph import GraphNode, Model
 from tolcost.catalogue.specs import new_library
-from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Rejected
 from tolcost.models.walking import Session
+from tolcost.platform import with_deep_stack
 from tolcost.result.model import study_file
 
 MOST, SHOWN, PATIENCE = 2.0, 20, 120.0

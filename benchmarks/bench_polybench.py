@@ -19,7 +19,7 @@ from statistics import median
 
 from bench_analysis import HERE, Case, Times, measure, totals
 
-from tolcost.deep import with_deep_stack
+from tolcost.platform import with_deep_stack
 
 TURNS = 2
 FOLDER = HERE.parent / "specs" / "polybench"

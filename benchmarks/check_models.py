@@ -41,14 +41,14 @@ from model_runs import CORRECTIONS, Model, Run, corrected, name_of, open_lengths
 from tolcost.algebra import Poly, evaluate, to_text
 from tolcost.catalogue.specs import open_library
 from tolcost.check.seals import digest_of_folders, own_folders
-from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Rejected
 from tolcost.models.facts import shape_of
 from tolcost.models.walking import Session
+from tolcost.platform import with_deep_stack
 from tolcost.result.cost import Cost
 from tolcost.result.model import ModelStudy, of_model, study_file
 from tolcost.result.study import locate_study
-from tolcost.show.forms import text_of
+from tolcost.show.document import text_of
 
 MOST_RUNS = 24
 """Lengths to try until each side of each branch was seen at two of them."""

@@ -16,15 +16,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tolcost.catalogue.libraries import library_names, read_library
-from tolcost.editor.words import words
-from tolcost.library import read_spec, spec_names
+from tolcost.editor.features import words
+from tolcost.platform import read_spec, spec_names
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 OUT = ROOT / "build" / "site"
 PYODIDE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
 SHIPPED = ("atoms", "algebra", "catalogue", "cost", "editor", "elaborate", "result", "show", "syntax")
-SINGLE = ("__init__", "dataclass", "deep", "diagnostics", "elementary", "library", "pipeline", "spaces")
+SINGLE = ("__init__", "dataclass", "diagnostics", "elementary", "pipeline", "platform", "spaces")
 """What the page needs of the package: neither the command line nor what needs NumPy or onnx."""
 NOT_SHIPPED = ("server.py", "lexer.py")
 FIRST = ("matmul", "softmax", "attention", "causal_attention")

@@ -8,7 +8,7 @@ from threading import Event, Thread
 
 import pytest
 
-from tolcost.deep import RECURSION, YOUNG, with_deep_stack
+from tolcost.platform import RECURSION, YOUNG, with_deep_stack
 
 
 def settings() -> tuple[int, int]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tolcost.diagnostics import InternalError
-from tolcost.library import (
+from tolcost.platform import (
     NoSuchSpec,
     locate_specs,
     read_spec,

@@ -12,14 +12,13 @@ from tolcost.atoms.verify import verify
 from tolcost.catalogue.listing import Entry, entries
 from tolcost.catalogue.reading import as_bytes, model_in
 from tolcost.catalogue.specs import Library, Spec, open_library
-from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.elaborate import Elaborated, elaborate
-from tolcost.elaborate.arguments import PlainShape, PlainValue, arguments
-from tolcost.library import stored_conformance
+from tolcost.elaborate.inputs import PlainShape, PlainValue, arguments
 from tolcost.models.from_torch import exported
 from tolcost.models.walking import Session
 from tolcost.pipeline import analyze_lowered
+from tolcost.platform import stored_conformance, with_deep_stack
 from tolcost.result.compare import compare
 from tolcost.result.comparison import CostComparison
 from tolcost.result.conformance import conformance_of

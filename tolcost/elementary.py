@@ -3,7 +3,7 @@
 Each application to data costs one EOP.  ``table2`` names the basic elementary function of the
 paper's Table 2 that the entry is an instance of; ``added`` marks those the paper lacks.
 What a function computes is given by its NumPy meaning in ``tolcost.execute.functions`` and
-its exact static meaning in ``tolcost.elaborate.constant_folding``; this module imports nothing.
+its exact static meaning in ``tolcost.elaborate.static_numbers``; this module imports nothing.
 """
 
 from __future__ import annotations

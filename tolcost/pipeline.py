@@ -15,13 +15,12 @@ from tolcost.atoms.verify import verify
 from tolcost.catalogue.specs import Library, open_library
 from tolcost.cost import Analysis, analyze_program
 from tolcost.dataclass import dataclass, replace
-from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Diagnostic, Rejected, Source
 from tolcost.elaborate import Argument, Elaborated, elaborate
-from tolcost.elaborate.finish import repeated_work
+from tolcost.elaborate.programs import repeated_work
+from tolcost.platform import with_deep_stack
 from tolcost.syntax import parse
-from tolcost.syntax.beginners import quotients_in_comments
-from tolcost.syntax.resolve import unused
+from tolcost.syntax.names import quotients_in_comments, unused
 from tolcost.syntax.tree import Module, Use
 
 

@@ -10,11 +10,11 @@ from tolcost.algebra.parse import parse_text
 from tolcost.api import analyze, load_model
 from tolcost.cost.span import Depth
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
-from tolcost.elaborate.arguments import PlainShape, PlainValue
+from tolcost.elaborate.inputs import PlainShape, PlainValue
 from tolcost.result.claims import Certainty
 from tolcost.result.compare import difference, facts_of
 from tolcost.result.cost import Cost
-from tolcost.show.forms import text_of
+from tolcost.show.document import text_of
 
 __all__ = ["assert_cost"]
 

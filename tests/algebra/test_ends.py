@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tolcost.algebra import Poly, coordinate, evaluate, length, relu, the_symbol
-from tolcost.algebra.ends import holds_at_ends
+from tolcost.algebra.prove import holds_at_ends
 
 N = length("n")
 X = coordinate("i", N)

@@ -31,8 +31,7 @@ from tolcost.algebra import (
     the_symbol,
     total,
 )
-from tolcost.algebra.compiled import compiled
-from tolcost.algebra.evaluate import floor_sum
+from tolcost.algebra.evaluate import compiled, floor_sum
 
 n, m, k = length("n"), length("m"), length("k")
 N, M, K = map(the_symbol, (n, m, k))

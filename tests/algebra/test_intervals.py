@@ -23,11 +23,10 @@ from tolcost.algebra import (
     the_symbol,
     total,
 )
-from tolcost.algebra.floors import quick_floordiv, quick_relu
-from tolcost.algebra.intervals import range_of
+from tolcost.algebra.floors import quick_floordiv, quick_relu, range_of
 from tolcost.algebra.poly import product_of
 from tolcost.algebra.powers import least_value
-from tolcost.algebra.substitute import opaque_sum
+from tolcost.algebra.rebuild import opaque_sum
 
 LOWS: tuple[int | None, ...] = (None, -3, -1, 0, 1, 2)
 HIGHS: tuple[int | None, ...] = (None, -1, 0, 1, 4)

@@ -34,11 +34,10 @@ from tolcost.algebra import (
     total_of,
 )
 from tolcost.algebra.conditions import signed_cases
-from tolcost.algebra.display import factored
 from tolcost.algebra.evaluate import _Loops, _value_at
 from tolcost.algebra.parse import parse_text
 from tolcost.algebra.poly import MAX_DEGREE
-from tolcost.algebra.printers import name_latex
+from tolcost.algebra.printers import factored, name_latex
 from tolcost.diagnostics import Rejected
 
 n, m = length("n"), length("m")

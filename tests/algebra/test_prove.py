@@ -28,7 +28,7 @@ from tolcost.algebra import (
     the_symbol,
 )
 from tolcost.algebra.poly import ZERO
-from tolcost.algebra.search import without_ordered_clips
+from tolcost.algebra.prove import without_ordered_clips
 
 n, m, k, h = length("n"), length("m"), length("k"), length("H")
 z = length("z", 0)

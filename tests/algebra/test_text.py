@@ -26,9 +26,9 @@ from tolcost.algebra import (
     to_text,
     total,
 )
-from tolcost.algebra.display import factored
 from tolcost.algebra.parse import parse_text
 from tolcost.algebra.poly import product_of
+from tolcost.algebra.printers import factored
 from tolcost.diagnostics import Rejected
 
 n, m, k, h = length("n"), length("m"), length("k"), length("H")

@@ -54,11 +54,11 @@ from tolcost.algebra import (
     total,
 )
 from tolcost.algebra.compare import _points
-from tolcost.algebra.intervals import range_of
+from tolcost.algebra.eliminate import Work
+from tolcost.algebra.floors import range_of
 from tolcost.algebra.poly import product_of
+from tolcost.algebra.prove import Fuel
 from tolcost.algebra.quick_checks import MANY, _numerator
-from tolcost.algebra.ranges import Work
-from tolcost.algebra.search import Fuel
 
 Counts = Counter[str]
 

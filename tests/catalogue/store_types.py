@@ -14,7 +14,7 @@ from onnx import __version__, defs
 from tolcost.catalogue.operand_types import FOLDER, text_of
 from tolcost.catalogue.schemas import types_of_schema
 from tolcost.catalogue.specs import folder_of
-from tolcost.library import specs_root
+from tolcost.platform import specs_root
 
 
 def tables() -> dict[str, str]:

@@ -10,7 +10,7 @@ import pytest
 
 from tolcost.catalogue.general.record import GeneralForms, OperatorForms, digest
 from tolcost.catalogue.specs import Library, open_library
-from tolcost.library import stored_conformance, stored_general
+from tolcost.platform import stored_conformance, stored_general
 from tolcost.result.conformance import conformance_of, general_of
 
 

@@ -6,10 +6,18 @@ import numpy as np
 import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
-from tolcost.catalogue import held_data
+from tolcost.catalogue import reading
 from tolcost.catalogue.graph import Model
-from tolcost.catalogue.held_data import _GRAPH, _INITIALIZER, LARGE, _field, without_data
-from tolcost.catalogue.reading import model_in, model_of, parse_model
+from tolcost.catalogue.reading import (
+    _GRAPH,
+    _INITIALIZER,
+    LARGE,
+    _field,
+    model_in,
+    model_of,
+    parse_model,
+    without_data,
+)
 from tolcost.diagnostics import Rejected
 
 
@@ -56,7 +64,7 @@ def test_of_data_that_is_there_twice_the_last_counts() -> None:
 
 def test_a_file_that_is_damaged_is_left_to_protobuf(monkeypatch: pytest.MonkeyPatch) -> None:
     """All that is larger than 4 bytes is left out, and put back: it does not fit a shape that is small."""
-    monkeypatch.setattr(held_data, "LARGE", 4)
+    monkeypatch.setattr(reading, "LARGE", 4)
     whole, rng = model([3, 5, 9]).SerializeToString(), random.Random(4)
     assert without_data(whole)[1]
     seen = set()

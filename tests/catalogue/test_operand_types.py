@@ -11,7 +11,7 @@ from tests.catalogue.store_types import tables
 from tolcost.catalogue.operand_types import FOLDER, OperatorTypes, types_of
 from tolcost.catalogue.schemas import recorded_schema, types_of_schema
 from tolcost.catalogue.specs import FURTHER_DOMAINS, open_library
-from tolcost.library import specs_root
+from tolcost.platform import specs_root
 
 MANY = 600
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tolcost.catalogue.definitions import _LibraryFile
 from tolcost.catalogue.specs import Library, Spec, new_library, open_library
 from tolcost.diagnostics import Rejected
-from tolcost.library import read_spec, spec_names, specs_root
+from tolcost.platform import read_spec, spec_names, specs_root
 from tolcost.syntax import parse, tree
+from tolcost.syntax.parser import _LibraryFile
 
 
 def write(folder: Path, name: str, text: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.check.support import Project
-from tolcost.check.admitted import narrowed
+from tolcost.check.ordering import narrowed
 from tolcost.check.records import LockEntry
 
 CASES = {

@@ -22,8 +22,7 @@ from tolcost.check.records import (
     GateReport,
     HeldBudget,
 )
-from tolcost.check.text import LIMIT
-from tolcost.check.words import GATE_FORMATS
+from tolcost.check.text import GATE_FORMATS, LIMIT
 
 SCHEMA = json.loads(Path(__file__).with_name("sarif-2.1.0-subset.json").read_text("utf-8"))
 KINDS: tuple[ChangeKind, ...] = (

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from tolcost.check.formats import write_report
 from tolcost.check.records import BlamedLine, CostChange, CostlierRegion, Example, GateReport, HeldBudget
-from tolcost.check.text import gate_markdown, gate_text
-from tolcost.check.words import findings, growth
+from tolcost.check.text import findings, gate_markdown, gate_text, growth
 
 EXPECTED = Path(__file__).with_name("words.txt")
 WHERE, SAMPLED = CostlierRegion("where n >= 5"), CostlierRegion("n >= 5", exact=False)

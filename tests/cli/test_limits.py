@@ -11,7 +11,7 @@ import pytest
 
 from tolcost.cli import COMMANDS, group, run
 from tolcost.cli.options import LimitReached, Limits, held_to
-from tolcost.limits import memory_used
+from tolcost.platform import memory_used
 
 MATMUL = str(Path(__file__).parent / "programs" / "matmul.tol")
 

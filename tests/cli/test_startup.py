@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 HEAVY = ("sympy", "onnx", "pandas", "numpy", "lark", "rich", "ml_dtypes", "jinja2")
-LOWERING = ("tolcost.syntax.parser", "tolcost.elaborate.evaluate", "tolcost.models.lowering")
+LOWERING = ("tolcost.syntax.parser", "tolcost.elaborate.expressions", "tolcost.models.lowering")
 """What reads and compiles definitions."""
 MATMUL = str(Path(__file__).parent / "programs" / "matmul.tol")
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from itertools import product
 
 from tolcost.algebra import Symbol, evaluate, evaluate_cond
-from tolcost.algebra.intervals import log2_of_number
+from tolcost.algebra.floors import log2_of_number
 from tolcost.atoms.kit import children
 from tolcost.atoms.nodes import Block, Build, Fold, Lambda, Node, Program, Ref, Select, Var, Where
 from tolcost.cost.span import tree_element

@@ -27,7 +27,7 @@ from tolcost.atoms.nodes import Program
 from tolcost.cost.second_opinion import Agreement, second_opinion
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Elaborated
-from tolcost.elaborate.arguments import arguments
+from tolcost.elaborate.inputs import arguments
 from tolcost.pipeline import Parsed, lower_for_author, read_program
 from tolcost.syntax import read_source
 

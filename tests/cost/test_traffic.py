@@ -15,9 +15,9 @@ from tolcost.algebra import evaluate, to_text
 from tolcost.cost.record import traffic_with
 from tolcost.cost.traffic import elements_read, traffic
 from tolcost.diagnostics import Source
-from tolcost.elaborate.arguments import arguments
-from tolcost.library import read_spec
+from tolcost.elaborate.inputs import arguments
 from tolcost.pipeline import lower, read_program
+from tolcost.platform import read_spec
 
 N, M, K = SYMBOLS
 POINTS = [{N: a, M: b, K: c} for a, b, c in ((1, 1, 1), (2, 3, 1), (3, 2, 2))]

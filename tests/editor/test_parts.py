@@ -9,15 +9,14 @@ from tests.syntax import cases
 from tolcost.algebra import total_of
 from tolcost.diagnostics import Diagnostic, Rejected, Source
 from tolcost.editor.costs import line_costs
-from tolcost.editor.features import fixed
+from tolcost.editor.features import fixed, words
 from tolcost.editor.lexer import shown
 from tolcost.editor.reading import read
 from tolcost.editor.server import EditorPlace, line_end, offset_at, place_at
-from tolcost.editor.words import words
-from tolcost.library import read_spec, spec_names
+from tolcost.platform import read_spec, spec_names
 from tolcost.spaces import SPACES
 from tolcost.syntax import parse, read_source, resolve
-from tolcost.syntax.declarations import BUILTINS, CONSTANTS
+from tolcost.syntax.names import BUILTINS, CONSTANTS
 
 BROKEN = cases.read("diagnostics")
 

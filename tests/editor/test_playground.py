@@ -15,8 +15,8 @@ from tolcost.diagnostics import Source
 from tolcost.editor.playground import answer
 from tolcost.editor.small_run import run_small
 from tolcost.execute import run_reference
-from tolcost.library import read_spec, spec_names
 from tolcost.pipeline import lower, read_program
+from tolcost.platform import read_spec, spec_names
 
 MATMUL = read_spec("examples", "matmul").text
 TYPED = "tol a: R [n]\n𝛼 = a\ny := map(a, exq(*))\n"

@@ -19,7 +19,7 @@ from tolcost.algebra import evaluate
 from tolcost.atoms.nodes import Program
 from tolcost.cost import count
 from tolcost.diagnostics import Rejected, Source
-from tolcost.elaborate.arguments import arguments
+from tolcost.elaborate.inputs import arguments
 from tolcost.execute import Execution, run_reference, run_vectorised
 from tolcost.pipeline import lower, read_program
 

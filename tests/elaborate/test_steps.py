@@ -6,10 +6,9 @@ import pytest
 
 from tolcost.diagnostics import Source
 from tolcost.elaborate import maps
-from tolcost.elaborate.context import Env
-from tolcost.elaborate.values import Value
-from tolcost.library import read_spec
+from tolcost.elaborate.values import Env, Value
 from tolcost.pipeline import lower, read_program
+from tolcost.platform import read_spec
 
 PROGRAMS = {
     "a sum": ("reduce(x, (a, e) => a + x[i], 0, [i])", 1),

@@ -22,7 +22,7 @@ from tests.fleet.models import exported, poison, with_lengths
 from tolcost.cli import run
 from tolcost.diagnostics import Rejected
 from tolcost.fleet.engines import Note, on_dask, on_this_machine, studied
-from tolcost.fleet.parquet import COLUMNS, parquet, row_of
+from tolcost.fleet.journal import COLUMNS, parquet, row_of
 from tolcost.fleet.sources import is_fleet, models_at
 from tolcost.fleet.task import Task
 from tolcost.result.many import Summary

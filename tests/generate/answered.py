@@ -20,9 +20,9 @@ from os import cpu_count
 from tests.generate.calls import one_call
 from tests.generate.sources import mutated_program
 from tests.generate.static_expressions import static_program
-from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Rejected, Source
 from tolcost.pipeline import analyze_source
+from tolcost.platform import with_deep_stack
 
 SLOW = 10.0
 """Seconds; nothing may take longer."""

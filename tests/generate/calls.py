@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.generate.draw import Draw
-from tolcost.elaborate.evaluate import FORMS, PRIMITIVES
+from tolcost.elaborate.values import FORMS, PRIMITIVES
 from tolcost.elementary import FUNCTIONS
 
 HEADER = "tol r: Z [n]\ntol q: Z [n, n]\ntol x: R\ntol k: R [3]\n"

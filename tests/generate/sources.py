@@ -13,7 +13,7 @@ from tests.generate.draw import Draw
 from tolcost.diagnostics import Source
 from tolcost.elementary import INFIX
 from tolcost.syntax import parse
-from tolcost.syntax.declarations import BUILTINS
+from tolcost.syntax.names import BUILTINS
 from tolcost.syntax.tree import children
 
 SPECS = Path(__file__).parents[2] / "specs"

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from tests.generate.draw import Draw
 from tolcost.elementary import INFIX
-from tolcost.syntax.declarations import BUILTINS
+from tolcost.syntax.names import BUILTINS
 
 HEADER = "tol x: R [n, m]\ntol w: float32 [3]\ntol b: B [n]\nstatic v: Z [3]\nattr p: Z\nattr q: R\n"
 """What every program declares: data of three spaces, a static vector, two attributes."""

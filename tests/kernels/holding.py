@@ -28,7 +28,7 @@ from tolcost.atoms.nodes import Part, Program
 from tolcost.catalogue.libraries import read_library
 from tolcost.cost import Counts, count
 from tolcost.diagnostics import Source
-from tolcost.elaborate.arguments import PlainValue, arguments
+from tolcost.elaborate.inputs import PlainValue, arguments
 from tolcost.execute import Execution, run_vectorised
 from tolcost.pipeline import lower, read_program
 

@@ -23,9 +23,9 @@ from tests.models.test_models import FLOAT, value
 from tests.models.test_refused import branching
 from tolcost.catalogue.reading import model_of
 from tolcost.catalogue.specs import open_library
-from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Rejected
 from tolcost.models.walking import Session
+from tolcost.platform import with_deep_stack
 from tolcost.result.model import Wanted, study_model
 
 SLOW = 10.0

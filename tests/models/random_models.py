@@ -25,7 +25,6 @@ from tolcost.catalogue.conformance import count_difference, shape_difference, va
 from tolcost.catalogue.graph import GraphNode
 from tolcost.catalogue.reading import model_of
 from tolcost.catalogue.specs import open_library
-from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Inputs
 from tolcost.execute import run_reference
@@ -34,6 +33,7 @@ from tolcost.models.applied import Applied
 from tolcost.models.facts import Known, shape_of, space_of
 from tolcost.models.lowered import Lowered
 from tolcost.models.walking import Session
+from tolcost.platform import with_deep_stack
 from tolcost.result.model import ModelStudy, Wanted, model_cost, of_model
 
 RTOL, ATOL = 1e-3, 1e-5

@@ -23,20 +23,18 @@ from tolcost.algebra import Poly, Symbol, const
 from tolcost.catalogue.graph import GraphNode
 from tolcost.catalogue.specs import Library, Spec, folder_of, open_library
 from tolcost.catalogue.stored import FOLDER, stored_text
-from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Rejected
-from tolcost.library import specs_root
-from tolcost.models.cases import numbers
 from tolcost.models.facts import replaced, symbols_in
 from tolcost.models.lowered import Given, Lowered, Setting
 from tolcost.models.lowering import lower
 from tolcost.models.patterns import Pattern as Met
-from tolcost.models.patterns import PatternKey
+from tolcost.models.patterns import PatternKey, numbers
 from tolcost.models.scheme import Scheme, scheme_of
 from tolcost.models.schemes import First, Schemes
 from tolcost.models.stored_schemes import NO_SCHEME, examples_of, node_of_pattern, pattern_text, scheme_text
 from tolcost.models.unread import Asked
 from tolcost.models.walking import Session
+from tolcost.platform import specs_root, with_deep_stack
 from tolcost.result.model import study_file
 
 Operator = tuple[str, str]

@@ -12,8 +12,8 @@ import tolcost
 from tolcost.atoms.verify import verify
 from tolcost.catalogue import subgraphs
 from tolcost.elaborate import again
-from tolcost.models.lasting import _last
 from tolcost.models.lowered import Lowered
+from tolcost.models.schemes import _last
 
 HEAD = """<ir_version: 10, opset_import: ["" : 18, "own" : 1]>
 g (float[n, n] x, float[n, k] w, bool p) => (float[n, n] y) {{

@@ -9,7 +9,7 @@ from tests.models.test_hostile import studied
 from tolcost.algebra import evaluate
 from tolcost.catalogue.specs import open_library
 from tolcost.models.walking import Session
-from tolcost.show.forms import text_of
+from tolcost.show.document import text_of
 
 LENGTHS = ("a", "b", "c", "d")
 BRANCHES, LAYERS = 7, 3

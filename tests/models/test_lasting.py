@@ -10,7 +10,7 @@ from tolcost.catalogue.graph import GraphNode
 from tolcost.catalogue.reading import model_of
 from tolcost.catalogue.specs import Spec, new_library
 from tolcost.diagnostics import Rejected
-from tolcost.models import lasting
+from tolcost.models import schemes
 from tolcost.models.analysis import GraphCost, analyze_graph
 from tolcost.models.facts import FactTable
 from tolcost.models.lowered import Given, Lowered, Setting
@@ -86,11 +86,11 @@ def test_what_is_too_much_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     first = Session(library)
     analyze_graph(model_of(chain("", 3, 50), "chain"), first)
     assert Session(library).table is first.table
-    monkeypatch.setattr(lasting, "MOST_THINGS", 1)
+    monkeypatch.setattr(schemes, "MOST_THINGS", 1)
     second = Session(library)
     assert second.table is not first.table
     assert second.schemes is first.schemes
-    monkeypatch.setattr(lasting, "MOST_PATTERNS", 0)
+    monkeypatch.setattr(schemes, "MOST_PATTERNS", 0)
     assert Session(library).schemes is not first.schemes
 
 

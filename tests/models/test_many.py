@@ -21,7 +21,7 @@ from tolcost.catalogue.specs import open_library
 from tolcost.catalogue.types import SMALL
 from tolcost.elaborate import layout
 from tolcost.elaborate.values import MOST_IN_SEQUENCE
-from tolcost.models import lasting, lowering, walking
+from tolcost.models import lowering, schemes, walking
 from tolcost.models.facts import MOST_STATIC
 from tolcost.models.walking import Session
 from tolcost.result.cost import Cost
@@ -94,7 +94,7 @@ def costed(proto: onnx.ModelProto, session: Session) -> Cost:
 @pytest.fixture
 def fewer(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], int]:
     """Limits of an eighth, for all of the sessions of a test: what it takes to get there grows with them."""
-    monkeypatch.setattr(lasting, "_last", [])
+    monkeypatch.setattr(schemes, "_last", [])
     for part in (layout, walking):
         monkeypatch.setattr(part, "MOST_IN_SEQUENCE", MOST_IN_SEQUENCE // 8)
     monkeypatch.setattr(lowering, "MOST_STATIC", MOST_STATIC // 8)

@@ -14,10 +14,10 @@ from tests.models.test_hostile import FLOAT, INT, X, costed, model, studied
 from tolcost.algebra import evaluate, length, to_text
 from tolcost.catalogue.specs import Library, open_library
 from tolcost.diagnostics import Rejected
-from tolcost.library import specs_root
 from tolcost.models.facts import shape_of
 from tolcost.models.memory import parameters_by_node
 from tolcost.models.walking import Session
+from tolcost.platform import specs_root
 
 N, M = length("n"), length("m")
 BOOL = TensorProto.BOOL

@@ -18,9 +18,9 @@ import pytest
 
 from tolcost.algebra import Poly, evaluate
 from tolcost.catalogue.specs import open_library
-from tolcost.deep import with_deep_stack
 from tolcost.models.facts import shape_of
 from tolcost.models.walking import Session
+from tolcost.platform import with_deep_stack
 from tolcost.result.model import ModelStudy, study_file
 
 KEPT = Path(__file__).parent / "optimised.zip"

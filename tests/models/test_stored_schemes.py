@@ -22,12 +22,12 @@ from tolcost.catalogue.reading import load_model
 from tolcost.catalogue.specs import Library, Spec, new_library, open_library
 from tolcost.catalogue.stored import FOLDER, NOTHING_STORED
 from tolcost.diagnostics import Rejected
-from tolcost.library import specs_root
 from tolcost.models.analysis import analyze_graph
 from tolcost.models.lowered import Given, Lowered, Setting, lower
 from tolcost.models.schemes import Schemes
 from tolcost.models.stored_schemes import NO_SCHEME, node_of_pattern, pattern_text
 from tolcost.models.walking import Session
+from tolcost.platform import specs_root
 from tolcost.result.model import walked
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"

@@ -22,9 +22,9 @@ from tests.programs.road import Mismatch, hold, lengths_of, lowered
 from tolcost.algebra import evaluate, evaluate_cond
 from tolcost.atoms.kit import index_nodes, schedules
 from tolcost.atoms.nodes import Member, Program, Put
-from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Elaborated
+from tolcost.platform import with_deep_stack
 
 POINTS = 6
 

@@ -7,10 +7,10 @@ import resource
 import traceback
 from pathlib import Path
 
-from tolcost import deep
+from tolcost import platform
 from tolcost.algebra import poly, to_text
 from tolcost.diagnostics import Rejected, Source
-from tolcost.elaborate import context, evaluate, faults
+from tolcost.elaborate import values
 from tolcost.pipeline import analyze_source
 
 MEMORY = 3 * 1024**3
@@ -19,7 +19,7 @@ SECONDS = 60
 """Of processor time; on a busy machine that can take longer."""
 
 
-def outcome(text: str, levels: int = deep.RECURSION, part: int = 1) -> str:
+def outcome(text: str, levels: int = platform.RECURSION, part: int = 1) -> str:
     """What becomes of a program, in a process that may neither grow nor run for ever.
 
     ``counted`` with the number of EOPs, ``refused`` with a code, or how the process ended.  It may recurse so
@@ -30,8 +30,8 @@ def outcome(text: str, levels: int = deep.RECURSION, part: int = 1) -> str:
     if not child:
         try:
             _bound()
-            deep.RECURSION = levels
-            context.BUDGET = evaluate.BUDGET = faults.BUDGET // part
+            platform.RECURSION = levels
+            values.BUDGET //= part
             poly.MAX_PRODUCTS //= part
             poly.MAX_TERMS //= part
             os.write(writing, _analysed(text).encode())

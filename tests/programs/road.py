@@ -22,7 +22,7 @@ from tolcost.diagnostics import Rejected, Source
 from tolcost.elaborate import Argument, Elaborated, elaborate
 from tolcost.execute import Execution, run_reference, run_vectorised
 from tolcost.syntax import parse
-from tolcost.syntax.resolve import resolve
+from tolcost.syntax.names import resolve
 
 MAX_STEPS = 400_000
 NEVER_RAN = 1_000_003

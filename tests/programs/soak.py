@@ -21,7 +21,7 @@ from tests.generate.programs import Case, generate
 from tests.generate.spaces import space_program
 from tests.programs.shrink import Points, shrink
 from tests.programs.verdict import Verdict, judge
-from tolcost.deep import with_deep_stack
+from tolcost.platform import with_deep_stack
 
 KEPT = Path(__file__).parents[1] / "cases" / "mismatches"
 BATCH = 100

@@ -13,7 +13,7 @@ import os
 import pytest
 
 from tests.programs.limits import chain, doubling, long_sum, nested, outcome
-from tolcost.deep import RECURSION
+from tolcost.platform import RECURSION
 
 BIG = 2**63
 SOAK = "TOLCOST_SOAK" in os.environ

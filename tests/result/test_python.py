@@ -14,7 +14,7 @@ import sympy
 import tolcost
 from tolcost.cli import run
 from tolcost.diagnostics import Rejected
-from tolcost.elaborate.arguments import PlainValue
+from tolcost.elaborate.inputs import PlainValue
 from tolcost.testing import assert_cost
 
 PROGRAMS = Path(__file__).parents[1] / "cli" / "programs"

@@ -13,7 +13,7 @@ from tolcost.algebra import evaluate
 from tolcost.cli import run
 from tolcost.cost.device import load_device, parse_device
 from tolcost.diagnostics import Rejected
-from tolcost.library import device_names
+from tolcost.platform import device_names
 
 MATMUL = Path(__file__).parents[1] / "cli" / "programs" / "matmul.tol"
 PEAKS = 'name = "mine"\n[peak]\nbytes = 100\ncache = 1_000\n[peak.macs]\nR = 1_000\n'

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tolcost.algebra import Poly, atom, const, evaluate, floordiv, length, maximum, the_symbol
 from tolcost.algebra.parse import parse_text
 from tolcost.cost.record import FormRatio
-from tolcost.show.forms import form_at, lowest, text_of
+from tolcost.show.document import form_at, lowest, text_of
 from tolcost.show.shorten import subterms
 
 N, M = length("n"), length("m")

@@ -7,7 +7,7 @@ import pytest
 from tolcost.algebra import Poly, ceil_log2, evaluate, floordiv, length, maximum, to_browser
 from tolcost.algebra.parse import parse_text
 from tolcost.algebra.powers import powers
-from tolcost.show.forms import mathml_of
+from tolcost.show.document import mathml_of
 
 N, M = length("n"), length("m")
 

@@ -13,7 +13,7 @@ from tolcost.atoms.nodes import Program
 from tolcost.catalogue.libraries import read_library
 from tolcost.cost import Analysis
 from tolcost.elaborate import Elaborated, Tensor
-from tolcost.elaborate.arguments import Argument, arguments
+from tolcost.elaborate.inputs import Argument, arguments
 from tolcost.execute import run_vectorised
 from tolcost.pipeline import analyze_lowered, lower, read_program
 from tolcost.result.derivation import compare_counts

@@ -12,7 +12,7 @@ from tolcost.algebra.parse import parse_text
 from tolcost.catalogue.specs import open_library
 from tolcost.cost import count
 from tolcost.elaborate import elaborate
-from tolcost.elaborate.arguments import PlainValue, arguments
+from tolcost.elaborate.inputs import PlainValue, arguments
 
 LIBRARY = open_library()
 Shapes = Mapping[str, Sequence[int | str]]

@@ -34,7 +34,7 @@ def test_every_case_has_a_name_of_its_own() -> None:
 
 
 HINTS = (
-    *beginners.FUNCTIONS.values(),
+    *beginners.CALLS.values(),
     *beginners.MEMBERS.values(),
     *beginners.ARGUMENTS.values(),
     *(hint for hint, _ in beginners.PAIRS.values()),

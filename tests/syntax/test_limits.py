@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tolcost import deep
+from tolcost import platform
 from tolcost.diagnostics import Rejected, Source, render
 from tolcost.syntax import parse, read_source, resolve
 from tolcost.syntax.format import format_program
-from tolcost.syntax.source import MAX_BYTES, MAX_DEPTH, MAX_ERRORS, MAX_NAME_ERRORS
+from tolcost.syntax.tree import MAX_BYTES, MAX_DEPTH, MAX_ERRORS, MAX_NAME_ERRORS
 
 MANY = 100_000
 FEWER = 8_000
@@ -75,7 +75,7 @@ def test_too_much_or_not_text(text: str, code: str) -> None:
 
 def test_as_deep_as_allowed() -> None:
     depth = MAX_DEPTH - 2
-    program = parse(Source("deep.tol", "y = " + "f(" * depth + "1" + ")" * depth))
+    program = parse(Source("platform.tol", "y = " + "f(" * depth + "1" + ")" * depth))
     assert parse(Source("again.tol", format_program(program))) == program
     assert [d.code for d in resolve(program)] == ["T0201"]
 
@@ -93,7 +93,7 @@ def test_as_deep_as_allowed() -> None:
     ids=["sum", "composition", "list", "block", "comments", "name"],
 )
 def test_wide_programs_are_fine(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deep, "RECURSION", LEVELS)
+    monkeypatch.setattr(platform, "RECURSION", LEVELS)
     start = time.process_time()
     program = parse(Source("wide.tol", f"y = {text}"))
     resolve(program)

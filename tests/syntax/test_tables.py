@@ -13,7 +13,7 @@ from lark.exceptions import LarkError
 
 from tolcost.diagnostics import InternalError, Rejected, Source
 from tolcost.syntax import parse
-from tolcost.syntax.parse_table import GRAMMAR, STORED, encode, fingerprint
+from tolcost.syntax.grammar import GRAMMAR, STORED, encode, fingerprint
 
 ROOT = Path(__file__).parents[2]
 GRAMMAR_TEXT = GRAMMAR.read_text("utf-8")

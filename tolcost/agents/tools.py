@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tolcost.dataclass import dataclass
-from tolcost.library import schema_text
+from tolcost.platform import schema_text
 
 Arguments = Mapping[str, Any]
 _TEXT = {"type": "string"}

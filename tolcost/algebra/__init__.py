@@ -30,21 +30,17 @@ from tolcost.algebra.conditions import (
     polys_of,
     symbols_of_cond,
 )
-from tolcost.algebra.display import display_names, factored
 from tolcost.algebra.evaluate import (
     PointFunction,
     decide_many,
-    equations_in,
     evaluate,
     evaluate_cond,
     evaluate_each,
     evaluate_many,
     prepared,
     prepared_cond,
-    solve,
 )
-from tolcost.algebra.floors import ceil_log2, exact_div
-from tolcost.algebra.intervals import range_of
+from tolcost.algebra.floors import ceil_log2, exact_div, range_of
 from tolcost.algebra.piecewise import (
     ceildiv,
     either,
@@ -61,8 +57,18 @@ from tolcost.algebra.poly import (
     LARGEST_LENGTH,
     ONE,
     ZERO,
+    AlgebraBudget,
+    Exponential,
+    Floor,
+    Generator,
+    Log2,
     Monomial,
+    NotInteger,
     Poly,
+    Relu,
+    Sum,
+    Symbol,
+    UnboundSymbol,
     as_poly,
     atom,
     const,
@@ -71,13 +77,16 @@ from tolcost.algebra.poly import (
     length,
     numbered_coordinate,
     product_of,
+    reach,
     the_symbol,
     total_of,
 )
 from tolcost.algebra.powers import powers
 from tolcost.algebra.printers import (
     cond_text,
+    display_names,
     factor_text,
+    factored,
     quoted,
     to_browser,
     to_latex,
@@ -87,22 +96,10 @@ from tolcost.algebra.printers import (
 )
 from tolcost.algebra.prove import as_fact, bounds, contradict, is_nonnegative, prove
 from tolcost.algebra.quick_checks import direction
+from tolcost.algebra.rebuild import generators_in, symbols_of
 from tolcost.algebra.restricted import restricting, spelled
-from tolcost.algebra.substitute import generators_in, symbols_of
-from tolcost.algebra.sums import replace, substitute, substitute_cond, substituting, sum_over, total
-from tolcost.algebra.symbols import (
-    AlgebraBudget,
-    Exponential,
-    Floor,
-    Generator,
-    Log2,
-    NotInteger,
-    Relu,
-    Sum,
-    Symbol,
-    UnboundSymbol,
-    reach,
-)
+from tolcost.algebra.substitute import equations_in, replace, solve, substitute, substitute_cond, substituting
+from tolcost.algebra.sums import sum_over, total
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,21 +15,27 @@ from tolcost.algebra.conditions import Cond
 from tolcost.algebra.evaluate import prepared
 from tolcost.algebra.piecewise import floordiv, tidied
 from tolcost.algebra.points import Assignment, admissible
-from tolcost.algebra.poly import Monomial, Poly, affine_parts, as_poly, coordinate, data_symbol, poly
-from tolcost.algebra.prove import is_nonnegative
-from tolcost.algebra.substitute import generators_in
-from tolcost.algebra.sums import substitute, substitute_cond
-from tolcost.algebra.symbols import (
+from tolcost.algebra.poly import (
     AlgebraBudget,
     Exponential,
     Floor,
     Generator,
     Log2,
+    Monomial,
     NotInteger,
+    Poly,
     Relu,
     Sum,
     Symbol,
+    affine_parts,
+    as_poly,
+    coordinate,
+    data_symbol,
+    poly,
 )
+from tolcost.algebra.prove import is_nonnegative
+from tolcost.algebra.rebuild import generators_in
+from tolcost.algebra.substitute import substitute, substitute_cond
 from tolcost.dataclass import dataclass
 
 ComparisonVerdict: TypeAlias = Literal["equal", "less_or_equal", "greater_or_equal", "crosses", "unknown"]

@@ -10,10 +10,22 @@ from collections.abc import Callable
 from math import gcd
 from typing import TypeAlias
 
-from tolcost.algebra.floors import leading_coefficient
-from tolcost.algebra.intervals import generator_range, numerator_range
-from tolcost.algebra.poly import UNIT, Monomial, Poly, as_poly, atom, const, scale
-from tolcost.algebra.symbols import MAX_PARTS, AlgebraBudget, Floor, Generator, Relu, Symbol
+from tolcost.algebra.floors import generator_range, leading_coefficient, numerator_range
+from tolcost.algebra.poly import (
+    MAX_PARTS,
+    UNIT,
+    AlgebraBudget,
+    Floor,
+    Generator,
+    Monomial,
+    Poly,
+    Relu,
+    Symbol,
+    as_poly,
+    atom,
+    const,
+    scale,
+)
 from tolcost.dataclass import dataclass, field
 
 

@@ -1,6 +1,6 @@
 """Removing coordinates from a sum, one at a time, an innermost one first.
 
-Conditions on it become bounds; where several bounds compete, or a range may be empty, the
+Conditions on a coordinate become bounds; where several bounds compete, or a range may be empty, the
 question is handed outward as a condition on the coordinates that remain, and only what depends
 on lengths alone ends up as a clip.  Clips in the summand split the range.  Short constant ranges
 are written out.  Where none of this leads to a closed form, ``NoClosedForm`` is raised.
@@ -8,38 +8,457 @@ are written out.  Where none of this leads to a closed form, ``NoClosedForm`` is
 
 from __future__ import annotations
 
-from functools import reduce
-from math import comb
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from functools import lru_cache, reduce
+from itertools import product
+from math import comb, gcd, lcm
 
-from tolcost.algebra.conditions import Cond, Eq, Ge, eq, ge
-from tolcost.algebra.faulhaber import common_period, sum_range
-from tolcost.algebra.piecewise import floordiv, gated, indicator, mod, relu, tidied
+from tolcost.algebra.conditions import Cond, Constraints, Eq, Ge, Truth, eq, ge, map_cond
+from tolcost.algebra.piecewise import (
+    PROVED,
+    floordiv,
+    gated,
+    indicator,
+    maximum,
+    minimum,
+    mod,
+    relu,
+    sign,
+    tidied,
+)
 from tolcost.algebra.poly import (
     ZERO,
+    Exponential,
+    Floor,
+    Generator,
     Poly,
+    Relu,
+    Sum,
+    Symbol,
+    Terms,
     affine_parts,
+    as_poly,
     atom,
     coordinate,
+    data_symbol,
+    multiply,
     poly,
+    powers_of,
+    product_of,
+    scale,
     the_symbol,
     total_of,
 )
-from tolcost.algebra.prove import prove
-from tolcost.algebra.ranges import (
-    Competing,
-    NoClosedForm,
-    Problem,
-    SummedRange,
-    Work,
-    bounds_on,
-    dominating,
-    extended,
-    pruned,
-    put,
-    tighter,
-)
-from tolcost.algebra.substitute import generators_in, replace_generator
-from tolcost.algebra.symbols import Floor, Generator, Relu, Sum, Symbol
+from tolcost.algebra.powers import powers
+from tolcost.algebra.prove import is_nonnegative, prove
+from tolcost.algebra.rebuild import Rules, generators_in, opaque_sum, rebuild, replace_generator
+from tolcost.dataclass import dataclass
+
+# === A sum still to do: ranges and conditions, ways to restate it, and which bound of a range counts.
+#
+# Conditions on a summation variable become bounds; where several compete, there is a case for each
+# that may be the tightest.
+
+
+_MAX_WORK = 12_000
+_MAX_TERMS = 400
+
+
+@dataclass(frozen=True, slots=True)
+class SummedRange:
+    """A coordinate and the inclusive ends it runs between."""
+
+    symbol: Symbol
+    lo: Poly
+    hi: Poly
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Problem:
+    """A sum still to do: the summand, ranges with inner ones last, conditions, and what is known."""
+
+    body: Poly
+    ranges: tuple[SummedRange, ...]
+    constraints: Constraints
+    facts: tuple[Cond, ...]
+
+
+class NoClosedForm(Exception):
+    """The coordinates cannot all be removed, or not at a reasonable size."""
+
+
+@dataclass(slots=True, eq=False)
+class Work:
+    """How summands are made again, and how much may still be done for one sum, in terms looked at."""
+
+    rules: Rules
+    left: int = _MAX_WORK
+
+    def step(self, body: Poly) -> None:
+        """Take up a problem with this summand."""
+        self.left -= 1 + len(body.terms) * (1 + body.height)
+        if self.left < 0 or len(body.terms) > _MAX_TERMS:
+            raise NoClosedForm
+
+
+def posed(
+    body: Poly, ranges: tuple[SummedRange, ...], conds: Sequence[Cond], facts: tuple[Cond, ...]
+) -> Problem:
+    """Pose a problem under conditions some of which may be decided already."""
+    if any(isinstance(c, Truth) and not c.value for c in conds):
+        body = ZERO
+    return Problem(body, ranges, tuple(dict.fromkeys(c for c in conds if isinstance(c, (Ge, Eq)))), facts)
+
+
+def extended(problem: Problem, body: Poly, *conds: Cond) -> Problem:
+    """Give the same problem with another summand and further conditions."""
+    return posed(body, problem.ranges, (*problem.constraints, *conds), problem.facts)
+
+
+def put(problem: Problem, x: Symbol, value: Poly, rules: Rules, extra: tuple[Cond, ...] = ()) -> Problem:
+    """Replace a coordinate by an expression everywhere, and drop its range.
+
+    Coordinates whose ends change on the way are renamed, so that they carry their own bounds.
+    """
+    values: dict[Symbol, Poly | int] = {x: value}
+    ranges = []
+    for r in problem.ranges:
+        if r.symbol is x:
+            continue
+        lo, hi = rebuild(r.lo, values, rules), rebuild(r.hi, values, rules)
+        symbol = r.symbol
+        if lo != r.lo or hi != r.hi:
+            values[symbol] = new = coordinate(symbol.name, hi, lo)
+            symbol = the_symbol(new)
+        ranges.append(SummedRange(symbol, lo, hi))
+    conds = [map_cond(c, lambda p: rebuild(p, values, rules)) for c in (*extra, *problem.constraints)]
+    return posed(rebuild(problem.body, values, rules), tuple(ranges), conds, problem.facts)
+
+
+def pruned(problem: Problem) -> Problem | None:
+    """Drop conditions that always hold; ``None`` if one never does or nothing is summed."""
+    if not problem.body.terms:
+        return None
+    constraints = list(problem.constraints)
+    for one in problem.constraints:
+        others = tuple(a for a in constraints if a != one)
+        verdict = prove(one, problem.facts + others)
+        if verdict is False:
+            return None
+        if verdict:
+            constraints.remove(one)
+    return Problem(problem.body, problem.ranges, tuple(constraints), problem.facts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """Lower and upper bounds of a variable, and the conditions that are not bounds."""
+
+    lows: tuple[Poly, ...]
+    highs: tuple[Poly, ...]
+    unused: Constraints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Competing:
+    """One case: the bounds left in it, and the conditions under which it is the case."""
+
+    lows: tuple[Poly, ...]
+    highs: tuple[Poly, ...]
+    conds: tuple[Cond, ...]
+
+
+def bounds_on(x: Symbol, lo: Poly, hi: Poly, constraints: Constraints, facts: tuple[Cond, ...]) -> Found:
+    """Read affine conditions on x as bounds; redundant bounds are dropped."""
+    lows, highs, unused = [lo], [hi], []
+    for a in constraints:
+        parts = affine_parts(a.p, x) if isinstance(a, Ge) else None
+        way = None if parts is None else sign(parts[0], facts)
+        if parts is None or not way:
+            unused.append(a)
+        elif way > 0:
+            lows.append(-floordiv(parts[1], _divisor(parts[0])))
+        else:
+            highs.append(floordiv(parts[1], _divisor(-parts[0])))
+    tight_lows = _undominated(tuple(lows), facts, 1)
+    return Found(tight_lows, _undominated(tuple(highs), facts, -1), tuple(unused))
+
+
+def _divisor(slope: Poly) -> Poly:
+    """A slope to divide by: positive even where the conditions that make it so do not hold."""
+    return slope if prove(ge(slope - 1)) is True else maximum(slope, 1)
+
+
+def _undominated(bounds: tuple[Poly, ...], facts: tuple[Cond, ...], way: int) -> tuple[Poly, ...]:
+    """Drop every bound that another one implies."""
+    kept: list[Poly] = []
+    for bound in dict.fromkeys(bounds):
+        if any(prove(ge((other - bound) * way), facts) for other in kept):
+            continue
+        kept = [other for other in kept if not prove(ge((bound - other) * way), facts)]
+        kept.append(bound)
+    return tuple(kept)
+
+
+def dominating(found: Found, remaining: frozenset[Symbol], facts: tuple[Cond, ...]) -> list[Competing]:
+    """Split into cases by which bound is tightest, where that depends on remaining coordinates."""
+    lows = _winners(_fixed_as_one(found.lows, remaining, facts, 1), 1)
+    highs = _winners(_fixed_as_one(found.highs, remaining, facts, -1), -1)
+    return [Competing((low,), (high,), a + b) for (low, a), (high, b) in product(lows, highs)]
+
+
+def _fixed_as_one(
+    bounds: tuple[Poly, ...], remaining: frozenset[Symbol], facts: tuple[Cond, ...], way: int
+) -> tuple[Poly, ...]:
+    """Make one bound of those that no remaining coordinate moves: a clip can say which is tightest."""
+    fixed = [b for b in bounds if not b.free & remaining]
+    moving = tuple(b for b in bounds if b.free & remaining)
+    return (*moving, reduce(lambda a, b: tighter(a, b, facts, way), fixed)) if fixed else moving
+
+
+def tighter(a: Poly, b: Poly, facts: tuple[Cond, ...], way: int) -> Poly:
+    """Give the larger of two lower bounds (way 1), or the smaller of two upper ones (way -1)."""
+    return maximum(a, b, facts) if way > 0 else minimum(a, b, facts)
+
+
+def _winners(bounds: tuple[Poly, ...], way: int) -> list[tuple[Poly, tuple[Cond, ...]]]:
+    """Give each bound and the conditions under which it is the tightest; ties go to the first."""
+    return [
+        (mine, tuple(ge((mine - other) * way - (j < k)) for j, other in enumerate(bounds) if j != k))
+        for k, mine in enumerate(bounds)
+    ]
+
+
+# === Sums of one variable over one range, where the range is known not to be shorter than empty.
+#
+# Powers by Faulhaber's formula; one floor of unit step by whole blocks and a rest, also for a
+# symbolic divisor; any floors by numbers through residues.  Clips and conditions are taken care
+# of by ``sums``; what none of this covers becomes an unevaluated ``Sum``.
+
+
+MAX_PERIOD = 64
+
+
+@lru_cache(maxsize=256)
+def power_sum(exponent: int) -> tuple[tuple[int, ...], int]:
+    """Coefficients, lowest first, and denominator of ``1**k + 2**k + ... + n**k`` as a polynomial in n.
+
+    >>> power_sum(1)
+    ((0, 1, 1), 2)
+    """
+    if exponent == 0:
+        return (0, 1), 1
+    # (n+1)**(k+1) - 1 is the sum of (x+1)**(k+1) - x**(k+1), which is a combination of power sums.
+    top = exponent + 1
+    den = top
+    lower = [(power_sum(j), comb(top, j)) for j in range(exponent)]
+    for (_, other), _ in lower:
+        den = lcm(den, other * top)
+    row = [comb(top, j) * (den // top) for j in range(top + 1)]
+    row[0] = 0
+    for (coefs, other), times in lower:
+        for j, coef in enumerate(coefs):
+            row[j] -= times * coef * (den // (other * top))
+    common = gcd(den, *row)
+    return tuple(coef // common for coef in row), den // common
+
+
+def _power_sum_at(exponent: int, n: Poly) -> Poly:
+    coefs, den = power_sum(exponent)
+    value = n.constant
+    if value is not None:
+        return as_poly(sum(coef * value**j for j, coef in enumerate(coefs)) // den)
+    if len(n.terms) == 1 and n.den == 1 and len(next(iter(n.terms))) == 1 and not n.height:
+        ((mono, factor),) = n.terms.items()
+        return poly({mono * j: coef * factor**j for j, coef in enumerate(coefs) if coef}, den)
+    result = ZERO
+    for coef in reversed(coefs):
+        result = multiply(result, n) + coef
+    return scale(result, 1, den)
+
+
+def antidifference(body: Poly, x: Symbol, at: Poly) -> Poly:
+    """Sum of a polynomial in x from 1 to ``at``, as a polynomial identity (also below 0)."""
+    parts = powers_of(body, x)
+    return total_of(multiply(coef, _power_sum_at(k, at)) for k, coef in parts.items())
+
+
+def sum_range(body: Poly, x: Symbol, lo: Poly, hi: Poly) -> Poly:
+    """Sum over a range with ``hi >= lo - 1``; the part without a closed form stays a ``Sum``."""
+    if x not in body.free:
+        return multiply(body, hi - lo + 1)
+    if not body.height:
+        return _polynomial_sum(body, x, lo, hi)
+    return total_of(_group_sum(part, hard, x, lo, hi) for hard, part in _groups(body, x).items())
+
+
+def _polynomial_sum(body: Poly, x: Symbol, lo: Poly, hi: Poly) -> Poly:
+    whole = antidifference(body, x, hi)
+    return whole if lo == 1 else whole - antidifference(body, x, lo - 1)
+
+
+def _groups(body: Poly, x: Symbol) -> dict[frozenset[Generator], Poly]:
+    """Sort the terms by which floors, clips and sums that depend on x they contain."""
+    rows: dict[frozenset[Generator], Terms] = {}
+    for mono, coef in body.terms.items():
+        hard = frozenset(g for g in mono if g is not x and x in g.free)
+        rows.setdefault(hard, {})[mono] = coef
+    return {hard: poly(terms, body.den) for hard, terms in rows.items()}
+
+
+def _group_sum(body: Poly, hard: frozenset[Generator], x: Symbol, lo: Poly, hi: Poly) -> Poly:
+    if not hard:
+        return _polynomial_sum(body, x, lo, hi)
+    if len(hard) == 1:
+        (only,) = hard
+        if isinstance(only, Floor):
+            done = _by_blocks(body, only, x, lo, hi)
+            if done is not None:
+                return done
+    if all(isinstance(generator, Exponential) for generator in hard):
+        done = _geometric(body, x, lo, hi)
+        if done is not None:
+            return done
+    period = common_period(hard, x)
+    if period is not None:
+        return _by_residues(body, period, x, lo, hi)
+    return opaque_sum(body, x, lo, hi)
+
+
+def _geometric(body: Poly, x: Symbol, lo: Poly, hi: Poly) -> Poly | None:
+    """Powers of numbers whose exponents move evenly with x, each times a polynomial in x."""
+    rows: dict[tuple[Exponential, ...], Terms] = {}
+    for mono, coef in body.terms.items():
+        part = tuple(g for g in mono if isinstance(g, Exponential) and x in g.free)
+        rows.setdefault(part, {})[tuple(g for g in mono if g not in part)] = coef
+    sums = []
+    for part, terms in rows.items():
+        ratio = _ratio(part, x)
+        at_last, at_first = (_power_at(part, x, at) for at in (hi, lo - 1))
+        if ratio is None or ratio == 1 or at_last is None or at_first is None:
+            return None
+        factors = _summed_factors(powers_of(poly(terms, body.den), x), ratio)
+        last = multiply(at_last, total_of(multiply(q, hi**k) for k, q in factors.items()))
+        first = multiply(at_first, total_of(multiply(q, (lo - 1) ** k) for k, q in factors.items()))
+        sums.append(last - first)
+    return total_of(sums)
+
+
+def _ratio(part: tuple[Exponential, ...], x: Symbol) -> Fraction | None:
+    """By what a product of powers is multiplied as x grows by 1."""
+    ratio = Fraction(1)
+    for generator in part:
+        parts = affine_parts(generator.p, x)
+        slope = None if parts is None else parts[0].constant
+        if slope is None or abs(slope) > MAX_PERIOD:
+            return None
+        ratio *= Fraction(generator.base) ** slope
+    return ratio
+
+
+def _power_at(part: tuple[Exponential, ...], x: Symbol, at: Poly) -> Poly | None:
+    """A product of powers at an end of a range; None where an exponent may be below 0 there."""
+    found = []
+    for generator in part:
+        exponent = rebuild(generator.p, {x: at}, PROVED)
+        if exponent.constant is None and not is_nonnegative(exponent):
+            return None
+        found.append(powers(generator.base, exponent))
+    return product_of(found)
+
+
+def _summed_factors(coefficients: Mapping[int, Poly], ratio: Fraction) -> dict[int, Poly]:
+    """Give ``q`` with ``q(x)*r**x - q(x - 1)*r**(x - 1) == p(x)*r**x``, both by the powers of x in them."""
+    found: dict[int, Poly] = {}
+    back = 1 / ratio
+    for k in range(max(coefficients), -1, -1):
+        rest = [(q, back * comb(j, k) * (-1) ** (j - k)) for j, q in found.items()]
+        parts = (scale(q, by.numerator, by.denominator) for q, by in rest)
+        right, factor = total_of((coefficients.get(k, ZERO), *parts)), 1 / (1 - back)
+        found[k] = scale(right, factor.numerator, factor.denominator)
+    return found
+
+
+def _by_blocks(body: Poly, floor: Floor, x: Symbol, lo: Poly, hi: Poly) -> Poly | None:
+    """One floor whose argument moves by 1 or -1 with x: whole blocks of q, and the rest of one."""
+    parts = affine_parts(floor.p, x)
+    if parts is None or x in floor.q.free or parts[0].constant not in (1, -1):
+        return None
+    step, offset = parts[0].constant or 1, parts[1]
+    y, block = the_symbol(data_symbol("y", None)), the_symbol(data_symbol("b", None))
+    plain = replace_generator(body, floor, atom(block), PROVED)
+    if x in replace_generator(plain, x, ZERO, PROVED).free:
+        return None
+    in_y = replace_generator(plain, x, (atom(y) - offset) * step, PROVED)
+    first, last = (lo + offset, hi + offset) if step == 1 else (offset - hi, offset - lo)
+
+    def up_to(end: Poly) -> Poly:
+        """Sum for y below ``end``, where the floor is the number of the block."""
+        blocks = floordiv(end, floor.q)
+        start = atom(block) * floor.q
+        whole = antidifference(in_y, y, start + floor.q - 1) - antidifference(in_y, y, start - 1)
+        before = antidifference(whole, block, blocks - 1) + _zeroth(whole, block)
+        tail = antidifference(in_y, y, end - 1) - antidifference(in_y, y, start - 1)
+        return before + replace_generator(tail, block, blocks, PROVED)
+
+    return up_to(last + 1) - up_to(first)
+
+
+def _zeroth(p: Poly, generator: Generator) -> Poly:
+    """Give the value at 0, which a sum that starts at 1 leaves out."""
+    return powers_of(p, generator).get(0, ZERO)
+
+
+def common_period(generators: frozenset[Generator] | set[Generator], x: Symbol) -> int | None:
+    """Give a step of x after which all floors by numbers repeat, or ``None`` if none is small."""
+    period = 1
+    for generator in generators:
+        steps = _period(generator, x)
+        if steps is None:
+            return None
+        period = lcm(period, steps)
+        if period > MAX_PERIOD:
+            return None
+    return period
+
+
+def _period(generator: Generator, x: Symbol) -> int | None:
+    match generator:
+        case Floor(p=p, q=q):
+            divisor = q.constant
+            inner = {g for mono in p.terms for g in mono if g is not x and x in g.free}
+            if divisor is None or divisor > MAX_PERIOD**2:
+                return None
+            if inner:
+                return _times(divisor, common_period(inner, x))
+            parts = affine_parts(p, x)
+            slope = None if parts is None else parts[0].constant
+            return divisor // gcd(divisor, slope) if slope else divisor
+        case _:
+            return None
+
+
+def _times(a: int, b: int | None) -> int | None:
+    return None if b is None else a * b
+
+
+def _by_residues(body: Poly, period: int, x: Symbol, lo: Poly, hi: Poly) -> Poly:
+    """Sum over each residue class, in which the floors are polynomials."""
+    parts = []
+    for residue in range(period):
+        last = floordiv(hi - lo - residue, period)
+        turn = coordinate("t", last, 0)
+        there = rebuild(body, {x: turn * period + lo + residue}, PROVED)
+        t = the_symbol(turn)
+        if any(t in g.free and g is not t for mono in there.terms for g in mono):
+            return opaque_sum(body, x, lo, hi)
+        parts.append(antidifference(there, t, last) + _zeroth(there, t))
+    return total_of(parts)
+
+
+# === Removing coordinates.
+
 
 _MAX_ENUMERATED = 64
 _MAX_POWERS = 2_000

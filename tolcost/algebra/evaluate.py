@@ -2,41 +2,45 @@
 
 A sum without a closed form is one again once everything in it is a number: a closed form then, Euclid's
 floor sum, or a loop.  The loop is bounded; a sum that would need more raises ``AlgebraBudget``.
-
-What is known of a point may follow from equations.  Only those that are linear in the unknown that is
-left are used; any other stays as it is, for whoever checks conditions later.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth
-from tolcost.algebra.intervals import log2_of_number
-from tolcost.algebra.poly import UNIT, Poly, affine_parts, as_poly, coordinate, the_symbol
-from tolcost.algebra.powers import number_power
-from tolcost.algebra.sums import substitute, total
-from tolcost.algebra.symbols import (
+from tolcost.algebra.floors import log2_of_number
+from tolcost.algebra.poly import (
+    UNIT,
     AlgebraBudget,
     Exponential,
     Floor,
     Generator,
     Log2,
     NotInteger,
+    Poly,
     Relu,
     Sum,
     Symbol,
     UnboundSymbol,
+    affine_parts,
+    as_poly,
+    atom,
+    coordinate,
+    the_symbol,
 )
+from tolcost.algebra.powers import number_power
+from tolcost.algebra.substitute import substitute
+from tolcost.algebra.sums import total
 from tolcost.dataclass import dataclass, field
 
 if TYPE_CHECKING:
     from tolcost.algebra.vectorised import Ints
 
+
 MAX_LOOP = 10_000_000
-_MOST_HALVINGS = 64
 _SHORT_SUM = 256
 _BLOCK = 1 << 16
 
@@ -401,73 +405,94 @@ def _every(parts: tuple[PointCondition, ...]) -> PointCondition:
     return value
 
 
-# ---- solving ---------------------------------------------------------------------------------
+# === Forms and conditions as one function of numbers, for what is asked at very many points.
+#
+# All of them together are written as a few lines of Python, in which every floor and clip stands once, and
+# compiled.  In the text are numbers and places, never names.
 
 
-def solve(
-    equations: Sequence[Poly], values: Mapping[Symbol, int]
-) -> tuple[dict[Symbol, int], tuple[Poly, ...]]:
-    """Find the symbols that ``p == 0`` for every equation leaves no choice for.
+Compiled = Callable[[Mapping[Symbol, int]], list[int]]
 
-    Gives all values, and the equations that no integer fulfils.
+_MOST_TERMS = 500
+"""A longer form is not written out: Python compiles sums term inside of term."""
 
-    >>> from tolcost.algebra.poly import length, the_symbol
-    >>> share, n = length("share"), length("n")
-    >>> solve([3 * share - n], {the_symbol(n): 12})
-    ({n: 12, share: 4}, ())
-    >>> solve([3 * share - n], {the_symbol(n): 10})[1]
-    (3*share - n,)
+
+def compiled(asked: Sequence[Poly | Cond]) -> Compiled:
+    """The function from the values of symbols to those of forms, and to whether conditions hold.
+
+    >>> from tolcost.algebra import ge, length, the_symbol
+    >>> n = length("n")
+    >>> compiled((n * n // 3 + 1, ge(n - 6)))({the_symbol(n): 5})
+    [9, False]
     """
-    known = dict(values)
-    impossible: dict[Poly, None] = {}
-    left, open_before = list(equations), len(equations) + 1
-    while len(left) < open_before:
-        open_before, todo, left = len(left), left, []
-        for equation in todo:
-            unknown = equation.free.difference(known)
-            found = _unknown(substitute(equation, dict(known))) if len(unknown) == 1 else None
-            if found is None:
-                left += [equation] if unknown else []
-                continue
-            symbol, slope, offset = found
-            if offset % slope:
-                impossible[equation] = None
-            else:
-                known[symbol] = -offset // slope
-    return known, tuple(impossible)
+    writer = _Writer()
+    found = [writer.form(one) if isinstance(one, Poly) else writer.condition(one) for one in asked]
+    text = "\n  ".join(("def function(values):", *writer.lines, f"return [{', '.join(found)}]"))
+    exec(text, writer.names)  # noqa: S102  # of numbers and places
+    function: Compiled = writer.names["function"]
+    return function
 
 
-def equations_in(conditions: Iterable[Cond]) -> list[Poly]:
-    """What must be 0 for the conditions that are equations to hold: ``n <= 1`` is one for a length."""
-    return [c.p for c in conditions if isinstance(c, Eq) or (isinstance(c, Ge) and _is_never_above_0(c.p))]
+def _exact(total: int, den: int) -> int:
+    result, rest = divmod(total, den)
+    if rest:
+        raise NotInteger(f"{total}/{den} is not an integer")
+    return result
 
 
-def _is_never_above_0(p: Poly) -> bool:
-    found = _unknown(p)
-    if found is None:
-        return False
-    symbol, factor, rest = found
-    least = None if symbol.lo is None else symbol.lo.constant
-    return factor < 0 and least is not None and factor * least + rest == 0
+class _Writer:
+    """Writes expressions; ``lines`` give a name to every generator, those inside of others first."""
 
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.names: dict[str, Any] = {"exact": _exact}
+        self._known: dict[Generator, str] = {}
 
-def _unknown(p: Poly) -> tuple[Symbol, int, int] | None:
-    """Give the one unknown of an expression that is linear, or in an exponent; its factor and the rest."""
-    if len(p.free) == 1 and any(isinstance(g, Exponential) for mono in p.terms for g in mono):
-        return _unknown_exponent(p)
-    if len(p.free) != 1 or p.height or max(map(len, p.terms)) != 1:
-        return None
-    (symbol,) = p.free
-    return symbol, p.terms[symbol,], p.terms.get(UNIT, 0)
+    def form(self, form: Poly) -> str:
+        if len(form.terms) > _MOST_TERMS:
+            return self._called(form)
+        rows = ("*".join((repr(coef), *map(self._generator, mono))) for mono, coef in form.terms.items())
+        total = "+".join(rows) or "0"
+        return f"({total})" if form.den == 1 else f"exact({total}, {form.den})"
 
+    def condition(self, condition: Cond) -> str:
+        match condition:
+            case Truth(value=value):
+                return repr(value)
+            case Ge(p=p):
+                return f"({self.form(p)}>=0)"
+            case Eq(p=p):
+                return f"({self.form(p)}==0)"
+            case Not(part=part):
+                return f"(not {self.condition(part)})"
+            case And(parts=parts):
+                return f"({' and '.join(map(self.condition, parts))})"
+            case Or(parts=parts):
+                return f"({' or '.join(map(self.condition, parts))})"
 
-def _unknown_exponent(p: Poly) -> tuple[Symbol, int, int]:
-    """The one unknown where it stands in an exponent; 2 times it and 1 can never be 0, where none fits."""
-    (symbol,) = p.free
-    for value in range(_MOST_HALVINGS):
-        try:
-            if evaluate(p, {symbol: value}) == 0:
-                return symbol, 1, -value
-        except NotInteger:
-            continue
-    return symbol, 2, 1
+    def _generator(self, generator: Generator) -> str:
+        if generator not in self._known:
+            text = self._text(generator)
+            name = self._known[generator] = f"v{len(self._known)}"
+            self.lines.append(f"{name} = {text}")
+        return self._known[generator]
+
+    def _text(self, generator: Generator) -> str:
+        match generator:
+            case Symbol():
+                return f"values[{self._named(generator)}]"
+            case Floor(p=p, q=q) if (q.constant or 0) >= 1:
+                return f"{self.form(p)}//{q.constant}"
+            case Relu(p=p):
+                return f"max({self.form(p)}, 0)"
+            case _:
+                return self._called(atom(generator))
+
+    def _called(self, form: Poly) -> str:
+        """What is not written out is worked out as everywhere."""
+        return f"{self._named(prepared(form))}(values)"
+
+    def _named(self, thing: object) -> str:
+        name = f"n{len(self.names)}"
+        self.names[name] = thing
+        return name

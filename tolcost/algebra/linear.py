@@ -15,9 +15,8 @@ from itertools import product
 from math import gcd, prod
 from typing import TypeAlias
 
-from tolcost.algebra.intervals import numerator_range, range_of
-from tolcost.algebra.poly import Monomial, Poly, atom, poly
-from tolcost.algebra.symbols import Exponential, Floor, Log2, Relu, Symbol
+from tolcost.algebra.floors import numerator_range, range_of
+from tolcost.algebra.poly import Exponential, Floor, Log2, Monomial, Poly, Relu, Symbol, atom, poly
 
 _MOST_UNKNOWNS = 16
 _MOST_CLIPS = 3

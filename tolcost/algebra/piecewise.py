@@ -15,8 +15,11 @@ from tolcost.algebra.floors import canonical_relu, exact_quotient, known_quotien
 from tolcost.algebra.poly import (
     ONE,
     ZERO,
+    Floor,
+    Generator,
     Monomial,
     Poly,
+    Relu,
     Terms,
     as_poly,
     atom,
@@ -29,8 +32,7 @@ from tolcost.algebra.poly import (
     total_of,
 )
 from tolcost.algebra.prove import is_nonnegative, prove
-from tolcost.algebra.substitute import Rules, generators_in, map_generators, opaque_sum, rebuild
-from tolcost.algebra.symbols import Floor, Generator, Relu
+from tolcost.algebra.rebuild import Rules, generators_in, map_generators, opaque_sum, rebuild
 
 Decided: TypeAlias = dict[tuple[Relu, Relu], bool]
 """Pairs of clips already compared: whether the first is proved to be at most the second."""

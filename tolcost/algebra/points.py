@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from tolcost.algebra.conditions import Cond, symbols_of_cond
-from tolcost.algebra.evaluate import equations_in, evaluate, evaluate_cond, solve
-from tolcost.algebra.poly import Poly, affine_parts
-from tolcost.algebra.symbols import AlgebraBudget, NotInteger, Symbol
+from tolcost.algebra.evaluate import evaluate, evaluate_cond
+from tolcost.algebra.poly import AlgebraBudget, NotInteger, Poly, Symbol, affine_parts
+from tolcost.algebra.substitute import equations_in, solve
 from tolcost.dataclass import dataclass
 
 Assignment: TypeAlias = dict[Symbol, int]

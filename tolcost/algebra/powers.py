@@ -10,28 +10,26 @@ from __future__ import annotations
 from functools import lru_cache
 
 from tolcost.algebra.poly import (
+    MAX_DEGREE,
+    MAX_EXPONENT,
     UNIT,
+    AlgebraBudget,
+    Exponential,
+    Generator,
     Monomial,
+    NotInteger,
+    OrderKey,
     Poly,
+    Sum,
+    Symbol,
     atom,
     const,
     define_products,
     poly,
+    power_of,
     product_of,
     scale,
     total_of,
-)
-from tolcost.algebra.symbols import (
-    MAX_DEGREE,
-    MAX_EXPONENT,
-    AlgebraBudget,
-    Exponential,
-    Generator,
-    NotInteger,
-    OrderKey,
-    Sum,
-    Symbol,
-    power_of,
 )
 
 _MOST_FALLEN = 64

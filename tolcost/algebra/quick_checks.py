@@ -13,18 +13,23 @@ from operator import add, mul
 from zlib import crc32
 
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth, polys_of
-from tolcost.algebra.intervals import generator_range, log2_of_number, numerator_range
-from tolcost.algebra.poly import UNIT, Monomial, Poly, atom, monomial_product, poly
-from tolcost.algebra.symbols import (
+from tolcost.algebra.floors import generator_range, log2_of_number, numerator_range
+from tolcost.algebra.poly import (
     MAX_EXPONENT,
+    UNIT,
     Exponential,
     Floor,
     Generator,
     Log2,
+    Monomial,
+    Poly,
     Relu,
     Sum,
     Symbol,
+    atom,
     behind,
+    monomial_product,
+    poly,
     reach,
     remember_samples,
 )

@@ -12,12 +12,26 @@ from functools import lru_cache
 
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Truth, eq, ge, map_cond, polys_of, symbols_of_cond
 from tolcost.algebra.evaluate import prepared
-from tolcost.algebra.floors import divided, known_quotient
-from tolcost.algebra.intervals import generator_range
+from tolcost.algebra.floors import divided, generator_range, known_quotient
 from tolcost.algebra.piecewise import PROVED, floordiv, relu
-from tolcost.algebra.poly import UNIT, ZERO, Poly, atom, const, scale, the_symbol
+from tolcost.algebra.poly import (
+    UNIT,
+    ZERO,
+    AlgebraBudget,
+    Floor,
+    Generator,
+    NotInteger,
+    Poly,
+    Relu,
+    Symbol,
+    atom,
+    const,
+    scale,
+    symbol_of,
+    the_symbol,
+)
 from tolcost.algebra.prove import is_nonnegative
-from tolcost.algebra.substitute import (
+from tolcost.algebra.rebuild import (
     QUICK,
     Rules,
     generators_in,
@@ -27,7 +41,6 @@ from tolcost.algebra.substitute import (
     rebuild,
     rebuilding,
 )
-from tolcost.algebra.symbols import AlgebraBudget, Floor, Generator, NotInteger, Relu, Symbol, symbol_of
 
 _TRIED = 512
 """Values of a symbol that are tried for the least one that a condition allows."""

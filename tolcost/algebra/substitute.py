@@ -1,235 +1,112 @@
-"""Putting expressions in place of symbols: all at once, without capture, back to normal form.
+"""Values in place of symbols, where sums that numbers are put into are done again; and equations.
 
-A symbol keeps its own bounds: they speak of the values it was made for.  So do not replace
-``n`` by an expression in ``n`` where a coordinate bounded by ``n`` remains.
+What is known of a point may follow from equations.  Only those that are linear in the unknown that is
+left are used; any other stays as it is, for whoever checks conditions later.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from math import gcd
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from tolcost.algebra.floors import ceil_log2, quick_floordiv, quick_relu
-from tolcost.algebra.intervals import range_of
-from tolcost.algebra.poly import (
-    ZERO,
-    Monomial,
-    Poly,
-    Terms,
-    as_poly,
-    atom,
-    coordinate,
-    multiply,
-    poly,
-    product_of,
-    scale,
-    the_symbol,
-    total_of,
-)
-from tolcost.algebra.powers import powers
-from tolcost.algebra.symbols import Exponential, Floor, Generator, Log2, Relu, Sum, Symbol, sum_of, symbol_of
-from tolcost.dataclass import dataclass
+from tolcost.algebra.conditions import Cond, Eq, Ge, map_cond
+from tolcost.algebra.poly import UNIT, ZERO, Exponential, Generator, Poly, Symbol
+from tolcost.algebra.rebuild import rebuild, rebuilding, replace_generator
+from tolcost.algebra.sums import CLOSED
+
+_MOST_HALVINGS = 64
+"""The largest exponent that is looked for."""
 
 
-def symbols_of(p: Poly | int) -> frozenset[Symbol]:
-    """Give the symbols that occur free."""
-    return as_poly(p).free
+def substitute(p: Poly, values: Mapping[Symbol, Poly | int]) -> Poly:
+    """Put polynomials in place of symbols, all at once; sums into which numbers are put are done again.
 
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """How floors, clips and sums are made again when something in them was replaced.
-
-    ``sum`` makes a sum into which numbers were put: only they can give it a closed form.
+    >>> from tolcost.algebra.poly import length, the_symbol
+    >>> n, m = length("n"), length("m")
+    >>> substitute(m + 2 * n, {the_symbol(m): n, the_symbol(n): m})
+    2*m + n
     """
-
-    floor: Callable[[Poly, Poly], Poly]
-    clip: Callable[[Poly], Poly]
-    sum: Callable[[Poly, Symbol, Poly, Poly], Poly]
+    return rebuild(p, values, CLOSED)
 
 
-def rebuild(p: Poly, values: Mapping[Symbol, Poly | int], rules: Rules) -> Poly:
-    """Put polynomials in place of symbols, all at once, and make the rest again by these rules."""
-    free = p.free
-    if free.isdisjoint(values):
-        return p
-    given = {symbol: as_poly(values[symbol]) for symbol in free if symbol in values}
-    if p.den == 1 and len(p.terms) == 1:
-        ((mono, coef),) = p.terms.items()
-        if coef == 1 and len(mono) == 1 and mono[0] in given:  # a symbol alone, as most indices are
-            return given[mono[0]]
-    return _substitute(p, _Change(given, rules), {})
+def substituting(values: Mapping[Symbol, Poly | int]) -> Callable[[Poly], Poly]:
+    """What puts polynomials in place of symbols, in many forms that have much in common."""
+    return rebuilding(values, CLOSED)
 
 
-def rebuilding(values: Mapping[Symbol, Poly | int], rules: Rules) -> Callable[[Poly], Poly]:
-    """The same for many forms: what stands in several of them is made again once."""
-    new = _Change({symbol: as_poly(value) for symbol, value in values.items()}, rules)
-    done: dict[Generator, Poly] = {}
-    return lambda p: p if p.free.isdisjoint(new.given) else _substitute(p, new, done)
-
-
-@dataclass(frozen=True, slots=True)
-class _Change:
-    """What to put in, and how to make the rest again."""
-
-    given: dict[Symbol, Poly]
-    rules: Rules
-
-
-def _substitute(p: Poly, new: _Change, done: dict[Generator, Poly]) -> Poly:
-    def change(generator: Generator) -> Poly | None:
-        if generator.free.isdisjoint(new.given):
-            return None
-        found = done.get(generator)
-        if found is None:
-            found = done[generator] = _replaced(generator, new, done)
-        return found
-
-    return map_generators(p, change)
-
-
-def _replaced(generator: Generator, new: _Change, done: dict[Generator, Poly]) -> Poly:
-    match generator:
-        case Symbol():
-            return new.given[generator]
-        case Floor(p=p, q=q):
-            return new.rules.floor(_substitute(p, new, done), _substitute(q, new, done))
-        case Relu(p=p):
-            return new.rules.clip(_substitute(p, new, done))
-        case Log2(p=p):
-            return ceil_log2(_substitute(p, new, done))
-        case Exponential(base=base, p=p):
-            return powers(base, _substitute(p, new, done))
-        case Sum():
-            return _sum_replaced(generator, new, done)
-
-
-def _sum_replaced(generator: Sum, new: _Change, done: dict[Generator, Poly]) -> Poly:
-    """Put in below the binder too."""
-    lo, hi = _substitute(generator.lo, new, done), _substitute(generator.hi, new, done)
-    relevant = [new.given[symbol] for symbol in generator.free if symbol in new.given]
-    if any(has_sum(value) for value in relevant):  # then the binders inside are to be counted anew
-        binder = the_symbol(coordinate("_", hi, lo))
-    else:
-        binder = symbol_of(generator.symbol.name, generator.symbol.serial, "coord", lo, hi)
-    body = _substitute(generator.body, _Change({**new.given, generator.symbol: atom(binder)}, new.rules), {})
-    numbers = any(value.constant is not None for value in relevant)
-    return (new.rules.sum if numbers else opaque_sum)(body, binder, lo, hi)
-
-
-def generators_in(p: Poly) -> set[Generator]:
-    """Give the generators at any depth, sums themselves but nothing inside them."""
-    found: set[Generator] = set()
-    waiting = [p]
-    while waiting:
-        for generator in {g for mono in waiting.pop().terms for g in mono} - found:
-            found.add(generator)
-            waiting += () if isinstance(generator, Sum) else generator.parts
-    return found
-
-
-def has_sum(p: Poly) -> bool:
-    """Whether a sum occurs, at any depth."""
-    return bool(p.height) and any(isinstance(g, Sum) for g in generators_in(p))
-
-
-def map_generators(p: Poly, change: Callable[[Generator], Poly | None]) -> Poly:
-    """Replace generators at the outer level; ``None`` keeps one."""
-    kept: Terms = {}
-    parts: list[Poly] = []
-    shared: dict[Monomial, Poly] = {}
-    for mono, coef in p.terms.items():
-        still: list[Generator] = []
-        gone: list[Generator] = []
-        values: list[Poly] = []
-        for generator in mono:
-            value = change(generator)
-            if value is None:
-                still.append(generator)
-            else:
-                gone.append(generator)
-                values.append(value)
-        if not gone:
-            kept[mono] = coef
-            continue
-        factors = tuple(gone)
-        if factors not in shared:
-            shared[factors] = product_of(values)
-        parts.append(_times_monomial(shared[factors], tuple(still), coef, p.den))
-    if kept and parts:
-        parts.insert(0, poly(kept, p.den))
-    return p if not parts else parts[0] if len(parts) == 1 else total_of(parts)
-
-
-def _times_monomial(p: Poly, mono: Monomial, coef: int, den: int) -> Poly:
-    if not mono:
-        return scale(p, coef, den)
-    common = gcd(coef, den)
-    return multiply(p, poly({mono: coef // common}, den // common))
-
-
-def replace_generator(p: Poly, old: Generator, new: Poly, rules: Rules) -> Poly:
+def replace(p: Poly, old: Generator, new: Poly) -> Poly:
     """Put a polynomial in place of one generator, at any depth except inside sums."""
-    return _with_generator(p, old, rules, {old: new})
+    return replace_generator(p, old, new, CLOSED)
 
 
-def _with_generator(p: Poly, old: Generator, rules: Rules, done: dict[Generator, Poly | None]) -> Poly:
-    """The same, with what became of generators before: one that stands in many places is changed once."""
-
-    def change(generator: Generator) -> Poly | None:
-        if generator not in done:
-            done[generator] = changed(generator)
-        return done[generator]
-
-    def changed(generator: Generator) -> Poly | None:
-        match generator:
-            case Floor(p=top, q=bottom):
-                a, b = (_with_generator(part, old, rules, done) for part in (top, bottom))
-                return None if a is top and b is bottom else rules.floor(a, b)
-            case Relu(p=inside):
-                c = _with_generator(inside, old, rules, done)
-                return None if c is inside else rules.clip(c)
-            case Log2(p=inside):
-                c = _with_generator(inside, old, rules, done)
-                return None if c is inside else ceil_log2(c)
-            case Exponential(base=base, p=inside):
-                c = _with_generator(inside, old, rules, done)
-                return None if c is inside else powers(base, c)
-            case Symbol() | Sum():
-                return None
-
-    return map_generators(p, change) if p.height >= old.height else p
+def substitute_cond(cond: Cond, values: Mapping[Symbol, Poly | int]) -> Cond:
+    """Put polynomials in place of symbols, all at once."""
+    return map_cond(cond, lambda p: substitute(p, values))
 
 
-def opaque_sum(body: Poly, x: Symbol, lo: Poly, hi: Poly) -> Poly:
-    """Leave a sum unevaluated, with a binder that depends only on how deep sums nest."""
-    if not body.terms:
-        return ZERO
-    height = 1 + max(_sum_depth(body), _sum_depth(lo), _sum_depth(hi))
-    binder = symbol_of("_", -height, "coord", lo, hi)
-    inside = _never_by_zero(body if binder is x else rebuild(body, {x: atom(binder)}, QUICK), binder)
-    content = gcd(*inside.terms.values())
-    primitive = Poly({mono: coef // content for mono, coef in inside.terms.items()})
-    return scale(atom(sum_of(primitive, binder, lo, hi)), content, inside.den)
+# --- Equations
 
 
-def _never_by_zero(body: Poly, x: Symbol) -> Poly:
-    """A summand whose divisors are positive even where its range, which a gate rules out, goes astray."""
-    for generator in {g for mono in body.terms for g in mono if isinstance(g, Floor) and x in g.q.free}:
-        if (range_of(generator.q)[0] or 0) < 1:
-            safe = quick_floordiv(generator.p, quick_relu(generator.q - 1) + 1)
-            body = replace_generator(body, generator, safe, QUICK)
-    return body
+def solve(
+    equations: Sequence[Poly], values: Mapping[Symbol, int]
+) -> tuple[dict[Symbol, int], tuple[Poly, ...]]:
+    """Find the symbols that ``p == 0`` for every equation leaves no choice for.
+
+    Gives all values, and the equations that no integer fulfils.
+
+    >>> from tolcost.algebra.poly import length, the_symbol
+    >>> share, n = length("share"), length("n")
+    >>> solve([3 * share - n], {the_symbol(n): 12})
+    ({n: 12, share: 4}, ())
+    >>> solve([3 * share - n], {the_symbol(n): 10})[1]
+    (3*share - n,)
+    """
+    known = dict(values)
+    impossible: dict[Poly, None] = {}
+    left, open_before = list(equations), len(equations) + 1
+    while len(left) < open_before:
+        open_before, todo, left = len(left), left, []
+        for equation in todo:
+            unknown = equation.free.difference(known)
+            found = _unknown(substitute(equation, dict(known))) if len(unknown) == 1 else None
+            if found is None:
+                left += [equation] if unknown else []
+                continue
+            symbol, slope, offset = found
+            if offset % slope:
+                impossible[equation] = None
+            else:
+                known[symbol] = -offset // slope
+    return known, tuple(impossible)
 
 
-def _sum_depth(p: Poly) -> int:
-    """How deep sums nest."""
-    depth = 0
-    for generator in (g for mono in p.terms for g in mono):
-        inside = max(map(_sum_depth, generator.parts), default=0)
-        depth = max(depth, inside + isinstance(generator, Sum))
-    return depth
+def equations_in(conditions: Iterable[Cond]) -> list[Poly]:
+    """What must be 0 for the conditions that are equations to hold: ``n <= 1`` is one for a length."""
+    return [c.p for c in conditions if isinstance(c, Eq) or (isinstance(c, Ge) and _is_never_above_0(c.p))]
 
 
-QUICK = Rules(quick_floordiv, quick_relu, opaque_sum)
-"""By numeric ranges alone: for use inside proofs, which must not start others."""
+def _is_never_above_0(p: Poly) -> bool:
+    found = _unknown(p)
+    if found is None:
+        return False
+    symbol, factor, rest = found
+    least = None if symbol.lo is None else symbol.lo.constant
+    return factor < 0 and least is not None and factor * least + rest == 0
+
+
+def _unknown(p: Poly) -> tuple[Symbol, int, int] | None:
+    """Give the one unknown of an expression that is linear, or in an exponent; its factor and the rest."""
+    if len(p.free) == 1 and any(isinstance(g, Exponential) for mono in p.terms for g in mono):
+        return _unknown_exponent(p)
+    if len(p.free) != 1 or p.height or max(map(len, p.terms)) != 1:
+        return None
+    (symbol,) = p.free
+    return symbol, p.terms[symbol,], p.terms.get(UNIT, 0)
+
+
+def _unknown_exponent(p: Poly) -> tuple[Symbol, int, int]:
+    """The one unknown where it stands in an exponent; 2 times it and 1 can never be 0, where none fits."""
+    (symbol,) = p.free
+    for value in range(_MOST_HALVINGS):
+        if substitute(p, {symbol: value}) == ZERO:
+            return symbol, 1, -value
+    return symbol, 2, 1

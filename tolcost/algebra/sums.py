@@ -6,7 +6,7 @@ with each other; ``eliminate`` does each group.  What it cannot do stays an unev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache, reduce
 
 from tolcost.algebra.conditions import (
@@ -19,26 +19,28 @@ from tolcost.algebra.conditions import (
     signed_cases,
     symbols_of_cond,
 )
-from tolcost.algebra.eliminate import eliminate
-from tolcost.algebra.ends import holds_at_ends
-from tolcost.algebra.faulhaber import sum_range
-from tolcost.algebra.intervals import range_of
+from tolcost.algebra.eliminate import NoClosedForm, Problem, SummedRange, Work, eliminate, sum_range
+from tolcost.algebra.floors import range_of
 from tolcost.algebra.piecewise import PROVED, floordiv, gated, indicator, relu, tidied
 from tolcost.algebra.poly import (
     ONE,
+    AlgebraBudget,
+    Generator,
     Monomial,
     Poly,
+    Sum,
+    Symbol,
     Terms,
     as_poly,
     atom,
     multiply,
     poly,
     scale,
+    symbol_of,
     total_of,
 )
-from tolcost.algebra.ranges import NoClosedForm, Problem, SummedRange, Work
-from tolcost.algebra.substitute import QUICK, Rules, opaque_sum, rebuild, rebuilding, replace_generator
-from tolcost.algebra.symbols import AlgebraBudget, Generator, Sum, Symbol, symbol_of
+from tolcost.algebra.prove import holds_at_ends
+from tolcost.algebra.rebuild import QUICK, Rules, opaque_sum, rebuild
 
 _STANDARD = "#"
 _MANY_TERMS = 3
@@ -157,33 +159,8 @@ def sum_over(body: Poly, symbol: Symbol, lo: Poly, hi: Poly) -> Poly:
     return total(body, [(symbol, lo, hi)])
 
 
-def substitute(p: Poly, values: Mapping[Symbol, Poly | int]) -> Poly:
-    """Put polynomials in place of symbols, all at once; sums into which numbers are put are done again.
-
-    >>> from tolcost.algebra.poly import length, the_symbol
-    >>> n, m = length("n"), length("m")
-    >>> substitute(m + 2 * n, {the_symbol(m): n, the_symbol(n): m})
-    2*m + n
-    """
-    return rebuild(p, values, _CLOSED)
-
-
-def substituting(values: Mapping[Symbol, Poly | int]) -> Callable[[Poly], Poly]:
-    """What puts polynomials in place of symbols, in many forms that have much in common."""
-    return rebuilding(values, _CLOSED)
-
-
-def replace(p: Poly, old: Generator, new: Poly) -> Poly:
-    """Put a polynomial in place of one generator, at any depth except inside sums."""
-    return replace_generator(p, old, new, _CLOSED)
-
-
-def substitute_cond(cond: Cond, values: Mapping[Symbol, Poly | int]) -> Cond:
-    """Put polynomials in place of symbols, all at once."""
-    return map_cond(cond, lambda p: substitute(p, values))
-
-
-_CLOSED = Rules(floordiv, relu, sum_over)
+CLOSED = Rules(floordiv, relu, sum_over)
+"""How forms are made anew that something was put into: sums in closed form, too."""
 
 
 def _standard(
@@ -253,7 +230,7 @@ def _removed(problem: Problem, solved: _Solved) -> Poly:
     if result is not None:
         return result
     try:
-        result = eliminate(problem, Work(_CLOSED))
+        result = eliminate(problem, Work(CLOSED))
         solved.setdefault(_form(problem), []).append((problem, result))
         return result
     except (NoClosedForm, AlgebraBudget, ZeroDivisionError):  # a divisor may vanish at an end of a range
@@ -301,7 +278,7 @@ def _known_result(problem: Problem, solved: _Solved) -> Poly | None:
     """Give the result of a problem that differs from one already solved in the names of lengths only.
 
     >>> from tolcost.algebra.poly import ONE, coordinate, length, the_symbol
-    >>> from tolcost.algebra.ranges import SummedRange
+    >>> from tolcost.algebra.eliminate import SummedRange
     >>> n, m = length("n"), length("m")
     >>> ranges = [SummedRange(the_symbol(coordinate("i", d)), ONE, d) for d in (n, m)]
     >>> first, second = (Problem(ONE, (r,), (), ()) for r in ranges)

@@ -15,11 +15,21 @@ import sympy
 from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
-from tolcost.algebra.display import display_names
-from tolcost.algebra.intervals import generator_range
+from tolcost.algebra.floors import generator_range
 from tolcost.algebra.piecewise import relu
-from tolcost.algebra.poly import Monomial, Poly, as_poly
-from tolcost.algebra.symbols import Exponential, Floor, Generator, Log2, Relu, Sum, Symbol
+from tolcost.algebra.poly import (
+    Exponential,
+    Floor,
+    Generator,
+    Log2,
+    Monomial,
+    Poly,
+    Relu,
+    Sum,
+    Symbol,
+    as_poly,
+)
+from tolcost.algebra.printers import display_names
 
 SympyExpr: TypeAlias = sympy.Expr
 """For those who hand expressions on without touching sympy."""

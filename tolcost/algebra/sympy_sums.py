@@ -14,8 +14,7 @@ from typing import TypeAlias
 import sympy
 
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth
-from tolcost.algebra.poly import Poly
-from tolcost.algebra.symbols import Exponential, Floor, Generator, Log2, Relu, Sum, Symbol
+from tolcost.algebra.poly import Exponential, Floor, Generator, Log2, Poly, Relu, Sum, Symbol
 from tolcost.algebra.sympy_form import SympyExpr, sympy_symbols
 from tolcost.dataclass import dataclass, field
 

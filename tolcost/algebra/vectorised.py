@@ -15,20 +15,21 @@ import numpy as np
 import numpy.typing as npt
 
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth
-from tolcost.algebra.intervals import log2_of_number
-from tolcost.algebra.poly import Monomial, Poly
-from tolcost.algebra.powers import number_power
-from tolcost.algebra.symbols import (
+from tolcost.algebra.floors import log2_of_number
+from tolcost.algebra.poly import (
     Exponential,
     Floor,
     Generator,
     Log2,
+    Monomial,
     NotInteger,
+    Poly,
     Relu,
     Sum,
     Symbol,
     UnboundSymbol,
 )
+from tolcost.algebra.powers import number_power
 from tolcost.dataclass import dataclass, field
 
 _K = TypeVar("_K")

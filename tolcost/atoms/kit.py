@@ -25,7 +25,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar, get_args
 
 from tolcost.algebra import Cond, Poly, Symbol, symbols_of_cond
 from tolcost.atoms import nodes as ir
-from tolcost.atoms.nodes import Block, Constant, Node, Program, Type, Var
+from tolcost.atoms.nodes import Block, Constant, Node, Part, Program, Type, Var
 from tolcost.dataclass import dataclass
 
 Indices: TypeAlias = tuple[Poly | Node, ...]
@@ -33,6 +33,20 @@ Bindings: TypeAlias = tuple[tuple[Var, Node], ...]
 _N = TypeVar("_N", bound=Node)
 _CONDITIONS = get_args(Cond)
 _STATIC = (Poly, *_CONDITIONS)
+
+# ---- types of numbers
+
+
+@lru_cache(maxsize=256)
+def numeric_type(space: str) -> Type:
+    """Give the type of a number, which most nodes have."""
+    return (Part((), space),)
+
+
+def is_numeric(types: Type) -> bool:
+    """Tell whether a type is that of one number."""
+    return len(types) == 1 and not types[0].shape
+
 
 # ---- what a node is made of ------------------------------------------------------------------
 

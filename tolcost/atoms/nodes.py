@@ -34,7 +34,6 @@ rebuild them, see ``kit``.
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import lru_cache
 from typing import Literal, TypeAlias, get_args
 
 from tolcost.algebra import Cond, Poly, Symbol
@@ -53,17 +52,6 @@ class Part:
 
 Type: TypeAlias = tuple[Part, ...]
 """One part per list component.  The parts of a list of ToLs may differ in shape."""
-
-
-@lru_cache(maxsize=256)
-def numeric_type(space: str) -> Type:
-    """Give the type of a number, which most nodes have."""
-    return (Part((), space),)
-
-
-def is_numeric(types: Type) -> bool:
-    """Tell whether a type is that of one number."""
-    return len(types) == 1 and not types[0].shape
 
 
 Constant: TypeAlias = Poly | Cond | bool | float | complex | Fraction | str

@@ -18,11 +18,12 @@ from tolcost.atoms.kit import (
     Region,
     Schedule,
     children,
+    is_numeric,
     schedule_block,
     schedule_program,
     static_parts,
 )
-from tolcost.atoms.nodes import Node, Part, Program, Type, Var, is_numeric
+from tolcost.atoms.nodes import Node, Part, Program, Type, Var
 from tolcost.diagnostics import InternalError
 from tolcost.elementary import FUNCTIONS
 from tolcost.spaces import SPACES

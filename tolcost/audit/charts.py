@@ -10,7 +10,7 @@ from tolcost.algebra import Poly, Symbol, evaluate
 from tolcost.audit.instances import OperatorInstance, analyse_instance
 from tolcost.audit.peers import COMPILED, Measured, by_operator
 from tolcost.catalogue.specs import Library
-from tolcost.library import specs_root
+from tolcost.platform import specs_root
 from tolcost.show.svg import Dot, Scale, curves, scatter, strip
 
 _SIZES = tuple(2**k for k in range(2, 13))

@@ -18,7 +18,7 @@ from tolcost.cost import Analysis, analyze_program
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Diagnostic, Rejected, Source, quoted
 from tolcost.elaborate import Argument, Elaborated, elaborate
-from tolcost.elaborate.arguments import PlainShape, PlainValue, arguments
+from tolcost.elaborate.inputs import PlainShape, PlainValue, arguments
 from tolcost.pipeline import lower, read_program
 from tolcost.syntax import parse
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tolcost.catalogue.libraries import ProgramLibrary, library_names, read_library
-from tolcost.library import specs_root
+from tolcost.platform import specs_root
 from tolcost.result.library_page import CostedProgram, costed
 from tolcost.show.document import Cell, Code, Column, ReportTable
 

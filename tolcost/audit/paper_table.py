@@ -13,8 +13,7 @@ from tolcost.audit.instances import command_of
 from tolcost.audit.judge import CountCheck, FormVerdict, Judged, ValueVerdict
 from tolcost.audit.trials import TrialOutcome
 from tolcost.diagnostics import Diagnostic
-from tolcost.show.document import Cell, Code, Column, ReportTable, Verdict
-from tolcost.show.forms import text_of
+from tolcost.show.document import Cell, Code, Column, ReportTable, Verdict, text_of
 
 COLUMNS = (
     Column("part", "part", "number"),

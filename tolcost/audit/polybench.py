@@ -15,7 +15,7 @@ from tolcost.catalogue.specs import Library
 from tolcost.cost import Analysis
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected
-from tolcost.library import read_spec
+from tolcost.platform import read_spec
 from tolcost.show.document import Cell, Code, Column, ReportTable
 
 RECORDED = "data/polybench.toml"

@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 from tolcost.audit.instances import OperatorInstance, Shapes
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Source
-from tolcost.elaborate.arguments import PlainValue
-from tolcost.library import read_spec, spec_names, specs_root
+from tolcost.elaborate.inputs import PlainValue
+from tolcost.platform import read_spec, spec_names, specs_root
 from tolcost.show.document import Cell, Code, Column, ReportTable
 
 Renamings: TypeAlias = Mapping[str, "str | Sequence[int | str]"]

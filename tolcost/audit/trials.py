@@ -26,7 +26,7 @@ from tolcost.catalogue.types import Array, static_value
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Rejected, Source
 from tolcost.elaborate import Argument
-from tolcost.elaborate.arguments import PlainValue, arguments
+from tolcost.elaborate.inputs import PlainValue, arguments
 from tolcost.elaborate.values import Value, Vec
 from tolcost.execute import run_reference
 from tolcost.execute.inputs import nested_array

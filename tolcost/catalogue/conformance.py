@@ -24,8 +24,7 @@ from tolcost.catalogue.types import Array
 from tolcost.cost import Counts
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import NOWHERE, Rejected, place, render_all
-from tolcost.elaborate.faults import Outside
-from tolcost.elaborate.values import Missing, Seq, Value
+from tolcost.elaborate.values import Missing, Outside, Seq, Value
 from tolcost.execute import Execution, RunCounts, meet, run_reference, run_unrolled, run_vectorised
 
 Difference: TypeAlias = Callable[[Array, Array], str | None]

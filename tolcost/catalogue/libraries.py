@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, Source, quoted
-from tolcost.library import specs_root
+from tolcost.platform import specs_root
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable

@@ -19,7 +19,7 @@ from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, folder_of
 from tolcost.catalogue.stored import StoredTexts
 from tolcost.catalogue.types import CODE_OF_SPACE, SPACE_OF_CODE
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
-from tolcost.library import specs_root
+from tolcost.platform import specs_root
 
 FOLDER = "types"
 

@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from tolcost.catalogue.stored import NOTHING_STORED, Formal, Head, Stored, digest_of, stored_at
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Diagnostic, Rejected, Source, quoted
-from tolcost.library import specs_root
+from tolcost.platform import specs_root
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-    from tolcost.catalogue.definitions import Definitions
     from tolcost.syntax import tree
+    from tolcost.syntax.parser import Definitions
 
 FOLDER_OF_DOMAIN = {
     "": "onnx",
@@ -331,7 +331,7 @@ class Library:
     def _definitions(self) -> Definitions:
         """What reads definitions, loaded when the first has to be read."""
         if not self._reading:
-            from tolcost.catalogue.definitions import Definitions
+            from tolcost.syntax.parser import Definitions
 
             self._reading.append(Definitions(self._callable, self._callable_source, self._library_source))
         return self._reading[0]

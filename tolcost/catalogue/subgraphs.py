@@ -19,12 +19,12 @@ from tolcost.catalogue.specs import Library, Spec
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, quoted
 from tolcost.elaborate.again import Remembered, applied
-from tolcost.elaborate.context import Env
-from tolcost.elaborate.faults import Misfit
 from tolcost.elaborate.programs import apply_program
 from tolcost.elaborate.shapes import shape_of, space_of
 from tolcost.elaborate.values import (
     Cast,
+    Env,
+    Misfit,
     Missing,
     Native,
     Seq,

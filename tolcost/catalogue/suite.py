@@ -20,8 +20,8 @@ from tolcost.catalogue.schemas import onnx_version
 from tolcost.catalogue.specs import Library, open_library
 from tolcost.catalogue.workers import spread
 from tolcost.dataclass import dataclass
-from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, render_all
+from tolcost.platform import with_deep_stack
 
 SECONDS_PER_CASE = 120.0
 

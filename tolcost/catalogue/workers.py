@@ -20,7 +20,7 @@ from multiprocessing.process import BaseProcess
 from typing import Generic, TypeVar
 
 from tolcost.dataclass import dataclass
-from tolcost.deep import with_deep_stack
+from tolcost.platform import with_deep_stack
 
 T = TypeVar("T")
 

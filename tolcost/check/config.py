@@ -33,7 +33,7 @@ from typing import TypeAlias, cast
 from tolcost.check.records import GATED, METRICS, TIMED, is_metric
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Diagnostic, Rejected, Source, Span, quoted
-from tolcost.library import device_names
+from tolcost.platform import device_names
 
 FILE, PYPROJECT = "tolcost.toml", "pyproject.toml"
 MAX_BYTES = 1 << 20

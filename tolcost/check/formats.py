@@ -8,8 +8,7 @@ from urllib.parse import quote
 from xml.sax.saxutils import quoteattr
 
 from tolcost.check.records import CostChange, CostlierRegion, Example, GateReport, HeldBudget
-from tolcost.check.text import gate_markdown, gate_text
-from tolcost.check.words import RULES, Finding, findings, headline, verdict
+from tolcost.check.text import RULES, Finding, findings, gate_markdown, gate_text, headline, verdict
 from tolcost.diagnostics import visible
 from tolcost.show.json import Json, document, number
 

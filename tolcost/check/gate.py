@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 
 from tolcost.algebra import Poly
-from tolcost.check.admitted import narrowed
 from tolcost.check.baseline import (
     Baseline,
     Contributions,
@@ -27,6 +26,7 @@ from tolcost.check.budgets import Budget, hold, matches, read_budgets
 from tolcost.check.config import Config
 from tolcost.check.costing import Analysed
 from tolcost.check.lockfile import LOCK_NAME, Lock
+from tolcost.check.ordering import narrowed
 from tolcost.check.records import BlamedLine, CostChange, GateReport, LockEntry, file_of
 from tolcost.check.revision import checked_out
 from tolcost.check.seals import Origins, intact, own_folders

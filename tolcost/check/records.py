@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from tolcost.dataclass import dataclass, replace
-from tolcost.library import device_names
+from tolcost.platform import device_names
 
 METRICS = ("eops", "flops", "macs", "bytes", "span", "params")
 TIMED = ("time", "bound")

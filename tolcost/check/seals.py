@@ -24,7 +24,7 @@ from tolcost.check.lockfile import Lock, entry_lines
 from tolcost.check.records import LockEntry
 from tolcost.check.targets import Target, files_below, outside
 from tolcost.dataclass import dataclass, replace
-from tolcost.library import locate_devices, locate_specs
+from tolcost.platform import locate_devices, locate_specs
 
 _CODE = (".py", ".toml", ".json", ".tol", ".lark")
 _TABLES = ("weights/flops.toml", "widths.toml")

@@ -1,4 +1,4 @@
-"""The outcome of a check for people: text for a terminal, Markdown for the summary of a job or a comment.
+"""The outcome of a check in words: text for a terminal, Markdown for the summary of a job or a comment.
 
 Hosts cut, or refuse, what is long: in Markdown the largest changes come first, and the text stays
 below the limit of the strictest of them.
@@ -6,22 +6,290 @@ below the limit of the strictest of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+from hashlib import sha256
 from itertools import groupby
+from typing import Literal
 
-from tolcost.check.records import CostChange, GateReport, HeldBudget, severity
-from tolcost.check.words import (
-    Detail,
-    cut,
-    details,
-    growth,
-    headline,
-    held_at,
-    held_text,
-    hints,
-    verdict,
+from tolcost.check.records import (
+    FINE,
+    UNDECIDED,
+    BlamedLine,
+    CostChange,
+    Example,
+    GateReport,
+    HeldBudget,
+    file_of,
+    severity,
 )
+from tolcost.dataclass import dataclass
+from tolcost.diagnostics import visible
 from tolcost.show.tables import markdown_code, markdown_text
+
+# === What the gate says of its findings, in words that all its writers share.
+#
+# Names and forms come from programs and lock files: they are shown with everything that could act
+# on a screen escaped, and cut where they are long.
+
+
+GATE_FORMATS = ("text", "md", "github", "gitlab", "sarif", "junit", "json")
+LONGEST_FORM = 40
+_VERDICTS = {0: "ok", 1: "costlier", 2: "not readable", 3: "undecided"}
+
+
+def cut(text: str, longest: int = LONGEST_FORM) -> str:
+    """Text that can be shown, and is not endless."""
+    shown = visible(text)
+    return shown if len(shown) <= longest else shown[: longest - 1] + "…"
+
+
+def headline(report: GateReport) -> str:
+    """The outcome in one line."""
+    programs = _count(len(report.programs), "program")
+    if report.written is not None:
+        word = f"{report.written} written"
+    elif report.exit_code == FINE:
+        word = "ok"
+    else:
+        word = _failing_word(report)
+    parts = [f"{n:,} {kind}" for kind, n in kinds(report).items()]
+    over = sum(held.kind != "within" for held in report.budgets)
+    parts += [f"{_count(over, 'budget')} not kept"] if over else []
+    parts.append(f"{len(report.unchanged):,} unchanged")
+    return f"{word}: {', '.join(parts)} ({programs} against {report.against})"
+
+
+def _failing_word(report: GateReport) -> str:
+    found = {severity(c, report.new_fails, report.strict): c.kind for c in reversed(report.changes)}
+    kind = found.get(report.exit_code)
+    if kind in ("new", "gone", "renamed", "cheaper", "narrower", "excluded"):
+        return "out of date"
+    if kind is None:
+        return "over budget" if report.exit_code == 1 else "undecided"
+    return _VERDICTS[report.exit_code]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def kinds(report: GateReport) -> dict[str, int]:
+    """How many programs there are of each kind, the worst kind of each counted."""
+    worst: dict[str, str] = {}
+    for change in report.changes:
+        worst.setdefault(change.name, "accepted" if change.why is not None else change.kind)
+    return dict(Counter(worst.values()))
+
+
+def verdict(change: CostChange, report: GateReport) -> str:
+    """The verdict on one change."""
+    match change.kind:
+        case "costlier":
+            where = f" {change.region.text}" if change.region else " (never cheaper)"
+            return f"costlier{where}"
+        case "crosses":
+            return _crossing(change)
+        case "cheaper":
+            return "cheaper (never costlier)"
+        case "undecided":
+            return "undecided"
+        case "narrower":
+            return "allows fewer lengths"
+        case "new":
+            return f"not in {report.against}" if report.written is None else f"added to {report.written}"
+        case "gone":
+            return "gone, and dropped" if report.pruned else "gone"
+        case "renamed":
+            return f"renamed from {cut(change.old)}"
+        case "excluded":
+            return "no longer checked"
+        case "broken":
+            return "cannot be read"
+        case "same":
+            return "same"
+
+
+def _crossing(change: CostChange) -> str:
+    if change.region is None:
+        return "costlier at some shapes, cheaper at others"
+    where = "only if " if change.region.exact else ""
+    return f"costlier {where}{change.region.text}{'' if change.region.exact else ' (sampled)'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """A line about a change: numbers at a shape, a line of a source, or anything else there is to say."""
+
+    text: str
+    kind: Literal["numbers", "source", "remark"] = "remark"
+
+
+def details(change: CostChange) -> list[Detail]:
+    """What there is to say of a change besides its verdict, line by line."""
+    lines = [Detail(cut(change.new, 200))] if change.kind == "broken" else []
+    lines += [Detail(at(e), "numbers") for e in (change.example, change.other) if e is not None]
+    if change.kind == "undecided" and change.tried:
+        costlier = change.example is not None and change.example.new > change.example.old
+        shapes = f"at {change.tried:,} shapes tried, and not proved"
+        lines.append(Detail(shapes, "numbers") if costlier else Detail(f"not costlier {shapes}"))
+    if change.place is not None and change.place.remark:
+        lines.append(Detail(place_text(change.place)))
+        lines += [Detail(change.place.text, "source")] if change.place.text else []
+    lines += [Detail(cut(note, 200)) for note in change.notes]
+    if change.why is not None:
+        lines.append(Detail(f"accepted: {cut(change.why, 300)}"))
+    return lines
+
+
+def at(example: Example) -> str:
+    """Both numbers at a shape, and how they compare."""
+    numbers = f"{_number(example.old)} before, {_number(example.new)} now{_ratio(example)}"
+    return f"at {cut(example.at, 120)}: {numbers}"
+
+
+def _number(value: int) -> str:
+    return f"{value:,}" if value.bit_length() < 400 else f"about 2**{value.bit_length() - 1}"
+
+
+def _ratio(example: Example) -> str:
+    if example.old <= 0 or example.new == example.old:
+        return ""
+    percent = round(Fraction(100 * (example.new - example.old), example.old))
+    return f" ({percent:+,} %)" if percent else " (under 1 %)"
+
+
+def place_text(place: BlamedLine) -> str:
+    """A line of a source, and what it contributes."""
+    where = f"{cut(place.file, 100)}:{place.line}: " if place.file else ""
+    return f"{where}{cut(place.remark, 240)}"
+
+
+def held_text(held: HeldBudget) -> str:
+    """What became of a budget."""
+    match held.kind:
+        case "within":
+            return "kept"
+        case "exceeded":
+            return "exceeded" + (f" {held.region.text}" if held.region else "")
+        case "crosses":
+            exact = held.region is not None and held.region.exact
+            where = held.region.text if held.region else "at some shapes"
+            return f"exceeded {'only if ' if exact else ''}{where}"
+        case "overstated":
+            return "more than it costs" + (f" where {held.region.text}" if held.region else "")
+        case "undecided":
+            tried = f": kept at {held.tried:,} shapes tried, and not proved" if held.tried else ""
+            return f"undecided{tried}"
+
+
+def held_at(held: HeldBudget) -> str | None:
+    """The numbers of a budget at a shape."""
+    if held.example is None:
+        return None
+    example = held.example
+    return f"at {cut(example.at, 120)}: {_number(example.new)}, allowed {_number(example.old)}"
+
+
+def hints(report: GateReport) -> list[str]:
+    """What one can do about it."""
+    found = {change.kind for change in report.changes if change.why is None}
+    if report.written is not None:
+        return []
+    lines = []
+    if report.new_fails and found & {"new", "cheaper", "narrower", "gone", "renamed"}:
+        prune = " --prune" if "gone" in found else ""
+        lines.append(f"to keep what is new: tolcost check --update{prune}")
+    if found & {"costlier", "crosses", "undecided"}:
+        lines.append('to agree to it: tolcost accept NAME -m "why"')
+    return lines
+
+
+def growth(change: CostChange) -> Fraction:
+    """How much costlier a change is, relative to what was there: what reports sort by."""
+    example = change.example
+    return Fraction(0) if example is None else Fraction(example.new - example.old, max(example.old, 1))
+
+
+MessageLevel = Literal["error", "warning", "note"]
+
+RULES = {
+    "costlier": "A program costs more than before.",
+    "crosses": "A program costs more than before at some shapes.",
+    "undecided": "Whether a program costs more than before is not proved.",
+    "new": "A program is not in the lock file.",
+    "gone": "A program of the lock file is not there any more.",
+    "renamed": "A program has another name than in the lock file.",
+    "cheaper": "A program costs less than the lock file says.",
+    "narrower": "A program allows fewer lengths than before.",
+    "excluded": "Something is no longer checked.",
+    "broken": "A program cannot be read.",
+    "budget": "A program exceeds its budget.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One problem; ``why`` where someone accepted it."""
+
+    rule: str
+    level: MessageLevel
+    program: str
+    file: str
+    line: int
+    title: str
+    message: str
+    why: str | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """The same for the same problem of the same program, wherever its line moves."""
+        return sha256("\0".join((self.rule, self.program, self.title)).encode("utf-8", "replace")).hexdigest()
+
+
+def findings(report: GateReport) -> Iterator[Finding]:
+    """The problems of a check, the worst first; what was accepted comes as notes."""
+    for change in report.changes:
+        code = severity(change, report.new_fails, report.strict)
+        if code != FINE or change.why is not None or change.kind in ("excluded", "narrower"):
+            known = change.why is not None or code == FINE
+            level: MessageLevel = "note" if known else "warning" if code == UNDECIDED else "error"
+            yield _of_change(change, report, level)
+    for held in report.budgets:
+        if held.kind != "within":
+            yield _of_budget(held)
+
+
+def _of_change(change: CostChange, report: GateReport, level: MessageLevel) -> Finding:
+    figure = f" {change.metric}" if change.metric else ""
+    forms = f"was {cut(change.old)}, is {cut(change.new)}" if change.metric and change.old else ""
+    said = [line.text for line in details(change) if line.kind != "source"]
+    message = "; ".join(part for part in (verdict(change, report), forms, *said) if part)
+    place = change.place
+    known = place is not None and place.file == change.file
+    return Finding(
+        rule=change.kind,
+        level=level,
+        program=change.name,
+        file=change.file or change.name,
+        line=place.line if place is not None and known and place.line > 0 else 1,
+        title=f"{cut(change.name, 200)}{figure}",
+        message=message,
+        why=change.why,
+    )
+
+
+def _of_budget(held: HeldBudget) -> Finding:
+    numbers = held_at(held)
+    message = f"budget {cut(held.budget, 200)}: {held_text(held)}" + (f"; {numbers}" if numbers else "")
+    level: MessageLevel = "warning" if held.kind == "undecided" else "error"
+    title = f"{cut(held.name, 200)} {held.metric} budget {cut(held.budget, 120)}"
+    return Finding("budget", level, held.name, file_of(held.name), 1, title, message)
+
+
+# === Text and Markdown.
+
 
 _RED, _GREEN, _BOLD, _PLAIN = "\x1b[1;31m", "\x1b[32m", "\x1b[1m", "\x1b[0m"
 

@@ -21,13 +21,12 @@ from tolcost.check.lockfile import LOCK_NAME, Lock, load_lock
 from tolcost.check.records import GateReport
 from tolcost.check.seals import costs_version
 from tolcost.check.targets import Target, files_below
-from tolcost.check.text import gate_text
+from tolcost.check.text import GATE_FORMATS, gate_text
 from tolcost.check.updating import accepted, notes_on, updated, write_merged
-from tolcost.check.words import GATE_FORMATS
 from tolcost.cli import options
 from tolcost.cli.output import ProgressLine, colour_on_stdout, deliver, exit_code, show, write_whole
-from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, visible
+from tolcost.platform import with_deep_stack
 
 if TYPE_CHECKING:
     from tolcost.catalogue.specs import Library
@@ -236,9 +235,9 @@ def costing_for() -> Costing:
 
 def _cost_program(root: Path, target: Target, specs: Library, metrics: tuple[str, ...]) -> Costed:
     from tolcost.check.entries import costed_program
-    from tolcost.deep import with_deep_stack
-    from tolcost.elaborate.arguments import arguments
+    from tolcost.elaborate.inputs import arguments
     from tolcost.pipeline import lower, read_program
+    from tolcost.platform import with_deep_stack
     from tolcost.syntax import read_source
 
     source = replace(read_source(root / target.file), name=target.file)
@@ -250,7 +249,7 @@ def _cost_program(root: Path, target: Target, specs: Library, metrics: tuple[str
 
 def _cost_model(root: Path, target: Target, session: Session, metrics: tuple[str, ...]) -> Costed:
     from tolcost.check.entries import costed_model
-    from tolcost.deep import with_deep_stack
+    from tolcost.platform import with_deep_stack
     from tolcost.result.model import Wanted, study_file
 
     dims = {name: value for name, value in target.case.attrs.items() if isinstance(value, int)}

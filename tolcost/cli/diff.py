@@ -10,7 +10,7 @@ from tolcost.cli import options
 from tolcost.cli.output import deliver
 from tolcost.cost.device import Device
 from tolcost.dataclass import dataclass, replace
-from tolcost.deep import with_deep_stack
+from tolcost.platform import with_deep_stack
 from tolcost.result.compare import compare
 from tolcost.result.comparison import CostComparison
 from tolcost.result.study import Located
@@ -117,7 +117,7 @@ def _models(old: str, new: str, said: _Said) -> tuple[CostComparison, Located, L
 
 
 def _programs(old: str, new: str, said: _Said) -> tuple[CostComparison, Located, Located]:
-    from tolcost.cli.programs import Request, lowered
+    from tolcost.cli.analyze import Request, lowered
     from tolcost.pipeline import analyze_lowered
     from tolcost.result.program import program_study
     from tolcost.result.study import locate_study

@@ -8,11 +8,10 @@ from pathlib import Path
 import click
 
 from tolcost.cli import options
+from tolcost.cli.analyze import Request, lowered_with, name_of, parsed_file, warn
 from tolcost.cli.options import Literal, read_literal
 from tolcost.cli.output import refuse_over, write_whole
-from tolcost.cli.programs import Request, lowered_with, name_of, parsed_file, warn
 from tolcost.dataclass import dataclass
-from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.elaborate import Elaborated
 from tolcost.execute import Execution, run_reference, run_vectorised
@@ -27,6 +26,7 @@ from tolcost.execute.inputs import (
     show_output,
 )
 from tolcost.pipeline import Parsed, analyze_lowered
+from tolcost.platform import with_deep_stack
 from tolcost.result.derivation import compare_counts
 from tolcost.syntax.tree import Ellipsis, InputDecl
 

@@ -59,11 +59,11 @@ def _code(code: str) -> str:
 def _program(
     file: str, shapes: Sequence[str], attrs: Sequence[str], specs: tuple[str, ...], form: str
 ) -> str:
-    from tolcost.cli.programs import Request, lowered, name_of, warn
+    from tolcost.cli.analyze import Request, lowered, name_of, warn
     from tolcost.cost.derive import derive
-    from tolcost.deep import with_deep_stack
+    from tolcost.platform import with_deep_stack
     from tolcost.result.derivation import derivation_document, derivation_json, derivation_text
-    from tolcost.show import write
+    from tolcost.show.document import write
 
     program = lowered(file, Request.read(shapes, attrs, specs))
     warn(program)

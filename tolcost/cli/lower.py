@@ -10,10 +10,10 @@ import click
 
 from tolcost.atoms.nodes import Program
 from tolcost.cli import options
+from tolcost.cli.analyze import Request, lowered, source_of, warn
 from tolcost.cli.output import deliver
-from tolcost.cli.programs import Request, lowered, source_of, warn
-from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Diagnostic, Rejected, Span, place, visible
+from tolcost.platform import with_deep_stack
 from tolcost.syntax.tree import Comment, Module
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ import click
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import options
 from tolcost.cli.output import INCOMPLETE, deliver, screen, write_whole
-from tolcost.deep import with_deep_stack
 from tolcost.fleet.sources import is_fleet, models_at
 from tolcost.models.walking import Session
+from tolcost.platform import with_deep_stack
 from tolcost.result.model import METRICS, Wanted, file_cost, of_model
 from tolcost.result.model_table import BY, COLUMNS, DEPTH, SORTS, TableView
 from tolcost.result.study import Growth, Located
@@ -164,7 +164,7 @@ def command(
     deliver(with_deep_stack(lambda: _written(cost, view, form, *seen)), output)
     if annotate is not None:
         from tolcost.models.annotating import annotated
-        from tolcost.result.model_record import node_notes
+        from tolcost.result.model import node_notes
 
         write_whole(Path(annotate), annotated(path, *node_notes(of_model(cost), cost)))
     return _verdict(cost, allow_uncosted)

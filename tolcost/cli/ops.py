@@ -15,9 +15,8 @@ from tolcost.catalogue.suite import as_record
 from tolcost.cli import options
 from tolcost.cli.output import ProgressLine, deliver
 from tolcost.cli.verify import run_suite
-from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
-from tolcost.library import stored_conformance
+from tolcost.platform import stored_conformance, with_deep_stack
 from tolcost.referee.alternatives import (
     NodeTests,
     alternatives,

@@ -19,7 +19,7 @@ from tolcost.cost.weights import Weights, lacking, load_weights
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import quoted
 from tolcost.elementary import FUNCTIONS
-from tolcost.limits import address_space, memory_used
+from tolcost.platform import address_space, memory_used
 from tolcost.result.assumptions import equation
 
 if TYPE_CHECKING:

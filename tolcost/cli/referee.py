@@ -11,8 +11,8 @@ from tolcost.audit.instances import OperatorInstance, Shapes
 from tolcost.catalogue.specs import Library, open_library
 from tolcost.cli import options
 from tolcost.cli.output import ProgressLine, deliver
-from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Diagnostic, Rejected
+from tolcost.platform import with_deep_stack
 from tolcost.referee.formulas import (
     METRICS,
     MOST_TIMES,
@@ -25,8 +25,7 @@ from tolcost.referee.judge import Judgement, judge_formulas
 from tolcost.referee.subjects import ModelProgram, Subject, plain_shapes
 from tolcost.referee.table import in_full, summary_line, verdict_table, verdicts_json
 from tolcost.referee.witnesses import gather, witnesses_table
-from tolcost.show import write
-from tolcost.show.document import ReportTable
+from tolcost.show.document import ReportTable, write
 from tolcost.show.tables import csv_text, markdown
 
 NEWS, UNDECIDED = 1, 3

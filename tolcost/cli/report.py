@@ -12,7 +12,7 @@ from tolcost.audit.build import build_reports, with_figures
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import options
 from tolcost.cli.output import write_whole
-from tolcost.deep import with_deep_stack
+from tolcost.platform import with_deep_stack
 
 NEXT = "tolcost model examples/bert.onnx --device h200 --format html --output bert.html"
 """What to try after a report: README shows it, so a test runs it."""

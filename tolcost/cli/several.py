@@ -11,7 +11,7 @@ import click
 from tolcost.cli import options
 from tolcost.cli.output import INCOMPLETE, ProgressLine, deliver, write_whole
 from tolcost.fleet.engines import Engine, on_dask, on_this_machine, studied
-from tolcost.fleet.parquet import check_installed, parquet
+from tolcost.fleet.journal import check_installed, parquet
 from tolcost.fleet.sources import models_at
 from tolcost.fleet.task import SECONDS, Task
 from tolcost.result.many import Summary, check_lengths, many_written

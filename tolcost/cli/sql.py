@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 import click
 
 from tolcost.cli import options
+from tolcost.cli.analyze import warn
 from tolcost.cli.output import deliver, extra, screen
-from tolcost.cli.programs import warn
-from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Source
 from tolcost.elaborate import Elaborated
 from tolcost.execute import run_vectorised
 from tolcost.execute.inputs import nested_array, show_output
 from tolcost.pipeline import analyze_lowered, lower, read_program
+from tolcost.platform import with_deep_stack
 from tolcost.result.derivation import compare_counts
 from tolcost.result.program import METRICS, program_study
 from tolcost.result.study import Located, locate_study
 from tolcost.result.view import FORMATS, CostView, written
-from tolcost.syntax.source import read_source
+from tolcost.syntax.tree import read_source
 
 if TYPE_CHECKING:
     from tolcost.sql import Translated

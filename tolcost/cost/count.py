@@ -1,6 +1,6 @@
 """From atoms to exact counts: how often each elementary function and each atom is applied.
 
-Counts are kept as guarded terms over coordinates (``terms``) and summed in closed form.  Work
+Counts are kept as guarded terms over coordinates and summed in closed form.  Work
 is linear in the program: a block is counted once and its result scaled, never unrolled.
 Copying a ToL takes every member and joins them again; what a copy costs depends on shapes alone.
 What a count weighs is for ``weights``; how long the longest chain is, for ``span``.
@@ -8,33 +8,510 @@ What a count weighs is for ``weights``; how long the longest chain is, for ``spa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
-from tolcost.algebra import ONE, ZERO, AlgebraBudget, Poly, const, maximum, product_of, relu, total_of
+from tolcost.algebra import (
+    ONE,
+    ZERO,
+    AlgebraBudget,
+    Cond,
+    Not,
+    Or,
+    Poly,
+    Symbol,
+    const,
+    is_nonnegative,
+    maximum,
+    negate,
+    product_of,
+    relu,
+    substitute,
+    symbols_of_cond,
+    total,
+    total_of,
+)
 from tolcost.atoms import nodes as ir
-from tolcost.atoms.kit import Schedule, Schedules, schedule, schedules, static_condition
-from tolcost.atoms.nodes import ATOMS, Block, Node, Program, Type
-from tolcost.cost.macs import accumulated_products
-from tolcost.cost.terms import (
-    EVERYWHERE,
-    Counted,
-    CountedKind,
-    TakenSums,
-    Unsummed,
-    accumulate,
-    bound_above,
-    choose,
-    choose_apart,
-    collapse,
-    filter_lengths,
-    mentions_data,
-    quantify,
+from tolcost.atoms.kit import (
+    Schedule,
+    Schedules,
+    blocks,
+    bound_nodes,
+    children,
+    is_ref,
+    schedule,
+    schedules,
+    static_condition,
+)
+from tolcost.atoms.nodes import (
+    ATOMS,
+    Block,
+    Build,
+    Component,
+    Convert,
+    Embed,
+    Filter,
+    Fold,
+    Input,
+    Join,
+    Lambda,
+    Member,
+    Node,
+    Number,
+    Pack,
+    Program,
+    Put,
+    Ref,
+    Reshape,
+    Select,
+    Type,
+    Var,
 )
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span
+
+# === Counts before they are summed: terms that remember their coordinates and conditions.
+#
+# A term is a polynomial for one counted thing, to be summed over ranges where guards hold.
+# It stays unsummed while a coordinate from outside occurs in it, because a sum over connected
+# coordinates is easier taken at once than one coordinate after the other.  A coordinate that
+# does not occur only multiplies, and a term without outside coordinates is summed at once,
+# so what is kept stays small.
+#
+# The length of a filter outside of loops is one number, and stays a symbol.  Inside a loop it is
+# another number at every step; no closed form has a name for each, so its upper bound takes
+# its place, and the result is an upper bound.
+
+
+CountedKind = Literal["data", "index", "atom", "mac"]
+SumRange: TypeAlias = tuple[Symbol, Poly, Poly]
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What is counted: an elementary function in a space at a place in the source, or an atom."""
+
+    kind: CountedKind
+    name: str
+    space: str = ""
+    span: Span = field(default=NOWHERE, repr=False)
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Hash once: an item is looked up at every level of a nest."""
+        object.__setattr__(self, "_hash", hash((self.kind, self.name, self.space, self.span)))
+
+    def __hash__(self) -> int:
+        """Give the hash of the fields."""
+        return self._hash
+
+
+@dataclass(frozen=True, slots=True)
+class SumDomain:
+    """The coordinates that a term is to be summed over, outermost first, and where it counts.
+
+    ``factor`` multiplies the sum.  It is kept apart because a long expression is better
+    multiplied once, at the end, than by one length at every level of a nest.
+    """
+
+    ranges: tuple[SumRange, ...] = ()
+    guards: tuple[Cond, ...] = ()
+    factor: Poly = ONE
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Hash once, like an item."""
+        object.__setattr__(self, "_hash", hash((self.ranges, self.guards, self.factor)))
+
+    def __hash__(self) -> int:
+        """Give the hash of the fields."""
+        return self._hash
+
+
+EVERYWHERE = SumDomain()
+Unsummed: TypeAlias = dict[tuple[Counted, SumDomain], Poly]
+
+
+class TakenSums:
+    """Sums and products already taken in this analysis: many terms share one."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._totals: dict[tuple[Poly, tuple[SumRange, ...], tuple[Cond, ...]], Poly] = {}
+        self._products: dict[tuple[Poly, Poly], Poly] = {}
+
+    def total(self, poly: Poly, domain: SumDomain) -> Poly:
+        """Take the sum of a term without its factor; coordinates from outside stay in the result."""
+        if not domain.ranges and not domain.guards:
+            return poly
+        times = poly.constant
+        if times is not None and times not in (0, 1):
+            return self.total(ONE, domain) * times  # so that counts which differ by a factor share a sum
+        key = (poly, domain.ranges, domain.guards)
+        if key not in self._totals:
+            self._totals[key] = total(poly, domain.ranges, domain.guards)
+        return self._totals[key]
+
+    def product(self, left: Poly, right: Poly) -> Poly:
+        """Multiply."""
+        if left == ONE:
+            return right
+        found = self._products.get((left, right))
+        if found is None:
+            found = self._products[left, right] = left * right
+        return found
+
+    def closed(self, poly: Poly, domain: SumDomain) -> Poly:
+        """Give the value of a whole term."""
+        return self.product(domain.factor, self.total(poly, domain))
+
+
+def accumulate(terms: Unsummed, more: Mapping[tuple[Counted, SumDomain], Poly], times: int = 1) -> None:
+    """Add terms, each ``times`` times, to ``terms`` itself."""
+    if not terms and times == 1:
+        terms.update(more)
+        return
+    for key, poly in more.items():
+        scaled = poly if times == 1 else poly * times
+        found = terms.get(key)
+        terms[key] = scaled if found is None else found + scaled
+
+
+def free_in(poly: Poly, domain: SumDomain) -> set[Symbol]:
+    """Give the symbols that occur free in a term, lengths included."""
+    return _free_in(poly.free | domain.factor.free, domain.ranges, domain.guards)
+
+
+def _free_in(free: frozenset[Symbol], ranges: tuple[SumRange, ...], guards: tuple[Cond, ...]) -> set[Symbol]:
+    found = set(free)
+    for guard in guards:
+        found |= symbols_of_cond(guard)
+    for _, low, high in ranges:
+        found |= low.free | high.free
+    return found.difference([symbol for symbol, _, _ in ranges])
+
+
+def quantify(terms: Unsummed, coords: Iterable[Symbol], extents: Iterable[Poly], sums: TakenSums) -> Unsummed:
+    """Sum terms over coordinates that run from 1 to their extents."""
+    around = tuple(zip(coords, extents, strict=True))
+    result: Unsummed = {}
+    bound: dict[tuple[SumDomain, Poly], tuple[SumDomain, Poly]] = {}  # most terms differ in the item alone
+    for (item, domain), poly in terms.items():
+        found = bound.get((domain, poly))
+        if found is None:
+            found = bound[domain, poly] = _bind(poly, domain, around, sums)
+        outer, value = found
+        known = result.get((item, outer))
+        result[item, outer] = value if known is None else known + value
+    return result
+
+
+def _bind(
+    poly: Poly, domain: SumDomain, around: tuple[tuple[Symbol, Poly], ...], sums: TakenSums
+) -> tuple[SumDomain, Poly]:
+    free = free_in(poly, domain)
+    ranges, factor = domain.ranges, domain.factor
+    for symbol, extent in reversed(around):
+        if symbol not in free:
+            factor = sums.product(factor, extent)
+            continue
+        if symbol in factor.free:
+            poly, factor = sums.product(factor, poly), ONE
+        ranges = ((symbol, ONE, extent), *ranges)
+        free |= extent.free
+    if not ranges and not domain.guards:
+        return SumDomain(factor=factor), poly
+    bound = SumDomain(ranges, domain.guards, factor)
+    if any(symbol.kind == "coord" for symbol in _free_in(poly.free, ranges, domain.guards)):
+        return bound, poly
+    return SumDomain(factor=factor), sums.total(poly, bound)
+
+
+def choose(condition: Cond, then: Unsummed, other: Unsummed) -> Unsummed:
+    """Count ``then`` where a condition holds and ``other`` elsewhere.
+
+    This is ``other + [condition] * (then - other)``: what both sides share cancels exactly,
+    and no negated condition has to be summed.
+    """
+    if isinstance(condition, (Or, Not)):
+        return choose(negate(condition), other, then)
+    result = dict(other)
+    difference = dict(then)
+    accumulate(difference, other, -1)
+    for (item, domain), poly in difference.items():
+        if poly != ZERO:
+            guarded = add_guard(domain, condition)
+            accumulate(result, {(item, guarded): poly})
+    return result
+
+
+def choose_apart(condition: Cond, then: Unsummed, other: Unsummed) -> Unsummed:
+    """Count like ``choose`` with a guard on each side, so that no term is negative."""
+    result: Unsummed = {}
+    for guard, side in ((condition, then), (negate(condition), other)):
+        for (item, domain), poly in side.items():
+            guarded = add_guard(domain, guard)
+            accumulate(result, {(item, guarded): poly})
+    return result
+
+
+def add_guard(domain: SumDomain, condition: Cond) -> SumDomain:
+    """Let a term count only where a condition holds."""
+    guards = domain.guards if condition in domain.guards else (condition, *domain.guards)
+    return SumDomain(domain.ranges, guards, domain.factor)
+
+
+def collapse(terms: Unsummed, sums: TakenSums, key: Callable[[Counted], Counted]) -> dict[Counted, Poly]:
+    """Sum every term, and add up those that ``key`` makes the same."""
+    parts: dict[Counted, list[Poly]] = {}
+    for (item, domain), poly in terms.items():
+        parts.setdefault(key(item), []).append(sums.closed(poly, domain))
+    return {item: total_of(listed) for item, listed in parts.items()}
+
+
+def filter_lengths(found: Schedules) -> dict[Block, tuple[tuple[Symbol, Poly], ...]]:
+    """Give the lengths that filters define inside each block, with upper bounds.
+
+    Those of inner blocks are among those of the blocks around them.
+    """
+    if Filter not in {type(step.node) for _, plan in found.blocks for step in plan.steps}:
+        return dict.fromkeys([block for block, _ in found.blocks], ())
+    result: dict[Block, tuple[tuple[Symbol, Poly], ...]] = {}
+    for block, plan in found.blocks:
+        lengths: dict[Symbol, Poly] = {}
+        for node in plan.nodes:
+            if isinstance(node, Filter):
+                lengths[node.length] = _upper_bound(node)
+            else:
+                for inner in blocks(node):
+                    lengths.update(result[inner])
+        result[block] = tuple(lengths.items())
+    return result
+
+
+def _upper_bound(node: Filter) -> Poly:
+    """A filter keeps at most what there is."""
+    return node.length.hi if node.length.hi is not None else node.tol.type[0].shape[0]
+
+
+def mentions_data(terms: Unsummed) -> bool:
+    """Whether some term mentions a length that data decides."""
+    return any(
+        symbol.kind == "data" for (_, domain), poly in terms.items() for symbol in free_in(poly, domain)
+    )
+
+
+def bound_above(terms: Unsummed, symbol: Symbol, most: Poly, span: Span) -> tuple[Unsummed, bool]:
+    """Replace a length by its upper bound; also tell whether anything changed."""
+    if not any(symbol in free_in(poly, domain) for (_, domain), poly in terms.items()):
+        return terms, False
+    result: Unsummed = {}
+    for (item, domain), poly in terms.items():
+        bounded = _largest(poly, symbol, most, span)
+        accumulate(result, {(item, _widest(domain, symbol, most)): bounded})
+    return result, True
+
+
+def _largest(poly: Poly, symbol: Symbol, most: Poly, span: Span) -> Poly:
+    """Give an expression without the symbol that is never less than the given one."""
+    if symbol not in poly.free:
+        return poly
+    at_most = substitute(poly, {symbol: most})
+    at_least = substitute(poly, {symbol: 0 if symbol.lo is None else symbol.lo})
+    for candidate in (at_most, at_most + at_least):
+        if is_nonnegative(candidate - poly):
+            return candidate
+    raise Rejected(
+        Diagnostic(
+            "T0602",
+            f"the cost inside this loop depends on data through {symbol.name} and has no known upper bound",
+            span,
+            hint="filter before the loop, so that the length is one number",
+        )
+    )
+
+
+def _widest(domain: SumDomain, symbol: Symbol, most: Poly) -> SumDomain:
+    """Let ranges run to the upper bound, and drop the conditions that the symbol decides."""
+    ranges = tuple((s, low, substitute(high, {symbol: most})) for s, low, high in domain.ranges)
+    guards = tuple(guard for guard in domain.guards if not _mentions(guard, symbol))
+    return SumDomain(ranges, guards, substitute(domain.factor, {symbol: most}))
+
+
+def _mentions(guard: Cond, symbol: Symbol) -> bool:
+    return symbol in symbols_of_cond(guard)
+
+
+# === Multiply–accumulate, found in the structure: multiplications whose product a fold adds up.
+#
+# A multiplication counts when its product reaches the accumulator of a fold through additions
+# alone: as ``acc + x*w`` in the step, or as the element of a built ToL that the step adds
+# (``reduce(map(..., mul), add, 0)``), through names, static choices, and the copies that
+# reshape and convert make.  The accumulator may be a list or a ToL whose members add up, as
+# when a transposed convolution puts ``t[p] + x*w`` back into ``t``.  A product chosen by data,
+# or added outside a fold, does not count.
+#
+# What is summed may be computed elsewhere: of a program that is one node of a model, ``passing`` tells
+# which inputs folds add up directly, and which products and inputs an output directly is.  There, a
+# product with a single number is a scale and none.
+
+
+def accumulated_products(program: Program, found: Schedules) -> set[Node]:
+    """Give the multiplications that folds add up directly."""
+    return {node for node in _summed(bound_nodes(program, found), found) if isinstance(node, Lambda)}
+
+
+def _summed(bound: dict[Var, Node], found: Schedules) -> set[Node]:
+    """Give the multiplications and inputs that folds add up directly."""
+    summed: set[Node] = set()
+    for plan in found:
+        for node in plan.nodes:
+            if isinstance(node, Fold):
+                for term in _added_terms(node):
+                    summed |= _directly(term, bound)
+    return summed
+
+
+InputNames = frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class OutputSources:
+    """What an output directly is: products, each with the inputs that its factors are, and inputs."""
+
+    products: Mapping[Node, tuple[InputNames, ...]]
+    inputs: InputNames
+
+
+@dataclass(frozen=True, slots=True)
+class Passing:
+    """The inputs that folds of a program add up directly, and what its outputs directly are."""
+
+    added: InputNames
+    outputs: Mapping[str, OutputSources]
+
+
+def passing(program: Program) -> Passing:
+    """Tell what a program sums of what it is given, and what it gives that may be summed."""
+    found = schedules(program)
+    bound = bound_nodes(program, found)
+    outputs = {}
+    for output in program.outputs:
+        leaves = _directly(output.node, bound)
+        products: dict[Node, tuple[InputNames, ...]] = {
+            leaf: tuple(_inputs(_directly(factor, bound)) for factor in leaf.args)
+            for leaf in leaves
+            if isinstance(leaf, Lambda) and not any(_is_single(factor, bound) for factor in leaf.args)
+        }
+        outputs[output.name] = OutputSources(products, _inputs(leaves))
+    return Passing(_inputs(_summed(bound, found)), outputs)
+
+
+def _is_single(node: Node, bound: dict[Var, Node]) -> bool:
+    """Whether a factor is one number for all products: a scale, which could as well be applied to the sum."""
+    match node:
+        case Number():
+            return True
+        case Input(type=type_):
+            return all(d.constant == 1 for part in type_ for d in part.shape)
+        case Ref(var=var) if var in bound:
+            return _is_single(bound[var], bound)
+        case Member(tol=value) | Reshape(value=value) | Convert(value=value):
+            return _is_single(value, bound)
+        case _:
+            return False
+
+
+def _inputs(leaves: set[Node]) -> InputNames:
+    return frozenset(leaf.name for leaf in leaves if isinstance(leaf, Input))
+
+
+def _added_terms(fold: Fold) -> list[Node]:
+    """Give what the step of a fold adds to its accumulator, or to members of it."""
+    order = _additions(fold)
+    reaching: set[Node] = set()
+    for node, summands in order:
+        if is_ref(node, fold.accumulator) or any(summand in reaching for summand in summands):
+            reaching.add(node)
+    return [
+        arg
+        for node, _ in order
+        if isinstance(node, Lambda) and sum(arg in reaching for arg in node.args) == 1
+        for arg in node.args
+        if arg not in reaching
+    ]
+
+
+def _additions(fold: Fold) -> list[tuple[Node, tuple[Node, ...]]]:
+    """Give the nodes that a step is the sum of, each with its summands, summands first.
+
+    Only names bound inside the step are looked through: others cannot hold the accumulator.
+    """
+    bound = dict(fold.body.bindings)
+    order: list[tuple[Node, tuple[Node, ...]]] = []
+    seen: set[Node] = set()
+    stack: list[tuple[Node, bool]] = [(fold.body.result, False)]
+    while stack:
+        node, done = stack.pop()
+        if done:
+            order.append((node, _summands(node, bound)))
+        elif node not in seen:
+            seen.add(node)
+            for block in blocks(node):
+                bound.update(block.bindings)
+            stack.append((node, True))
+            stack.extend((summand, False) for summand in _summands(node, bound))
+    return order
+
+
+def _summands(node: Node, bound: dict[Var, Node]) -> tuple[Node, ...]:
+    """Give the values that a value is the sum of, or has as members; nothing where it is neither."""
+    match node:
+        case Ref(var=var) if var in bound:
+            return (bound[var],)
+        case Lambda(function="add", charge="data", args=args):
+            return args
+        case Build() | Select():
+            return tuple(block.result for block in blocks(node))
+        case Member(tol=tol):
+            return (tol,)
+        case Put(tol=tol, value=value):
+            return (tol, value)
+        case Pack() | Join() | Component() | Embed() | Reshape() | Convert():
+            return children(node)
+        case _:
+            return ()
+
+
+def _directly(term: Node, bound: dict[Var, Node]) -> set[Node]:
+    """Give the multiplications and inputs that a value, or the elements of a ToL, directly are."""
+    found: set[Node] = set()
+    seen: set[Node] = set()
+    stack = [term]
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        match node:
+            case Lambda(function="mul", charge="data") | Input():
+                found.add(node)
+            case Ref(var=var) if var in bound:
+                stack.append(bound[var])
+            case Member(tol=value) | Reshape(value=value) | Convert(value=value):
+                stack.append(value)
+            case Build(body=body):
+                stack.append(body.result)
+            case Select(then=then, other=other):
+                stack += [then.result, other.result]
+            case _:
+                pass
+    return found
+
+
+# === Counts.
 
 
 def moved(node: Node) -> Unsummed:

@@ -27,8 +27,7 @@ from tolcost.algebra import (
 )
 from tolcost.atoms.kit import Schedule, Schedules, blocks, children, schedule_block, static_condition
 from tolcost.atoms.nodes import Block, Build, Fold, Lambda, Member, Node, Program, Ref, Select, Var, Where
-from tolcost.cost.count import ProgramCounter
-from tolcost.cost.terms import Unsummed, free_in
+from tolcost.cost.count import ProgramCounter, Unsummed, free_in
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span, on_one_line
 

@@ -39,7 +39,7 @@ from tolcost.algebra import Poly, Symbol, const, is_nonnegative, maximum, to_tex
 from tolcost.cost.weights import Weighed, read_toml
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, unreadable
-from tolcost.library import device_names, read_device
+from tolcost.platform import device_names, read_device
 from tolcost.spaces import SPACES
 
 Quantity = Literal["bytes", "macs", "elements"]

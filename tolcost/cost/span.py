@@ -56,7 +56,7 @@ from tolcost.atoms.kit import (
     static_condition,
 )
 from tolcost.atoms.nodes import Block, Build, Fold, Lambda, Node, Program, Ref, Select, Var, Where
-from tolcost.cost.terms import filter_lengths
+from tolcost.cost.count import filter_lengths
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.elementary import FUNCTIONS

@@ -15,16 +15,325 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache
+from itertools import combinations, product
+from math import gcd
+from operator import add
 from pathlib import Path
 from types import MappingProxyType
+from typing import TypeAlias
 
-from tolcost.algebra import ZERO, Cond, Poly, ge, negate, product_of, total_of
+from tolcost.algebra import (
+    ONE,
+    ZERO,
+    AlgebraBudget,
+    Cond,
+    Poly,
+    Sum,
+    Symbol,
+    const,
+    evaluate,
+    ge,
+    generators_in,
+    is_nonnegative,
+    minimum,
+    negate,
+    product_of,
+    relu,
+    substitute,
+    symbols_of_cond,
+    total,
+    total_of,
+)
+from tolcost.algebra.poly import affine_parts
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import blocks, children, index_nodes, inner_nodes, is_ref, roots, static_condition
 from tolcost.atoms.nodes import Block, Input, Node, Program, Var
-from tolcost.cost.overlap import Doubts, Read, ReadPlace, different_elements
-from tolcost.dataclass import dataclass, field
+from tolcost.dataclass import dataclass, field, replace
 from tolcost.spaces import SPACES
+
+# === How many different elements of an input some reads of it take, as some may be taken by several.
+
+
+Ranges: TypeAlias = tuple[tuple[Symbol, Poly], ...]
+_FEW_TERMS = 8
+"""A longer form is no clearer than the whole."""
+_FEW_IMAGES = 64
+"""So many reads of one input are held against each other."""
+_FEW_ELEMENTS = 1 << 14
+"""So many elements of a read are gone through one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPlace:
+    """Where a node is evaluated: the coordinates around it, and the conditions under which it is."""
+
+    ranges: Ranges = ()
+    guards: tuple[Cond, ...] = field(default=(), hash=False)
+    known: frozenset[Cond] = field(default=frozenset(), compare=False, hash=True)
+    """The guards again: a set that has its hash, and is quickly asked."""
+
+    def under(self, guard: Cond) -> ReadPlace:
+        """The place where a condition holds, too."""
+        if guard in self.known:
+            return self
+        return ReadPlace(self.ranges, (*self.guards, guard), self.known | {guard})
+
+    def inside(self, node: ir.Build | ir.Fold) -> ReadPlace:
+        """The place under the coordinates of a node."""
+        return replace(self, ranges=(*self.ranges, *zip(node.coords, node.extents, strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Members of an input, which has this shape where they are taken; ``at`` may say nothing: all of them."""
+
+    shape: tuple[Poly, ...]
+    at: tuple[Poly | Node, ...] | None = None
+    place: ReadPlace = ReadPlace()
+    replaced: Read | None = None
+    """Of all members, those that are replaced before anyone reads them."""
+
+
+@dataclass(slots=True)
+class Doubts:
+    """What was met: a question about lengths that could not be decided, elements that data chooses."""
+
+    facts: tuple[Cond, ...] = ()
+    met: bool = False
+    chosen: bool = False
+    least: bool = False
+    """Whether of chosen elements those count that are read whatever they are, instead of all of them."""
+    asked: dict[Poly, None] = field(default_factory=dict)
+    """What was not proved to be never negative."""
+    vague: bool = False
+    """Whether something else was met."""
+
+    def proved(self, p: Poly) -> bool:
+        """Whether an expression is never negative, as far as can be told."""
+        found = is_nonnegative(p, self.facts)
+        if not found and p.constant is None:
+            self.met = True
+            self.asked[p] = None
+        return found
+
+    def more(self, met: bool) -> None:
+        """Numbers might tell more, if something is met, in a way that no question says."""
+        self.met |= met
+        self.vague |= met
+
+
+def different_elements(volume: Poly, reads: list[Read], doubts: Doubts) -> Poly:
+    """How many different elements some reads of one input take."""
+    if any(read.at is None and read.replaced is None for read in reads):
+        return volume
+    try:
+        return _different(volume, reads, doubts)
+    except AlgebraBudget:
+        doubts.more(True)
+        return volume
+
+
+def _different(volume: Poly, reads: list[Read], doubts: Doubts) -> Poly:
+    if doubts.least and any(read.at is not None and index_nodes(read.at) for read in reads):
+        return _surely(reads, doubts)
+    known: dict[_Image, None] = {}
+    by_data: list[Poly] = []
+    for read in _distinct(reads):
+        if read.replaced is not None:
+            gone = _replaced(read.replaced, doubts)
+            if gone is None:
+                return volume
+            by_data.append(relu(volume - gone))
+        elif read.at is not None and index_nodes(read.at):
+            doubts.chosen = True
+            visits = _visits(read.place.ranges, read.place.guards, doubts)
+            by_data.append(volume if visits is None else visits)
+        else:
+            image = _image(read, doubts)
+            if image is None or image.count == volume:
+                return volume
+            known[image] = None
+    by_coordinates = _together(list(known))
+    if by_coordinates is None:
+        doubts.more(any(not image.is_constant for image in known))
+        return volume
+    every = total_of((by_coordinates, *by_data))
+    if len(known) == 1 and not by_data:
+        return every
+    if by_data and len(every.terms) <= _FEW_TERMS:
+        return minimum(volume, every)
+    return every if doubts.proved(volume - every) else volume
+
+
+def _replaced(puts: Read, doubts: Doubts) -> Poly | None:
+    """How many different members are replaced, all if data decides which; None where that is not told."""
+    assert puts.at is not None
+    rows = product_of(puts.shape[len(puts.at) :])
+    if index_nodes(puts.at):
+        return rows * product_of(extent for _, extent in puts.place.ranges)
+    image = _image(puts, doubts)
+    return None if image is None else rows * image.count
+
+
+def _surely(reads: list[Read], doubts: Doubts) -> Poly:
+    """How many elements are read at least, where data chooses some: those of one read that tells them apart.
+
+    Where an index is data, the others still do: of a gathered row every column is read once.
+    """
+    images = (_image(read, doubts) for read in _distinct(reads) if read.at is not None)
+    return next((image.count for image in images if image is not None), ZERO)
+
+
+def _distinct(reads: list[Read]) -> list[Read]:
+    """Reads without those that another takes under fewer conditions."""
+    kept: list[Read] = []
+    alike: dict[object, list[ReadPlace]] = {}
+    for read in sorted(dict.fromkeys(reads), key=lambda read: len(read.place.guards)):
+        places = alike.setdefault((read.shape, read.at, _used(read)), [])
+        if read.at is None or not any(place.known <= read.place.known for place in places):
+            places.append(read.place)
+            kept.append(read)
+    return kept
+
+
+def _used(read: Read) -> Ranges:
+    """The coordinates that indices mention, with their ranges."""
+    mentioned = {s for index in read.at or () if isinstance(index, Poly) for s in index.free}
+    return tuple((symbol, extent) for symbol, extent in read.place.ranges if symbol in mentioned)
+
+
+def _visits(ranges: Ranges, guards: tuple[Cond, ...], doubts: Doubts) -> Poly | None:
+    """How many points some coordinates run over where conditions hold; None where that is involved."""
+    names = {symbol for symbol, _ in ranges}
+    mentioned = {s for guard in guards for s in symbols_of_cond(guard)} | {
+        s for _, e in ranges for s in e.free
+    }
+    if any(symbol.kind == "coord" and symbol not in names for symbol in mentioned):
+        return None
+    found = total(ONE, [(symbol, ONE, extent) for symbol, extent in ranges], guards)
+    involved = found.height > 1 or any(isinstance(generator, Sum) for generator in generators_in(found))
+    doubts.more(involved)
+    return None if involved else found
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """The values of an index: the least of them, how far each is from the next, and how many there are."""
+
+    first: Poly
+    step: int
+    count: Poly
+
+    @property
+    def last(self) -> Poly:
+        return self.first + self.step * (self.count - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Image:
+    """Elements of an input under some shape: a box, or so many of it, or of what is no box.
+
+    Those are where ``guards`` hold: ``at`` takes each of the coordinates that it mentions to one of its own.
+    """
+
+    count: Poly
+    shape: tuple[Poly, ...]
+    box: tuple[_Side, ...] | None
+    at: tuple[Poly, ...] = ()
+    guards: frozenset[Cond] = frozenset()
+
+    @property
+    def is_constant(self) -> bool:
+        sides = self.box
+        return sides is not None and all(not (side.first.free | side.count.free) for side in sides)
+
+    def is_apart(self, other: _Image) -> bool:
+        """Whether no element is in both, as far as can be told."""
+        if self.shape != other.shape:
+            return False
+        if self.at == other.at and any(negate(guard) in other.guards for guard in self.guards):
+            return True
+        return self.box is not None and other.box is not None and any(map(_are_apart, self.box, other.box))
+
+    def elements(self) -> set[tuple[int, ...]] | None:
+        """Every element, where they are few and known."""
+        if self.at or self.box is None or not self.is_constant or (self.count.constant or 0) > _FEW_ELEMENTS:
+            return None
+        ranges = (range(0, evaluate(side.count, {}) * side.step, side.step) for side in self.box)
+        firsts = [evaluate(side.first, {}) for side in self.box]
+        return {tuple(map(add, firsts, at)) for at in product(*ranges)}
+
+
+def _are_apart(a: _Side, b: _Side) -> bool:
+    """Whether two indices have no value in common: one is beyond the other, or they never meet."""
+    distance = (a.first - b.first).constant
+    if distance is not None and distance % gcd(a.step, b.step):
+        return True
+    return is_nonnegative(a.first - b.last - 1) or is_nonnegative(b.first - a.last - 1)
+
+
+def _together(images: list[_Image]) -> Poly | None:
+    """How many elements images have together; None where it cannot be told which they share."""
+    if len(images) <= _FEW_IMAGES and all(a.is_apart(b) for a, b in combinations(images, 2)):
+        return total_of(image.count for image in images)
+    found = [image.elements() for image in images] if len({image.shape for image in images}) == 1 else [None]
+    known = [elements for elements in found if elements is not None]
+    return const(len(set().union(*known))) if len(known) == len(found) else None
+
+
+def _image(read: Read, doubts: Doubts) -> _Image | None:
+    """The elements that a read takes, by coordinates alone; None where they are not told apart."""
+    assert read.at is not None
+    at = tuple(index for index in read.at if isinstance(index, Poly))
+    ranges = _used(read)
+    axes = [tuple((s, e) for s, e in ranges if s in index.free) for index in at]
+    if sum(map(len, axes)) != len(ranges):
+        return None  # a coordinate in two places: a diagonal, say
+    box: list[_Side] = []
+    if not any(s.kind == "coord" for _, e in ranges for s in e.free):
+        # where there are guards, a box is a help and no more
+        asked = Doubts() if read.place.guards else doubts
+        sides = (_axis(index, own, asked) for index, own in zip(at, axes, strict=True))
+        box = [side for side in sides if side is not None]
+    whole = tuple(box) if len(box) == len(at) else None
+    if whole is not None and not read.place.guards:
+        return _Image(product_of(side.count for side in whole), read.shape, whole)
+    one_to_one = (
+        len(own) <= 1 and all(_step(index, symbol) is not None for symbol, _ in own)
+        for index, own in zip(at, axes, strict=True)
+    )
+    count = _visits(ranges, read.place.guards, doubts) if all(one_to_one) else None
+    return None if count is None else _Image(count, read.shape, whole, at, read.place.known)
+
+
+def _step(index: Poly, symbol: Symbol) -> int | None:
+    """By how much an index grows with a coordinate, where that is the same everywhere and not 0."""
+    parts = affine_parts(index, symbol)
+    return None if parts is None else parts[0].constant or None
+
+
+def _axis(index: Poly, given: Ranges, doubts: Doubts) -> _Side | None:
+    """The values that an index takes, where they are evenly spaced."""
+    own = tuple((symbol, extent) for symbol, extent in given if extent != ONE)
+    steps = {symbol: step for symbol, _ in own if (step := _step(index, symbol)) is not None}
+    if len(steps) < len(own):
+        return None
+    ends = {symbol: extent if steps.get(symbol, 1) < 0 else ONE for symbol, extent in given}
+    first = substitute(index, ends)
+    sizes = sorted(((abs(steps[symbol]), extent) for symbol, extent in own), key=lambda size: size[0])
+    if len(sizes) <= 1:
+        return _Side(first, *sizes[0]) if sizes else _Side(first, 1, ONE)
+    reach, unit = ONE, sizes[0][0]
+    for size, extent in sizes:
+        gap, rest = divmod(size, unit)
+        if rest or not doubts.proved(reach - gap) or not doubts.proved(extent - 1):
+            return None
+        reach = reach + gap * (extent - 1)
+    return _Side(first, unit, reach)
+
+
+# === Traffic.
+
 
 _MOST_VISITS = 20_000
 

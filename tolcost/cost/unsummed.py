@@ -15,8 +15,7 @@ from tolcost.algebra import Cond, Poly, Symbol, evaluate, evaluate_cond, negate,
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import Schedule, schedules, static_condition
 from tolcost.atoms.nodes import Block, Node, Program
-from tolcost.cost.count import CountKey
-from tolcost.cost.terms import filter_lengths
+from tolcost.cost.count import CountKey, filter_lengths
 from tolcost.dataclass import dataclass
 
 Guarded: TypeAlias = tuple[tuple[Symbol, Poly] | Cond, ...]

@@ -9,9 +9,9 @@ from tolcost.atoms.nodes import Program, Type
 from tolcost.cost.count import ProgramCounter
 from tolcost.cost.derive import Derivation, derive
 from tolcost.dataclass import dataclass
-from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Rejected, Source, Span, place
 from tolcost.editor.reading import Reading
+from tolcost.platform import with_deep_stack
 from tolcost.syntax import tree
 
 

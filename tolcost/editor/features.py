@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 from tolcost.algebra import to_text
@@ -21,14 +24,66 @@ from tolcost.editor.names import (
     word_at,
 )
 from tolcost.editor.reading import Reading, known_names, specs_of
-from tolcost.editor.words import words
-from tolcost.library import spec_names
+from tolcost.platform import spec_names
 from tolcost.result.derivation import derivation_text
 from tolcost.spaces import SPACES
 from tolcost.syntax import Occurrences, parse, tree
 from tolcost.syntax.format import format_program
 
+# === What the words of the language mean, for hovers and completions: the table of ``words.toml``.
+
+
+Kind: TypeAlias = Literal["primitives", "functions", "constants", "keywords", "spaces"]
+_FAMILIES = {
+    "B": "truth values",
+    "Z": "whole numbers",
+    "R": "real numbers",
+    "C": "complex numbers",
+    "S": "text",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WordEntry:
+    """A word: how it is called, and what it gives."""
+
+    word: str
+    kind: Kind
+    call: str
+    text: str
+
+    @property
+    def markdown(self) -> str:
+        """As an editor shows it."""
+        cost = {
+            "functions": "Applied to data it costs 1 EOP.",
+            "primitives": "It costs nothing by itself.",
+        }.get(self.kind, "")
+        return f"```tolang\n{self.call}\n```\n{self.text}" + (f"\n\n{cost}" if cost else "")
+
+
+@cache
+def words() -> dict[str, WordEntry]:
+    """Every word of the language, spaces included.  What can be called hides a keyword of the same name."""
+    raw = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
+    kinds: tuple[Kind, ...] = ("keywords", "constants", "primitives", "functions")
+    found = {word: WordEntry(word, kind, *entry) for kind in kinds for word, entry in raw[kind].items()}
+    return {**{name: _space(name) for name in SPACES}, **found}
+
+
+def _space(name: str) -> WordEntry:
+    space = SPACES[name]
+    size = f", {space.bits} bits each" if space.bits else ""
+    ends = ("" if space.lo is None else f" from {space.lo:g}") + (
+        "" if space.hi is None else f" to {space.hi:g}"
+    )
+    return WordEntry(name, "spaces", name, f"A space of {_FAMILIES[space.kind]}{ends}{size}.")
+
+
 # ---- hover: what is under the cursor, its space and shape, and what it costs -----------------
+
+
+# === What is offered.
 
 
 _REMARKS = {"length": ", at least 1", "zeros": ", to be filled"}

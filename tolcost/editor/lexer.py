@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 from pygments.lexer import RegexLexer, words
 from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Text, Whitespace
 
-from tolcost.editor.words import Kind
-from tolcost.editor.words import words as entries
+from tolcost.editor.features import Kind
+from tolcost.editor.features import words as entries
 
 __all__ = ["ToLangLexer"]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Source, Span
 from tolcost.editor.reading import Reading, known_names, specs_of
-from tolcost.library import specs_root
+from tolcost.platform import specs_root
 from tolcost.syntax import Occurrences, occurrences, parse, tree
-from tolcost.syntax.declarations import BUILTINS, CONSTANTS, is_global
+from tolcost.syntax.names import BUILTINS, CONSTANTS, is_global
 
 _WORD = re.compile(r"part'|[^\W\d]\w*")
 _NAME = re.compile(r"[^\W\d]\w*")

@@ -15,18 +15,18 @@ from tolcost.atoms.text import program_text, unrolled_text
 from tolcost.atoms.unroll import unroll
 from tolcost.cost.derive import ValueDerivation
 from tolcost.cost.record import FormRatio
-from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Source, place
 from tolcost.editor.costs import derivation_of, line_costs
 from tolcost.editor.features import completions_at, formatted, hover_at, type_text
 from tolcost.editor.reading import Reading, read_supposing
 from tolcost.editor.small_run import run_small
 from tolcost.pipeline import as_rejected
+from tolcost.platform import with_deep_stack
 from tolcost.result.compare import compare
 from tolcost.result.comparison import said_of
 from tolcost.result.program import program_study
 from tolcost.result.study import Located, locate_study
-from tolcost.show.forms import Form, mathml_of, text_of
+from tolcost.show.document import Form, mathml_of, text_of
 from tolcost.show.json import Json, number
 
 _MOST_LINES = 400

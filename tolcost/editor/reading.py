@@ -9,7 +9,7 @@ from tolcost.cost import Analysis
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, Source
 from tolcost.elaborate import Elaborated
-from tolcost.elaborate.arguments import PlainShape, arguments
+from tolcost.elaborate.inputs import PlainShape, arguments
 from tolcost.pipeline import (
     Parsed,
     analyze_lowered,
@@ -19,7 +19,7 @@ from tolcost.pipeline import (
     read_program,
 )
 from tolcost.syntax import parse, signatures, tree
-from tolcost.syntax.declarations import KnownNames
+from tolcost.syntax.names import KnownNames
 
 _GUESSED_RANK = 2
 

@@ -13,10 +13,10 @@ from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import Bindings, children, rebuild
 from tolcost.atoms.nodes import Block, JointWork, Node, Ref, Var
 from tolcost.dataclass import dataclass
-from tolcost.elaborate.context import Env
 from tolcost.elaborate.values import (
     Cast,
     Data,
+    Env,
     Missing,
     Opaque,
     Seq,

@@ -9,10 +9,8 @@ from fractions import Fraction
 
 from tolcost.algebra import Poly, eq, ge, negate, to_text
 from tolcost.diagnostics import Span, quoted
-from tolcost.elaborate.context import Env
-from tolcost.elaborate.faults import fail
 from tolcost.elaborate.shapes import require
-from tolcost.elaborate.values import Value, Vec, plain
+from tolcost.elaborate.values import Env, Value, Vec, fail, plain
 from tolcost.spaces import ALL, Bounds, bounded_text
 
 CODE = "T0349"

@@ -1,47 +1,361 @@
 """``where``: choosing between two values by a condition that is known, partly known, or data.
 
 A decided condition evaluates one side.  A condition on lengths or coordinates that cannot be
-decided evaluates both, each knowing its side of the condition, and merges them (``merge``).  A
+decided evaluates both, each knowing its side of the condition, and merges them.  A
 condition on data is an elementary function.
 """
 
 from __future__ import annotations
 
-from tolcost.algebra import FALSE, TRUE, Cond, const, negate
-from tolcost.atoms.nodes import Part, Where
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from itertools import islice
+
+from tolcost.algebra import (
+    FALSE,
+    TRUE,
+    Cond,
+    Eq,
+    Ge,
+    Poly,
+    Symbol,
+    atom,
+    bounds,
+    conj,
+    const,
+    data_symbol,
+    disj,
+    either,
+    exact_div,
+    negate,
+    substitute,
+    symbols_of,
+)
+from tolcost.atoms.nodes import Node, Part, Select, Where
+from tolcost.dataclass import replace
 from tolcost.diagnostics import Span
 from tolcost.elaborate.apply import check_condition, check_numbers
-from tolcost.elaborate.components import apart, capacity
-from tolcost.elaborate.context import Env, bind_data
-from tolcost.elaborate.evaluate import evaluate, form, results
-from tolcost.elaborate.faults import Fault, Misfit, RankMismatch, fail
-from tolcost.elaborate.indexing import element, leaves, regrown
-from tolcost.elaborate.layout import grid, index_node, lay, materialise
-from tolcost.elaborate.merge import align, alike, choose_sequence, merge, select
+from tolcost.elaborate.layout import (
+    element,
+    grid,
+    in_spaces,
+    index_node,
+    lay,
+    leaves,
+    made_of,
+    materialise,
+    regrown,
+)
 from tolcost.elaborate.shapes import (
+    apart,
+    capacity,
+    component_shapes,
+    components,
     decide,
     known,
     label_operands,
     shape_of,
     shape_text,
+    solve,
+    space_of,
+    told_together,
     unify,
 )
-from tolcost.elaborate.static_numbers import truth
+from tolcost.elaborate.static_numbers import as_number, truth
 from tolcost.elaborate.tol_primitives import reshape_value
 from tolcost.elaborate.values import (
     Data,
+    Env,
+    Fault,
+    Misfit,
     Missing,
     Opaque,
     Pieces,
+    Quotient,
+    RankMismatch,
     Results,
     Seq,
+    Spaces,
     Value,
     Vec,
+    View,
+    bind_data,
+    cast_of,
     entry,
+    evaluate,
+    fail,
+    form,
+    is_function,
     is_static,
     plain,
+    recast,
+    results,
 )
+from tolcost.spaces import join_spaces
 from tolcost.syntax import tree
+
+# === Two cases as one value: which of them holds is a condition on lengths or coordinates that stays open.
+#
+# What agrees is kept, formulas merge, and the rest becomes a Select.
+
+
+Side = tuple[Env, Value]
+
+
+def merge(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Value:
+    """One value that is ``then`` where the condition holds and ``other`` elsewhere."""
+    then_env, other_env = then[0], other[0]
+    sides = (then[1], other[1])
+    if any(map(cast_of, sides)) and all(map(is_static, sides)):
+        found = merge(env, condition, (then_env, plain(then[1])), (other_env, plain(other[1])), span)
+        return recast(found, told_together(sides))
+    a, b = alike(then[1], other[1])
+    then, other = (then_env, a), (other_env, b)
+    if a is b:
+        return a
+    if _ranks(env, a, span) != _ranks(env, b, span):
+        general = _general(env, condition, then, other, span)
+        if general is not None:
+            return general
+    if isinstance(a, Seq) and isinstance(b, Seq):
+        return choose_sequence(env, condition, then, other, span)
+    if isinstance(a, Vec) and isinstance(b, Vec) and a.shape == b.shape and is_static(a) and is_static(b):
+        items = _merge_each(env, condition, then, other, zip(a.items, b.items, strict=True), span)
+        return Vec(a.shape, items, a.loose and b.loose)
+    if (
+        isinstance(a, Pieces)
+        and isinstance(b, Pieces)
+        and len(a.items) == len(b.items)
+        and is_static(a)
+        and is_static(b)
+    ):
+        return Pieces(_merge_each(env, condition, then, other, zip(a.items, b.items, strict=True), span))
+    if is_function(a) or is_function(b) or isinstance(a, str) or isinstance(b, str):
+        if a == b:
+            return a
+        fail("T0407", "these cases differ in something that must be known while compiling", span)
+    if is_static(a) and is_static(b):
+        merged = _merge_static(env, condition, then, other, span)
+        if merged is not None:
+            # What a static side is made of is free, and may be looked into from outside of its case.
+            env.scope.absorb(then_env.scope)
+            env.scope.absorb(other_env.scope)
+            return merged
+    return select(env, condition, then, other, span)
+
+
+def choose_sequence(env: Env, condition: Cond | Node, then: Side, other: Side, span: Span) -> Value:
+    """Sequences of one length, chosen as one list so that each side is computed once."""
+    (then_env, a), (other_env, b) = then, other
+    left, right = leaves(a), leaves(b)
+    if len(left) != len(right):
+        fail("T0407", "the two cases give sequences of different lengths", span)
+    if not left:
+        return a
+    for x, y in zip(left, right, strict=True):
+        _check_capacities(capacity(x), capacity(y), span)
+    chosen = select(env, condition, (then_env, Pieces(left)), (other_env, Pieces(right)), span)
+    node = env.scope.bind(materialise(env, chosen, span))
+    parts = components(env, Data(node), span)
+    return regrown(a, _grouped(iter(parts), map(capacity, left)))
+
+
+def _grouped(parts: Iterator[Value], sizes: Iterable[int]) -> Iterator[Value]:
+    """Components one after the other as numbers, ToLs, and lists of so many."""
+    for size in sizes:
+        yield next(parts) if size == 1 else Pieces(tuple(islice(parts, size)))
+
+
+def _merge_each(
+    env: Env, condition: Cond, then: Side, other: Side, pairs: Iterable[tuple[Value, Value]], span: Span
+) -> tuple[Value, ...]:
+    """Static entries one by one; what they are made of is free, and computed whichever case holds."""
+    for side, _ in (then, other):
+        env.scope.absorb(side.scope)
+    found = []
+    for pair in pairs:
+        sides = [
+            (side.building(replace(side.scope, parent=env.scope, bindings=[])), value)
+            for (side, _), value in zip((then, other), pair, strict=True)
+        ]
+        found.append(merge(env, condition, sides[0], sides[1], span))
+    return tuple(found)
+
+
+def _ranks(env: Env, value: Value, span: Span) -> tuple[int, ...]:
+    """The ranks of a value: of a list, of all its ToLs, and so of a sequence."""
+    found: list[int] = []
+    for leaf in leaves(value):
+        value = plain(leaf)
+        opaque = is_function(value) or isinstance(value, (Missing, str, Spaces))
+        found += [-1] if opaque else map(len, component_shapes(env, value, span))
+    return tuple(found)
+
+
+def _general(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Value | None:
+    """Of two cases that differ in rank, the one for lengths in general; the other is for one length alone."""
+    for holds, (side_env, value) in ((negate(condition), other), (condition, then)):
+        equation = _equation(negate(holds))
+        if equation is not None and not any(s.kind == "coord" for s in symbols_of(equation)):
+            env.context.record(holds, "case", "the other case, for one length alone, has another rank", span)
+            env.scope.absorb(side_env.scope)
+            return value
+    return None
+
+
+def alike(a: Value, b: Value) -> tuple[Value, Value]:
+    """Two values of which one may be a coordinate vector of one entry, standing for that entry."""
+    return _entry_beside(a, b), _entry_beside(b, a)
+
+
+def _entry_beside(value: Value, other: Value) -> Value:
+    if isinstance(value, Vec) and value.loose and value.shape == (1,) and not isinstance(other, (Vec, View)):
+        return value.items[0]
+    return value
+
+
+def _merge_static(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Value | None:
+    a, b = then[1], other[1]
+    if isinstance(a, Cond) and isinstance(b, Cond):
+        return disj(conj(condition, a), conj(negate(condition), b))
+    a, b = as_number(a), as_number(b)
+    if isinstance(a, Poly) and isinstance(b, Poly):
+        return merge_integers(condition, a, b)
+    if isinstance(a, (Fraction, float, Quotient)) and a == b:
+        return a
+    if isinstance(a, (View, Vec)) and isinstance(b, (View, Vec)):
+        shape = _merged_shape(env, condition, shape_of(env, a, span), shape_of(env, b, span), span)
+        _check_capacities(capacity(a), capacity(b), span)
+        return View(
+            shape,
+            lambda here, at: _merge_elements(here, condition, a, b, at, span),
+            True,
+            join_spaces(space_of(a), space_of(b)),
+            capacity=capacity(a),
+        )
+    return None
+
+
+def _merge_elements(
+    env: Env, condition: Cond, a: Value, b: Value, at: tuple[Value, ...], span: Span
+) -> Value:
+    sides = []
+    for value, fact in ((a, condition), (b, negate(condition))):
+        inner = env.building(env.scope.inner(fact))
+        sides.append((inner, element(inner, value, at, span, checked=True)))
+    return merge(env, condition, sides[0], sides[1], span)
+
+
+def merge_integers(condition: Cond, a: Poly, b: Poly) -> Poly:
+    """A formula for both cases; where an equality makes them agree, the general one."""
+    if a == b:
+        return a
+    if _agree(condition, a, b):
+        return b
+    if _agree(negate(condition), a, b):
+        return a
+    return either(condition, a, b)
+
+
+def _agree(condition: Cond, a: Poly, b: Poly) -> bool:
+    """Whether two formulas are equal where a condition holds: it makes something 0, or bounds a length."""
+    equation = _equation(condition)
+    try:
+        if equation is None:
+            return _agree_within(condition, a, b)
+        solved = solve(equation)
+        if solved is None:
+            return exact_div(a - b, equation) is not None
+        symbol, value = solved
+        return _at_equality(a, symbol, value) == _at_equality(b, symbol, value)
+    except ZeroDivisionError:
+        return False
+
+
+def _agree_within(condition: Cond, a: Poly, b: Poly) -> bool:
+    """The same for a condition ``s <= c`` on a length: in its smaller range, floors of it may be numbers."""
+    if not isinstance(condition, Ge):
+        return False
+    symbol = next(iter(symbols_of(condition.p)))
+    if symbol.kind == "coord":
+        return False
+    most = (condition.p + atom(symbol)).constant
+    return most is not None and substitute(a - b, {symbol: data_symbol("few", symbol.lo, most)}) == 0
+
+
+def _equation(condition: Cond) -> Poly | None:
+    """What must be 0 for a condition to hold, if it comes to that: ``n <= 1`` does for a length."""
+    match condition:
+        case Eq(p=p):
+            return p
+        case Ge(p=p) if bounds(p)[1] == 0:
+            return p
+        case _:
+            return None
+
+
+def _at_equality(p: Poly, symbol: Symbol, value: Poly) -> Poly:
+    """A formula where a length has a certain value; a coordinate left with one place is that place."""
+    swap = {symbol: value}
+    for s in symbols_of(p):
+        if s.kind == "coord" and s.lo is not None and s.hi is not None:
+            lo, hi = substitute(s.lo, swap), substitute(s.hi, swap)
+            if lo == hi:
+                swap = {**swap, s: lo}
+    return substitute(p, swap)
+
+
+def _merged_shape(
+    env: Env, condition: Cond | Node, a: tuple[Poly, ...], b: tuple[Poly, ...], span: Span
+) -> tuple[Poly, ...]:
+    if len(a) != len(b):
+        fail(
+            "T0308",
+            f"the two cases have different ranks: {shape_text(a)} and {shape_text(b)}",
+            span,
+            hint="which case holds must be known while compiling where the rank depends on it",
+            kind=RankMismatch,
+        )
+    if not isinstance(condition, Cond):
+        return tuple(
+            unify(env, x, y, "both cases of a choice must have one shape", span)
+            for x, y in zip(a, b, strict=True)
+        )
+    return tuple(merge_integers(condition, x, y) for x, y in zip(a, b, strict=True))
+
+
+def select(env: Env, condition: Cond | Node, then: Side, other: Side, span: Span, free: bool = True) -> Value:
+    """A choice the program makes; of statics, by something static (``free``), it stays static."""
+    (then_env, a), (other_env, b) = then, other
+    if isinstance(a, Seq) or isinstance(b, Seq):
+        fail("T0407", "a sequence cannot depend on a condition that is not known while compiling", span)
+    left, right = align(then_env, a, other_env, b, span)
+    if left is right:
+        return Data(left)
+    parts = tuple(
+        Part(_merged_shape(env, condition, p.shape, q.shape, span), p.space)
+        for p, q in zip(left.type, right.type, strict=True)
+    )
+    node = Select(condition, then_env.scope.block(left), other_env.scope.block(right), parts, span)
+    return made_of(env, node, a, b) if free else Data(node)
+
+
+def align(then_env: Env, a: Value, other_env: Env, b: Value, span: Span) -> tuple[Node, Node]:
+    """Two values as nodes whose components have the same spaces."""
+    left, right = materialise(then_env, a, span), materialise(other_env, b, span)
+    _check_capacities(len(left.type), len(right.type), span)
+    spaces = tuple(join_spaces(p.space, q.space) for p, q in zip(left.type, right.type, strict=True))
+    return in_spaces(left, spaces), in_spaces(right, spaces)
+
+
+def _check_capacities(left: int, right: int, span: Span) -> None:
+    """Two cases have as many components."""
+    if left != right:
+        fail("T0315", f"lists of capacity {left} and {right} in the two cases", span, kind=Misfit)
+
+
+# === Choosing.
+
 
 MOST_CASES = 40
 """How deeply choices may nest whose conditions cannot be decided while compiling."""

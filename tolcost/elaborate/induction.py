@@ -16,22 +16,23 @@ from tolcost.atoms.nodes import Component, Node, Ref
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import NOWHERE, Rejected, Span
 from tolcost.elaborate.accumulators import Longer, fold_under_coordinates
-from tolcost.elaborate.components import pick_component
-from tolcost.elaborate.context import Env, Scope, bind_data
-from tolcost.elaborate.conversions import static_in
-from tolcost.elaborate.faults import NeedsUnrolling
+from tolcost.elaborate.apply import static_in
 from tolcost.elaborate.layout import in_spaces, lay_out, materialise
 from tolcost.elaborate.maps import Step, WrappedStep, fresh, position
-from tolcost.elaborate.shapes import facts_here, shape_of, space_of, volume
+from tolcost.elaborate.shapes import facts_here, pick_component, shape_of, space_of, volume
 from tolcost.elaborate.shapes import known as numbers_of
 from tolcost.elaborate.values import (
     Data,
+    Env,
     Items,
+    NeedsUnrolling,
     Pieces,
+    Scope,
     Unknown,
     Value,
     Vec,
     View,
+    bind_data,
     cast_of,
     is_static,
     plain,

@@ -12,35 +12,58 @@ from tolcost.algebra import Cond, Poly, const, substitute, substitute_cond, the_
 from tolcost.atoms.nodes import Node
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Rejected, Span
-from tolcost.elaborate.calls import call_values, function_of, is_functional, signature
-from tolcost.elaborate.components import apart, capacity, component, pick_component, walked_shape
-from tolcost.elaborate.context import Element, Env, Lazy, bind_data
-from tolcost.elaborate.evaluate import evaluate, form
-from tolcost.elaborate.expressions import has_star, mentions
-from tolcost.elaborate.faults import ListForNumber, NeedsUnrolling, fail
-from tolcost.elaborate.indexing import element, laid_at
+from tolcost.elaborate.expressions import (
+    call_values,
+    function_of,
+    has_star,
+    is_functional,
+    mentions,
+    signature,
+)
 from tolcost.elaborate.layout import (
     At,
     build,
     check_even,
+    element,
     grid,
     inside,
+    laid_at,
     materialise,
     own_place,
     pack,
     unrolled,
 )
-from tolcost.elaborate.shapes import Shape, known, shape_of, space_of, told_together
+from tolcost.elaborate.shapes import (
+    Shape,
+    apart,
+    capacity,
+    component,
+    known,
+    pick_component,
+    shape_of,
+    space_of,
+    told_together,
+    walked_shape,
+)
 from tolcost.elaborate.values import (
     UNROLL_LIMIT,
     Data,
+    Element,
+    Env,
+    Lazy,
+    ListForNumber,
+    NeedsUnrolling,
     Pieces,
     Seq,
     Value,
     Vec,
     View,
+    bind_data,
     cast_of,
     entry,
+    evaluate,
+    fail,
+    form,
     is_static,
     plain,
     recast,

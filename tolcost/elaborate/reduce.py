@@ -21,19 +21,27 @@ from tolcost.atoms.nodes import JointWork
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Diagnostic, Rejected, Span
 from tolcost.elaborate.accumulators import fold_under_coordinates
-from tolcost.elaborate.components import apart, capacity, components, pick_component, walked_shape
-from tolcost.elaborate.context import Env, bind_data
-from tolcost.elaborate.conversions import static_in
-from tolcost.elaborate.evaluate import evaluate, form
-from tolcost.elaborate.faults import NeedsUnrolling
+from tolcost.elaborate.apply import static_in
 from tolcost.elaborate.induction import as_list, fold_list
 from tolcost.elaborate.layout import grid, materialise
-from tolcost.elaborate.machine_numbers import held
 from tolcost.elaborate.maps import Step, WrappedStep, WrittenStep, fresh, pattern_of
-from tolcost.elaborate.shapes import facts_here, known, space_of, volume
+from tolcost.elaborate.shapes import (
+    apart,
+    capacity,
+    components,
+    facts_here,
+    known,
+    pick_component,
+    space_of,
+    volume,
+    walked_shape,
+)
+from tolcost.elaborate.static_numbers import held
 from tolcost.elaborate.values import (
     UNROLL_LIMIT,
     Data,
+    Env,
+    NeedsUnrolling,
     Opaque,
     Pieces,
     Quotient,
@@ -42,7 +50,10 @@ from tolcost.elaborate.values import (
     Value,
     Vec,
     View,
+    bind_data,
     entry,
+    evaluate,
+    form,
     is_static,
     plain,
     recast,

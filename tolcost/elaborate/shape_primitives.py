@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from itertools import combinations, product
+from math import isfinite
+from typing import Any
 
 from tolcost.algebra import (
     FALSE,
@@ -24,18 +27,27 @@ from tolcost.algebra import (
     symbols_of,
     to_text,
 )
-from tolcost.atoms.nodes import ConditionKind, Convert, Node, Part
+from tolcost.atoms import nodes as ir
+from tolcost.atoms.nodes import Block, ConditionKind, Constant, Convert, Node, Part, Var
+from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Span, on_one_line, quoted
-from tolcost.elaborate.apply import apply
+from tolcost.elaborate.apply import apply, static_in
 from tolcost.elaborate.bounds import check_within
-from tolcost.elaborate.components import apart, capacity, component_shapes, components
-from tolcost.elaborate.constant_folding import integer_division
-from tolcost.elaborate.context import Env
-from tolcost.elaborate.conversions import static_in
-from tolcost.elaborate.faults import Misfit, fail
-from tolcost.elaborate.indexing import integers
-from tolcost.elaborate.layout import describe, made_of, materialise
-from tolcost.elaborate.shapes import Shape, decide, require, settle, shape_of, space_of, unify, volume
+from tolcost.elaborate.layout import describe, integers, made_of, materialise
+from tolcost.elaborate.shapes import (
+    Shape,
+    apart,
+    capacity,
+    component_shapes,
+    components,
+    decide,
+    require,
+    settle,
+    shape_of,
+    space_of,
+    unify,
+    volume,
+)
 from tolcost.elaborate.signatures import (
     anything,
     integer,
@@ -48,22 +60,106 @@ from tolcost.elaborate.signatures import (
     tol,
     vector,
 )
+from tolcost.elaborate.static_numbers import integer_division
 from tolcost.elaborate.values import (
     Cast,
     Data,
+    Env,
+    Misfit,
     Opaque,
     Pieces,
+    Scope,
     Seq,
     Spaces,
     Value,
     Vec,
     View,
+    fail,
     is_static,
     plain,
 )
-from tolcost.elaborate.whole import is_whole
 from tolcost.spaces import ALL, SPACES, bounds_of, kind_of
-from tolcost.syntax.declarations import similar
+from tolcost.syntax.names import similar
+
+# === Whether reals are whole already: a conversion to integers rounds only those that need not be.
+
+
+_ROUNDING = frozenset({"floor", "ceil", "round", "trunc", "sgn"})
+_CLOSED = frozenset({"add", "sub", "mul", "neg", "abs", "sqr", "max", "min", "mod", "fmod"})
+
+
+def is_whole(scope: Scope, node: Node) -> bool:
+    """Whether every element of a value is sure to be a whole number, or none at all, such as infinity."""
+    return _Whole(scope).node(node)
+
+
+@dataclass(slots=True)
+class _Whole:
+    """What is known of variables: those of blocks that were entered, and those of the scope around."""
+
+    scope: Scope
+    vars: dict[Var, bool] = field(default_factory=dict)
+    done: dict[Node, bool] = field(default_factory=dict)
+
+    def node(self, node: Node) -> bool:
+        if all(kind_of(part.space) in "BZ" for part in node.type):
+            return True
+        if node not in self.done:
+            rule = _RULES.get(type(node))
+            self.done[node] = rule is not None and rule(self, node)
+        return self.done[node]
+
+    def block(self, block: Block) -> bool:
+        for var, node in block.bindings:
+            self.vars[var] = self.node(node)
+        return self.node(block.result)
+
+    def var(self, var: Var) -> bool:
+        if var not in self.vars:
+            found = self.scope.named(var)
+            self.vars[var] = found is not None and self.node(found)
+        return self.vars[var]
+
+    def fold(self, fold: ir.Fold) -> bool:
+        """Whole at the start, and after a step from what is whole."""
+        self.vars[fold.accumulator] = True
+        return self.node(fold.start) and self.block(fold.body)
+
+    def function(self, node: ir.Lambda) -> bool:
+        return node.function in _ROUNDING or (node.function in _CLOSED and all(map(self.node, node.args)))
+
+
+def _is_whole_number(value: Constant) -> bool:
+    match value:
+        case Poly() | bool():
+            return True
+        case Fraction():
+            return value.denominator == 1
+        case float():
+            return not isfinite(value) or value.is_integer()
+        case _:
+            return False
+
+
+_RULES: Mapping[type, Callable[[_Whole, Any], bool]] = {
+    ir.Number: lambda w, node: _is_whole_number(node.value),
+    ir.Table: lambda w, node: all(map(_is_whole_number, node.values)),
+    ir.Ref: lambda w, node: w.var(node.var),
+    ir.Lambda: _Whole.function,
+    ir.Where: lambda w, node: w.node(node.then) and w.node(node.other),
+    ir.Select: lambda w, node: w.block(node.then) and w.block(node.other),
+    ir.Build: lambda w, node: w.block(node.body),
+    ir.Fold: _Whole.fold,
+    ir.Join: lambda w, node: w.node(node.left) and w.node(node.right),
+    ir.Put: lambda w, node: w.node(node.tol) and w.node(node.value),
+    **dict.fromkeys((ir.Member, ir.Filter), lambda w, node: w.node(node.tol)),
+    **dict.fromkeys((ir.Component, ir.Embed, ir.Reshape), lambda w, node: w.node(node.value)),
+    ir.Convert: lambda w, node: not node.bits and w.node(node.value),
+}
+"""How it is with each kind of value; one of a list is whole only where all are."""
+
+
+# === The primitives.
 
 
 @primitive("shape", tol)

@@ -7,27 +7,27 @@ from typing import Any
 
 from tolcost.algebra import Poly
 from tolcost.diagnostics import Span
-from tolcost.elaborate.components import apart
-from tolcost.elaborate.context import Env
-from tolcost.elaborate.evaluate import PRIMITIVES
-from tolcost.elaborate.faults import fail, wrong_arity
-from tolcost.elaborate.indexing import integers, spread
-from tolcost.elaborate.layout import describe, in_one_tol, materialise
+from tolcost.elaborate.layout import describe, in_one_tol, integers, materialise, spread
+from tolcost.elaborate.shapes import apart
 from tolcost.elaborate.values import (
+    PRIMITIVES,
     Data,
+    Env,
     Missing,
     Seq,
     Spaces,
     Value,
     Vec,
     cast_of,
+    fail,
     is_function,
     is_static,
     plain,
     recast,
+    wrong_arity,
 )
 from tolcost.spaces import bounds_of
-from tolcost.syntax.declarations import BUILTINS
+from tolcost.syntax.names import BUILTINS
 
 Parameter = Callable[[Env, Value, Span], Any]
 """An argument as a primitive wants it."""

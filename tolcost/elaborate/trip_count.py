@@ -38,13 +38,10 @@ from tolcost.algebra import (
 )
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Rejected
-from tolcost.elaborate.context import Env
-from tolcost.elaborate.evaluate import form
-from tolcost.elaborate.faults import NeedsUnrolling, fail
 from tolcost.elaborate.induction import as_list, components, follow
 from tolcost.elaborate.maps import WrappedStep, fresh
 from tolcost.elaborate.reduce import written_fold
-from tolcost.elaborate.values import Pieces, Seq, Unknown, Value, Vec, plain
+from tolcost.elaborate.values import Env, NeedsUnrolling, Pieces, Seq, Unknown, Value, Vec, fail, form, plain
 from tolcost.syntax import tree
 
 MOST_TAKEN = 512

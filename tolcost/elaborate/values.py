@@ -1,4 +1,4 @@
-"""What an expression can be while compiling.
+"""What an expression can be while compiling, the state that one elaboration keeps, and how one evaluates.
 
 A *static* value is known now, perhaps as a formula in lengths and coordinates.  A *data*
 value is a piece of atomic IR.  Binding time belongs to the value: ``is_static`` tells.
@@ -19,20 +19,35 @@ An operator with several outputs gives ``Results``, which is no value yet: ``sin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias, TypeVar
 
-from tolcost.algebra import TRUE, Cond, Poly, const
+from tolcost.algebra import (
+    FALSE,
+    TRUE,
+    And,
+    Cond,
+    Poly,
+    Symbol,
+    as_fact,
+    const,
+    numbered_coordinate,
+    substitute,
+    symbols_of_cond,
+)
+from tolcost.atoms.nodes import Block, Condition, ConditionKind, JointWork, Node, Number, Ref, Table, Var
+from tolcost.atoms.nodes import Input as InputNode
 from tolcost.dataclass import dataclass, field
+from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span
 from tolcost.spaces import Bounds
 
-if TYPE_CHECKING:
-    from tolcost.atoms.nodes import Node
-    from tolcost.elaborate.context import Env
-    from tolcost.syntax.tree import Expr
-
+if TYPE_CHECKING:  # what a model file comes to is told with values, too, and needs no syntax
+    from tolcost.syntax import tree
+    from tolcost.syntax.names import Signature
+    from tolcost.syntax.tree import Expr, Module
 
 T = TypeVar("T")
 
@@ -368,3 +383,551 @@ def shape_given(argument: Argument | None) -> tuple[Poly, ...] | None:
             return None
         case _:
             return ()
+
+
+# === Why a program cannot be elaborated: kinds of faults, and how they are raised.
+
+
+BUDGET = 600_000
+"""Evaluation steps before a program is refused as too large to elaborate."""
+
+
+class Fault(Rejected):
+    """A program that cannot be elaborated; ``definite`` if no lengths can make it right at this place."""
+
+    definite = False
+
+
+class Misfit(Fault):
+    """Shapes that do not fit together, or not what is done with them."""
+
+
+class OutOfRange(Misfit):
+    """Something is looked at that lies outside of its ToL."""
+
+
+class ListForNumber(Fault):
+    """A list stands where a number is needed."""
+
+
+class RankMismatch(Misfit):
+    """Two shapes that must be one differ in rank."""
+
+
+class Outside(Fault):
+    """A program says itself that what it is asked for is no ToL computation, and why."""
+
+
+class NeedsUnrolling(Exception):
+    """A table was indexed by a coordinate of a small known range: take that range entry by entry."""
+
+    def __init__(self, symbol: Symbol, span: Span) -> None:
+        """Remember whose coordinate it was, and where it was used."""
+        super().__init__(symbol.name)
+        self.symbol = symbol
+        self.span = span
+
+
+def fail(
+    code: str,
+    message: str,
+    span: Span = NOWHERE,
+    hint: str | None = None,
+    kind: type[Fault] = Fault,
+    definite: bool = False,
+) -> NoReturn:
+    """Reject the program with one diagnostic."""
+    fault = kind(Diagnostic(code, message, span, hint=hint))
+    fault.definite = definite
+    raise fault
+
+
+def wrong_arity(function: str, takes: Signature, given: int, span: Span) -> NoReturn:
+    """Refuse a function of too few or too many arguments."""
+    fail("T0203", f"{function} takes {takes}, not {given}", span)
+
+
+def too_many_steps(span: Span) -> NoReturn:
+    """Refuse a program that takes too long to elaborate."""
+    fail(
+        "T0501",
+        f"this program takes more than {BUDGET:,} steps to elaborate",
+        span,
+        hint="a function that calls another twice doubles the work at every level; name the value",
+    )
+
+
+CALL_DEPTH = 400
+"""How deeply functions may call one another."""
+
+
+class OperatorDefinition(Protocol):
+    """An operator that programs may call: what it computes, and the library files it uses."""
+
+    @property
+    def program(self) -> Module:
+        """What it computes."""
+
+    @property
+    def library(self) -> tuple[Module, ...]:
+        """The files whose definitions it sees."""
+
+
+@dataclass(slots=True, eq=False)
+class Notes:
+    """What the result relies on: conditions on lengths, on coordinates, and lengths that are equal."""
+
+    conditions: dict[Cond, Condition] = field(default_factory=dict)
+    unproved: dict[Cond, Condition] = field(default_factory=dict)
+    equal: dict[Symbol, Poly] = field(default_factory=dict)
+    agreed: tuple[Cond, ...] = ()
+    """Equations between lengths none of which may take the place of another: data decides them."""
+
+    def copy(self) -> Notes:
+        """The same notes, to go back to."""
+        return Notes(dict(self.conditions), dict(self.unproved), dict(self.equal), self.agreed)
+
+    def adopt(self, symbol: Symbol, value: Poly) -> None:
+        """From now on a length is another."""
+        self.equal = {s: substitute(p, {symbol: value}) for s, p in self.equal.items()}
+        self.equal[symbol] = value
+
+    def add(self, later: Notes, since: Notes) -> None:
+        """Note what others came to note after they were as ``since``."""
+        for mine, theirs, before in (
+            (self.conditions, later.conditions, since.conditions),
+            (self.unproved, later.unproved, since.unproved),
+        ):
+            mine.update({c: noted for c, noted in theirs.items() if c not in before and c not in mine})
+        for symbol, value in later.equal.items():
+            if symbol not in since.equal and symbol not in self.equal:
+                self.adopt(symbol, value)
+        self.agreed += later.agreed[len(since.agreed) :]
+
+
+@dataclass(slots=True, eq=False)
+class Trial:
+    """A piece of elaboration that may be thrown away, and the notes as they were before it.
+
+    It lasts as long as a ``with``; unless it is kept, what was noted in it is forgotten at the end.
+    """
+
+    context: Context
+    scope: Scope
+    before: Notes
+    level: int
+    kept: bool = False
+    levels: dict[Scope, int] = field(default_factory=dict)
+    """While it is the last: how many of the trials under way a block belongs to, once that was asked."""
+
+    def __enter__(self) -> Trial:
+        """Begin, inside of the trials under way."""
+        self.context.trials.append(self)
+        self.context.level = len(self.context.trials)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End, whether it went well or not."""
+        self.context.trials.pop()
+        self.context.level = self.level
+        if not self.kept:
+            self.context.notes = self.before
+            return
+        for around in self.context.trials[self.level :]:  # what is kept here outlives them
+            around.before.add(self.context.notes, self.before)
+
+    def keep(self) -> None:
+        """The attempt succeeded: what it noted stays."""
+        self.kept = True
+
+
+@dataclass(slots=True, eq=False)
+class Context:
+    """What one elaboration has found so far."""
+
+    operators: Mapping[str, OperatorDefinition]
+    call_operator: Callable[[Env, str, tuple[Value, ...], dict[str, Value], Span], Value | Results]
+    notes: Notes = field(default_factory=Notes)
+    trials: list[Trial] = field(default_factory=list)
+    level: int = 0
+    warnings: list[Diagnostic] = field(default_factory=list)
+    around: dict[str, Value] = field(default_factory=dict)
+    declared: dict[str, Span] = field(default_factory=dict)
+    arguments: list[tuple[str, Value]] = field(default_factory=list)
+    """What attributes and static inputs are given, by name: those of the program itself first."""
+    gave_data: set[int] = field(default_factory=set)
+    left_open: tuple[Cond, tuple[Cond, ...]] = (TRUE, ())
+    """The last condition that could not be decided, and what was known then."""
+    open: dict[Cond, None] = field(default_factory=dict)
+    """The conditions on lengths alone that could not be decided."""
+    title: str = ""
+    """What symbols are called after whose values only running tells."""
+    lengths: set[str] = field(default_factory=set)
+    """What lengths are called, by the program or by who gives its arguments."""
+    looked: int = 0
+    """How often something was noted, or depended on how a value came about."""
+    spaces_asked: int = 0
+    """How often something depended on the space of a value, but for the spaces that follow from it."""
+    free_components: set[tuple[Var, int]] = field(default_factory=set)
+    """Components of accumulators, by number, that are taken to be static."""
+    steps: int = 0
+    unrolled: int = 0
+    depth: int = 0
+    names: int = 0
+
+    def argument_named(self, value: Value) -> str | None:
+        """The attribute or static input that a text or a vector is what was given for, or one entry of it.
+
+        Equal numbers are one object, so that nobody can tell where one came from.
+        """
+        wanted = plain(value)
+        if not isinstance(wanted, (str, Vec)):
+            return None
+        for name, argument in self.arguments:
+            given = plain(argument)
+            if any(one is wanted for one in (given, *(given.items if isinstance(given, Vec) else ()))):
+                return name
+        return None
+
+    def unused(self, name: str) -> str:
+        """A name like this one for a length of our own: no other length has it."""
+        while name in self.lengths:
+            name += "_"
+        return name
+
+    @contextmanager
+    def at_node(self, title: str) -> Iterator[None]:
+        """Elaborate the operator of another node of a graph, which symbols are called after.
+
+        Which maps gave data is found anew: the operator may be applied to data here, and to shapes there.
+        """
+        before = self.gave_data, self.title
+        self.gave_data, self.title = set(), title
+        try:
+            yield
+        finally:
+            self.gave_data, self.title = before
+
+    def tick(self, span: Span) -> None:
+        """Count one step of work; refuse the program when it has had too many."""
+        self.steps += 1
+        if self.steps > BUDGET:
+            too_many_steps(span)
+
+    def record(self, condition: Cond, kind: ConditionKind, reason: str, span: Span) -> None:
+        """Note something the result relies on, once.
+
+        What must hold at every coordinate, and could be neither proved nor put in terms of
+        lengths, is kept apart: running checks it element by element.
+        """
+        self.looked += 1
+        local = any(s.kind == "coord" for s in symbols_of_cond(condition))
+        for notes in self._lasting():
+            kept = notes.unproved if local else notes.conditions
+            kept.setdefault(condition, Condition(condition, reason, kind, span))
+
+    def adopt(self, symbol: Symbol, value: Poly) -> None:
+        """From now on a length is another."""
+        self.looked += 1
+        for notes in self._lasting():
+            notes.adopt(symbol, value)
+
+    def agree(self, equation: Cond) -> None:
+        """From now on an equation holds."""
+        self.looked += 1
+        for notes in self._lasting():
+            notes.agreed = (*notes.agreed, equation)
+
+    def _lasting(self) -> Iterator[Notes]:
+        """The notes in force, and those to go back to from trials that do not matter here."""
+        yield self.notes
+        for trial in self.trials[self.level :]:
+            yield trial.before
+
+    def attempt(self, scope: Scope) -> Trial:
+        """Elaborate something in a block of its own; unless it is kept, what it noted is forgotten."""
+        return Trial(self, scope, self.notes.copy(), self.level)
+
+    def level_of(self, scope: Scope) -> int:
+        """How many of the trials under way the block belongs to."""
+        if not self.trials:
+            return 0
+        levels = self.trials[-1].levels
+        found = levels.get(scope)
+        if found is None:
+            found = levels[scope] = self._counted_level(scope)
+        return found
+
+    def _counted_level(self, scope: Scope) -> int:
+        above = set()
+        here: Scope | None = scope
+        while here is not None:
+            above.add(id(here))
+            here = here.parent
+        return sum(id(trial.scope) in above for trial in self.trials)
+
+
+def _parts(fact: Cond) -> tuple[Cond, ...]:
+    """A conjunction as the facts it is made of."""
+    return fact.parts if isinstance(fact, And) else (fact,)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mode:
+    """How a block is elaborated: ``tables`` looked up rather than unrolled; ranges ``checked``, or not."""
+
+    tables: bool = False
+    checked: bool = True
+
+
+_PLAIN = Mode()
+
+
+@dataclass(slots=True, eq=False)
+class Scope:
+    """A block being built: its bindings so far, what is known to hold inside it, and how it is elaborated.
+
+    A value that it is ``naming`` may be used only where it is in range: being out of it is no fault yet.
+    One that is ``never`` visited knows what cannot be, and so everything.  ``in_range`` are indices that were
+    proved to be, with their lengths: neighbours are looked at by the same ones, again and again.  ``depth``
+    is how many coordinates are bound around it: the next are numbered from there on.  None is bound twice on
+    the way to a node, and loops beside each other that are alike share theirs, and what is proved of them.
+    """
+
+    parent: Scope | None = None
+    facts: tuple[Cond, ...] = ()
+    bindings: list[tuple[Var, Node]] = field(default_factory=list)
+    mode: Mode = _PLAIN
+    naming: bool = False
+    never: bool = False
+    in_range: set[tuple[Poly, Poly]] = field(default_factory=set)
+    depth: int = 0
+
+    def inner(self, *facts: Cond) -> Scope:
+        """A block inside this one, where ``facts`` hold too."""
+        more = [as_fact(part) for fact in facts for part in _parts(fact)]
+        known = (*self.facts, *more) if more else self.facts
+        never = self.never or FALSE in more
+        in_range = set(self.in_range)
+        return Scope(self, known, mode=self.mode, never=never, in_range=in_range, depth=self.depth)
+
+    def under(
+        self, names: Iterable[str], shape: tuple[Poly, ...], *facts: Cond
+    ) -> tuple[tuple[Poly, ...], Scope]:
+        """Coordinates from 1 to the lengths of a shape, and a block under them, where ``facts`` hold too."""
+        named = enumerate(zip(names, shape, strict=True), start=self.depth + 1)
+        coords = tuple([numbered_coordinate(name, number, d) for number, (name, d) in named])
+        inner = self.inner(*facts)
+        inner.depth += len(shape)
+        return coords, inner
+
+    def same(self, *facts: Cond, mode: Mode | None = None, naming: bool = False) -> Scope:
+        """This very block, elaborated where ``facts`` hold too, in another mode, or to name a value."""
+        more = [as_fact(fact) for fact in facts]
+        known, never = (*self.facts, *more), self.never or FALSE in more
+        in_range = set(self.in_range) if more else self.in_range
+        mode, naming = mode or self.mode, naming or self.naming
+        return Scope(self, known, self.bindings, mode, naming, never, in_range, self.depth)
+
+    def bind(self, node: Node, name: str = "", work: JointWork | None = None) -> Node:
+        """The node, computed once in this block, perhaps as part of some work; what is free stays."""
+        if isinstance(node, (InputNode, Number, Table)) or (isinstance(node, Ref) and work is None):
+            return node
+        var = Var(name, node.type, work)
+        self.bindings.append((var, node))
+        return Ref(var, node.type)
+
+    def named(self, var: Var) -> Node | None:
+        """What a variable of this block, or of one around it, stands for; None if it is bound otherwise."""
+        scope: Scope | None = self
+        while scope is not None:
+            found = next((node for bound, node in scope.bindings if bound is var), None)
+            if found is not None:
+                return found
+            scope = scope.parent
+        return None
+
+    def absorb(self, inner: Scope) -> None:
+        """Take over the bindings of a block inside this one."""
+        self.bindings.extend(inner.bindings)
+
+    def block(self, result: Node) -> Block:
+        """The finished block."""
+        return Block(tuple(self.bindings), result)
+
+
+@dataclass(slots=True, eq=False)
+class Lazy:
+    """A named value: computed when first needed, in the block that defines it.
+
+    ``expr`` is what it was written as, where it was written at all.
+    """
+
+    name: str
+    env: Env
+    compute: Callable[[Env], Value | Results]
+    expr: Expr | None = None
+    value: Value | Results | None = None
+    busy: bool = False
+
+
+def force(lazy: Lazy | Value, span: Span = NOWHERE) -> Value:
+    """The value; a data value is computed once, in the block where it was defined."""
+    return single(force_results(lazy, span)) if isinstance(lazy, Lazy) else lazy
+
+
+def force_results(lazy: Lazy, span: Span = NOWHERE) -> Value | Results:
+    """The same, or all results of an operator."""
+    if lazy.value is None:
+        if lazy.busy:
+            fail("T0204", f"`{lazy.name}` is defined in terms of itself", span)
+        # A value from outside of a trial outlives it, and so must what the value relies on.
+        context = lazy.env.context
+        level = context.level
+        context.level = context.level_of(lazy.env.scope)
+        lazy.busy = True
+        try:
+            found = lazy.compute(_naming(lazy))
+            lazy.value = found if isinstance(found, Results) else bind_data(lazy.env, found, lazy.name)
+        finally:
+            lazy.busy = False
+            context.level = level
+    return lazy.value
+
+
+def _naming(lazy: Lazy) -> Env:
+    """The environment to compute a value in: what the program names knows that it is named."""
+    env = lazy.env
+    if not lazy.name or lazy.expr is None or env.scope.naming:
+        return env
+    return env.building(env.scope.same(naming=True))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Element:
+    """What ``*`` means: the current element, and its coordinates."""
+
+    value: Lazy | Value
+    coordinates: tuple[Value, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Env:
+    """Names in reach, the block under construction, and the meaning of ``*``."""
+
+    context: Context
+    scope: Scope
+    names: dict[str, Lazy | Value]
+    parent: Env | None = None
+    star: Element | None = None
+    in_index: bool = False
+
+    def child(self, names: dict[str, Lazy | Value], scope: Scope | None = None) -> Env:
+        """An environment inside this one, with names of its own."""
+        return Env(self.context, scope or self.scope, names, self, self.star, self.in_index)
+
+    def indexing(self, inside: bool) -> Env:
+        """The same environment inside or outside an index list."""
+        if inside == self.in_index:
+            return self
+        return Env(self.context, self.scope, self.names, self.parent, self.star, inside)
+
+    def in_mode(self, mode: Mode) -> Env:
+        """The same environment, its block elaborated in another mode."""
+        return self.building(self.scope.same(mode=mode))
+
+    def building(self, scope: Scope) -> Env:
+        """The same environment, its bindings going to another block."""
+        return Env(self.context, scope, self.names, self.parent, self.star, self.in_index)
+
+    def nearest(self, name: str) -> Lazy | Value | None:
+        """What goes by a name here, or None."""
+        env: Env | None = self
+        while env is not None:
+            found = env.names.get(name)
+            if found is not None:
+                return found
+            env = env.parent
+        return None
+
+    def lookups(self, name: str) -> Iterator[Lazy | Value]:
+        """Everything that goes by a name, nearest first."""
+        env: Env | None = self
+        while env is not None:
+            if name in env.names:
+                yield env.names[name]
+            env = env.parent
+
+
+def bind_data(env: Env, value: Value, name: str = "", work: JointWork | None = None) -> Value:
+    """A data value computed once in the current block; anything else unchanged."""
+    match value:
+        case Poly():
+            return value
+        case Data(node=node):
+            bound = env.scope.bind(node, name, work)
+            return value if bound is node else Data(bound)
+        case Vec(shape=shape, items=items, loose=loose) if not is_static(value):
+            return Vec(shape, tuple(bind_data(env, item, name, work) for item in items), loose)
+        case Pieces(items=items) if not is_static(value):
+            return Pieces(tuple(bind_data(env, item, name, work) for item in items))
+        case Opaque(node=node, space=space):
+            return Opaque(env.scope.bind(node, name), space)
+        case _:
+            return value
+
+
+# === The heart of elaboration: an expression and an environment give a value.
+#
+# Each kind of syntax has one function; the modules that define them register them here, and so
+# do the primitives and the special forms.
+
+
+EvaluationRule = Callable[[Env, Any], Value | Results]
+SpecialForm: TypeAlias = "Callable[[Env, tree.Call], Value | Results]"
+Primitive = Callable[[Env, tuple[Value, ...], Span], Value]
+
+RULES: dict[type, EvaluationRule] = {}
+"""How to evaluate each kind of expression."""
+
+FORMS: dict[str, SpecialForm] = {}
+"""Applications that do not evaluate their arguments first: map, reduce, where, given, seq."""
+
+PRIMITIVES: dict[str, Primitive] = {}
+"""The other primitive operators, as functions of values."""
+
+
+def evaluate(env: Env, expr: tree.Expr) -> Value:
+    """The value of an expression; of several results the first."""
+    context = env.context
+    context.steps += 1  # as ``tick`` does; this is asked most of all
+    if context.steps > BUDGET:
+        too_many_steps(expr.span)
+    found = RULES[type(expr)](env, expr)
+    return found.items[0] if isinstance(found, Results) else found
+
+
+def results(env: Env, expr: tree.Expr) -> Value | Results:
+    """The value of an expression, or all that an operator in it gives."""
+    env.context.tick(expr.span)
+    return RULES[type(expr)](env, expr)
+
+
+def evaluates(kind: type) -> Callable[[EvaluationRule], EvaluationRule]:
+    """Register how one kind of expression is evaluated."""
+
+    def register(rule: EvaluationRule) -> EvaluationRule:
+        RULES[kind] = rule
+        return rule
+
+    return register
+
+
+def form(name: str) -> Callable[[SpecialForm], SpecialForm]:
+    """Register a special form."""
+
+    def register(rule: SpecialForm) -> SpecialForm:
+        FORMS[name] = rule
+        return rule
+
+    return register

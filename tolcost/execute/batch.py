@@ -22,8 +22,8 @@ from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.execute.dtypes import Array, same_bits
 from tolcost.execute.grid import Affine, Grid
-from tolcost.execute.quotients import in_space, is_held
 from tolcost.execute.values import MOST_TOLD, Piece, check_size, first_fault, tidy
+from tolcost.execute.whole_numbers import in_space, is_held
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,7 @@ from tolcost.atoms.nodes import Lambda, Program
 from tolcost.diagnostics import InternalError
 from tolcost.elementary import FUNCTIONS
 from tolcost.execute.dtypes import Array, convert, is_real, working_dtype
-from tolcost.execute.quotients import exact_result
-from tolcost.execute.whole_numbers import ENDLESS, exactly, unheld, verdicts
+from tolcost.execute.whole_numbers import ENDLESS, exact_result, exactly, unheld, verdicts
 from tolcost.spaces import kind_of
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)

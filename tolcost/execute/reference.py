@@ -24,7 +24,6 @@ from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.execute.dtypes import DTYPES, Array, as_places, convert, dtype_of, same_bits
 from tolcost.execute.functions import as_dtype, rand_sites, resolved, uniform
 from tolcost.execute.inputs import DEFAULT_STEPS, InputArrays, Met, execute, length_of, unknown_length
-from tolcost.execute.quotients import divides_or_rounds, exact_result
 from tolcost.execute.reference_state import Prepared, Run, State
 from tolcost.execute.values import (
     Execution,
@@ -44,7 +43,7 @@ from tolcost.execute.values import (
     stacked,
     within,
 )
-from tolcost.execute.whole_numbers import ENDLESS, exactly, unheld, verdict
+from tolcost.execute.whole_numbers import ENDLESS, divides_or_rounds, exact_result, exactly, unheld, verdict
 
 _ON_NUMBERS: Mapping[Any, Callable[[Any, Any], Any]] = {
     np.add: operator.add,

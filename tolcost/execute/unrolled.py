@@ -18,7 +18,6 @@ from tolcost.diagnostics import NOWHERE
 from tolcost.execute.dtypes import Array, as_places, convert, numbers, same_bits
 from tolcost.execute.functions import apply_checked, uniform
 from tolcost.execute.inputs import InputArrays, Met, execute
-from tolcost.execute.quotients import in_space
 from tolcost.execute.values import (
     Execution,
     Faults,
@@ -35,6 +34,7 @@ from tolcost.execute.values import (
     reshaped,
     within,
 )
+from tolcost.execute.whole_numbers import in_space
 
 _MANY = 1_000
 """The results of so many atoms are kept: they take little room."""

@@ -23,8 +23,7 @@ from tolcost.atoms.nodes import ATOMS, Charge, Convert, Filter, Part, Type
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, Span
 from tolcost.execute.dtypes import KEPT, Array, as_places
-from tolcost.execute.quotients import in_space, is_held
-from tolcost.execute.whole_numbers import ENDLESS, unheld
+from tolcost.execute.whole_numbers import ENDLESS, in_space, is_held, unheld
 from tolcost.spaces import Bounds, bounded_text
 
 MAX_ELEMENTS = 2**28

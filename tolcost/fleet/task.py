@@ -16,8 +16,8 @@ from tolcost.catalogue.specs import Library, open_library
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Rejected
 from tolcost.fleet.sources import fingerprint, local
-from tolcost.limits import address_space
 from tolcost.models.walking import Session
+from tolcost.platform import address_space
 from tolcost.result.many import Summary, summary_of
 from tolcost.result.model import Wanted, file_cost
 

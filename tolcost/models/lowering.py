@@ -39,8 +39,19 @@ from tolcost.catalogue.types import CODE_OF_SPACE
 from tolcost.cost import Counts, count, traffic
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.elaborate import Elaborated, Inputs, Tensor, elaborate
-from tolcost.elaborate.faults import Misfit
-from tolcost.elaborate.values import Cast, Data, Missing, Opaque, Quotient, Seq, Value, Vec, View, is_static
+from tolcost.elaborate.values import (
+    Cast,
+    Data,
+    Misfit,
+    Missing,
+    Opaque,
+    Quotient,
+    Seq,
+    Value,
+    Vec,
+    View,
+    is_static,
+)
 from tolcost.models.facts import (
     MOST_STATIC,
     Known,

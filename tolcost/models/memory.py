@@ -39,7 +39,7 @@ from tolcost.dataclass import dataclass
 from tolcost.elaborate import Tensor
 from tolcost.models.analysis import GraphCost
 from tolcost.models.facts import Known, as_tensor, is_value, shape_of
-from tolcost.models.held import Inner
+from tolcost.models.functions import Inner
 
 _NEVER = ("int64", "bool", "string")
 """Tensors of these are indices, masks and texts, not parameters."""

@@ -35,7 +35,7 @@ from tolcost.algebra import (
     the_symbol,
     to_text,
 )
-from tolcost.algebra.symbols import floor_of, log2_of, power_of, relu_of, symbol_of
+from tolcost.algebra.poly import floor_of, log2_of, power_of, relu_of, symbol_of
 from tolcost.catalogue.graph import Weight
 from tolcost.dataclass import dataclass, field
 from tolcost.elaborate import Inputs, Tensor

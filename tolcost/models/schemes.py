@@ -3,7 +3,7 @@
 A pattern is all that is known of a node but for the lengths of its inputs (``patterns``).  With symbols for
 these the operator is lowered as ever; out of it come closed forms, and conditions under which they hold.  A
 node is then a substitution of its own lengths, exact because the forms are.  What numbers would have decided
-and symbols leave open divides a pattern into cases (``cases``); the first node of each case is lowered by
+and symbols leave open divides a pattern into cases (``patterns``); the first node of each case is lowered by
 itself, and the scheme is held to it.  So is every node where there is no scheme.
 """
 
@@ -11,16 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from threading import Lock
 
 from tolcost.algebra import Poly, Symbol
 from tolcost.atoms.nodes import Program
 from tolcost.catalogue.binding import takes
 from tolcost.catalogue.graph import GraphNode
-from tolcost.catalogue.specs import Spec
-from tolcost.cost.macs import passing
+from tolcost.catalogue.specs import Library, Spec
+from tolcost.cost.count import passing
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Rejected
-from tolcost.models.facts import Plain, plain_known
+from tolcost.models.applied import Applied
+from tolcost.models.facts import FactTable, Plain, plain_known
 from tolcost.models.lowered import Given, Lowered, Setting, arguments, lower
 from tolcost.models.patterns import Pattern, PatternKey, patterns_of
 from tolcost.models.scheme import Scheme, chain_of, scheme_of
@@ -174,3 +176,48 @@ def held_scheme(first: First, pattern: Pattern, general: Lowered | Rejected) -> 
     if scheme is not None:
         scheme.lower(first.lengths, lambda: first.found)
     return scheme
+
+
+# --- What lasts for the process: numbers of things known, schemes, and nodes that were seen
+#
+# None of it depends on a model, only on the definitions that it came from, and on names where these are part
+# of what a node comes to.  The next session with the same definitions goes on with it, as long as it is not
+# too much.
+
+
+MOST_THINGS, MOST_PATTERNS = 20_000, 2_000
+"""With more things, or nodes, or patterns, the next session starts anew."""
+
+NodeKey = tuple[object, ...]
+Seen = dict[NodeKey, Applied]
+
+
+@dataclass(slots=True)
+class Lasting:
+    """What was found with some definitions; nodes are by numbers of the table."""
+
+    library: Library
+    schemes: Schemes | None = field(default_factory=Schemes)
+    table: FactTable = field(default_factory=FactTable)
+    done: dict[NodeKey, Seen] = field(default_factory=dict)
+    checked: set[NodeKey] = field(default_factory=set)
+
+
+_last: list[Lasting] = []
+_lock = Lock()
+
+
+def lasting(library: Library) -> Lasting:
+    """What the sessions before found with these definitions."""
+    with _lock:
+        before = _last.pop() if _last else None
+        if before is None or before.library is not library:
+            found = Lasting(library)
+        elif max(len(before.table.things), sum(map(len, before.done.values()))) <= MOST_THINGS:
+            found = before
+        else:
+            found = Lasting(library, before.schemes)
+        if found.schemes is not None and len(found.schemes.found) > MOST_PATTERNS:
+            found = Lasting(library)
+        _last.append(found)
+        return found

@@ -15,13 +15,12 @@ from tolcost.atoms.nodes import Condition, Program
 from tolcost.catalogue.graph import Attribute, GraphNode, Weight
 from tolcost.catalogue.types import array_of
 from tolcost.cost import Counts, Traffic, depths
-from tolcost.cost.count import CountKey
-from tolcost.cost.macs import passing
+from tolcost.cost.count import CountKey, passing
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate.values import Cast
-from tolcost.models.cases import Cases
 from tolcost.models.facts import Known
 from tolcost.models.lowered import Lowered, Passes, Told
+from tolcost.models.patterns import Cases
 from tolcost.models.plain_data import NotStored, Reader, Writer, text_of
 from tolcost.models.scheme import Scheme, Share, forms_of
 from tolcost.models.sums import passes_of

@@ -13,8 +13,7 @@ from tolcost.atoms.nodes import Node, Program
 from tolcost.catalogue.binding import input_names
 from tolcost.catalogue.graph import GraphNode
 from tolcost.catalogue.specs import Spec
-from tolcost.cost.count import count_macs
-from tolcost.cost.macs import OutputSources, Passing, passing
+from tolcost.cost.count import OutputSources, Passing, count_macs, passing
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.models.applied import Applied
 from tolcost.models.lowered import Lowered, Passes, Told

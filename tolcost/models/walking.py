@@ -40,11 +40,10 @@ from tolcost.models.applied import HELD, Applied, Uncosted, gathered, is_anybody
 from tolcost.models.facts import NOTHING, UNKNOWN, Known, shape_of, space_of
 from tolcost.models.functions import Functions
 from tolcost.models.input_shapes import is_form
-from tolcost.models.lasting import Lasting, NodeKey, Seen, lasting
-from tolcost.models.layout import Instance
 from tolcost.models.lowered import Given, Lowered, Setting, lower, renamed
 from tolcost.models.names import Names, enlarged, pinned
-from tolcost.models.schemes import Schemes
+from tolcost.models.scheme import Instance
+from tolcost.models.schemes import Lasting, NodeKey, Schemes, Seen, lasting
 from tolcost.models.sums import with_sums
 
 if TYPE_CHECKING:

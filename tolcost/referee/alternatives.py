@@ -29,10 +29,10 @@ from tolcost.check.ordering import ordering
 from tolcost.cost import Counts, count
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Rejected, Source
-from tolcost.elaborate.faults import Outside
+from tolcost.elaborate.values import Outside
 from tolcost.execute import run_vectorised
 from tolcost.execute.inputs import random_arrays
-from tolcost.library import specs_root
+from tolcost.platform import specs_root
 from tolcost.result.regions import where_positive
 
 DEFINITION = "definition"

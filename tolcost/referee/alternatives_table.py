@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tolcost.algebra import to_text
 from tolcost.audit.instances import command_of, literal
-from tolcost.elaborate.arguments import PlainValue
+from tolcost.elaborate.inputs import PlainValue
 from tolcost.referee.alternatives import (
     AlgorithmComparison,
     AlgorithmCrossing,

@@ -33,7 +33,7 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 from tolcost.audit.instances import OperatorInstance
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, unreadable
-from tolcost.library import specs_root
+from tolcost.platform import specs_root
 from tolcost.referee.subjects import ModelProgram, Subject
 
 CountedFigure: TypeAlias = Literal["eops", "flops", "macs", "bytes"]

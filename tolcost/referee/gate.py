@@ -9,7 +9,7 @@ from tolcost.check.config import Config
 from tolcost.check.records import BudgetKind, CostlierRegion, Example, HeldBudget
 from tolcost.referee.formulas import read_file
 from tolcost.referee.judge import Judgement, RefereeVerdict, judge_formulas
-from tolcost.show.forms import text_of
+from tolcost.show.document import text_of
 
 _KINDS: Mapping[RefereeVerdict, BudgetKind] = {
     "equal": "within",

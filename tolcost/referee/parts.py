@@ -21,7 +21,7 @@ from tolcost.algebra import ZERO, Monomial, Poly, total_of
 from tolcost.algebra.parse import parse_text
 from tolcost.algebra.poly import scale
 from tolcost.dataclass import dataclass
-from tolcost.library import specs_root
+from tolcost.platform import specs_root
 
 _LARGEST_SHARE = 4
 """Half, a third or a quarter of a part is told as such."""

@@ -18,14 +18,13 @@ from tolcost.audit.instances import (
 )
 from tolcost.catalogue.libraries import read_library
 from tolcost.catalogue.specs import Library
-from tolcost.cost.macs import accumulated_products
+from tolcost.cost.count import accumulated_products
 from tolcost.cost.traffic import bits_of
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Diagnostic, Rejected, Source
-from tolcost.elaborate.arguments import PlainValue, arguments
+from tolcost.elaborate.inputs import PlainValue, arguments
 from tolcost.execute import run_reference
-from tolcost.execute.draws import plain_arrays
-from tolcost.execute.inputs import lengths_of
+from tolcost.execute.inputs import lengths_of, plain_arrays
 from tolcost.execute.values import OutputValue, RunCounts
 from tolcost.syntax import parse, read_source
 from tolcost.syntax.tree import Ellipsis as Ellipsis_

@@ -20,8 +20,8 @@ from tolcost.show.document import (
     ReportTable,
     Section,
     Verdict,
+    text_of,
 )
-from tolcost.show.forms import text_of
 from tolcost.show.json import Json, document
 
 COLUMNS = (

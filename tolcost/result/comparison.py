@@ -9,8 +9,7 @@ from tolcost.algebra import Poly, Witness, to_text
 from tolcost.dataclass import dataclass
 from tolcost.result.claims import Claim, Relation
 from tolcost.result.regions import EVERYWHERE
-from tolcost.show import write
-from tolcost.show.document import Cell, Code, Column, Fact, Facts, Lines, ReportTable, Section, Verdict
+from tolcost.show.document import Cell, Code, Column, Fact, Facts, Lines, ReportTable, Section, Verdict, write
 from tolcost.show.json import Json, document, number
 from tolcost.show.shorten import shortened, si
 

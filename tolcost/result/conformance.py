@@ -21,7 +21,7 @@ from tolcost.catalogue.specs import Spec
 from tolcost.catalogue.suite import Report
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Diagnostic, Rejected, visible
-from tolcost.library import stored_general
+from tolcost.platform import stored_general
 from tolcost.show.json import Json
 
 CONFORMANCE = "data/conformance.json"

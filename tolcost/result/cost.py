@@ -20,7 +20,7 @@ from tolcost.result.numbers import ExactNumbers, NumberColumns, SweptLengths, ex
 from tolcost.result.point import Requirement, said_of_lengths, whole_lengths
 from tolcost.result.study import Located, locate_study
 from tolcost.result.view import written
-from tolcost.show.forms import Form, latex_of, text_of
+from tolcost.show.document import Form, latex_of, text_of
 
 if TYPE_CHECKING:
     import pandas

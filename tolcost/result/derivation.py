@@ -14,9 +14,19 @@ from tolcost.cost.derive import Derivation, DerivationStep, ValueDerivation
 from tolcost.cost.record import Analysis
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import NOWHERE, place, visible
-from tolcost.show import write
-from tolcost.show.document import Cell, Code, Column, Document, Heading, Lines, ReportTable
-from tolcost.show.forms import Form, form_at, text_of
+from tolcost.show.document import (
+    Cell,
+    Code,
+    Column,
+    Document,
+    Form,
+    Heading,
+    Lines,
+    ReportTable,
+    form_at,
+    text_of,
+    write,
+)
 from tolcost.show.json import Json, document
 from tolcost.show.tables import csv_text
 

@@ -14,7 +14,7 @@ from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.result.numbers import FigureValue, Points
 from tolcost.result.study import Figures, Located, locate_study
 from tolcost.result.view import CostView, figure_data
-from tolcost.show.forms import Form, text_of
+from tolcost.show.document import Form, text_of
 
 if TYPE_CHECKING:
     import pandas

@@ -46,8 +46,7 @@ from tolcost.models.memory import dominating
 from tolcost.models.walking import Session
 from tolcost.result.cost import Cost
 from tolcost.result.growth import open_symbol
-from tolcost.result.model import ModelStudy, Wanted, file_cost, of_model
-from tolcost.result.model_record import group_json, model_record
+from tolcost.result.model import ModelStudy, Wanted, file_cost, group_json, model_record, of_model
 from tolcost.result.point import Point, Requirement, locate
 from tolcost.result.records import Show, at_json, form_json, functions_json, symbol_json
 from tolcost.result.rows import TableRow, row_with, rows_added
@@ -63,8 +62,7 @@ from tolcost.result.study import (
 )
 from tolcost.result.time import TimedNodes
 from tolcost.result.totals import combined, figures_with
-from tolcost.show.document import Fact
-from tolcost.show.forms import Form, text_of
+from tolcost.show.document import Fact, Form, text_of
 from tolcost.show.json import Json
 
 _SUCH_AS = "such as 'past: 0..n', which is n runs"

@@ -8,7 +8,7 @@ from tolcost.algebra import Poly, to_text
 from tolcost.catalogue.libraries import LibraryProgram, ProgramLibrary
 from tolcost.cost import CountStatus, count
 from tolcost.dataclass import dataclass
-from tolcost.elaborate.arguments import arguments
+from tolcost.elaborate.inputs import arguments
 from tolcost.pipeline import lower, read_program
 from tolcost.show.document import Code, Column, Document, Fact, Facts, Heading, Lines, ReportTable
 from tolcost.show.json import Json, document

@@ -9,8 +9,7 @@ from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.result.model import ModelStudy, of_model
 from tolcost.result.study import Located
-from tolcost.show import write
-from tolcost.show.document import Cell, Code, Column, Lines, ReportTable
+from tolcost.show.document import Cell, Code, Column, Lines, ReportTable, write
 from tolcost.show.json import Json, document, number
 from tolcost.show.tables import csv_text
 

@@ -21,12 +21,12 @@ from tolcost.show.document import (
     Code,
     Column,
     Fact,
+    Form,
     Lines,
     ReportTable,
     Section,
     cut,
 )
-from tolcost.show.forms import Form
 from tolcost.show.shorten import MORE, Subterms, shortened, si, subterms
 
 BY = ("node", "op", "scope")

@@ -15,7 +15,7 @@ from tolcost.cost.span import Depth
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Rejected, UnknownLength, visible
 from tolcost.result.study import Located
-from tolcost.show.forms import Form, form_at
+from tolcost.show.document import Form, form_at
 
 if TYPE_CHECKING:
     from tolcost.algebra.vectorised import Ints

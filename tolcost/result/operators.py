@@ -18,7 +18,7 @@ from tolcost.cost import count
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Argument, Elaborated, Inputs, Tensor, elaborate
-from tolcost.elaborate.arguments import PlainShape, PlainValue, arguments, kind_of_declared
+from tolcost.elaborate.inputs import PlainShape, PlainValue, arguments, kind_of_declared
 from tolcost.result.conformance import Tested
 from tolcost.syntax import tree
 

@@ -40,13 +40,11 @@ from tolcost.result.compare import match
 from tolcost.result.comparison import CostComparison, said_of
 from tolcost.result.example import at_example
 from tolcost.result.model import ModelStudy, of_model
-from tolcost.result.rows import TableRow
-from tolcost.result.scopes import path_of
+from tolcost.result.rows import TableRow, path_of
 from tolcost.result.study import Figures, Located, MissingNode
 from tolcost.result.time import TimedNodes
 from tolcost.result.totals import parts_of
-from tolcost.show.document import LONGEST, plain
-from tolcost.show.forms import Form, mathml_of
+from tolcost.show.document import LONGEST, Form, mathml_of, plain
 from tolcost.show.html import embedded, render
 from tolcost.show.json import Json
 

@@ -30,7 +30,7 @@ from tolcost.algebra import (
 from tolcost.atoms.nodes import Condition
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span, place, quoted, visible
-from tolcost.show.forms import Valuation
+from tolcost.show.document import Valuation
 
 _LONGEST = 300
 

@@ -13,7 +13,7 @@ from tolcost.cost.record import Analysis, NamedType, analysis_with
 from tolcost.cost.weights import Weighed, Weights, weigh
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Diagnostic, Rejected, Source, place, quoted, visible
-from tolcost.elaborate.arguments import PlainShape, PlainValue, arguments
+from tolcost.elaborate.inputs import PlainShape, PlainValue, arguments
 from tolcost.pipeline import analyze_lowered, lower_for_author, read_program
 from tolcost.result.assumptions import assumed
 from tolcost.result.comparison import FUNCTIONS
@@ -35,8 +35,7 @@ from tolcost.result.study import (
     locate_study,
 )
 from tolcost.result.time import TimedNodes, largest_of, work_of
-from tolcost.show.document import Code, Fact
-from tolcost.show.forms import Form, text_of
+from tolcost.show.document import Code, Fact, Form, text_of
 from tolcost.show.json import Json
 from tolcost.syntax import read_source
 

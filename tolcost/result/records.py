@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from tolcost.algebra import Poly, Symbol, to_text
 from tolcost.result.study import Located
-from tolcost.show.forms import Form, text_of
+from tolcost.show.document import Form, text_of
 from tolcost.show.json import Json, number
 
 Show: TypeAlias = Callable[[Form | None], Json]

@@ -38,8 +38,7 @@ from tolcost.algebra import (
     symbols_of_cond,
 )
 from tolcost.algebra.points import Assignment, admissible, hold_at
-from tolcost.algebra.poly import scale
-from tolcost.algebra.symbols import MAX_EXPONENT
+from tolcost.algebra.poly import MAX_EXPONENT, scale
 from tolcost.dataclass import dataclass
 
 _LONGEST = 120

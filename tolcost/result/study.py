@@ -27,8 +27,7 @@ from tolcost.result.claims import Certainty
 from tolcost.result.point import Point, Requirement
 from tolcost.result.rows import TableRow
 from tolcost.result.time import TimedNodes, Times, error_of, percent
-from tolcost.show.document import Fact
-from tolcost.show.forms import Form, Valuation, form_at
+from tolcost.show.document import Fact, Form, Valuation, form_at
 from tolcost.show.json import Json
 
 

@@ -23,7 +23,7 @@ from tolcost.cost.record import NamedType
 from tolcost.cost.traffic import Traffic, bits_of, bytes_of
 from tolcost.cost.weights import Weighed
 from tolcost.dataclass import dataclass
-from tolcost.show.forms import Valuation
+from tolcost.show.document import Valuation
 
 _FURTHEST = 1 << 20
 _MOST_CHANGES = 20

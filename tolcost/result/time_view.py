@@ -10,8 +10,7 @@ from tolcost.algebra import Symbol
 from tolcost.result.records import form_json, value_json
 from tolcost.result.study import Located
 from tolcost.result.time import LimitChange, TimedNodes, Times, error_of
-from tolcost.show.document import Cell, CellKind, Code, Column, Lines, ReportTable, Section
-from tolcost.show.forms import Form
+from tolcost.show.document import Cell, CellKind, Code, Column, Form, Lines, ReportTable, Section
 from tolcost.show.json import Json
 
 

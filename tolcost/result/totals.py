@@ -23,12 +23,11 @@ from tolcost.elaborate import Tensor
 from tolcost.models.analysis import GraphCost
 from tolcost.models.applied import Applied, Uncosted
 from tolcost.models.facts import as_tensor
-from tolcost.models.layout import Instance, Layout
 from tolcost.models.lowered import Lowered, Made, Told
 from tolcost.models.memory import parameters_by_node
+from tolcost.models.scheme import Instance, Layout
 from tolcost.result.claims import Certainty
-from tolcost.result.rows import TableRow
-from tolcost.result.scopes import ModuleScope, path_of, scope_of, scope_tree
+from tolcost.result.rows import ModuleScope, TableRow, path_of, scope_of, scope_tree
 from tolcost.result.study import Coverage, Figures, Group, MissingNode
 from tolcost.result.time import TimedNodes, largest_of, work_of
 

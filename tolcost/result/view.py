@@ -13,7 +13,6 @@ from tolcost.result.model_table import TableView, model_blocks, model_table, poi
 from tolcost.result.point import Point, Requirement
 from tolcost.result.study import Growth, Located, Measure, MissingNode, is_asked
 from tolcost.result.time_view import time_blocks, time_cells, time_record
-from tolcost.show import write
 from tolcost.show.document import (
     UNKNOWN,
     Bar,
@@ -25,13 +24,15 @@ from tolcost.show.document import (
     Facts,
     FigureList,
     FigureRow,
+    Form,
     Heading,
     Lines,
     ReportTable,
     Section,
     cut,
+    text_of,
+    write,
 )
-from tolcost.show.forms import Form, text_of
 from tolcost.show.json import Json, number
 from tolcost.show.json import document as json_document
 from tolcost.show.shorten import Subterms

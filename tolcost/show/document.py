@@ -6,12 +6,257 @@ bytes, and no cell can become markup, a formula of a spreadsheet or a command.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from importlib import import_module
 from typing import Literal, TypeAlias
 
+from tolcost.algebra import (
+    ONE,
+    ZERO,
+    AlgebraBudget,
+    Generator,
+    Poly,
+    Symbol,
+    UnboundSymbol,
+    atom,
+    const,
+    display_names,
+    evaluate,
+    factored,
+    product_of,
+    substitute,
+    to_latex,
+    to_mathml,
+    to_text,
+)
+from tolcost.algebra.printers import Factored, mathml_fraction
+from tolcost.cost.device import Duration, added
+from tolcost.cost.record import FormRatio
+from tolcost.cost.span import Depth
+from tolcost.cost.weights import Weighed
 from tolcost.dataclass import dataclass
-from tolcost.show.forms import Form, Formula, text_of
+
+# === What can stand in a report: closed forms and numbers, at a point, as text and as LaTeX.
+#
+# A form is exact.  A quotient is shown in lowest terms, as far as factors are easily seen, and a
+# number as a decimal only where that is all of it.
+
+
+Formula: TypeAlias = Poly | Depth | FormRatio | Weighed | Duration
+Form: TypeAlias = Formula | int | Fraction
+Valuation: TypeAlias = Mapping[Symbol, int]
+
+_MOST_BITS = 12_000
+_MOST_PLACES = 9
+_SUM = re.compile(r" [+-] |/")
+_WORD = re.compile(r"[A-Za-z0-9_]+\Z")
+
+
+def form_at(form: Form, values: Valuation) -> Form | None:
+    """Give a form at a point: a number where everything in it is known; None where it divides by 0.
+
+    >>> from tolcost.algebra import length, the_symbol
+    >>> n, m = length("n"), length("m")
+    >>> form_at(n * m + 1, {the_symbol(n): 3}), form_at(n * n, {the_symbol(n): 3})
+    (3*m + 1, 9)
+    """
+    if isinstance(form, int | Fraction):
+        return form
+    try:
+        return evaluate(form, values) if isinstance(form, Poly) else form.at(values)
+    except UnboundSymbol:
+        return _partly(form, values)
+
+
+def _partly(form: Formula, values: Valuation) -> Form:
+    """Put numbers in place of the symbols that have one."""
+    match form:
+        case Poly():
+            return _put(form, values)
+        case Depth():
+            return _depth(form, values)
+        case FormRatio(numerator=top, denominator=bottom):
+            below = _depth(bottom, values) if isinstance(bottom, Depth) else _put(bottom, values)
+            return FormRatio(_put(top, values), below)
+        case Weighed():
+            return _weighed(form, values)
+        case Duration(constant=constant, terms=terms):
+            put = [(n, [_weighed(one, values) for one in candidates]) for n, candidates in terms]
+            return added(constant, put)
+
+
+def _weighed(form: Weighed, values: Valuation) -> Weighed:
+    return Weighed(_put(form.numerator, values), form.denominator, form.unit)
+
+
+def _put(form: Poly, values: Valuation) -> Poly:
+    return substitute(form, {symbol: const(value) for symbol, value in values.items()})
+
+
+def _depth(form: Depth, values: Valuation) -> Depth:
+    return Depth(tuple(_put(candidate, values) for candidate in form.candidates), form.exact)
+
+
+def text_of(form: Form, grouped: bool = False) -> str:
+    """Give a form as text; ``grouped`` puts commas between the thousands of a number.
+
+    >>> from tolcost.algebra import length
+    >>> n = length("n")
+    >>> text_of(FormRatio(8 * n * n, 4 * n * n + 4 * n)), text_of(10**6, grouped=True)
+    ('2*n/(n + 1)', '1,000,000')
+    >>> text_of(Fraction(64, 3)), text_of(Fraction(-37, 10))
+    ('64/3', '-3.7')
+    """
+    match form:
+        case int():
+            return _digits(form, grouped)
+        case Fraction():
+            return _fraction(form, grouped)
+        case Poly():
+            known = form.constant
+            return to_text(form) if known is None else _digits(known, grouped)
+        case Depth() | Duration():
+            return str(form)
+        case Weighed():
+            return to_text(form.poly)
+        case FormRatio():
+            return _ratio_text(form, grouped)
+
+
+def _digits(value: int, grouped: bool) -> str:
+    if value.bit_length() > _MOST_BITS:
+        raise AlgebraBudget(f"a number has {value.bit_length():,} bits")
+    return f"{value:,}" if grouped else str(value)
+
+
+def _ratio_text(ratio: FormRatio, grouped: bool) -> str:
+    top, bottom = lowest(ratio)
+    over = text_of(top, grouped)
+    if isinstance(bottom, Poly) and bottom == 1:
+        return over
+    under = text_of(bottom, grouped)
+    return f"{_bracketed(over)}/{under if _is_one_thing(under) else f'({under})'}"
+
+
+def _is_one_thing(text: str) -> bool:
+    """Whether a text is a word, or a single call."""
+    return bool(_WORD.match(text)) or (text.endswith(")") and bool(_WORD.match(_outside(text))))
+
+
+def _outside(text: str) -> str:
+    """Give a text without what stands in brackets."""
+    while (inner := re.sub(r"\([^()]*\)", "", text)) != text:
+        text = inner
+    return text
+
+
+def _bracketed(text: str) -> str:
+    """Put brackets around a sum or a quotient, unless brackets hold it already."""
+    return f"({text})" if _SUM.search(_outside(text)) else text
+
+
+def lowest(ratio: FormRatio) -> tuple[Poly, Poly | Depth]:
+    """Cancel what the two sides of a quotient are seen to share: numbers, lengths and factors.
+
+    Where such a factor is 0 both sides are, so that there is no quotient there; ``FormRatio.at`` gives none.
+    """
+    below = _only(ratio.denominator)
+    if ratio.numerator == 0:
+        return ZERO, ONE
+    if below is None or below == 0:
+        return ratio.numerator, ratio.denominator
+    top, bottom = factored(ratio.numerator), factored(below)
+    number = Fraction(top.number * bottom.den, top.den * bottom.number)
+    shared = Counter(top.monomial) & Counter(bottom.monomial)
+    common = Counter(dict(top.factors)) & Counter(dict(bottom.factors))
+    over = _rest(top, shared, common) * number.numerator
+    under = _rest(bottom, shared, common) * number.denominator
+    return over, under
+
+
+def _only(form: Poly | Depth) -> Poly | None:
+    """Give the one polynomial that a form is made of, if it is just one."""
+    if isinstance(form, Poly):
+        return form
+    return form.candidates[0] if len(form.candidates) == 1 else None
+
+
+def _rest(split: Factored, shared: Counter[Generator], common: Counter[Poly]) -> Poly:
+    generators = Counter(split.monomial)
+    generators.subtract(shared)
+    factors = Counter(dict(split.factors))
+    factors.subtract(common)
+    powers = (factor**times for factor, times in factors.items())
+    return product_of((*(atom(g) ** times for g, times in generators.items()), *powers))
+
+
+def _fraction(value: Fraction, grouped: bool) -> str:
+    """Write a number as the decimal it is, or as a quotient where no short decimal is exact."""
+    places = next((n for n in range(_MOST_PLACES + 1) if 10**n % value.denominator == 0), None)
+    if places is None:
+        return f"{_digits(value.numerator, grouped)}/{_digits(value.denominator, grouped)}"
+    whole, rest = divmod(abs(value.numerator) * 10**places // value.denominator, 10**places)
+    minus = "-" if value < 0 else ""
+    return f"{minus}{_digits(whole, grouped)}" + (f".{rest:0{places}}" if places else "")
+
+
+def latex_of(form: Form) -> str:
+    r"""Give a form as LaTeX for math mode.
+
+    >>> from tolcost.algebra import length
+    >>> print(latex_of(FormRatio(length("n"), length("m"))))
+    \frac{n}{m}
+    """
+    match form:
+        case int():
+            return to_latex(form)
+        case Fraction(numerator=top, denominator=bottom):
+            text = text_of(form)
+            return text if "/" not in text else rf"\frac{{{top}}}{{{bottom}}}"
+        case Poly():
+            return to_latex(form)
+        case Weighed():
+            return to_latex(form.poly)
+        case Depth():
+            return _largest_latex(form.candidates)
+        case Duration(constant=constant, terms=terms):
+            parts = [rf"{n} \, {_largest_latex([one.poly for one in c])}" for n, c in terms]
+            return " + ".join((latex_of(constant), *parts))
+        case FormRatio():
+            top_poly, below = lowest(form)
+            if isinstance(below, Poly) and below == 1:
+                return to_latex(top_poly)
+            return rf"\frac{{{to_latex(top_poly)}}}{{{latex_of(below)}}}"
+
+
+def _largest_latex(candidates: Sequence[Poly]) -> str:
+    texts = [to_latex(candidate) for candidate in candidates]
+    return texts[0] if len(texts) == 1 else rf"\max\left({', '.join(texts)}\right)"
+
+
+def mathml_of(form: Poly | FormRatio) -> str:
+    """Give a ``math`` element, for browsers.
+
+    >>> from tolcost.algebra import length
+    >>> print(mathml_of(2 * length("n")))
+    <math><mn>2</mn><mo>&#x2062;</mo><mi>n</mi></math>
+    """
+    if isinstance(form, Poly):
+        return f"<math>{to_mathml(form)}</math>"
+    top, bottom = lowest(form)
+    if not isinstance(bottom, Poly):
+        raise TypeError("the largest of several forms has no MathML")
+    names = display_names(top.free | bottom.free)
+    if bottom == 1:
+        return f"<math>{to_mathml(top, names)}</math>"
+    return f"<math>{mathml_fraction(to_mathml(top, names), to_mathml(bottom, names))}</math>"
+
+
+# === Documents.
+
 
 CellKind: TypeAlias = Literal["text", "code", "form", "number"]
 LONGEST = 160
@@ -215,3 +460,20 @@ def cut(text: str, longest: int = LONGEST) -> str:
     ('n + 1', 72)
     """
     return text if len(text) <= longest else text[: longest - 2] + " …"
+
+
+# --- Formats
+
+_WRITERS = {
+    "text": ("text", "text"),
+    "md": ("tables", "markdown"),
+    "latex": ("latex", "latex"),
+    "fragment": ("fragment", "fragment"),
+}
+
+
+def write(document: Document, form: str, colour: bool = False, width: int | None = None) -> str:
+    """Write a document in one of the formats, text in so many columns; only its writer gets loaded."""
+    module, name = _WRITERS[form]
+    writer: Callable[..., str] = getattr(import_module(f"tolcost.show.{module}"), name)
+    return writer(document, colour, width) if form == "text" else writer(document)

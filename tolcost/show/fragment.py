@@ -15,16 +15,17 @@ from tolcost.show.document import (
     Document,
     Fact,
     FigureList,
+    Formula,
     Heading,
     Lines,
     ReportTable,
     Section,
     cell_text,
     cut,
+    mathml_of,
     plain,
 )
 from tolcost.show.document import Facts as FactList
-from tolcost.show.forms import Formula, mathml_of
 
 
 def fragment(document: Document) -> str:

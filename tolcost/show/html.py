@@ -16,8 +16,20 @@ from tolcost.algebra import Poly, display_names, to_browser
 from tolcost.cost import FormRatio
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import visible
-from tolcost.show.document import LONGEST, Bar, Cell, Code, Column, ReportTable, Verdict, cut, plain, rounded
-from tolcost.show.forms import mathml_of, text_of
+from tolcost.show.document import (
+    LONGEST,
+    Bar,
+    Cell,
+    Code,
+    Column,
+    ReportTable,
+    Verdict,
+    cut,
+    mathml_of,
+    plain,
+    rounded,
+    text_of,
+)
 from tolcost.show.json import Json
 
 _FOLDER = Path(__file__).with_name("pages")

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import TypeAlias
 
-from tolcost.show.forms import text_of
+from tolcost.show.document import text_of
 
 VERSION = 1
 LARGEST_EXACT = 2**53

@@ -17,12 +17,14 @@ from tolcost.show.document import (
     Column,
     Document,
     FigureList,
+    Formula,
     ReportTable,
     cell_text,
     cut,
+    latex_of,
     plain,
+    text_of,
 )
-from tolcost.show.forms import Formula, latex_of, text_of
 
 _SIGNS = {
     "−": "$-$", "×": r"$\times$", "●": r"$\bullet$", "…": r"\ldots{}", "‖": r"$\|$", "∈": r"$\in$",

@@ -12,14 +12,14 @@ from fractions import Fraction
 
 from tolcost.algebra import Generator, Poly, Symbol, atom, data_symbol, generators_in, leading_terms, to_text
 from tolcost.algebra import replace as replace_generator
-from tolcost.algebra.display import display_order
 from tolcost.algebra.poly import poly
+from tolcost.algebra.printers import display_order
 from tolcost.cost.device import Duration
 from tolcost.cost.record import FormRatio
 from tolcost.cost.span import Depth
 from tolcost.cost.weights import Weighed
 from tolcost.dataclass import dataclass
-from tolcost.show.forms import Form, text_of
+from tolcost.show.document import Form, text_of
 
 _LEAST_SAVED, _MOST_NAMES = 16, 12
 _FEW = ("t", "u", "v")

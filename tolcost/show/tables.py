@@ -26,8 +26,8 @@ from tolcost.show.document import (
     cell_text,
     cut,
     plain,
+    text_of,
 )
-from tolcost.show.forms import text_of
 
 # ---- Markdown ----------------------------------------------------------------------------
 

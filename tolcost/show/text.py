@@ -20,13 +20,14 @@ from tolcost.show.document import (
     Facts,
     FigureList,
     FigureRow,
+    Form,
     Heading,
     Lines,
     ReportTable,
     Section,
     cut,
+    text_of,
 )
-from tolcost.show.forms import Form, text_of
 
 _BOLD, _DIM, _PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 _WIDEST = 60

@@ -14,13 +14,13 @@ from sqlglot import exp
 
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Source
-from tolcost.library import read_spec
+from tolcost.platform import read_spec
 from tolcost.sql.expressions import ExpressionScope, number_written, written
 from tolcost.sql.query import SqlQuery, refused
 from tolcost.sql.tables import SqlColumn
 from tolcost.syntax import parse, signatures
-from tolcost.syntax.declarations import BUILTINS, CONSTANTS
 from tolcost.syntax.format import format_program
+from tolcost.syntax.names import BUILTINS, CONSTANTS
 
 _LIBRARIES = ("relations", "vectors")
 _OURS = re.compile(r"(rows|pairs|key|argument|aggregate|column|sorting)\d+")

@@ -1,9 +1,8 @@
 """Reading ToLang: grammar, tree, parser, names, formatter."""
 
-from tolcost.syntax.declarations import Signature, operator_signature, signatures
+from tolcost.syntax.names import Occurrences, Signature, occurrences, operator_signature, resolve, signatures
 from tolcost.syntax.parser import parse
-from tolcost.syntax.resolve import Occurrences, occurrences, resolve
-from tolcost.syntax.source import read_source
+from tolcost.syntax.tree import read_source
 
 __all__ = [
     "Occurrences",

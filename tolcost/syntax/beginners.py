@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-
-from tolcost.diagnostics import Diagnostic
-from tolcost.syntax.tree import Module
 
 _LOOP = "there are no loops: `map(t, f(*))` computes every element, `reduce(t, f, 0)` takes one after another"
 CHOICE = "`where(c, a, b)` is one of two values, and `choose(c, a, b)` computes only that one"
@@ -23,7 +19,7 @@ KEYWORDS: Mapping[str, str] = {
 }  # fmt: skip
 """Words that other languages begin with; here they are names, which nothing defines."""
 
-FUNCTIONS: Mapping[str, str] = {
+CALLS: Mapping[str, str] = {
     **KEYWORDS,
     "sum": "`reduce(t, add, 0)` adds up all elements",
     "prod": "`reduce(t, mul, 1)` multiplies all elements",
@@ -39,7 +35,7 @@ FUNCTIONS: Mapping[str, str] = {
 }  # fmt: skip
 """Functions that other languages have."""
 
-MEMBERS: Mapping[str, str] = {**FUNCTIONS, "T": "`Transpose(x)` is x with its axes turned around"}
+MEMBERS: Mapping[str, str] = {**CALLS, "T": "`Transpose(x)` is x with its axes turned around"}
 """What other languages write behind a value and a dot."""
 
 _ALL = "`reduce(t, {0}, {1})` takes {0} over all elements"
@@ -67,30 +63,3 @@ TYPES: Mapping[str, str] = {
 """Types that other languages have, and the spaces they are here."""
 
 QUOTIENT = "a quotient rounded down is floor(a / b)"
-_DIVISOR = re.compile(r"//[ \t]*[\w(](?:[\w.()\[\]]|[ \t]*[-+*/^,][ \t]*)*")
-_WORD = re.compile(r"[^\W\d]\w*")
-
-
-def quotients_in_comments(program: Module) -> tuple[Diagnostic, ...]:
-    r"""A warning for each comment behind a statement that reads as if it were divided by: ``h = n // 2``.
-
-    >>> from tolcost.diagnostics import Source
-    >>> from tolcost.syntax.parser import parse
-    >>> text = "tol x: R [n]\nh = n // 2\ny := map(tol[h], x[i], [i]) // halves"
-    >>> [str(d.span.start) for d in quotients_in_comments(parse(Source("demo", text)))]
-    ['19']
-    """
-    text, words = program.span.source.text, set(_WORD.findall(_code(program)))
-    return tuple(
-        Diagnostic("T0219", "this begins a comment", comment.span, hint=QUOTIENT, severity="warning")
-        for comment in program.comments
-        if text[text.rfind("\n", 0, comment.span.start) + 1 : comment.span.start].strip()
-        and _DIVISOR.fullmatch(comment.text.rstrip())
-        and words.issuperset(_WORD.findall(comment.text))
-    )
-
-
-def _code(program: Module) -> str:
-    """The text without its comments."""
-    ends = [0, *(end for c in program.comments for end in (c.span.start, c.span.end)), program.span.end]
-    return "".join(program.span.source.text[a:b] for a, b in zip(ends[::2], ends[1::2], strict=True))

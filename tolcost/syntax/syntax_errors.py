@@ -13,8 +13,7 @@ from collections.abc import Callable
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Fix, Label, Source, Span
 from tolcost.syntax.beginners import CHOICE, KEYWORDS, PAIRS, QUOTIENT
-from tolcost.syntax.parse_table import END
-from tolcost.syntax.precedence import BINARY_LEVELS
+from tolcost.syntax.grammar import BINARY_LEVELS, END
 
 _START = re.compile(
     r"^(?:(?:operator|use|space|list|tol|static|attr)[ \t]+[^\W\d]"

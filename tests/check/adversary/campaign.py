@@ -33,8 +33,8 @@ from tolcost.check.lockfile import Lock, read_lock, write_lock
 from tolcost.check.records import BAD_INPUT, FINE, GateReport
 from tolcost.check.updating import accepted, updated
 from tolcost.cli.check import costing_for
-from tolcost.deep import with_deep_stack
 from tolcost.diagnostics import Rejected, Source
+from tolcost.platform import with_deep_stack
 
 BATCH = 50
 _ABSENT = "0123456789" * 4

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import duckdb
 import numpy as np
 
-from tolcost.library import read_spec
+from tolcost.platform import read_spec
 
 Array: TypeAlias = np.ndarray[Any, Any]
 Columns: TypeAlias = dict[str, Array]

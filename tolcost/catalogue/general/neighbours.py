@@ -20,7 +20,7 @@ from tolcost.catalogue.deriving import placed
 from tolcost.catalogue.graph import Attribute, Weight
 from tolcost.catalogue.specs import Spec
 from tolcost.catalogue.types import Array
-from tolcost.elaborate.arguments import kind_of_declared
+from tolcost.elaborate.inputs import kind_of_declared
 from tolcost.elaborate.values import Cast, Value, Vec
 from tolcost.syntax import tree
 

@@ -20,7 +20,7 @@ from tolcost.catalogue.graph import Attribute
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.catalogue.types import Array
 from tolcost.diagnostics import Rejected
-from tolcost.elaborate.arguments import kind_of_declared
+from tolcost.elaborate.inputs import kind_of_declared
 from tolcost.elaborate.values import Cast, Vec
 from tolcost.syntax import tree
 

@@ -1,22 +1,254 @@
-"""What the grammar's rules make of their parts: the nodes of the tree.
+"""The grammar at work: its parse table, the precedence of operators, and the nodes that its rules make.
 
-An alias of ``grammar.lark`` is an entry of ``_LISTS``, or of ``_NODES`` where a rule's values are a node's
-fields, or else a method of ``Builder``.  All get the values of the rule's symbols (for a token, its text) and
-where the rule's text starts and ends.  Nothing here recurses: the parser acts when the parts of a rule are
-complete, and rows and lists are built flat.
+The table is made from ``grammar.lark`` by Lark, kept beside it, and loaded without Lark.  Building the LALR
+table and importing Lark take longer than reading a small program, so the table is stored as
+``parse_table.json``.  It records which grammar it was made from: after an edit of the grammar the
+stored table is out of date, and Lark builds a fresh one in memory.  ``python -m
+tolcost.syntax.grammar`` stores it again.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
-from collections.abc import Callable
-from typing import Any, Literal, TypeAlias, cast
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
-from tolcost.dataclass import dataclass
-from tolcost.diagnostics import Diagnostic, Fix, Label, Source, Span, quoted
+from tolcost.dataclass import dataclass, field
+from tolcost.diagnostics import Diagnostic, Fix, InternalError, Label, Source, Span, quoted
 from tolcost.syntax import tree
-from tolcost.syntax.precedence import Sign, group
-from tolcost.syntax.source import MAX_DIGITS
+from tolcost.syntax.tree import MAX_DIGITS, Expr, Infix, Power, RangeExpr, Unary
+
+if TYPE_CHECKING:
+    from logging import LogRecord
+
+
+GRAMMAR = Path(__file__).with_name("grammar.lark")
+STORED = Path(__file__).with_name("parse_table.json")
+END = "$END"
+
+
+class Production(NamedTuple):
+    """What a rule does: take ``size`` values, make one of them by ``action``, go on as ``symbol``."""
+
+    action: str | None
+    size: int
+    symbol: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ParseTable:
+    """An LALR(1) automaton.
+
+    The first state is 0.  ``moves[state][symbol]`` is the next state if it is not
+    negative, else ``~index`` of a reduction.
+    ``terminals`` holds (name, pattern) in the order in which a contextual lexer has to try them.
+    """
+
+    terminals: tuple[tuple[str, str], ...]
+    productions: tuple[Production, ...]
+    moves: tuple[dict[str, int], ...]
+    final: int
+
+
+@cache
+def parse_table() -> ParseTable:
+    """The table of the grammar, stored or built."""
+    grammar = GRAMMAR.read_text("utf-8")
+    try:
+        stored = json.loads(STORED.read_text("utf-8"))
+    except (OSError, ValueError):
+        stored = {}
+    return _decode(stored if stored.get("grammar") == fingerprint(grammar) else encode(grammar))
+
+
+def fingerprint(grammar: str) -> str:
+    """What a stored table and its grammar have in common."""
+    return hashlib.sha256(grammar.encode()).hexdigest()
+
+
+def encode(grammar: str) -> dict[str, Any]:
+    """The table of a grammar as plain data, made by Lark; a conflict in the grammar is an error."""
+    from lark import Lark
+
+    with _no_conflicts():
+        lark = Lark(grammar, parser="lalr", lexer="contextual", start="statement", keep_all_tokens=True)
+    table = lark.parser.parser._parse_table
+    rules = sorted(lark.rules, key=str)
+    order = {rule: ~index for index, rule in enumerate(rules)}
+    states = _numbered(table.states, table.start_states["statement"])
+    return {
+        "grammar": fingerprint(grammar),
+        "terminals": [[t.name, t.pattern.to_regexp()] for t in sorted(lark.terminals, key=_trial_order)],
+        "productions": [[rule.alias, len(rule.expansion), rule.origin.name] for rule in rules],
+        "moves": [
+            {name: states.get(arg, order.get(arg)) for name, (_, arg) in _by_name(table.states[state])}
+            for state in states
+        ],
+        "final": states[table.end_states["statement"]],
+    }
+
+
+@contextmanager
+def _no_conflicts() -> Iterator[None]:
+    """Lark settles shift/reduce conflicts by itself and only logs them; here they are errors."""
+    import logging
+
+    from lark import logger
+
+    def refuse(record: LogRecord) -> bool:
+        raise InternalError(f"the grammar is not LALR(1): {record.getMessage()}")
+
+    level = logger.level
+    logger.addFilter(refuse)
+    logger.setLevel(logging.DEBUG)
+    try:
+        yield
+    finally:
+        logger.removeFilter(refuse)
+        logger.setLevel(level)
+
+
+def _by_name(actions: dict[str, Any]) -> list[tuple[str, Any]]:
+    return sorted(actions.items(), key=lambda item: item[0])
+
+
+def _numbered(states: dict[int, dict[str, Any]], start: int) -> dict[int, int]:
+    """Numbers for the states in the order in which they are reached: Lark's own differ from run to run."""
+    numbers = {start: 0}
+    for state in (waiting := [start]):
+        for _, (_, target) in _by_name(states[state]):
+            if isinstance(target, int) and target not in numbers:
+                numbers[target] = len(numbers)
+                waiting.append(target)
+    return numbers
+
+
+def _trial_order(terminal: Any) -> tuple[int, int, int, str]:
+    """Lark's own order: by priority, then the longer pattern first."""
+    pattern = terminal.pattern
+    return -terminal.priority, -pattern.max_width, -len(pattern.value), terminal.name
+
+
+def _decode(data: dict[str, Any]) -> ParseTable:
+    return ParseTable(
+        terminals=tuple((name, pattern) for name, pattern in data["terminals"]),
+        productions=tuple(Production(*parts) for parts in data["productions"]),
+        moves=tuple(data["moves"]),
+        final=data["final"],
+    )
+
+
+def store() -> None:
+    """Write the table of the present grammar beside it."""
+    data = encode(GRAMMAR.read_text("utf-8"))
+    STORED.write_text(json.dumps(data, separators=(",", ":"), ensure_ascii=True) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    store()
+
+
+# === The precedence of infix and prefix operators: one table for the parser and the formatter.
+#
+# The grammar reads a row of operators and operands; ``group`` turns it into a tree.  It keeps its own
+# stack, so neither a sum of 100,000 terms nor 100,000 minus signs in a row exhaust Python's.
+
+
+LAMBDA, OR, AND, NOT, COMPARE, RANGE, SUM, PRODUCT, SIGN, POWER, POSTFIX = range(11)
+
+BINARY_LEVELS = {
+    "or": OR, "xor": OR, "and": AND,
+    "==": COMPARE, "!=": COMPARE, "<": COMPARE, "<=": COMPARE, ">": COMPARE, ">=": COMPARE,
+    "..": RANGE, "+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "%": PRODUCT, "^": POWER,
+}  # fmt: skip
+PREFIX_LEVELS = {"not": NOT, "-": SIGN, "+": SIGN}
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """An operator in a row, and where it stands."""
+
+    op: str
+    span: Span
+    prefix: bool = False
+
+
+Misuse: TypeAlias = Callable[[Sign, Sign], None]
+
+
+@dataclass(slots=True, eq=False)
+class _Open:
+    """An operator still waiting for its right operand; ``first`` is None for a prefix."""
+
+    level: int
+    sign: Sign
+    first: Expr | None = None
+    rest: list[tuple[str, Expr]] = field(default_factory=list)
+
+    def close(self, last: Expr) -> Expr:
+        """The finished expression, now that the last operand is known."""
+        if self.first is None:
+            op = cast(Literal["-", "+", "not"], self.sign.op)
+            return Unary(op, last, Span(last.span.source, self.sign.span.start, last.span.end))
+        span = Span(last.span.source, self.first.span.start, last.span.end)
+        if self.level == POWER:
+            return Power(self.first, last, span)
+        if self.level == RANGE:
+            return RangeExpr(self.first, last, span)
+        self.rest.append((self.sign.op, last))
+        return Infix(self.first, tuple(self.rest), span)
+
+
+def group(row: Sequence[Expr | Sign], misuse: Misuse) -> Expr:
+    """The tree of a row of operands, prefix and infix operators.
+
+    ``misuse`` is told of two operators of a level that does not associate, as in ``a < b < c``.
+    """
+    waiting: list[_Open] = []
+    operand: Expr | None = None
+    for item in row:
+        if not isinstance(item, Sign):
+            operand = item
+        elif item.prefix:
+            waiting.append(_Open(PREFIX_LEVELS[item.op], item))
+        elif operand is not None:
+            _infix(item, operand, waiting, misuse)
+    assert operand is not None
+    return _close(waiting, operand, LAMBDA)
+
+
+def _infix(sign: Sign, operand: Expr, waiting: list[_Open], misuse: Misuse) -> None:
+    level = BINARY_LEVELS[sign.op]
+    operand = _close(waiting, operand, level)
+    top = waiting[-1] if waiting else None
+    if top is None or top.level != level or top.first is None or level == POWER:
+        waiting.append(_Open(level, sign, operand))
+        return
+    if level in (COMPARE, RANGE):
+        misuse(top.sign, sign)
+    top.rest.append((top.sign.op, operand))
+    top.sign = sign
+
+
+def _close(waiting: list[_Open], operand: Expr, level: int) -> Expr:
+    """Finish what binds tighter than ``level``."""
+    while waiting and waiting[-1].level > level:
+        operand = waiting.pop().close(operand)
+    return operand
+
+
+# === What the grammar's rules make of their parts: the nodes of the tree.
+#
+# An alias of ``grammar.lark`` is an entry of ``_LISTS``, or of ``_NODES`` where a rule's values are a node's
+# fields, or else a method of ``Builder``.  All get the values of the rule's symbols (for a token, its text)
+# and where the rule's text starts and ends.  Nothing here recurses: the parser acts when the parts of a rule
+# are complete, and rows and lists are built flat.
+
 
 RuleValues: TypeAlias = list[Any]
 RuleAction: TypeAlias = Callable[[RuleValues, int, int], Any]

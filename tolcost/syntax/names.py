@@ -1,0 +1,776 @@
+"""Names: what a program defines, what the language itself knows, and whether all that is mentioned is either.
+
+First declarations, scopes and cycles; then the walk that tells what is wrong with them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
+from typing import Literal, TypeAlias
+
+from tolcost.dataclass import dataclass, field
+from tolcost.diagnostics import Diagnostic, Fix, Label, Span, quoted
+from tolcost.elementary import FUNCTIONS
+from tolcost.spaces import SPACES
+from tolcost.syntax import tree
+from tolcost.syntax.beginners import ARGUMENTS, CALLS, MEMBERS, QUOTIENT, TYPES
+from tolcost.syntax.tree import MAX_NAME_ERRORS
+
+_MOST_HINTS = 30
+_MOST_CANDIDATES = 5000
+_MOST_STEPS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """How a function may be called: with how many arguments (``high`` None: any number), and which named."""
+
+    low: int
+    high: int | None
+    named: frozenset[str] = frozenset()
+
+    def takes(self, count: int) -> bool:
+        """Whether it can be called with so many arguments."""
+        return self.low <= count and (self.high is None or count <= self.high)
+
+    def __str__(self) -> str:
+        """In words, as in "takes …".
+
+        >>> str(Signature(1, 1)), str(Signature(2, 3)), str(Signature(1, None))
+        ('1 argument', '2 to 3 arguments', 'at least 1 argument')
+        """
+        if self.high is None:
+            return f"at least {self.low} argument{'s' * (self.low != 1)}"
+        count = f"{self.low}" if self.low == self.high else f"{self.low} to {self.high}"
+        return f"{count} argument{'s' * (self.high != 1)}"
+
+
+KnownNames: TypeAlias = Mapping[str, Signature | None]
+"""Names from elsewhere; None for a value."""
+
+_PRIMITIVES = {
+    "shape": (1, 1), "dim": (1, 1), "capacity": (1, 1), "vol": (1, 1), "space": (1, 1), "convert": (2, 2),
+    "part": (2, 3), "part'": (2, 2), "swap": (3, 3), "reshape": (2, 2), "tile": (1, 1), "map": (2, 3),
+    "reduce": (3, 4), "join": (2, 3), "embed": (1, 1), "put": (3, 3), "filter": (2, 2), "seq": (0, None),
+    "repeat": (3, 3), "given": (1, 1), "exact": (2, 2), "same": (2, 2), "bdim": (2, 2), "kind": (1, 1),
+    "lo": (1, 1), "hi": (1, 1), "chars": (1, 1), "known": (1, 1), "isseq": (1, 1), "bitcast": (2, 2),
+    "apart": (2, 2), "outside": (1, 1), "choose": (3, 3), "trips": (3, 4), "agree": (2, 2),
+    "halvings": (1, 1), "oneof": (2, 2), "different": (1, 1),
+}  # fmt: skip
+
+BUILTINS: dict[str, Signature] = {
+    **{name: Signature(low, high) for name, (low, high) in _PRIMITIVES.items()},
+    **{name: Signature(*function.arity) for name, function in FUNCTIONS.items()},
+}
+CONSTANTS = frozenset({"true", "false", "Inf", "NaN", "pi", "outputs"})
+BINDERS = {"map": 2, "reduce": 3, "trips": 3}
+"""The functions whose body sees coordinates, and which argument names these."""
+
+Sort: TypeAlias = Literal["function", "value", "input", "zeros", "length", "parameter", "coordinate"]
+
+
+@dataclass(eq=False, slots=True)
+class Definition:
+    """A name, what gave it, and which definitions of the same scope it needs."""
+
+    name: str
+    sort: Sort
+    span: Span
+    arity: int | None = None
+    functional: bool = False
+    """A value that, as it is written, is a function."""
+    fills: bool = False
+    """It fills a ToL declared before, whose name it bears."""
+    needs: dict[Definition, Span] = field(default_factory=dict)
+
+    @property
+    def place(self) -> Span:
+        """Where its name stands."""
+        return place_of(self.span, self.name)
+
+    @property
+    def maybe_function(self) -> bool:
+        """Whether it can be called, as far as one can see."""
+        return self.functional or self.sort in ("function", "parameter")
+
+
+def place_of(span: Span, name: str, which: int = 0) -> Span:
+    """The first place of a name in a span (or the second …; -1 for the last); the span if there is none."""
+    pattern = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+    found = [match.span() for match in pattern.finditer(span.source.text, span.start, span.end)]
+    usable = -len(found) <= which < len(found)
+    return Span(span.source, *found[which]) if usable else span
+
+
+@dataclass(eq=False, slots=True)
+class NameScope:
+    """Names, those around them, and whether ``*`` means something here.
+
+    ``owner`` is the definition whose parameters these are.
+    """
+
+    parent: NameScope | None
+    star: bool = False
+    owner: Definition | None = None
+    names: dict[str, Definition] = field(default_factory=dict)
+
+    def lookups(self, name: str) -> Iterator[tuple[Definition, Definition | None]]:
+        """What a name may mean, the nearest first, each with the definition beside it that needs it."""
+        scope: NameScope | None = self
+        owner: Definition | None = None
+        while scope is not None:
+            if name in scope.names:
+                yield scope.names[name], owner
+            owner, scope = scope.owner, scope.parent
+
+    def visible(self) -> Iterator[str]:
+        """All names that can be used here."""
+        scope: NameScope | None = self
+        while scope is not None:
+            yield from scope.names
+            scope = scope.parent
+
+
+def is_global(name: str, known: KnownNames) -> bool:
+    """Whether a name has a meaning without being defined in the program."""
+    return name in BUILTINS or name in CONSTANTS or name in SPACES or name in known
+
+
+def signatures(program: tree.Module) -> dict[str, Signature | None]:
+    """What a library defines for the programs that use it."""
+    found: dict[str, Signature | None] = {}
+    for statement in program.statements:
+        match statement:
+            case tree.Define(name=name, params=params):
+                found[name] = None if params is None else Signature(len(params), len(params))
+            case tree.Unpack(names=names):
+                found.update(dict.fromkeys(names))
+            case tree.ZerosDecl(name=name):
+                found.setdefault(name, None)
+            case _:
+                pass
+    return found
+
+
+def operator_signature(program: tree.Module) -> tuple[str, Signature] | None:
+    """The name under which a program can be called, and how; None without an ``operator`` header."""
+    header = next((s for s in program.statements if isinstance(s, tree.Operator)), None)
+    if header is None:
+        return None
+    inputs = [s for s in program.statements if isinstance(s, tree.InputDecl)]
+    positional = [s for s in inputs if s.kind != "attr"]
+    required = sum(not (s.optional or s.variadic) for s in positional)
+    high = None if any(s.variadic for s in positional) else len(positional)
+    return header.name, Signature(required, high, frozenset(s.name for s in inputs))
+
+
+@dataclass(slots=True, eq=False)
+class Declarations:
+    """The definitions of a program and the mistakes found so far."""
+
+    known: KnownNames
+    found: list[Diagnostic] = field(default_factory=list)
+    definitions: list[Definition] = field(default_factory=list)
+    spaces: set[str] = field(default_factory=lambda: set(SPACES))
+    uses: dict[Definition, list[Span]] = field(default_factory=dict)
+    """Where each definition is mentioned."""
+
+    def tell(
+        self,
+        code: str,
+        message: str,
+        span: Span,
+        hint: str | None = None,
+        labels: tuple[Label, ...] = (),
+        fix: Fix | None = None,
+    ) -> None:
+        """Note a mistake, unless there are too many already."""
+        if len(self.found) < MAX_NAME_ERRORS:
+            self.found.append(Diagnostic(code, message, span, labels, hint, fix=fix))
+
+    def tell_meant(
+        self,
+        code: str,
+        message: str,
+        span: Span,
+        name: str,
+        candidates: Iterable[str],
+        otherwise: str | None = None,
+    ) -> None:
+        """Note a name that nothing has, and the one that was perhaps meant, or else ``otherwise``."""
+        meant = self.similar(name, candidates)
+        hint = f"did you mean `{meant}`?" if meant else otherwise
+        self.tell(code, message, span, hint, fix=Fix(f"Write `{meant}`", span, meant) if meant else None)
+
+    # ---- declarations
+
+    def declare_all(self, program: tree.Module) -> NameScope:
+        """The scope of the program, with everything that its statements define."""
+        top = NameScope(None)
+        inputs = [s for s in program.statements if isinstance(s, tree.InputDecl)]
+        for statement in program.statements:
+            if isinstance(statement, (tree.SpaceDecl, tree.ListDecl)):
+                self.spaces.add(statement.name)
+            self.declare(statement, top)
+        for name in [n for s in inputs for n in _lengths(s)]:
+            top.names.setdefault(name.name, Definition(name.name, "length", name.span))
+        self._check_header(program.statements)
+        return top
+
+    def declare(self, statement: tree.Statement, scope: NameScope) -> None:
+        """Note what a statement defines."""
+        match statement:
+            case tree.Define(name=name, params=None, value=value, output=output):
+                found = Definition(name, "value", statement.span, functional=_is_function(value))
+                self._define(found, scope, output)
+            case tree.Define(name=name, params=params, output=output):
+                found = Definition(name, "function", statement.span, len(params or ()))
+                self._define(found, scope, output)
+            case tree.Unpack(names=names):
+                for name in names:
+                    self._define(Definition(name, "value", statement.span), scope)
+            case tree.ZerosDecl(name=name):
+                self._define(Definition(name, "zeros", statement.span), scope)
+            case tree.InputDecl(name=name):
+                is_graph = statement.space == "G"
+                self._define(Definition(name, "input", statement.span, functional=is_graph), scope)
+            case _:
+                pass
+
+    def _define(self, definition: Definition, scope: NameScope, output: bool = False) -> None:
+        first = scope.names.get(definition.name)
+        definition.fills = first is not None and first.sort == "zeros" and output
+        if first is not None and not definition.fills:
+            label = (Label(first.place, "the first one is here"),)
+            hint = "a ToL declared by `tol` is filled with `:=`" if first.sort == "zeros" else None
+            fix = _filled(definition.place) if first.sort == "zeros" and definition.sort == "value" else None
+            told = f"{quoted(definition.name)} is defined twice"
+            self.tell("T0202", told, definition.place, hint, label, fix)
+            first.fills = True  # so that the second one, if it builds on the first, is not told to be a cycle
+            return
+        if first is not None:
+            self.uses.setdefault(definition, []).append(first.place)
+        scope.names[definition.name] = definition
+        self.definitions.append(definition)
+
+    def _check_header(self, statements: Sequence[tree.Statement]) -> None:
+        for place, statement in enumerate(statements):
+            if isinstance(statement, tree.Operator) and place > 0:
+                hint = "a file holds one operator, and its header comes first"
+                self.tell("T0215", "the header of an operator stands in the middle", statement.span, hint)
+        positional = [s for s in statements if isinstance(s, tree.InputDecl) and s.kind != "attr"]
+        for statement in positional[:-1]:
+            if statement.variadic:
+                message = f"{quoted(statement.name)} takes all that follows, so it has to come last"
+                self.tell("T0216", message, place_of(statement.span, statement.name))
+
+    def check_output(self, program: tree.Module) -> None:
+        """A program has an output: those marked so, or else its last definition."""
+        defined = [s for s in program.statements if isinstance(s, (tree.Define, tree.Unpack, tree.ZerosDecl))]
+        if any(isinstance(s, tree.Define) and s.output for s in defined):
+            return
+        if not defined:
+            span = program.statements[-1].span if program.statements else program.span
+            where = Span(span.source, span.start, min(span.end, span.start + 1))
+            self.tell("T0212", "the program defines nothing", where, "mark an output with `:=`")
+        elif isinstance(last := defined[-1], tree.Define) and last.params is not None:
+            hint = "the last definition is the output, unless others are marked with `:=`"
+            place = place_of(last.span, last.name)
+            self.tell("T0212", "the program has no output: a function is not one", place, hint)
+
+    def check_space(self, space: str, statement: tree.Statement) -> None:
+        """A space is one of the language's, or declared."""
+        if space not in self.spaces:
+            span = place_of(statement.span, space, -1)
+            meant = (TYPES[space],) if space in TYPES else sorted(self.spaces)
+            self.tell_meant(
+                "T0210", f"there is no space {quoted(space)}", span, TYPES.get(space, space), meant
+            )
+
+    def unique(self, names: Iterable[str], span: Span) -> None:
+        """No name stands twice among parameters or coordinates."""
+        seen: set[str] = set()
+        for name in names:
+            if name in seen:
+                self.tell("T0211", f"{quoted(name)} is named twice", place_of(span, name, 1))
+            seen.add(name)
+
+    def similar(self, name: str, candidates: Iterable[str]) -> str | None:
+        """The name that was perhaps meant; after many mistakes none is looked for."""
+        return None if len(self.found) > _MOST_HINTS else similar(name, candidates)
+
+
+def similar(name: str, candidates: Iterable[str]) -> str | None:
+    """The name that was perhaps meant.
+
+    >>> similar("SAMEUPPER", ["SAME_UPPER", "VALID"]), similar("FULL", ["SAME_UPPER", "VALID"])
+    ('SAME_UPPER', None)
+    """
+    from difflib import get_close_matches
+
+    if len(name) > 60:
+        return None
+    apart = max(1, len(name) // 3)
+    usable = [c for c in candidates if abs(len(c) - len(name)) <= apart][:_MOST_CANDIDATES]
+    near = [c for c in usable if len(name) > 2 and _is_slip(c, name)]
+    if near:
+        return max(near, key=lambda c: (_same_letters(c, name), len(c)))
+    close = get_close_matches(name, usable, 1, 0.74) or [c for c in usable if c.lower() == name.lower()]
+    return close[0] if close else None
+
+
+def _same_letters(meant: str, name: str) -> int:
+    return len([*takewhile(lambda pair: pair[0] == pair[1], zip(meant, name, strict=False))])
+
+
+def _is_slip(meant: str, name: str) -> bool:
+    """Whether a letter is another one, too many or missing: `exq` is `exp`, and `sqt` is `sqrt`."""
+    same = _same_letters(meant, name)
+    a, b = meant[same:], name[same:]
+    return a[1:] == b[1:] or a[1:] == b or a == b[1:]
+
+
+def _filled(place: Span) -> Fix | None:
+    """``y := ...`` for ``y = ...``."""
+    sign = re.compile(r"\s*(=)(?!=)").match(place.source.text, place.end)
+    return Fix("Write `:=`", Span(place.source, *sign.span(1)), ":=") if sign else None
+
+
+def _lengths(statement: tree.InputDecl) -> list[tree.Name]:
+    """The names in a declared shape that stand for lengths."""
+    found: list[tree.Name] = []
+    waiting = [e for e in statement.shape if not isinstance(e, tree.Ellipsis)]
+    while waiting:
+        match waiting.pop():
+            case tree.Name() as name:
+                found.append(name)
+            case tree.Call(args=args):
+                waiting.extend(args)
+            case other:
+                waiting.extend(tree.children(other))
+    return found
+
+
+def _is_function(value: tree.Expr) -> bool:
+    """Whether an expression, as written, gives a function.  A name may stand for one."""
+    match value:
+        case tree.Arrow() | tree.OperatorName() | tree.Compose() | tree.Name():
+            return True
+        case tree.Call(args=args):
+            return any(isinstance(arg, tree.Star) for arg in args)
+        case _:
+            return False
+
+
+# ---- definitions that need themselves ----------------------------------------------------
+
+
+def cycles(definitions: Iterable[Definition]) -> list[Diagnostic]:
+    """One diagnostic for each cycle met; walks without recursion."""
+    done: set[Definition] = set()
+    found = []
+    for definition in definitions:
+        path = [definition] if definition not in done else []
+        open_ = {definition: 0}
+        rest = [iter(definition.needs)]
+        while path:
+            needed = next((d for d in rest[-1] if d not in done), None)
+            if needed is None:
+                done.add(path[-1])
+                del open_[path.pop()]
+                rest.pop()
+            elif needed in open_:
+                found.append(_told(path[open_[needed] :]))
+                done.update(path[open_[needed] :])
+            else:
+                open_[needed] = len(path)
+                path.append(needed)
+                rest.append(iter(needed.needs))
+    return found
+
+
+def _told(cycle: list[Definition]) -> Diagnostic:
+    first = cycle[0]
+    following = [*cycle[1:], first]
+    steps = [*cycle[:_MOST_STEPS], *cycle[-1:]] if len(cycle) > _MOST_STEPS else cycle
+    way = " → ".join(quoted(d.name) for d in [*steps, first])
+    labels = tuple(
+        Label(d.needs[after], f"{quoted(d.name)} needs {quoted(after.name)}")
+        for d, after in list(zip(cycle, following, strict=True))[1:_MOST_STEPS]
+    )
+    message = f"{quoted(first.name)} is defined in terms of itself"
+    message += f": {way}" if len(cycle) > 1 else ""
+    hint = "there is no recursion; a repeated step is written with `reduce`"
+    return Diagnostic("T0204", message, first.needs[following[0]], labels, hint)
+
+
+# === The walk: what can be known about a program's names without knowing any value or shape.
+#
+# Unknown names, calls with the wrong number of arguments, names defined twice or in terms of themselves,
+# ``*`` where no element is meant.  Types, shapes and the sense of attributes are the elaborator's.  The
+# walk keeps its own stack, and tells everything it finds.
+
+
+_KNOWN_INSIDE: Mapping[Sort, str] = {
+    "parameter": "the function whose parameter it is",
+    "coordinate": "the `map` or `reduce` whose coordinate it is",
+    "value": "the block that defines it",
+}
+"""Where names of other scopes are known, in words."""
+
+
+def resolve(
+    program: tree.Module,
+    known: KnownNames | None = None,
+    library: bool = False,
+    others: Iterable[str] = (),
+) -> tuple[Diagnostic, ...]:
+    r"""All mistakes in the names of a program, in the order of its text.
+
+    ``known`` are names from elsewhere: the definitions of libraries in use, and operators; ``others`` are
+    operators that are not mentioned, but perhaps meant.  A library needs no output.
+
+    >>> from tolcost.diagnostics import Source
+    >>> from tolcost.syntax.parser import parse
+    >>> [d.message for d in resolve(parse(Source("demo", "tol x: R [n]\ny := map(x, exq(*))")))]
+    ['there is no function `exq`']
+    """
+    resolver = _resolved(program, known)
+    if not library:
+        resolver.check_output(program)
+    resolver.tell_unknown({name.lower(): name for name in others} if resolver.unknown else {})
+    found = [*resolver.found, *cycles(resolver.definitions)]
+    return tuple(sorted(found, key=lambda d: d.span.start))
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrences:
+    """A name of a program: where it is defined, and where it is mentioned."""
+
+    name: str
+    sort: Sort
+    place: Span
+    uses: tuple[Span, ...]
+    statement: Span
+    """What defines it."""
+
+
+def occurrences(program: tree.Module, known: KnownNames | None = None) -> tuple[Occurrences, ...]:
+    r"""All that a program defines, in the order of its text; one name may be defined in several scopes.
+
+    >>> from tolcost.diagnostics import Source
+    >>> from tolcost.syntax.parser import parse
+    >>> found = occurrences(parse(Source("demo", "tol x: R [n]\ny := map(x, f(*))\nf(x) = x + 1")))
+    >>> [(one.name, one.sort, len(one.uses)) for one in found][2:]
+    [('y', 'value', 0), ('f', 'function', 1), ('x', 'parameter', 1)]
+    """
+    uses = _resolved(program, known).uses
+    filled = {place for one, places in uses.items() if one.fills for place in places}
+    found = [
+        Occurrences(one.name, one.sort, one.place, tuple(places), one.span)
+        for one, places in uses.items()
+        if one.place not in filled or one.fills
+    ]
+    return tuple(sorted(found, key=lambda one: one.place.start))
+
+
+def unused(program: tree.Module) -> tuple[Diagnostic, ...]:
+    r"""A warning for each definition that nothing mentions and that is no output.
+
+    >>> from tolcost.diagnostics import Source
+    >>> from tolcost.syntax.parser import parse
+    >>> [d.message for d in unused(parse(Source("demo", "tol x: R [n]\nk = 2\ny := map(x, exp)")))]
+    ['`k` is never used']
+    """
+    defined = [s for s in program.statements if isinstance(s, tree.Define | tree.Unpack)]
+    marked = [s for s in defined if isinstance(s, tree.Define) and s.output] or defined[-1:]
+    outputs = {statement.span for statement in marked}
+    return tuple(
+        Diagnostic("T0218", f"{quoted(one.name)} is never used", one.place, severity="warning")
+        for one in occurrences(program)
+        if one.sort in ("value", "function") and not one.uses and one.statement not in outputs
+    )
+
+
+def _resolved(program: tree.Module, known: KnownNames | None) -> _Resolver:
+    resolver = _Resolver(known or {})
+    top = resolver.declare_all(program)
+    for definition in top.names.values():
+        resolver.uses.setdefault(definition, [])
+    for statement in program.statements:
+        resolver.check(statement, top)
+    resolver.walk()
+    return resolver
+
+
+class _Resolver(Declarations):
+    def __init__(self, known: KnownNames) -> None:
+        super().__init__(known)
+        self.unknown: dict[str, tuple[bool, tree.Name, NameScope]] = {}
+        self.waiting: list[tuple[tree.Expr, NameScope]] = []
+
+    # ---- statements
+
+    def check(self, statement: tree.Statement, scope: NameScope) -> None:
+        """The parts of a statement: spaces at once, expressions later."""
+        match statement:
+            case tree.SpaceDecl(space=space):
+                self.check_space(space, statement)
+            case tree.ListDecl(spaces=spaces):
+                for space in spaces:
+                    self.check_space(space, statement)
+            case tree.InputDecl(space=space):
+                self.check_space(space, statement)
+            case tree.Define(params=params, output=True) if params is not None:
+                self.tell("T0213", "an output has no parameters", place_of(statement.span, statement.name))
+            case _:
+                pass
+        if isinstance(statement, (tree.Define, tree.Unpack)):
+            self._body(statement, scope)
+        else:
+            self._later(tree.children(statement), scope)
+
+    def _body(self, statement: tree.Define | tree.Unpack, scope: NameScope) -> None:
+        """The value of a definition, in the scope of its parameters."""
+        params = (statement.params or ()) if isinstance(statement, tree.Define) else ()
+        first, *others = statement.names if isinstance(statement, tree.Unpack) else (statement.name,)
+        self.unique(params, statement.span)
+        owner = scope.names.get(first)
+        for name in others:
+            if owner is not None and name in scope.names:
+                scope.names[name].needs[owner] = statement.span
+        inner = NameScope(scope, scope.star, owner, self._parameters(params, statement.span))
+        self.waiting.append((statement.value, inner))
+
+    # ---- expressions
+
+    def walk(self) -> None:
+        """Look at all expressions there are."""
+        while self.waiting:
+            expr, scope = self.waiting.pop()
+            self._visit(expr, scope)
+
+    def _later(self, exprs: Iterable[tree.Expr | tree.Ellipsis], scope: NameScope) -> None:
+        self.waiting.extend((e, scope) for e in exprs if not isinstance(e, tree.Ellipsis))
+
+    def _visit(self, expr: tree.Expr, scope: NameScope) -> None:
+        match expr:
+            case tree.Name():
+                self._value(expr, scope)
+            case tree.Star() if not scope.star:
+                hint = "`*` is the current element of a `map` or `reduce`"
+                self.tell("T0206", "`*` stands outside of any `map` or `reduce`", expr.span, hint)
+            case tree.Call():
+                self._call(expr, scope)
+            case tree.Compose(functions=functions):
+                self._composed(functions, scope)
+            case tree.Arrow(params=params, body=body):
+                self.unique(params, expr.span)
+                self._later((body,), NameScope(scope, scope.star, None, self._parameters(params, expr.span)))
+            case tree.BlockExpr():
+                self._block(expr, NameScope(scope, scope.star))
+            case tree.ListSubscript(item=tree.Splice(span=span)):
+                self.tell("T0207", "a list has one index, so nothing can be spliced there", span)
+            case _:
+                self._later(tree.children(expr), scope)
+
+    def _block(self, block: tree.BlockExpr, inner: NameScope) -> None:
+        for statement in block.statements:
+            self.declare(statement, inner)
+        for definition in inner.names.values():
+            self.uses.setdefault(definition, [])
+        for statement in block.statements:
+            self._body(statement, inner)
+        self._later((block.result,), inner)
+
+    def _value(self, name: tree.Name, scope: NameScope) -> None:
+        for definition, owner in scope.lookups(name.name):
+            self._note(owner, definition, name.span)
+            return
+        if not is_global(name.name, self.known) and name.name not in self.spaces:
+            self._unknown(name, scope, is_function=False)
+
+    def _call(self, call: tree.Call, scope: NameScope) -> None:
+        signature = None
+        function = call.function
+        if isinstance(function, tree.Name):
+            signature = self._function(function, scope, call)
+        else:
+            self._later((function,), scope)
+        place = BINDERS.get(function.name) if isinstance(function, tree.Name) else None
+        if place is not None and signature is not None:
+            self._bound(call, place, scope)
+        else:
+            self._later((a for a in call.args if not isinstance(a, tree.Star)), scope)
+        self._later((value for _, value in call.named), scope)
+
+    def _composed(self, functions: tuple[tree.Expr, ...], scope: NameScope) -> None:
+        last = functions[-1]
+        member = last.name if isinstance(last, tree.Name) else ""
+        for function in functions:
+            if isinstance(function, tree.Name):
+                self._function(function, scope, None, MEMBERS.get(member))
+            else:
+                self._later((function,), scope)
+
+    def _bound(self, call: tree.Call, place: int, scope: NameScope) -> None:
+        """``map`` and ``reduce``: their body sees ``*`` and the coordinates that are named after it."""
+        coordinates = call.args[place] if len(call.args) > place else None
+        names = self._coordinates(coordinates)
+        self.unique((n.name for n in names), coordinates.span if coordinates else call.span)
+        bound = self._local(Definition(n.name, "coordinate", n.span) for n in names)
+        for index, arg in enumerate(call.args[:place]):
+            inner = NameScope(scope, True, None, bound) if index == 1 else scope
+            if not isinstance(arg, tree.Star) or inner.star:
+                self._later((arg,), inner)
+
+    def _coordinates(self, expr: tree.Expr | None) -> list[tree.Name]:
+        items = expr.items if isinstance(expr, tree.Bracket) else (expr,) if expr is not None else ()
+        names = []
+        for item in items:
+            inner = item.value if isinstance(item, tree.Splice) else item
+            if isinstance(inner, tree.Name):
+                names.append(inner)
+            else:
+                hint = "write `i` for all coordinates together, or `[i, j]`, or `[i, *rest]`"
+                self.tell("T0214", "coordinates are named here", inner.span, hint)
+        return names
+
+    def _function(
+        self, name: tree.Name, scope: NameScope, call: tree.Call | None, hint: str | None = None
+    ) -> Signature | None:
+        """What a name in call position means: the nearest function of that name; ``hint`` if it is none."""
+        hidden: Definition | None = None
+        for definition, owner in scope.lookups(name.name):
+            builtin = name.name in BUILTINS or name.name in self.known
+            if definition.maybe_function and not (definition.sort == "value" and builtin):
+                self._note(owner, definition, name.span)
+                if definition.arity is not None:
+                    self._count(name, Signature(definition.arity, definition.arity), call, definition)
+                return None
+            hidden = hidden or definition
+        signature = self.known.get(name.name) or BUILTINS.get(name.name)
+        if signature is not None:
+            self._count(name, signature, call, None)
+        elif hidden is not None or name.name in CONSTANTS:
+            label = (Label(hidden.place, f"this {hidden.sort}"),) if hidden else ()
+            indexed = hidden is not None and hidden.sort in ("input", "zeros") and len(name.name) < 40
+            hint = hint or (f"an element is selected with `{name.name}[i]`" if indexed else None)
+            fix = _indexed(name, call) if indexed and call is not None else None
+            self.tell("T0205", f"{quoted(name.name)} is not a function", name.span, hint, label, fix)
+        elif name.name not in self.known:
+            self._unknown(name, scope, is_function=True)
+        return signature
+
+    def _count(
+        self, name: tree.Name, signature: Signature, call: tree.Call | None, own: Definition | None
+    ) -> None:
+        if call is None:
+            return
+        label = (Label(own.place, "it is defined here"),) if own else ()
+        wrong = [n for n, _ in call.named if n not in signature.named]
+        if wrong:
+            message = f"{quoted(name.name)} has no argument named {quoted(wrong[0])}"
+            meant = self.similar(wrong[0], sorted(signature.named))
+            none = None if signature.named else "only operators have named arguments"
+            hint = f"did you mean `{meant}`?" if meant else none
+            self.tell("T0208", message, call.span, hint, label, _renamed(call, wrong[0], meant))
+        count = len(call.args)
+        if any(isinstance(a, tree.Splice) for a in call.args):
+            return
+        if not signature.takes(count if not call.named else max(count, signature.low)):
+            message = f"{quoted(name.name)} takes {signature}, not {count}"
+            hint = ARGUMENTS.get(name.name) if own is None and count < signature.low else None
+            self.tell("T0203", message, call.span, hint, label)
+
+    def _unknown(self, name: tree.Name, scope: NameScope, is_function: bool) -> None:
+        """Remember the first use of an unknown name."""
+        first = self.unknown.get(name.name)
+        if first is None or name.span.start < first[1].span.start:
+            self.unknown[name.name] = is_function, name, scope
+
+    def tell_unknown(self, others: Mapping[str, str]) -> None:
+        """Tell of the unknown names, of each once; ``others`` are operators by name in small letters."""
+        for is_function, name, scope in self.unknown.values():
+            told = f"there is {'no function' if is_function else 'nothing named'} {quoted(name.name)}"
+            if name.name == "iter":
+                self.tell("T0201", told, name.span, "name the coordinates after the body: `map(t, f(i), i)`")
+                continue
+            if name.name in CALLS:
+                self.tell("T0201", told, name.span, CALLS[name.name])
+                continue
+            operators = [others[small]] if (small := name.name.lower()) in others else []
+            otherwise = None if is_function else self._how_to_know(name.name)
+            candidates = (*scope.visible(), *BUILTINS, *CONSTANTS, *self.known, *operators)
+            self.tell_meant("T0201", told, name.span, name.name, candidates, otherwise)
+
+    def _how_to_know(self, name: str) -> str:
+        """What can be done about a value of no name: it is another scope's, or is to come from outside."""
+        inner = next((one.sort for one in self.uses if one.name == name and one.sort in _KNOWN_INSIDE), None)
+        if inner is not None:
+            return f"it is known only inside of {_KNOWN_INSIDE[inner]}"
+        return f"`attr {name}: N` takes a number from outside, and `tol {name}: R [n]` data"
+
+    def _parameters(self, names: Iterable[str], span: Span) -> dict[str, Definition]:
+        return self._local(Definition(name, "parameter", span) for name in names)
+
+    def _local(self, definitions: Iterable[Definition]) -> dict[str, Definition]:
+        """The names of a scope of their own."""
+        found = {definition.name: definition for definition in definitions}
+        self.uses.update((definition, []) for definition in found.values())
+        return found
+
+    def _note(self, owner: Definition | None, needed: Definition, span: Span) -> None:
+        """Remember where a definition is mentioned, and which other needs it: not the ToL that it fills."""
+        self.uses.setdefault(needed, []).append(span)
+        if owner is not None and not (owner is needed and owner.fills):
+            owner.needs.setdefault(needed, span)
+
+
+def _indexed(name: tree.Name, call: tree.Call) -> Fix | None:
+    """A call of what is no function as the selection of an element."""
+    span = Span(call.span.source, name.span.end, call.span.end)
+    inside = span.text.strip()
+    if call.named or not call.args or inside[:1] != "(":
+        return None
+    return Fix("Write `[ ]`", span, f"[{inside[1:-1]}]")
+
+
+def _renamed(call: tree.Call, wrong: str, meant: str | None) -> Fix | None:
+    """A named argument under the name that was meant."""
+    span = call.span
+    place = re.compile(rf"(?<!\w){re.escape(wrong)}(?=\s*:)").search(span.source.text, span.start, span.end)
+    if meant is None or place is None:
+        return None
+    return Fix(f"Write `{meant}`", Span(span.source, *place.span()), meant)
+
+
+_DIVISOR = re.compile(r"//[ \t]*[\w(](?:[\w.()\[\]]|[ \t]*[-+*/^,][ \t]*)*")
+_WORD = re.compile(r"[^\W\d]\w*")
+
+
+def quotients_in_comments(program: tree.Module) -> tuple[Diagnostic, ...]:
+    r"""A warning for each comment behind a statement that reads as if it were divided by: ``h = n // 2``.
+
+    >>> from tolcost.diagnostics import Source
+    >>> from tolcost.syntax.parser import parse
+    >>> text = "tol x: R [n]\nh = n // 2\ny := map(tol[h], x[i], [i]) // halves"
+    >>> [str(d.span.start) for d in quotients_in_comments(parse(Source("demo", text)))]
+    ['19']
+    """
+    text, words = program.span.source.text, set(_WORD.findall(_code(program)))
+    return tuple(
+        Diagnostic("T0219", "this begins a comment", comment.span, hint=QUOTIENT, severity="warning")
+        for comment in program.comments
+        if text[text.rfind("\n", 0, comment.span.start) + 1 : comment.span.start].strip()
+        and _DIVISOR.fullmatch(comment.text.rstrip())
+        and words.issuperset(_WORD.findall(comment.text))
+    )
+
+
+def _code(program: tree.Module) -> str:
+    """The text without its comments."""
+    ends = [0, *(end for c in program.comments for end in (c.span.start, c.span.end)), program.span.end]
+    return "".join(program.span.source.text[a:b] for a, b in zip(ends[::2], ends[1::2], strict=True))
