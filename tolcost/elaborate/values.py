@@ -461,6 +461,9 @@ CALL_DEPTH = 400
 """How deeply functions may call one another."""
 
 
+# === The state of one elaboration: scopes that collect bindings, environments, facts, conditions.
+
+
 class OperatorDefinition(Protocol):
     """An operator that programs may call: what it computes, and the library files it uses."""
 
