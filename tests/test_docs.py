@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import doctest
 import os
+import pkgutil
 import re
 import shlex
 import subprocess
@@ -103,6 +104,19 @@ def test_files_that_are_named_exist() -> None:
         for name in re.findall(r"`((?:[\w.-]+/)*\w+\.(?:py|md|toml|lark))`", page.read_text("utf-8")):
             there = (ROOT / name).exists() or (ROOT / "tolcost" / name).exists() or name in modules
             assert there, f"{page.name} names {name}"
+
+
+def test_types_that_are_named_exist() -> None:
+    """In the table of representations: a type or a function, from ``tolcost.`` on."""
+    rows = (ROOT / "docs" / "architecture.md").read_text("utf-8").partition("## Representations")[2]
+    for name in re.findall(r"`(\w+(?:\.\w+)+)`", rows.partition("##")[0]):
+        assert pkgutil.resolve_name(f"tolcost.{name}")
+
+
+def test_files_that_the_grammar_names_exist() -> None:
+    folder = ROOT / "tolcost" / "syntax"
+    for name in re.findall(r"\w+\.py", (folder / "grammar.lark").read_text("utf-8")):
+        assert (folder / name).exists(), name
 
 
 def test_links_lead_somewhere() -> None:
