@@ -17,7 +17,7 @@ from tolcost.catalogue.general.record import GeneralForms
 from tolcost.catalogue.specs import Library
 from tolcost.cost import Analysis
 from tolcost.dataclass import dataclass
-from tolcost.diagnostics import Diagnostic, Rejected
+from tolcost.diagnostics import Diagnostic, Rejected, unreadable
 from tolcost.result.conformance import (
     CONFORMANCE,
     CONFORMANCE_COMMAND,
@@ -392,9 +392,10 @@ def _read(path: Path, command: str) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise Rejected(
-            Diagnostic("T0681", f"cannot read {path.name}: {error}", hint=f"make it with `{command}`")
-        ) from None
+        # Without the folder no command that makes the file would do: there is more that only a checkout has.
+        kept = "tolcost's repository has what was measured: run it there, or name its reports with --folder"
+        hint = f"make it with `{command}`" if path.parent.is_dir() else kept
+        raise Rejected(Diagnostic("T0681", f"cannot read {path}: {unreadable(error)}", hint=hint)) from None
 
 
 def _unusable(name: str, command: str, error: Exception) -> Rejected:
