@@ -16,9 +16,10 @@ __all__ = ["dataclass", "field", "replace"]
 if TYPE_CHECKING:
     from dataclasses import dataclass
 else:
+    import copyreg
     import dataclasses
     from reprlib import recursive_repr
-    from types import MemberDescriptorType
+    from types import MappingProxyType, MemberDescriptorType
 
     _OFTEN = 64
     """A method that is called so often is compiled: that takes as long as so many calls without."""
@@ -257,3 +258,9 @@ else:
     def _restore(self, state):
         for one, value in zip(fields(self), state, strict=True):
             object.__setattr__(self, one.name, value)
+
+    def _read_only(items):
+        return MappingProxyType(items)
+
+    # Frozen data has mappings that nobody writes to, which neither pickle nor copy knows by itself.
+    copyreg.pickle(MappingProxyType, lambda mapping: (_read_only, (dict(mapping),)))

@@ -28,7 +28,7 @@ BROKEN = {
 @pytest.mark.parametrize("reader", [read_conformance, read_peers, read_reasons])
 def test_a_missing_file_is_told_with_the_command_that_makes_it(reader: object, tmp_path: Path) -> None:
     assert callable(reader)
-    with pytest.raises(Rejected, match="no such file or directory\n.*--folder"):
+    with pytest.raises(Rejected, match=r"no such file or directory\n.*--folder"):
         reader(tmp_path)
     (tmp_path / "data").mkdir()
     with pytest.raises(Rejected) as caught:

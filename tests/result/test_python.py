@@ -1,13 +1,19 @@
 """The Python API: sympy expressions and exact integers, the same as the command line's."""
 
+import copy
 import doctest
 import json
 import math
 import pickle
+import subprocess
+import sys
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import onnx
+import onnx.helper
 import pytest
 import sympy
 
@@ -338,3 +344,63 @@ def test_a_program_has_no_runs_and_no_rank_is_below_0() -> None:
 
 def test_no_points_have_no_numbers() -> None:
     assert tolcost.analyze(MATRIX)(n=[], k=2).eops.tolist() == []
+
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+DECODER = Path(__file__).parents[1] / "models" / "exported" / "decoder.onnx"
+
+
+@pytest.fixture(scope="module")
+def bert() -> tolcost.Cost:
+    return tolcost.load_model(EXAMPLES / "bert.onnx")
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda cost: pickle.loads(pickle.dumps(cost))])  # noqa: S301
+def test_costs_are_copied_and_kept(
+    bert: tolcost.Cost, copied: Callable[[tolcost.Cost], tolcost.Cost]
+) -> None:
+    program = tolcost.analyze("tol x: R [n]\ny := map(tol[n - 2], x[i] + x[i + 2], [i])")
+    costs = [
+        program,
+        program.subs(n=4),
+        tolcost.operator("Conv"),
+        bert,
+        bert.subs(seq=7),
+        bert.assume("seq = 32*k"),
+        tolcost.load_model(EXAMPLES / "bert.onnx", shapes={"input_ids": ("batch", 128)}),
+        tolcost.load_model(EXAMPLES / "bert.onnx", dims={"input_ids[0]": 1}),
+        tolcost.generate(tolcost.load_model(DECODER, dims={"seq": 1}), "past: p..p+n", "seq=p"),
+    ]
+    for cost in costs:
+        twin = copied(cost)
+        assert twin.eops == cost.eops
+        assert twin.to_frame().equals(cost.to_frame())
+        assert (repr(twin), str(twin), twin.where) == (repr(cost), str(cost), cost.where)
+    assert copied(program(n=5)) == program(n=5)  # type: ignore[arg-type, comparison-overlap]
+    assert copied(program(n=[3, 4])).eops.tolist() == [1, 2]  # type: ignore[arg-type, attr-defined]
+
+
+def test_a_cost_that_was_kept_is_read_in_another_process(bert: tolcost.Cost) -> None:
+    kept = pickle.dumps([bert, tolcost.operator("Relu")])
+    read = "import pickle, sys; print([cost.eops for cost in pickle.load(sys.stdin.buffer)])"
+    told = subprocess.run([sys.executable, "-c", read], input=kept, capture_output=True, check=True)
+    assert told.stdout.decode().strip() == str([bert.eops, tolcost.operator("Relu").eops])
+
+
+def test_a_cost_that_was_kept_is_no_other_one_by_other_definitions(tmp_path: Path) -> None:
+    (tmp_path / "onnx").mkdir()
+    definition = tmp_path / "onnx" / "Relu.tol"
+    definition.write_text("operator Relu\ntol X: R [...]\nY := map(X, exp(exp(*)))\n", "utf-8")
+    tensor = onnx.helper.make_tensor_value_info
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Relu", ["x"], ["y"])],
+        "own",
+        [tensor("x", onnx.TensorProto.FLOAT, ["n"])],
+        [tensor("y", onnx.TensorProto.FLOAT, ["n"])],
+    )
+    cost = tolcost.from_onnx(onnx.helper.make_model(graph), specs=[tmp_path])
+    kept = pickle.dumps(cost)
+    assert str(pickle.loads(kept).eops) == "2*n"  # noqa: S301
+    definition.write_text("operator Relu\ntol X: R [...]\nY := map(X, exp(*))\n", "utf-8")
+    with pytest.raises(Rejected, match="T0669"):
+        pickle.loads(kept)  # noqa: S301

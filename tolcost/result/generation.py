@@ -123,7 +123,13 @@ class GenerationStudy(Study):
     pieces: tuple[ModelRuns, ...]
     runs: Steps
     cache: Poly | None
+    asked: tuple[Located, str, str | None, Located | None]
+    """What it was made from: a model, its runs, and what comes before them."""
     kind = "model"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """What was asked for: a copy is made from that again."""
+        return generated_again, self.asked
 
     @property
     def leading(self) -> Poly:
@@ -297,8 +303,14 @@ def generated(cost: Located, runs: str, prefill: str | None = None, other: Locat
         pieces=tuple(pieces),
         runs=steps,
         cache=_cache(cost, symbol, steps.end),
+        asked=(cost, runs, prefill, other),
     )
     return locate_study(Cost, found, weights=cost.weights)
+
+
+def generated_again(cost: Located, runs: str, prefill: str | None, other: Located | None) -> Study:
+    """A study of runs that was kept, or came from another process."""
+    return generated(cost, runs, prefill, other).study
 
 
 def generated_file(

@@ -97,6 +97,15 @@ class ModelStudy(Study):
     told: Mapping[str, int] = field(default_factory=dict)
     kind = "model"
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """The model and what is said of it: where a copy is read the model is walked again."""
+        said = (dict(self.walked), dict(self.told), self.assumed.texts)
+        folders = tuple(map(str, self.cost.session.library.roots[:-1]))
+        return walked_again, (self.file, self.model, folders, *said, self._held())
+
+    def _held(self) -> tuple[Poly | None, ...]:
+        return (self.total.eops, self.total.flops, self.total.macs, self.total.bytes)
+
     @property
     def model(self) -> Model:
         """The model."""
@@ -355,6 +364,28 @@ def _unproved(study: ModelStudy) -> set[int]:
 def walked(file: str, model: Model, session: Session, numbers: Mapping[str, int] | None = None) -> ModelStudy:
     """Walk a model, with some lengths as numbers from the start."""
     return _study(file, analyze_graph(model, session, numbers), numbers or {})
+
+
+def walked_again(
+    file: str,
+    model: Model,
+    folders: Sequence[str],
+    numbers: Mapping[str, int],
+    told: Mapping[str, int],
+    texts: Sequence[str],
+    held: tuple[Poly | None, ...],
+) -> ModelStudy:
+    """A study that was kept, or came from another process; definitions that changed since are refused."""
+
+    def walk() -> ModelStudy:
+        study = walked(file, model, Session(open_library(folders)), numbers)
+        return (study.with_numbers(told) if told else study).assuming(texts)
+
+    study = with_deep_stack(walk)
+    if study._held() != held:
+        message = f"what was kept of {quoted(file)} is not what it costs by the definitions that are here"
+        raise Rejected(Diagnostic("T0669", message, hint="analyse the model anew"))
+    return study
 
 
 def _study(file: str, cost: GraphCost, numbers: Mapping[str, int], assuming: Assumed = NOTHING) -> ModelStudy:

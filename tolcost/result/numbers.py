@@ -49,7 +49,7 @@ class ExactNumbers:
     def __getattr__(self, name: str) -> FigureValue:
         """A figure as an attribute."""
         try:
-            return self.figures[name]
+            return vars(self)["figures"][name]  # type: ignore[no-any-return]  # a copy begins without any
         except KeyError:
             raise AttributeError(f"there is no figure {name!r}") from None
 
@@ -78,10 +78,9 @@ class NumberColumns:
 
     def __getattr__(self, name: str) -> Ints:
         """A figure as an attribute."""
-        try:
-            return self[name]
-        except KeyError:
-            raise AttributeError(f"there is no figure {name!r}") from None
+        if name not in vars(self).get("_forms", ()):  # a copy begins without any
+            raise AttributeError(f"there is no figure {name!r}")
+        return self[name]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
