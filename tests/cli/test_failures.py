@@ -1,6 +1,7 @@
 """Every way to fail has its exit code and its words, and none of them is a traceback."""
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -84,6 +85,13 @@ def test_a_reader_that_stops_reading_is_no_error() -> None:
     )
     assert done.stdout.startswith("matmul  ")
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+@pytest.mark.parametrize("file, code", [(MATMUL, 0), ("none.tol", 2)])
+def test_an_output_that_is_closed_is_no_error(closed: str, file: str, code: int) -> None:
+    tool = f"{shlex.quote(sys.executable)} -m tolcost analyze {shlex.quote(file)} {closed}"
+    assert subprocess.run(["sh", "-c", tool], check=False, capture_output=True).returncode == code
 
 
 def test_standard_input_is_a_file(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ Listing the commands loads nothing but click.  A new command is a line in ``COMM
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -98,6 +99,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 def main() -> NoReturn:
     """Be the ``tolcost`` command."""
+    if sys.stdout is None or sys.stderr is None:  # closed by whoever called: the exit code is all that is asked
+        nowhere = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # until the end
+        sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere
     if isinstance(sys.stdout, TextIOWrapper):  # a character that a terminal lacks is no reason to stop
         sys.stdout.reconfigure(errors="backslashreplace")
     sys.exit(run())

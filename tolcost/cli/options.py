@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import signal
 import time
+import unicodedata
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])  # click passes options by name, of any type
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
+_NAME = re.compile(r"(`?)([^\W\d][\w\u0300-\u036f.]*)\1")
 _FORM = re.compile(r"(?=.*(?<![0-9A-Za-z_])[A-Za-z_`])[A-Za-z0-9_`.*+ ()-]+")
 _LONGEST_LENGTH = 30
 
@@ -211,12 +212,17 @@ def output_option(function: F) -> F:
 
 
 def read_pairs(option: str, texts: Iterable[str]) -> Iterable[tuple[str, str]]:
-    """Split each ``NAME=VALUE``."""
+    """Split each ``NAME=VALUE``; a name may be of any alphabet, and stand as results show it.
+
+    >>> list(read_pairs("--dim", ["n=1", "λ=2", "`λ`=3"]))
+    [('n', '1'), ('λ', '2'), ('λ', '3')]
+    """
     for text in texts:
         name, equals, value = text.partition("=")
-        if not equals or not _NAME.fullmatch(name.strip()):
+        found = _NAME.fullmatch(name.strip())
+        if not equals or found is None:
             raise click.UsageError(f"{option} needs NAME=VALUE, not {text[:60]!r}")
-        yield name.strip(), value.strip()
+        yield unicodedata.normalize("NFC", found[2]), value.strip()
 
 
 def read_dims(texts: Iterable[str]) -> dict[str, int]:
