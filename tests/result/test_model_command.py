@@ -53,6 +53,49 @@ def test_without_lengths_there_are_only_closed_forms(bert: Path, capsys: pytest.
     assert "batch" not in partly["partly"]["macs"]
 
 
+@pytest.fixture(name="mixed", scope="module")
+def _mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A function, a view, and three nodes that nothing defines."""
+    own = [helper.make_node(op, [given], [given + op], domain="my") for op, given in ("Fb", "Fc", "Gc")]
+    nodes = [helper.make_node("Relu", ["x"], ["a"]), helper.make_node("Transpose", ["a"], ["b"])]
+    graph = helper.make_graph(
+        [*nodes, helper.make_node("Flatten", ["b"], ["c"]), *own],
+        "mixed",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", "m"])],
+        [helper.make_tensor_value_info(one.output[0], onnx.TensorProto.FLOAT, ["p"]) for one in own],
+    )
+    opsets = [helper.make_opsetid("", 20), helper.make_opsetid("my", 1)]
+    path = tmp_path_factory.mktemp("mixed") / "mixed.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=opsets), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    "by, rows",
+    [
+        ("op", ["Relu 1 4 100.0 %", "2 operators not costed 3 0", "2 operators without cost 2 0 0.0 %"]),
+        ("node", ["Relu Relu float32 [n, m] 4", "3 nodes not costed 0", "2 nodes without cost 0 0.0 %"]),
+        ("scope", ["(no scope), in part 6 4 100.0 %"]),
+    ],
+)
+def test_what_is_not_costed_is_no_row_that_costs_nothing(
+    mixed: Path, by: str, rows: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    dims = ("--dim", "n=2", "--dim", "m=2", "--dim", "p=2")
+    told = output(capsys, "model", str(mixed), "--by", by, *dims, code=3)
+    table = [" ".join(line.split()) for line in told.partition("\n\n")[2].partition("\n\n")[2].splitlines()]
+    assert [line[: len(row)] for row, line in zip(rows, table[1 : 1 + len(rows)], strict=True)] == rows
+
+
+def test_a_ratio_of_what_is_not_all_there_is_not_known(
+    mixed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = json.loads(output(capsys, "model", str(mixed), "--format", "json", code=3))["totals"]
+    assert (found["intensity"], found["bytes_exact"]) == (None, False)
+    told = output(capsys, "model", str(mixed), "--device", "h200", code=3)
+    assert "µs, of the nodes that are costed" in told
+
+
 def test_lengths_that_break_a_condition_are_refused(bert: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["model", str(bert), "--dim", "seq=17", "--dim", "batch=1"]) == 2
     told = capsys.readouterr().err

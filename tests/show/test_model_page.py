@@ -73,6 +73,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "fixed", [x], [y])
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]), found / "fixed.onnx")
     assert run(["model", f"{found}/fixed.onnx", "--format", "html", "--output", f"{found}/fixed.html"]) == 0
+    y = helper.make_tensor_value_info("z", TensorProto.FLOAT, [2, 3])
+    own = helper.make_node("Own", ["c"], ["z"], domain="my")
+    steps = [helper.make_node("Relu", ["x"], ["b"]), helper.make_node("Identity", ["b"], ["c"]), own]
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("my", 1)]
+    partly = helper.make_model(helper.make_graph(steps, "partly", [x], [y]), opset_imports=opsets)
+    onnx.save(partly, found / "partly.onnx")
+    run(["model", f"{found}/partly.onnx", "--format", "html", "--output", f"{found}/partly.html"])
     onnx.save(_branches(), found / "many.onnx")
     assert run(["model", f"{found}/many.onnx", "--format", "html", "--output", f"{found}/many.html"]) == 0
     page = (found / "bert.html").read_text("utf-8")
@@ -405,6 +412,15 @@ def test_a_model_of_one_size_has_its_figures(browser: Browser, folder: Path) -> 
     browser.open((folder / "fixed.html").as_uri())
     assert browser.run(FIGURES)["eops"] == "6"
     assert "No length is open" in browser.run("return document.getElementById('growth').textContent")
+
+
+def test_what_is_not_costed_is_not_said_to_cost_nothing(browser: Browser, folder: Path) -> None:
+    browser.open((folder / "partly.html").as_uri())
+    shown = """return [...document.querySelectorAll('#rows .row')].map(r =>
+      ['title', 'eops', 'bytes'].map(k => r.querySelector(`.${k} span`).textContent).join(' '))"""
+    for view in ("by operator", "in order"):
+        browser.run(CLICK, "[data-view]", view)
+        assert sorted(browser.run(shown)) == ["Identity 0 48", "Relu 6 48", "my.Own ? ?"]
 
 
 def test_what_is_left_out_opens(browser: Browser, folder: Path) -> None:

@@ -17,6 +17,7 @@ from typing import Literal, NoReturn, TypeAlias
 from weakref import ref
 
 from tolcost.dataclass import dataclass, field
+from tolcost.diagnostics import NOWHERE, Span
 
 # === Generators: symbols, floors, clips, logarithms, powers, and sums without a closed form.
 #
@@ -46,7 +47,12 @@ OrderKey: TypeAlias = tuple[object, ...]
 
 
 class AlgebraBudget(Exception):
-    """An expression grew beyond what is worth computing; callers turn this into a diagnostic."""
+    """An expression grew beyond what is worth computing; callers turn this into a diagnostic.
+
+    ``span`` is the innermost definition that was being computed, where there is one.
+    """
+
+    span: Span = NOWHERE
 
 
 class NotInteger(ArithmeticError):

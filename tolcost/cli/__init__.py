@@ -99,7 +99,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 def main() -> NoReturn:
     """Be the ``tolcost`` command."""
-    if sys.stdout is None or sys.stderr is None:  # closed by whoever called: the exit code is all that is asked
+    if sys.stdout is None or sys.stderr is None:  # closed: only the exit code is asked for
         nowhere = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # until the end
         sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere
     if isinstance(sys.stdout, TextIOWrapper):  # a character that a terminal lacks is no reason to stop

@@ -362,7 +362,8 @@ def elaborate(
     except NeedsUnrolling as needs:
         fail("T0304", "something is looked up here that must be known while compiling", needs.span)
     except AlgebraBudget as budget:
-        fail("T0504", f"a formula grows too large: {budget}", program.span)
+        where = program.span if budget.span is NOWHERE else budget.span
+        fail("T0504", f"a formula grows too large: {budget}", where)
 
 
 def _elaborate(

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias, TypeVar
 from tolcost.algebra import (
     FALSE,
     TRUE,
+    AlgebraBudget,
     And,
     Cond,
     Poly,
@@ -792,6 +793,10 @@ def force_results(lazy: Lazy, span: Span = NOWHERE) -> Value | Results:
         try:
             found = lazy.compute(_naming(lazy))
             lazy.value = found if isinstance(found, Results) else bind_data(lazy.env, found, lazy.name)
+        except AlgebraBudget as budget:
+            if lazy.expr is not None and budget.span is NOWHERE:
+                budget.span = lazy.expr.span
+            raise
         finally:
             lazy.busy = False
             context.level = level

@@ -538,7 +538,7 @@ def model_record(study: ModelStudy, cost: Located, metrics: frozenset[str] | Non
         found: dict[str, Json] = {
             m.key: show(m.form) for m in cost.measures if m.key not in ("weights", "time")
         }
-        found["bytes_exact"] = not study.total.traffic.open
+        found["bytes_exact"] = not study.total.traffic.open and not study.coverage.missing
         found["histogram"] = functions_json(study.total.histogram, show)
         found["atoms"] = {name: show(form) for name, form in study.total.atoms.items()}
         weighed: dict[str, Json] = {

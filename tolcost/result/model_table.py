@@ -114,9 +114,10 @@ def _sizes(rows: Sequence[TableRow], sort: str | None, at: Located) -> Mapping[i
 
 
 def _total(rows: Sequence[TableRow], measure: str, at: Located | None) -> int | None:
-    numbers = [None if at is None else at.number(row.amounts[measure]) for row in rows]
+    costed = [row for row in rows if not row.partly or row.amounts[measure] is not None]
+    numbers = [None if at is None else at.number(row.amounts[measure]) for row in costed]
     known = [number for number in numbers if number is not None]
-    return sum(known) if len(known) == len(rows) else None
+    return sum(known) if len(known) == len(costed) else None
 
 
 @dataclass(slots=True)

@@ -144,23 +144,27 @@ class TableRow:
     """How often each operator is applied that costs something, of a scope."""
     times: int = 1
     children: tuple[TableRow, ...] = ()
+    partly: bool = False
+    """Whether some of the nodes are not costed: the others come to the amounts."""
 
     @property
     def shown(self) -> str:
         """Its title, with how many are alike."""
-        return f"{self.title} ×{self.times}" if self.times > 1 else self.title
+        title = f"{self.title} ×{self.times}" if self.times > 1 else self.title
+        return f"{title}, in part" if self.partly and self.amounts["eops"] is not None else title
 
     @property
     def intensity(self) -> FormRatio | None:
         """FLOPs over bytes."""
         moved, done = self.amounts["bytes"], self.amounts["flops"]
-        return None if moved is None or done is None or moved == 0 else FormRatio(done, moved)
+        return None if self.partly or moved is None or done is None or moved == 0 else FormRatio(done, moved)
 
 
 def gathered(title: str, rows: Sequence[TableRow]) -> TableRow:
     """Several rows as one."""
     added = {key: _added([row.amounts[key] for row in rows]) for key in AMOUNTS}
-    return TableRow(title, sum(row.nodes for row in rows), MappingProxyType(added))
+    partly = any(row.partly for row in rows)
+    return TableRow(title, sum(row.nodes for row in rows), MappingProxyType(added), partly=partly)
 
 
 def _added(amounts: Iterable[Poly | None]) -> Poly | None:
@@ -186,10 +190,12 @@ class Choice:
 def chosen(rows: Sequence[TableRow], choice: Choice, sizes: Mapping[int, int], what: str) -> list[TableRow]:
     """Rows in order, those that cost nothing as one, and those beyond the top as one; below each, too.
 
+    What is not costed is not known to cost nothing: it is a row of its own, without amounts.
     ``sizes`` are numbers to sort by, for each row by its identity; ``what`` is what rows are called.
     """
     kept = [row for row in rows if not costs_nothing(row, choice.sort)]
-    free = [row for row in rows if costs_nothing(row, choice.sort)]
+    free = [row for row in rows if costs_nothing(row, choice.sort) and not row.partly]
+    unknown = [row for row in rows if costs_nothing(row, choice.sort) and row.partly]
     if choice.sort == "name":
         kept.sort(key=lambda row: row.title)
     elif choice.sort is not None:
@@ -198,10 +204,21 @@ def chosen(rows: Sequence[TableRow], choice: Choice, sizes: Mapping[int, int], w
     rest = shown[choice.top :] if choice.top is not None else []
     shown = shown[: len(shown) - len(rest)]
     shown += [gathered(f"{len(rest):,} more", rest)] if rest else []
-    if len(free) == 1:
-        return [*shown, replace(free[0], children=())]
-    title = f"{len(free):,} {what} without {_missing(choice.sort)}"
-    return [*shown, *([gathered(title, free)] if free else [])]
+    shown += map(_without_amounts, _as_one(f"{len(unknown):,} {what} not costed", unknown))
+    return [*shown, *_as_one(f"{len(free):,} {what} without {_missing(choice.sort)}", free)]
+
+
+def _as_one(title: str, rows: Sequence[TableRow]) -> Iterator[TableRow]:
+    """Rows as one of that title; a single one keeps its own."""
+    if rows:
+        yield replace(rows[0], children=()) if len(rows) == 1 else gathered(title, rows)
+
+
+def _without_amounts(row: TableRow) -> TableRow:
+    """A row of which nothing is known but the parameters that it holds."""
+    kept = {key: row.amounts[key] if key == "parameters" else None for key in AMOUNTS}
+    title = row.title if row.title.endswith(" not costed") else f"{row.title}, not costed"
+    return replace(row, title=title, amounts=MappingProxyType(kept))
 
 
 def _missing(measure: str | None) -> str:
@@ -236,4 +253,5 @@ def rows_added(tables: Sequence[Sequence[TableRow]]) -> Iterator[TableRow]:
         amounts = {key: _added([row.amounts[key] for row in same]) for key in AMOUNTS}
         amounts["parameters"] = same[-1].amounts["parameters"]
         children = tuple(rows_added([row.children for row in same]))
-        yield replace(same[-1], amounts=amounts, children=children)
+        partly = any(row.partly for row in same)
+        yield replace(same[-1], amounts=amounts, children=children, partly=partly)

@@ -60,8 +60,10 @@ class Figures:
 
     @property
     def intensity(self) -> FormRatio | None:
-        """FLOPs over bytes."""
-        return None if self.bytes is None or self.bytes == 0 else FormRatio(self.flops, self.bytes)
+        """FLOPs over bytes; not known where some nodes are not costed, whatever the others come to."""
+        if self.status == "lower bound" or self.bytes is None or self.bytes == 0:
+            return None
+        return FormRatio(self.flops, self.bytes)
 
 
 def figures_of(analysis: Analysis) -> Figures:
@@ -384,6 +386,8 @@ class Located:
         """How far a prediction like this one was off where it was tested."""
         assert self.times is not None
         fitted = self.times.device.fitted
+        if self.study.coverage.missing:
+            return f"{UNIT}, of the nodes that are costed"
         if self.study.kind == "model":
             error = None if fitted is None else fitted.error_models
             return (

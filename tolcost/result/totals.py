@@ -326,7 +326,8 @@ def node_rows(cost: GraphCost, adder: Adder) -> tuple[TableRow, ...]:
     for n, step in enumerate(cost.model.graph.nodes):
         space, shape = _type(cost, next((name for name in step.outputs if name), ""))
         amounts = _amounts(adder.node(cost.nodes[n]), adder.settle(held[n]))
-        found.append(TableRow(step.name or step.title, 1, amounts, step.title, space, shape))
+        row = TableRow(step.name or step.title, 1, amounts, step.title, space, shape)
+        found.append(replace(row, partly=True) if cost.nodes[n].uncosted else row)
     return tuple(found)
 
 
@@ -336,10 +337,12 @@ def operator_rows(cost: GraphCost, groups: Iterable[Group], adder: Adder) -> tup
     for step, applied, own in zip(cost.model.graph.nodes, cost.nodes, parameters_by_node(cost), strict=True):
         title = title_of(applied.parts[0][0]) if applied.parts else step.title
         held.setdefault(title, []).append(own)
-    return tuple(
-        TableRow(g.title, g.nodes, _amounts(g.figures, adder.settle(_total(held.get(g.title, ())))), g.title)
-        for g in groups
-    )
+    found = []
+    for group in groups:
+        amounts = _amounts(group.figures, adder.settle(_total(held.get(group.title, ()))))
+        partly = group.figures.status == "lower bound"
+        found.append(TableRow(group.title, group.nodes, amounts, group.title, partly=partly))
+    return tuple(found)
 
 
 def scope_rows(cost: GraphCost, adder: Adder, depth: int) -> tuple[TableRow, ...]:
@@ -350,12 +353,14 @@ def scope_rows(cost: GraphCost, adder: Adder, depth: int) -> tuple[TableRow, ...
 
     def row(scope: ModuleScope, level: int) -> TableRow:
         inside = [cost.nodes[n] for n in scope.nodes]
-        found = adder.add(parts_of(inside), any(one.uncosted for one in inside))
+        partly = any(one.uncosted for one in inside)
+        found = adder.add(parts_of(inside), partly)
         own = adder.settle(_total([held[n] for n in scope.nodes]))
         below = tuple(row(child, level + 1) for child in scope.children) if level < depth else ()
         ops = Counter(steps[n].title for n in scope.nodes if kinds[n] is not None)
         amounts = _amounts(found, own)
-        return TableRow(scope.title, len(scope.nodes), amounts, ops=ops, times=scope.times, children=below)
+        made = TableRow(scope.title, len(scope.nodes), amounts, ops=ops, times=scope.times, children=below)
+        return replace(made, partly=True) if partly else made
 
     return tuple(row(scope, 1) for scope in scope_tree(map(path_of, steps), kinds))
 

@@ -1,6 +1,8 @@
 // The nodes: columns, views, order and filter, and which row is chosen.
 
 const said = (value) => (value === null || value === undefined ? "" : state.exact ? grouped(value) : short(value));
+// Of what is not costed nothing but its parameters is known: 0 is what the rest comes to.
+const unknown = (one, key) => one.partly && !one.values[key] && key !== "parameters";
 const number = (key, rank, seldom = false) => ({
   key,
   title: NAMES[key],
@@ -16,7 +18,7 @@ const number = (key, rank, seldom = false) => ({
         "data-value": one.values[key] ?? "",
         title: one.values[key] === null ? "" : grouped(one.values[key]),
       },
-      said(one.values[key]),
+      unknown(one, key) ? "?" : said(one.values[key]),
     ),
 });
 const COLUMNS = [
@@ -60,7 +62,7 @@ const COLUMNS = [
     sorts: "eops",
     cell: (one) => {
       const share = one.values.eops === null ? 0 : percent(one.values.eops, state.root.values.eops ?? 0n);
-      return one.values.eops === null
+      return one.values.eops === null || unknown(one, "eops")
         ? ""
         : [
             element("span", { class: "meter" }, element("i", { style: `width: ${share}%` })),
@@ -80,7 +82,7 @@ const COLUMNS = [
     least: 95,
     wide: "95px",
     cell: (one) => {
-      const found = intensity(one.values);
+      const found = intensity(one);
       return found === null ? "" : String(Number(found.toPrecision(3)));
     },
   },

@@ -15,7 +15,8 @@ function adopt(parent, child) {
   return child;
 }
 
-const free = (kind, data) => ["eops", "macs"].every((key) => data.forms[kind[key]] === 0);
+// What is not costed is not known to be free.
+const free = (kind, data) => !kind.problem && ["eops", "macs"].every((key) => data.forms[kind[key]] === 0);
 
 function nodeItems(data) {
   return data.nodes.map(([title, kind], n) => item(title, { key: `#${n}`, kind: data.kinds[kind], node: n }));
@@ -134,13 +135,14 @@ function added(one, at) {
     }
     one.values[key] = sum;
   }
+  one.partly = Boolean(one.kind?.problem) || one.children.some((child) => child.partly);
 }
 
 // ---- which rows there are
 
 function compared(sort) {
   const { column, down } = sort;
-  const size = (one) => (column === "intensity" ? (intensity(one.values) ?? -1) : (one.values[column] ?? -1n));
+  const size = (one) => (column === "intensity" ? (intensity(one) ?? -1) : (one.values[column] ?? -1n));
   const text = (one) => (column === "title" ? one.title : (one.kind?.[column] ?? ""));
   return (a, b) => {
     const [x, y] = column === "title" || column === "op" || column === "type" ? [text(a), text(b)] : [size(a), size(b)];
@@ -148,8 +150,11 @@ function compared(sort) {
   };
 }
 
-const intensity = (values) =>
-  values.flops === null || !values.bytes ? null : Number((values.flops * 10_000n) / values.bytes) / 10_000;
+// Not known where something is not costed, whatever the rest comes to.
+const intensity = ({ values, partly }) =>
+  partly || values.flops === null || !values.bytes
+    ? null
+    : Number((values.flops * 10_000n) / values.bytes) / 10_000;
 
 function rowsOf(root, { open, sort, words }) {
   const found = [];
