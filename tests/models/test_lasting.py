@@ -27,7 +27,7 @@ def _calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         calls[node.op] += 1
         return lower(setting, node, spec, given)
 
-    monkeypatch.setattr("tolcost.models.schemes.lower", counted)
+    monkeypatch.setattr("tolcost.models.schemes.lowered_alone", counted)
     return calls
 
 

@@ -256,7 +256,7 @@ def test_a_node_is_elaborated_once_for_its_pattern(library: Library, monkeypatch
         calls[node.op] += 1
         return lower(setting, node, spec, given)
 
-    monkeypatch.setattr("tolcost.models.schemes.lower", counted)
+    monkeypatch.setattr("tolcost.models.schemes.lowered_alone", counted)
     session = Session(library, schemes=Schemes(stored=False))
     for n in range(100):
         image, weights = (1, 30 + n, 90, 90 + n), (50 + n, 30 + n, 3, 3)

@@ -23,7 +23,8 @@ from tolcost.catalogue.specs import Library, Spec, new_library, open_library
 from tolcost.catalogue.stored import FOLDER, NOTHING_STORED
 from tolcost.diagnostics import Rejected
 from tolcost.models.analysis import analyze_graph
-from tolcost.models.lowered import Given, Lowered, Setting, lower
+from tolcost.models.lowered import Given, Lowered, Setting
+from tolcost.models.lowering import lower
 from tolcost.models.schemes import Schemes
 from tolcost.models.stored_schemes import NO_SCHEME, node_of_pattern, pattern_text
 from tolcost.models.walking import Session
@@ -82,7 +83,7 @@ def test_nothing_is_lowered_for_common_models(path: Path, monkeypatch: pytest.Mo
         calls[node.op] += 1
         return lower(setting, node, spec, given)
 
-    monkeypatch.setattr("tolcost.models.schemes.lower", counted)
+    monkeypatch.setattr("tolcost.models.schemes.lowered_alone", counted)
     library = new_library(())
     study = walked(path.stem, load_model(path), Session(library))
     assert study.measures(())

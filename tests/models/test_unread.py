@@ -17,7 +17,8 @@ from tolcost.catalogue.reading import model_of
 from tolcost.catalogue.specs import Spec, open_library
 from tolcost.diagnostics import Rejected
 from tolcost.models.analysis import GraphCost, analyze_graph
-from tolcost.models.lowered import Given, Lowered, Setting, lower
+from tolcost.models.lowered import Given, Lowered, Setting
+from tolcost.models.lowering import lower
 from tolcost.models.schemes import Schemes
 from tolcost.models.unread import Asked, Unread, UnreadInteger
 from tolcost.models.walking import Session
@@ -86,7 +87,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         found[node.op] += 1
         return lower(setting, node, spec, given)
 
-    monkeypatch.setattr("tolcost.models.schemes.lower", counted)
+    monkeypatch.setattr("tolcost.models.schemes.lowered_alone", counted)
     return found
 
 

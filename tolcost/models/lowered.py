@@ -1,6 +1,6 @@
 """What an operator of a graph is lowered to, what it is given, and where it stands.
 
-How it is lowered is in ``lowering``, which is loaded only where something has to be.
+How it is lowered is in ``lowering``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from tolcost.catalogue.specs import Library, Spec
 from tolcost.cost import Counts, Traffic
 from tolcost.cost.record import counts_with, traffic_with
 from tolcost.dataclass import dataclass, field, replace
-from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import Cast, Missing, Vec
 from tolcost.models.facts import Known, as_tensor, elements, is_value, replaced
@@ -158,13 +157,6 @@ class Setting:
     opsets: Mapping[str, int]
     body_of: Callable[[GraphNode], Body | None] = no_function
     assumed: frozenset[Cond] = frozenset()
-
-
-def lower(setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowered | Rejected:
-    """Lower an operator; a diagnostic says why where that cannot be done."""
-    from tolcost.models import lowering
-
-    return lowering.lower(setting, node, spec, given)
 
 
 # ---- what a definition is given -----------------------------------------------------------

@@ -23,12 +23,19 @@ from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Rejected
 from tolcost.models.applied import Applied
 from tolcost.models.facts import FactTable, Plain, plain_known
-from tolcost.models.lowered import Given, Lowered, Setting, arguments, lower
+from tolcost.models.lowered import Given, Lowered, Setting, arguments
 from tolcost.models.patterns import Pattern, PatternKey, patterns_of
 from tolcost.models.scheme import Scheme, chain_of, scheme_of
 from tolcost.models.stored_schemes import NO_SCHEME, pattern_text, read_scheme
 from tolcost.models.sums import passes_of
 from tolcost.models.unread import Asked
+
+
+def lowered_alone(setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowered | Rejected:
+    """An operator lowered by itself; a diagnostic says why where that cannot be done."""
+    from tolcost.models.lowering import lower  # for common models nothing has to be: then it is not loaded
+
+    return lower(setting, node, spec, given)
 
 
 def _place(setting: Setting, node: GraphNode, spec: Spec, plain: Sequence[Plain | None]) -> PatternKey | None:
@@ -82,7 +89,7 @@ class Schemes:
     def lower(self, setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowered | Rejected:
         """An operator by its scheme where there is one, and by itself elsewhere."""
         if node.graphs or spec.branches:
-            return lower(setting, node, spec, given)
+            return lowered_alone(setting, node, spec, given)
         plain = list(map(plain_known, given.inputs))
         instance = self.instance(setting, node, spec, plain)
         if instance is not None:
@@ -102,7 +109,7 @@ class Schemes:
                     self.quick[place] = (scheme, tuple(pattern.lengths))
                 return found
             place = None  # it is that of the most general pattern
-        return lower(setting, node, spec, given)
+        return lowered_alone(setting, node, spec, given)
 
     def _by(
         self, key: PatternKey, setting: Setting, node: GraphNode, spec: Spec, given: Given, pattern: Pattern
@@ -112,9 +119,9 @@ class Schemes:
 
         def itself() -> Lowered | Rejected:
             if not numbers:
-                return lower(setting, node, spec, given)
+                return lowered_alone(setting, node, spec, given)
             own = [pattern.inputs[n] if n in numbers else known for n, known in enumerate(given.inputs)]
-            found = lower(setting, node, spec, replace(given, inputs=tuple(own)))
+            found = lowered_alone(setting, node, spec, replace(given, inputs=tuple(own)))
             return found if isinstance(found, Rejected) else _finished(found)
 
         if key not in self.found and not self._read(key, setting, node, spec, pattern):
@@ -123,7 +130,7 @@ class Schemes:
         else:
             scheme = self.found[key]
             if isinstance(scheme, First):
-                general = lower(setting, node, spec, replace(given, inputs=pattern.inputs))
+                general = lowered_alone(setting, node, spec, replace(given, inputs=pattern.inputs))
                 scheme = self.found[key] = held_scheme(scheme, pattern, general)
             found = None if scheme is None else scheme.lower(pattern.lengths, itself)
         if not numbers or not isinstance(found, Lowered):
@@ -152,7 +159,7 @@ def _program(setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Cal
 
     @cache
     def program() -> Program:
-        found = lower(setting, node, spec, given)
+        found = lowered_alone(setting, node, spec, given)
         if isinstance(found, Rejected):
             raise found
         return found.program

@@ -40,10 +40,10 @@ from tolcost.models.applied import HELD, Applied, Uncosted, gathered, is_anybody
 from tolcost.models.facts import NOTHING, UNKNOWN, Known, shape_of, space_of
 from tolcost.models.functions import Functions
 from tolcost.models.input_shapes import is_form
-from tolcost.models.lowered import Given, Lowered, Setting, lower, renamed
+from tolcost.models.lowered import Given, Lowered, Setting, renamed
 from tolcost.models.names import Names, enlarged, pinned
 from tolcost.models.scheme import Instance
-from tolcost.models.schemes import Lasting, NodeKey, Schemes, Seen, lasting
+from tolcost.models.schemes import Lasting, NodeKey, Schemes, Seen, lasting, lowered_alone
 from tolcost.models.sums import with_sums
 
 if TYPE_CHECKING:
@@ -310,7 +310,7 @@ class Walk:
             self._check(node, tuple([space_of(known) for known in inputs]))
         except Rejected as rejected:
             return not_costed(node, rejected.diagnostics[0])
-        by = lower if self.session.schemes is None else self.session.schemes.lower
+        by = lowered_alone if self.session.schemes is None else self.session.schemes.lower
         lowered = by(self._around(), node, spec, given)
         if isinstance(lowered, Rejected):
             return not_costed(node, lowered.diagnostics[0])
