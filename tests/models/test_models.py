@@ -241,7 +241,39 @@ def test_parameters_inside_of_nodes_are_counted_once(text: str, session: Session
     study = studied(parse_model(text), session)
     assert study.coverage.missing == ()
     assert (study.holdings.parameters, study.holdings.parameter_bytes) == (3, 12)
-    assert sum(map(int, map(str, parameters_by_node(study.cost)))) == 3
+    assert sum(map(int, map(str, parameters_by_node(study.cost)[0]))) == 3
+
+
+def ones(size: int) -> str:
+    """So many numbers, as a text has them."""
+    return f"{{{', '.join(['1.0'] * size)}}}"
+
+
+def zeros(*shape: int) -> str:
+    """A node that makes a tensor of zeros, and one that holds its shape."""
+    held = ", ".join(map(str, shape))
+    return f"s = Constant <value = int64[{len(shape)}] {{{held}}}> () v = ConstantOfShape(s)"
+
+
+ONCE = {
+    "one that a node turns": (12, f"<float[4, 3] w = {ones(12)}> {{ t = Transpose(w) y = MatMul(x, t) }}"),
+    "one that is made": (12, f"{{ {zeros(3, 4)} y = MatMul(x, v) }}"),
+    "one that is made, and passed on": (300, f"{{ {zeros(3, 100)} w = Identity(v) y = MatMul(x, w) }}"),
+    "a small one that is passed on": (100, f"{{ {zeros(100)} w = Identity(v) y = Mul(z, w) }}"),
+    "one that nothing uses": (0, f"<float[3] w = {ones(3)}> {{ y = Relu(x) }}"),
+    "a large one that nothing uses": (0, f"<float[2000] w = {ones(2000)}> {{ y = Relu(x) }}"),
+    "one that the model gives": (3, f"<float[3] y = {ones(3)}> {{ w = Relu(x) }}"),
+    "one that it gives after a node": (3, f"<float[3] w = {ones(3)}> {{ y = Identity(w) }}"),
+}
+
+
+@pytest.mark.parametrize("size, text", ONCE.values(), ids=ONCE)
+def test_parameters_that_pass_through_nodes_are_counted_once(size: int, text: str, session: Session) -> None:
+    head = '<ir_version: 10, opset_import: ["": 18]> g (float[n, 3] x, float[n, 100] z) => (float[a, b] y) '
+    study = studied(parse_model(head + text), session)
+    assert study.holdings.parameters == size
+    for by in ("op", "node", "scope"):
+        assert sum(int(str(row.amounts["parameters"])) for row in study.rows(by, 3)) == size
 
 
 def test_a_signal_of_two_dimensions_is_a_real_one(session: Session) -> None:

@@ -1,4 +1,4 @@
-"""The functions of one model, for whoever calls them; and what functions and graphs inside of nodes hold."""
+"""The functions of one model, for whoever calls them; and which values functions and graphs use as data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from tolcost.catalogue.graph import (
     FunctionKey,
     Graph,
     GraphNode,
-    Model,
     ModelFunction,
     Reference,
     Weight,
@@ -23,7 +22,7 @@ from tolcost.catalogue.graph import (
 from tolcost.catalogue.operand_types import is_operator
 from tolcost.catalogue.specs import Library
 
-# === What graphs inside of nodes and functions of a model hold, and which values they use as data.
+# === Which values nodes use as data, by themselves and in graphs and functions inside.
 
 
 Opsets = Mapping[str, int]
@@ -32,36 +31,38 @@ Opsets = Mapping[str, int]
 class Inner:
     """A look into the nodes of one model; every function is looked into once."""
 
-    def __init__(self, model: Model, library: Library) -> None:
+    def __init__(self, functions: Functions, library: Library) -> None:
         """Start with nothing seen."""
         self._library = library
-        self._functions = Functions(model.functions, model.opsets)
-        self._opsets = model.opsets
+        self._functions = functions
         self._used: dict[int, frozenset[str]] = {}
         self._static: dict[tuple[str, str, int, int | None], tuple[bool, ...]] = {}
 
-    # ---- what is used as data ----
+    def deciding(self, nodes: Sequence[GraphNode], outputs: Sequence[str], opsets: Opsets) -> frozenset[str]:
+        """The names of what nodes give and is used, but never as data: it only decides shapes."""
+        data, used, found = self._wanted(nodes, outputs, opsets), set(outputs), set[str]()
+        for node in reversed(nodes):
+            if not used.isdisjoint(node.outputs):
+                used.update(node.inputs, node.free)
+                found.update(node.outputs if data.isdisjoint(node.outputs) else ())
+        return frozenset(found)
 
-    def taken(self, node: GraphNode) -> Iterator[str]:
-        """The names that a node uses as data, by itself and in graphs inside; others only decide shapes."""
-        return self._taken(node, self._opsets)
+    def _wanted(self, nodes: Sequence[GraphNode], outputs: Iterable[str], opsets: Opsets) -> frozenset[str]:
+        """The names that nodes use as data, from what they give backwards; others only decide shapes."""
+        found = set(outputs)
+        for node in reversed(nodes):
+            if not found.isdisjoint(node.outputs):
+                found.update(self._taken(node, opsets))
+        return frozenset(found)
 
     def _taken(self, node: GraphNode, opsets: Opsets) -> Iterator[str]:
-        for name, static in zip(node.inputs, self._demanded(node, opsets), strict=False):
+        for name, static in zip(node.inputs, self.demanded(node, opsets), strict=False):
             if not static:
                 yield name
         for graph in node.graphs.values():
-            yield from self._names(graph.nodes, graph.outputs, opsets)
+            yield from self._wanted(graph.nodes, graph.outputs, opsets)
 
-    def _names(self, nodes: Sequence[GraphNode], outputs: Iterable[str], opsets: Opsets) -> frozenset[str]:
-        """The names that nodes use as data, from what they give backwards."""
-        wanted = set(outputs)
-        for node in reversed(nodes):
-            if not wanted.isdisjoint(node.outputs):
-                wanted.update(self._taken(node, opsets))
-        return frozenset(wanted)
-
-    def _demanded(self, node: GraphNode, opsets: Opsets) -> tuple[bool, ...]:
+    def demanded(self, node: GraphNode, opsets: Opsets) -> tuple[bool, ...]:
         """For each input of a node, whether its operator must know it while compiling."""
         body, count = self._functions.body_of(node), len(node.inputs)
         if body is not None:
@@ -75,7 +76,7 @@ class Inner:
         key = id(body.nodes)
         if key not in self._used:
             self._used[key] = frozenset(body.inputs)  # of a function that calls itself nothing is told
-            self._used[key] = self._names(body.nodes, body.outputs, {**opsets, **body.opsets})
+            self._used[key] = self._wanted(body.nodes, body.outputs, {**opsets, **body.opsets})
         return self._used[key]
 
     def _by_spec(self, domain: str, op: str, count: int, version: int | None) -> tuple[bool, ...]:
@@ -84,42 +85,6 @@ class Inner:
             spec = self._library.find(domain, op, version)
             self._static[key] = tuple(f.kind == "static" for f in takes(spec, count)) if spec else ()
         return self._static[key]
-
-    # ---- what is held ----
-
-    def weights(self, nodes: Iterable[GraphNode]) -> Iterator[tuple[Weight, ...]]:
-        """For each node the weights of graphs inside and functions it calls, where no node before has them.
-
-        Of those small enough to decide a shape, these are the ones that are used as data; a number of no
-        dimension is a part of the formula.
-        """
-        seen: set[int] = set()
-        for node in nodes:
-            yield tuple(self._held_by(node, self._opsets, seen)) if self._has_inside(node) else ()
-
-    def _has_inside(self, node: GraphNode) -> bool:
-        return bool(node.graphs) or self._functions.called(node) is not None
-
-    def _held_by(self, node: GraphNode, opsets: Opsets, seen: set[int]) -> Iterator[Weight]:
-        body = self._functions.body_of(node)
-        if body is not None and id(body.nodes) not in seen:
-            seen.add(id(body.nodes))
-            within = Graph("", (), {}, body.nodes, body.outputs)
-            yield from self._held_in(within, {**opsets, **body.opsets}, seen)
-        for graph in node.graphs.values():
-            yield from self._held_in(graph, opsets, seen)
-
-    def _held_in(self, graph: Graph, opsets: Opsets, seen: set[int]) -> Iterator[Weight]:
-        used = self._names(graph.nodes, graph.outputs, opsets)
-        nodes = ((node.outputs[0], node.held) for node in graph.nodes if node.held is not None)
-        for name, weight in (*graph.weights.items(), *nodes):
-            if id(weight) in seen:  # a function with other attributes holds what it did
-                continue
-            if weight.value is None or (weight.shape and name in used):
-                seen.add(id(weight))
-                yield weight
-        for node in graph.nodes:
-            yield from self._held_by(node, opsets, seen)
 
 
 # === Functions.

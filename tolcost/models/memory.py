@@ -1,8 +1,6 @@
 """What a model holds, what goes in and out, and how much memory activations take at once.
 
-A parameter is an element of a tensor that does not depend on the inputs: an initializer (dense,
-sparse or in a file beside the model), a constant of a node, or a tensor that a node makes from
-constants alone.  Indices, masks, single numbers of no dimension and what only decides shapes are none.
+Which tensors hold parameters is in ``parameters``.
 
 The peak is that of running nodes in the order of the file: every value that depends on the inputs has a
 buffer of its own from the node that gives it until the last that uses it.  A runtime that reuses buffers in
@@ -13,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, compress, product
+from itertools import compress, product
 from math import lcm
 
 from tolcost.algebra import (
@@ -23,7 +21,6 @@ from tolcost.algebra import (
     NotInteger,
     Poly,
     Symbol,
-    const,
     is_nonnegative,
     prepared,
     product_of,
@@ -32,17 +29,12 @@ from tolcost.algebra import (
 )
 from tolcost.algebra.poly import UNIT, Terms, poly
 from tolcost.algebra.restricted import without_factors
-from tolcost.catalogue.graph import Weight
 from tolcost.cost.span import Depth
 from tolcost.cost.traffic import bits_of, bytes_of
 from tolcost.dataclass import dataclass
 from tolcost.elaborate import Tensor
 from tolcost.models.analysis import GraphCost
-from tolcost.models.facts import Known, as_tensor, is_value, shape_of
-from tolcost.models.functions import Inner
-
-_NEVER = ("int64", "bool", "string")
-"""Tensors of these are indices, masks and texts, not parameters."""
+from tolcost.models.parameters import parameters_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +56,7 @@ class Holdings:
 
 def holdings(cost: GraphCost) -> Holdings:
     """What a model holds, is given and gives."""
-    alike = Counter(map(cost.names.number_of, _sources(cost)))
-    known = [*((cost.names.table.things[n], times) for n, times in alike.items()), *_stored(cost)]
-    tensors = [(t, times) for item, times in known if (t := _parameter(item))]
+    tensors = tuple(Counter(parameters_of(cost).tensors).items())
     counts = total_of(product_of(t.shape) * times for t, times in tensors) if tensors else ZERO
     return Holdings(
         counts,
@@ -76,35 +66,15 @@ def holdings(cost: GraphCost) -> Holdings:
     )
 
 
-def parameters_by_node(cost: GraphCost) -> tuple[Poly, ...]:
-    """The parameters that each node is the first to use on data; constants are followed through nodes.
-
-    What no node uses is a parameter of the model all the same, and of no node.
-    """
-    graph, constant = cost.model.graph, constant_names(cost)
-    sizes = {name: product_of(t.shape) for name in _sources(cost) if (t := _parameter(cost.known(name)))}
-    sizes |= {name: const(w.nonzero) for name, w in graph.weights.items() if w.nonzero is not None}
-    carried: dict[str, frozenset[str]] = {name: frozenset((name,)) for name in sizes}
-    found: list[Poly] = []
-    for step, inside in zip(graph.nodes, _inside(cost), strict=True):
-        used = frozenset[str]().union(*(carried.get(name, ()) for name in (*step.inputs, *step.free)))
-        own = [product_of(t.shape) for w in inside if (t := _parameter(_as_stored(w)))]
-        if constant.issuperset(step.outputs):
-            carried.update({name: used | carried.get(name, frozenset()) for name in step.outputs})
-        else:
-            own += [sizes.pop(name) for name in sorted(used) if name in sizes]
-        found.append(total_of(own) if own else ZERO)
-    return tuple(found)
+def parameters_by_node(cost: GraphCost) -> tuple[tuple[Poly, ...], Poly]:
+    """The parameters that each node is the first to use on data, and those that the model gives."""
+    found = parameters_of(cost)
+    own = [_elements(found.by_node.get(n, ())) for n in range(len(cost.model.graph.nodes))]
+    return tuple(own), _elements(found.given)
 
 
-def _parameter(known: Known | None) -> Tensor | None:
-    tensor = _tensor(known)
-    return tensor if tensor is not None and tensor.space not in _NEVER else None
-
-
-def _tensor(known: Known | None) -> Tensor | None:
-    found = None if known is None else as_tensor(known)
-    return found if isinstance(found, Tensor) else None
+def _elements(tensors: Sequence[Tensor]) -> Poly:
+    return total_of(product_of(tensor.shape) for tensor in tensors) if tensors else ZERO
 
 
 def _bytes(tensors: Iterable[tuple[Tensor, int]]) -> Poly | None:
@@ -123,17 +93,7 @@ def _bytes_of(cost: GraphCost, names: Iterable[str]) -> Poly | None:
     return total_of(known) if len(known) == len(sizes) else None
 
 
-# ---- which tensors hold parameters -------------------------------------------------------
-
-
-def _sources(cost: GraphCost) -> Iterator[str]:
-    """The names of tensors that hold parameters; a number of no dimension is a part of the formula."""
-    initial = [name for name, weight in cost.model.graph.weights.items() if weight.nonzero is None]
-    known = {name: cost.names.known(name) for name in (*initial, *_made(cost))}
-    values = {name for name, item in known.items() if is_value(item) and shape_of(item)}
-    found = [name for name, item in known.items() if name in values or not is_value(item)]
-    used = _used_as_data(cost, values)
-    yield from (name for name in found if name not in values or name in used)
+# ---- the peak ----------------------------------------------------------------------------
 
 
 def constant_names(cost: GraphCost) -> set[str]:
@@ -143,46 +103,6 @@ def constant_names(cost: GraphCost) -> set[str]:
         if found.issuperset(step.inputs) and found.issuperset(step.free):
             found.update(step.outputs)
     return found
-
-
-def _stored(cost: GraphCost) -> Iterator[tuple[Known, int]]:
-    """Sparse tensors of a model, and what graphs inside of nodes and functions hold, each once."""
-    sparse = (weight for weight in cost.model.graph.weights.values() if weight.nonzero is not None)
-    yield from ((_as_stored(weight), 1) for weight in (*sparse, *chain.from_iterable(_inside(cost))))
-
-
-def _inside(cost: GraphCost) -> Iterator[tuple[Weight, ...]]:
-    return Inner(cost.model, cost.session.library).weights(cost.model.graph.nodes)
-
-
-def _as_stored(weight: Weight) -> Tensor:
-    """The elements of a tensor that a file has: of a sparse one, those that are not 0."""
-    shape = weight.shape if weight.nonzero is None else (weight.nonzero,)
-    return Tensor(tuple(map(const, shape)), weight.space)
-
-
-def _made(cost: GraphCost) -> Iterator[str]:
-    """Outputs of nodes that hold a tensor themselves, or make one from nothing but known values."""
-    constant, known = constant_names(cost), cost.names.known
-    for step in cost.model.graph.nodes:
-        if not (constant.issuperset(step.inputs) and constant.issuperset(step.free)):
-            continue
-        if all(is_value(known(name)) for name in (*step.inputs, *step.free) if name):
-            given = ((name, known(name)) for name in step.outputs if name)
-            yield from (name for name, item in given if is_value(item) or isinstance(item, Tensor))
-
-
-def _used_as_data(cost: GraphCost, names: set[str]) -> set[str]:
-    """Those of some values that meet data somewhere: the others only decide shapes."""
-    inner = Inner(cost.model, cost.session.library)
-    used: set[str] = set()
-    known = cost.names.known
-    for step in cost.model.graph.nodes:
-        if names.isdisjoint(step.inputs) and names.isdisjoint(step.free):
-            continue
-        if not all(is_value(known(o)) for o in step.outputs if o):
-            used.update(inner.taken(step))
-    return used & names
 
 
 _MOST_KEPT = 12

@@ -129,7 +129,11 @@ class Walk:
         for given in graph.inputs:
             self.names.meet(given.name, self._number(given))
         for weight in graph.weights.values():
-            self.names.meet(weight.name, self._held(weight))
+            self.hold(weight)
+
+    def hold(self, weight: Weight) -> None:
+        """Know a tensor that the file holds."""
+        self.names.meet(weight.name, self._held(weight))
 
     def leave(self, graph: Graph) -> None:
         """Refuse a graph that gives what nobody defines."""
@@ -224,6 +228,13 @@ class Walk:
             for name, number in zip(outputs, applied.outputs, strict=False):
                 names.meet(name, number if number != UNKNOWN else self._as_declared(name))
         return with_sums(steps, found, self._spec)
+
+    def follow(self, node: GraphNode) -> None:
+        """Walk one node; where that cannot be done, nothing is known of what it gives."""
+        try:
+            self.run((node,))
+        except Rejected:
+            self.names.unknown.update(node.outputs)
 
     def _budget(self, steps: int) -> None:
         self.functions.walked += steps

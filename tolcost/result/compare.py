@@ -348,7 +348,7 @@ def _layers(cost: Located) -> tuple[TableRow, ...]:
     """The scopes of a model, some levels down; none where it has no more than one."""
     if cost.study.kind == "program":
         return ()
-    found = tuple(leaves(cost.study.rows("scope", _LEVELS)))
+    found = tuple(row for row in leaves(cost.study.rows("scope", _LEVELS)) if row.nodes)
     return found if len(found) > 1 else ()
 
 

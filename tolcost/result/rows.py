@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 
 NO_SCOPE = "(no scope)"
+NO_NODE = "(no node)"
+"""What a model gives as it holds it."""
 _NUMBER = re.compile(r"[0-9]+")
 
 
@@ -190,12 +192,16 @@ class Choice:
 def chosen(rows: Sequence[TableRow], choice: Choice, sizes: Mapping[int, int], what: str) -> list[TableRow]:
     """Rows in order, those that cost nothing as one, and those beyond the top as one; below each, too.
 
-    What is not costed is not known to cost nothing: it is a row of its own, without amounts.
+    What is not costed is not known to cost nothing: it is a row of its own, without amounts.  Last comes
+    what is of no node.
+
     ``sizes`` are numbers to sort by, for each row by its identity; ``what`` is what rows are called.
     """
+    outside = [row for row in rows if not row.nodes and choice.sort != "parameters"]
     kept = [row for row in rows if not costs_nothing(row, choice.sort)]
-    free = [row for row in rows if costs_nothing(row, choice.sort) and not row.partly]
-    unknown = [row for row in rows if costs_nothing(row, choice.sort) and row.partly]
+    nothing = [row for row in rows if row not in outside and costs_nothing(row, choice.sort)]
+    free = [row for row in nothing if not row.partly]
+    unknown = [row for row in nothing if row.partly]
     if choice.sort == "name":
         kept.sort(key=lambda row: row.title)
     elif choice.sort is not None:
@@ -205,7 +211,8 @@ def chosen(rows: Sequence[TableRow], choice: Choice, sizes: Mapping[int, int], w
     shown = shown[: len(shown) - len(rest)]
     shown += [gathered(f"{len(rest):,} more", rest)] if rest else []
     shown += map(_without_amounts, _as_one(f"{len(unknown):,} {what} not costed", unknown))
-    return [*shown, *_as_one(f"{len(free):,} {what} without {_missing(choice.sort)}", free)]
+    shown += _as_one(f"{len(free):,} {what} without {_missing(choice.sort)}", free)
+    return [*shown, *outside]
 
 
 def _as_one(title: str, rows: Sequence[TableRow]) -> Iterator[TableRow]:

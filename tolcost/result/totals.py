@@ -27,7 +27,7 @@ from tolcost.models.lowered import Lowered, Made, Told
 from tolcost.models.memory import parameters_by_node
 from tolcost.models.scheme import Instance, Layout
 from tolcost.result.claims import Certainty
-from tolcost.result.rows import ModuleScope, TableRow, path_of, scope_of, scope_tree
+from tolcost.result.rows import NO_NODE, ModuleScope, TableRow, path_of, scope_of, scope_tree
 from tolcost.result.study import Coverage, Figures, Group, MissingNode
 from tolcost.result.time import TimedNodes, largest_of, work_of
 
@@ -321,35 +321,37 @@ def _added(maps: Sequence[Mapping[_K, Poly]]) -> dict[_K, Poly]:
 
 def node_rows(cost: GraphCost, adder: Adder) -> tuple[TableRow, ...]:
     """Every node by itself, in the order of the file."""
-    held = parameters_by_node(cost)
+    held, given = parameters_by_node(cost)
     found = []
     for n, step in enumerate(cost.model.graph.nodes):
         space, shape = _type(cost, next((name for name in step.outputs if name), ""))
         amounts = _amounts(adder.node(cost.nodes[n]), adder.settle(held[n]))
         row = TableRow(step.name or step.title, 1, amounts, step.title, space, shape)
         found.append(replace(row, partly=True) if cost.nodes[n].uncosted else row)
-    return tuple(found)
+    return (*found, *_of_no_node(adder, given))
 
 
-def operator_rows(cost: GraphCost, groups: Iterable[Group], adder: Adder) -> tuple[TableRow, ...]:
+def operator_rows(cost: GraphCost, groups: Sequence[Group], adder: Adder) -> tuple[TableRow, ...]:
     """Operators, those inside of functions included; parameters go to what the node with them applies."""
     held: dict[str, list[Poly]] = {}
-    for step, applied, own in zip(cost.model.graph.nodes, cost.nodes, parameters_by_node(cost), strict=True):
+    by_node, given = parameters_by_node(cost)
+    for step, applied, form in zip(cost.model.graph.nodes, cost.nodes, by_node, strict=True):
         title = title_of(applied.parts[0][0]) if applied.parts else step.title
-        held.setdefault(title, []).append(own)
+        held.setdefault(title, []).append(form)
+    own = [adder.settle(_total(held.pop(group.title, ()))) for group in groups]
+    rest = _total([given, *(form for forms in held.values() for form in forms)])
     found = []
-    for group in groups:
-        amounts = _amounts(group.figures, adder.settle(_total(held.get(group.title, ()))))
-        partly = group.figures.status == "lower bound"
+    for group, mine in zip(groups, own, strict=True):
+        amounts, partly = _amounts(group.figures, mine), group.figures.status == "lower bound"
         found.append(TableRow(group.title, group.nodes, amounts, group.title, partly=partly))
-    return tuple(found)
+    return (*found, *_of_no_node(adder, rest))
 
 
 def scope_rows(cost: GraphCost, adder: Adder, depth: int) -> tuple[TableRow, ...]:
     """Scopes so many levels down; those that are alike are one."""
     figures = [adder.node(applied) for applied in cost.nodes]
     kinds = [(f.eops, f.macs) if f.eops.terms or f.macs.terms else None for f in figures]
-    held, steps = parameters_by_node(cost), cost.model.graph.nodes
+    (held, given), steps = parameters_by_node(cost), cost.model.graph.nodes
 
     def row(scope: ModuleScope, level: int) -> TableRow:
         inside = [cost.nodes[n] for n in scope.nodes]
@@ -362,7 +364,14 @@ def scope_rows(cost: GraphCost, adder: Adder, depth: int) -> tuple[TableRow, ...
         made = TableRow(scope.title, len(scope.nodes), amounts, ops=ops, times=scope.times, children=below)
         return replace(made, partly=True) if partly else made
 
-    return tuple(row(scope, 1) for scope in scope_tree(map(path_of, steps), kinds))
+    scopes = scope_tree(map(path_of, steps), kinds)
+    return (*(row(scope, 1) for scope in scopes), *_of_no_node(adder, given))
+
+
+def _of_no_node(adder: Adder, parameters: Poly) -> Iterator[TableRow]:
+    """A row for parameters that the model gives and no node uses: rows add up to the total."""
+    if parameters.terms:
+        yield TableRow(NO_NODE, 0, _amounts(adder.add({}), adder.settle(parameters)))
 
 
 def _amounts(figures: Figures, parameters: Poly) -> MappingProxyType[str, Poly | None]:

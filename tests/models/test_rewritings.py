@@ -1,0 +1,50 @@
+"""A model costs the same however it is written; ``python -m tests.models.rewritings`` holds more to it."""
+
+from __future__ import annotations
+
+import onnx
+import pytest
+
+from tests.generate.valid_models import valid_model
+from tests.models.rewritings import REWRITINGS, differences, row_sums, studied
+from tests.models.test_light import LIGHT, MACS
+from tests.readme import ROOT
+from tolcost.catalogue.specs import open_library
+from tolcost.models.walking import Session
+
+BATCH, BATCHES = 10, 4
+FLAT = [one for one in REWRITINGS if "branched" not in one.name]
+
+
+@pytest.fixture(name="session", scope="module")
+def _session() -> Session:
+    return Session(open_library())
+
+
+@pytest.mark.parametrize("number", range(BATCHES))
+def test_random_models_cost_the_same_however_they_are_written(number: int, session: Session) -> None:
+    seeds = range(number * BATCH, (number + 1) * BATCH)
+    found = {seed: list(differences(valid_model(seed).proto, session, FLAT)) for seed in seeds}
+    assert {seed: told for seed, told in found.items() if told} == {}
+
+
+@pytest.mark.parametrize("name", ["squeezenet", "shufflenet"])
+def test_light_models_cost_the_same_however_they_are_written(name: str, session: Session) -> None:
+    proto = onnx.load(LIGHT / f"light_{name}.onnx")
+    chosen = [one for one in FLAT if one.name != "newest"]  # its nodes are others
+    assert list(differences(proto, session, chosen)) == []
+
+
+@pytest.mark.parametrize("name", MACS)
+def test_rows_add_up_to_the_total(name: str, session: Session) -> None:
+    study = studied(onnx.load(LIGHT / f"light_{name}.onnx"), session)
+    assert study is not None
+    assert list(row_sums(study)) == []
+
+
+@pytest.mark.parametrize("name", ["bert", "llama"])
+def test_rows_of_examples_add_up_to_the_total(name: str, session: Session) -> None:
+    file = ROOT / "examples" / f"{name}.onnx"
+    study = studied(onnx.load(file, load_external_data=False), session)
+    assert study is not None
+    assert list(row_sums(study)) == []
