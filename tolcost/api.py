@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from operator import index
 from pathlib import Path
@@ -246,7 +246,8 @@ def sweep(
 def _listed(name: str, values: int | str | Sequence[int]) -> Sequence[int]:
     if isinstance(values, str):
         return read_values(values, name)
-    return [values] if isinstance(values, int) else values
+    several = isinstance(values, Iterable) and getattr(values, "shape", None) != ()
+    return values if several else [values]  # type: ignore[list-item, return-value]  # checked where they are put in
 
 
 def _cost_of(subject: Cost | str | Path) -> Cost:
@@ -263,6 +264,8 @@ def _operator_cost(
     specs: Sequence[str | Path],
 ) -> Cost:
     """The cost of an operator for tensors of a rank, or for shapes and attributes that are given."""
+    if not isinstance(name, str):
+        raise TypeError(f"an operator is told by its name, not as {name!r}")
     library = open_library(specs)
     entry = entries(library, [name])[0]
     if entry.spec is None:

@@ -207,6 +207,15 @@ def test_notebooks_see_formulas_and_nothing_from_outside_becomes_markup(tmp_path
     assert "<script>" not in tolcost.analyze(evil)._repr_html_()
 
 
+def test_notebooks_see_a_comparison_as_the_command_tells_it() -> None:
+    found = tolcost.diff("tol x: R [n]\ny := map(x, exp(*))", "tol x: R [n]\ny := map(x, exp(exp(*)))")
+    assert repr(found) == "<CostComparison <text> -> <text>: more EOPs for all lengths>"
+    assert found._repr_html_().startswith(
+        '<div class="tolcost"><p>&lt;text&gt; -&gt; &lt;text&gt;: more EOPs'
+    )
+    assert f"<main>{found._repr_html_()}</main>" in found.written("html")
+
+
 def test_pictures_show_the_numbers() -> None:
     cost = tolcost.analyze(PROGRAMS / "windows.tol", dims={"s": 1})
     axes = cost.subs(k=9).plot(values=[1, 2, 8, 16])
@@ -281,6 +290,46 @@ def test_a_length_is_an_integer(wrong: object) -> None:
         tolcost.analyze(MATRIX, dims={"n": wrong})  # type: ignore[dict-item]
     with pytest.raises(TypeError, match="the length `n` is an integer"):
         tolcost.analyze(MATRIX).subs(n=wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "wrong", [Fraction(7, 2), sympy.Rational(7, 2), 3.7, None, "3", sympy.Symbol("m"), {1}, np.True_]
+)
+def test_a_length_that_is_no_integer_is_not_brought_to_one(wrong: object) -> None:
+    """Alone, among others, and in an array of objects; a sweep does not either."""
+    cost = tolcost.analyze("tol x: R [n]\ny := map(x, exp(*))")
+    objects = np.empty(1, dtype=object)
+    objects[0] = wrong
+    for given in (wrong, [10**30, wrong], objects):
+        with pytest.raises(TypeError, match="the length `n` is an integer, not"):
+            cost(n=given)  # type: ignore[call-overload]
+        if not isinstance(given, str | set):  # these are several
+            with pytest.raises(TypeError, match="the length `n` is an integer, not"):
+                tolcost.sweep(cost, n=given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("one", [3, np.int64(3), np.array(3), [3], range(3, 4), np.array([3])])
+def test_a_sweep_takes_one_length_and_several(one: object) -> None:
+    cost = tolcost.analyze("tol x: R [n]\ny := map(x, exp(*))")
+    assert tolcost.sweep(cost, n=one, metrics="eops").to_numpy().tolist() == [[3, 3]]  # type: ignore[arg-type]
+
+
+def test_shapes_take_numbers_of_numpy_and_say_what_is_no_length() -> None:
+    assert str(tolcost.operator("Relu", shapes={"X": (np.int64(2), "n")}).eops) == "2*n"
+    for wrong in (sympy.Symbol("q"), None, 2.5, np.float64(2)):
+        with pytest.raises(Rejected, match="in the shape of `X`"):
+            tolcost.operator("Relu", shapes={"X": (wrong, "n")})  # type: ignore[dict-item]
+
+
+def test_what_nobody_means_is_told_in_words() -> None:
+    with pytest.raises(Rejected, match="the program defines nothing"):
+        tolcost.analyze("")
+    with pytest.raises(TypeError, match="told by its name"):
+        tolcost.operator(None)  # type: ignore[arg-type]
+    cost = tolcost.analyze("tol x: R [n]\ny := map(x, exp(*))")
+    with pytest.raises(Rejected, match="no parts by `None`"):
+        cost.by(None)  # type: ignore[arg-type]
+    assert "outside its range" in tolcost.sweep(cost, n="2147483640..99999999999")["outside"].iloc[-1]
 
 
 def test_a_length_that_is_not_there_is_refused_not_ignored() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
+from operator import index
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -31,6 +32,7 @@ from tolcost.algebra.poly import (
 )
 from tolcost.algebra.powers import number_power
 from tolcost.dataclass import dataclass, field
+from tolcost.diagnostics import quoted, visible
 
 _K = TypeVar("_K")
 
@@ -95,12 +97,21 @@ def broadcast(values: Mapping[_K, int | Sequence[int] | Ints]) -> tuple[dict[_K,
     >>> columns["n"].tolist(), shape
     ([8, 8, 8], (3,))
     """
-    arrays = [np.asarray(value) for value in values.values()]
-    if any(array.dtype.kind not in "iuO" and array.size for array in arrays):
-        raise TypeError("lengths are integers")
+    arrays = [_whole(str(name), np.asarray(value)) for name, value in values.items()]
     together = np.broadcast_arrays(*arrays)
     columns = (_column(array.reshape(-1)) for array in together)
     return dict(zip(values, columns, strict=True)), together[0].shape
+
+
+def _whole(name: str, array: Ints) -> Ints:
+    """The array itself; what is no integer is refused, as Python refuses it, and not brought to one."""
+    for value in () if array.dtype.kind in "iu" else array.flat:
+        try:
+            index(value)
+        except TypeError:
+            message = f"the length {quoted(name)} is an integer, not {visible(repr(value))[:60]}"
+            raise TypeError(message) from None
+    return array
 
 
 def largest(columns: Iterable[Ints]) -> Ints:

@@ -14,6 +14,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from operator import index
 from typing import NoReturn, TypeAlias
 
 from tolcost.algebra import (
@@ -134,7 +135,7 @@ def _shaped(
     if not isinstance(shape, (tuple, list)):
         hint = f'shapes={{"{statement.name}": ("n", 4)}}'
         fail("T0412", f"{quoted(str(shape))} is no shape of {quoted(statement.name)}", statement.span, hint)
-    several = [entry for entry in shape if not isinstance(entry, (int, str))]
+    several = [entry for entry in shape if isinstance(entry, (tuple, list))]
     if several and len(several) != len(shape):
         fail(
             "T0412", f"the shape of {quoted(statement.name)} is neither one shape nor several", statement.span
@@ -146,7 +147,7 @@ def _shaped(
                 "T0412", f"{quoted(statement.name)} is a single input, but has several shapes", statement.span
             )
         return Inputs(tuple(Tensor(_lengths(one, statement), space) for one in several))
-    one = Tensor(_lengths([e for e in shape if isinstance(e, (int, str))], statement), space)
+    one = Tensor(_lengths([e for e in shape if not isinstance(e, (tuple, list))], statement), space)
     return Inputs((one,)) if statement.variadic else one
 
 
@@ -155,8 +156,8 @@ def _lengths(shape: PlainShape, statement: tree.InputDecl) -> tuple[Poly, ...]:
 
 
 def _length(entry: int | str, statement: tree.InputDecl) -> Poly:
-    if isinstance(entry, int) and entry >= 0:
-        return const(entry)
+    if hasattr(entry, "__index__") and (number := index(entry)) >= 0:  # NumPy's integers too
+        return const(number)
     if isinstance(entry, str) and _NAME.fullmatch(entry):
         return length(entry)
     if isinstance(entry, str) and _EXPRESSION.fullmatch(entry):

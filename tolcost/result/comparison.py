@@ -65,6 +65,8 @@ class CostComparison:
     >>> found = tolcost.diff("tol x: R [n]\ny := map(x, exp(*))", "tol x: R [n]\ny := map(x, * * * + 1)")
     >>> found.whole.verdict, found.whole.old, found.whole.new
     ('costlier', n, 2*n)
+    >>> found
+    <CostComparison <text> -> <text>: more EOPs for all lengths>
     """
 
     old: str
@@ -83,6 +85,16 @@ class CostComparison:
         """What ``tolcost diff`` prints."""
         return self.written("text")
 
+    def __repr__(self) -> str:
+        """The two of them, and what is said of the whole."""
+        whole = self.whole
+        said = said_of(whole.claim, whole.less_where, whole.more_where)
+        return f"<CostComparison {self.old} -> {self.new}: {said}>"
+
+    def _repr_html_(self) -> str:
+        """What ``tolcost diff`` prints, for notebooks."""
+        return self.written("fragment")
+
     @property
     def whole(self) -> FigureDifference:
         """The EOPs of all of it."""
@@ -100,9 +112,9 @@ def _written(found: CostComparison, form: str) -> str:
         return document("diff", _record(found))
     blocks = tuple(_blocks(found))
     if form == "html":
-        from tolcost.show.html import render
+        from tolcost.show.html import document_page
 
-        return render("document", title=f"{found.old} and {found.new}", body=write(blocks, "fragment"))
+        return document_page(f"{found.old} and {found.new}", write(blocks, "fragment"))
     return write(blocks, form)
 
 

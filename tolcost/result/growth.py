@@ -58,7 +58,7 @@ def read_sweep(text: str) -> Sweep:
 
 def read_values(text: str, name: str) -> tuple[int, ...]:
     """Read ``128..131072``, what a length is to be: doubling from the first to the last."""
-    match, whole = re.fullmatch(r"([0-9]{1,10})\.\.([0-9]{1,10})", text), f"{name}={text}" if name else text
+    match, whole = re.fullmatch(r"([0-9]{1,30})\.\.([0-9]{1,30})", text), f"{name}={text}" if name else text
     if match is None or not name:
         raise Rejected(Diagnostic("T0694", f"a sweep is NAME=FROM..TO, not {quoted(whole)}"))
     low, high = int(match[1]), int(match[2])

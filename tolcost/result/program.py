@@ -312,7 +312,9 @@ def analyze(
 
 
 def _text_or_file(program: str | Path) -> Source:
-    if isinstance(program, str) and ("\n" in program or ("=" in program and not Path(program).exists())):
+    if isinstance(program, str) and (
+        not program or "\n" in program or ("=" in program and not Path(program).exists())
+    ):
         return Source("<text>", program)
     return program_source(program)
 

@@ -405,7 +405,7 @@ class Located:
         known = ("op", "scope", "node", *(["line"] if self.study.kind == "program" else []))
         if by not in known:
             hint = f"a {self.study.kind} has parts by {', '.join(known)}"
-            raise Rejected(Diagnostic("T0412", f"there are no parts by {quoted(by)}", hint=hint))
+            raise Rejected(Diagnostic("T0412", f"there are no parts by {quoted(str(by))}", hint=hint))
         found = self.study.groups(by)
         if by in ("line", "node"):
             return found

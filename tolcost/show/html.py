@@ -91,6 +91,11 @@ def html_page(page: ReportPage) -> str:
     )
 
 
+def document_page(title: str, fragment: str) -> str:
+    """A fragment, as ``show.fragment`` writes it, as a page of its own."""
+    return render("document", title=title, body=Markup(fragment))
+
+
 def render(name: str, **values: object) -> str:
     """Fill in a page with its own script and style; what is not markup of our own is escaped."""
     environment = Environment(
