@@ -366,6 +366,15 @@ def test_other_libraries_are_compared_under_the_settings_of_then(project: Projec
     assert project.check("--base HEAD").code == 1
 
 
+def test_a_folder_of_operators_that_is_not_there(project: Project) -> None:
+    """Other definitions would take its place, and where all programs are sealed nobody would look for it."""
+    project.locked(a=SUM)
+    project.file("tolcost.toml", 'specs = ["mine"]\n')
+    for arguments in ("", "--fresh", "--update", "--base HEAD"):
+        found = project.check(arguments)
+        assert (found.code, "T0668" in found.err) == (2, True)
+
+
 def test_libraries_that_no_settings_name(project: Project) -> None:
     project.file("mine/lib/double.tol", "double(x) = x + x\n")
     project.file("tolcost.toml", 'paths = ["ops"]\n')

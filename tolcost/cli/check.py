@@ -174,7 +174,7 @@ def accept(name: str, why: str, base: str | None) -> int:
     reason = " ".join(why.split())
     if not reason or len(reason) > _LONGEST:
         raise click.UsageError(f"--message needs a reason of at most {_LONGEST:,} characters")
-    config = find_config(Path.cwd())
+    config = with_specs(find_config(Path.cwd()), ())
     lock = read_lock_of(config)
     checked = checked_against(GateTask(config, computing_for()), base, lock)
     new, names = accepted(lock or Lock({}, __version__, costs_version()), checked, name, reason)
@@ -193,11 +193,15 @@ def computing_for(jobs: int | None = None, told: AnalysisProgress | None = None)
 
 
 def with_specs(config: Config, folders: Sequence[str]) -> Config:
-    """A project whose operators are looked up in some folders first; they are relative to where we are."""
-    if not folders:
+    """A project whose operators are looked up in some folders first; they are relative to where we are.
+
+    Folders that its settings name have to be there, too: of programs that are sealed nobody looks for them.
+    """
+    if not folders and not config.specs:
         return config
     from tolcost.catalogue.specs import existing
 
+    existing(config.libraries)
     found = (folder.resolve() for folder in existing(folders))
     root = config.root.resolve()
     inside = (str(path.relative_to(root) if path.is_relative_to(root) else path) for path in found)
