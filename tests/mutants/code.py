@@ -201,6 +201,8 @@ def main() -> int:
         if asked.map is not None:
             for suite in asked.map or SUITES:
                 print(watch(project, suite), flush=True)
+        if asked.count and not Tests.read().seconds:  # else nothing would be run, and every change survive
+            parser.error("which tests run a line is not known yet: begin with --map")
         for part in asked.parts if asked.count else ():
             _part(project, part, asked)
     return 0
