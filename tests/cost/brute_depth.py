@@ -1,7 +1,4 @@
-"""The depth of a program at concrete lengths, by walking every coordinate.
-
-A domain without elements has no depth to compare: closed forms take domains to have one.
-"""
+"""The depth of a program at concrete lengths, by walking every coordinate."""
 
 from __future__ import annotations
 
@@ -17,20 +14,13 @@ from tolcost.cost.span import tree_element
 Env = Mapping[Var, int]
 
 
-class _Empty(Exception):
-    """Some domain has no element."""
-
-
-def brute_depth(program: Program, values: Mapping[Symbol, int], trees: bool) -> int | None:
-    """Give the depth, or None where a domain on the way is empty."""
+def brute_depth(program: Program, values: Mapping[Symbol, int], trees: bool) -> int:
+    """Give the depth of the deepest output."""
     walk = _Walk(trees)
-    try:
-        env: dict[Var, int] = {}
-        for var, node in program.bindings:
-            env[var] = walk.of(node, values, env)
-        return max(walk.of(out.node, values, env) for out in program.outputs)
-    except _Empty:
-        return None
+    env: dict[Var, int] = {}
+    for var, node in program.bindings:
+        env[var] = walk.of(node, values, env)
+    return max(walk.of(out.node, values, env) for out in program.outputs)
 
 
 class _Walk:
@@ -46,7 +36,7 @@ class _Walk:
             case Lambda(charge=charge) | Where(charge=charge):
                 return ready + (charge == "data")
             case Build():
-                return max(self.block(node.body, inner, env) for inner in _steps(node, values))
+                return max((self.block(node.body, inner, env) for inner in _steps(node, values)), default=0)
             case Fold():
                 return self.fold(node, ready, values, env)
             case Select(condition=condition, then=then, other=other):
@@ -67,7 +57,7 @@ class _Walk:
         if element is not None:
             as_result = Block(node.body.bindings, element)
             leaves = [self.block(as_result, inner, {**env, node.accumulator: 0}) for inner in steps]
-            return max(start, *leaves) + log2_of_number(len(steps) + 1)
+            return max((start, *leaves)) + log2_of_number(len(steps) + 1)
         depth = start
         for inner in steps:
             depth = self.block(node.body, inner, {**env, node.accumulator: depth})
@@ -76,7 +66,4 @@ class _Walk:
 
 def _steps(node: Build | Fold, values: Mapping[Symbol, int]) -> list[dict[Symbol, int]]:
     ranges = [range(1, evaluate(extent, values) + 1) for extent in node.extents]
-    steps = [{**values, **dict(zip(node.coords, at, strict=True))} for at in product(*ranges)]
-    if not steps:
-        raise _Empty
-    return steps
+    return [{**values, **dict(zip(node.coords, at, strict=True))} for at in product(*ranges)]

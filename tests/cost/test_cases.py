@@ -25,7 +25,7 @@ from tests.cost.brute_depth import brute_depth
 from tests.programs.points import candidates
 from tests.programs.road import inputs_for, lengths_of
 from tests.syntax import cases
-from tolcost.algebra import ZERO, Poly, evaluate, to_text
+from tolcost.algebra import ZERO, Ge, Poly, cond_text, evaluate, to_text
 from tolcost.atoms.nodes import Program
 from tolcost.cost import count, depths, traffic
 from tolcost.cost.derive import derive
@@ -61,6 +61,7 @@ def reads(program: Program) -> str:
     lines += [f"certain: {_by_space(moved.certain)}"] if moved.certain != moved.read else []
     lines += [f"without a size: {', '.join(moved.unsized)}"] if moved.unsized else []
     lines += ["numbers might tell more"] if moved.open else []
+    lines += [f"at most, unless {' and '.join(cond_text(Ge(p)) for p in moved.full)}"] if moved.full else []
     return "\n".join(lines)
 
 
@@ -74,7 +75,8 @@ def depths_(program: Program) -> str:
 
 
 def _depth(depth: Depth) -> str:
-    return f"{depth}" if depth.exact else f"at most {depth}"
+    full = f", at most, unless {' and '.join(cond_text(Ge(p)) for p in depth.full)}" if depth.full else ""
+    return f"{depth}{full}" if depth.exact else f"at most {depth}"
 
 
 def derivations(program: Program) -> str:
@@ -177,8 +179,7 @@ def test_depths_are_what_is_walked(case: cases.Case) -> None:
         for depth, trees in ((found.chain, False), (found.tree, True)):
             if all(form.free <= values.keys() for form in depth.candidates):
                 walked = brute_depth(program, values, trees)
-                if walked is not None:
-                    assert depth.at(values) == walked if depth.exact else depth.at(values) >= walked
+                assert depth.at(values) == walked if depth.is_exact(values) else depth.at(values) >= walked
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.file.stem == "derivations"], ids=str)

@@ -76,7 +76,8 @@ def hold_depths(program: Program, run: Execution, found: Mapping[str, Value]) ->
     for depth, trees in ((told.chain, False), (told.tree, True)):
         said = max(at(candidate, run) for candidate in depth.candidates)
         walked = brute_depth(program, run.bindings, trees) if walkable else None
-        if walked is not None and (said < walked or (depth.exact and said != walked)):
+        exact = walkable and depth.is_exact(run.bindings)
+        if walked is not None and (said < walked or (exact and said != walked)):
             raise Mismatch(f"depth: {depth} is {said}, walked {walked}, trees {trees}")
         if not trees and not run.counts.index and said < deepest:
             raise Mismatch(f"depth of a number: {depth} is {said}, and one is {deepest} deep")

@@ -207,12 +207,13 @@ def traffic_with(traffic: Traffic, change: Change) -> Traffic:
     """Traffic with every form changed."""
     least = None if traffic.least is None else _all(traffic.least, change)
     read, written = _all(traffic.read, change), _all(traffic.written, change)
-    return Traffic(read, written, traffic.unsized, traffic.open, least)
+    return Traffic(read, written, traffic.unsized, traffic.open, least, tuple(map(change, traffic.full)))
 
 
 def depth_with(depth: Depth, change: Change) -> Depth:
     """A depth with every candidate changed."""
-    return Depth(tuple(dict.fromkeys(map(change, depth.candidates))), depth.exact)
+    candidates = tuple(dict.fromkeys(map(change, depth.candidates)))
+    return Depth(candidates, depth.exact, tuple(map(change, depth.full)))
 
 
 def analysis_with(analysis: Analysis, change: Change) -> Analysis:

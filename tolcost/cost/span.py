@@ -3,7 +3,8 @@
 A ToL is ready when its last element is, so a value has one depth.  A fold is a chain, each
 step after the one before.  Where its step is ``f(accumulator, e)`` with an associative ``f``,
 a second reading takes it as a balanced tree over its n elements and the start: the same n
-applications, in ``ceil(log2(n + 1))`` levels.  Domains are taken to have an element.
+applications, in ``ceil(log2(n + 1))`` levels.  Over a domain without an element nothing is deep:
+where lengths may leave it none, the depth is at most what is told.
 
 Functions that compute coordinates pass depth on but add none: they are no EOPs either.
 
@@ -57,7 +58,7 @@ from tolcost.atoms.kit import (
 )
 from tolcost.atoms.nodes import Block, Build, Fold, Lambda, Node, Program, Ref, Select, Var, Where
 from tolcost.cost.count import filter_lengths
-from tolcost.dataclass import dataclass
+from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.elementary import FUNCTIONS
 
@@ -71,6 +72,8 @@ class Depth:
 
     candidates: tuple[Poly, ...]
     exact: bool = True
+    full: tuple[Poly, ...] = field(default=(), compare=False)
+    """Where none of them is negative ranges have an element; elsewhere the depth may be less."""
 
     def __str__(self) -> str:
         """The text form."""
@@ -80,6 +83,10 @@ class Depth:
     def at(self, values: Mapping[Symbol, int]) -> int:
         """Evaluate exactly at a point."""
         return max(evaluate(candidate, values) for candidate in self.candidates)
+
+    def is_exact(self, values: Mapping[Symbol, int]) -> bool:
+        """Whether it is known to be no more than the depth is at a point."""
+        return self.exact and all(evaluate(p, values) >= 0 for p in self.full)
 
 
 ZERO_DEPTH = Depth((ZERO,))
@@ -221,7 +228,9 @@ class _DepthPass:
         self._program = program
         self._bound = bound_nodes(program, found)
         self._filters = filter_lengths(found)
+        self._granted = tuple(noted.condition for noted in program.conditions)
         self._trees = trees
+        self._full: dict[Poly, None] = {}
         self._accumulators: dict[Var, Symbol] = {}
         self._known: dict[Node, Depth] = {}
 
@@ -230,7 +239,7 @@ class _DepthPass:
         for out in self._program.outputs:
             self._visit(out.node)
         deepest = latest(ZERO_DEPTH, *(self._known[out.node] for out in self._program.outputs))
-        return deepest
+        return Depth(deepest.candidates, deepest.exact, tuple(self._full))
 
     def any_tree(self) -> bool:
         """Whether any fold that was met can be read as a tree."""
@@ -262,7 +271,7 @@ class _DepthPass:
             case Lambda(charge=charge) | Where(charge=charge):
                 return later(self._after(children(node)), ONE if charge == "data" else ZERO)
             case Build(body=body):
-                return self._over(self._of(body), node)
+                return self._where_any(self._over(self._of(body), node), node)
             case Fold():
                 return self._fold(node)
             case Select():
@@ -296,12 +305,24 @@ class _DepthPass:
             depth = peak(depth, symbol, extent)
         return self._latest(depth)
 
+    def _where_any(self, depth: Depth, node: Build | Fold) -> Depth:
+        """Give the depth of the elements of a loop: at most that where it may have none."""
+        if ZERO in node.extents:
+            return ZERO_DEPTH
+        if depth.candidates == ZERO_DEPTH.candidates:
+            return depth
+        open_ = [extent - 1 for extent in node.extents if not is_nonnegative(extent - 1, self._granted)]
+        if any(symbol.kind != "length" for p in open_ for symbol in p.free):
+            return Depth(depth.candidates, False)
+        self._full |= dict.fromkeys(open_)
+        return depth
+
     def _fold(self, node: Fold) -> Depth:
         start = self._known[node.start]
         element = tree_element(node, self._bound) if self._trees else None
         if element is None:
             return self._chain(node, start)
-        leaves = self._latest(start, self._over(self._known[element], node))
+        leaves = self._latest(start, self._where_any(self._over(self._known[element], node), node))
         return later(leaves, ceil_log2(product_of(node.extents) + 1))
 
     def _chain(self, node: Fold, start: Depth) -> Depth:
@@ -326,6 +347,7 @@ class _DepthPass:
             return chained
         first = self._over(Depth(ready), node)
         uneven = first.candidates != ready and each != ZERO
+        first = self._where_any(first, node)
         return self._latest(chained, Depth(later(first, but_one).candidates, first.exact and not uneven))
 
     def _forgetful(self, node: Fold, start: Depth, step: Depth) -> Depth:
@@ -336,14 +358,13 @@ class _DepthPass:
         return Depth(deepest.candidates, deepest.exact and set(deepest.candidates) == set(step.candidates))
 
     def _steps(self, node: Fold, each: Poly) -> tuple[Poly, Poly, bool]:
-        """Give the length of all steps, of all but one, and whether the latter is exact."""
+        """Give the length of all steps, of all but one, which are 0 of none, and whether that is exact."""
         ranges = [(s, ONE, e) for s, e in zip(node.coords, node.extents, strict=True)]
         volume = product_of(node.extents)
         mentioned = [s for s in node.coords if s in each.free]
         filters = [s for s, _ in self._filters[node.body] if s in each.free]
         if not mentioned and not filters:
-            never_empty = is_nonnegative(volume - 1)
-            return each * volume, each * relu(volume - 1), never_empty
+            return each * volume, each * relu(volume - 1, self._granted), True
         if filters or any(logs_of(each, s) for s in mentioned):
             most = self._over(Depth((each,)), node).candidates[0]
             return most * volume, most * volume, False

@@ -23,14 +23,21 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from tolcost.algebra import (
+    FALSE,
     ONE,
+    TRUE,
     ZERO,
     AlgebraBudget,
     Cond,
+    Ge,
     Poly,
     Sum,
     Symbol,
+    conj,
     const,
+    direction,
+    disj,
+    either,
     evaluate,
     ge,
     generators_in,
@@ -38,8 +45,10 @@ from tolcost.algebra import (
     minimum,
     negate,
     product_of,
+    prove,
     relu,
     substitute,
+    substitute_cond,
     symbols_of_cond,
     total,
     total_of,
@@ -59,6 +68,8 @@ _FEW_TERMS = 8
 """A longer form is no clearer than the whole."""
 _FEW_IMAGES = 64
 """So many reads of one input are held against each other."""
+_FEW_TOGETHER = 8
+"""So many are held against each other for one that is inside of another."""
 _FEW_ELEMENTS = 1 << 14
 """So many elements of a read are gone through one by one."""
 
@@ -78,9 +89,18 @@ class ReadPlace:
             return self
         return ReadPlace(self.ranges, (*self.guards, guard), self.known | {guard})
 
+    @property
+    def over_lengths(self) -> tuple[Cond, ...]:
+        """The guards that mention no coordinate."""
+        return tuple(guard for guard in self.guards if not _asks_coordinates(guard))
+
     def inside(self, node: ir.Build | ir.Fold) -> ReadPlace:
         """The place under the coordinates of a node."""
         return replace(self, ranges=(*self.ranges, *zip(node.coords, node.extents, strict=True)))
+
+
+def _asks_coordinates(guard: Cond) -> bool:
+    return any(symbol.kind == "coord" for symbol in symbols_of_cond(guard))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +112,8 @@ class Read:
     place: ReadPlace = ReadPlace()
     replaced: Read | None = None
     """Of all members, those that are replaced before anyone reads them."""
+    taken: tuple[Poly, ...] = field(default=(), compare=False)
+    """Where none of them is negative the ranges around it have an element, which is taken for granted."""
 
 
 @dataclass(slots=True)
@@ -107,6 +129,10 @@ class Doubts:
     """What was not proved to be never negative."""
     vague: bool = False
     """Whether something else was met."""
+    granted: tuple[Cond, ...] = ()
+    """What the program holds under: a range that is never empty then is no question."""
+    full: dict[Poly, None] = field(default_factory=dict)
+    """What is not negative where ranges have an element, which was taken for granted."""
 
     def proved(self, p: Poly) -> bool:
         """Whether an expression is never negative, as far as can be told."""
@@ -124,7 +150,7 @@ class Doubts:
 
 def different_elements(volume: Poly, reads: list[Read], doubts: Doubts) -> Poly:
     """How many different elements some reads of one input take."""
-    if any(read.at is None and read.replaced is None for read in reads):
+    if any(read == Read(read.shape) for read in reads):
         return volume
     try:
         return _different(volume, reads, doubts)
@@ -136,33 +162,66 @@ def different_elements(volume: Poly, reads: list[Read], doubts: Doubts) -> Poly:
 def _different(volume: Poly, reads: list[Read], doubts: Doubts) -> Poly:
     if doubts.least and any(read.at is not None and index_nodes(read.at) for read in reads):
         return _surely(reads, doubts)
-    known: dict[_Image, None] = {}
-    by_data: list[Poly] = []
-    for read in _distinct(reads):
-        if read.replaced is not None:
-            gone = _replaced(read.replaced, doubts)
-            if gone is None:
-                return volume
-            by_data.append(relu(volume - gone))
-        elif read.at is not None and index_nodes(read.at):
-            doubts.chosen = True
-            visits = _visits(read.place.ranges, read.place.guards, doubts)
-            by_data.append(volume if visits is None else visits)
-        else:
-            image = _image(read, doubts)
-            if image is None or image.count == volume:
-                return volume
-            known[image] = None
-    by_coordinates = _together(list(known))
+    found = _Gathered()
+    if any(found.takes_all(volume, read, doubts) for read in _distinct(reads, doubts)):
+        return volume
+    doubts.full |= found.taken
+    known = list(found.known)
+    by_coordinates = _together(known)
+    if by_coordinates is None:
+        by_coordinates = _together(_outermost(known, (*doubts.granted, *map(ge, doubts.full))))
     if by_coordinates is None:
         doubts.more(any(not image.is_constant for image in known))
         return volume
-    every = total_of((by_coordinates, *by_data))
-    if len(known) == 1 and not by_data:
+    every = total_of((by_coordinates, *found.by_data))
+    if found.by_data and len(every.terms) <= _FEW_TERMS:
+        every = minimum(volume, every)
+    elif found.by_data and not doubts.proved(volume - every):
+        return volume
+    if found.anyway != FALSE:
+        every = either(found.anyway, volume, every)
+        if len(every.terms) > _FEW_TERMS:
+            doubts.more(True)
+            return volume
+    elif len(known) == 1 and not found.by_data:
         return every
-    if by_data and len(every.terms) <= _FEW_TERMS:
-        return minimum(volume, every)
-    return every if doubts.proved(volume - every) else volume
+    # they are different ones, so no more than there are: all of them, if that can be shown
+    return volume if is_nonnegative(every - volume, doubts.granted) else every
+
+
+@dataclass(slots=True)
+class _Gathered:
+    """What reads of one input take: elements that are told apart, those that data chooses, all of them."""
+
+    known: dict[_Image, None] = field(default_factory=dict)
+    by_data: list[Poly] = field(default_factory=list)
+    anyway: Cond = FALSE
+    """All elements are read there."""
+    taken: dict[Poly, None] = field(default_factory=dict)
+
+    def takes_all(self, volume: Poly, read: Read, doubts: Doubts) -> bool:
+        """Whether all elements count because of a read; else it is kept."""
+        if read.replaced is not None:
+            gone = _replaced(read.replaced, doubts)
+            self.by_data.append(ZERO if gone is None else relu(volume - gone))
+            return gone is None
+        if read.at is not None and index_nodes(read.at):
+            doubts.chosen = True
+            visits = _visits(read.place.ranges, read.place.guards, doubts)
+            self.by_data.append(volume if visits is None else visits)
+            return False
+        image = _image(read, doubts)
+        if image is None and doubts.met:
+            return True
+        read = _reached(replace(read, at=None), doubts) if image is None else read
+        here = conj(*read.place.over_lengths) if image is None else FALSE
+        if here == TRUE or (image is not None and image.count == volume):
+            doubts.full |= dict.fromkeys(read.taken)
+            return True
+        self.anyway = disj(self.anyway, here)
+        self.known |= {} if image is None else {image: None}
+        self.taken |= dict.fromkeys(read.taken)
+        return self.anyway == TRUE
 
 
 def _replaced(puts: Read, doubts: Doubts) -> Poly | None:
@@ -171,7 +230,7 @@ def _replaced(puts: Read, doubts: Doubts) -> Poly | None:
     rows = product_of(puts.shape[len(puts.at) :])
     if index_nodes(puts.at):
         return rows * product_of(extent for _, extent in puts.place.ranges)
-    image = _image(puts, doubts)
+    image = _image(_reached(puts, replace(doubts, least=True)), doubts)
     return None if image is None else rows * image.count
 
 
@@ -180,20 +239,66 @@ def _surely(reads: list[Read], doubts: Doubts) -> Poly:
 
     Where an index is data, the others still do: of a gathered row every column is read once.
     """
-    images = (_image(read, doubts) for read in _distinct(reads) if read.at is not None)
+    images = (_image(read, doubts) for read in _distinct(reads, doubts) if read.at is not None)
     return next((image.count for image in images if image is not None), ZERO)
 
 
-def _distinct(reads: list[Read]) -> list[Read]:
-    """Reads without those that another takes under fewer conditions."""
+def _distinct(reads: list[Read], doubts: Doubts) -> list[Read]:
+    """Reads where they are reached, without those that another takes under fewer conditions."""
     kept: list[Read] = []
     alike: dict[object, list[ReadPlace]] = {}
-    for read in sorted(dict.fromkeys(reads), key=lambda read: len(read.place.guards)):
-        places = alike.setdefault((read.shape, read.at, _used(read)), [])
-        if read.at is None or not any(place.known <= read.place.known for place in places):
+    reached = [_reached(read, doubts) for read in dict.fromkeys(reads)]
+    for read in sorted(reached, key=lambda read: (len(read.place.guards), len(read.taken))):
+        places = alike.setdefault((read.shape, read.at, read.replaced, _used(read)), [])
+        if FALSE not in read.place.known and not any(_covers(place, read.place) for place in places):
             places.append(read.place)
             kept.append(read)
     return kept
+
+
+def _covers(one: ReadPlace, other: ReadPlace) -> bool:
+    """Whether one place is reached wherever the other is."""
+    return all(guard in other.known or prove(guard, other.over_lengths) for guard in one.guards)
+
+
+def _reached(read: Read, doubts: Doubts) -> Read:
+    """A read with conditions on what it mentions alone: some value of each other coordinate reaches it.
+
+    What grows with such a coordinate, the end of another range or what a guard asks, is at its best at the
+    end of the range.  That a range has an element at all is taken for granted, unless it is asked what is
+    read at least.
+    """
+    if read.at is not None and index_nodes(read.at) and not doubts.least:
+        return read  # every visit counts
+    used = {symbol for symbol, _ in _used(read)}
+    ranges, guards, own = list(read.place.ranges), list(read.place.guards), set[Cond]()
+    for at in reversed(range(len(ranges))):
+        symbol, extent = ranges[at]
+        if symbol in used:
+            continue
+        inner = [e for s, e in ranges[at + 1 :] if s in used and symbol in e.free]
+        asking = [guard for guard in guards if symbol in symbols_of_cond(guard)]
+        ways = {direction(p, symbol) for p in inner}
+        ways |= {direction(guard.p, symbol) if isinstance(guard, Ge) else None for guard in asking}
+        if len(ways) == 1 and None not in ways:
+            end = {symbol: extent if ways == {1} else ONE}
+            ranges = [(s, substitute(e, end) if s in used else e) for s, e in ranges]
+            best = {guard: substitute_cond(guard, end) for guard in asking}
+            own |= {best[guard] for guard in asking if guard in own}
+            guards = [best.get(guard, guard) for guard in guards]
+        elif any(guard in own for guard in asking):
+            doubts.more(True)
+            guards = [guard for guard in guards if guard not in own or guard not in asking]
+        if not is_nonnegative(extent - 1, doubts.granted):
+            guards.append(ge(extent - 1))
+            own.add(guards[-1])
+    taken = dict.fromkeys(read.taken)
+    if not doubts.least:
+        noted = [guard for guard in guards if guard in own and not _asks_coordinates(guard)]
+        taken |= {guard.p: None for guard in noted if isinstance(guard, Ge)}
+        guards = [guard for guard in guards if guard not in noted]
+    asked = tuple(dict.fromkeys(guard for guard in guards if prove(guard, doubts.granted) is not True))
+    return replace(read, place=ReadPlace(tuple(ranges), asked, frozenset(asked)), taken=tuple(taken))
 
 
 def _used(read: Read) -> Ranges:
@@ -245,6 +350,8 @@ class _Image:
     @property
     def is_constant(self) -> bool:
         sides = self.box
+        if any(symbol.kind != "coord" for guard in self.guards for symbol in symbols_of_cond(guard)):
+            return False
         return sides is not None and all(not (side.first.free | side.count.free) for side in sides)
 
     def is_apart(self, other: _Image) -> bool:
@@ -254,6 +361,18 @@ class _Image:
         if self.at == other.at and any(negate(guard) in other.guards for guard in self.guards):
             return True
         return self.box is not None and other.box is not None and any(map(_are_apart, self.box, other.box))
+
+    def is_inside(self, other: _Image, facts: tuple[Cond, ...]) -> bool:
+        """Whether all of its elements are in another, as far as can be told."""
+        if self.shape != other.shape or self.box is None or other.box is None:
+            return False
+        known = (*facts, *(guard for guard in self.guards if not _asks_coordinates(guard)))
+        # where coordinates are asked for, it has not all of its box
+        needed = [guard for guard in other.guards if guard not in known]
+        return not any(map(_asks_coordinates, needed)) and (
+            all(prove(guard, known) for guard in needed)
+            and all(_is_within(a, b, known) for a, b in zip(self.box, other.box, strict=True))
+        )
 
     def elements(self) -> set[tuple[int, ...]] | None:
         """Every element, where they are few and known."""
@@ -272,6 +391,22 @@ def _are_apart(a: _Side, b: _Side) -> bool:
     return is_nonnegative(a.first - b.last - 1) or is_nonnegative(b.first - a.last - 1)
 
 
+def _is_within(a: _Side, b: _Side, facts: tuple[Cond, ...]) -> bool:
+    """Whether all values of an index are among those of another."""
+    known = (*facts, ge(a.count - 1))
+    ends = is_nonnegative(a.first - b.first, known) and is_nonnegative(b.last - a.last, known)
+    return a == b or (b.step == 1 and ends)
+
+
+def _outermost(images: list[_Image], facts: tuple[Cond, ...]) -> list[_Image]:
+    """Images without those that are inside of another."""
+    kept: list[_Image] = []
+    for image in images if len(images) <= _FEW_TOGETHER else ():
+        if not any(image.is_inside(other, facts) for other in kept):
+            kept = [*(other for other in kept if not other.is_inside(image, facts)), image]
+    return kept or images
+
+
 def _together(images: list[_Image]) -> Poly | None:
     """How many elements images have together; None where it cannot be told which they share."""
     if len(images) <= _FEW_IMAGES and all(a.is_apart(b) for a, b in combinations(images, 2)):
@@ -283,27 +418,34 @@ def _together(images: list[_Image]) -> Poly | None:
 
 def _image(read: Read, doubts: Doubts) -> _Image | None:
     """The elements that a read takes, by coordinates alone; None where they are not told apart."""
-    assert read.at is not None
+    if read.at is None:
+        return None
     at = tuple(index for index in read.at if isinstance(index, Poly))
     ranges = _used(read)
     axes = [tuple((s, e) for s, e in ranges if s in index.free) for index in at]
     if sum(map(len, axes)) != len(ranges):
         return None  # a coordinate in two places: a diagonal, say
     box: list[_Side] = []
+    over_lengths = read.place.over_lengths
+    boxed = len(over_lengths) == len(read.place.guards)
     if not any(s.kind == "coord" for _, e in ranges for s in e.free):
-        # where there are guards, a box is a help and no more
-        asked = Doubts() if read.place.guards else doubts
+        # where guards ask for coordinates, a box is a help and no more
+        asked = doubts if boxed else Doubts()
         sides = (_axis(index, own, asked) for index, own in zip(at, axes, strict=True))
         box = [side for side in sides if side is not None]
     whole = tuple(box) if len(box) == len(at) else None
-    if whole is not None and not read.place.guards:
-        return _Image(product_of(side.count for side in whole), read.shape, whole)
+    if whole is not None and boxed:
+        count = product_of(side.count for side in whole)
+        if not over_lengths:
+            return _Image(count, read.shape, whole)
+        there = total(count, (), over_lengths, doubts.granted)
+        return _Image(there, read.shape, whole, at, read.place.known)
     one_to_one = (
         len(own) <= 1 and all(_step(index, symbol) is not None for symbol, _ in own)
         for index, own in zip(at, axes, strict=True)
     )
-    count = _visits(ranges, read.place.guards, doubts) if all(one_to_one) else None
-    return None if count is None else _Image(count, read.shape, whole, at, read.place.known)
+    visits = _visits(ranges, read.place.guards, doubts) if all(one_to_one) else None
+    return None if visits is None else _Image(visits, read.shape, whole, at, read.place.known)
 
 
 def _step(index: Poly, symbol: Symbol) -> int | None:
@@ -349,6 +491,8 @@ class Traffic:
     """Whether more might be told of what is read if lengths were numbers."""
     least: Mapping[str, Poly] | None = None
     """What is read whatever indices say, where indices say what is read."""
+    full: tuple[Poly, ...] = ()
+    """Where none of them is negative ranges have an element; elsewhere less may be read."""
 
     @property
     def certain(self) -> Mapping[str, Poly]:
@@ -368,7 +512,7 @@ def traffic(program: Program, facts: tuple[Cond, ...] = ()) -> Traffic:
     least = _by_space(_read(program, Doubts(facts, least=True))) if doubts.chosen else None
     written = [(part.space, product_of(part.shape)) for out in program.outputs for part in out.node.type]
     unsized = sorted({space for space, _ in (*read, *written) if bits_of(space) is None})
-    return Traffic(_by_space(read), _by_space(written), tuple(unsized), doubts.met, least)
+    return Traffic(_by_space(read), _by_space(written), tuple(unsized), doubts.met, least, tuple(doubts.full))
 
 
 def undecided(program: Program) -> tuple[Cond, ...] | None:
@@ -455,7 +599,7 @@ class _Walk:
         match node:
             case Input(name=name, type=parts):
                 if not _is_never(place):
-                    self._note(name, Read(parts[0].shape))
+                    self._note(name, Read(parts[0].shape, place=place))
             case ir.Ref(var=var) if var in self.bound:
                 value, there = self.bound[var]
                 self.pending.append((value, place if place.ranges == there.ranges else there))
@@ -524,14 +668,14 @@ def elements_read(program: Program, doubts: Doubts | None = None) -> dict[str, t
     doubts = doubts or Doubts()
     walk = _Walk()
     complete = walk.run(program)
+    doubts.granted = (*doubts.facts, *(noted.condition for noted in program.conditions))
     used = {node.name for node in inner_nodes(roots(program)) if isinstance(node, Input)}
     found: dict[str, tuple[tuple[str, Poly], ...]] = {}
     for given in program.inputs:
         whole = tuple((part.space, product_of(part.shape)) for part in given.type)
-        if complete and len(whole) == 1 and given.name in walk.found:
-            found[given.name] = (
-                (whole[0][0], different_elements(whole[0][1], walk.found[given.name], doubts)),
-            )
-        elif given.name in (walk.found if complete else used):
+        if complete and given.name in walk.found:
+            reads = walk.found[given.name]
+            found[given.name] = tuple((space, different_elements(v, reads, doubts)) for space, v in whole)
+        elif not complete and given.name in used:
             found[given.name] = whole
     return found

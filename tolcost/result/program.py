@@ -19,7 +19,7 @@ from tolcost.result.assumptions import assumed
 from tolcost.result.comparison import FUNCTIONS
 from tolcost.result.cost import Cost
 from tolcost.result.point import Point, locate, requirements, said_of_lengths, whole_lengths
-from tolcost.result.records import Show, at_json, form_json, functions_json, symbol_json
+from tolcost.result.records import Show, all_reached, at_json, form_json, functions_json, symbol_json
 from tolcost.result.rows import AMOUNTS, TableRow
 from tolcost.result.study import (
     Coverage,
@@ -219,7 +219,8 @@ def _span(analysis: Analysis) -> Iterator[Measure]:
         return
     differs = depth.tree != depth.chain
     tree = (Portion("tree", "", depth.tree, _TREES),) if differs else ()
-    yield Measure("span", "depth", depth.chain, "" if depth.chain.exact else "at most", tree)
+    unit = "" if depth.chain.exact else "at most"
+    yield Measure("span", "depth", depth.chain, unit, tree, full=depth.chain.full)
     if analysis.parallelism is not None and analysis.parallelism_tree is not None and analysis.eops != 0:
         wide = (Portion("tree", "", analysis.parallelism_tree),) if differs else ()
         yield Measure("parallelism", "parallelism", analysis.parallelism, parts=wide)
@@ -270,7 +271,7 @@ def _bytes_json(analysis: Analysis, show: Show) -> dict[str, Json]:
     moved = analysis.traffic
     return {
         "bytes": show(moved.total),
-        "bytes_exact": not moved.open,
+        "bytes_exact": not moved.open and all_reached(moved.full, show),
         "traffic": {
             "read": {space: show(form) for space, form in moved.read.items()},
             **({"certain": {s: show(form) for s, form in moved.least.items()}} if moved.least else {}),
@@ -285,7 +286,7 @@ def _span_json(analysis: Analysis, show: Show) -> dict[str, Json]:
     return {
         "span": show(None if depth is None else depth.chain),
         "span_tree": show(None if depth is None else depth.tree),
-        "span_exact": depth is not None and depth.chain.exact,
+        "span_exact": depth is not None and depth.chain.exact and all_reached(depth.chain.full, show),
         "parallelism": show(analysis.parallelism),
         "parallelism_tree": show(analysis.parallelism_tree),
     }

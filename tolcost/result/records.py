@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -29,6 +29,11 @@ def value_json(cost: Located) -> Show:
         return None if cost.point.complete else form_json(found)
 
     return show
+
+
+def all_reached(full: Iterable[Poly], show: Show) -> bool:
+    """Whether all ranges are seen to have an element: there these forms come to numbers from 0 on."""
+    return all(isinstance(found := show(p), int) and found >= 0 for p in full)
 
 
 def at_json(cost: Located, figures: Callable[[Show], dict[str, Json]]) -> dict[str, Json]:

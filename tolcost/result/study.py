@@ -20,7 +20,7 @@ from tolcost.cost.count import CountKey, applied
 from tolcost.cost.device import UNIT, CallWork, Device
 from tolcost.cost.record import NamedType
 from tolcost.cost.weights import Weighed, Weights
-from tolcost.dataclass import dataclass, field
+from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Diagnostic, Rejected, UnknownLength, quoted
 from tolcost.result.assumptions import NOTHING, Assumed
 from tolcost.result.claims import Certainty
@@ -202,16 +202,19 @@ class Measure:
     parts: tuple[Portion, ...] = ()
     headed: bool = True
     """False where only the parts are figures, as with the five atoms."""
+    full: tuple[Poly, ...] = ()
+    """Where none of them is negative it is exact; elsewhere, and where that is open, at most that."""
 
 
 def bytes_measure(label: str, moved: Traffic, parts: tuple[Portion, ...] = ()) -> Measure:
     """What is moved: at most that, where lengths would tell elements apart that a closed form does not."""
-    return Measure("bytes", label, moved.total, "at most" if moved.open else "", parts)
+    return Measure("bytes", label, moved.total, "at most" if moved.open else "", parts, full=moved.full)
 
 
 def intensity_measure(ratio: FormRatio | None, moved: Traffic) -> Measure:
     """Functions for each byte: at least that, where bytes are at most those."""
-    return Measure("intensity", "intensity", ratio, "FLOPs per byte" + (", at least" if moved.open else ""))
+    unit = "FLOPs per byte" + (", at least" if moved.open else "")
+    return Measure("intensity", "intensity", ratio, unit, full=moved.full)
 
 
 _BELONGS = {
@@ -349,7 +352,16 @@ class Located:
     def measures(self) -> tuple[Measure, ...]:
         """Every figure, in the order of a report; times last."""
         weighed = [(model.name, self.study.weighed(model)) for model in self.weights]
-        return (*self.study.measures(weighed), *self._durations())
+        return (*map(self._bounded, self.study.measures(weighed)), *self._durations())
+
+    def _bounded(self, measure: Measure) -> Measure:
+        """A measure that says so where it may be less, as some range may have no element."""
+        bound = "at least" if measure.key == "intensity" else "at most"
+        if bound in measure.unit or all(
+            (found := self.number(p)) is not None and found >= 0 for p in measure.full
+        ):
+            return measure
+        return replace(measure, unit=f"{measure.unit}, {bound}" if measure.unit else bound)
 
     @cached_property
     def times(self) -> Times | None:
