@@ -108,3 +108,62 @@ def test_every_branch_is_looked_at_once(depth: int, monkeypatch: pytest.MonkeyPa
     cost = cost_of(f"(float[n] x, bool p) => (float[n] y) {{ {nested(depth)} }}")
     assert str(cost.eops) == f"{depth + 1}*n"
     assert len(walked) == 2 * depth
+
+
+# ---- what a graph inside holds -------------------------------------------------------------------
+
+
+W = "w = Constant <value = float[3] {1.0, 2.0, 3.0}> ()"
+OTHER = "else_branch = no () => (float[n, 3] e) { e = Identity(x) }"
+HOLDING = {
+    "around a branch": f"""{W} y = If <then_branch = yes () => (float[n, 3] t)
+        {{ t = Mul(x, w) }}, {OTHER}> (p)""",
+    "in a branch": f"y = If <then_branch = yes () => (float[n, 3] t) {{ {W} t = Mul(x, w) }}, {OTHER}> (p)",
+    "as an initializer": f"""y = If <then_branch = yes () => (float[n, 3] t) <float[3] w = {{1.0, 2.0, 3.0}}>
+        {{ t = Mul(x, w) }}, {OTHER}> (p)""",
+    "in a branch of a branch": f"""y = If <then_branch = yes () => (float[n, 3] t)
+        {{ {W} so = Constant <value = bool {{1}}> ()
+        t = If <then_branch = yes () => (float[n, 3] t2) {{ t2 = Mul(x, w) }},
+        else_branch = no () => (float[n, 3] e2) {{ e2 = Identity(x) }}> (so) }}, {OTHER}> (p)""",
+    "as input of a function": f"""y = If <then_branch = yes () => (float[n, 3] t)
+        {{ {W} t = own.Scaled(x, w) }}, {OTHER}> (p)""",
+}
+SCALED = '<domain: "own", opset_import: ["" : 18]> Scaled (a, b) => (c) { c = Mul(a, b) }'
+
+
+@pytest.mark.parametrize("text", HOLDING.values(), ids=HOLDING)
+def test_small_tensors_that_graphs_inside_read_are_read(text: str) -> None:
+    """As by a node of the model's graph; the condition is one byte more."""
+    head = (
+        '<ir_version: 10, opset_import: ["" : 18, "own" : 1]> g (float[n, 3] x, bool p) => (float[n, 3] y) '
+    )
+    flat = tolcost.from_onnx(parse_model(f"{head} {{ {W} y = Mul(x, w) }}"))
+    cost = tolcost.from_onnx(parse_model(f"{head} {{ {text} }} {SCALED}"))
+    assert str(flat.bytes) == "24*n + 12"
+    assert (str(cost.bytes), cost.eops) == ("24*n + 13", flat.eops)
+
+
+def test_small_tensors_in_loops_are_data_as_anywhere() -> None:
+    """Nodes that only see constants are free; one that sees data applies its functions to both."""
+    held = "a = Constant <value = float[2] {1.0, 2.0}> () b = Constant <value = float[2] {3.0, 4.0}> ()"
+    nodes = f"{held} m = Mul(a, b) s = BatchNormalization(x, a, b, a, b) t = Mul(s, m)"
+    flat = cost_of(f"(float[n, 2] x) => (float[n, 2] t) {{ {nodes} }}")
+    scan = cost_of(f"""(float[1, n, 2] z) => (float[1, n, 2] y) {{ y = Scan <num_scan_inputs = 1, body = f
+        (float[n, 2] x) => (float[n, 2] t) {{ {nodes} }}> (z) }}""")
+    assert str(scan.eops) == str(flat.eops)
+
+
+def test_a_function_is_tried_with_the_branch_for_one_length() -> None:
+    """What follows fits the squeezed vector only, wherever the nodes stand."""
+    squeeze = """zero = Constant <value = int64[1] {0}> () one = Constant <value = int64 {1}> ()
+        s = Shape(x) d = Gather(s, zero) u = Squeeze(d) c = Equal(u, one)
+        q = If <then_branch = yes () => (float[k] t) { t = Squeeze(x, zero) },
+        else_branch = no () => (float[n, k] e) { e = Identity(x) }> (c)
+        y = MatMul(q, w)"""
+    flat = cost_of(f"(float[n, 3] x, float[3] w) => (float y) {{ {squeeze} p = Transpose <perm = [0]> (q) }}")
+    body = f"{{ {squeeze} p = Transpose <perm = [0]> (q) }}"
+    function = f'<domain: "own", opset_import: ["" : 18]> Whole (x, w) => (y) {body}'
+    head = '<ir_version: 10, opset_import: ["" : 18, "own" : 1]> g (float[n, 3] x, float[3] w) => (float y)'
+    inside = tolcost.from_onnx(parse_model(f"{head} {{ y = own.Whole(x, w) }} {function}"))
+    assert flat.study.coverage.missing == inside.study.coverage.missing == ()
+    assert str(flat.eops) == str(inside.eops)

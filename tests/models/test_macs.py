@@ -84,6 +84,16 @@ def test_what_is_no_mac(nodes: str) -> None:
     assert cost_of(f"(float[n, k] a, float[n, k] b) => (float[n] y) {{ {held} {nodes} }}").macs == 0
 
 
+@pytest.mark.parametrize("nodes", NONE.values(), ids=NONE.keys())
+def test_what_is_no_mac_is_none_in_a_branch(nodes: str) -> None:
+    held = "one = Constant <value = int64[1] {1}> () e = Constant <value = float {2.0}> ()"
+    inside = f"{held} {nodes}".replace("y =", "t =")
+    other = f"{held} t = ReduceMax <keepdims = 0> (a, one)"
+    then, other = (f"f () => (float[n] t) {{ {graph} }}" for graph in (inside, other))
+    branch = f"y = If <then_branch = {then}, else_branch = {other}> (c)"
+    assert cost_of(f"(float[n, k] a, float[n, k] b, bool c) => (float[n] y) {{ {branch} }}").macs == 0
+
+
 @pytest.mark.parametrize("mode, macs", [("nearest", "0"), ("linear", "12*c*h*n*w"), ("cubic", "24*c*h*n*w")])
 def test_interpolation_has_them(mode: str, macs: str) -> None:
     """Twice as wide and high: 2 or 4 weights for each of 2*h*w elements, then for each of 4*h*w."""

@@ -260,6 +260,11 @@ ONCE = {
     "one that is made": (12, f"{{ {zeros(3, 4)} y = MatMul(x, v) }}"),
     "one that is made, and passed on": (300, f"{{ {zeros(3, 100)} w = Identity(v) y = MatMul(x, w) }}"),
     "a small one that is passed on": (100, f"{{ {zeros(100)} w = Identity(v) y = Mul(z, w) }}"),
+    "two that are equal": (
+        6,
+        f"""{{ v = Constant <value = float[3] {ones(3)}> () w = Constant <value = float[3] {ones(3)}> ()
+        t = Mul(x, v) y = Add(t, w) }}""",
+    ),
     "one that nothing uses": (0, f"<float[3] w = {ones(3)}> {{ y = Relu(x) }}"),
     "a large one that nothing uses": (0, f"<float[2000] w = {ones(2000)}> {{ y = Relu(x) }}"),
     "one that the model gives": (3, f"<float[3] y = {ones(3)}> {{ w = Relu(x) }}"),

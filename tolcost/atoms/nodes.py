@@ -120,7 +120,8 @@ class Ref:
 class Lambda:
     """Λ: an elementary function applied to numerics.
 
-    ``space`` is the space it computes in (for a comparison, that of its arguments).
+    ``space`` is the space it computes in (for a comparison, that of its arguments), ``of`` tells the nodes of
+    a graph apart that the program is made of.
     """
 
     function: str
@@ -129,6 +130,7 @@ class Lambda:
     type: Type
     charge: Charge = "data"
     span: Span = field(default=NOWHERE, repr=False)
+    of: int = field(default=0, repr=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -207,7 +209,7 @@ class Build:
 class Fold:
     """The left fold of a body over a coordinate range in row-major order.
 
-    The accumulator's type may depend on the coordinates: it grows.
+    The accumulator's type may depend on the coordinates: it grows.  ``of`` is as in a Lambda.
     """
 
     coords: tuple[Symbol, ...]
@@ -217,6 +219,7 @@ class Fold:
     body: Block
     type: Type
     span: Span = field(default=NOWHERE, repr=False)
+    of: int = field(default=0, repr=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

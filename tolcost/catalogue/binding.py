@@ -7,6 +7,7 @@ what a node says maps onto what a definition declares; whatever does not is a di
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from tolcost.catalogue.stored import Formal
 from tolcost.catalogue.types import constant
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.elaborate import Inputs
-from tolcost.elaborate.values import Argument, Missing, Value
+from tolcost.elaborate.values import Argument, Cast, Missing, Value, Vec
 
 if TYPE_CHECKING:
     from tolcost.syntax import tree
@@ -61,6 +62,30 @@ def attribute_values(node: GraphNode) -> dict[str, Value]:
         elif not isinstance(attribute, Reference):  # one is left where no function gives what it names
             found[name] = attribute
     return found
+
+
+_MOST_VECTOR, _MOST_MATRIX = 64, 32
+_INDEX = ("int64", "int32", "bool")
+
+
+def is_handed(known: object, together: bool) -> bool:
+    """Whether a definition is given a value that it need not know; else it is data like any other.
+
+    Single numbers and short vectors of indices always are; a few reals only where nothing but
+    values is given, because then nothing is computed while the model runs.
+    """
+    size = elements(known)
+    if not isinstance(known, Cast) or size <= 1:
+        return True
+    rank = len(known.value.shape) if isinstance(known.value, Vec) else 0
+    most = _MOST_VECTOR if rank <= 1 else _MOST_MATRIX
+    return size <= most and (together or known.space in _INDEX)
+
+
+def elements(known: object) -> int:
+    """How many elements a known value has."""
+    inner = known.value if isinstance(known, Cast) else known
+    return prod(inner.shape) if isinstance(inner, Vec) else 1
 
 
 def takes(spec: Spec, count: int) -> list[Formal]:

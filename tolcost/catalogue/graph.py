@@ -142,15 +142,15 @@ class GraphNode(NamedTuple):
         return re.sub(r"\W+", "_", self.name or first_output(self.outputs) or self.op).strip("_")[-40:]
 
     def weights(self) -> Iterator[Weight]:
-        """The weights that graphs inside of the node hold: what is too large to decide a shape."""
+        """The tensors that graphs inside of the node hold; a number of no dimension is part of a formula."""
         for graph in self.graphs.values():
-            yield from (weight for weight in graph.weights.values() if weight.value is None)
+            yield from (weight for weight in graph.weights.values() if weight.shape)
             for node in graph.nodes:
                 yield from node.held_weights()
 
     def held_weights(self) -> Iterator[Weight]:
-        """The weight that the node itself holds, and those that graphs inside of it do."""
-        if self.held is not None and self.held.value is None:
+        """The tensor that the node itself holds, and those that graphs inside of it do."""
+        if self.held is not None and self.held.shape:
             yield self.held
         yield from self.weights()
 

@@ -7,12 +7,12 @@ does not define are those of the graphs around it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count, product, zip_longest
 
 from tolcost.algebra import FALSE, TRUE, Cond, Eq, Ge, Not, bounds, cond_text, negate
-from tolcost.catalogue.binding import bind, constant_of, formals
+from tolcost.catalogue.binding import bind, constant_of, formals, is_handed, takes
 from tolcost.catalogue.graph import Body, Graph, GraphNode, Inside, Weight, first_output, no_function
 from tolcost.catalogue.operand_types import check_node, output_spaces
 from tolcost.catalogue.specs import Library, Spec
@@ -129,6 +129,8 @@ class Surroundings:
     place: tuple[str, ...] = ()
     resumes: bool = False
     """Whether all graphs around are branches by data: nothing but other choices helps what does not fit."""
+    data: dict[str, Value] = field(default_factory=dict)
+    """Values that are known, as nodes are given them that need not know them."""
 
 
 def graph_functions(node: GraphNode, around: Surroundings) -> dict[str, Value]:
@@ -143,7 +145,10 @@ def graph_function(name: str, graph: Graph, around: Surroundings) -> Native:
         values: dict[str, Value] = dict(around.values)
         values.update((weight.name, _weight(env, weight)) for weight in graph.weights.values())
         values.update((given.name, value) for given, value in zip(graph.inputs, args, strict=True))
-        _apply_all(env, graph.nodes, values, replace(around, place=(*around.place, name)))
+        data = {**around.data, **_held_data(env, graph.weights.values())}
+        for given in graph.inputs:
+            data.pop(given.name, None)
+        _apply_all(env, graph.nodes, values, replace(around, place=(*around.place, name), data=data))
         return Seq(tuple(_value(env, values, output) for output in graph.outputs))
 
     return Native(name, len(graph.inputs), run)
@@ -154,6 +159,12 @@ def _weight(env: Env, weight: Weight) -> Value:
     if weight.key in env.context.around:
         return env.context.around[weight.key]
     return constant_of(weight)
+
+
+def _held_data(env: Env, weights: Iterable[Weight]) -> dict[str, Value]:
+    """Tensors that a graph holds and whose values are known, as data."""
+    known = env.context.as_data
+    return {weight.name: known[weight.key] for weight in weights if weight.key in known}
 
 
 def _apply_all(env: Env, nodes: Sequence[GraphNode], values: dict[str, Value], around: Surroundings) -> None:
@@ -198,6 +209,8 @@ def _resumed(env: Env, nodes: Sequence[GraphNode], values: dict[str, Value], aro
 def _apply_one(env: Env, node: GraphNode, values: dict[str, Value], around: Surroundings) -> None:
     if node.held is not None:
         values[node.outputs[0]] = _weight(env, node.held)
+        if node.held.key in env.context.as_data:
+            around.data[node.outputs[0]] = env.context.as_data[node.held.key]
         return
     body = around.body_of(node)
     apply = _apply if body is None else partial(_call, body)
@@ -219,7 +232,29 @@ def _apply(env: Env, node: GraphNode, values: dict[str, Value], around: Surround
         isinstance(value, Unknown) for value in (*inputs, *(_value(env, values, name) for name in node.free))
     ):
         return _unknown(env, node, spec, inputs, values, around)
+    if not node.graphs:
+        inputs = list(_handed(env, node, spec, inputs, values, around))
     return _applied(env, node, spec, inputs, values, around)
+
+
+def _handed(
+    env: Env,
+    node: GraphNode,
+    spec: Spec,
+    inputs: Sequence[Value | None],
+    values: Mapping[str, Value],
+    around: Surroundings,
+) -> Iterator[Value | None]:
+    """What a node is given: of tensors that are known and that it need not know, the data."""
+    declared = takes(spec, len(inputs))
+    together = all(value is None or is_static(value) for value in inputs)
+    for n, (name, value) in enumerate(zip(node.inputs, inputs, strict=True)):
+        needed = n < len(declared) and declared[n].kind == "static"
+        if needed or is_handed(value, together):
+            yield value
+        else:
+            data = around.data if name in values else env.context.as_data
+            yield data.get(name, value)
 
 
 def _unknown(
@@ -333,8 +368,19 @@ def _call(
     )
     opsets = {**around.opsets, **body.opsets}
     within = replace(around, opsets=opsets, values={}, depth=around.depth + 1, inside={}, resumes=False)
+    within = replace(within, data=dict(_passed_data(body, env, node, values, around)))
     _apply_all(env, body.nodes, inside, within)
     return [_value(env, inside, name) for name in body.outputs]
+
+
+def _passed_data(
+    body: Body, env: Env, node: GraphNode, values: Mapping[str, Value], around: Surroundings
+) -> Iterator[tuple[str, Value]]:
+    """What a function is given that is known, as data."""
+    for name, given in zip(body.inputs, node.inputs, strict=False):
+        data = around.data if given in values else env.context.as_data
+        if given in data:
+            yield name, data[given]
 
 
 def _spec(node: GraphNode, around: Surroundings) -> Spec:

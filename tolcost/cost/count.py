@@ -359,19 +359,70 @@ def _mentions(guard: Cond, symbol: Symbol) -> bool:
 
 
 def accumulated_products(program: Program, found: Schedules) -> set[Node]:
-    """Give the multiplications that folds add up directly."""
-    return {node for node in _summed(bound_nodes(program, found), found) if isinstance(node, Lambda)}
+    """Give the multiplications that folds add up directly.
+
+    Where one node of a graph multiplies and another one adds, a square or a scale is no product.
+    """
+    bound = bound_nodes(program, found)
+    return {
+        node
+        for fold, node in _summed(bound, found)
+        if isinstance(node, Lambda) and (node.of == fold.of or _multiplies(node, bound))
+    }
 
 
-def _summed(bound: dict[Var, Node], found: Schedules) -> set[Node]:
-    """Give the multiplications and inputs that folds add up directly."""
-    summed: set[Node] = set()
+def _multiplies(product: Lambda, bound: dict[Var, Node]) -> bool:
+    """Whether a product is of two numbers, both of which differ from one product to the next."""
+    one, other = product.args
+    single = _is_single(one, bound) or _is_single(other, bound)
+    return not single and not _is_same(one, other, bound)
+
+
+def _is_same(one: Node, other: Node, bound: dict[Var, Node]) -> bool:
+    """Whether two factors are one number, taken or computed twice: their product is a square."""
+    pairs: list[tuple[Node | Poly, Node | Poly]] = [(one, other)]
+    while pairs:
+        a, b = (_looked_up(side, bound) for side in pairs.pop())
+        if a is b:
+            continue
+        match a, b:
+            case Poly(), Poly():
+                same = a == b
+            case Input(), Input():
+                same = a.name == b.name
+            case Number(), Number():
+                same = a.value == b.value
+            case Ref(), Ref():
+                same = a.var is b.var
+            case Member(), Member():
+                same = len(a.at) == len(b.at)
+                pairs += [(a.tol, b.tol), *zip(a.at, b.at, strict=False)]
+            case Component(), Component():
+                same = a.j == b.j
+                pairs.append((a.value, b.value))
+            case Lambda(), Lambda():
+                same = (a.function, a.space, len(a.args)) == (b.function, b.space, len(b.args))
+                pairs += zip(a.args, b.args, strict=False)
+            case _:
+                same = False
+        if not same:
+            return False
+    return True
+
+
+def _looked_up(value: Node | Poly, bound: dict[Var, Node]) -> Node | Poly:
+    while isinstance(value, Ref) and value.var in bound:
+        value = bound[value.var]
+    return value
+
+
+def _summed(bound: dict[Var, Node], found: Schedules) -> Iterator[tuple[Fold, Node]]:
+    """Give the multiplications and inputs that folds add up directly, each with the fold."""
     for plan in found:
         for node in plan.nodes:
             if isinstance(node, Fold):
                 for term in _added_terms(node):
-                    summed |= _directly(term, bound)
-    return summed
+                    yield from ((node, leaf) for leaf in _directly(term, bound))
 
 
 InputNames = frozenset[str]
@@ -406,14 +457,14 @@ def passing(program: Program) -> Passing:
             if isinstance(leaf, Lambda) and not any(_is_single(factor, bound) for factor in leaf.args)
         }
         outputs[output.name] = OutputSources(products, _inputs(leaves))
-    return Passing(_inputs(_summed(bound, found)), outputs)
+    return Passing(_inputs({leaf for _, leaf in _summed(bound, found)}), outputs)
 
 
 def _is_single(node: Node, bound: dict[Var, Node]) -> bool:
     """Whether a factor is one number for all products: a scale, which could as well be applied to the sum."""
     match node:
-        case Number():
-            return True
+        case Number(value=value):
+            return not isinstance(value, Poly) or all(s.kind != "coord" for s in value.free)
         case Input(type=type_):
             return all(d.constant == 1 for part in type_ for d in part.shape)
         case Ref(var=var) if var in bound:

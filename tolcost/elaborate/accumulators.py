@@ -547,7 +547,7 @@ class _Pass:
         kind = with_spaces(growth.after(lambda: volume(self.shape)), spaces)
         start = in_spaces(_spread(begin, growth.parts, self.env, self.step), spaces)
         symbols = tuple(the_symbol(c) for c in self.coords)
-        return Fold(symbols, self.shape, var, start, body, kind, self.step.span)
+        return Fold(symbols, self.shape, var, start, body, kind, self.step.span, self.env.context.node)
 
 
 @dataclass(slots=True)

@@ -194,7 +194,7 @@ def _lambda(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Lambda:
             for a in args
         ]
     )
-    return Lambda(name, nodes, domain, result, "data", span)
+    return Lambda(name, nodes, domain, result, "data", span, env.context.node)
 
 
 SpaceNames = tuple[str, ...]

@@ -338,6 +338,7 @@ def elaborate(
     operators: Mapping[str, OperatorDefinition] | None = None,
     outputs: int | None = None,
     around: Mapping[str, Tensor | Value] | None = None,
+    data: Mapping[str, Tensor] | None = None,
     title: str = "",
 ) -> Elaborated:
     """Lower a program.
@@ -345,8 +346,9 @@ def elaborate(
     ``given`` says what is known of its inputs: a ``Tensor`` has a shape and a space, any other
     value is static.  Lengths that nothing gives are symbols named as the program names them.
     ``outputs`` is how many outputs are asked for, all of them if None.  ``around`` are values that
-    the graphs among the attributes see though nobody passes them: those of the graph around.  ``title`` is
-    what symbols are called after whose values only running tells.
+    the graphs among the attributes see though nobody passes them: those of the graph around; ``data`` are
+    those of them that are known, and data to whoever need not know them.  ``title`` is what symbols are
+    called after whose values only running tells.
     """
     try:
         return _elaborate(
@@ -357,6 +359,7 @@ def elaborate(
             {} if operators is None else operators,
             outputs,
             around or {},
+            data or {},
             title,
         )
     except NeedsUnrolling as needs:
@@ -374,13 +377,14 @@ def _elaborate(
     operators: Mapping[str, OperatorDefinition],
     outputs: int | None,
     around: Mapping[str, Tensor | Value],
+    data: Mapping[str, Tensor],
     title: str,
 ) -> Elaborated:
     context = Context(operators, call_operator, title=title)
     top = Env(context, Scope(), {})
     asked = [s for s in program.statements if isinstance(s, tree.Define) and s.output]
     top.names["outputs"] = const(outputs if outputs is not None else max(len(asked), 1))
-    seen = _around(top, around)
+    seen = (*_around(top, around), *_known_data(top, data))
     env, inputs = _enter(top, program, given, library)
     _force_in_order(env, program)
     values = _results(env, program, outputs)
@@ -432,6 +436,13 @@ def _around(top: Env, around: Mapping[str, Tensor | Value]) -> tuple[InputNode, 
         else:
             top.context.around[name] = value
     return tuple(nodes)
+
+
+def _known_data(top: Env, data: Mapping[str, Tensor]) -> tuple[InputNode, ...]:
+    """Make inputs of values around that are known, for those who need not know them."""
+    nodes = {name: InputNode(f"around {name}", (Part(t.shape, t.space),)) for name, t in data.items()}
+    top.context.as_data.update((name, Data(node)) for name, node in nodes.items())
+    return tuple(nodes.values())
 
 
 def _enter(

@@ -556,6 +556,8 @@ class Context:
     level: int = 0
     warnings: list[Diagnostic] = field(default_factory=list)
     around: dict[str, Value] = field(default_factory=dict)
+    as_data: dict[str, Value] = field(default_factory=dict)
+    """Values around that are known, as whoever need not know them is given them."""
     declared: dict[str, Span] = field(default_factory=dict)
     arguments: list[tuple[str, Value]] = field(default_factory=list)
     """What attributes and static inputs are given, by name: those of the program itself first."""
@@ -566,6 +568,10 @@ class Context:
     """The conditions on lengths alone that could not be decided."""
     title: str = ""
     """What symbols are called after whose values only running tells."""
+    node: int = 0
+    """Which of the nodes of graphs inside is elaborated; 0 where none is."""
+    nodes: int = 0
+    """How many of them there were so far."""
     lengths: set[str] = field(default_factory=set)
     """What lengths are called, by the program or by who gives its arguments."""
     looked: int = 0
@@ -605,12 +611,13 @@ class Context:
 
         Which maps gave data is found anew: the operator may be applied to data here, and to shapes there.
         """
-        before = self.gave_data, self.title
-        self.gave_data, self.title = set(), title
+        before = self.gave_data, self.title, self.node
+        self.nodes += 1
+        self.gave_data, self.title, self.node = set(), title, self.nodes
         try:
             yield
         finally:
-            self.gave_data, self.title = before
+            self.gave_data, self.title, self.node = before
 
     def tick(self, span: Span) -> None:
         """Count one step of work; refuse the program when it has had too many."""

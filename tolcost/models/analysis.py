@@ -109,7 +109,7 @@ def analyze_graph(model: Model, session: Session, dims: Mapping[str, int] | None
     cost = _walked(model, session, dims or {}, assumed)
     for _ in range(_MOST_ASSUMED):
         stuck = _stuck_at(cost)
-        choice = _last_choice(cost.nodes[:stuck])
+        choice = None if stuck is None else _last_choice(cost.nodes[: stuck[0] + 1])
         if stuck is None or choice is None:
             break
         assumed |= {choice}
@@ -147,13 +147,17 @@ def _walked(model: Model, session: Session, dims: Mapping[str, int], assumed: fr
     )
 
 
-def _stuck_at(cost: GraphCost) -> int | None:
-    """The first node that has a definition and still cannot be costed."""
-    return next((n for n, node in enumerate(cost.nodes) if any(u.defined for u in node.uncosted)), None)
+def _stuck_at(cost: GraphCost) -> tuple[int, int] | None:
+    """The first node that has a definition and still cannot be costed; and how much is, of one that calls."""
+    uncosted = (n for n, node in enumerate(cost.nodes) if any(u.defined for u in node.uncosted))
+    n = next(uncosted, None)
+    return None if n is None else (n, sum(times for _, times in cost.nodes[n].parts))
 
 
 def _last_choice(nodes: Sequence[Applied]) -> Cond | None:
-    return next((c for node in reversed(nodes) for part, _ in node.parts for c in part.choices[-1:]), None)
+    return next(
+        (c for node in reversed(nodes) for part, _ in reversed(node.parts) for c in part.choices[-1:]), None
+    )
 
 
 def conditions_of(cost: GraphCost) -> tuple[Relied, ...]:

@@ -222,12 +222,6 @@ def as_tensor(known: Known) -> Known:
     return known
 
 
-def elements(known: Known | None) -> int:
-    """How many elements a known value has."""
-    inner = known.value if isinstance(known, Cast) else known
-    return prod(inner.shape) if isinstance(inner, Vec) else 1
-
-
 def bytes_known(known: Known | None) -> Poly | None:
     """The bytes that a value takes while the model runs; None for text, which has no size.
 

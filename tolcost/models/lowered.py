@@ -20,7 +20,7 @@ from tolcost.algebra import (
     the_symbol,
 )
 from tolcost.atoms.nodes import Condition, Program
-from tolcost.catalogue.binding import takes
+from tolcost.catalogue.binding import is_handed, takes
 from tolcost.catalogue.graph import Body, GraphNode, Inside, no_function
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.cost import Counts, Traffic
@@ -28,12 +28,10 @@ from tolcost.cost.record import counts_with, traffic_with
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import Cast, Missing, Vec
-from tolcost.models.facts import Known, as_tensor, elements, is_value, replaced
+from tolcost.models.facts import Known, as_tensor, is_value, replaced
 from tolcost.spaces import kind_of
 
 _MOST_GUESSED = 16
-_MOST_VECTOR, _MOST_MATRIX = 64, 32
-_INDEX = ("int64", "int32", "bool")
 
 
 class Passes(NamedTuple):
@@ -174,7 +172,7 @@ def arguments(spec: Spec, given: Given, graphs: bool) -> list[Known | None]:
             late = isinstance(known, Tensor) and declared[n].late
             found.append(known if late else _demanded(known, given.names[n]))
         else:
-            found.append(known if graphs or _handed(known, together) else as_tensor(known))
+            found.append(known if graphs or is_handed(known, together) else as_tensor(known))
     return found
 
 
@@ -190,20 +188,6 @@ def _demanded(known: Known, name: str) -> Known:
         return Cast(data_symbol(name, 0, LARGEST_LENGTH), known.space)
     entries = (data_symbol(f"{name}[{k}]", 0, LARGEST_LENGTH) for k in range(prod(numbers)))
     return Cast(Vec(numbers, tuple(entries)), known.space)
-
-
-def _handed(known: Known, together: bool) -> bool:
-    """Whether a definition is given a value that it need not know.
-
-    Single numbers and short vectors of indices always are; a few reals only where nothing but
-    values is given, because then nothing is computed while the model runs.
-    """
-    size = elements(known)
-    if not isinstance(known, Cast) or size <= 1:
-        return True
-    rank = len(known.value.shape) if isinstance(known.value, Vec) else 0
-    most = _MOST_VECTOR if rank <= 1 else _MOST_MATRIX
-    return size <= most and (together or known.space in _INDEX)
 
 
 def shapes_of(outputs: Sequence[Known]) -> Iterator[tuple[Poly, ...]]:

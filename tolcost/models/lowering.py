@@ -24,7 +24,7 @@ from tolcost.algebra import (
     symbols_of,
 )
 from tolcost.atoms.nodes import Condition, Node
-from tolcost.catalogue.binding import bind
+from tolcost.catalogue.binding import bind, elements, is_handed
 from tolcost.catalogue.graph import GraphNode
 from tolcost.catalogue.operand_types import output_spaces
 from tolcost.catalogue.specs import Spec
@@ -55,7 +55,7 @@ from tolcost.elaborate.values import (
 from tolcost.models.facts import (
     MOST_STATIC,
     Known,
-    elements,
+    as_tensor,
     space_of,
     symbols_in,
 )
@@ -135,6 +135,7 @@ def _lower(setting: Setting, choices: Choices, node: GraphNode, spec: Spec, give
         operators=library.operators(),
         outputs=node.asked,
         around={name: known for name, known in given.around.items() if not isinstance(known, Inputs)},
+        data=dict(_as_data(given)),
         title=node.label,
     )
     counts = count(lowered.program)
@@ -154,6 +155,14 @@ def _lower(setting: Setting, choices: Choices, node: GraphNode, spec: Spec, give
         lowered.open,
         unproved=lowered.program.unproved,
     )
+
+
+def _as_data(given: Given) -> Iterator[tuple[str, Tensor]]:
+    """Values around graphs that are data to nodes inside, as they are to nodes outside."""
+    for name, known in given.around.items():
+        tensor = known if is_handed(known, together=False) else as_tensor(known)
+        if tensor is not known and isinstance(tensor, Tensor):
+            yield name, tensor
 
 
 def _relied(conditions: Sequence[Condition], choices: Choices) -> tuple[Condition, ...]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from tolcost.algebra import const
-from tolcost.catalogue.graph import Graph, GraphNode, ModelFunction, Weight
+from tolcost.catalogue.graph import Graph, GraphNode, ModelFunction, Weight, first_output
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Tensor
@@ -25,8 +25,8 @@ from tolcost.models.walking import MOST_NESTED, Walk, walk_of
 _NEVER = ("int64", "bool", "string")
 """Tensors of these are indices, masks and texts, not parameters."""
 
-Root = Weight | tuple[object, str]
-"""What holds parameters: a tensor of the file, or a value, by its name and where it stands."""
+Root = tuple[object, str]
+"""What holds parameters: a value, by where it stands and its name.  Equal tensors are different ones."""
 
 Roots = frozenset[Root]
 _NONE: Roots = frozenset()
@@ -50,7 +50,7 @@ def parameters_of(cost: GraphCost) -> Parameters:
     """What a model holds."""
     graph = cost.model.graph
     finder = _Finder(cost)
-    place = _Place(id(graph), cost.names, cost.model.opsets)
+    place = _Place((), (), cost.names, cost.model.opsets)
     finder.hold(graph, place)
     for n, step in enumerate(graph.nodes):
         finder.node = n
@@ -60,12 +60,13 @@ def parameters_of(cost: GraphCost) -> Parameters:
 
 @dataclass(slots=True)
 class _Place:
-    """A graph or a function that is looked at.
+    """A graph or a function that is looked at: ``home`` for what it holds, ``owner`` for what it makes.
 
     ``fixed`` are the names of values that do not depend on inputs, ``carried`` what holds the parameters that
     a value is made of.  ``deciding`` are names of what only decides shapes; None where what is known tells.
     """
 
+    home: object
     owner: object
     names: Names
     opsets: Mapping[str, int]
@@ -105,12 +106,13 @@ class _Finder:
         """Know what a graph holds."""
         for name, weight in graph.weights.items():
             place.fixed.add(name)
-            place.carried[name] = self._holding(weight)
+            place.carried[name] = self._holding((place.home, name), weight)
 
     def look_at(self, node: GraphNode, place: _Place) -> None:
         """See what a node uses, makes and passes on."""
         if node.held is not None:
-            self._give(place, node.outputs[:1], self._holding(node.held), fixed=True)
+            held = self._holding((place.home, node.outputs[0]), node.held)
+            self._give(place, node.outputs[:1], held, fixed=True)
             return
         function = self._functions.called(node)
         if function is not None:
@@ -121,8 +123,8 @@ class _Finder:
             place.walk.follow(node)
         static = self._inner.demanded(node, place.opsets)
         used = place.made_of(name for name, must in zip(node.inputs, static, strict=False) if not must)
-        for graph in node.graphs.values():
-            used |= self._inside(graph, place)
+        for name, graph in node.graphs.items():
+            used |= self._inside(graph, (first_output(node.outputs), name), place)
         if fixed:
             self._give(place, node.outputs, used, fixed=True)
             if not used:
@@ -134,10 +136,10 @@ class _Finder:
 
     # ---- what holds parameters ----
 
-    def _holding(self, weight: Weight) -> Roots:
+    def _holding(self, root: Root, weight: Weight) -> Roots:
         shape = weight.shape if weight.nonzero is None else (weight.nonzero,)
         tensor = Tensor(tuple(map(const, shape)), weight.space)
-        return self._root(weight, tensor)
+        return self._root(root, tensor)
 
     def _made(self, node: GraphNode, place: _Place) -> None:
         """What is made of indices and single numbers alone."""
@@ -168,11 +170,12 @@ class _Finder:
 
     # ---- graphs inside of nodes, and functions ----
 
-    def _inside(self, graph: Graph, around: _Place) -> Roots:
+    def _inside(self, graph: Graph, at: tuple[str, str], around: _Place) -> Roots:
         """What a graph inside of a node gives of parameters; what it uses by itself is used."""
         walk = walk_of(self._session, around.opsets, self._functions, around.callers)
         deciding = self._inner.deciding(graph.nodes, graph.outputs, around.opsets)
-        place = _Place(id(graph), walk.names, around.opsets, deciding=deciding, walk=walk)
+        home, owner = (around.home, *at), (around.owner, *at)
+        place = _Place(home, owner, walk.names, around.opsets, deciding=deciding, walk=walk)
         place.callers = around.callers
         place.fixed, place.carried = set(around.fixed), dict(around.carried)
         for name in graph.free:
@@ -215,7 +218,8 @@ class _Finder:
         """What the outputs of a function are made of, and whether they depend on nothing that it is given."""
         opsets = {**around.opsets, **function.opsets}
         walk = self._walked(function, body, named, around) if around.deciding is None else None
-        place = _Place((id(body), given), walk.names if walk else around.names, opsets)
+        names = walk.names if walk else around.names
+        place = _Place(id(function), (id(body), given), names, opsets)
         place.callers = (*around.callers, id(function))
         place.fixed |= {name for name, (_, fixed) in zip(named, given, strict=True) if fixed}
         place.carried = {name: carried for name, (carried, _) in zip(named, given, strict=True)}
