@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from functools import cache
 from itertools import accumulate, groupby
 from pathlib import Path
-from typing import Literal
+from typing import Literal, SupportsIndex
 
 from tolcost.dataclass import dataclass, field, replace
 
@@ -30,6 +30,10 @@ class Source:
     name: str
     text: str = field(repr=False)
 
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[object, ...]:
+        """No place is the same one in every process."""
+        return "NO_SOURCE" if self is NO_SOURCE else object.__reduce_ex__(self, protocol)
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -39,13 +43,18 @@ class Span:
     start: int
     end: int
 
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[object, ...]:
+        """No place is the same one in every process."""
+        return "NOWHERE" if self is NOWHERE else object.__reduce_ex__(self, protocol)
+
     @property
     def text(self) -> str:
         """What is written there."""
         return self.source.text[self.start : self.end]
 
 
-NOWHERE = Span(Source("<nowhere>", ""), 0, 0)
+NO_SOURCE = Source("<nowhere>", "")
+NOWHERE = Span(NO_SOURCE, 0, 0)
 
 _LONGEST_PIECE = 72
 

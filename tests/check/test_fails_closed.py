@@ -366,6 +366,18 @@ def test_other_libraries_are_compared_under_the_settings_of_then(project: Projec
     assert project.check("--base HEAD").code == 1
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_what_has_no_place_says_which_file_it_is(project: Project, jobs: int) -> None:
+    """In another process as in this one."""
+    for name in ("one.onnx", "two.onnx"):
+        project.file(name, "no model")
+    said = project.check(f"--update --jobs {jobs}")
+    assert said.code == 2
+    assert "is not an ONNX model\n  --> one.onnx" in said.err
+    assert "is not an ONNX model\n  --> two.onnx" in said.err
+    assert "nowhere" not in said.err
+
+
 def test_a_folder_of_operators_that_is_not_there(project: Project) -> None:
     """Other definitions would take its place, and where all programs are sealed nobody would look for it."""
     project.locked(a=SUM)

@@ -425,6 +425,7 @@ def test_costs_are_copied_and_kept(
         assert twin.eops == cost.eops
         assert twin.to_frame().equals(cost.to_frame())
         assert (repr(twin), str(twin), twin.where) == (repr(cost), str(cost), cost.where)
+        assert [one.line for one in twin.where] == [one.line for one in cost.where]
     assert copied(program(n=5)) == program(n=5)  # type: ignore[arg-type, comparison-overlap]
     assert copied(program(n=[3, 4])).eops.tolist() == [1, 2]  # type: ignore[arg-type, attr-defined]
 

@@ -25,7 +25,7 @@ from tolcost.check.text import GATE_FORMATS, gate_text
 from tolcost.check.updating import accepted, notes_on, updated, write_merged
 from tolcost.cli import options
 from tolcost.cli.output import ProgressLine, colour_on_stdout, deliver, exit_code, show, write_whole
-from tolcost.diagnostics import Diagnostic, Rejected, quoted, visible
+from tolcost.diagnostics import Diagnostic, Rejected, Source, Span, quoted, visible
 from tolcost.platform import with_deep_stack
 
 if TYPE_CHECKING:
@@ -232,7 +232,10 @@ def costing_for() -> Costing:
         except Exception as error:
             from tolcost.pipeline import as_rejected
 
-            raise as_rejected(error) from error
+            found = as_rejected(error)
+            if isinstance(found, Rejected):  # of many files: what has no place says at least which one it is
+                found = found.at(Span(Source(target.file, ""), 0, 0))
+            raise found from error
 
     return cost
 
