@@ -87,6 +87,17 @@ def test_what_is_not_costed_is_no_row_that_costs_nothing(
     assert [line[: len(row)] for row, line in zip(rows, table[1 : 1 + len(rows)], strict=True)] == rows
 
 
+def test_what_bounds_of_lengths_settle_is_settled_everywhere(capsys: pytest.CaptureFixture[str]) -> None:
+    """In shapes, depths, what a model holds, and conditions: a length is the least of another and 512."""
+    file = Path(__file__).parents[2] / "examples" / "bert.onnx"
+    told = output(capsys, "model", str(file), "--shape", "input_ids=a,b", "--symbolic")
+    assert "input_ids: int64 [a, seq]" in told
+    assert "b is seq" in told
+    assert "Max(seq" not in told
+    assert "depth                36*seq + 104183" in told
+    assert told.rstrip().endswith("holds where\n    seq <= 512  broadcast lengths must agree (node_expand_1)")
+
+
 def test_a_ratio_of_what_is_not_all_there_is_not_known(
     mixed: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -216,6 +216,13 @@ def test_notebooks_see_a_comparison_as_the_command_tells_it() -> None:
     assert f"<main>{found._repr_html_()}</main>" in found.written("html")
 
 
+def test_times_are_shown_without_all_that_is_known_of_the_device(bert: tolcost.Cost) -> None:
+    shown = repr(bert.time("h200"))
+    assert shown.startswith("<CostTime h200: bound=Max(seq/4800000, ")
+    assert "Fitted" not in shown
+    assert "Max(seq - 512, 0)" not in shown
+
+
 def test_pictures_show_the_numbers() -> None:
     cost = tolcost.analyze(PROGRAMS / "windows.tol", dims={"s": 1})
     axes = cost.subs(k=9).plot(values=[1, 2, 8, 16])
@@ -319,6 +326,13 @@ def test_shapes_take_numbers_of_numpy_and_say_what_is_no_length() -> None:
     for wrong in (sympy.Symbol("q"), None, 2.5, np.float64(2)):
         with pytest.raises(Rejected, match="in the shape of `X`"):
             tolcost.operator("Relu", shapes={"X": (wrong, "n")})  # type: ignore[dict-item]
+
+
+def test_a_cost_has_its_figures() -> None:
+    cost = tolcost.analyze("tol x: R [n]\ny := map(x, exp(*))")
+    assert "eops" in cost
+    assert "zz" not in cost
+    assert {key: cost[key] for key in cost}["eops"] == cost.eops
 
 
 def test_what_nobody_means_is_told_in_words() -> None:

@@ -21,7 +21,7 @@ from tolcost.algebra import (
 from tolcost.atoms.kit import Schedules, schedules
 from tolcost.atoms.nodes import Condition, Program, Type
 from tolcost.cost.count import CountKey, Counts, CountStatus, Term, count
-from tolcost.cost.span import Depth, Depths, depths
+from tolcost.cost.span import Depth, Depths, depths, latest
 from tolcost.cost.traffic import Traffic, traffic
 from tolcost.cost.weights import Weighed, Weights, load_weights, weigh
 from tolcost.dataclass import dataclass, replace
@@ -211,9 +211,10 @@ def traffic_with(traffic: Traffic, change: Change) -> Traffic:
 
 
 def depth_with(depth: Depth, change: Change) -> Depth:
-    """A depth with every candidate changed."""
-    candidates = tuple(dict.fromkeys(map(change, depth.candidates)))
-    return Depth(candidates, depth.exact, tuple(map(change, depth.full)))
+    """A depth with every candidate changed; those that others are seen to reach now are left out."""
+    changed = dict.fromkeys(map(change, depth.candidates))
+    found = latest(*(Depth((form,), depth.exact) for form in changed))
+    return replace(found, full=tuple(map(change, depth.full)))
 
 
 def analysis_with(analysis: Analysis, change: Change) -> Analysis:

@@ -177,7 +177,17 @@ def conditions_of(cost: GraphCost) -> tuple[Relied, ...]:
             for one in lowered.unproved:  # coordinates are each node's own: what reads the same is told once
                 checked = Relied(one.condition, one.reason, step.name or step.title, checked=True)
                 left.setdefault((cond_text(one.condition), checked.node), checked)
-    return (*found.values(), *left.values())
+    bounds = tuple(now for now in found if isinstance(now, Ge) and not now.p.height and len(now.p.free) == 1)
+    restrict = restricting(bounds[:_MOST_FACTS])
+    return (*(one for now, one in found.items() if not _follows(now, restrict)), *left.values())
+
+
+def _follows(condition: Cond, restrict: Callable[[Poly], Poly]) -> bool:
+    """Whether a condition of clips and floors holds wherever the bounds of single lengths do."""
+    if not isinstance(condition, Ge | Eq) or not condition.p.height:
+        return False
+    number = restrict(condition.p).constant
+    return number is not None and (number >= 0 if isinstance(condition, Ge) else number == 0)
 
 
 def _now(condition: Cond, cost: GraphCost) -> Cond:

@@ -54,16 +54,13 @@ class Holdings:
         return self.parameter_bytes + self.input_bytes + self.output_bytes
 
 
-def holdings(cost: GraphCost) -> Holdings:
-    """What a model holds, is given and gives."""
+def holdings(cost: GraphCost, settle: Callable[[Poly], Poly]) -> Holdings:
+    """What a model holds, is given and gives, with forms settled."""
     tensors = tuple(Counter(parameters_of(cost).tensors).items())
     counts = total_of(product_of(t.shape) * times for t, times in tensors) if tensors else ZERO
-    return Holdings(
-        counts,
-        _bytes(tensors),
-        _bytes_of(cost, (given.name for given in cost.model.graph.inputs)),
-        _bytes_of(cost, cost.model.graph.outputs),
-    )
+    given, made = (given.name for given in cost.model.graph.inputs), cost.model.graph.outputs
+    sizes = _bytes(tensors), _bytes_of(cost, given), _bytes_of(cost, made)
+    return Holdings(settle(counts), *(None if size is None else settle(size) for size in sizes))
 
 
 def parameters_by_node(cost: GraphCost) -> tuple[tuple[Poly, ...], Poly]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache, cached_property
 from operator import index
@@ -43,6 +43,11 @@ class CostTime:
     fused: SympyExpr | None
     predicted: SympyExpr | None
     limits: Mapping[str, int]
+
+    def __repr__(self) -> str:
+        """The device by its name, and the times."""
+        times = f"bound={self.bound}, fused={self.fused}, predicted={self.predicted}"
+        return f"<CostTime {self.device.name}: {times}, limits={dict(self.limits)}>"
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,6 +184,10 @@ class Cost(Located):
         if key not in self.forms:
             raise KeyError(f"there is no figure {key!r}; there are {', '.join(self.forms)}")
         return self._figure(key)
+
+    def __iter__(self) -> Iterator[str]:
+        """The keys of the figures."""
+        return iter(self.forms)
 
     def _figure(self, key: str) -> SympyExpr | None:
         form = self.forms.get(key)

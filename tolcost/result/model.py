@@ -114,7 +114,7 @@ class ModelStudy(Study):
     @cached_property
     def holdings(self) -> Holdings:
         """Parameters, inputs and outputs."""
-        return holdings(self.cost)
+        return holdings(self.cost, self.adder.settle)
 
     @cached_property
     def peak(self) -> Peak | None:
@@ -138,7 +138,7 @@ class ModelStudy(Study):
         equal = self.cost.equal
         decided = {symbol.name: atom(symbol) for symbol in equal if symbol.kind == "data"}
         return tuple(
-            (name, to_text(substitute(form, equal)))
+            (name, to_text(self.adder.settle(form)))
             for name, form in {**decided, **self.cost.dimensions}.items()
             if name not in self.told
             and not form.free.isdisjoint(equal)
@@ -149,7 +149,7 @@ class ModelStudy(Study):
         """Inputs and outputs, as in ``float32 [batch, 768]``."""
         graph = self.model.graph
         for way, names in (("input", [given.name for given in graph.inputs]), ("output", graph.outputs)):
-            yield from ((way, name, _type(self.cost.known(name), self.cost)) for name in names)
+            yield from ((way, name, _type(self.cost.known(name), self.adder.settle)) for name in names)
 
     def head(self) -> Iterator[Fact]:
         """How much is costed, and the versions of the operators."""
@@ -441,14 +441,14 @@ def _parts(known: Known | None, cost: GraphCost) -> Iterator[Part]:
             return
 
 
-def _type(known: Known | None, cost: GraphCost) -> str:
+def _type(known: Known | None, settle: Callable[[Poly], Poly]) -> str:
     """The space and shape of something known."""
     if isinstance(known, Inputs):
-        return f"sequence of {', '.join(_type(item, cost) for item in known.items)}"
+        return f"sequence of {', '.join(_type(item, settle) for item in known.items)}"
     found = None if known is None else as_tensor(known)
     if not isinstance(found, Tensor):
         return UNKNOWN
-    shape = ", ".join(to_text(substitute(d, cost.equal)) for d in found.shape)
+    shape = ", ".join(to_text(settle(d)) for d in found.shape)
     return f"{found.space} [{shape}]" if found.shape else found.space
 
 

@@ -247,7 +247,7 @@ def fused_work(cost: GraphCost, adder: Adder, total: Figures) -> CallWork | None
     if whole is None or len(sizes) < len(cost.model.graph.outputs):
         return None
     written = adder.settle(total_of(sizes))
-    certain = total_of(_sources_read(cost, adder))
+    certain = adder.settle(total_of(_sources_read(cost, adder)))
     return replace(whole, read=certain, certain=certain, written=written)
 
 
