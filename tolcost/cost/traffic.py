@@ -29,6 +29,7 @@ from tolcost.algebra import (
     ZERO,
     AlgebraBudget,
     Cond,
+    Floor,
     Ge,
     Poly,
     Sum,
@@ -444,8 +445,17 @@ def _image(read: Read, doubts: Doubts) -> _Image | None:
         len(own) <= 1 and all(_step(index, symbol) is not None for symbol, _ in own)
         for index, own in zip(at, axes, strict=True)
     )
+    doubts.more(any(_goes_around(index, own, doubts) for index, own in zip(at, axes, strict=True)))
     visits = _visits(ranges, read.place.guards, doubts) if all(one_to_one) else None
     return None if visits is None else _Image(visits, read.shape, whole, at, read.place.known)
+
+
+def _goes_around(index: Poly, own: Ranges, doubts: Doubts) -> bool:
+    """Whether an index starts over after a length, which no coordinate of it is seen to reach."""
+    rounds = [g.q for g in generators_in(index) if isinstance(g, Floor) and g.q.constant is None]
+    return any(
+        not any(is_nonnegative(extent - around, doubts.granted) for _, extent in own) for around in rounds
+    )
 
 
 def _step(index: Poly, symbol: Symbol) -> int | None:
