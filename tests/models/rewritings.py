@@ -28,7 +28,7 @@ from tolcost.diagnostics import Rejected
 from tolcost.models.facts import shape_of
 from tolcost.models.walking import Session
 from tolcost.platform import with_deep_stack
-from tolcost.result.model import ModelStudy, Wanted, study_model
+from tolcost.result.model import ModelStudy, Wanted, model_cost, of_model, study_model
 
 OWN = "rewriting"
 """The domain of functions that nodes are wrapped into."""
@@ -393,6 +393,39 @@ def _form(name: str, study: ModelStudy) -> Poly:
 
 def _at(form: Poly, number: int) -> int:
     return evaluate(form, dict.fromkeys(form.free, number))
+
+
+# ---- lengths in the file ---------------------------------------------------------------------------
+
+
+def with_numbers(proto: ModelProto, dims: Mapping[str, int]) -> ModelProto:
+    """The same model with numbers for its lengths in the file."""
+    found = copied(proto)
+    for given in found.graph.input:
+        for dim in given.type.tensor_type.shape.dim:
+            if dim.dim_param in dims:
+                dim.dim_value = dims[dim.dim_param]
+    return found
+
+
+def at_point(proto: ModelProto, dims: Mapping[str, int], session: Session) -> dict[str, object] | None:
+    """Figures at lengths that are the same whether the file has them or not; None where data decides some."""
+    try:
+        cost = model_cost(model_of(proto, "m"), "m.onnx", session, Wanted(dict(dims), lenient=True))
+    except Rejected:
+        return None
+    study = of_model(cost)
+    if study.coverage.missing or any(symbol.kind == "data" for symbol in study.symbols):
+        return None
+    held, peak = study.holdings, study.peak
+    known = [shape_of(study.cost.known(name)) or () for name in study.model.graph.outputs]
+    return {
+        "parameters": cost.number(held.parameters),
+        "inputs": cost.number(held.input_bytes),
+        "outputs": cost.number(held.output_bytes),
+        "peak": None if peak is None else cost.number(peak.bytes),
+        "shapes": [[cost.number(substitute(d, study.cost.equal)) for d in shape] for shape in known],
+    }
 
 
 # ---- campaigns -------------------------------------------------------------------------------------

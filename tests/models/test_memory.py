@@ -67,6 +67,17 @@ def test_a_transformer_peaks_where_a_run_does() -> None:
         assert cost(dims).peak_bytes == by_hand(model, dims)
 
 
+def test_a_sequence_of_known_values_takes_memory_as_well() -> None:
+    """Its entries are known where the file has the length, and as large as where it has none."""
+    nodes = "{ s = Shape(x) v = ConstantOfShape <value = float[1] {1.5}> (s) y = SequenceConstruct(v, v, v) }"
+    head = '<ir_version: 10, opset_import: ["" : 18]> g '
+    cost = [
+        tolcost.from_onnx(onnx.parser.parse_model(f"{head} (float[{n}] x) => (seq(float[a]) y) {nodes}"))
+        for n in ("n", "2")
+    ]
+    assert cost[0](n=2).peak_bytes == cost[1].peak_bytes == 8 + 3 * 8
+
+
 def test_what_all_sizes_share_has_no_part_in_a_proof(monkeypatch: pytest.MonkeyPatch) -> None:
     b, n = length("b"), length("n")
     asked: list[Poly] = []

@@ -6,7 +6,7 @@ import onnx
 import pytest
 
 from tests.generate.valid_models import valid_model
-from tests.models.rewritings import REWRITINGS, differences, row_sums, studied
+from tests.models.rewritings import REWRITINGS, at_point, differences, row_sums, studied, with_numbers
 from tests.models.test_light import LIGHT, MACS
 from tests.readme import ROOT
 from tolcost.catalogue.specs import open_library
@@ -25,6 +25,20 @@ def test_random_models_cost_the_same_however_they_are_written(number: int, sessi
     seeds = range(number * BATCH, (number + 1) * BATCH)
     found = {seed: list(differences(valid_model(seed).proto, session)) for seed in seeds}
     assert {seed: told for seed, told in found.items() if told} == {}
+
+
+@pytest.mark.parametrize("start", [0, 100])
+def test_lengths_in_the_file_are_a_point_of_open_ones(start: int, session: Session) -> None:
+    """But for functions and bytes of what is computed from them: that is a constant of the model then."""
+    compared = 0
+    for seed in range(start, start + 25):
+        made = valid_model(seed)
+        told = at_point(made.proto, made.dims, session)
+        held = at_point(with_numbers(made.proto, made.dims), {}, session)
+        if told is not None and held is not None:
+            assert told == held, seed
+            compared += 1
+    assert compared > 15
 
 
 @pytest.mark.parametrize("name", ["squeezenet", "shufflenet"])

@@ -216,10 +216,13 @@ def is_value(known: Known | None) -> bool:
 
 def as_tensor(known: Known) -> Known:
     """What is left of something known when its value is forgotten."""
-    if isinstance(known, Cast):
-        shape = shape_given(known)
-        return Tensor(shape or (), known.space)
-    return known
+    match known:
+        case Cast(space=space):
+            return Tensor(shape_given(known) or (), space)
+        case Inputs(items=items):
+            return Inputs(tuple(map(as_tensor, items)))
+        case _:
+            return known
 
 
 def bytes_known(known: Known | None) -> Poly | None:
