@@ -56,7 +56,7 @@ from tolcost.catalogue.protobuf import (
     small_value,
 )
 from tolcost.catalogue.types import SMALL, space_of_code
-from tolcost.diagnostics import quoted
+from tolcost.diagnostics import quoted, unreadable
 
 # === Large tensors of a model file stay where they are: protobuf copies what it reads, and what is looked at.
 #
@@ -188,7 +188,7 @@ def load_model(path: Path) -> Model:
     try:
         raw = path.read_bytes()
     except OSError as error:
-        refuse("T0671", f"cannot read {quoted(str(path))}: {error.strerror}")
+        refuse("T0671", f"cannot read {quoted(str(path))}: {unreadable(error)}")
     return model_in(raw, path.name, path.stem)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from tolcost.catalogue.reading import other_format
-from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.diagnostics import Diagnostic, Rejected, quoted, unreadable
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -62,8 +62,8 @@ def _lines(file: Path) -> list[str]:
     try:
         lines = [line.strip() for line in file.read_text(encoding="utf-8").splitlines()]
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise Rejected(Diagnostic("T0671", f"cannot read the list {quoted(str(file))}: {why}")) from None
+        message = f"cannot read the list {quoted(str(file))}: {unreadable(error)}"
+        raise Rejected(Diagnostic("T0671", message)) from None
     return [line for line in lines if line and not line.startswith(("#", _LIST))]
 
 
