@@ -445,17 +445,20 @@ def _image(read: Read, doubts: Doubts) -> _Image | None:
         len(own) <= 1 and all(_step(index, symbol) is not None for symbol, _ in own)
         for index, own in zip(at, axes, strict=True)
     )
-    doubts.more(any(_goes_around(index, own, doubts) for index, own in zip(at, axes, strict=True)))
+    around = (_goes_around(*one, doubts) for one in zip(at, axes, read.shape, strict=False))
+    doubts.more(len(at) == len(read.at) and any(around))
     visits = _visits(ranges, read.place.guards, doubts) if all(one_to_one) else None
     return None if visits is None else _Image(visits, read.shape, whole, at, read.place.known)
 
 
-def _goes_around(index: Poly, own: Ranges, doubts: Doubts) -> bool:
-    """Whether an index starts over after a length, which no coordinate of it is seen to reach."""
+def _goes_around(index: Poly, own: Ranges, dimension: Poly, doubts: Doubts) -> bool:
+    """Whether an index starts over after a length, and no coordinate of it is seen to get as far."""
     rounds = [g.q for g in generators_in(index) if isinstance(g, Floor) and g.q.constant is None]
-    return any(
-        not any(is_nonnegative(extent - around, doubts.granted) for _, extent in own) for around in rounds
-    )
+
+    def reached(length: Poly) -> bool:
+        return any(is_nonnegative(extent - length, doubts.granted) for _, extent in own)
+
+    return bool(rounds) and not all(map(reached, rounds)) and not reached(dimension)
 
 
 def _step(index: Poly, symbol: Symbol) -> int | None:
