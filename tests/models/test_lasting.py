@@ -108,3 +108,18 @@ def test_threads_may_share_a_table() -> None:
         thread.join()
     assert found == [list(range(1, 2001))] * 8
     assert len(table.things) == 2001
+
+
+def kept(how_many: str) -> ModelProto:
+    """A model that keeps as many as an input says."""
+    node = helper.make_node("TopK", ["x", how_many], ["v", "i"])
+    given = [helper.make_tensor_value_info("x", 1, [7]), helper.make_tensor_value_info(how_many, 7, [1])]
+    graph = helper.make_graph([node], "kept", given, [helper.make_tensor_value_info("v", 1, None)])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def test_what_data_decides_is_called_the_same_whatever_the_session_saw_before() -> None:
+    session = Session(new_library(()))
+    for name in ("k", "k", "often", "k"):
+        cost = analyze_graph(model_of(kept(name), "kept"), session)
+        assert f"`{name}[0]`" in str(cost.known("v"))

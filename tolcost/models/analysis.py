@@ -56,6 +56,7 @@ class GraphCost:
     assumed: tuple[str, ...]
     names: Names
     session: Session
+    functions: Functions
     larger: Mapping[Symbol, Poly] = field(default_factory=dict)
     """Lengths, and the version of each that all conditions on it leave."""
     _put: list[Callable[[Poly], Poly]] = field(init=False, default_factory=list)
@@ -143,6 +144,7 @@ def _walked(model: Model, session: Session, dims: Mapping[str, int], assumed: fr
         tuple(walk.assumed_shapes),
         names,
         session,
+        walk.functions,
         walk.names.newest(),
     )
 

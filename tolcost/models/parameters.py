@@ -18,7 +18,7 @@ from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Tensor
 from tolcost.models.analysis import GraphCost
 from tolcost.models.facts import Known, as_tensor, is_value
-from tolcost.models.functions import Functions, Inner
+from tolcost.models.functions import Inner
 from tolcost.models.names import Names
 from tolcost.models.walking import MOST_NESTED, Walk, walk_of
 
@@ -88,7 +88,7 @@ class _Finder:
         """Start with nothing found."""
         self.node = 0
         self._session = cost.session
-        self._functions = Functions(cost.model.functions, cost.model.opsets)
+        self._functions = cost.functions
         self._inner = Inner(self._functions, cost.session.library)
         self._sizes: dict[Root, Tensor] = {}
         self._first: dict[Root, int] = {}

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from tolcost.algebra import (
     AlgebraBudget,
@@ -84,19 +85,18 @@ class Session:
         self.library = library
         self.schemes, self.table, self.checked = known.schemes, known.table, known.checked
         self._done = known.done
-        self._own: dict[NodeKey, Seen] = {}
+        self._own: WeakKeyDictionary[Functions, dict[NodeKey, Seen]] = WeakKeyDictionary()
 
     def seen(
-        self, opsets: Mapping[str, int], functions: object, assumed: frozenset[Cond]
+        self, opsets: Mapping[str, int], functions: Functions, assumed: frozenset[Cond]
     ) -> tuple[Seen, Seen]:
-        """Nodes seen before under the same versions: those of any model, and those of this session.
+        """Nodes seen before under the same versions: those of any model, and those of this one.
 
-        A model's own functions are its own.
+        Lengths that data decides are called after the values of a model, and a model's functions are its own.
         """
-        mine = (functions,) if functions else ()
-        key = (*sorted(opsets.items()), *mine, *assumed)
-        own = self._own.setdefault(key, {})
-        return own if mine else self._done.setdefault(key, {}), own
+        key = (*sorted(opsets.items()), *assumed)
+        own = self._own.setdefault(functions, {}).setdefault(key, {})
+        return own if functions.given else self._done.setdefault(key, {}), own
 
 
 @dataclass(slots=True)
@@ -197,8 +197,7 @@ class Walk:
     def run(self, steps: Sequence[GraphNode]) -> list[Applied]:
         """Walk nodes in their order; what each gives is known to those after it."""
         self._graph = steps
-        mine = self.functions if self.functions.given else None
-        self._done, self._own = done, own = self.session.seen(self.opsets, mine, self.assumed)
+        self._done, self._own = done, own = self.session.seen(self.opsets, self.functions, self.assumed)
         overloaded = self.functions.overloaded
         self._budget(len(steps))
         names, numbers = self.names, self.names.numbers
