@@ -12,7 +12,7 @@ from tolcost.catalogue.specs import Spec, new_library
 from tolcost.diagnostics import Rejected
 from tolcost.models import schemes
 from tolcost.models.analysis import GraphCost, analyze_graph
-from tolcost.models.facts import FactTable
+from tolcost.models.facts import FactTable, as_tensor
 from tolcost.models.lowered import Given, Lowered, Setting
 from tolcost.models.lowering import lower
 from tolcost.models.walking import Session
@@ -123,3 +123,25 @@ def test_what_data_decides_is_called_the_same_whatever_the_session_saw_before() 
     for name in ("k", "k", "often", "k"):
         cost = analyze_graph(model_of(kept(name), "kept"), session)
         assert f"`{name}[0]`" in str(cost.known("v"))
+
+
+def test_a_number_in_a_tensor_is_one_whoever_asks_for_it() -> None:
+    nodes = [
+        helper.make_node("Tile", ["x", "k"], ["a"]),
+        helper.make_node("TopK", ["x", "k"], ["b", ""]),
+        helper.make_node("TopK", ["x", "k"], ["c", ""], largest=0),
+        helper.make_node("TopK", ["x", "other"], ["d", ""]),
+        helper.make_node("TopK", ["x", "k"], ["e", ""]),
+        helper.make_node("TopK", ["x", "k[0]"], ["f", ""]),
+    ]
+    given = [helper.make_tensor_value_info("x", 1, [7])]
+    given += [helper.make_tensor_value_info(name, 7, [1]) for name in ("k", "other", "k[0]")]
+    gives = [helper.make_tensor_value_info(name, 1, None) for name in "abcdef"]
+    graph = helper.make_graph(nodes, "kept", given, gives)
+    opsets = [helper.make_opsetid("", 17)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    cost = analyze_graph(model_of(model, "kept"), Session(new_library(())))
+    forms = {name: cost.settled(as_tensor(cost.known(name)).shape[0]) for name in "abcdef"}
+    assert forms["a"] == 7 * forms["b"]
+    assert forms["b"] == forms["c"] == forms["e"]
+    assert len({forms["b"], forms["d"], forms["f"]}) == 3

@@ -116,6 +116,8 @@ class Walk:
     plain: set[str] = field(default_factory=set)
     _done: Seen = field(default_factory=dict)
     _own: Seen = field(default_factory=dict)
+    _asked: dict[tuple[str, Poly | None, Poly | None], Symbol] = field(default_factory=dict)
+    """Numbers in tensors that nodes had to know, by their names and bounds."""
     _graph: Sequence[GraphNode] = ()
     _specs: dict[tuple[str, str], Spec | None] = field(default_factory=dict)
     _setting: Setting | None = None
@@ -221,6 +223,8 @@ class Walk:
                 applied = self._new(node, key, places)
             elif applied.data:
                 applied = self._again(node, applied)
+            if applied.data:
+                applied = self._by_entries(node, applied)
             if applied.equal:
                 names.adopt(applied.equal)
             found.append(applied)
@@ -386,9 +390,19 @@ class Walk:
     def _again(self, node: GraphNode, applied: Applied) -> Applied:
         """The same operator somewhere else: what data decides is decided anew."""
         ((lowered, _),) = applied.parts
-        fresh = {s: _called(s, _fresh_name(s, node.label)) for s in lowered.data}
-        mine = renamed(lowered, fresh)
-        return self._applied(mine)
+        entries = _entries(node, lowered)
+        fresh = {s: atom(s) if s in entries else _called(s, _fresh_name(s, node.label)) for s in lowered.data}
+        return self._applied(renamed(lowered, fresh))
+
+    def _by_entries(self, node: GraphNode, applied: Applied) -> Applied:
+        """The same where a number in a tensor is the one that a node before asked for: it has one symbol."""
+        if len(applied.parts) != 1:
+            return applied
+        ((lowered, _),) = applied.parts
+        first = {s: self._asked.setdefault((s.name, s.lo, s.hi), s) for s in _entries(node, lowered)}
+        if all(s is one for s, one in first.items()):
+            return applied
+        return self._applied(renamed(lowered, {s: atom(first.get(s, s)) for s in lowered.data}))
 
     # ---- functions ----
 
@@ -447,6 +461,16 @@ def _titled(node: GraphNode, lowered: Lowered) -> Lowered:
     title = node.label
     by = {s: _called(s, f"{title}_{s.name}") for s in bare}
     return renamed(lowered, {**{s: atom(s) for s in lowered.data}, **by})
+
+
+def _entries(node: GraphNode, lowered: Lowered) -> set[Symbol]:
+    """What only data decides, and is a number in one of the tensors that a node is given.
+
+    ``a[0]`` is a number in ``a``, unless there is a tensor of that name.
+    """
+    given = set(node.inputs)
+    decided = [s for s in lowered.data if s.role == "data" and ("[" not in s.name or s.name not in given)]
+    return {s for s in decided if s.name.partition("[")[0] in given}
 
 
 def _called(symbol: Symbol, name: str) -> Poly:
