@@ -7,6 +7,7 @@ Reasons are in ``reasons.toml`` beside this file, by their kind, the place of a 
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
 from collections.abc import Iterator
@@ -117,6 +118,7 @@ def _code(text: str) -> str:
 
 def main() -> int:
     """Write the report."""
+    argparse.ArgumentParser(description=__doc__).parse_args()  # none: whoever asks what this does is told
     before = REPORT.read_text("utf-8") if REPORT.exists() else ""
     REPORT.write_text(report(runs(), Reasons.read(), before), "utf-8")
     return 0
