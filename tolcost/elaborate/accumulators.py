@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from functools import reduce
 from itertools import compress
+from operator import and_, gt
 from typing import Any, NoReturn
 
 from tolcost.algebra import (
@@ -24,7 +25,17 @@ from tolcost.algebra import (
     to_text,
 )
 from tolcost.atoms import nodes as ir
-from tolcost.atoms.kit import Bindings, children, inner_nodes, is_ref, numeric_type, rebuild, regions, roots
+from tolcost.atoms.kit import (
+    Bindings,
+    children,
+    inner_nodes,
+    is_numeric,
+    is_ref,
+    numeric_type,
+    rebuild,
+    regions,
+    roots,
+)
 from tolcost.atoms.nodes import Block, Component, Fold, Node, Pack, Part, Ref, Type, Var
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Rejected
@@ -32,8 +43,19 @@ from tolcost.elaborate.again import Copy
 from tolcost.elaborate.apply import result_space, takes, widened
 from tolcost.elaborate.layout import as_static, build, in_spaces, materialise, pack, with_spaces
 from tolcost.elaborate.maps import Step, fresh, position
+from tolcost.elaborate.outlook import outlook
 from tolcost.elaborate.shapes import component, facts_here, settle, shape_text, unify, volume
-from tolcost.elaborate.values import Data, Env, OutOfRange, Pieces, RankMismatch, Value, fail, is_static
+from tolcost.elaborate.values import (
+    Data,
+    Env,
+    NeedsUnrolling,
+    OutOfRange,
+    Pieces,
+    RankMismatch,
+    Value,
+    fail,
+    is_static,
+)
 from tolcost.spaces import join_spaces, kind_of
 
 # === Giving a body's accumulator other spaces after the fact, without elaborating the body again.
@@ -377,35 +399,60 @@ def fold_under_coordinates(
     """The Fold of a step; ``longer`` says how much longer lengths are after one step, as far as it seems.
 
     Components of the accumulator have binding times of their own: those that may be free are taken
-    to be static until a step makes one of them data, and then the step is elaborated again.
+    to be static until a step makes one of them data, and then the step is elaborated again.  Where it
+    looks as if a step did, they are taken to be data at once, and what they are made of has to bear it out.
     """
     begin = materialise(env, start, step.span)
     free = _free_at_first(start, len(begin.type)) if maybe_free else (False,) * len(begin.type)
     steady = tuple(tuple(const(0) for _ in p.shape) for p in begin.type)
     listed = isinstance(start, Pieces)
-    if longer and tuple(map(len, longer)) == tuple(map(len, steady)):
+    late: Free = ()
+    if any(free) and (listed or begin.type[0].shape):
+        seems = outlook(step, len(free))
+        if seems is not None:
+            late = tuple(map(and_, free, seems.late))
+            pairs = zip(seems.longer, steady, strict=True)
+            longer = tuple([(more, *[0] * (len(row) - 1)) if row else () for more, row in pairs])
+    if longer and tuple(map(len, longer)) == tuple(map(len, steady)) and (any(late) or any(map(any, longer))):
         by = tuple(tuple(more * _STEPS for more in row) for row in longer)
         try:
-            return _settled(env, step, begin, shape, _Growth(begin.type, by), listed, free)
-        except Rejected:  # it only seemed so
+            return _settled(env, step, begin, shape, _Growth(begin.type, by), listed, free, late)
+        except (Rejected, NeedsUnrolling, _OnlySeemed):
             pass
     return _settled(env, step, begin, shape, _Growth(begin.type, steady), listed, free)
 
 
+class _OnlySeemed(Exception):
+    """A component that was taken to be data need not be."""
+
+
 def _settled(
-    env: Env, step: Step, begin: Node, shape: tuple[Poly, ...], growth: _Growth, listed: bool, free: Free
+    env: Env,
+    step: Step,
+    begin: Node,
+    shape: tuple[Poly, ...],
+    growth: _Growth,
+    listed: bool,
+    free: Free,
+    late: Free = (),
 ) -> Value:
-    """The Fold, elaborated until its accumulator is what it was taken to be."""
+    """The Fold, elaborated until its accumulator is what it was taken to be.
+
+    Components that are ``late`` are taken to be data before a step made them so.
+    """
+    first, free = free, tuple(map(gt, free, late)) if late else free
     for _ in range(_PASSES + len(free)):
         body = _Pass(env, step, shape, growth, listed, free)
         try:
             with env.context.attempt(body.inner.scope) as trial:
                 result = body.run()
                 settled = body.settle()
+                if any(late) and (body.has_asked or not body.makes_data(first, late)):
+                    raise _OnlySeemed
                 left = _still_free(result, body.accumulator, free)
                 # What is static yet may be so only because of a component that is not: ask again.
                 fewer = left != free and (
-                    any(left) or leans_on(body.block, body.var, env.context.free_components)
+                    any(left) or body.has_asked or leans_on(body.block, body.var, env.context.free_components)
                 )
                 if not fewer and settled.by == growth.by and _same_shapes(settled.parts, growth.parts):
                     if body.widen(settled, left, again=left != free):
@@ -414,7 +461,7 @@ def _settled(
                         return body.value(begin, settled, left)
                     fewer = True
             # What a question about spaces decided is asked anew where they are others.
-            anew = body.looked_at_spaces and settled.parts != growth.parts
+            anew = body.has_asked and settled.parts != growth.parts
             free, growth = (left if fewer and not anew else free), settled
         except OutOfRange as refused:
             mode = env.scope.mode
@@ -463,6 +510,40 @@ def _longer(body: _Pass, refused: OutOfRange) -> _Growth:
     return settled
 
 
+def _reached(top: Node, accumulator: Var, bound: dict[Var, Node], free: Components) -> set[int]:
+    """What of an accumulator a node is computed from, by number; 0 stands for other data.
+
+    ``bound`` is what variables stand for, to which those of blocks inside are added; ``free`` are
+    components of accumulators that are static.
+    """
+    found: set[int] = set()
+    seen, pending, inside = set[Node](), [top], set[Var]()
+    while pending:
+        node = pending.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        part = node.value if isinstance(node, Component) else node
+        if isinstance(part, Ref):
+            places = (node.j,) if isinstance(node, Component) else range(1, len(part.type) + 1)
+            if part.var is accumulator:
+                found.update(places)
+            elif part.var in bound:
+                pending.append(bound[part.var])
+            elif part.var not in inside and any((part.var, j) not in free for j in places):
+                found.add(0)
+            continue
+        if isinstance(node, ir.Input) and not is_numeric(node.type):  # a number may be an attribute
+            found.add(0)
+        pending.extend(children(node))
+        for region in regions(node):
+            bound.update(region.block.bindings)
+            pending.append(region.block.result)
+            if region.accumulator is not None:
+                inside.add(region.accumulator)
+    return found
+
+
 def _same_shapes(left: Type, right: Type) -> bool:
     return all(a.shape == b.shape for a, b in zip(left, right, strict=True))
 
@@ -479,19 +560,30 @@ class _Pass:
         env.context.free_components |= {(self.var, j) for j, f in enumerate(free, 1) if f}
         self.accumulator = _as_value(self.inner, Ref(self.var, self.var.type), listed, free)
         self.block: Block
-        self.looked_at_spaces = False
+        self.has_asked = False
 
     def run(self) -> Value:
         """The step's result; it becomes the body."""
-        asked = self.env.context.spaces_asked
+        asked = self.env.context.asked
         result = self.step.at(self.inner, self.accumulator, self.coords)
-        self.looked_at_spaces = self.env.context.spaces_asked > asked
+        self.has_asked = self.env.context.asked > asked
         self.block = self.inner.scope.block(materialise(self.inner, result, self.step.span))
         return result
 
     def settle(self) -> _Growth:
         """The accumulator's type as the result suggests it."""
         return _adjust(self.inner, self.growth, self.block.result, self.coords, self.shape, self.step)
+
+    def makes_data(self, free: Free, late: Free) -> bool:
+        """Whether components that were free become data by a step, if nothing but what was data before is."""
+        bound = {var: node for scope in self.inner.scope.around() for var, node in scope.bindings}
+        result, around = self.block.result, self.env.context.free_components
+        items = result.items if isinstance(result, Pack) and len(result.items) == len(free) else (result,)
+        reached = [_reached(item, self.var, bound, around) for item in items]
+        data = {0, *(j for j, f in enumerate(free, start=1) if not f)}
+        while more := {j for j, found in enumerate(reached, start=1) if found & data} - data:
+            data |= more
+        return all(j in data for j, needed in enumerate(late, start=1) if needed)
 
     def value(self, begin: Node, growth: _Growth, free: Free) -> Value:
         """The fold, once settled; what of it is free comes from a fold that has nothing else."""
@@ -528,7 +620,7 @@ class _Pass:
             around = self.env.context.free_components
             around -= {(self.var, j) for j in range(1, len(free) + 1)}
             around |= {(var, j) for var in (self.var, wider) for j, f in enumerate(free, 1) if f}
-            differs = self.looked_at_spaces and old != spaces
+            differs = self.has_asked and old != spaces
             body = None if differs else retyped(self.block, self.var, wider, around)
             if body is None:
                 return False

@@ -95,7 +95,7 @@ def divide(env: Env, args: tuple[Value, ...], span: Span) -> Value:
         return _in_space(env, integer_division(env, span, x, y), told)
     if not all(is_static(a) and kind_of(space) in "ZB" for a, space in zip(args, spaces, strict=True)):
         return apply(env, "div", args, span)  # as it is in wider spaces
-    env.context.spaces_asked += 1
+    env.context.asked += 1
     x, y = _entries_for_numbers((x, y))
     if _is_tol(x) or _is_tol(y):
         return _in_space(env, _apply_elementwise(env, "/", (x, y), span), told)

@@ -218,8 +218,7 @@ def _fold_rest(env: Env, step: InductiveStep, maybe_free: bool, longer: Longer) 
             trial.keep()
         return step.restored((), steps)
     grown = tuple(row for j, row in enumerate(longer) if j not in step.known)
-    seems = grown if any(map(any, grown)) else None
-    found = fold_under_coordinates(env, step, as_list(rest), step.shape, maybe_free, seems)
+    found = fold_under_coordinates(env, step, as_list(rest), step.shape, maybe_free, grown)
     if not step.known:
         return found
     bound = bind_data(env, found)

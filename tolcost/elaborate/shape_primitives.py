@@ -194,7 +194,7 @@ def _space(env: Env, span: Span, given: Value) -> Value:
     """The spaces of a value; a static that came in a space of its own says which."""
     if isinstance(given, Cast):
         return Spaces((given.space,))
-    env.context.spaces_asked += 1
+    env.context.asked += 1
     value = tol(env, given, span)
     match value:
         case Data(node=node):
@@ -221,7 +221,7 @@ def _convert(env: Env, span: Span, value: Value, target: Spaces) -> Value:
         return _convert_each(env, span, components(env, value, span), target)
     if is_static(value) and len(spaces) == 1 and not isinstance(value, Opaque):
         check_within(env, value, spaces[0], target.within[0], span)
-        env.context.spaces_asked += 1  # no node will tell that somebody converted it
+        env.context.asked += 1  # no node will tell that somebody converted it
         return static_in(env, value, spaces[0], span)
     node = materialise(env, value, span)
     if len(spaces) < len(node.type):
@@ -459,6 +459,7 @@ def _shown(value: Value) -> str:
 @primitive("known", anything)
 def _known(env: Env, span: Span, value: Value) -> Value:
     """Whether a value is known while compiling."""
+    env.context.asked += 1
     return TRUE if is_static(value) else FALSE
 
 

@@ -576,8 +576,10 @@ class Context:
     """What lengths are called, by the program or by who gives its arguments."""
     looked: int = 0
     """How often something was noted, or depended on how a value came about."""
-    spaces_asked: int = 0
-    """How often something depended on the space of a value, but for the spaces that follow from it."""
+    asked: int = 0
+    """How often something depended on whether a value is known, or on its space, and no node tells.
+
+    Spaces that follow from it are told by nodes."""
     free_components: set[tuple[Var, int]] = field(default_factory=set)
     """Components of accumulators, by number, that are taken to be static."""
     steps: int = 0
@@ -750,13 +752,14 @@ class Scope:
 
     def named(self, var: Var) -> Node | None:
         """What a variable of this block, or of one around it, stands for; None if it is bound otherwise."""
+        return next((node for scope in self.around() for bound, node in scope.bindings if bound is var), None)
+
+    def around(self) -> Iterator[Scope]:
+        """This block and those around it."""
         scope: Scope | None = self
         while scope is not None:
-            found = next((node for bound, node in scope.bindings if bound is var), None)
-            if found is not None:
-                return found
+            yield scope
             scope = scope.parent
-        return None
 
     def absorb(self, inner: Scope) -> None:
         """Take over the bindings of a block inside this one."""

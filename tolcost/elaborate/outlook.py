@@ -1,0 +1,140 @@
+"""What a step of a fold seems to make of its accumulator, by how it is written.
+
+Nothing is elaborated for it, and nothing relies on it: whoever asks takes it for a guess, and has the step
+itself bear it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import repeat
+
+from tolcost.dataclass import dataclass, field
+from tolcost.elaborate.maps import Step, WrittenStep
+from tolcost.elaborate.values import Closure, Env, Lazy, Value, is_static, single
+from tolcost.syntax import tree
+
+_Needs = frozenset[int]
+"""The components of an accumulator that something is made of, by number; 0 stands for data."""
+
+_NOTHING: _Needs = frozenset()
+_DATA: _Needs = frozenset((0,))
+_Names = Mapping[str, _Needs]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outlook:
+    """Of each component: whether it seems to be data after a step, and how many entries longer."""
+
+    late: tuple[bool, ...]
+    longer: tuple[int, ...]
+
+
+def outlook(step: Step, size: int) -> Outlook | None:
+    """What a step seems to make of an accumulator of so many components; None where that is not written."""
+    if not isinstance(step, WrittenStep) or not isinstance(step.expr, tree.Arrow):
+        return None
+    whole = frozenset(range(1, size + 1))
+    element = _NOTHING if is_static(step.over) else _DATA
+    names = {**dict.fromkeys(step.pattern.names, _NOTHING)}
+    names |= zip(step.expr.params, (whole, element, _NOTHING), strict=False)
+    reading = _Reading(whole, element)
+    made = list(reading.components(step.env, names, step.expr.body, size))
+    if len(made) != size:
+        return None
+    needs = [needs for needs, _ in made]
+    late = {j for j, needed in enumerate(needs, start=1) if 0 in needed}
+    while more := {j for j, needed in enumerate(needs, start=1) if needed & late} - late:
+        late |= more
+    return Outlook(tuple([j in late for j in range(1, size + 1)]), tuple([longer for _, longer in made]))
+
+
+@dataclass(slots=True, eq=False)
+class _Reading:
+    """What was found so far of names and functions, by identity, while one step is read."""
+
+    whole: _Needs
+    element: _Needs
+    found: dict[int, _Needs] = field(default_factory=dict)
+
+    def components(self, env: Env, names: _Names, expr: tree.Expr, size: int) -> Iterator[tuple[_Needs, int]]:
+        """What each component of an expression needs, and how many entries are put beside those it has."""
+        match expr:
+            case tree.BlockExpr(statements=statements, result=result):
+                yield from self.components(env, self._defined(env, names, statements), result, size)
+            case tree.Call(function=tree.Name(name=name), args=args) if name not in names and isinstance(
+                function := env.nearest(name), Closure
+            ):
+                given = [self.needs(env, names, arg) for arg in args]
+                inner = dict(zip(function.params, given, strict=False))
+                yield from self.components(function.env, inner, function.body, size)
+            case tree.Tuple(items=items):
+                for item in items:
+                    yield from self.components(env, names, item, 1)
+            case tree.Bracket(items=(tree.Splice(value=before), *rows)):
+                kept = self.needs(env, names, before)
+                apart = [row.items if isinstance(row, tree.Tuple) else (row,) for row in rows]
+                for j, column in enumerate(zip(*apart, strict=False), start=1):
+                    own = frozenset((j,)) if kept is self.whole else kept
+                    yield own.union(*[self.needs(env, names, item) for item in column]), len(rows)
+            case _:
+                yield self.needs(env, names, expr), 0
+
+    def needs(self, env: Env, names: _Names, expr: tree.Expr) -> _Needs:
+        """What an expression is made of."""
+        match expr:
+            case tree.Name(name=name):
+                return names[name] if name in names else self._named(env.nearest(name))
+            case tree.Star():
+                return self.element
+            case tree.ListSubscript(base=base, item=tree.Numeral(text=text)):
+                needed = self.needs(env, names, base)
+                return frozenset((int(text),)) if needed is self.whole else needed
+            case tree.Subscript(base=base, items=items):
+                needed = self.needs(env, names, base)
+                at = _NOTHING.union(*map(self.needs, repeat(env), repeat(names), items))
+                return needed if at <= needed else needed | at
+            case tree.ShapeOf() | tree.CapacityOf():
+                return _NOTHING
+            case tree.Arrow(params=params, body=body):
+                return self.needs(env, {**names, **dict.fromkeys(params, _NOTHING)}, body)
+            case tree.BlockExpr(statements=statements, result=result):
+                return self.needs(env, self._defined(env, names, statements), result)
+            case _:
+                return _NOTHING.union(*map(self.needs, repeat(env), repeat(names), tree.children(expr)))
+
+    def _defined(self, env: Env, names: _Names, statements: tuple[tree.Define | tree.Unpack, ...]) -> _Names:
+        """The names with those that statements define; each may use those before it."""
+        inner = dict(names)
+        for statement in statements:
+            match statement:
+                case tree.Define(name=name, params=params, value=value):
+                    hidden = {**inner, **dict.fromkeys(params, _NOTHING)} if params else inner
+                    inner[name] = self.needs(env, hidden, value)
+                case tree.Unpack(names=parts, value=value):
+                    needed = self.needs(env, inner, value)
+                    for j, part in enumerate(parts, start=1):
+                        inner[part] = frozenset((j,)) if needed is self.whole else needed
+        return inner
+
+    def _named(self, value: Lazy | Value | None) -> _Needs:
+        """What something needs that is defined around the step."""
+        match value:
+            case Lazy(value=None, expr=None) | None:
+                return _NOTHING
+            case Lazy(value=None, expr=expr, env=env) if expr is not None:
+                return self._once(env, expr, ())
+            case Lazy(value=found) if found is not None:
+                return _NOTHING if is_static(single(found)) else _DATA
+            case Closure(params=params, body=body, env=env):
+                return self._once(env, body, params)
+            case _:
+                return _NOTHING if is_static(value) else _DATA  # type: ignore[arg-type]
+
+    def _once(self, env: Env, expr: tree.Expr, params: tuple[str, ...]) -> _Needs:
+        """What something defined elsewhere needs, each looked at once."""
+        key = id(expr)
+        if key not in self.found:
+            self.found[key] = _NOTHING  # while it is looked at: it may be defined in terms of itself
+            self.found[key] = self.needs(env, dict.fromkeys(params, _NOTHING), expr)
+        return self.found[key]
