@@ -252,6 +252,8 @@ def test_undecided(project: Project) -> None:
         "    bytes at k=2, m=1, n=2: 8 before, 4 now (-50 %)\n"
         "    not costlier at 222 shapes tried, and not proved\n"
         "    tried: k from 1 to 4,096, m from 1 to 4,096, n from 1 to 4,096\n"
+        "    the old figure is only an upper bound\n"
+        "    the new figure is only an upper bound\n"
         "    eops at k=2, m=1, n=2: 1 before, 0 now (-100 %)\n"
         "    flops at k=2, m=1, n=2: 1 before, 0 now (-100 %)\n\n"
         'to agree to it: tolcost accept NAME -m "why"\n'

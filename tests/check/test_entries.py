@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.check.support import Project
 from tolcost.algebra import data_symbol, length, the_symbol
-from tolcost.check.entries import entry_from
+from tolcost.check.entries import costed_program, entry_from
 from tolcost.check.matching import alone, symbol_table
-from tolcost.check.records import UNKNOWN, LockedFigure, LockEntry
+from tolcost.check.records import UNKNOWN, FigureStatus, LockedFigure, LockEntry
+from tolcost.diagnostics import Source
+from tolcost.pipeline import lower, read_program
 
 
 def test_a_bound_comes_after_what_it_mentions() -> None:
@@ -24,6 +28,25 @@ def test_a_figure_that_is_not_known_mentions_nothing() -> None:
     figures = (("eops", LockedFigure("unknown", UNKNOWN)), ("macs", LockedFigure("exact", "n*m")))
     read = alone(LockEntry("e", "x R[n]", figures=figures))
     assert sorted(read.new) == ["m", "n"]
+
+
+EMPTY_AT_ONE = "tol x: R [n]\ntol w: R [n]\ny := map(tol[n - 1], x[1] * w[i], [i])\n"
+
+
+@pytest.mark.parametrize("assume, status", [((), "at-most"), (("n >= 2",), "exact")])
+def test_what_a_range_without_elements_does_not_take_is_at_most(
+    assume: tuple[str, ...], status: FigureStatus
+) -> None:
+    program = lower(read_program(Source("e.tol", EMPTY_AT_ONE))).program
+    figures = dict(costed_program("e", program, ("eops", "bytes", "span"), assume).entry.figures)
+    assert figures["eops"] == LockedFigure("exact", "n - 1")
+    assert (figures["bytes"], figures["span"]) == (LockedFigure(status, "8*n - 4"), LockedFigure(status, "1"))
+
+
+def test_nothing_is_concluded_from_two_bounds(project: Project) -> None:
+    project.locked(empty=EMPTY_AT_ONE)
+    project.write(empty=EMPTY_AT_ONE.replace("w[i],", "w[i + 0],").replace("x[1]", "x[1 + 0]"))
+    assert "bytes   undecided" in project.check().out
 
 
 def test_one_line_that_became_two(project: Project) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from tolcost.algebra import (
     And,
@@ -55,18 +55,17 @@ _STATUS: Mapping[str, FigureStatus] = {
     "lower bound": "incomplete",
 }
 
+SureForm: TypeAlias = tuple[FigureStatus, Poly | Depth | None]
+"""A closed form with how sure it is; None where it is not known."""
+
 
 def costed_program(name: str, program: Program, metrics: Iterable[str], assume: Sequence[str] = ()) -> Costed:
     """What the gate keeps of a lowered program: only the counts that its metrics need."""
     if assume:
         return _assumed_program(name, program_study(analyze_program(program)).assuming(assume), metrics)
     counts = count(program)
-    status = _STATUS[counts.status]
     asked = [metric for metric in metrics if metric != "params"]  # a program has no parameters
-    figures = {
-        m: _moved(traffic(program), status) if m == "bytes" else (status, _form(program, counts, m))
-        for m in asked
-    }
+    figures = {m: _program_figure(program, counts, m) for m in asked}
     inputs = tuple(NamedType(given.name, given.type) for given in program.inputs)
     entry = entry_from(name, inputs, tuple(c.condition for c in program.conditions), figures)
     return Costed(entry, tuple(_part(term) for term in counts.terms if term.kind == "data"))
@@ -74,43 +73,52 @@ def costed_program(name: str, program: Program, metrics: Iterable[str], assume: 
 
 def _assumed_program(name: str, study: ProgramStudy, metrics: Iterable[str]) -> Costed:
     """What the gate keeps of a program under assumptions about its lengths."""
-    found, status = study.analysis, _STATUS[study.total.status]
-    forms = {
-        "eops": found.eops,
-        "flops": found.flops,
-        "macs": found.macs,
-        "span": None if found.span is None else found.span.chain,
+    found, status, facts = study.analysis, _STATUS[study.total.status], study.assumed.facts
+    figures: dict[str, SureForm] = {
+        "eops": (status, found.eops),
+        "flops": (status, found.flops),
+        "macs": (status, found.macs),
+        "span": _chained(None if found.span is None else found.span.chain, status, facts),
+        "bytes": _moved(found.traffic, status, facts),
     }
     asked = [metric for metric in metrics if metric != "params"]
-    figures = {
-        m: _moved(found.traffic, status)
-        if m == "bytes"
-        else (status, forms[m] if m in forms else _duration(study, m))
-        for m in asked
-    }
+    figures = {m: figures[m] if m in figures else _duration(study, m) for m in asked}
     needed = [one.condition for one in study.needed]
     entry = entry_from(name, found.inputs, needed, figures)
     return Costed(entry, tuple(_part(term) for term in found.terms if term.kind == "data"))
 
 
-def _form(program: Program, counts: Counts, metric: str) -> Poly | Depth | None:
-    """The closed form of a metric; what is not asked for is not computed."""
+def _program_figure(program: Program, counts: Counts, metric: str) -> SureForm:
+    """A metric of a program; what is not asked for is not computed."""
+    status = _STATUS[counts.status]
     match metric:
         case "eops":
-            return counts.eops
+            return status, counts.eops
         case "flops":
-            return weigh(counts, shipped("flops")).numerator
+            return status, weigh(counts, shipped("flops")).numerator
         case "macs":
-            return counts.macs
+            return status, counts.macs
         case "span":
-            return _depth(program)
+            return _chained(_depth(program), status)
+        case "bytes":
+            return _moved(traffic(program), status)
         case _:
             return _duration(program_study(analyze_program(program)), metric)
 
 
-def _moved(moved: Traffic, status: FigureStatus) -> tuple[FigureStatus, Poly | None]:
-    """The bytes, and how sure they are: at most those, where numbers would tell elements apart."""
-    return ("at-most" if moved.open and status == "exact" else status), moved.total
+def _moved(moved: Traffic, status: FigureStatus, facts: tuple[Cond, ...] = ()) -> SureForm:
+    """The bytes, and how sure they are: at most those, where numbers would tell more."""
+    return _at_most(status, moved.is_bound(facts)), moved.total
+
+
+def _chained(depth: Depth | None, status: FigureStatus, facts: tuple[Cond, ...] = ()) -> SureForm:
+    """The depth, and how sure it is."""
+    return _at_most(status, depth is not None and depth.is_bound(facts)), depth
+
+
+def _at_most(status: FigureStatus, bound: bool) -> FigureStatus:
+    """The status of a figure that may be less than its form."""
+    return "at-most" if bound and status == "exact" else status
 
 
 def _depth(program: Program) -> Depth | None:
@@ -133,43 +141,43 @@ def _part(term: Term) -> Contribution:
 
 def costed_model(name: str, study: ModelStudy, metrics: Iterable[str]) -> Costed:
     """What the gate keeps of a model; a total that lacks a node says that it is incomplete."""
-    status = _STATUS[study.total.status]
-    figures = {
-        metric: _moved(study.total.traffic, status) if metric == "bytes" else (status, _total(study, metric))
-        for metric in metrics
-    }
+    figures = {metric: _model_figure(study, metric) for metric in metrics}
     relied = dict.fromkeys(c.condition for c in study.needed)
     simple = [c for c in relied if isinstance(c, Ge) and len(c.p.free) <= 3][:_MOST_FACTS]
     entry = entry_from(name, tuple(_inputs(study)), simple, figures)
     return Costed(entry, tuple(_parts(study)))
 
 
-def _total(study: ModelStudy, metric: str) -> Poly | Depth | None:
+def _model_figure(study: ModelStudy, metric: str) -> SureForm:
     total = study.total
+    status = _STATUS[total.status]
     match metric:
         case "eops":
-            return total.eops
+            return status, total.eops
         case "flops":
-            return total.flops
+            return status, total.flops
         case "macs":
-            return total.macs
+            return status, total.macs
         case "params":
-            return study.holdings.parameters
+            return status, study.holdings.parameters
         case "span":
-            return study.depth
+            return _chained(study.depth, status, study.assumed.facts)
+        case "bytes":
+            return _moved(total.traffic, status, study.assumed.facts)
         case _:
             return _duration(study, metric)
 
 
-def _duration(study: Study, metric: str) -> Poly | None:
-    """A time on a device, in attoseconds; None where it is not known."""
+def _duration(study: Study, metric: str) -> SureForm:
+    """A time on a device, in attoseconds, which is as sure as what is moved; None where it is not known."""
     named = timed(metric)
     if named is None:
-        return None
+        return "unknown", None
     kind, device = named
     times = study.times(load_device(device))
     found = times.bound if kind == "bound" else times.predicted
-    return None if found is None else found.attoseconds
+    status = _at_most(_STATUS[study.total.status], study.total.traffic.is_bound(study.assumed.facts))
+    return status, None if found is None else found.attoseconds
 
 
 def _inputs(study: ModelStudy) -> Iterator[NamedType]:
@@ -207,7 +215,7 @@ def entry_from(
     name: str,
     inputs: Sequence[NamedType],
     conditions: Sequence[Cond],
-    figures: Mapping[str, tuple[FigureStatus, Poly | Depth | None]],
+    figures: Mapping[str, SureForm],
 ) -> LockEntry:
     """An entry from its parts; a figure is None where it is not known."""
     forms = {metric: (status, _as_poly(form)) for metric, (status, form) in figures.items()}

@@ -143,6 +143,16 @@ class Doubts:
             self.asked[p] = None
         return found
 
+    def filled(self, extent: Poly, among: int) -> bool:
+        """Whether a range has an element, which is taken for granted of one among those that may have none.
+
+        Where that one has none, the others reach as far as it takes for the form to be at least 0.
+        """
+        if self.least or among > 1 or is_nonnegative(extent - 1, self.facts):
+            return self.proved(extent - 1)
+        self.full[extent - 1] = None
+        return True
+
     def more(self, met: bool) -> None:
         """Numbers might tell more, if something is met, in a way that no question says."""
         self.met |= met
@@ -468,21 +478,34 @@ def _step(index: Poly, symbol: Symbol) -> int | None:
 
 
 def _axis(index: Poly, given: Ranges, doubts: Doubts) -> _Side | None:
-    """The values that an index takes, where they are evenly spaced."""
-    own = tuple((symbol, extent) for symbol, extent in given if extent != ONE)
+    """The values that an index takes, where they are evenly spaced.
+
+    Inside of a range without elements another one may have less than none.
+    """
+    own = tuple(
+        (symbol, extent if is_nonnegative(extent, doubts.granted) else relu(extent))
+        for symbol, extent in given
+        if extent != ONE
+    )
     steps = {symbol: step for symbol, _ in own if (step := _step(index, symbol)) is not None}
     if len(steps) < len(own):
         return None
     ends = {symbol: extent if steps.get(symbol, 1) < 0 else ONE for symbol, extent in given}
     first = substitute(index, ends)
-    sizes = sorted(((abs(steps[symbol]), extent) for symbol, extent in own), key=lambda size: size[0])
-    if len(sizes) <= 1:
-        return _Side(first, *sizes[0]) if sizes else _Side(first, 1, ONE)
+    if len(own) <= 1:
+        return _Side(first, abs(steps[own[0][0]]), own[0][1]) if own else _Side(first, 1, ONE)
+    maybe_empty = {extent: not is_nonnegative(extent - 1, doubts.facts) for _, extent in own}
+    sizes = sorted(
+        ((abs(steps[symbol]), extent) for symbol, extent in own),
+        key=lambda size: (size[0], maybe_empty[size[1]]),
+    )
     reach, unit = ONE, sizes[0][0]
     for size, extent in sizes:
         gap, rest = divmod(size, unit)
-        if rest or not doubts.proved(reach - gap) or not doubts.proved(extent - 1):
+        if rest or not doubts.proved(reach - gap):
             return None
+        if reach != const(gap) and not doubts.filled(extent, sum(maybe_empty.values())):
+            return None  # windows that touch are none of no extent
         reach = reach + gap * (extent - 1)
     return _Side(first, unit, reach)
 
@@ -506,6 +529,10 @@ class Traffic:
     """What is read whatever indices say, where indices say what is read."""
     full: tuple[Poly, ...] = ()
     """Where none of them is negative ranges have an element; elsewhere less may be read."""
+
+    def is_bound(self, facts: tuple[Cond, ...] = ()) -> bool:
+        """Whether the closed form may be more than what is moved at some lengths where facts hold."""
+        return self.open or not all(is_nonnegative(p, facts) for p in self.full)
 
     @property
     def certain(self) -> Mapping[str, Poly]:

@@ -22,6 +22,7 @@ from tolcost.algebra import (
     coordinate,
     evaluate_each,
     exact_div,
+    is_nonnegative,
     prove,
     reach,
     substitute,
@@ -68,8 +69,8 @@ class Layout:
         """Whether there are as many outputs as asked for, and all are tensors."""
         return len(self.shapes) >= asked and None not in self.shapes
 
-    def at(self, values: Sequence[Poly]) -> Told:
-        """What the scheme gives where its forms have these values."""
+    def at(self, values: Sequence[Poly], full: tuple[Poly, ...] = ()) -> Told:
+        """What the scheme gives where its forms have these values; ``full`` as traffic has it."""
         general = self.general
         counts = Counts(
             _mapped(self.histogram, values),
@@ -82,7 +83,7 @@ class Layout:
         )
         least = None if self.least is None else _mapped(self.least, values)
         read, written = _mapped(self.read, values), _mapped(self.written, values)
-        traffic = Traffic(read, written, general.traffic.unsized, general.traffic.open, least)
+        traffic = Traffic(read, written, general.traffic.unsized, general.traffic.open, least, full)
         outputs = [
             self._output(known, shape, values)
             for known, shape in zip(general.outputs, self.shapes, strict=True)
@@ -291,7 +292,9 @@ class Scheme:
         if False in proofs:
             return case, None
         relied = tuple([c for c, proof in zip(needed, proofs, strict=True) if proof is None])
-        made = self._layout().at(list(map(substituting(lengths), self.forms)))
+        there = substituting(lengths)
+        full = tuple(p for p in map(there, self.general.traffic.full) if not is_nonnegative(p))
+        made = self._layout().at(list(map(there, self.forms)), full)
         return (*case, *proofs) if relied else case, self._at(made, lengths, _NOWHERE, None, relied)
 
     def _layout(self) -> Layout:
@@ -363,6 +366,8 @@ def same(one: Lowered, other: Lowered | Rejected) -> bool:
         return False
     if one.conditions != other.conditions or (one.conditions and one.traffic.open != other.traffic.open):
         return False
+    if other.traffic.is_bound() and not one.traffic.is_bound():
+        return False
     return _told(one) == _told(other)
 
 
@@ -393,6 +398,7 @@ def scheme_of(general: Lowered | Rejected, symbols: Iterable[Symbol]) -> Scheme 
         *(form.free for form in forms),
         *(symbols_of_cond(c.condition) for c in general.conditions),
         *(symbols_of_cond(c) for c in doubts),
+        *(form.free for form in general.traffic.full),
     )
     shares = tuple(_shares(general.equal, mentioned.difference(symbols)))
     cases = cases_of(general)

@@ -27,7 +27,7 @@ from tolcost.models.sums import passes_of
 
 _PARTS = (
     "counts", "index", "atoms", "macs", "read", "written", "least", "unsized", "outputs", "titles", "relies",
-    "asks", "sizes", "static", "shares", "chain", "passes", "unproved", "doubts", "held", "table",
+    "asks", "sizes", "static", "shares", "chain", "passes", "unproved", "doubts", "full", "held", "table",
 )  # fmt: skip
 """What the text of a scheme says, in this order."""
 
@@ -99,6 +99,7 @@ def scheme_text(scheme: Scheme) -> str | None:
             "passes": _passes(general.program),
             "unproved": list(map(writer.condition, scheme.unproved)),
             "doubts": list(map(writer.condition, scheme.doubts)),
+            "full": writer.forms(traffic.full),
         }
         cases = [
             ([int(one) if isinstance(one, bool) else one for one in case], holds) for case, holds in held
@@ -164,7 +165,14 @@ def read_scheme(text: str, node: GraphNode, program: Callable[[], Program]) -> S
         domain=node.domain,
         made=Told(
             Counts(counts, index, atoms, form(data["macs"]), (), "exact"),
-            Traffic(read or {}, written or {}, tuple(data["unsized"]), bool(data["doubts"]), least),
+            Traffic(
+                read or {},
+                written or {},
+                tuple(data["unsized"]),
+                bool(data["doubts"]),
+                least,
+                reader.forms(data["full"]),
+            ),
             tuple(map(reader.known, data["outputs"])),
         ),
         conditions=tuple(Condition(reader.condition(one), *told) for one, *told in data["relies"]),

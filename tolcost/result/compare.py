@@ -273,7 +273,7 @@ class _Comparing:
         was = ZERO if old is None else self.before(old)
         now = ZERO if new is None else self.after(new)
         row = difference(metric, part, was, now, self.facts)
-        statuses = (_certainty(self.old, metric), _certainty(self.new, metric))
+        statuses = (self.old.certainty(metric), self.new.certainty(metric))
         return replace(_judged(row, statuses, self), at=self._values(was, now))
 
     def layer(self, old: TableRow | None, new: TableRow | None) -> FigureDifference:
@@ -368,12 +368,6 @@ def _words(there: Located) -> str:
     return ", ".join(f"{name} = {value:,}" for name, value in dims)
 
 
-def _certainty(cost: Located, metric: str) -> Certainty:
-    """How sure a figure is: bytes, parameters and times are sure wherever every node is costed."""
-    sized = (metric in ("bytes", "params") or metric in cost.durations) and cost.status != "lower bound"
-    return "exact" if sized else cost.status
-
-
 def _judged(
     row: FigureDifference, statuses: tuple[Certainty, Certainty], now: _Comparing
 ) -> FigureDifference:
@@ -394,11 +388,15 @@ def _judged(
         more=row.more if claim.more else None,
         less_where=where_positive(-gap, now.facts) if claim.less else "",
         more_where=where_positive(gap, now.facts) if claim.more else "",
-        why="" if decided else _why(row.claim, statuses, loose),
+        why="" if decided else _why(row.metric, row.claim, statuses, loose),
     )
 
 
-def _why(forms: Claim, statuses: tuple[Certainty, Certainty], loose: Sequence[str]) -> str:
+_BY_DATA = ", as data decides; a run counts what it is"
+_BY_LENGTHS = ": lengths may leave ranges empty, or tell apart what is read; --assume a bound may decide it"
+
+
+def _why(metric: str, forms: Claim, statuses: tuple[Certainty, Certainty], loose: Sequence[str]) -> str:
     """Why a figure is not decided, and what would decide it."""
     if loose:
         names = ", ".join(quoted(name) for name in loose[:3])
@@ -408,7 +406,7 @@ def _why(forms: Claim, statuses: tuple[Certainty, Certainty], loose: Sequence[st
         if status == "lower bound":
             return f"the {which} figure lacks nodes that are not costed; --specs defines their operators"
         if status == "upper bound" and None not in (forms.more, forms.less):
-            return f"the {which} figure is an upper bound, as data decides; a run counts what it is"
+            return f"the {which} figure is an upper bound{_BY_LENGTHS if metric == 'bytes' else _BY_DATA}"
     return "not proved for all lengths; --assume a bound, or --dim for some of them, may decide it"
 
 

@@ -34,7 +34,15 @@ from tolcost.platform import with_deep_stack
 from tolcost.result.assumptions import NOTHING, Assumed, assumed, equation
 from tolcost.result.cost import Cost
 from tolcost.result.point import Point, Requirement, locate
-from tolcost.result.records import Show, at_json, form_json, functions_json, symbol_json, value_json
+from tolcost.result.records import (
+    Show,
+    all_reached,
+    at_json,
+    form_json,
+    functions_json,
+    symbol_json,
+    value_json,
+)
 from tolcost.result.rows import TableRow, path_of
 from tolcost.result.study import (
     Figures,
@@ -538,7 +546,12 @@ def model_record(study: ModelStudy, cost: Located, metrics: frozenset[str] | Non
         found: dict[str, Json] = {
             m.key: show(m.form) for m in cost.measures if m.key not in ("weights", "time")
         }
-        found["bytes_exact"] = not study.total.traffic.open and not study.coverage.missing
+        moved = study.total.traffic
+        found["bytes_exact"] = (
+            not moved.open
+            and all_reached(moved.full, show, study.assumed.facts)
+            and not study.coverage.missing
+        )
         found["histogram"] = functions_json(study.total.histogram, show)
         found["atoms"] = {name: show(form) for name, form in study.total.atoms.items()}
         weighed: dict[str, Json] = {

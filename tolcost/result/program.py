@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from tolcost.algebra import ZERO, Poly, atom, restricting, to_text, total_of
+from tolcost.algebra import ZERO, Cond, Poly, atom, restricting, to_text, total_of
 from tolcost.cost.count import CountKey, Term
 from tolcost.cost.device import CallWork
 from tolcost.cost.record import Analysis, NamedType, analysis_with
@@ -118,7 +118,7 @@ class ProgramStudy(Study):
         weighed = tuple((model.name, self.weighed(model)) for model in cost.weights)
 
         def figures(show: Show) -> dict[str, Json]:
-            return _figures_json(analysis, wanted, weighed, show)
+            return _figures_json(analysis, wanted, weighed, show, self.assumed.facts)
 
         return {
             "name": self.name,
@@ -247,15 +247,19 @@ def _tensor_json(tensor: NamedType) -> dict[str, Json]:
 
 
 def _figures_json(
-    analysis: Analysis, wanted: frozenset[str], weighed: Sequence[tuple[str, Weighed]], show: Show
+    analysis: Analysis,
+    wanted: frozenset[str],
+    weighed: Sequence[tuple[str, Weighed]],
+    show: Show,
+    facts: tuple[Cond, ...],
 ) -> dict[str, Json]:
     """The figures asked for; the same keys for closed forms and for numbers."""
     groups: dict[str, Callable[[], dict[str, Json]]] = {
         "eops": lambda: {"eops": show(analysis.eops), "histogram": functions_json(analysis.histogram, show)},
         "flops": lambda: {"flops": show(analysis.flops)},
         "macs": lambda: {"macs": show(analysis.macs)},
-        "bytes": lambda: _bytes_json(analysis, show),
-        "span": lambda: _span_json(analysis, show),
+        "bytes": lambda: _bytes_json(analysis, show, facts),
+        "span": lambda: _span_json(analysis, show, facts),
         "index": lambda: {"index": functions_json(analysis.index, show)},
         "atoms": lambda: {"atoms": {name: show(form) for name, form in analysis.atoms.items()}},
     }
@@ -267,11 +271,11 @@ def _figures_json(
     return found
 
 
-def _bytes_json(analysis: Analysis, show: Show) -> dict[str, Json]:
+def _bytes_json(analysis: Analysis, show: Show, facts: tuple[Cond, ...]) -> dict[str, Json]:
     moved = analysis.traffic
     return {
         "bytes": show(moved.total),
-        "bytes_exact": not moved.open and all_reached(moved.full, show),
+        "bytes_exact": not moved.open and all_reached(moved.full, show, facts),
         "traffic": {
             "read": {space: show(form) for space, form in moved.read.items()},
             **({"certain": {s: show(form) for s, form in moved.least.items()}} if moved.least else {}),
@@ -281,12 +285,12 @@ def _bytes_json(analysis: Analysis, show: Show) -> dict[str, Json]:
     }
 
 
-def _span_json(analysis: Analysis, show: Show) -> dict[str, Json]:
+def _span_json(analysis: Analysis, show: Show, facts: tuple[Cond, ...]) -> dict[str, Json]:
     depth = analysis.span
     return {
         "span": show(None if depth is None else depth.chain),
         "span_tree": show(None if depth is None else depth.tree),
-        "span_exact": depth is not None and depth.chain.exact and all_reached(depth.chain.full, show),
+        "span_exact": depth is not None and depth.chain.exact and all_reached(depth.chain.full, show, facts),
         "parallelism": show(analysis.parallelism),
         "parallelism_tree": show(analysis.parallelism_tree),
     }

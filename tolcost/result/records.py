@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import TypeAlias
 
-from tolcost.algebra import Poly, Symbol, to_text
+from tolcost.algebra import Cond, Poly, Symbol, is_nonnegative, to_text
 from tolcost.result.study import Located
 from tolcost.show.document import Form, text_of
 from tolcost.show.json import Json, number
@@ -31,9 +31,9 @@ def value_json(cost: Located) -> Show:
     return show
 
 
-def all_reached(full: Iterable[Poly], show: Show) -> bool:
-    """Whether all ranges are seen to have an element: there these forms come to numbers from 0 on."""
-    return all(isinstance(found := show(p), int) and found >= 0 for p in full)
+def all_reached(full: Iterable[Poly], show: Show, facts: tuple[Cond, ...]) -> bool:
+    """Whether all ranges are seen to have an element: there, none of these forms is negative."""
+    return all(is_nonnegative(p, facts) or (isinstance(found := show(p), int) and found >= 0) for p in full)
 
 
 def at_json(cost: Located, figures: Callable[[Show], dict[str, Json]]) -> dict[str, Json]:

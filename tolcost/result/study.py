@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, Literal, TypeVar
 
-from tolcost.algebra import AlgebraBudget, NotInteger, Poly, Symbol, evaluate, total_of
+from tolcost.algebra import AlgebraBudget, NotInteger, Poly, Symbol, evaluate, is_nonnegative, total_of
 from tolcost.cost import Analysis, FormRatio, Traffic
 from tolcost.cost.count import CountKey, applied
 from tolcost.cost.device import UNIT, CallWork, Device
@@ -357,9 +357,7 @@ class Located:
     def _bounded(self, measure: Measure) -> Measure:
         """A measure that says so where it may be less, as some range may have no element."""
         bound = "at least" if measure.key == "intensity" else "at most"
-        if bound in measure.unit or all(
-            (found := self.number(p)) is not None and found >= 0 for p in measure.full
-        ):
+        if bound in measure.unit or self.reaches(measure.full):
             return measure
         return replace(measure, unit=f"{measure.unit}, {bound}" if measure.unit else bound)
 
@@ -387,9 +385,10 @@ class Located:
             return
         device = self.times.device
         many = self.study.kind == "model"
-        yield Measure("time", f"{device.name} at least", self.times.bound, _EACH if many else UNIT)
+        fewer = "" if self.moves_all else ", unless fewer bytes move"
+        yield Measure("time", f"{device.name} at least", self.times.bound, (_EACH if many else UNIT) + fewer)
         if many and self.times.whole is not None:
-            yield Measure("time", f"{device.name} fused, at least", self.times.whole, UNIT)
+            yield Measure("time", f"{device.name} fused, at least", self.times.whole, UNIT + fewer)
         if self.times.predicted is not None:
             yield Measure("time", f"{device.name} predicted", self.times.predicted, self.error)
 
@@ -427,6 +426,27 @@ class Located:
     def status(self) -> Certainty:
         """Whether counts are exact, a bound from above or below, or in terms of what data decides."""
         return self.total.status
+
+    def certainty(self, metric: str) -> Certainty:
+        """How sure a figure is: what moves, and how long that takes, may be less at some lengths."""
+        if metric not in ("bytes", "params") and metric not in self.durations:
+            return self.status
+        if self.status == "lower bound":
+            return self.status
+        return "exact" if metric == "params" or self.moves_all else "upper bound"
+
+    @property
+    def moves_all(self) -> bool:
+        """Whether no fewer bytes move than are counted."""
+        moved = self.total.traffic
+        return not moved.open and self.reaches(moved.full)
+
+    def reaches(self, full: Iterable[Poly]) -> bool:
+        """Whether all ranges are seen to have an element: there, none of these is negative."""
+        facts = self.study.assumed.facts
+        return all(
+            is_nonnegative(p, facts) or ((found := self.number(p)) is not None and found >= 0) for p in full
+        )
 
     @property
     def coverage(self) -> Coverage:

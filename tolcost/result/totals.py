@@ -105,13 +105,16 @@ def _together(work: Iterable[tuple[Counts | Figures, Traffic, int]], status: Cer
     summed = Counts(histogram, index, MappingProxyType(atoms), macs, (), "exact")
     unsized = tuple(sorted({space for _, traffic, _ in listed for space in traffic.unsized}))
     doubted = any(traffic.open for _, traffic, _ in listed)
+    full = tuple(dict.fromkeys(p for _, traffic, _ in listed for p in traffic.full))
     return Figures(
         histogram=MappingProxyType(dict(sorted(histogram.items()))),
         index=MappingProxyType(dict(sorted(index.items()))),
         atoms=summed.atoms,
         macs=macs,
         flops=weigh(summed, shipped("flops")).numerator,
-        traffic=Traffic(_way(ways, "read"), _way(ways, "written"), unsized, doubted, _way(ways, "certain")),
+        traffic=Traffic(
+            _way(ways, "read"), _way(ways, "written"), unsized, doubted, _way(ways, "certain"), full
+        ),
         status=status,
     )
 
@@ -299,6 +302,7 @@ def combined(parts: Sequence[Figures]) -> Figures:
         for maps in ([t.read for t in moved], [t.written for t in moved], [t.certain for t in moved])
     )
     unsized = tuple(sorted({space for one in moved for space in one.unsized}))
+    full = tuple(dict.fromkeys(p for one in moved for p in one.full))
     statuses = {part.status for part in parts}
     return Figures(
         histogram=_added([part.histogram for part in parts]),
@@ -306,7 +310,7 @@ def combined(parts: Sequence[Figures]) -> Figures:
         atoms=_added([part.atoms for part in parts]),
         macs=total_of(part.macs for part in parts),
         flops=total_of(part.flops for part in parts),
-        traffic=Traffic(read, written, unsized, any(one.open for one in moved), least),
+        traffic=Traffic(read, written, unsized, any(one.open for one in moved), least, full),
         status=certainty(statuses, "lower bound" in statuses),
     )
 
