@@ -54,9 +54,18 @@ from tolcost.algebra import (
     total,
     total_of,
 )
-from tolcost.algebra.poly import affine_parts
+from tolcost.algebra.poly import affine_parts, powers_of
 from tolcost.atoms import nodes as ir
-from tolcost.atoms.kit import blocks, children, index_nodes, inner_nodes, is_ref, roots, static_condition
+from tolcost.atoms.kit import (
+    Bindings,
+    blocks,
+    children,
+    index_nodes,
+    inner_nodes,
+    is_ref,
+    roots,
+    static_condition,
+)
 from tolcost.atoms.nodes import Block, Input, Node, Program, Var
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.spaces import SPACES
@@ -462,13 +471,30 @@ def _image(read: Read, doubts: Doubts) -> _Image | None:
 
 
 def _goes_around(index: Poly, own: Ranges, dimension: Poly, doubts: Doubts) -> bool:
-    """Whether an index starts over after a length, and no coordinate of it is seen to get as far."""
-    rounds = [g.q for g in generators_in(index) if isinstance(g, Floor) and g.q.constant is None]
+    """Whether an index starts over or stays, but not at all lengths, and then takes less of a dimension."""
+    known = all(extent.constant is not None for _, extent in own)
+    floors = [g for g in generators_in(index) if isinstance(g, Floor)]
+    return any(
+        not (known and floor.q.constant is not None) and _may_not_turn(floor, index, own, dimension, doubts)
+        for floor in floors
+    )
 
-    def reached(length: Poly) -> bool:
-        return any(is_nonnegative(extent - length, doubts.granted) for _, extent in own)
 
-    return bool(rounds) and not all(map(reached, rounds)) and not reached(dimension)
+def _may_not_turn(floor: Floor, index: Poly, own: Ranges, dimension: Poly, doubts: Doubts) -> bool:
+    """Whether a floor may have one value in all of its range, where an index then leaves something out."""
+    straight = powers_of(index, floor).get(0, ZERO)
+    steps = [(affine_parts(floor.p, symbol), affine_parts(straight, symbol)) for symbol, _ in own]
+    numbers = [(a[0].constant, b[0].constant) for a, b in steps if a is not None and b is not None]
+    moved = [(a, b) for a, b in numbers if a is not None and b is not None and abs(b) <= 1]
+    if len(moved) < len(own) or sum(abs(b) for _, b in moved) > 1:  # as far as can be told
+        lengths = (extent - far for _, extent in own for far in (floor.q, dimension))
+        return not any(is_nonnegative(length, doubts.granted) for length in lengths)
+    ranges = [(extent, a, b) for (_, extent), (a, b) in zip(own, moved, strict=True)]
+    reach = total_of((extent - 1) * abs(a) for extent, a, _ in ranges)
+    if is_nonnegative(reach - floor.q, doubts.granted):
+        return False
+    taken = next((extent for extent, _, b in ranges if b), ONE)
+    return not is_nonnegative(taken - dimension, (*doubts.granted, ge(floor.q - 1 - reach)))
 
 
 def _step(index: Poly, symbol: Symbol) -> int | None:
@@ -620,7 +646,7 @@ class _Walk:
 
     def run(self, program: Program) -> bool:
         """Find all reads; False if that takes too long."""
-        self.bound.update({var: (node, ReadPlace()) for var, node in program.bindings})
+        self._bind(program.bindings, ReadPlace())
         self.pending.extend((out.node, ReadPlace()) for out in program.outputs)
         # a length that only data decides is read of the mask, even where no entry is looked at
         self.pending.extend(
@@ -665,8 +691,13 @@ class _Walk:
             self._enter(block, inner)
 
     def _enter(self, block: Block, place: ReadPlace) -> None:
-        self.bound.update({var: (node, place) for var, node in block.bindings})
+        self._bind(block.bindings, place)
         self.pending.append((block.result, place))
+
+    def _bind(self, bindings: Bindings, place: ReadPlace) -> None:
+        """Values under their names; all parts of a joint work are computed, whoever asks for which."""
+        self.bound.update({var: (node, place) for var, node in bindings})
+        self.pending.extend((node, place) for var, node in bindings if var.work is not None)
 
     def _input(self, node: Node) -> Input | None:
         """The input that a value holds the elements of, perhaps converted or under another shape."""

@@ -338,6 +338,14 @@ def static_in(env: Env, value: Value, space: str, span: Span) -> Value:
     return recast(found, space) if SPACES[space].finite else found
 
 
+def number_in(env: Env, value: Value, space: str, span: Span) -> Value:
+    """A number in a space that holds it; what is static stays as it is where it is of that kind anyway."""
+    if isinstance(value, Data):
+        return Data(in_spaces(value.node, (space,)))
+    alike = kind_of(space_of(value)) == kind_of(space)
+    return value if alike else static_in(env, value, space, span)
+
+
 def _view(env: Env, value: View, space: str, span: Span) -> Value:
     """A static ToL, laid out in another space, or its entries converted where they are looked at."""
     if value.laid is not None:

@@ -59,7 +59,6 @@ from tolcost.elaborate.values import (
     Vec,
     View,
     bind_data,
-    cast_of,
     entry,
     evaluate,
     fail,
@@ -68,6 +67,7 @@ from tolcost.elaborate.values import (
     plain,
     recast,
 )
+from tolcost.spaces import SPACES
 from tolcost.syntax import tree
 
 MOST_UNROLLED = 50_000
@@ -356,8 +356,10 @@ def _static_view(
         again = plain(again.items[place] if isinstance(again, Pieces) else again)
         return element(here, again, rest, span, checked=True) if rest else again
 
-    laid = View((*shape, *inner_shape), get, True, space_of(value), capacity=capacity(value))
-    return recast(laid, cast_of(found))
+    space = space_of(found)
+    laid = View((*shape, *inner_shape), get, True, space, capacity=capacity(value))
+    # an entry that only a run tells has its space from its node, and a number may stand in its place
+    return recast(laid, space) if SPACES[space].finite else laid
 
 
 class Step(Protocol):

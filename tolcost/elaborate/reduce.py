@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import reduce
+from itertools import accumulate
+from operator import is_
+from typing import NamedTuple, TypeAlias
 
 from tolcost.algebra import (
     Cond,
@@ -23,12 +27,11 @@ from tolcost.diagnostics import Diagnostic, Rejected, Span
 from tolcost.elaborate.accumulators import fold_under_coordinates
 from tolcost.elaborate.apply import static_in
 from tolcost.elaborate.induction import as_list, fold_list
-from tolcost.elaborate.layout import grid, materialise
+from tolcost.elaborate.layout import grid, in_spaces, materialise
 from tolcost.elaborate.maps import Step, WrappedStep, WrittenStep, fresh, pattern_of
 from tolcost.elaborate.shapes import (
     apart,
     capacity,
-    components,
     facts_here,
     known,
     pick_component,
@@ -58,9 +61,10 @@ from tolcost.elaborate.values import (
     plain,
     recast,
 )
-from tolcost.spaces import SPACES
+from tolcost.spaces import SPACES, join_spaces
 from tolcost.syntax import tree
 
+_NO_TOL = (Seq, str, Spaces)
 _FEW = 16
 """So many steps are sooner taken one by one than summed."""
 
@@ -155,33 +159,110 @@ def _sequence_fold(env: Env, step: Step, start: Seq, shape: tuple[Poly, ...]) ->
 
 
 def _entry_by_entry(env: Env, step: Step, start: Value, points: list[tuple[int, ...]]) -> Value:
-    """Run the steps one by one; what they come to is work, as with more steps than can be run so."""
-    return bind_data(env, _stepped_through(env, step, start, points), work=JointWork())
+    """Run the steps one by one; all of them are one piece of work, as with more than can be run so."""
+    return _stepped_through(env, step, start, points, JointWork())
 
 
-def _stepped_through(env: Env, step: Step, start: Value, points: list[tuple[int, ...]]) -> Value:
+def _stepped_through(
+    env: Env, step: Step, start: Value, points: list[tuple[int, ...]], work: JointWork | None = None
+) -> Value:
     """Run the steps one by one.
 
-    An accumulator is as late as its start and its step together: one that turns out to be data at some step
-    is data from the start, as it is in a fold whose length is not known.
+    An accumulator is as late as its start and its steps together, and in a space that holds all of them: one
+    that turns out to be data, or real, at some step is so from the start, as in a fold of unknown length.
     """
     outer = env.building(env.scope.inner())
     with env.context.attempt(outer.scope) as trial:
-        value = _stepped(outer, step, start, points)
-        late = _later(env, start, value, step.span)
-        if late is start:
+        values = _stepped(outer, step, start, points, work)
+        kinds = _kinds_of_all(values)
+        again = isinstance(step, _OfKinds) and step.kinds == kinds
+        settled = again or all(_of_kinds(outer, value, kinds, step.span) is value for value in values)
+        if settled:
             trial.keep()
-    if late is not start:
-        return _stepped(env, step, late, points)
-    env.scope.absorb(outer.scope)
-    return value
+    if settled:
+        env.scope.absorb(outer.scope)
+        return values[-1]
+    inner, first = step.step if isinstance(step, _OfKinds) else step, _of_kinds(env, start, kinds, step.span)
+    return _stepped_through(env, _OfKinds(inner, kinds), first, points, work)
 
 
-def _stepped(env: Env, step: Step, start: Value, points: list[tuple[int, ...]]) -> Value:
-    value = start
+def _stepped(
+    env: Env, step: Step, start: Value, points: list[tuple[int, ...]], work: JointWork | None
+) -> list[Value]:
+    values = [start]
     for at in points:
-        value = bind_data(env, step.at(env, value, tuple(const(a) for a in at)))
-    return value
+        after = step.at(env, values[-1], tuple(const(a) for a in at))
+        values.append(bind_data(env, after, work=work))
+    return values
+
+
+class _Kind(NamedTuple):
+    """What a fold carries at one place: numbers that are ``late``, or static, in a space."""
+
+    late: bool
+    space: str
+
+
+Kinds: TypeAlias = tuple[_Kind, ...]
+"""Of each component of an accumulator, and of each member of a sequence."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _OfKinds(WrappedStep):
+    """A step, what it gives of the kinds that all the steps have together."""
+
+    kinds: Kinds
+
+    def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
+        """The next accumulator."""
+        return _of_kinds(env, self.step.at(env, accumulator, at), self.kinds, self.span)
+
+
+def _kinds_of_all(values: list[Value]) -> Kinds:
+    """The kinds that hold an accumulator at every step; none if it is not always made alike."""
+    every = [*map(_kinds, values)]
+    if len(set(map(len, every))) > 1:
+        return ()
+    return tuple([reduce(_wider, column) for column in zip(*every, strict=True)])
+
+
+def _wider(one: _Kind, other: _Kind) -> _Kind:
+    return one if one == other else _Kind(one.late or other.late, join_spaces(one.space, other.space))
+
+
+def _kinds(value: Value) -> Kinds:
+    match value:
+        case Pieces(items=items) | Seq(items=items):
+            return tuple([kind for item in items for kind in _kinds(item)])
+        case Data(node=node):
+            return tuple([_Kind(True, part.space) for part in node.type])
+        case View(capacity=several) if several > 1:
+            return ()
+        case _:
+            return (_Kind(not is_static(value), space_of(value)),)
+
+
+def _of_kinds(env: Env, value: Value, kinds: Kinds, span: Span) -> Value:
+    """A value of these kinds; the same object if it is."""
+    if not kinds:
+        return value
+    if isinstance(value, (Pieces, Seq)):
+        sizes = [len(_kinds(item)) for item in value.items]
+        places = zip(value.items, accumulate(sizes, initial=0), sizes, strict=False)
+        items = [_of_kinds(env, item, kinds[first : first + size], span) for item, first, size in places]
+        return value if all(map(is_, items, value.items)) else type(value)(tuple(items))
+    if isinstance(value, Data):
+        node = in_spaces(value.node, tuple(kind.space for kind in kinds))
+        return value if node is value.node else Data(node)
+    ((late, space),) = kinds
+    if not late:
+        return _static_in(env, value, space, span)
+    if isinstance(value, Vec) and not value.static:
+        items = [_of_kinds(env, item, kinds, span) for item in value.items]
+        return value if all(map(is_, items, value.items)) else Vec(value.shape, tuple(items), value.loose)
+    if not is_static(value) and space_of(value) == space:
+        return value
+    return value if isinstance(value, _NO_TOL) else Data(in_spaces(materialise(env, value, span), (space,)))
 
 
 def _carried(env: Env, step: WrittenStep, over: Vec) -> WrittenStep:
@@ -196,23 +277,6 @@ def _late(env: Env, value: Value, span: Span) -> Value:
     """A static number as data; anything else as it is."""
     number = isinstance(plain(value), (Poly, Cond, Fraction, float, complex, Quotient, Opaque))
     return Data(materialise(env, value, span)) if number else value
-
-
-def _later(env: Env, start: Value, end: Value, span: Span) -> Value:
-    """A start whose static numbers are data where they end as data; the same object if none is.
-
-    Of a list each component is judged by itself; one entry of a vector that is data makes all of them data.
-    """
-    if is_static(end):
-        return start
-    ends = end.items if isinstance(end, Seq) else components(env, end, span)
-    if isinstance(start, (Pieces, Seq)) and len(ends) == len(start.items):
-        items = tuple(_later(env, a, b, span) for a, b in zip(start.items, ends, strict=True))
-        return start if all(a is b for a, b in zip(items, start.items, strict=True)) else type(start)(items)
-    inner = plain(start)
-    if isinstance(inner, Vec) and inner.items and inner.static:
-        return Data(materialise(env, start, span))
-    return _late(env, start, span)
 
 
 # ---- static folds ------------------------------------------------------------------------
@@ -257,10 +321,15 @@ def _in_spaces_of(env: Env, value: Value, like: Value, span: Span) -> Value:
     if isinstance(value, Pieces) and isinstance(like, Pieces) and len(value.items) == len(like.items):
         pairs = zip(value.items, like.items, strict=True)
         return Pieces(tuple(_in_spaces_of(env, item, other, span) for item, other in pairs))
-    space, inner = space_of(like), plain(value)
-    if not is_static(value) or isinstance(inner, (Seq, str, Spaces, Pieces)):
+    return _static_in(env, value, space_of(like), span)
+
+
+def _static_in(env: Env, value: Value, space: str, span: Span) -> Value:
+    """A static value without components in a space; the same object if it is, and anything else as it is."""
+    inner = plain(value)
+    if not is_static(value) or isinstance(inner, (*_NO_TOL, Pieces)):
         return value
-    even = not isinstance(inner, Vec) or {space_of(item) for item in inner.items} == {space}
+    even = not isinstance(inner, Vec) or {space_of(item) for item in inner.items} <= {space}
     return value if even and space_of(value) == space else static_in(env, value, space, span)
 
 

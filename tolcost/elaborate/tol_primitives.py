@@ -21,7 +21,7 @@ from tolcost.algebra import (
 )
 from tolcost.atoms.nodes import Embed, Filter, Part, Put, Reshape
 from tolcost.diagnostics import Span
-from tolcost.elaborate.apply import check_condition, static_node
+from tolcost.elaborate.apply import check_condition, number_in, static_node
 from tolcost.elaborate.layout import (
     as_integers,
     check_components,
@@ -385,7 +385,9 @@ def _put_entry(env: Env, value: Vec, place: int, new: Value, span: Span) -> Valu
         _wrong_shape(shape, (), span)
     if not 1 <= place <= len(value.items):
         fail("T0302", f"index {place} is outside 1..{len(value.items)}", span, kind=OutOfRange, definite=True)
-    return Vec(value.shape, (*value.items[: place - 1], new, *value.items[place:]), value.loose)
+    space = join_spaces(space_of(value), space_of(new))
+    items = (*value.items[: place - 1], new, *value.items[place:])
+    return Vec(value.shape, tuple(number_in(env, item, space, span) for item in items), value.loose)
 
 
 def _put_node(env: Env, value: Value, at: tuple[Value, ...], new: Value, span: Span) -> Value:
