@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from functools import reduce
-from itertools import compress
+from itertools import compress, zip_longest
 from operator import and_, gt
 from typing import Any, NoReturn
 
@@ -442,7 +442,7 @@ def _settled(
     """
     first, free = free, tuple(map(gt, free, late)) if late else free
     for _ in range(_PASSES + len(free)):
-        body = _Pass(env, step, shape, growth, listed, free)
+        body = _Pass(env, step, shape, growth, listed, free, late)
         try:
             with env.context.attempt(body.inner.scope) as trial:
                 result = body.run()
@@ -552,13 +552,20 @@ class _Pass:
     """One elaboration of a step under coordinates, with a guess of the accumulator's type."""
 
     def __init__(
-        self, env: Env, step: Step, shape: tuple[Poly, ...], growth: _Growth, listed: bool, free: Free
+        self,
+        env: Env,
+        step: Step,
+        shape: tuple[Poly, ...],
+        growth: _Growth,
+        listed: bool,
+        free: Free,
+        late: Free = (),
     ) -> None:
         self.env, self.step, self.shape, self.growth = env, step, shape, growth
         self.coords, self.inner = fresh(env, step.pattern, shape)
         self.var = Var("accumulator", growth.after(lambda: position(self.coords, shape)))
         env.context.free_components |= {(self.var, j) for j, f in enumerate(free, 1) if f}
-        self.accumulator = _as_value(self.inner, Ref(self.var, self.var.type), listed, free)
+        self.accumulator = _as_value(self.inner, Ref(self.var, self.var.type), listed, free, late)
         self.block: Block
         self.has_asked = False
 
@@ -699,10 +706,14 @@ def _handed_on_too(spaces: tuple[str, ...], result: Node, accumulator: Var) -> t
     return wider if wider == spaces else _handed_on_too(wider, result, accumulator)
 
 
-def _as_value(env: Env, node: Node, listed: bool, free: Free) -> Value:
-    """An accumulator as the step sees it: a list stays a list of components, what is static stays free."""
+def _as_value(env: Env, node: Node, listed: bool, free: Free, late: Free = ()) -> Value:
+    """An accumulator as the step sees it: a list stays a list of components, what is static stays free.
+
+    A ToL that might have been static is taken from the list once, as it is where it is static.
+    """
     if len(node.type) > 1 and (listed or any(free)):
         parts = [component(node, j + 1) for j in range(len(free))]
+        parts = [env.scope.bind(p) if m and p.type[0].shape else p for p, m in zip_longest(parts, late)]
         return Pieces(tuple(as_static(env, p) if f else Data(p) for p, f in zip(parts, free, strict=True)))
     return as_static(env, node) if free[0] else Data(node)
 
