@@ -301,7 +301,7 @@ def _postorder(tops: Iterable[Node]) -> tuple[dict[Node, int], list[tuple[int, .
                         pending.extend(reversed(operands))
                         continue
                 place[node] = len(inputs)
-                inputs.append(tuple([place[child] for child in operands]))
+                inputs.append(tuple([place[child] for child in operands]) if operands else ())
             pending.pop()
     return place, inputs
 

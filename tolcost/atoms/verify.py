@@ -57,6 +57,8 @@ class _Checker:
             broken("outputs have different names", program)
         self.vars: set[Var] = set()
         self.coords: set[Symbol] = set()
+        self.anywhere: set[int] = set()
+        """Types that were looked at and mention no coordinate, by identity: most nodes share a few."""
 
     def walk(
         self, plan: Schedule, coords: tuple[Symbol, ...] = (), accumulator: Var | None = None
@@ -75,7 +77,8 @@ class _Checker:
             self.type(accumulator.type, accumulator)
         for node, _, _, binds in plan.steps:
             kind = type(node)
-            self.type(node.type, node)
+            if id(node.type) not in self.anywhere:
+                self.type(node.type, node)
             rule = _RULES[kind]
             if rule is not None:
                 rule(node)
@@ -83,32 +86,44 @@ class _Checker:
                 _SCOPES[kind](self, node)
             if kind in REGIONS:
                 yield from REGIONS[kind](node)
-            for var in binds:
-                if var in self.vars:
-                    broken("a variable is bound once", node)
-                if not alike(var.type, node.type):
-                    broken("a variable has the type of its value", node)
-                self.vars.add(var)
-                local.append(var)
+            if binds:
+                self.bind(binds, node)
+                local += binds
         self.vars.difference_update(local)
         self.coords.difference_update(coords)
+
+    def bind(self, names: tuple[Var, ...], node: Node) -> None:
+        """Take variables into scope that stand for a node."""
+        for var in names:
+            if var in self.vars:
+                broken("a variable is bound once", node)
+            if not alike(var.type, node.type):
+                broken("a variable has the type of its value", node)
+            self.vars.add(var)
 
     def type(self, types: Type, node: object) -> None:
         """Check that spaces exist and that lengths mention coordinates in scope."""
         if not types:
             broken("a value has a component", node)
+        inside = False
         for part in types:
             if part.space not in SPACES:
                 broken(f"the space {part.space} exists", node)
-            if part.shape:
-                self.mentioned(part.shape, node)
+            if part.shape and self.mentions(part.shape, node):
+                inside = True
+        if not inside:
+            self.anywhere.add(id(types))
 
-    def mentioned(self, forms: Iterable[Poly | Cond], node: object, besides: tuple[Symbol, ...] = ()) -> None:
-        """Check that the coordinates that forms mention are in scope; lengths always are."""
+    def mentions(self, forms: Iterable[Poly | Cond], node: object, besides: tuple[Symbol, ...] = ()) -> bool:
+        """Check that the coordinates that forms mention are in scope, and tell whether there are some."""
+        found = False
         for form in forms:
             for symbol in form.free if isinstance(form, Poly) else symbols_of_cond(form):
-                if symbol.kind == "coord" and symbol not in self.coords and symbol not in besides:
-                    broken(f"the coordinate {symbol.name} is in scope", node)
+                if symbol.kind == "coord":
+                    found = True
+                    if symbol not in self.coords and symbol not in besides:
+                        broken(f"the coordinate {symbol.name} is in scope", node)
+        return found
 
     def variable(self, node: ir.Ref) -> None:
         """Check that a variable is in scope."""
@@ -124,11 +139,11 @@ class _Checker:
 
     def extents(self, node: ir.Fold) -> None:
         """Check what the extents of a fold mention: a later one may depend on an earlier coordinate."""
-        self.mentioned(node.extents, node, besides=node.coords)
+        self.mentions(node.extents, node, besides=node.coords)
 
     def static(self, node: Node) -> None:
         """Check what the static integers and conditions of a node mention."""
-        self.mentioned(static_parts(node), node)
+        self.mentions(static_parts(node), node)
 
 
 _SCOPES: Mapping[type, Callable[[_Checker, Any], None]] = {

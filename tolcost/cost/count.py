@@ -662,8 +662,8 @@ CountStatus = Literal["exact", "upper bound", "depends on data"]
 CountKey: TypeAlias = tuple[str, str]
 """An elementary function and the space it computes in."""
 
-_APPLYING = (ir.Lambda, ir.Where, ir.Build, ir.Fold, ir.Select)
-"""The kinds of nodes that apply functions, themselves or in their blocks."""
+_APPLYING, _QUANTIFYING = {ir.Lambda, ir.Where}, {ir.Build, ir.Fold, ir.Select}
+"""The kinds of nodes that apply functions themselves, and those that do in their blocks."""
 _MAC = Counted("mac", "mac")
 _LAMBDA, _MEMBER, _JOIN, _EMBED = (Counted("atom", name) for name in ("lambda", "member", "join", "embed"))
 
@@ -774,13 +774,16 @@ class ProgramCounter:
         terms: Unsummed = {}
         single: dict[Counted, int] = {}
         for node, _, times, _ in reversed(plan.steps):
-            if self._functions_only and type(node) not in _APPLYING:
-                continue
-            for item in self._items(node):
-                single[item] = single.get(item, 0) + times
-            whole = self._whole(node)
-            if whole:
-                accumulate(terms, whole, times)
+            kind = type(node)
+            if kind in _QUANTIFYING:
+                if node not in self._done:
+                    self._done[node] = self._quantified(node)  # type: ignore[arg-type]
+                accumulate(terms, self._done[node], times)
+            elif kind in _APPLYING or not self._functions_only:
+                for item in self._items(node):
+                    single[item] = single.get(item, 0) + times
+                if not self._functions_only:
+                    accumulate(terms, moved(node), times)
         accumulate(terms, {(item, EVERYWHERE): const(visits) for item, visits in single.items()})
         return terms
 
@@ -812,15 +815,8 @@ class ProgramCounter:
             return (item,)
         return (item, _LAMBDA, _MAC) if node in self._products else (item, _LAMBDA)
 
-    def _whole(self, node: Node) -> Unsummed:
-        """Give what a node counts by its shape or its blocks; worked out once."""
-        if not isinstance(node, (ir.Build, ir.Fold, ir.Select)):
-            return {} if self._functions_only else moved(node)
-        if node not in self._done:
-            self._done[node] = self._quantified(node)
-        return self._done[node]
-
     def _quantified(self, node: ir.Build | ir.Fold | ir.Select) -> Unsummed:
+        """Give what a node counts by its blocks."""
         match node:
             case ir.Build():
                 return self._built(node)

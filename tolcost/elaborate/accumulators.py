@@ -5,7 +5,7 @@ Both are guesses at first.  A step is elaborated with them, and again until its 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from functools import reduce
 from itertools import compress, zip_longest
@@ -510,38 +510,53 @@ def _longer(body: _Pass, refused: OutOfRange) -> _Growth:
     return settled
 
 
-def _reached(top: Node, accumulator: Var, bound: dict[Var, Node], free: Components) -> set[int]:
-    """What of an accumulator a node is computed from, by number; 0 stands for other data.
+@dataclass(slots=True, eq=False)
+class _Sources:
+    """What of an accumulator nodes are computed from, by number; just 0 where that is other data, too.
 
     ``bound`` is what variables stand for, to which those of blocks inside are added; ``free`` are
-    components of accumulators that are static.
+    components of accumulators that are static, and ``found`` is what is known of variables.
     """
-    found: set[int] = set()
-    seen, pending, inside = set[Node](), [top], set[Var]()
-    while pending:
-        node = pending.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        part = node.value if isinstance(node, Component) else node
-        if isinstance(part, Ref):
-            places = (node.j,) if isinstance(node, Component) else range(1, len(part.type) + 1)
-            if part.var is accumulator:
-                found.update(places)
-            elif part.var in bound:
-                pending.append(bound[part.var])
-            elif part.var not in inside and any((part.var, j) not in free for j in places):
-                found.add(0)
-            continue
-        if isinstance(node, ir.Input) and not is_numeric(node.type):  # a number may be an attribute
-            found.add(0)
-        pending.extend(children(node))
-        for region in regions(node):
-            bound.update(region.block.bindings)
-            pending.append(region.block.result)
-            if region.accumulator is not None:
-                inside.add(region.accumulator)
-    return found
+
+    accumulator: Var
+    bound: dict[Var, Node]
+    free: Components
+    found: dict[Var, set[int]] = field(default_factory=dict)
+
+    def of(self, top: Node) -> set[int]:
+        """Those of a node."""
+        sources: set[int] = set()
+        seen, pending = set[Node](), [top]
+        while pending:
+            node = pending.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            part = node.value if isinstance(node, Component) else node
+            if isinstance(part, Ref):
+                places = (node.j,) if isinstance(node, Component) else range(1, len(part.type) + 1)
+                sources |= self._of_variable(part.var, places)
+            elif isinstance(node, ir.Input) and not is_numeric(node.type):  # a number may be an attribute
+                return {0}
+            elif not (isinstance(node, ir.Lambda) and node.charge == "static"):
+                pending.extend(children(node))
+                for region in regions(node):
+                    self.bound.update(region.block.bindings)
+                    pending.append(region.block.result)
+                    if region.accumulator is not None:  # its start and its body are looked at
+                        self.found[region.accumulator] = set()
+            if 0 in sources:
+                return {0}
+        return sources
+
+    def _of_variable(self, var: Var, places: Iterable[int]) -> set[int]:
+        if var is self.accumulator:
+            return {*places}
+        if var not in self.found:
+            if var not in self.bound:  # the accumulator of a fold around
+                return {0} if any((var, j) not in self.free for j in places) else set()
+            self.found[var] = self.of(self.bound[var])
+        return self.found[var]
 
 
 def _same_shapes(left: Type, right: Type) -> bool:
@@ -586,11 +601,12 @@ class _Pass:
         bound = {var: node for scope in self.inner.scope.around() for var, node in scope.bindings}
         result, around = self.block.result, self.env.context.free_components
         items = result.items if isinstance(result, Pack) and len(result.items) == len(free) else (result,)
-        reached = [_reached(item, self.var, bound, around) for item in items]
-        data = {0, *(j for j, f in enumerate(free, start=1) if not f)}
-        while more := {j for j, found in enumerate(reached, start=1) if found & data} - data:
+        sources = _Sources(self.var, bound, around)
+        needed = {j: sources.of(item) for j, item in enumerate(items, start=1) if late[j - 1]}
+        data = {0, *[j for j, f in enumerate(free, start=1) if not f]}
+        while more := {j for j, found in needed.items() if found & data} - data:
             data |= more
-        return all(j in data for j, needed in enumerate(late, start=1) if needed)
+        return needed.keys() <= data
 
     def value(self, begin: Node, growth: _Growth, free: Free) -> Value:
         """The fold, once settled; what of it is free comes from a fold that has nothing else."""

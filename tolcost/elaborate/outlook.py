@@ -6,8 +6,7 @@ itself bear it out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import repeat
+from collections.abc import Iterable, Iterator, Mapping
 
 from tolcost.dataclass import dataclass, field
 from tolcost.elaborate.maps import Step, WrittenStep
@@ -76,32 +75,45 @@ class _Reading:
                 apart = [row.items if isinstance(row, tree.Tuple) else (row,) for row in rows]
                 for j, column in enumerate(zip(*apart, strict=False), start=1):
                     own = frozenset((j,)) if kept is self.whole else kept
-                    yield own.union(*[self.needs(env, names, item) for item in column]), len(rows)
+                    yield own | self._together(env, names, column), len(rows)
             case _:
                 yield self.needs(env, names, expr), 0
 
     def needs(self, env: Env, names: _Names, expr: tree.Expr) -> _Needs:
-        """What an expression is made of."""
+        """What an expression is made of; where data is a part of it, that alone matters."""
         match expr:
             case tree.Name(name=name):
                 return names[name] if name in names else self._named(env.nearest(name))
-            case tree.Star():
-                return self.element
+            case tree.Numeral() | tree.ShapeOf() | tree.CapacityOf():
+                return _NOTHING
+            case tree.Infix(first=first, rest=rest):
+                return self._together(env, names, (first, *[operand for _, operand in rest]))
             case tree.ListSubscript(base=base, item=tree.Numeral(text=text)):
                 needed = self.needs(env, names, base)
                 return frozenset((int(text),)) if needed is self.whole else needed
             case tree.Subscript(base=base, items=items):
                 needed = self.needs(env, names, base)
-                at = _NOTHING.union(*map(self.needs, repeat(env), repeat(names), items))
+                at = self._together(env, names, items)
                 return needed if at <= needed else needed | at
-            case tree.ShapeOf() | tree.CapacityOf():
-                return _NOTHING
+            case tree.Call(function=function, args=args):
+                return self._together(env, names, (function, *args))
+            case tree.Star():
+                return self.element
             case tree.Arrow(params=params, body=body):
                 return self.needs(env, {**names, **dict.fromkeys(params, _NOTHING)}, body)
             case tree.BlockExpr(statements=statements, result=result):
                 return self.needs(env, self._defined(env, names, statements), result)
             case _:
-                return _NOTHING.union(*map(self.needs, repeat(env), repeat(names), tree.children(expr)))
+                return self._together(env, names, tree.children(expr))
+
+    def _together(self, env: Env, names: _Names, exprs: Iterable[tree.Expr]) -> _Needs:
+        found = _NOTHING
+        for expr in exprs:
+            needed = self.needs(env, names, expr)
+            if 0 in needed:
+                return _DATA
+            found |= needed
+        return found
 
     def _defined(self, env: Env, names: _Names, statements: tuple[tree.Define | tree.Unpack, ...]) -> _Names:
         """The names with those that statements define; each may use those before it."""

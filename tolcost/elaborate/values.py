@@ -524,6 +524,15 @@ class Trial:
     levels: dict[Scope, int] = field(default_factory=dict)
     """While it is the last: how many of the trials under way a block belongs to, once that was asked."""
 
+    def __init__(self, context: Context, scope: Scope, before: Notes, level: int) -> None:
+        """Written out, as those of blocks, names and environments: few things are made as often."""
+        self.context = context
+        self.scope = scope
+        self.before = before
+        self.level = level
+        self.kept = False
+        self.levels = {}
+
     def __enter__(self) -> Trial:
         """Begin, inside of the trials under way."""
         self.context.trials.append(self)
@@ -716,6 +725,27 @@ class Scope:
     in_range: set[tuple[Poly, Poly]] = field(default_factory=set)
     depth: int = 0
 
+    def __init__(
+        self,
+        parent: Scope | None = None,
+        facts: tuple[Cond, ...] = (),
+        bindings: list[tuple[Var, Node]] | None = None,
+        mode: Mode = _PLAIN,
+        naming: bool = False,
+        never: bool = False,
+        in_range: set[tuple[Poly, Poly]] | None = None,
+        depth: int = 0,
+    ) -> None:
+        """Written out, as that of a trial."""
+        self.parent = parent
+        self.facts = facts
+        self.bindings = [] if bindings is None else bindings
+        self.mode = mode
+        self.naming = naming
+        self.never = never
+        self.in_range = set() if in_range is None else in_range
+        self.depth = depth
+
     def inner(self, *facts: Cond) -> Scope:
         """A block inside this one, where ``facts`` hold too."""
         more = [as_fact(part) for fact in facts for part in _parts(fact)]
@@ -784,6 +814,21 @@ class Lazy:
     value: Value | Results | None = None
     busy: bool = False
 
+    def __init__(
+        self,
+        name: str,
+        env: Env,
+        compute: Callable[[Env], Value | Results],
+        expr: Expr | None = None,
+    ) -> None:
+        """Written out, as that of a trial."""
+        self.name = name
+        self.env = env
+        self.compute = compute
+        self.expr = expr
+        self.value = None
+        self.busy = False
+
 
 def force(lazy: Lazy | Value, span: Span = NOWHERE) -> Value:
     """The value; a data value is computed once, in the block where it was defined."""
@@ -839,6 +884,23 @@ class Env:
     parent: Env | None = None
     star: Element | None = None
     in_index: bool = False
+
+    def __init__(
+        self,
+        context: Context,
+        scope: Scope,
+        names: dict[str, Lazy | Value],
+        parent: Env | None = None,
+        star: Element | None = None,
+        in_index: bool = False,
+    ) -> None:
+        """Written out, as that of a trial."""
+        self.context = context
+        self.scope = scope
+        self.names = names
+        self.parent = parent
+        self.star = star
+        self.in_index = in_index
 
     def child(self, names: dict[str, Lazy | Value], scope: Scope | None = None) -> Env:
         """An environment inside this one, with names of its own."""
