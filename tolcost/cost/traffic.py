@@ -20,7 +20,7 @@ from math import gcd
 from operator import add
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from tolcost.algebra import (
     FALSE,
@@ -444,6 +444,7 @@ def _image(read: Read, doubts: Doubts) -> _Image | None:
     ranges = _used(read)
     axes = [tuple((s, e) for s, e in ranges if s in index.free) for index in at]
     if sum(map(len, axes)) != len(ranges):
+        doubts.more(_may_be_one(read.shape, ranges, doubts))
         return None  # a coordinate in two places: a diagonal, say
     box: list[_Side] = []
     over_lengths = read.place.over_lengths
@@ -464,37 +465,68 @@ def _image(read: Read, doubts: Doubts) -> _Image | None:
         len(own) <= 1 and all(_step(index, symbol) is not None for symbol, _ in own)
         for index, own in zip(at, axes, strict=True)
     )
-    around = (_goes_around(*one, doubts) for one in zip(at, axes, read.shape, strict=False))
-    doubts.more(len(at) == len(read.at) and any(around))
+    if len(at) == len(read.at) and any(map(_bends, at, axes)):
+        ways = {_way(*one, doubts) for one in zip(at, axes, read.shape, strict=False)}
+        doubts.more("turns" not in ways and "some" in ways)
     visits = _visits(ranges, read.place.guards, doubts) if all(one_to_one) else None
     return None if visits is None else _Image(visits, read.shape, whole, at, read.place.known)
 
 
-def _goes_around(index: Poly, own: Ranges, dimension: Poly, doubts: Doubts) -> bool:
-    """Whether an index starts over or stays, but not at all lengths, and then takes less of a dimension."""
-    known = all(extent.constant is not None for _, extent in own)
-    floors = [g for g in generators_in(index) if isinstance(g, Floor)]
-    return any(
-        not (known and floor.q.constant is not None) and _may_not_turn(floor, index, own, dimension, doubts)
-        for floor in floors
-    )
+def _may_be_one(shape: tuple[Poly, ...], ranges: Ranges, doubts: Doubts) -> bool:
+    """Whether all coordinates may have one value, where that is not all of an input."""
+    ones = (*doubts.granted, *(ge(1 - extent) for _, extent in ranges))
+    longer = any(is_nonnegative(extent - 2, doubts.granted) for _, extent in ranges)
+    return not longer and not all(is_nonnegative(1 - length, ones) for length in shape)
 
 
-def _may_not_turn(floor: Floor, index: Poly, own: Ranges, dimension: Poly, doubts: Doubts) -> bool:
-    """Whether a floor may have one value in all of its range, where an index then leaves something out."""
-    straight = powers_of(index, floor).get(0, ZERO)
-    steps = [(affine_parts(floor.p, symbol), affine_parts(straight, symbol)) for symbol, _ in own]
-    numbers = [(a[0].constant, b[0].constant) for a, b in steps if a is not None and b is not None]
-    moved = [(a, b) for a, b in numbers if a is not None and b is not None and abs(b) <= 1]
-    if len(moved) < len(own) or sum(abs(b) for _, b in moved) > 1:  # as far as can be told
-        lengths = (extent - far for _, extent in own for far in (floor.q, dimension))
-        return not any(is_nonnegative(length, doubts.granted) for length in lengths)
-    ranges = [(extent, a, b) for (_, extent), (a, b) in zip(own, moved, strict=True)]
-    reach = total_of((extent - 1) * abs(a) for extent, a, _ in ranges)
-    if is_nonnegative(reach - floor.q, doubts.granted):
-        return False
-    taken = next((extent for extent, _, b in ranges if b), ONE)
-    return not is_nonnegative(taken - dimension, (*doubts.granted, ge(floor.q - 1 - reach)))
+_Way: TypeAlias = Literal["turns", "all", "some"]
+
+
+def _way(index: Poly, own: Ranges, dimension: Poly, doubts: Doubts) -> _Way:
+    """Whether an index that starts over (``%``) or stays (``/``) turns at all lengths.
+
+    Its elements are not told apart then.  Where it is straight it takes all of a dimension, or some.
+    """
+    straight, held = index, doubts.granted
+    for bend in _bends(index, own):
+        facts = _one_value(bend, own)
+        if facts is None:  # as far as can be told
+            far = any(is_nonnegative(extent - dimension, doubts.granted) for _, extent in own)
+            return "turns" if far else "some"
+        if any(prove(fact, doubts.granted) is False for fact in facts):
+            return "turns"
+        straight, held = powers_of(straight, bend).get(0, ZERO), (*held, *facts)
+    if any(affine_parts(straight, symbol) is None for symbol, _ in own):
+        return "turns"
+    return "all" if is_nonnegative(_taken(straight, own) - dimension, held) else "some"
+
+
+def _bends(index: Poly, own: Ranges) -> list[Floor]:
+    """What may keep an index from growing evenly with its coordinates."""
+    names = {symbol for symbol, _ in own}
+    found = [g for g in generators_in(index) if isinstance(g, Floor)]
+    return [g for g in found if not names.isdisjoint(g.p.free | g.q.free)]
+
+
+def _one_value(bend: Floor, own: Ranges) -> tuple[Cond, ...] | None:
+    """What holds where a bend has one value in all of some ranges; None where that is not told."""
+    names = {symbol for symbol, _ in own}
+    parts = [affine_parts(bend.p, symbol) for symbol, _ in own]
+    steps = [part[0].constant for part in parts if part is not None]
+    if len(steps) < len(own) or None in steps or not names.isdisjoint(bend.q.free):
+        return None
+    ways = [(symbol, extent, (step or 0) > 0) for (symbol, extent), step in zip(own, steps, strict=True)]
+    low = substitute(bend.p, {symbol: ONE if up else extent for symbol, extent, up in ways})
+    high = substitute(bend.p, {symbol: extent if up else ONE for symbol, extent, up in ways})
+    if not low.free | high.free | bend.q.free:
+        return (FALSE,)  # else it would be gone
+    return ge(bend.q - 1 - high + low), ge((low // bend.q + 1) * bend.q - 1 - high)
+
+
+def _taken(index: Poly, own: Ranges) -> Poly:
+    """How many values a straight index has, as far as that is told: one or more."""
+    moving = [extent for symbol, extent in own if symbol in index.free]
+    return moving[0] if len(moving) == 1 else ONE
 
 
 def _step(index: Poly, symbol: Symbol) -> int | None:
