@@ -241,7 +241,7 @@ def test_parameters_inside_of_nodes_are_counted_once(text: str, session: Session
     study = studied(parse_model(text), session)
     assert study.coverage.missing == ()
     assert (study.holdings.parameters, study.holdings.parameter_bytes) == (3, 12)
-    assert sum(map(int, map(str, parameters_by_node(study.cost)[0]))) == 3
+    assert sum(map(int, map(str, parameters_by_node(study.cost, study.adder.held(study.cost))[0]))) == 3
 
 
 def ones(size: int) -> str:

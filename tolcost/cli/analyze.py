@@ -90,7 +90,7 @@ _T = TypeVar("_T")
         "tolcost analyze matmul.tol --symbolic --engine sympy",
     ),
 )
-@options.files_argument
+@options.files_argument("FILE.tol...")
 @click.option("--symbolic", is_flag=True, help="Closed forms, beside numbers where lengths are given.")
 @options.dim_option
 @options.assume_option

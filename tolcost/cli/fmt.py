@@ -67,7 +67,7 @@ def _unwritable(path: Path, error: OSError) -> Diagnostic:
         "tolcost fmt --check *.tol",
     ),
 )
-@options.files_argument
+@options.files_argument("FILE.tol...")
 @click.option("--check", is_flag=True, help="Change nothing; exit with 1 if something would change.")
 def command(files: tuple[str, ...], check: bool) -> int:
     """Put programs into the canonical layout."""

@@ -57,7 +57,7 @@ class _Command(options.Command):
         "tolcost model 's3://zoo/*/*.onnx' --format parquet --output zoo.parquet --timeout 60",
     ),
 )
-@click.argument("files", metavar="FILE.onnx...", nargs=-1, required=True)
+@options.files_argument("FILE.onnx...")
 @click.option("--dim", "dims", metavar="NAME=N", multiple=True,
               help="A length, by its name or as INPUT[AXIS]; repeat for others.  Of several models, "
               "those without it keep their own.")  # fmt: skip

@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar
 
 import click
@@ -102,9 +103,18 @@ def refuse(names: Container[str], why: str) -> None:
             raise click.UsageError(f"{one.opts[0]} is {why}")
 
 
-def files_argument(function: F) -> F:
+def files_argument(metavar: str) -> Callable[[F], F]:
     """Add the files to work on."""
-    return click.argument("files", metavar="FILE.tol...", nargs=-1, required=True)(function)
+    return click.argument("files", metavar=metavar, nargs=-1, required=True, callback=_no_lengths)
+
+
+def _no_lengths(context: click.Context, _: click.Parameter, files: tuple[str, ...]) -> tuple[str, ...]:
+    """The files, none of them a length that lost its option: ``--dim n=2 k=3``."""
+    stray = next((one for one in files if "=" in one and "/" not in one and not Path(one).exists()), None)
+    if stray is not None:
+        message = f"there is no file {quoted(stray)}; for a length, --dim stands before each: --dim {stray}"
+        raise click.UsageError(message, context)
+    return files
 
 
 def dim_option(function: F) -> F:

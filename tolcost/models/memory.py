@@ -34,7 +34,7 @@ from tolcost.cost.traffic import bits_of, bytes_of
 from tolcost.dataclass import dataclass
 from tolcost.elaborate import Tensor
 from tolcost.models.analysis import GraphCost
-from tolcost.models.parameters import parameters_of
+from tolcost.models.parameters import Parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +54,19 @@ class Holdings:
         return self.parameter_bytes + self.input_bytes + self.output_bytes
 
 
-def holdings(cost: GraphCost, settle: Callable[[Poly], Poly]) -> Holdings:
+def holdings(cost: GraphCost, held: Parameters, settle: Callable[[Poly], Poly]) -> Holdings:
     """What a model holds, is given and gives, with forms settled."""
-    tensors = tuple(Counter(parameters_of(cost).tensors).items())
+    tensors = tuple(Counter(held.tensors).items())
     counts = total_of(product_of(t.shape) * times for t, times in tensors) if tensors else ZERO
     given, made = (given.name for given in cost.model.graph.inputs), cost.model.graph.outputs
     sizes = _bytes(tensors), _bytes_of(cost, given), _bytes_of(cost, made)
     return Holdings(settle(counts), *(None if size is None else settle(size) for size in sizes))
 
 
-def parameters_by_node(cost: GraphCost) -> tuple[tuple[Poly, ...], Poly]:
+def parameters_by_node(cost: GraphCost, held: Parameters) -> tuple[tuple[Poly, ...], Poly]:
     """The parameters that each node is the first to use on data, and those that the model gives."""
-    found = parameters_of(cost)
-    own = [_elements(found.by_node.get(n, ())) for n in range(len(cost.model.graph.nodes))]
-    return tuple(own), _elements(found.given)
+    own = [_elements(held.by_node.get(n, ())) for n in range(len(cost.model.graph.nodes))]
+    return tuple(own), _elements(held.given)
 
 
 def _elements(tensors: Sequence[Tensor]) -> Poly:

@@ -122,7 +122,7 @@ class ModelStudy(Study):
     @cached_property
     def holdings(self) -> Holdings:
         """Parameters, inputs and outputs."""
-        return holdings(self.cost, self.adder.settle)
+        return holdings(self.cost, self.adder.held(self.cost), self.adder.settle)
 
     @cached_property
     def peak(self) -> Peak | None:

@@ -25,6 +25,7 @@ from tolcost.models.applied import Applied, Uncosted
 from tolcost.models.facts import as_tensor
 from tolcost.models.lowered import Lowered, Made, Told
 from tolcost.models.memory import parameters_by_node
+from tolcost.models.parameters import Parameters, parameters_of
 from tolcost.models.scheme import Instance, Layout
 from tolcost.result.claims import Certainty
 from tolcost.result.rows import NO_NODE, ModuleScope, TableRow, path_of, scope_of, scope_tree
@@ -41,6 +42,13 @@ class Adder:
     settle: Callable[[Poly], Poly]
     _settled: dict[int, Lowered] = field(default_factory=dict)
     _figures: dict[int, Figures] = field(default_factory=dict)
+    _held: dict[int, Parameters] = field(default_factory=dict)
+
+    def held(self, cost: GraphCost) -> Parameters:
+        """The tensors that hold parameters of a model; they are looked for once."""
+        if id(cost) not in self._held:
+            self._held[id(cost)] = parameters_of(cost)
+        return self._held[id(cost)]
 
     def node(self, applied: Applied) -> Figures:
         """The figures of one node."""
@@ -325,7 +333,7 @@ def _added(maps: Sequence[Mapping[_K, Poly]]) -> dict[_K, Poly]:
 
 def node_rows(cost: GraphCost, adder: Adder) -> tuple[TableRow, ...]:
     """Every node by itself, in the order of the file."""
-    held, given = parameters_by_node(cost)
+    held, given = parameters_by_node(cost, adder.held(cost))
     found = []
     for n, step in enumerate(cost.model.graph.nodes):
         space, shape = _type(cost, next((name for name in step.outputs if name), ""))
@@ -338,7 +346,7 @@ def node_rows(cost: GraphCost, adder: Adder) -> tuple[TableRow, ...]:
 def operator_rows(cost: GraphCost, groups: Sequence[Group], adder: Adder) -> tuple[TableRow, ...]:
     """Operators, those inside of functions included; parameters go to what the node with them applies."""
     held: dict[str, list[Poly]] = {}
-    by_node, given = parameters_by_node(cost)
+    by_node, given = parameters_by_node(cost, adder.held(cost))
     for step, applied, form in zip(cost.model.graph.nodes, cost.nodes, by_node, strict=True):
         title = title_of(applied.parts[0][0]) if applied.parts else step.title
         held.setdefault(title, []).append(form)
@@ -355,7 +363,7 @@ def scope_rows(cost: GraphCost, adder: Adder, depth: int) -> tuple[TableRow, ...
     """Scopes so many levels down; those that are alike are one."""
     figures = [adder.node(applied) for applied in cost.nodes]
     kinds = [(f.eops, f.macs) if f.eops.terms or f.macs.terms else None for f in figures]
-    (held, given), steps = parameters_by_node(cost), cost.model.graph.nodes
+    (held, given), steps = parameters_by_node(cost, adder.held(cost)), cost.model.graph.nodes
 
     def row(scope: ModuleScope, level: int) -> TableRow:
         inside = [cost.nodes[n] for n in scope.nodes]
