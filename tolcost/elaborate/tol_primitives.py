@@ -368,12 +368,15 @@ def _put(env: Env, span: Span, value: Value, at: tuple[Value, ...], given: Value
         isinstance(value, View)
         and known(shape) is not None
         and value.static
+        and is_static(new)
         and capacity(value) == 1
         and len(shape) == 1
         and all(isinstance(a, Poly) and a.constant is not None for a in at)
     ):
         value = lay_out(value, known(shape) or (), env, span)
-    if isinstance(value, Vec) and len(value.shape) == 1:
+    # data makes a ToL data as a whole; entries of brackets in which something is data are told apart already
+    entrywise = isinstance(value, Vec) and (value.loose or not value.static or is_static(new))
+    if isinstance(value, Vec) and entrywise and len(value.shape) == 1:
         place = at[0].constant if isinstance(at[0], Poly) else None
         if place is not None and capacity(new) == 1:
             return _put_entry(env, value, place, new, span)

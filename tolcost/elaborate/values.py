@@ -522,7 +522,7 @@ class Trial:
     level: int
     kept: bool = False
     levels: dict[Scope, int] = field(default_factory=dict)
-    """While it is the last: how many of the trials under way a block belongs to, once that was asked."""
+    """While it is the last: the level of a block, once that was asked."""
 
     def __init__(self, context: Context, scope: Scope, before: Notes, level: int) -> None:
         """Written out, as those of blocks, names and environments: few things are made as often."""
@@ -671,7 +671,10 @@ class Context:
         return Trial(self, scope, self.notes.copy(), self.level)
 
     def level_of(self, scope: Scope) -> int:
-        """How many of the trials under way the block belongs to."""
+        """How many trials are under way with the last one that the block belongs to.
+
+        One before it may be of a block elsewhere: that of a value in which this one was first needed.
+        """
         if not self.trials:
             return 0
         levels = self.trials[-1].levels
@@ -686,7 +689,7 @@ class Context:
         while here is not None:
             above.add(id(here))
             here = here.parent
-        return sum(id(trial.scope) in above for trial in self.trials)
+        return max((n for n, trial in enumerate(self.trials, 1) if id(trial.scope) in above), default=0)
 
 
 def _parts(fact: Cond) -> tuple[Cond, ...]:
