@@ -70,8 +70,7 @@ def _changed(node: _N, fields: Mapping[str, Any]) -> _N:
             break
     else:
         return node
-    held = {name: getattr(node, name) for name in node.__slots__}
-    return type(node)(**{**held, **fields})
+    return type(node)(*[fields[name] if name in fields else getattr(node, name) for name in node.__slots__])
 
 
 def index_nodes(at: Indices) -> tuple[Node, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from functools import reduce
+from functools import lru_cache, reduce
 from itertools import compress, zip_longest
 from operator import and_, gt
 from typing import Any, NoReturn
@@ -68,11 +68,15 @@ from tolcost.spaces import join_spaces, kind_of
 Operands = tuple[Node, ...]
 
 
+_LEAVES = {ir.Input, ir.Number, ir.Table}
 _MOVING = (ir.Component, ir.Convert, ir.Reshape, ir.Member, ir.Embed, ir.Join, ir.Pack, ir.Put)
 """Kinds that are as late as what they are made of."""
 
 Components = AbstractSet[tuple[Var, int]]
 """Components of accumulators, by number."""
+
+Free = tuple[bool, ...]
+"""Which components of an accumulator, or operands, are static."""
 
 
 def leans_on(block: Block, var: Var, free: Components) -> bool:
@@ -163,6 +167,8 @@ class _Retype:
         return block if same else Block(tuple(bindings), result)
 
     def node(self, node: Node) -> Node:
+        if type(node) in _LEAVES:
+            return node
         found = self.done.get(node)
         if found is None:
             change = _CHANGES.get(type(node))
@@ -177,7 +183,9 @@ class _Retype:
         return self._lambda(node, args) if isinstance(node, ir.Lambda) else _over(node, args)
 
     def _lambda(self, node: ir.Lambda, args: Operands) -> Node:
-        domain = _domain(node.function, args, [self.is_static(arg) for arg in args])
+        spaces = tuple([arg.type[0].space for arg in args])
+        written = tuple([isinstance(arg, ir.Number) for arg in args])
+        domain = _domain(node.function, spaces, tuple(map(self.is_static, args)), written)
         if not takes(node.function, domain):
             raise _Differs
         ready = [in_spaces(arg, (domain,)) if _is_number(arg) else arg for arg in args]
@@ -315,18 +323,14 @@ _RULES: Mapping[type, Callable[[Any, Operands], Node]] = {
 }
 
 
-def _domain(function: str, args: Operands, static: list[bool]) -> str:
+@lru_cache(maxsize=1 << 10)
+def _domain(function: str, spaces: tuple[str, ...], static: Free, written: Free) -> str:
     """The space of the data, as wide as numbers need; those that are written have that of their function."""
-    spaces = [arg.type[0].space for arg in args]
-    data = [space for space, free in zip(spaces, static, strict=True) if not free]
-    told = [space for arg, space in zip(args, spaces, strict=True) if not isinstance(arg, ir.Number)]
-    domain = reduce(join_spaces, data or told or spaces[:1])
-    numbers = [
-        space
-        for arg, space, free in zip(args, spaces, static, strict=True)
-        if free and (kind_of(space) in "RC" or not isinstance(arg, ir.Number))
-    ]
-    return widened(function, domain, numbers)
+    every = list(zip(spaces, static, written, strict=True))
+    data = [space for space, free, _ in every if not free]
+    told = [space for space, _, number in every if not number]
+    numbers = [space for space, free, number in every if free and (kind_of(space) in "RC" or not number)]
+    return widened(function, reduce(join_spaces, data or told or spaces[:1]), numbers)
 
 
 def _joined(left: Type, right: Type) -> tuple[str, ...]:
@@ -349,9 +353,6 @@ _STEPS = data_symbol("steps")
 """How many steps of a fold are done, in the lengths of its accumulator."""
 
 _HINT = "each step may add a fixed amount to a length, or leave one that its number tells: 2^(p - s)"
-
-Free = tuple[bool, ...]
-"""Which components of an accumulator are static."""
 
 Longer = tuple[tuple[int, ...], ...]
 """How much longer every length of every component of an accumulator is after a step."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from itertools import product
 
-from tolcost.algebra import TRUE, Cond, Poly, const, ge, symbols_of, symbols_of_cond, the_symbol
+from tolcost.algebra import TRUE, Cond, Poly, const, ge, range_of, symbols_of, symbols_of_cond, the_symbol
 from tolcost.atoms.kit import is_numeric, numeric_type
 from tolcost.atoms.nodes import (
     Block,
@@ -443,7 +443,7 @@ def own_place(needs: NeedsUnrolling, coords: tuple[Poly, ...]) -> int:
 
 def inside(env: Env, names: tuple[str, ...], shape: Shape) -> tuple[Shape, Env]:
     """Coordinates of a shape, and the block under them; inside it no length of the shape is 0."""
-    facts = [decide(env, ge(d - 1)) for d in shape]
+    facts = [decide(env, ge(d - 1)) for d in shape if (range_of(d)[0] or 0) < 1]  # most lengths are more
     coords, scope = env.scope.under(names, shape, *(f for f in facts if f is not TRUE))
     return coords, env.building(scope)
 

@@ -98,6 +98,9 @@ class _Finish:
 
     def node(self, node: Node, use: Charge) -> Node:
         """The node as it is used: for its value (``data``) or as a coordinate (``index``)."""
+        if type(node) is ir.Ref and not (self.equal or self.filtered):  # as most are
+            self._use(node.var, use)
+            return node
         found = self.seen.get((node, use))
         if found is None:
             found = self.seen[node, use] = self._rewrite(node, use)
@@ -105,8 +108,10 @@ class _Finish:
 
     def _rewrite(self, node: Node, use: Charge) -> Node:
         stated = self._stated(node) if self.equal or self.filtered else node
-        if isinstance(stated, ir.Ref):  # as most are
-            return self._ref(stated, use)
+        if isinstance(stated, ir.Ref):
+            self._use(stated.var, use)
+            var = self.var(stated.var)
+            return stated if var is stated.var else ir.Ref(var, stated.type)
         if isinstance(stated, Input):
             return self.input(stated)
         kind = type(stated)
@@ -116,14 +121,12 @@ class _Finish:
         fresh = tuple(map(self.node, operands, used))
         return rebuild(stated, fresh, **fields) if fields or fresh != operands else stated
 
-    def _ref(self, node: ir.Ref, use: Charge) -> ir.Ref:
-        self.used.add(node.var)
-        if node.var.work is not None:
-            self.works.add(node.var.work)
+    def _use(self, var: Var, use: Charge) -> None:
+        self.used.add(var)
+        if var.work is not None:
+            self.works.add(var.work)
         if use == "data":
-            self.valued.add(node.var)
-        var = self.var(node.var)
-        return node if var is node.var else ir.Ref(var, node.type)
+            self.valued.add(var)
 
     def _build(self, node: ir.Build, use: Charge) -> dict[str, Any]:
         return {"body": self.block(node.body, "data")}

@@ -208,8 +208,11 @@ def require(
 
 def require_length(env: Env, value: Poly, span: Span) -> None:
     """Require a formula to be a length."""
+    condition = ge(value)
+    if condition is TRUE:  # as most are
+        return
     require(
-        env, ge(value), "a length is not negative", span, lambda: f"this length is negative: {to_text(value)}"
+        env, condition, "a length is not negative", span, lambda: f"this length is negative: {to_text(value)}"
     )
 
 

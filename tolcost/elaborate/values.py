@@ -706,6 +706,7 @@ class Mode:
 
 
 _PLAIN = Mode()
+_FREE = {InputNode, Number, Table}
 
 
 @dataclass(slots=True, eq=False)
@@ -751,11 +752,11 @@ class Scope:
 
     def inner(self, *facts: Cond) -> Scope:
         """A block inside this one, where ``facts`` hold too."""
-        more = [as_fact(part) for fact in facts for part in _parts(fact)]
-        known = (*self.facts, *more) if more else self.facts
-        never = self.never or FALSE in more
-        in_range = set(self.in_range)
-        return Scope(self, known, mode=self.mode, never=never, in_range=in_range, depth=self.depth)
+        known, never = self.facts, self.never
+        if facts:
+            more = [as_fact(part) for fact in facts for part in _parts(fact)]
+            known, never = (*known, *more), never or FALSE in more
+        return Scope(self, known, [], self.mode, False, never, set(self.in_range), self.depth)
 
     def under(
         self, names: Iterable[str], shape: tuple[Poly, ...], *facts: Cond
@@ -769,15 +770,17 @@ class Scope:
 
     def same(self, *facts: Cond, mode: Mode | None = None, naming: bool = False) -> Scope:
         """This very block, elaborated where ``facts`` hold too, in another mode, or to name a value."""
-        more = [as_fact(fact) for fact in facts]
-        known, never = (*self.facts, *more), self.never or FALSE in more
-        in_range = set(self.in_range) if more else self.in_range
+        known, never, in_range = self.facts, self.never, self.in_range
+        if facts:
+            more = [as_fact(fact) for fact in facts]
+            known, never, in_range = (*known, *more), never or FALSE in more, set(in_range)
         mode, naming = mode or self.mode, naming or self.naming
         return Scope(self, known, self.bindings, mode, naming, never, in_range, self.depth)
 
     def bind(self, node: Node, name: str = "", work: JointWork | None = None) -> Node:
         """The node, computed once in this block, perhaps as part of some work; what is free stays."""
-        if isinstance(node, (InputNode, Number, Table)) or (isinstance(node, Ref) and work is None):
+        kind = type(node)
+        if kind in _FREE or (kind is Ref and work is None):
             return node
         var = Var(name, node.type, work)
         self.bindings.append((var, node))
