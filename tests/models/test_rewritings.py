@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import onnx
+import onnx.parser
 import pytest
 
 from tests.generate.valid_models import valid_model
@@ -25,6 +26,25 @@ def test_random_models_cost_the_same_however_they_are_written(number: int, sessi
     seeds = range(number * BATCH, (number + 1) * BATCH)
     found = {seed: list(differences(valid_model(seed).proto, session)) for seed in seeds}
     assert {seed: told for seed, told in found.items() if told} == {}
+
+
+DECIDED = {
+    "a diagonal": "float[4, 5] x, int64 k) => (float[a, b] y) { y = Trilu(x, k) }",
+    "a shape": "float[4, 5] x, int64[2] s) => (float[a, b] y) { y = Reshape(x, s) }",
+    "axes": "float[4, 5] x, int64[1] s) => (float[a, b] y) { y = ReduceSum<keepdims = 1>(x, s) }",
+    "a shape, and data": "int64[4, 5] x, int64[2] s) => (int64[a, b] y, int64[2] z)"
+    " { y = Expand(x, s) z = Mul(s, s) }",
+    "the same twice": "float[4, 5] x, int64[2] s) => (float[a, b] y) { t = Reshape(x, s) u = Reshape(x, s)"
+    " y = Add(t, u) }",
+}
+
+
+@pytest.mark.parametrize("text", DECIDED.values(), ids=DECIDED)
+def test_what_only_data_decides_costs_the_same_in_branches_and_functions(text: str, session: Session) -> None:
+    """A tensor that an operator must know is known by its numbers there, too, one symbol each."""
+    proto = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 18]>\nmain ({text}')
+    assert studied(proto, session) is not None
+    assert list(differences(proto, session)) == []
 
 
 @pytest.mark.parametrize("start", [0, 100])

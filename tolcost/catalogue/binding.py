@@ -11,13 +11,15 @@ from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from tolcost.algebra import LARGEST_LENGTH, data_symbol
 from tolcost.catalogue.graph import GraphNode, Reference, Weight
 from tolcost.catalogue.specs import Spec
 from tolcost.catalogue.stored import Formal
 from tolcost.catalogue.types import constant
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
-from tolcost.elaborate import Inputs
+from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import Argument, Cast, Missing, Value, Vec
+from tolcost.spaces import kind_of
 
 if TYPE_CHECKING:
     from tolcost.syntax import tree
@@ -64,8 +66,23 @@ def attribute_values(node: GraphNode) -> dict[str, Value]:
     return found
 
 
+_MOST_GUESSED = 16
 _MOST_VECTOR, _MOST_MATRIX = 64, 32
 _INDEX = ("int64", "int32", "bool")
+
+
+def decided_by_data(tensor: object, name: str) -> Cast | None:
+    """Symbols for the integers of a tensor that has to be known, and that only data decides; None if many."""
+    if not isinstance(tensor, Tensor):
+        return None
+    shape = [d.constant for d in tensor.shape]
+    sizes = tuple([d for d in shape if d is not None])
+    if kind_of(tensor.space) != "Z" or len(sizes) < len(shape) or prod(sizes) > _MOST_GUESSED:
+        return None
+    if not sizes:
+        return Cast(data_symbol(name, 0, LARGEST_LENGTH), tensor.space)
+    entries = (data_symbol(f"{name}[{k}]", 0, LARGEST_LENGTH) for k in range(prod(sizes)))
+    return Cast(Vec(sizes, tuple(entries)), tensor.space)
 
 
 def is_handed(known: object, together: bool) -> bool:

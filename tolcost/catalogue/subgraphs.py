@@ -12,22 +12,25 @@ from functools import partial
 from itertools import count, product, zip_longest
 
 from tolcost.algebra import FALSE, TRUE, Cond, Eq, Ge, Not, bounds, cond_text, negate
-from tolcost.catalogue.binding import bind, constant_of, formals, is_handed, takes
+from tolcost.atoms.nodes import Input as InputNode
+from tolcost.catalogue.binding import bind, constant_of, decided_by_data, formals, is_handed, takes
 from tolcost.catalogue.graph import Body, Graph, GraphNode, Inside, Weight, first_output, no_function
 from tolcost.catalogue.operand_types import check_node, output_spaces
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, quoted
 from tolcost.elaborate.again import Remembered, applied
-from tolcost.elaborate.programs import apply_program
+from tolcost.elaborate.programs import AROUND, apply_program
 from tolcost.elaborate.shapes import shape_of, space_of
 from tolcost.elaborate.values import (
     Cast,
+    Data,
     Env,
     Misfit,
     Missing,
     Native,
     Seq,
+    Tensor,
     Unknown,
     Value,
     Vec,
@@ -131,6 +134,8 @@ class Surroundings:
     """Whether all graphs around are branches by data: nothing but other choices helps what does not fit."""
     data: dict[str, Value] = field(default_factory=dict)
     """Values that are known, as nodes are given them that need not know them."""
+    asked: dict[str, Value] = field(default_factory=dict)
+    """Tensors from around that some node has to know."""
 
 
 def graph_functions(node: GraphNode, around: Surroundings) -> dict[str, Value]:
@@ -250,11 +255,27 @@ def _handed(
     together = all(value is None or is_static(value) for value in inputs)
     for n, (name, value) in enumerate(zip(node.inputs, inputs, strict=True)):
         needed = n < len(declared) and declared[n].kind == "static"
-        if needed or is_handed(value, together):
+        if needed and isinstance(value, Data) and not declared[n].late:
+            yield _asked(value, around)
+        elif needed or is_handed(value, together):
             yield value
         else:
             data = around.data if name in values else env.context.as_data
             yield data.get(name, value)
+
+
+def _asked(value: Data, around: Surroundings) -> Value:
+    """What has to be known of a tensor that is given from around: as in the model there, one symbol a number.
+
+    What graphs compute themselves may be another number each time.
+    """
+    node = value.node
+    if not isinstance(node, InputNode) or len(node.type) != 1 or not node.name.startswith(AROUND):
+        return value
+    if node.name not in around.asked:
+        tensor = Tensor(node.type[0].shape, node.type[0].space)
+        around.asked[node.name] = decided_by_data(tensor, node.name.removeprefix(AROUND)) or value
+    return around.asked[node.name]
 
 
 def _unknown(

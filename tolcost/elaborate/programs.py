@@ -429,12 +429,16 @@ def _symbols(env: Env, inputs: Iterable[InputNode]) -> tuple[Symbol, ...]:
     return tuple(s for s in found if s.kind == "length" and s not in env.context.notes.equal)
 
 
+AROUND = "around "
+"""What names begin with of inputs that are values of a graph around."""
+
+
 def _around(top: Env, around: Mapping[str, Tensor | Value]) -> tuple[InputNode, ...]:
     """Make the values of a surrounding graph known to the graphs inside; the tensors are inputs."""
     nodes: list[InputNode] = []
     for name, value in around.items():
         if isinstance(value, Tensor):
-            nodes.append(InputNode(f"around {name}", (Part(value.shape, value.space),)))
+            nodes.append(InputNode(f"{AROUND}{name}", (Part(value.shape, value.space),)))
             top.context.around[name] = Data(nodes[-1])
         else:
             top.context.around[name] = value
@@ -443,7 +447,7 @@ def _around(top: Env, around: Mapping[str, Tensor | Value]) -> tuple[InputNode, 
 
 def _known_data(top: Env, data: Mapping[str, Tensor]) -> tuple[InputNode, ...]:
     """Make inputs of values around that are known, for those who need not know them."""
-    nodes = {name: InputNode(f"around {name}", (Part(t.shape, t.space),)) for name, t in data.items()}
+    nodes = {name: InputNode(f"{AROUND}{name}", (Part(t.shape, t.space),)) for name, t in data.items()}
     top.context.as_data.update((name, Data(node)) for name, node in nodes.items())
     return tuple(nodes.values())
 

@@ -6,32 +6,26 @@ How it is lowered is in ``lowering``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from math import prod
 from typing import NamedTuple, Protocol
 
 from tolcost.algebra import (
-    LARGEST_LENGTH,
     Cond,
     Poly,
     Symbol,
-    data_symbol,
     substitute,
     substitute_cond,
     the_symbol,
 )
 from tolcost.atoms.nodes import Condition, Program
-from tolcost.catalogue.binding import is_handed, takes
+from tolcost.catalogue.binding import decided_by_data, is_handed, takes
 from tolcost.catalogue.graph import Body, GraphNode, Inside, no_function
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.cost import Counts, Traffic
 from tolcost.cost.record import counts_with, traffic_with
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.elaborate import Inputs, Tensor
-from tolcost.elaborate.values import Cast, Missing, Vec
+from tolcost.elaborate.values import Missing
 from tolcost.models.facts import Known, as_tensor, is_value, replaced
-from tolcost.spaces import kind_of
-
-_MOST_GUESSED = 16
 
 
 class Passes(NamedTuple):
@@ -169,25 +163,11 @@ def arguments(spec: Spec, given: Given, graphs: bool) -> list[Known | None]:
         if known is None or isinstance(known, Missing):
             found.append(None)
         elif n < len(declared) and declared[n].kind == "static":
-            late = isinstance(known, Tensor) and declared[n].late
-            found.append(known if late else _demanded(known, given.names[n]))
+            told = None if declared[n].late else decided_by_data(known, given.names[n])
+            found.append(told or known)
         else:
             found.append(known if graphs or is_handed(known, together) else as_tensor(known))
     return found
-
-
-def _demanded(known: Known, name: str) -> Known:
-    """A value that must be known: symbols stand for integers that only data decides."""
-    if not isinstance(known, Tensor) or kind_of(known.space) != "Z":
-        return known
-    shape = tuple(d.constant for d in known.shape)
-    if any(d is None for d in shape) or prod(d or 0 for d in shape) > _MOST_GUESSED:
-        return known
-    numbers = tuple(d or 0 for d in shape)
-    if not numbers:
-        return Cast(data_symbol(name, 0, LARGEST_LENGTH), known.space)
-    entries = (data_symbol(f"{name}[{k}]", 0, LARGEST_LENGTH) for k in range(prod(numbers)))
-    return Cast(Vec(numbers, tuple(entries)), known.space)
 
 
 def shapes_of(outputs: Sequence[Known]) -> Iterator[tuple[Poly, ...]]:

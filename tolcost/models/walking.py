@@ -304,7 +304,17 @@ class Walk:
         if instance is not None:
             return instance
         held = [weight.key for weight in node.weights()]
-        named = (node.op, node.domain, node.key, *places, node.name, node.inputs, node.outputs, *held)
+        named = (
+            node.op,
+            node.domain,
+            node.key,
+            *places,
+            node.name,
+            node.inputs,
+            node.outputs,
+            node.free,
+            *held,
+        )
         found = self._done.get(named) or self._lowered(node, spec, places)
         if not is_anybodys(found):  # it is for whoever has the same names
             self._done[named] = found
@@ -468,7 +478,7 @@ def _entries(node: GraphNode, lowered: Lowered) -> set[Symbol]:
 
     ``a[0]`` is a number in ``a``, unless there is a tensor of that name.
     """
-    given = set(node.inputs)
+    given = {*node.inputs, *node.free}
     decided = [s for s in lowered.data if s.role == "data" and ("[" not in s.name or s.name not in given)]
     return {s for s in decided if s.name.partition("[")[0] in given}
 
