@@ -11,8 +11,9 @@ from tolcost.api import analyze, load_model
 from tolcost.cost.span import Depth
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.elaborate.inputs import PlainShape, PlainValue
+from tolcost.result.assumptions import facts_of
 from tolcost.result.claims import Certainty
-from tolcost.result.compare import difference, facts_of
+from tolcost.result.compare import difference
 from tolcost.result.cost import Cost
 from tolcost.show.document import text_of
 

@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import onnx
+import onnx.parser
 import pytest
 from onnx import helper
 
@@ -22,6 +23,7 @@ from tolcost.result.growth import Sweep, growth
 from tolcost.result.model import load_model
 from tolcost.result.page import _data, _Forms
 from tolcost.result.program import analyze
+from tolcost.result.study import Located, locate_study
 
 WINDOWS = Path(__file__).parents[1] / "cli" / "programs" / "windows.tol"
 
@@ -179,3 +181,15 @@ def test_bytes_of_closed_forms_are_those_of_numbers_or_at_most() -> None:
         assert reached == (n >= 3)
         assert at_most - told == (4 * (2 * n - 1) if n % 2 == 0 else 0), n
         assert told == read if reached else told > read
+
+
+@pytest.mark.parametrize("row, exact", [(0, True), (None, False)])
+def test_bytes_are_exact_where_what_a_model_needs_leaves_no_range_empty(row: int | None, exact: bool) -> None:
+    """A row of what windows give is there only if there is a window."""
+    picked = "" if row is None else f"i = Constant<value_int = {row}>() z = Gather<axis = 2>(y, i)"
+    text = f"""<ir_version: 8, opset_import: ["": 18]>
+        main (float[1, 1, h, 8] x, float[4, 1, 3, 3] w) => (float[a, b, c, d] {"y" if row is None else "z"})
+        {{ y = Conv(x, w) {picked} }}"""
+    study = studied(onnx.parser.parse_model(text), Session(open_library()))
+    found = {measure.key: measure for measure in locate_study(Located, study, {}).measures}
+    assert ("at most" not in found["bytes"].unit) == exact

@@ -47,7 +47,6 @@ if TYPE_CHECKING:  # a check of programs alone does without what reads models
     from tolcost.result.model import ModelStudy
     from tolcost.result.study import Study
 
-_MOST_FACTS = 12
 _STATUS: Mapping[str, FigureStatus] = {
     "exact": "exact",
     "upper bound": "at-most",
@@ -73,7 +72,7 @@ def costed_program(name: str, program: Program, metrics: Iterable[str], assume: 
 
 def _assumed_program(name: str, study: ProgramStudy, metrics: Iterable[str]) -> Costed:
     """What the gate keeps of a program under assumptions about its lengths."""
-    found, status, facts = study.analysis, _STATUS[study.total.status], study.assumed.facts
+    found, status, facts = study.analysis, _STATUS[study.total.status], study.granted
     figures: dict[str, SureForm] = {
         "eops": (status, found.eops),
         "flops": (status, found.flops),
@@ -142,9 +141,7 @@ def _part(term: Term) -> Contribution:
 def costed_model(name: str, study: ModelStudy, metrics: Iterable[str]) -> Costed:
     """What the gate keeps of a model; a total that lacks a node says that it is incomplete."""
     figures = {metric: _model_figure(study, metric) for metric in metrics}
-    relied = dict.fromkeys(c.condition for c in study.needed)
-    simple = [c for c in relied if isinstance(c, Ge) and len(c.p.free) <= 3][:_MOST_FACTS]
-    entry = entry_from(name, tuple(_inputs(study)), simple, figures)
+    entry = entry_from(name, tuple(_inputs(study)), study.granted, figures)
     return Costed(entry, tuple(_parts(study)))
 
 
@@ -161,9 +158,9 @@ def _model_figure(study: ModelStudy, metric: str) -> SureForm:
         case "params":
             return status, study.holdings.parameters
         case "span":
-            return _chained(study.depth, status, study.assumed.facts)
+            return _chained(study.depth, status, study.granted)
         case "bytes":
-            return _moved(total.traffic, status, study.assumed.facts)
+            return _moved(total.traffic, status, study.granted)
         case _:
             return _duration(study, metric)
 
@@ -176,7 +173,7 @@ def _duration(study: Study, metric: str) -> SureForm:
     kind, device = named
     times = study.times(load_device(device))
     found = times.bound if kind == "bound" else times.predicted
-    status = _at_most(_STATUS[study.total.status], study.total.traffic.is_bound(study.assumed.facts))
+    status = _at_most(_STATUS[study.total.status], study.total.traffic.is_bound(study.granted))
     return status, None if found is None else found.attoseconds
 
 

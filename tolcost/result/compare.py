@@ -16,7 +16,6 @@ from tolcost.algebra import (
     AlgebraBudget,
     Cond,
     Eq,
-    Ge,
     NotInteger,
     Poly,
     Symbol,
@@ -37,15 +36,13 @@ from tolcost.algebra.points import hold_at
 from tolcost.cost.record import NamedType
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import quoted
+from tolcost.result.assumptions import MOST_FACTS, facts_of
 from tolcost.result.claims import NOTHING, SAME, Certainty, Claim, conclude
 from tolcost.result.comparison import CostComparison, FigureDifference
 from tolcost.result.example import at_example
 from tolcost.result.regions import try_shapes, where_positive
 from tolcost.result.rows import AMOUNTS, TableRow, costs_nothing, gathered
 from tolcost.result.study import Located
-
-_MOST_FACTS = 12
-
 
 # ---- one figure -------------------------------------------------------------------------------
 
@@ -336,7 +333,7 @@ def _needs(now: _Comparing) -> Iterator[str]:
     )
     for said, other, mine, theirs in sides:
         known = (*now.matching.facts, *facts_of(theirs), *(c for c in theirs if isinstance(c, Eq)))
-        mine = tuple(c for c in dict.fromkeys(mine) if c not in theirs)[:_MOST_FACTS]
+        mine = tuple(c for c in dict.fromkeys(mine) if c not in theirs)[:MOST_FACTS]
         only = [c for c in mine if prove(c, known) is not True]
         yield from (f"{said} {cond_text(c)}, {other}" for c in only[:_MOST_NEEDS])
 
@@ -408,12 +405,6 @@ def _why(metric: str, forms: Claim, statuses: tuple[Certainty, Certainty], loose
         if status == "upper bound" and None not in (forms.more, forms.less):
             return f"the {which} figure is an upper bound{_BY_LENGTHS if metric == 'bytes' else _BY_DATA}"
     return "not proved for all lengths; --assume a bound, or --dim for some of them, may decide it"
-
-
-def facts_of(conditions: Iterable[Cond]) -> tuple[Cond, ...]:
-    """The conditions that are of use in a proof: not too many, and simple ones."""
-    found = dict.fromkeys(c for c in conditions if isinstance(c, Ge) and len(c.p.free) <= 3)
-    return tuple(found)[:_MOST_FACTS]
 
 
 # ---- which part of one model is which of another: by name, else by operators -----------------

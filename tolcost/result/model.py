@@ -548,9 +548,7 @@ def model_record(study: ModelStudy, cost: Located, metrics: frozenset[str] | Non
         }
         moved = study.total.traffic
         found["bytes_exact"] = (
-            not moved.open
-            and all_reached(moved.full, show, study.assumed.facts)
-            and not study.coverage.missing
+            not moved.open and all_reached(moved.full, show, study.granted) and not study.coverage.missing
         )
         found["histogram"] = functions_json(study.total.histogram, show)
         found["atoms"] = {name: show(form) for name, form in study.total.atoms.items()}

@@ -118,7 +118,7 @@ class ProgramStudy(Study):
         weighed = tuple((model.name, self.weighed(model)) for model in cost.weights)
 
         def figures(show: Show) -> dict[str, Json]:
-            return _figures_json(analysis, wanted, weighed, show, self.assumed.facts)
+            return _figures_json(analysis, wanted, weighed, show, self.granted)
 
         return {
             "name": self.name,

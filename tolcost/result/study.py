@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, Literal, TypeVar
 
-from tolcost.algebra import AlgebraBudget, NotInteger, Poly, Symbol, evaluate, is_nonnegative, total_of
+from tolcost.algebra import AlgebraBudget, Cond, NotInteger, Poly, Symbol, evaluate, is_nonnegative, total_of
 from tolcost.cost import Analysis, FormRatio, Traffic
 from tolcost.cost.count import CountKey, applied
 from tolcost.cost.device import UNIT, CallWork, Device
@@ -22,7 +22,7 @@ from tolcost.cost.record import NamedType
 from tolcost.cost.weights import Weighed, Weights
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Diagnostic, Rejected, UnknownLength, quoted
-from tolcost.result.assumptions import NOTHING, Assumed
+from tolcost.result.assumptions import NOTHING, Assumed, facts_of
 from tolcost.result.claims import Certainty
 from tolcost.result.point import Point, Requirement
 from tolcost.result.rows import TableRow
@@ -255,6 +255,11 @@ class Study(ABC):
         return tuple(one for one in self.requirements if one.kind == "needed")
 
     @property
+    def granted(self) -> tuple[Cond, ...]:
+        """What holds wherever the closed forms do, as far as it is of use in a proof."""
+        return facts_of(one.condition for one in self.needed)
+
+    @property
     def checked(self) -> tuple[Requirement, ...]:
         """What is only looked at in a run."""
         return tuple(one for one in self.requirements if one.kind == "checked")
@@ -443,7 +448,7 @@ class Located:
 
     def reaches(self, full: Iterable[Poly]) -> bool:
         """Whether all ranges are seen to have an element: there, none of these is negative."""
-        facts = self.study.assumed.facts
+        facts = self.study.granted
         return all(
             is_nonnegative(p, facts) or ((found := self.number(p)) is not None and found >= 0) for p in full
         )
