@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from functools import reduce
 from itertools import product
 
 from tolcost.algebra import TRUE, Cond, Poly, const, ge, range_of, symbols_of, symbols_of_cond, the_symbol
@@ -48,6 +49,7 @@ from tolcost.elaborate.shapes import (
 from tolcost.elaborate.values import (
     LAY_OUT_LIMIT,
     MOST_IN_SEQUENCE,
+    UNROLL_LIMIT,
     Cast,
     Data,
     Env,
@@ -388,11 +390,17 @@ def _side_by_side(env: Env, slices: list[Value], place: int, span: Span) -> Valu
         columns = zip(*(components(env, piece, span) for piece in slices), strict=True)
         return Pieces(tuple(_side_by_side(env, list(column), place, span) for column in columns))
     if all(not shape_of(env, s, span) and capacity(s) == 1 for s in slices):
-        return Vec((len(slices),), tuple(slices))
+        return Vec((len(slices),), tuple(slices if all(map(is_static, slices)) else _even(env, slices, span)))
     nodes = [materialise(env, piece, span) for piece in slices]
     for node in nodes:
         _check_alike(env, nodes[0].type, node.type, span)
     return made_of(env, join_all([_thickened(node, place) for node in nodes], place + 1), *slices)
+
+
+def _even(env: Env, numbers: list[Value], span: Span) -> list[Value]:
+    """Numbers that make one ToL, some of which are data: all of them are, in one space."""
+    space = reduce(join_spaces, map(space_of, numbers))
+    return [Data(in_spaces(materialise(env, number, span), (space,))) for number in numbers]
 
 
 def _check_alike(env: Env, first: Type, other: Type, span: Span) -> None:
@@ -587,17 +595,27 @@ def _entry(env: Env, value: Vec, at: tuple[Value, ...], span: Span) -> Value:
         return value.items[offset] if inside else const(0)  # outside only where nobody ever looks
     if all(item == value.items[0] for item in value.items) and is_static_indexed(value, at):
         return value.items[0] if value.items else const(0)  # nobody visits the elements of nothing
-    if not env.scope.mode.tables and not any(isinstance(item, (Fraction, float)) for item in value.items):
-        _ask_to_unroll(at, span)
+    if not env.scope.mode.tables:
+        _ask_to_unroll(at, _longest(value), span)
     return _looked_up(env, value, at, span)
 
 
-def _ask_to_unroll(at: tuple[Value, ...], span: Span) -> None:
-    """Integers may decide lengths, so a short range of coordinates is taken entry by entry for them."""
+def _longest(value: Vec) -> int:
+    """The longest range of coordinates that is taken entry by entry for a vector.
+
+    Integers may decide lengths, reals do not.  Of entries some of which are data, each is judged by itself.
+    """
+    if not value.static and any(map(is_static, value.items)):
+        return UNROLL_LIMIT
+    return 0 if any(isinstance(item, (Fraction, float)) for item in value.items) else SHORT
+
+
+def _ask_to_unroll(at: tuple[Value, ...], longest: int, span: Span) -> None:
+    """Ask for a range to be taken entry by entry that an index mentions."""
     for index in at:
         for symbol in symbols_of(index) if isinstance(index, Poly) else ():
             size = symbol.hi.constant if symbol.kind == "coord" and symbol.hi is not None else None
-            if size is not None and 0 < size <= SHORT:
+            if size is not None and 0 < size <= longest:
                 raise NeedsUnrolling(symbol, span)
 
 
