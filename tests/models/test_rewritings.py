@@ -81,3 +81,19 @@ def test_rows_of_examples_add_up_to_the_total(name: str, session: Session) -> No
     study = studied(onnx.load(file, load_external_data=False), session)
     assert study is not None
     assert list(row_sums(study)) == []
+
+
+def test_a_sequence_is_seen_from_inside_of_a_branch(session: Session) -> None:
+    """Its tensors are those of the graph around."""
+    text = """<ir_version: 8, opset_import: ["": 18]>
+        main (float[6, n] x, bool c) => (float[a, b] y) {
+            two = Constant<value_int = 2>() one = Constant<value_int = 1>()
+            s = SplitToSequence(x, two)
+            y = If(c) <
+                then_branch = kept () => (float[a, b] p) { q = SequenceAt(s, one) p = Exp(q) },
+                else_branch = other () => (float[a, b] r) { u = SequenceAt(s, two) r = Log(u) }>
+        }"""
+    study = studied(onnx.parser.parse_model(text), session)
+    assert study is not None
+    assert str(study.total.eops) == "2*n"
+    assert study.total.status == "upper bound"

@@ -42,6 +42,7 @@ from tolcost.elaborate.values import (
     Context,
     Data,
     Env,
+    Inputs,
     Lazy,
     Missing,
     NeedsUnrolling,
@@ -340,7 +341,7 @@ def elaborate(
     library: Iterable[tree.Module] = (),
     operators: Mapping[str, OperatorDefinition] | None = None,
     outputs: int | None = None,
-    around: Mapping[str, Tensor | Value] | None = None,
+    around: Mapping[str, Argument] | None = None,
     data: Mapping[str, Tensor] | None = None,
     title: str = "",
 ) -> Elaborated:
@@ -379,7 +380,7 @@ def _elaborate(
     library: tuple[tree.Module, ...],
     operators: Mapping[str, OperatorDefinition],
     outputs: int | None,
-    around: Mapping[str, Tensor | Value],
+    around: Mapping[str, Argument],
     data: Mapping[str, Tensor],
     title: str,
 ) -> Elaborated:
@@ -433,15 +434,21 @@ AROUND = "around "
 """What names begin with of inputs that are values of a graph around."""
 
 
-def _around(top: Env, around: Mapping[str, Tensor | Value]) -> tuple[InputNode, ...]:
+def _around(top: Env, around: Mapping[str, Argument]) -> tuple[InputNode, ...]:
     """Make the values of a surrounding graph known to the graphs inside; the tensors are inputs."""
     nodes: list[InputNode] = []
-    for name, value in around.items():
-        if isinstance(value, Tensor):
-            nodes.append(InputNode(f"{AROUND}{name}", (Part(value.shape, value.space),)))
-            top.context.around[name] = Data(nodes[-1])
-        else:
-            top.context.around[name] = value
+
+    def seen(name: str, value: Argument) -> Value:
+        match value:
+            case Tensor(shape=shape, space=space):
+                nodes.append(InputNode(f"{AROUND}{name}", (Part(shape, space),)))
+                return Data(nodes[-1])
+            case Inputs(items=items):
+                return Seq(tuple(seen(f"{name}.{n}", item) for n, item in enumerate(items, start=1)))
+            case _:
+                return value
+
+    top.context.around.update((name, seen(name, value)) for name, value in around.items())
     return tuple(nodes)
 
 

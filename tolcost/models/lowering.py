@@ -134,7 +134,7 @@ def _lower(setting: Setting, choices: Choices, node: GraphNode, spec: Spec, give
         library=spec.library,
         operators=library.operators(),
         outputs=node.asked,
-        around={name: known for name, known in given.around.items() if not isinstance(known, Inputs)},
+        around=given.around,
         data=dict(_as_data(given)),
         title=node.label,
     )
