@@ -487,6 +487,19 @@ class Notes:
     agreed: tuple[Cond, ...] = ()
     """Equations between lengths none of which may take the place of another: data decides them."""
 
+    def __init__(
+        self,
+        conditions: dict[Cond, Condition] | None = None,
+        unproved: dict[Cond, Condition] | None = None,
+        equal: dict[Symbol, Poly] | None = None,
+        agreed: tuple[Cond, ...] = (),
+    ) -> None:
+        """Written out, as that of a trial."""
+        self.conditions = conditions or {}
+        self.unproved = unproved or {}
+        self.equal = equal or {}
+        self.agreed = agreed
+
     def copy(self) -> Notes:
         """The same notes, to go back to."""
         return Notes(dict(self.conditions), dict(self.unproved), dict(self.equal), self.agreed)
