@@ -34,6 +34,8 @@ DECIDED = {
     "axes": "float[4, 5] x, int64[1] s) => (float[a, b] y) { y = ReduceSum<keepdims = 1>(x, s) }",
     "a shape, and data": "int64[4, 5] x, int64[2] s) => (int64[a, b] y, int64[2] z)"
     " { y = Expand(x, s) z = Mul(s, s) }",
+    "a shape that is computed": "float[4, 5] x, int64[2] s) => (float[a, b] y) { t = Mul(s, s)"
+    " y = Expand(x, t) }",
     "the same twice": "float[4, 5] x, int64[2] s) => (float[a, b] y) { t = Reshape(x, s) u = Reshape(x, s)"
     " y = Add(t, u) }",
 }

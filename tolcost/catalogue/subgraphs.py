@@ -13,6 +13,7 @@ from itertools import count, product, zip_longest
 
 from tolcost.algebra import FALSE, TRUE, Cond, Eq, Ge, Not, bounds, cond_text, negate
 from tolcost.atoms.nodes import Input as InputNode
+from tolcost.atoms.nodes import Node
 from tolcost.catalogue.binding import bind, constant_of, decided_by_data, formals, is_handed, takes
 from tolcost.catalogue.graph import Body, Graph, GraphNode, Inside, Weight, first_output, no_function
 from tolcost.catalogue.operand_types import check_node, output_spaces
@@ -134,8 +135,10 @@ class Surroundings:
     """Whether all graphs around are branches by data: nothing but other choices helps what does not fit."""
     data: dict[str, Value] = field(default_factory=dict)
     """Values that are known, as nodes are given them that need not know them."""
-    asked: dict[str, Value] = field(default_factory=dict)
-    """Tensors from around that some node has to know."""
+    asked: dict[Node, Value] = field(default_factory=dict)
+    """Tensors that some node has to know, and only data decides."""
+    repeats: bool = False
+    """Whether a graph around may be applied several times."""
 
 
 def graph_functions(node: GraphNode, around: Surroundings) -> dict[str, Value]:
@@ -237,8 +240,7 @@ def _apply(env: Env, node: GraphNode, values: dict[str, Value], around: Surround
         isinstance(value, Unknown) for value in (*inputs, *(_value(env, values, name) for name in node.free))
     ):
         return _unknown(env, node, spec, inputs, values, around)
-    if not node.graphs:
-        inputs = list(_handed(env, node, spec, inputs, values, around))
+    inputs = list(_handed(env, node, spec, inputs, values, around))
     return _applied(env, node, spec, inputs, values, around)
 
 
@@ -250,32 +252,37 @@ def _handed(
     values: Mapping[str, Value],
     around: Surroundings,
 ) -> Iterator[Value | None]:
-    """What a node is given: of tensors that are known and that it need not know, the data."""
+    """What a node is given: of tensors that are known and that it need not know, the data.
+
+    A node with graphs hands on what it is given, and they see to it.
+    """
     declared = takes(spec, len(inputs))
     together = all(value is None or is_static(value) for value in inputs)
     for n, (name, value) in enumerate(zip(node.inputs, inputs, strict=True)):
         needed = n < len(declared) and declared[n].kind == "static"
         if needed and isinstance(value, Data) and not declared[n].late:
-            yield _asked(value, around)
-        elif needed or is_handed(value, together):
+            yield _asked(name, value, around)
+        elif needed or node.graphs or is_handed(value, together):
             yield value
         else:
             data = around.data if name in values else env.context.as_data
             yield data.get(name, value)
 
 
-def _asked(value: Data, around: Surroundings) -> Value:
-    """What has to be known of a tensor that is given from around: as in the model there, one symbol a number.
+def _asked(name: str, value: Data, around: Surroundings) -> Value:
+    """What has to be known of a tensor, as in the graph of the model: a symbol for each of its numbers.
 
-    What graphs compute themselves may be another number each time.
+    What graphs compute that are applied again and again may be another number each time.
     """
     node = value.node
-    if not isinstance(node, InputNode) or len(node.type) != 1 or not node.name.startswith(AROUND):
+    if isinstance(node, InputNode) and node.name.startswith(AROUND):
+        name = node.name.removeprefix(AROUND)
+    elif around.repeats:
         return value
-    if node.name not in around.asked:
+    if node not in around.asked and len(node.type) == 1:
         tensor = Tensor(node.type[0].shape, node.type[0].space)
-        around.asked[node.name] = decided_by_data(tensor, node.name.removeprefix(AROUND)) or value
-    return around.asked[node.name]
+        around.asked[node] = decided_by_data(tensor, name) or value
+    return around.asked.get(node, value)
 
 
 def _unknown(
@@ -349,7 +356,8 @@ def _applied(
         inputs[0] = around.choices.decided(inputs[0])
     resumes = around.resumes and spec.branches and not is_open(inputs[0])
     place = (*around.place, first_output(node.outputs))
-    within = replace(around, values=values, place=place, resumes=resumes)
+    repeats = around.repeats or not spec.branches
+    within = replace(around, values=values, place=place, resumes=resumes, repeats=repeats)
 
     def apply() -> tuple[Value, ...]:
         given = bind(node, spec, inputs, graph_functions(node, within))

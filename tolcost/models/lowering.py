@@ -125,7 +125,9 @@ def _lower(setting: Setting, choices: Choices, node: GraphNode, spec: Spec, give
     if spec.branches and inputs and isinstance(inputs[0], Cast):
         inputs[0] = choices.decided(inputs[0])
     resumes = spec.branches and bool(inputs) and not is_open(inputs[0])
-    around = Surroundings(library, setting.opsets, {}, choices, setting.body_of, resumes=resumes)
+    around = Surroundings(
+        library, setting.opsets, {}, choices, setting.body_of, resumes=resumes, repeats=not spec.branches
+    )
     bound = bind(node, spec, inputs, graph_functions(node, around))
     lowered = elaborate(
         spec.program,
