@@ -134,6 +134,7 @@ soak: $(VENV)/dev.stamp $(BENCH)/stamp
 	$(BIN)/python -m tests.programs.soak $(N) --spaces --jobs $(JOBS)
 	$(BIN)/python -m tests.programs.lengths_apart $(N)
 	$(BIN)/python -m tests.programs.asked $(N)
+	$(BIN)/python -m tests.programs.otherwise $(N)
 	$(BIN)/python -m tests.models.mutations $(N)
 	$(BIN)/python -m tests.models.random_models $(N) --start 1000000
 	$(BENCH)/bin/python -m tests.models.other_lengths $(N) --start 1000000

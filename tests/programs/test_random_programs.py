@@ -17,6 +17,7 @@ from tests.generate.loops import loop_program
 from tests.generate.programs import Case, generate
 from tests.programs.asked import broken
 from tests.programs.lengths_apart import tried
+from tests.programs.otherwise import broken as written_otherwise
 from tests.programs.soak import KEPT, Soaked, batch
 from tests.programs.verdict import ALIKE, NO_OPINION, Kind, judge
 
@@ -82,3 +83,7 @@ def test_what_once_broke_still_holds(path: Path) -> None:
 
 def test_a_cost_is_one_however_it_is_asked_for() -> None:
     assert broken(range(40)) == []
+
+
+def test_a_program_costs_the_same_however_it_is_written() -> None:
+    assert written_otherwise(range(24)) == []
