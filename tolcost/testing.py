@@ -11,10 +11,10 @@ from tolcost.api import analyze, load_model
 from tolcost.cost.span import Depth
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.elaborate.inputs import PlainShape, PlainValue
-from tolcost.result.assumptions import facts_of
 from tolcost.result.claims import Certainty
 from tolcost.result.compare import difference
 from tolcost.result.cost import Cost
+from tolcost.result.point import facts_of
 from tolcost.show.document import text_of
 
 __all__ = ["assert_cost"]

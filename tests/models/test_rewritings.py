@@ -36,6 +36,9 @@ DECIDED = {
     " { y = Expand(x, s) z = Mul(s, s) }",
     "a shape that is computed": "float[4, 5] x, int64[2] s) => (float[a, b] y) { t = Mul(s, s)"
     " y = Expand(x, t) }",
+    "positions": "float[n] x) => (float[n] y) { zero = Constant<value_int = 0>()"
+    " one = Constant<value_int = 1>() all = Shape(x) n = Squeeze(all) at = Range(zero, n, one)"
+    " p = Cast<to = 1>(at) y = Mul(x, p) }",
     "the same twice": "float[4, 5] x, int64[2] s) => (float[a, b] y) { t = Reshape(x, s) u = Reshape(x, s)"
     " y = Add(t, u) }",
 }

@@ -57,7 +57,7 @@ def derive(case: Case, spec: Spec, library: Library) -> Derived:
 
 def attempt(case: Case, spec: Spec, library: Library, concrete: tuple[str, ...]) -> Derived:
     """Lower the operator of a case with a symbol for every length but those that are to be numbers."""
-    surroundings = Surroundings(library, {case.node.domain: case.opset})
+    surroundings = Surroundings(library, {case.node.domain: case.opset}, repeats=not spec.branches)
     given = bind(
         case.node,
         spec,

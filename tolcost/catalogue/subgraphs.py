@@ -21,6 +21,7 @@ from tolcost.catalogue.specs import Library, Spec
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, quoted
 from tolcost.elaborate.again import Remembered, applied
+from tolcost.elaborate.layout import materialise
 from tolcost.elaborate.programs import AROUND, apply_program
 from tolcost.elaborate.shapes import shape_of, space_of
 from tolcost.elaborate.values import (
@@ -35,6 +36,7 @@ from tolcost.elaborate.values import (
     Unknown,
     Value,
     Vec,
+    View,
     is_static,
     plain,
     recast,
@@ -262,11 +264,25 @@ def _handed(
         needed = n < len(declared) and declared[n].kind == "static"
         if needed and isinstance(value, Data) and not declared[n].late:
             yield _asked(name, value, around)
-        elif needed or node.graphs or is_handed(value, together):
+        elif value is None or needed or node.graphs or _is_handed(value, together, around):
             yield value
         else:
             data = around.data if name in values else env.context.as_data
-            yield data.get(name, value)
+            yield data[name] if name in data else _laid_out(env, value, around)
+
+
+def _is_handed(value: Value, together: bool, around: Surroundings) -> bool:
+    """The same of what a graph computed: the model around knows no value of open lengths.
+
+    A graph that is applied again and again may be given coordinates, and what it makes of them stays free.
+    """
+    return is_handed(value, together) and (around.repeats or not isinstance(plain(value), View))
+
+
+def _laid_out(env: Env, value: Value, around: Surroundings) -> Value:
+    """What is known, as data, where it is in the model around."""
+    tol = not around.repeats and is_static(value) and isinstance(plain(value), View | Vec)
+    return Data(materialise(env, value, NOWHERE)) if tol else value
 
 
 def _asked(name: str, value: Data, around: Surroundings) -> Value:

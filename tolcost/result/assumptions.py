@@ -52,16 +52,6 @@ _SEVERAL = re.compile(r"\b(each|sum)\(([^()]+)\)")
 _HINT = "an assumption is like `h = 32*k`, `h % 32 == 0` or `seq <= 512`"
 
 
-MOST_FACTS = 12
-"""A proof goes by so many conditions."""
-
-
-def facts_of(conditions: Iterable[Cond]) -> tuple[Cond, ...]:
-    """The conditions that are of use in a proof: not too many, and simple ones."""
-    found = dict.fromkeys(c for c in conditions if isinstance(c, Ge) and len(c.p.free) <= 3)
-    return tuple(found)[:MOST_FACTS]
-
-
 @dataclass(frozen=True, slots=True)
 class Assumed:
     """What is assumed: the words, what stands in place of lengths, and what holds besides."""

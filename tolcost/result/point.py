@@ -13,6 +13,7 @@ from typing import Literal
 from tolcost.algebra import (
     Cond,
     Eq,
+    Ge,
     NotInteger,
     Poly,
     Symbol,
@@ -33,6 +34,14 @@ from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span, place, quot
 from tolcost.show.document import Valuation
 
 _LONGEST = 300
+MOST_FACTS = 12
+"""A proof goes by so many conditions."""
+
+
+def facts_of(conditions: Iterable[Cond]) -> tuple[Cond, ...]:
+    """The conditions that are of use in a proof: not too many, and simple ones."""
+    found = dict.fromkeys(c for c in conditions if isinstance(c, Ge) and len(c.p.free) <= 3)
+    return tuple(found)[:MOST_FACTS]
 
 
 @dataclass(frozen=True, slots=True)

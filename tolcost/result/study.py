@@ -22,9 +22,9 @@ from tolcost.cost.record import NamedType
 from tolcost.cost.weights import Weighed, Weights
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Diagnostic, Rejected, UnknownLength, quoted
-from tolcost.result.assumptions import NOTHING, Assumed, facts_of
+from tolcost.result.assumptions import NOTHING, Assumed
 from tolcost.result.claims import Certainty
-from tolcost.result.point import Point, Requirement
+from tolcost.result.point import Point, Requirement, facts_of
 from tolcost.result.rows import TableRow
 from tolcost.result.time import TimedNodes, Times, error_of, percent
 from tolcost.show.document import Fact, Form, Valuation, form_at
