@@ -37,7 +37,7 @@ def outlook(step: Step, size: int) -> Outlook | None:
     element = _NOTHING if is_static(step.over) else _DATA
     names = {**dict.fromkeys(step.pattern.names, _NOTHING)}
     names |= zip(step.expr.params, (whole, element, _NOTHING), strict=False)
-    reading = _Reading(whole, element)
+    reading = _Reading(whole, element, {str(j): j for j in whole})
     made = list(reading.components(step.env, names, step.expr.body, size))
     if len(made) != size:
         return None
@@ -54,6 +54,8 @@ class _Reading:
 
     whole: _Needs
     element: _Needs
+    places: Mapping[str, int]
+    """Components by number, as they are written."""
     found: dict[int, _Needs] = field(default_factory=dict)
 
     def components(self, env: Env, names: _Names, expr: tree.Expr, size: int) -> Iterator[tuple[_Needs, int]]:
@@ -88,9 +90,9 @@ class _Reading:
                 return _NOTHING
             case tree.Infix(first=first, rest=rest):
                 return self._together(env, names, (first, *[operand for _, operand in rest]))
-            case tree.ListSubscript(base=base, item=tree.Numeral(text=text)):
+            case tree.ListSubscript(base=base, item=tree.Numeral(text=text)) if text in self.places:
                 needed = self.needs(env, names, base)
-                return frozenset((int(text),)) if needed is self.whole else needed
+                return frozenset((self.places[text],)) if needed is self.whole else needed
             case tree.Subscript(base=base, items=items):
                 needed = self.needs(env, names, base)
                 at = self._together(env, names, items)
