@@ -31,7 +31,8 @@ def assert_cost(
 ) -> None:
     r"""Assert what a program or a model costs: each figure equals a formula for all lengths.
 
-    A formula that starts with ``<=`` is a limit.  The figures are those of a ``Cost``: ``eops``, ``flops``,
+    A formula that starts with ``<=`` is a limit, which is all that bytes can be held to where they are *at
+    most* so many.  The figures are those of a ``Cost``: ``eops``, ``flops``,
     ``macs``, ``bytes``, ``depth``, ``params`` and so on.  ``status`` is how sure they have to be.
 
     >>> text = "tol x: R [n, k]\ny := map(x, exp(*) + 1)"
@@ -74,6 +75,8 @@ def _mistake(cost: Cost, name: str, formula: str) -> str | None:
         )
     found = difference(name, "", expected, actual, facts_of(one.condition for one in cost.where))
     at_most = formula.strip().startswith("<=")
+    if name == "bytes" and not at_most and not cost.moves_all:
+        return f"bytes is at most {to_text(actual)}, and {limit} can be asserted as <= {limit} only"
     if found.claim.more is False and (at_most or found.claim.less is False):
         return None
     sign, shown = ("not at most", found.more) if at_most else ("not", found.more or found.less)

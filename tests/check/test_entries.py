@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import tolcost
 from tests.check.support import Project
 from tolcost.algebra import data_symbol, length, the_symbol
 from tolcost.check.entries import costed_program, entry_from
@@ -11,6 +12,7 @@ from tolcost.check.matching import alone, symbol_table
 from tolcost.check.records import UNKNOWN, FigureStatus, LockedFigure, LockEntry
 from tolcost.diagnostics import Source
 from tolcost.pipeline import lower, read_program
+from tolcost.testing import assert_cost
 
 
 def test_a_bound_comes_after_what_it_mentions() -> None:
@@ -56,3 +58,11 @@ def test_one_line_that_became_two(project: Project) -> None:
         said = project.check(against)
         assert said.code == 1
         assert "sum.tol:3: ln:R was 0, is n" in said.out
+
+
+def test_bytes_that_may_be_fewer_are_asserted_as_a_limit_only() -> None:
+    with pytest.raises(AssertionError, match=r"bytes is at most 8\*n - 4, and 8\*n - 4 can be asserted"):
+        assert_cost(EMPTY_AT_ONE, bytes="8*n - 4")
+    assert_cost(EMPTY_AT_ONE, bytes="<= 8*n - 4")
+    found = tolcost.analyze(EMPTY_AT_ONE)
+    assert [found(n=n).bytes_exact for n in (1, 2)] == [False, True]

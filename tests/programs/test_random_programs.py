@@ -21,11 +21,11 @@ from tests.programs.otherwise import broken as written_otherwise
 from tests.programs.soak import KEPT, Soaked, batch
 from tests.programs.verdict import ALIKE, NO_OPINION, Kind, judge
 
-BATCH = 90
+BATCH = 125
 BATCHES = 6
 """A slice: `make soak` runs as many as it is asked for."""
 MOST_REFUSED = 3
-LOOPS = SPACES = 70
+LOOPS = SPACES = 100
 
 
 @pytest.mark.parametrize("number", range(BATCHES))

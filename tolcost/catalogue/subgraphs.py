@@ -12,7 +12,6 @@ from functools import partial
 from itertools import count, product, zip_longest
 
 from tolcost.algebra import FALSE, TRUE, Cond, Eq, Ge, Not, bounds, cond_text, negate
-from tolcost.atoms.nodes import Input as InputNode
 from tolcost.atoms.nodes import Node
 from tolcost.catalogue.binding import bind, constant_of, decided_by_data, formals, is_handed, takes
 from tolcost.catalogue.graph import Body, Graph, GraphNode, Inside, Weight, first_output, no_function
@@ -22,7 +21,7 @@ from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, quoted
 from tolcost.elaborate.again import Remembered, applied
 from tolcost.elaborate.layout import materialise
-from tolcost.elaborate.programs import AROUND, apply_program
+from tolcost.elaborate.programs import apply_program
 from tolcost.elaborate.shapes import shape_of, space_of
 from tolcost.elaborate.values import (
     Cast,
@@ -263,7 +262,7 @@ def _handed(
     for n, (name, value) in enumerate(zip(node.inputs, inputs, strict=True)):
         needed = n < len(declared) and declared[n].kind == "static"
         if needed and isinstance(value, Data) and not declared[n].late:
-            yield _asked(name, value, around)
+            yield _asked(env, name, value, around)
         elif value is None or needed or node.graphs or _is_handed(value, together, around):
             yield value
         else:
@@ -285,19 +284,18 @@ def _laid_out(env: Env, value: Value, around: Surroundings) -> Value:
     return Data(materialise(env, value, NOWHERE)) if tol else value
 
 
-def _asked(name: str, value: Data, around: Surroundings) -> Value:
+def _asked(env: Env, name: str, value: Data, around: Surroundings) -> Value:
     """What has to be known of a tensor, as in the graph of the model: a symbol for each of its numbers.
 
     What graphs compute that are applied again and again may be another number each time.
     """
-    node = value.node
-    if isinstance(node, InputNode) and node.name.startswith(AROUND):
-        name = node.name.removeprefix(AROUND)
-    elif around.repeats:
+    node, seen = value.node, env.context.around.items()
+    outside = next((given for given, one in seen if isinstance(one, Data) and one.node is node), None)
+    if outside is None and around.repeats:
         return value
     if node not in around.asked and len(node.type) == 1:
         tensor = Tensor(node.type[0].shape, node.type[0].space)
-        around.asked[node] = decided_by_data(tensor, name) or value
+        around.asked[node] = decided_by_data(tensor, outside or name) or value
     return around.asked.get(node, value)
 
 

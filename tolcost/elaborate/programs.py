@@ -430,10 +430,6 @@ def _symbols(env: Env, inputs: Iterable[InputNode]) -> tuple[Symbol, ...]:
     return tuple(s for s in found if s.kind == "length" and s not in env.context.notes.equal)
 
 
-AROUND = "around "
-"""What names begin with of inputs that are values of a graph around."""
-
-
 def _around(top: Env, around: Mapping[str, Argument]) -> tuple[InputNode, ...]:
     """Make the values of a surrounding graph known to the graphs inside; the tensors are inputs."""
     nodes: list[InputNode] = []
@@ -441,7 +437,7 @@ def _around(top: Env, around: Mapping[str, Argument]) -> tuple[InputNode, ...]:
     def seen(name: str, value: Argument) -> Value:
         match value:
             case Tensor(shape=shape, space=space):
-                nodes.append(InputNode(f"{AROUND}{name}", (Part(shape, space),)))
+                nodes.append(InputNode(f"around {name}", (Part(shape, space),)))
                 return Data(nodes[-1])
             case Inputs(items=items):
                 return Seq(tuple(seen(f"{name}.{n}", item) for n, item in enumerate(items, start=1)))
@@ -454,7 +450,7 @@ def _around(top: Env, around: Mapping[str, Argument]) -> tuple[InputNode, ...]:
 
 def _known_data(top: Env, data: Mapping[str, Tensor]) -> tuple[InputNode, ...]:
     """Make inputs of values around that are known, for those who need not know them."""
-    nodes = {name: InputNode(f"{AROUND}{name}", (Part(t.shape, t.space),)) for name, t in data.items()}
+    nodes = {name: InputNode(f"around {name}", (Part(t.shape, t.space),)) for name, t in data.items()}
     top.context.as_data.update((name, Data(node)) for name, node in nodes.items())
     return tuple(nodes.values())
 

@@ -170,8 +170,9 @@ def _judged(formula: PublishedFormula, studied: _Studied, library: Library) -> J
     analysis = studied.analysis
     stated = _stated(formula, analysis)
     theirs, ours, facts = stated.theirs, stated.ours, stated.facts
-    # bytes have a status of their own
-    status = "exact" if formula.counts == "bytes" else analysis.status
+    status = analysis.status
+    if formula.counts == "bytes":  # they have a status of their own
+        status = "upper bound" if analysis.traffic.open else "exact"
     verdict = _concluded(ordering(theirs, ours, facts), status)
     found = Judgement(
         formula,
@@ -249,7 +250,10 @@ def _stated(formula: PublishedFormula, analysis: Analysis) -> _Stated:
         return substitute(p, restricted) if restricted else p
 
     theirs, ours = _read(formula, formula.text, names), _figure(analysis, formula)
-    facts = (*(condition.condition for condition in analysis.conditions), *_decided(theirs.free | ours.free))
+    # bytes are judged where no range is empty: elsewhere ours bound them from above
+    full = map(ge, analysis.traffic.full) if formula.counts == "bytes" else ()
+    needed = (condition.condition for condition in analysis.conditions)
+    facts = tuple(dict.fromkeys((*needed, *full, *_decided(theirs.free | ours.free))))
     return _Stated(
         theirs=put(theirs),
         ours=put(ours) * formula.times,

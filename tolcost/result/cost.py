@@ -237,6 +237,7 @@ class Cost(Located):
             {key: there.number(form) for key, form in total.histogram.items()},
             {key: there.number(form) for key, form in total.index.items()},
             {key: there.number(form) for key, form in total.atoms.items()},
+            there.moves_all and not there.coverage.missing,
         )
 
     def subs(self, lengths: Mapping[str, int] | None = None, /, **dims: int) -> Cost:

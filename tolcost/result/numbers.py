@@ -28,7 +28,8 @@ SweptLengths: TypeAlias = "int | Sequence[int] | Ints"
 class ExactNumbers:
     r"""Exact integers at a point: ``numbers.eops``, ``numbers["eops"]``.
 
-    A figure is None where data, or something unknown, decides it.
+    A figure is None where data, or something unknown, decides it.  Fewer bytes may move than ``bytes`` says
+    where ``bytes_exact`` is False.
 
     >>> import tolcost
     >>> numbers = tolcost.analyze("tol x: R [n]\ny := map(x, exp(*) + 1)")(n=10**9)
@@ -41,6 +42,7 @@ class ExactNumbers:
     histogram: Mapping[tuple[str, str], int | None]
     index: Mapping[tuple[str, str], int | None]
     atoms: Mapping[str, int | None]
+    bytes_exact: bool = True
 
     def __getitem__(self, name: str) -> FigureValue:
         """A figure by its key."""

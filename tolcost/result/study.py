@@ -446,8 +446,10 @@ class Located:
         moved = self.total.traffic
         return not moved.open and self.reaches(moved.full)
 
-    def reaches(self, full: Iterable[Poly]) -> bool:
+    def reaches(self, full: Sequence[Poly]) -> bool:
         """Whether all ranges are seen to have an element: there, none of these is negative."""
+        if not full:
+            return True
         facts = self.study.granted
         return all(
             is_nonnegative(p, facts) or ((found := self.number(p)) is not None and found >= 0) for p in full
