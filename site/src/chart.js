@@ -14,9 +14,11 @@ export function short(value) {
   const n = Number(value);
   if (!Number.isFinite(n)) return String(value);
   if (n < 10_000) return n.toLocaleString("en");
-  const power = Math.floor(Math.log10(n) / 3);
+  const scaled = (power) => Number((n / 10 ** (3 * power)).toPrecision(3));
+  const least = Math.floor(Math.log10(n) / 3);
+  const power = scaled(least) >= 1000 ? least + 1 : least; // 999,999 is 1 M
   const unit = ["", "k", "M", "G", "T", "P", "E"][power];
-  return unit === undefined ? n.toExponential(1) : `${(n / 10 ** (3 * power)).toPrecision(3).replace(/\.?0+$/, "")} ${unit}`;
+  return unit === undefined ? n.toExponential(1) : `${scaled(power)} ${unit}`;
 }
 
 export function chart(rows, name) {

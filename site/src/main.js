@@ -163,7 +163,10 @@ async function numbers() {
   if (!answer || found !== state.shown) return;
   const point = found.symbols.map((name) => `${name} = ${grouped(dims[name])}`).join(", ");
   if (answer.failed) {
+    $("eops-value").dataset.value = "";
     $("eops-value").replaceChildren(element("span", { class: "bad" }, answer.failed[0].message));
+    figures(found, {}); // none hold here
+    growth([]);
     return;
   }
   const value = grouped(answer.figures.eops);
@@ -176,8 +179,8 @@ async function numbers() {
 function figures(found, values) {
   const shown = found.measures.filter((one) => one.headed && one.key !== "eops" && one.form);
   $("figures").replaceChildren(...shown.map((one) => element("div", { class: "figure" },
-    element("span", { class: "quiet" }, one.name), element("div", { class: "form" }, math(one.form)),
-    element("b", {}, values[one.key] === null ? "" : /^\d+$/.test(String(values[one.key])) ? short(values[one.key]) : decimal(values[one.key])))));
+    element("span", { class: "quiet" }, one.unit ? `${one.name} (${one.unit})` : one.name), element("div", { class: "form" }, math(one.form)),
+    element("b", {}, values[one.key] === null || values[one.key] === undefined ? "" : /^\d+$/.test(String(values[one.key])) ? short(values[one.key]) : decimal(values[one.key])))));
 }
 
 function decimal(value) {

@@ -88,10 +88,17 @@ def test_integers_are_exact_beyond_any_double(page: Browser) -> None:
     assert int(shown) == 2 * sizes["n"] * sizes["k"] * sizes["m"]
 
 
-def test_what_is_not_defined_says_so(page: Browser) -> None:
+@pytest.mark.parametrize(
+    "name, value, said",
+    [("s", "0", "it needs s >= 1"), ("n", "-5", "it needs n >= 1"), ("n", "1.5", "no value for n")],
+)
+def test_where_a_form_does_not_hold_there_are_no_figures(
+    page: Browser, name: str, value: str, said: str
+) -> None:
     page.run(CHOOSE, "Conv (")
-    assert page.run(SET, "number", "s", "0") == ""
-    assert "division by 0" in page.run("return document.getElementById('live-eops').textContent")
+    assert page.run(SET, "number", name, value) == ""
+    for figure in ("eops", "macs"):
+        assert page.run(f"return document.getElementById('live-{figure}').textContent").startswith(said)
 
 
 def test_it_fits_a_phone(page: Browser) -> None:

@@ -100,3 +100,9 @@ def test_a_small_run_is_a_run(name: str) -> None:
         for part, array in zip(parts, value if isinstance(value, tuple) else (value,), strict=True):
             assert np.allclose(np.array(part.nested(), float), np.asarray(array, float), equal_nan=True)
     assert sum(found.functions.values()) == sum(wanted.counts.histogram.values())
+
+
+def test_a_bound_is_called_one() -> None:
+    text = "tol x: R [n]\ntol w: R [n]\ny := map(tol[n - 1], x[1] * w[i], [i])"
+    units = {one["key"]: one["unit"] for one in ask(do="analyse", text=text)["measures"]}
+    assert (units["bytes"], units["span"], units["eops"]) == ("at most", "at most", "")

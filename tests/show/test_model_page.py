@@ -80,6 +80,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     partly = helper.make_model(helper.make_graph(steps, "partly", [x], [y]), opset_imports=opsets)
     onnx.save(partly, found / "partly.onnx")
     run(["model", f"{found}/partly.onnx", "--format", "html", "--output", f"{found}/partly.html"])
+    onnx.save(_windows(), found / "windows.onnx")
+    given = [option for name in ("n", "h", "w") for option in ("--dim", f"{name}=9")]
+    html = ["--format", "html", "--output"]
+    assert run(["model", f"{found}/windows.onnx", *given, *html, f"{found}/windows.html"]) == 0
+    onnx.save(_solved(), found / "solved.onnx")
+    assert run(["model", f"{found}/solved.onnx", *html, f"{found}/solved.html"]) == 0
     onnx.save(_branches(), found / "many.onnx")
     assert run(["model", f"{found}/many.onnx", "--format", "html", "--output", f"{found}/many.html"]) == 0
     page = (found / "bert.html").read_text("utf-8")
@@ -90,6 +96,25 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     text = json.dumps(large).replace("<", "\\u003c")
     (found / "large.html").write_text(page.replace(data[1], text), "utf-8")
     return found
+
+
+def _windows() -> onnx.ModelProto:
+    """Where windows are none, fewer bytes move than the closed form says."""
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 1, "h", "w"])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    w = helper.make_tensor("k", TensorProto.FLOAT, [1, 1, 3, 3], [1.0] * 9)
+    conv = helper.make_node("Conv", ["x", "k"], ["y"], strides=[2, 2])
+    graph = helper.make_graph([conv], "windows", [x], [y], [w])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
+
+
+def _solved() -> onnx.ModelProto:
+    """A condition gives the only value of something that is no length of the page: a number of the shape."""
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 1])
+    shape = helper.make_tensor_value_info("shape", TensorProto.INT64, [2])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 3, "a"])
+    graph = helper.make_graph([helper.make_node("Expand", ["x", "shape"], ["y"])], "solved", [x, shape], [y])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
 
 
 def _branches() -> onnx.ModelProto:
@@ -197,6 +222,7 @@ OUTSIDE = (
     ("seq", "", "seq is a whole number"),
     ("batch", "0", "batch >= 1"),
     ("batch", "1.5", "batch is a whole number"),
+    ("batch", str(2**40), "batch <= 2,147,483,646"),
 )
 
 
@@ -412,6 +438,20 @@ def test_a_model_of_one_size_has_its_figures(browser: Browser, folder: Path) -> 
     browser.open((folder / "fixed.html").as_uri())
     assert browser.run(FIGURES)["eops"] == "6"
     assert "No length is open" in browser.run("return document.getElementById('growth').textContent")
+
+
+def test_a_bound_is_called_one_wherever_lengths_may_go(browser: Browser, folder: Path) -> None:
+    """The page begins at lengths where the bytes are exact, and goes on to others."""
+    browser.open((folder / "windows.html").as_uri())
+    labels = "return [...document.querySelectorAll('.figure .label')].map(l => l.textContent)"
+    assert "bytes, node by node (at most)" in browser.run(labels)
+    assert "intensity (FLOPs per byte, at least)" in browser.run(labels)
+
+
+def test_what_conditions_settle_is_no_reason_to_show_nothing(browser: Browser, folder: Path) -> None:
+    browser.open((folder / "solved.html").as_uri())
+    assert browser.run("return document.getElementById('outside').hidden")
+    assert browser.run(FIGURES)["eops"] == "0"
 
 
 def test_what_is_not_costed_is_not_said_to_cost_nothing(browser: Browser, folder: Path) -> None:

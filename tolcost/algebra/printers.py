@@ -576,6 +576,8 @@ class _Printer(ABC):
     """A walk over a tree; what differs between ways of writing is said by the classes below."""
 
     plus, minus, first_minus, times = " + ", " - ", "-", "*"
+    dot = times
+    """Between a number and a power of one, which would be read as a single number."""
 
     def __init__(self) -> None:
         self._done: dict[ShownOperand, str] = {}
@@ -604,7 +606,7 @@ class _Printer(ABC):
         return text if split.rest is None else self.total(split.rest, text)
 
     def _parts(self, number: int, powers: tuple[tuple[ShownOperand, int], ...]) -> list[str]:
-        parts = [self.digits(number)] if number != 1 else []
+        parts: list[str] = []
         for base, times in powers:
             if base not in self._done:
                 self._done[base] = self.operand(base)
@@ -612,7 +614,11 @@ class _Printer(ABC):
             if times > 1 and isinstance(base, SumCall):
                 text = self.raisable(text)
             parts.append(self.raised(text, times))
-        return parts
+        if number == 1:
+            return parts
+        if powers and isinstance(powers[0][0], PowerCall):
+            return [f"{self.digits(number)}{self.dot}{parts[0]}", *parts[1:]]
+        return [self.digits(number), *parts]
 
     def digits(self, value: int) -> str:
         """Write a number that is not negative."""
@@ -671,7 +677,7 @@ class _Text(_Printer):
 
 
 class _Latex(_Printer):
-    times = " "
+    times, dot = " ", r" \cdot "
 
     def bracket(self, text: str) -> str:
         """Brackets that grow."""
@@ -726,6 +732,7 @@ def name_latex(name: str) -> str:
 
 class _MathML(_Printer):
     plus, minus, first_minus, times = "<mo>+</mo>", _MINUS, _MINUS, "<mo>&#x2062;</mo>"
+    dot = "<mo>&#x22C5;</mo>"
 
     def digits(self, value: int) -> str:
         """Write a number."""

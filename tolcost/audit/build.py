@@ -133,7 +133,8 @@ def _forms(judged: Sequence[Judged], listed: Sequence[Entry], conformance: Confo
     for found in judged:
         analysis = found.verified
         name = f"{found.row.operator} (paper's signature, verified)"
-        yield LiveForm(name, analysis.eops, analysis.macs, definition_command(found))
+        needed = tuple(one.condition for one in analysis.conditions)
+        yield LiveForm(name, analysis.eops, analysis.macs, definition_command(found), needed)
     for entry in listed:
         stands = representative(conformance.of(entry.name))
         if stands is not None:

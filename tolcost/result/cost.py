@@ -264,8 +264,9 @@ class Cost(Located):
         return locate_study(Cost, study, self.point.given, self.weights, self.warnings, self.device)
 
     def by(self, what: str) -> pandas.DataFrame:
-        r"""Give every operator, scope, node or line as a row of a pandas frame, the costliest first.
+        r"""Give every operator, scope, node or line as a row of a pandas frame.
 
+        Operators and scopes come the costliest first, nodes and lines in their order.
         Where every length is known, figures are columns of exact integers, with the share of the EOPs;
         otherwise they are closed forms.
 

@@ -30,10 +30,11 @@ def frame_of(cost: Located) -> pandas.DataFrame:
     import pandas
 
     rows = [
-        (metric, item, space, None if form is None else text_of(form), _exact(value))
-        for metric, item, space, form, value in figure_data(cost, CostView())
+        (metric, item, space, None if form is None else text_of(form), _exact(value), said)
+        for metric, item, space, form, value, said in figure_data(cost, CostView())
     ]
-    return pandas.DataFrame(rows, columns=["metric", "item", "space", "form", "value"], dtype=object)
+    columns = ["metric", "item", "space", "form", "value", "status"]
+    return pandas.DataFrame(rows, columns=columns, dtype=object)
 
 
 def _exact(value: Form | None) -> object:
@@ -50,7 +51,7 @@ def frame_by(cost: Located, by: str, form: Callable[[Form], object]) -> pandas.D
         by: pandas.Series([group.title for group in groups], dtype="str"),
         "nodes": pandas.Series([group.nodes for group in groups], dtype="int64"),
     }
-    for name, take in _COLUMNS.items():
+    for name, take in _columns(by).items():
         forms = [take(group.figures) for group in groups]
         if known:
             found[name] = typed([cost.number(one) for one in forms])
@@ -69,6 +70,11 @@ _COLUMNS: Mapping[str, Callable[[Figures], Form | None]] = {
     "macs": lambda figures: figures.macs,
     "bytes": lambda figures: figures.bytes,
 }
+
+
+def _columns(by: str) -> Mapping[str, Callable[[Figures], Form | None]]:
+    """The figures of parts; of a line those that it has: what moves, and MACs, are not a line's."""
+    return {name: take for name, take in _COLUMNS.items() if by != "line" or name in ("eops", "flops")}
 
 
 def frame_at(points: Points, forms: Mapping[str, Form | None], metrics: Iterable[str]) -> pandas.DataFrame:
@@ -117,6 +123,10 @@ def plotted(
     if metric not in _TITLES:
         raise Rejected(
             Diagnostic("T0412", f"there is no figure {quoted(metric)} to draw", hint=", ".join(_TITLES))
+        )
+    if metric not in _columns(by):
+        raise Rejected(
+            Diagnostic("T0412", f"a line has no {_TITLES[metric]}", hint="EOPs and FLOPs go by line")
         )
     drawn = _axes() if axes is None else axes
     if cost.point.complete and over is None:

@@ -185,7 +185,7 @@ class GenerationStudy(Study):
             Measure("cache_bytes", "cache at the end", self.cache, "bytes"),
             Measure("peak_bytes", "peak activations", peak, "bytes, with the cache"),
             Measure("memory_bytes", "memory at most", both, "bytes: parameters and peak"),
-            intensity_measure(total.intensity, total.traffic),
+            intensity_measure(total.intensity, total.traffic, total.status),
         )
 
     def compared(self) -> Iterator[tuple[str, str, Poly]]:

@@ -208,7 +208,7 @@ class ModelStudy(Study):
             Measure("param_bytes", "parameter bytes", held.parameter_bytes),
             Measure("peak_bytes", "peak activations", None if peak is None else peak.bytes, often),
             Measure("depth", "depth", self.depth, "at most"),
-            intensity_measure(total.intensity, total.traffic),
+            intensity_measure(total.intensity, total.traffic, total.status),
         )
 
     def compared(self) -> Iterator[tuple[str, str, Poly]]:

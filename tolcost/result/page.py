@@ -11,12 +11,6 @@ from html import escape
 from pathlib import Path
 
 from tolcost.algebra import (
-    And,
-    Cond,
-    Eq,
-    Ge,
-    Not,
-    Or,
     Poly,
     Symbol,
     cond_text,
@@ -45,7 +39,7 @@ from tolcost.result.study import Figures, Located, MissingNode
 from tolcost.result.time import TimedNodes
 from tolcost.result.totals import parts_of
 from tolcost.show.document import LONGEST, Form, mathml_of, plain
-from tolcost.show.html import embedded, render
+from tolcost.show.html import condition_tree, embedded, render
 from tolcost.show.json import Json
 
 _MOST_PARTS = 8
@@ -146,14 +140,14 @@ def _data(cost: Located, forms: _Forms) -> dict[str, Json]:
                 "text": one.text,
                 "reason": visible(one.reason),
                 "node": visible(one.node),
-                "test": _test(one.condition, forms),
+                "test": condition_tree(one.condition, forms.number),
             }
             for one in study.needed
         ],
         "missing": [[one.op, visible(one.name), visible(one.why)] for one in _missing(cost)],
         "figures": [
             {"key": one.key, "label": one.label, "unit": one.unit, "form": forms.any(one.form)}
-            for one in cost.measures
+            for one in Located(study, study.locate({}), device=cost.device).measures  # lengths may change
         ],
         "operators": list(_operators(cost, forms)),
         "memory": [[forms.number(one.bytes), one.first, one.last] for one in lifetimes(study.cost)],
@@ -179,7 +173,7 @@ def _other(older: Older, cost: Located, forms: _Forms) -> dict[str, Json]:
         "verdict": found.verdict,
         "said": said_of(whole.claim, whole.less_where, whole.more_where),
         "notes": [visible(note) for note in (*found.notes, *filter(None, (whole.why,)))],
-        "requires": [{"text": cond_text(one), "test": _test(one, forms)} for one in needed],
+        "requires": [{"text": cond_text(one), "test": condition_tree(one, forms.number)} for one in needed],
         "eops": forms.number(whole.old),
         "operators": [
             {"title": visible(row.part), "eops": forms.number(row.old)}
@@ -197,23 +191,6 @@ def _other(older: Older, cost: Located, forms: _Forms) -> dict[str, Json]:
 def _start(cost: Located) -> Mapping[Symbol, int]:
     """Lengths to start with: those given, the others as in an example that the conditions allow."""
     return (at_example(cost) or cost).point.values
-
-
-def _test(condition: Cond, forms: _Forms) -> Json:
-    """A condition for the browser: a comparison of a form with 0, or several of them."""
-    match condition:
-        case Ge(p=p):
-            return [">=", forms.number(p)]
-        case Eq(p=p):
-            return ["==", forms.number(p)]
-        case Not(part=part):
-            return ["not", _test(part, forms)]
-        case And(parts=parts):
-            return ["and", *(_test(one, forms) for one in parts)]
-        case Or(parts=parts):
-            return ["or", *(_test(one, forms) for one in parts)]
-        case _:
-            return condition.value
 
 
 def _missing(cost: Located) -> Sequence[MissingNode]:

@@ -7,15 +7,16 @@ from functools import cache
 from pathlib import Path
 
 from tolcost.algebra import ZERO, Cond, Poly, atom, restricting, to_text, total_of
-from tolcost.cost.count import CountKey, Term
+from tolcost.cost.count import CountKey, Counts, Term
 from tolcost.cost.device import CallWork
-from tolcost.cost.record import Analysis, NamedType, analysis_with
+from tolcost.cost.record import Analysis, NamedType, analysis_with, shipped
 from tolcost.cost.weights import Weighed, Weights, weigh
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Diagnostic, Rejected, Source, place, quoted, visible
 from tolcost.elaborate.inputs import PlainShape, PlainValue, arguments
 from tolcost.pipeline import analyze_lowered, lower_for_author, read_program
 from tolcost.result.assumptions import assumed
+from tolcost.result.claims import Certainty
 from tolcost.result.comparison import FUNCTIONS
 from tolcost.result.cost import Cost
 from tolcost.result.point import Point, locate, requirements, said_of_lengths, whole_lengths
@@ -29,6 +30,7 @@ from tolcost.result.study import (
     Measure,
     Portion,
     Study,
+    bound_of,
     bytes_measure,
     figures_of,
     intensity_measure,
@@ -79,8 +81,8 @@ class ProgramStudy(Study):
             Measure("flops", "FLOPs", total.flops),
             Measure("macs", "MACs", total.macs),
             *(Measure("weights", name, value, value.unit) for name, value in weighed),
-            *_traffic(analysis),
-            *_span(analysis),
+            *_traffic(analysis, total.status),
+            *_span(analysis, total.status),
         ]
         if total.index:
             found.append(Measure("index", "index", None, parts=_counted(total.index), headed=False))
@@ -97,20 +99,32 @@ class ProgramStudy(Study):
             yield FUNCTIONS, f"{name}:{space}", form
 
     def groups(self, by: str) -> tuple[Group, ...]:
-        """EOPs by the lines they come from, or all of them together."""
+        """EOPs and FLOPs by the lines they come from, in order; or all of them together.
+
+        What moves, and MACs, are no line's: they belong to inputs, outputs and whole folds.
+        """
         if by != "line":
             return (Group(self.name, 1, self.total),)
-        lines: dict[str, list[Term]] = {}
+        lines: dict[tuple[str, int], list[Term]] = {}
         for term in self.analysis.terms:
             if term.kind == "data":
-                lines.setdefault(f"line {place(term.span).line}", []).append(term)
-        return tuple(Group(title, len(terms), self._of(terms)) for title, terms in lines.items())
+                source = term.span.source.name
+                where = ("" if source == self.file else visible(source), place(term.span).line)
+                lines.setdefault(where, []).append(term)
+        return tuple(
+            Group(f"{file}:{line}" if file else f"line {line}", len(terms), self._of(terms))
+            for (file, line), terms in sorted(lines.items())
+        )
 
     def _of(self, terms: Sequence[Term]) -> Figures:
         counts: dict[CountKey, list[Poly]] = {}
         for term in terms:
             counts.setdefault((term.function, term.space), []).append(term.count)
-        return replace(self.total, histogram={key: total_of(forms) for key, forms in counts.items()})
+        histogram = {key: total_of(forms) for key, forms in counts.items()}
+        atoms = dict.fromkeys(self.total.atoms, ZERO) | {"lambda": total_of(histogram.values())}
+        own = Counts(histogram, {}, atoms, ZERO, (), "exact")
+        flops = weigh(own, shipped("flops")).numerator
+        return replace(self.total, histogram=histogram, index={}, atoms=atoms, macs=ZERO, flops=flops)
 
     def record(self, cost: Located, metrics: frozenset[str] | None) -> dict[str, Json]:
         """An entry of the document of ``analyze``."""
@@ -203,16 +217,16 @@ def _counted(counts: Mapping[CountKey, Poly]) -> tuple[Portion, ...]:
     return tuple(Portion(name, space, form) for (name, space), form in sorted(counts.items()))
 
 
-def _traffic(analysis: Analysis) -> Iterator[Measure]:
+def _traffic(analysis: Analysis, status: Certainty) -> Iterator[Measure]:
     moved = analysis.traffic
     ways = (("read", moved.read), ("written", moved.written))
     parts = tuple(Portion(way, space, form) for way, spaces in ways for space, form in spaces.items())
     yield bytes_measure("bytes", moved, parts)
     if analysis.intensity is not None and moved.total != 0:
-        yield intensity_measure(analysis.intensity, moved)
+        yield intensity_measure(analysis.intensity, moved, status)
 
 
-def _span(analysis: Analysis) -> Iterator[Measure]:
+def _span(analysis: Analysis, status: Certainty) -> Iterator[Measure]:
     depth = analysis.span
     if depth is None:
         yield Measure("span", "depth", None)
@@ -223,7 +237,10 @@ def _span(analysis: Analysis) -> Iterator[Measure]:
     yield Measure("span", "depth", depth.chain, unit, tree, full=depth.chain.full)
     if analysis.parallelism is not None and analysis.parallelism_tree is not None and analysis.eops != 0:
         wide = (Portion("tree", "", analysis.parallelism_tree),) if differs else ()
-        yield Measure("parallelism", "parallelism", analysis.parallelism, parts=wide)
+        unit = "" if depth.chain.exact else bound_of("parallelism", status)
+        yield Measure(
+            "parallelism", "parallelism", analysis.parallelism, unit, parts=wide, full=depth.chain.full
+        )
 
 
 def _type(tensor: NamedType, put: Callable[[Form], Form | None]) -> str:

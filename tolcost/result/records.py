@@ -33,7 +33,12 @@ def value_json(cost: Located) -> Show:
 
 def all_reached(full: Iterable[Poly], show: Show, facts: tuple[Cond, ...]) -> bool:
     """Whether all ranges are seen to have an element: there, none of these forms is negative."""
-    return all(is_nonnegative(p, facts) or (isinstance(found := show(p), int) and found >= 0) for p in full)
+    return all(is_nonnegative(p, facts) or _is_no_less(show(p)) for p in full)
+
+
+def _is_no_less(found: Json) -> bool:
+    """Whether it is a number, large ones as text, that is not negative."""
+    return (isinstance(found, int) and found >= 0) or (isinstance(found, str) and found.isdecimal())
 
 
 def at_json(cost: Located, figures: Callable[[Show], dict[str, Json]]) -> dict[str, Json]:

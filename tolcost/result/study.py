@@ -27,7 +27,7 @@ from tolcost.result.claims import Certainty
 from tolcost.result.point import Point, Requirement, facts_of
 from tolcost.result.rows import TableRow
 from tolcost.result.time import TimedNodes, Times, error_of, percent
-from tolcost.show.document import Fact, Form, Valuation, form_at
+from tolcost.show.document import Fact, Form, Valuation, form_at, symbols_in
 from tolcost.show.json import Json
 
 
@@ -211,12 +211,26 @@ def bytes_measure(label: str, moved: Traffic, parts: tuple[Portion, ...] = ()) -
     return Measure("bytes", label, moved.total, "at most" if moved.open else "", parts, full=moved.full)
 
 
-def intensity_measure(ratio: FormRatio | None, moved: Traffic) -> Measure:
+def intensity_measure(ratio: FormRatio | None, moved: Traffic, status: Certainty) -> Measure:
     """Functions for each byte: at least that, where bytes are at most those."""
-    unit = "FLOPs per byte" + (", at least" if moved.open else "")
+    unit = "FLOPs per byte" + (f", {bound_of('intensity', status)}" if moved.open else "")
     return Measure("intensity", "intensity", ratio, unit, full=moved.full)
 
 
+def bound_of(key: str, status: Certainty) -> str:
+    """What a measure is where it, or what it is divided by, is a bound from above.
+
+    >>> bound_of("bytes", "exact"), bound_of("intensity", "exact"), bound_of("parallelism", "upper bound")
+    ('at most', 'at least', 'one bound over another')
+    """
+    if key not in ("intensity", "parallelism"):
+        return _BOUNDS[0]
+    return _BOUNDS[2 if status == "upper bound" else 1]
+
+
+_BOUNDS = ("at most", "at least", "one bound over another")
+_UNCOUNTED = ("bytes", "span", "depth", "params", "param_bytes", "model_bytes", "peak_bytes")
+"""What does not rest on how often functions are applied."""
 _BELONGS = {
     "bytes_exact": "bytes",
     "intensity": "bytes",
@@ -361,7 +375,7 @@ class Located:
 
     def _bounded(self, measure: Measure) -> Measure:
         """A measure that says so where it may be less, as some range may have no element."""
-        bound = "at least" if measure.key == "intensity" else "at most"
+        bound = bound_of(measure.key, self.status)
         if bound in measure.unit or self.reaches(measure.full):
             return measure
         return replace(measure, unit=f"{measure.unit}, {bound}" if measure.unit else bound)
@@ -443,8 +457,20 @@ class Located:
     @property
     def moves_all(self) -> bool:
         """Whether no fewer bytes move than are counted."""
-        moved = self.total.traffic
-        return not moved.open and self.reaches(moved.full)
+        return self.moves_all_of(self.total)
+
+    def moves_all_of(self, figures: Figures) -> bool:
+        """The same of some of the work."""
+        return not figures.traffic.open and self.reaches(figures.traffic.full)
+
+    def standing(self, measure: Measure, form: Form | None) -> str:
+        """How sure a measure, or a part of it, is: what it says of itself, else what counts are."""
+        said = next((bound for bound in _BOUNDS if bound in measure.unit), None)
+        if said is not None:
+            return said
+        if self.status == "lower bound" or (self.status == "upper bound" and measure.key not in _UNCOUNTED):
+            return self.status
+        return "depends on data" if any(s.kind == "data" for s in symbols_in(form)) else "exact"
 
     def reaches(self, full: Sequence[Poly]) -> bool:
         """Whether all ranges are seen to have an element: there, none of these is negative."""

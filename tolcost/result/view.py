@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
 from tolcost.algebra import LARGEST_LENGTH, Ge, Poly, Symbol, contradict
 from tolcost.dataclass import dataclass, replace
@@ -201,22 +202,21 @@ def _standing(cost: Located, view: CostView, form: str) -> Iterator[Fact]:
     known = {} if _forms_shown(cost, view) else cost.point.values
     if text:
         yield Fact("status", cost.status)
-        ones = [s for s in study.symbols if s.kind == "length" and s not in known and _least(s) == 1]
-        if ones and study.kind == "program":
-            yield Fact("lengths", f"{', '.join(s.name for s in ones)} >= 1")
-        yield from (
-            Fact("by data", _range(cost, s, bool(known)))
-            for s in study.symbols
-            if s.kind == "data" and s not in known
-        )
-        kept = [s for s in study.symbols if s.role == "kept" and s not in known]
-        yield from (Fact("by data", said) for said in (partitions(kept) if kept else ()))
+    ones = [s for s in study.symbols if s.kind == "length" and s not in known and _least(s) == 1]
+    if ones and study.kind == "program":
+        yield Fact("lengths", f"{', '.join(s.name for s in ones)} >= 1")
+    yield from (
+        Fact("by data", _range(cost, s, bool(known)))
+        for s in study.symbols
+        if s.kind == "data" and s not in known
+    )
+    kept = [s for s in study.symbols if s.role == "kept" and s not in known]
+    yield from (Fact("by data", said) for said in (partitions(kept) if kept else ()))
     yield from study.remarks()
     if _forms_shown(cost, view) or not cost.point.complete:
         yield from _requirements(cost, "holds where", "needed", _MOST_CONDITIONS if text else None)
         yield from _offer(cost)
-    if text:
-        yield from _requirements(cost, "checked when run", "checked", _MOST_CONDITIONS)
+    yield from _requirements(cost, "checked when run", "checked", _MOST_CONDITIONS if text else None)
     yield from _missing(cost, _MOST_MISSING if text else None)
 
 
@@ -350,31 +350,48 @@ def csv_table(costs: Sequence[Located], view: CostView) -> ReportTable:
         return ReportTable(tuple(Column(key, key) for key in keys), rows)
     if costs and costs[0].study.kind == "model":
         return _group_data(costs[0], view.table.by)
-    header = ("program", "file", "metric", "item", "space", "form", "value")
+    header = ("program", "file", "metric", "item", "space", "form", "value", "status")
     found = [(cost.study.name, cost.study.file, *row) for cost in costs for row in figure_data(cost, view)]
     return ReportTable(tuple(Column(key, key) for key in header), found)
 
 
-def figure_data(cost: Located, view: CostView) -> Iterator[tuple[str, str, str, Form | None, Form | None]]:
-    """Every figure and part: metric, item, space, closed form, and value where there is a point."""
+FigureData: TypeAlias = tuple[str, str, str, Form | None, Form | None, str]
+"""Metric, item, space, closed form, value where there is a point, and how sure that is."""
+
+
+def figure_data(cost: Located, view: CostView) -> Iterator[FigureData]:
+    """Every figure and part."""
     for measure in measures_shown(cost, view):
         metric = measure.label if measure.key in ("weights", "time") else measure.key
+        value = cost.value if cost.located else _no_value
         if measure.headed:
-            yield metric, "", "", measure.form, cost.value(measure.form) if cost.located else None
+            said = cost.standing(measure, measure.form)
+            yield metric, "", "", measure.form, value(measure.form), said
         for part in measure.parts:
-            yield metric, part.name, part.space, part.form, cost.value(part.form) if cost.located else None
+            said = cost.standing(measure, part.form)
+            yield metric, part.name, part.space, part.form, value(part.form), said
 
 
 def _group_data(cost: Located, by: str) -> ReportTable:
     metrics, known = ("eops", "flops", "macs", "bytes"), cost.located
-    keys = ("model", by, "nodes", *metrics, *(f"{metric}_at" for metric in metrics if known), "status")
+    keys = (
+        "model",
+        by,
+        "nodes",
+        *metrics,
+        *(f"{metric}_at" for metric in metrics if known),
+        "status",
+        "bytes_status",
+    )
     rows: list[tuple[Cell, ...]] = []
     for group in cost.groups(by):
         found = group.figures
         forms = (found.eops, found.flops, found.macs, found.bytes)
         values = map(cost.value, forms) if known else ()
         times = time_cells(cost, group.title, by)
-        rows.append((cost.study.name, group.title, group.nodes, *forms, *values, found.status, *times))
+        moved = found.status if found.status == "lower bound" or cost.moves_all_of(found) else "upper bound"
+        said = (found.status, "exact" if moved == "depends on data" else moved)
+        rows.append((cost.study.name, group.title, group.nodes, *forms, *values, *said, *times))
     timed = ("bound_us", "predicted_us") if cost.device is not None else ()
     return ReportTable(tuple(Column(key, key) for key in (*keys, *timed)), rows)
 

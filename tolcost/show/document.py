@@ -100,6 +100,23 @@ def _depth(form: Depth, values: Valuation) -> Depth:
     return Depth(tuple(_put(candidate, values) for candidate in form.candidates), form.exact)
 
 
+def symbols_in(form: Form | None) -> frozenset[Symbol]:
+    """The symbols that a form mentions."""
+    match form:
+        case Poly():
+            return form.free
+        case Depth(candidates=candidates):
+            return frozenset().union(*(one.free for one in candidates))
+        case FormRatio(numerator=top, denominator=bottom):
+            return top.free | symbols_in(bottom)
+        case Weighed(numerator=top):
+            return top.free
+        case Duration(terms=terms):
+            return frozenset().union(*(one.numerator.free for _, candidates in terms for one in candidates))
+        case _:
+            return frozenset()
+
+
 def text_of(form: Form, grouped: bool = False) -> str:
     """Give a form as text; ``grouped`` puts commas between the thousands of a number.
 
@@ -223,13 +240,21 @@ def latex_of(form: Form) -> str:
         case Depth():
             return _largest_latex(form.candidates)
         case Duration(constant=constant, terms=terms):
-            parts = [rf"{n} \, {_largest_latex([one.poly for one in c])}" for n, c in terms]
-            return " + ".join((latex_of(constant), *parts))
+            parts = [_times_latex(n, [one.poly for one in candidates]) for n, candidates in terms]
+            return " + ".join([*([latex_of(constant)] if constant or not parts else []), *parts])
         case FormRatio():
             top_poly, below = lowest(form)
             if isinstance(below, Poly) and below == 1:
                 return to_latex(top_poly)
             return rf"\frac{{{to_latex(top_poly)}}}{{{latex_of(below)}}}"
+
+
+def _times_latex(times: int, candidates: Sequence[Poly]) -> str:
+    """So many times the largest of some forms; a dot keeps two numbers apart."""
+    largest = _largest_latex(candidates)
+    if times == 1:
+        return largest
+    return rf"{times} \cdot {largest}" if len(candidates) > 1 else rf"{times} \left({largest}\right)"
 
 
 def _largest_latex(candidates: Sequence[Poly]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from html import escape
 from pathlib import Path
@@ -12,7 +12,7 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from tolcost.algebra import Poly, display_names, to_browser
+from tolcost.algebra import And, Cond, Eq, Ge, Not, Or, Poly, atom, cond_text, display_names, to_browser
 from tolcost.cost import FormRatio
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import visible
@@ -51,6 +51,8 @@ class LiveForm:
     eops: Poly
     macs: Poly
     command: str
+    requires: tuple[Cond, ...] = ()
+    """Where it holds, besides the ranges of its lengths."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +137,36 @@ def _live(form: LiveForm) -> Json:
         "macs": to_browser(form.macs),
         "math": mathml_of(form.eops) if len(text) <= 4 * LONGEST else f"<code>{escape(text)}</code>",
         "symbols": symbols,
+        "requires": [
+            {"text": cond_text(one), "test": condition_tree(one, to_browser)} for one in _needed(form)
+        ],
         "command": visible(form.command),
     }
+
+
+def _needed(form: LiveForm) -> Iterator[Cond]:
+    """Where a form holds: every length is at least what it is known to be."""
+    for symbol in sorted(form.eops.free | form.macs.free, key=lambda symbol: symbol.key):
+        if symbol.lo is not None:
+            yield Ge(atom(symbol) - symbol.lo)  # not simplified: that it holds is known
+    yield from form.requires
+
+
+def condition_tree(condition: Cond, form: Callable[[Poly], Json]) -> Json:
+    """A condition for the browser: a comparison of a form with 0, or several of them."""
+    match condition:
+        case Ge(p=p):
+            return [">=", form(p)]
+        case Eq(p=p):
+            return ["==", form(p)]
+        case Not(part=part):
+            return ["not", condition_tree(part, form)]
+        case And(parts=parts):
+            return ["and", *(condition_tree(one, form) for one in parts)]
+        case Or(parts=parts):
+            return ["or", *(condition_tree(one, form) for one in parts)]
+        case _:
+            return condition.value
 
 
 def _table_data(table: ReportTable) -> Mapping[str, object]:

@@ -1,4 +1,4 @@
-"""Documents as LaTeX: figures as a ``tabular``, a table as a ``longtable`` that fits a landscape page.
+"""Documents as LaTeX: facts as a list, figures as a ``tabular``, tables as a ``longtable`` in landscape.
 
 Columns that hold commands or essays are left out: a paper has text for these, and the CSV has them.
 """
@@ -14,11 +14,16 @@ from tolcost.show.document import (
     LONGEST,
     UNKNOWN,
     Cell,
+    Code,
     Column,
     Document,
+    Fact,
+    Facts,
     FigureList,
     Formula,
+    Lines,
     ReportTable,
+    Section,
     cell_text,
     cut,
     latex_of,
@@ -30,6 +35,8 @@ _SIGNS = {
     "−": "$-$", "×": r"$\times$", "●": r"$\bullet$", "…": r"\ldots{}", "‖": r"$\|$", "∈": r"$\in$",
     "Ξ": r"$\Xi$", "Λ": r"$\Lambda$", "Π": r"$\Pi$", "⋈": r"$\bowtie$", "→": r"$\to$", "“": "``", "”": "''",
 }  # fmt: skip
+_ROMAN = {**_SIGNS, "<": "$<$", ">": "$>$", "|": "$|$"}
+"""What the usual fonts have at these places is something else: ¡, ¿ and a dash."""
 _BREAKABLE = "(),*/+=._-]"
 _ROOM = 240
 """The room for columns, in millimetres."""
@@ -38,12 +45,38 @@ _NARROW, _NUMBER, _FEWEST, _MOST = 5, 15, 8, 60
 
 
 def latex(document: Document) -> str:
-    """Give the figures and the tables of a document, one after another."""
-    found = [
-        _figures(b) if isinstance(b, FigureList) else _table(b) if isinstance(b, ReportTable) else ""
-        for b in document
-    ]
-    return "\n".join(filter(None, found))
+    """Give the figures and the tables of a document, and what is said of them, one after another."""
+    return "\n".join(filter(None, map(_block, document)))
+
+
+def _block(block: Section) -> str:
+    match block:
+        case FigureList():
+            return _figures(block)
+        case ReportTable():
+            return _table(block)
+        case Facts(rows=rows):
+            return _items([_fact(fact) for fact in rows])
+        case Lines(rows=rows):
+            return _items([_words(row) for row in rows])
+        case _:
+            return ""
+
+
+def _items(rows: Sequence[str]) -> str:
+    if not rows:
+        return ""
+    return "\n".join([r"\begin{itemize}", *(rf"\item {row}" for row in rows), r"\end{itemize}", ""])
+
+
+def _fact(fact: Fact) -> str:
+    """A label with what is said under it; what stands further in is a condition or a name."""
+    if fact.level:
+        return rf"\texttt{{{_code(visible(fact.label))}}} {_words(fact.remark)}".rstrip()
+    if isinstance(fact.value, Code):
+        code = rf"\texttt{{{_code(visible(fact.value.text))}}}"
+        return f"{_words(fact.label)} {code} {_words(fact.remark)}".rstrip()
+    return f"{_words(fact.label)}: {_words(fact.value)} {_words(fact.remark)}".rstrip()
 
 
 def _figures(found: FigureList) -> str:
@@ -125,7 +158,7 @@ def _code_lines(text: str) -> str:
 
 def _words(text: str) -> str:
     """Text for LaTeX; signs that its fonts lack are set as mathematics."""
-    return "".join(_SIGNS.get(character, character) for character in latex_text(text))
+    return "".join(_ROMAN.get(character, character) for character in latex_text(text))
 
 
 def _code(text: str) -> str:
@@ -135,7 +168,8 @@ def _code(text: str) -> str:
 
 @cache
 def _sign(character: str) -> str:
-    return _words(character) + (r"\allowbreak{}" if character in _BREAKABLE else "")
+    shown = "".join(_SIGNS.get(one, one) for one in latex_text(character))
+    return shown + (r"\allowbreak{}" if character in _BREAKABLE else "")
 
 
 def _latex_form(form: Formula) -> str:

@@ -1,13 +1,12 @@
 // The figures, and what is drawn of them: shares, growth, memory, the roofline.
 
-const decimal = ([top, bottom]) => Number((top * 1000n) / bottom) / 1000;
-
 function figures() {
   const shown = data.figures.filter((one) => one.form);
   byId("figures").replaceChildren(
     ...shown.map((one) => {
       const found = state.outside ? null : figureAt(one.form);
       const whole = found && found[1] === 1n;
+      const value = found && (whole ? found[0] : decimal(found));
       const open = one.form.bottom ? [] : one.form.top.filter((number) => typeof data.forms[number] === "object");
       const forms = open.map((number) => data.shown[number]);
       const written = forms.length > 1 ? `the largest of ${forms.length} forms` : null;
@@ -19,10 +18,10 @@ function figures() {
           "data-more": forms.length === 1,
           onclick: forms.length === 1 ? widen : () => {},
           "data-key": one.key,
-          "data-value": found ? (whole ? found[0] : decimal(found)) : "",
+          "data-value": found ? value : "",
         },
         element("div", { class: "label" }, one.label, one.unit ? ` (${one.unit})` : ""),
-        element("div", { class: "value" }, found ? short(whole ? found[0] : decimal(found)) : "—"),
+        element("div", { class: "value" }, found ? short(value) : "—"),
         element("div", { class: "exactly" }, whole && found[0] >= 10_000n ? grouped(found[0]) : ""),
         written
           ? element("details", {}, element("summary", { class: "quiet" }, written), ...forms.map(notation))

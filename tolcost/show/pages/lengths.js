@@ -62,7 +62,7 @@ function lengthRow(symbol) {
 }
 
 function take(name, text) {
-  if (/^\d{1,10}$/.test(text)) state.values.set(name, BigInt(text));
+  if (/^\d{1,40}$/.test(text)) state.values.set(name, BigInt(text));
   else state.values.delete(name);
 }
 
@@ -88,7 +88,7 @@ function conditions() {
   byId("conditions-card").hidden = !requires.length;
   byId("conditions").replaceChildren(
     ...requires.map((one) => {
-      const found = holds(one.test, state.values);
+      const found = holds(one.test, state.values, formOf);
       return element(
         "li",
         { class: found === null ? "open" : found ? "holds" : "fails" },

@@ -23,6 +23,8 @@ function valueAt(number, values = state.values) {
   return found;
 }
 
+const formOf = (number) => data.forms[number];
+
 // A figure that is the largest of some forms, perhaps over the largest of others: [top, bottom].
 function figureAt(form, values) {
   const most = (numbers) =>
@@ -31,28 +33,6 @@ function figureAt(form, values) {
   const top = most(form.top),
     bottom = form.bottom ? most(form.bottom) : 1n;
   return top === null || !bottom ? null : [top, bottom];
-}
-
-// Whether a condition holds: true, false, or null where something in it is open.
-function holds(test, values) {
-  if (typeof test === "boolean") return test;
-  const [kind, ...parts] = test;
-  if (kind === "and" || kind === "or") {
-    const found = parts.map((part) => holds(part, values));
-    const decisive = kind === "or";
-    return found.includes(decisive) ? decisive : found.includes(null) ? null : !decisive;
-  }
-  if (kind === "not") {
-    const found = holds(parts[0], values);
-    return found === null ? null : !found;
-  }
-  let found;
-  try {
-    found = evaluate(data.forms[parts[0]], values);
-  } catch {
-    return [...values.keys()].length < data.symbols.length ? null : false;
-  }
-  return kind === ">=" ? found >= 0n : found === 0n;
 }
 
 // The conditions of what is shown: of two models, if there are two.
@@ -64,7 +44,7 @@ const required = () =>
 // What does not hold at some lengths, in words.
 function broken(values) {
   const found = required()
-    .filter((one) => holds(one.test, values) === false)
+    .filter((one) => holds(one.test, values, formOf) === false)
     .map((one) => one.text);
   for (const { name, low, high } of data.symbols) {
     const own = values.get(name),

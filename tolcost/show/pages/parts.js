@@ -3,6 +3,7 @@
 const STEPS = 2_000_000; // a sum without a closed form that is longer than this is not worked out
 
 class Undefined extends Error {}
+class Unbound extends Undefined {} // something in it has no value here
 
 function floorDivide(a, b) {
   if (b === 0n) throw new Undefined("a division by 0");
@@ -15,7 +16,7 @@ function evaluate(tree, values, budget = { left: STEPS }) {
   if (--budget.left < 0) throw new Undefined("a sum that is too long to work out here");
   if (typeof tree === "number" || typeof tree === "string") return BigInt(tree);
   if (!Array.isArray(tree)) {
-    if (!values.has(tree.v)) throw new Undefined(`no value for ${tree.v}`);
+    if (!values.has(tree.v)) throw new Unbound(`no value for ${tree.v}`);
     return values.get(tree.v);
   }
   const [kind, ...parts] = tree;
@@ -59,6 +60,28 @@ function evaluate(tree, values, budget = { left: STEPS }) {
   }
 }
 
+// Whether a condition holds: true, false, or null where something in it is open; `formOf` finds its forms.
+function holds(test, values, formOf = (form) => form) {
+  if (typeof test === "boolean") return test;
+  const [kind, ...parts] = test;
+  if (kind === "and" || kind === "or") {
+    const found = parts.map((part) => holds(part, values, formOf));
+    const decisive = kind === "or";
+    return found.includes(decisive) ? decisive : found.includes(null) ? null : !decisive;
+  }
+  if (kind === "not") {
+    const found = holds(parts[0], values, formOf);
+    return found === null ? null : !found;
+  }
+  try {
+    const found = evaluate(formOf(parts[0]), values);
+    return kind === ">=" ? found >= 0n : found === 0n;
+  } catch (error) {
+    if (!(error instanceof Undefined)) throw error;
+    return error instanceof Unbound ? null : false;
+  }
+}
+
 // ---- numbers for people
 
 const grouped = (value) => value.toString().replace(/\B(?=(\d{3})+(?!\d))/g, ",");
@@ -71,8 +94,16 @@ function short(value) {
   if (!Number.isFinite(n)) return `${digits[0]}.${digits.slice(1, 3)}e+${digits.length - 1}`;
   if (Math.abs(n) >= 1e33) return n.toExponential(2);
   if (Math.abs(n) < 10_000) return Number.isInteger(n) ? grouped(n) : String(Number(n.toPrecision(3)));
-  const power = Math.min(Math.floor(Math.log10(Math.abs(n)) / 3), UNITS.length - 1);
-  return `${Number((n / 10 ** (3 * power)).toPrecision(3))} ${UNITS[power]}`;
+  const scaled = (power) => Number((n / 10 ** (3 * power)).toPrecision(3));
+  const least = Math.min(Math.floor(Math.log10(Math.abs(n)) / 3), UNITS.length - 1);
+  const power = Math.abs(scaled(least)) >= 1000 && least < UNITS.length - 1 ? least + 1 : least; // 999,999 is 1 M
+  return `${scaled(power)} ${UNITS[power]}`;
+}
+
+// A quotient to all digits that a number has, however small or large its sides are.
+function decimal([top, bottom]) {
+  const places = Math.max(String(bottom).length - String(top).length, 0) + 18;
+  return Number(`${(top * 10n ** BigInt(places)) / bottom}e-${places}`);
 }
 
 const percent = (part, whole) => (whole > 0n ? Number((part * 10n ** 15n) / whole) / 1e13 : 0);

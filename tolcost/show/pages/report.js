@@ -98,9 +98,10 @@ const chosen = byId("live-form"),
   sliders = byId("live-dims");
 const values = new Map();
 
-function show(id, tree) {
+function show(id, tree, needed) {
   const output = byId(id);
   try {
+    if (needed.length) throw new Undefined(`it needs ${needed.join(", ")}`);
     const value = evaluate(tree, values);
     output.textContent = grouped(value);
     output.dataset.value = value.toString();
@@ -113,13 +114,14 @@ function show(id, tree) {
 
 function recompute() {
   const form = forms[chosen.value];
-  show("live-eops", form.eops);
-  show("live-macs", form.macs);
+  const needed = form.requires.filter((one) => holds(one.test, values) === false).map((one) => one.text);
+  show("live-eops", form.eops, needed);
+  show("live-macs", form.macs, needed);
 }
 
 function setDimension(name, text, from) {
-  if (!/^-?\d+$/.test(text)) return;
-  values.set(name, BigInt(text));
+  if (/^-?\d+$/.test(text)) values.set(name, BigInt(text));
+  else values.delete(name);
   for (const input of sliders.querySelectorAll("input"))
     if (input.dataset.name === name && input !== from) input.value = text;
   recompute();

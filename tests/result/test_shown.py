@@ -1,0 +1,120 @@
+"""What a user reads is what was derived: a slice of ``tests.result.shown``, and what it has found."""
+
+import shutil
+import subprocess
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import tolcost
+from tests.result.shown import Browser, compared, random_programs, spec_programs, wrong_program
+from tests.result.shown_models import wrong_model
+from tests.show.readers import of_latex, of_mathml, of_text
+from tolcost.algebra import Poly, evaluate, length, the_symbol
+from tolcost.algebra.powers import powers
+from tolcost.cost.device import Duration
+from tolcost.cost.weights import Weighed
+from tolcost.diagnostics import Rejected
+from tolcost.result.study import Located
+from tolcost.result.view import CostView, written
+from tolcost.show.document import latex_of, mathml_of, text_of
+
+ROOT = Path(__file__).parents[2]
+N = length("n")
+FILTERED = """tol x: R [n]
+tol m: B [n]
+y := map(tol[n - 2], x[i] + x[i + 2], [i])
+z := reduce(filter(x, m), (a, e) => where(a > e, exp(a), e), 0)
+"""
+needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+
+
+@needs_node
+def test_random_programs_are_shown_as_they_are() -> None:
+    browser = Browser()
+    programs = [*random_programs(range(24)), *list(spec_programs())[::40]]
+    for name, text, seed in programs:
+        try:
+            assert list(wrong_program(text, seed, browser)) == [], name
+        except Rejected:
+            continue
+    assert list(browser.wrong()) == []
+    assert min(compared[kind] for kind in ("text", "latex", "fragment", "csv", "json", "browser")) > 300
+
+
+@needs_node
+def test_a_model_is_shown_as_it_is() -> None:
+    assert list(wrong_model(str(ROOT / "examples" / "bert.onnx"))) == []
+
+
+@pytest.mark.parametrize("form", [3 * powers(2, N), 12 * powers(10, N) * N + 1, powers(2, N) * 2], ids=str)
+def test_a_number_and_a_power_of_one_are_two_numbers(form: Poly) -> None:
+    """``3 2^{n}`` is set as 32 to the n."""
+    for n in (1, 2, 5):
+        wanted = evaluate(form, {the_symbol(N): n})
+        assert of_text(text_of(form), {"n": n}) == wanted
+        assert of_latex(latex_of(form), {"n": n}) == wanted
+        assert of_mathml(mathml_of(form), {"n": n}) == wanted
+
+
+def test_a_time_in_latex_keeps_numbers_apart() -> None:
+    one, other = Weighed(4 * N, 1, "µs"), Weighed(N + 1, 1, "µs")
+    for time in (
+        Duration(one.at({the_symbol(N): 1}), ((2, (one, other)),)),
+        Duration(Fraction(0), ((3, (other,)),)),
+    ):
+        assert of_latex(latex_of(time), {"n": 5}) == time.at({the_symbol(N): 5})
+
+
+def test_bounds_data_and_conditions_are_told_in_every_format() -> None:
+    cost = tolcost.analyze(FILTERED)
+    shown = {form: written([cost], form, CostView()) for form in ("text", "md", "latex", "fragment")}
+    for form, text in shown.items():
+        for said in ("depends on data", "olds where", "at most", "at least"):
+            assert said in text, (form, said)
+    assert "by data: 0 \\<= z1 \\<= n" in shown["md"]
+    assert "by data: 0 $<$= z1 $<$= n" in shown["latex"]
+    rows = {tuple(row[:2]): row[5] for row in cost.to_frame().to_numpy().tolist()}
+    assert (rows["span", ""], rows["parallelism", ""], rows["bytes", ""]) == ("at most", "at least", "exact")
+    assert rows["eops", ""] == "depends on data"
+
+
+def test_lines_have_what_is_theirs() -> None:
+    text = "tol x: R [n]\na := map(x, exp(*) + 1)\ny := reduce(map(a, * * 2), add, 0)\n"
+    frame = tolcost.analyze(text).by("line")
+    assert frame.columns.tolist() == ["line", "nodes", "eops", "flops", "status"]
+    assert frame.line.tolist() == ["line 2", "line 3"]
+    assert sum(frame.flops) == tolcost.analyze(text).flops
+    with pytest.raises(Rejected, match="a line has no bytes"):
+        tolcost.analyze(text).plot("n", by="line", metric="bytes")
+
+
+def test_what_is_exact_stays_so_where_numbers_are_large() -> None:
+    """A condition for that may be a number that JSON has as text."""
+    text = "tol x: R [n, m]\ny := map(tol[n*m*m - 1], x[1, 1] * i, [i])"
+    cost = tolcost.analyze(text).subs(n=2**30, m=2**30)
+    assert '"bytes_exact": true' in cost.to_json().partition('"at"')[2]
+    assert Located(cost.study, cost.point).moves_all
+
+
+@needs_node
+@pytest.mark.parametrize(
+    "module, call, wanted",
+    [
+        ("site/src/chart.js", "short(100000)", "100 k"),
+        ("site/src/chart.js", "short(120000)", "120 k"),
+        ("site/src/chart.js", "short(999999)", "1 M"),
+        ("tolcost/show/pages/parts.js", "short(999999n)", "1 M"),
+        ("tolcost/show/pages/parts.js", "short(decimal([2n, 3n]))", "0.667"),
+        ("tolcost/show/pages/parts.js", "decimal([1n, 80000n])", "0.0000125"),
+        ("tolcost/show/pages/parts.js", "decimal([10n ** 400n + 1n, 10n ** 399n])", "10"),
+        ("tolcost/show/pages/parts.js", 'holds([">=", {v: "z"}], new Map())', "null"),
+    ],
+)
+def test_numbers_that_scripts_show(module: str, call: str, wanted: str) -> None:
+    script = (ROOT / module).read_text(encoding="utf-8").replace("export function", "function")
+    done = subprocess.run(
+        ["node", "-e", f"{script}\nconsole.log(String({call}))"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == wanted
