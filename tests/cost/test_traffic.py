@@ -36,6 +36,20 @@ def test_no_element_is_forgotten_in_folds_inside_of_folds(seed):
     held_to_the_walk(made, points)
 
 
+@pytest.mark.parametrize("width", [1, 2, 3])
+@pytest.mark.parametrize("step, gap", [(1, 1), (2, 1), (3, 1), (5, 1), (3, 2), (5, 2)])
+@pytest.mark.parametrize("before", [0, 1])
+def test_windows_of_any_step_are_those_walked(width, step, gap, before):
+    """With and without something before the first element, of which nothing is read."""
+    place = f"{step} * (i - 1) + {gap} * (j - 1) + 1 - {before}"
+    count = f"(n + {before} - {gap * (width - 1) + 1}) / {step} + 1"
+    added = f"where({place} >= 1, a + x[{place}], a)"
+    text = f"tol x: R [n]\ny := map(tol[{count}], reduce(tol[{width}], (a, z) => {added}, 0, [j]), [i])\n"
+    made = lowered(text).program
+    (n,) = lengths_of(made)
+    held_to_the_walk(made, [{n: size} for size in range(max(gap * (width - 1) + 1 - before, 1), 14)])
+
+
 def held_to_the_walk(made, points):
     found = elements_read(made, doubts := Doubts())
     for values in points:

@@ -214,6 +214,19 @@ def test_windows_in_another_type(name: str, periodic: int) -> None:
     assert held(name, 17, [np.array(9, np.int32)], options).form == "0"
 
 
+@pytest.mark.parametrize("name", ["HannWindow", "HammingWindow", "BlackmanWindow"])
+@pytest.mark.parametrize("kind", [onnx.TensorProto.UINT8, onnx.TensorProto.INT64])
+def test_windows_of_integers_are_cut(name: str, kind: int) -> None:
+    """As a cast does: 0.9 becomes 0."""
+    assert held(name, 17, [np.array(9, np.int32)], {"output_datatype": kind}).form == "0"
+
+
+def test_a_mel_matrix_of_integers_is_cut() -> None:
+    inputs = [number(3), number(64), number(8192), np.float32(0), np.float32(4096)]
+    arrays = [np.asarray(one) for one in inputs]
+    assert held("MelWeightMatrix", 17, arrays, {"output_datatype": onnx.TensorProto.INT32}).form == "0"
+
+
 def test_old_products() -> None:
     a, b, c = floats(2, 3), floats(3, 4), floats(4)
     assert held("Gemm", 7, [a, b, c], {}).form == "2*A_1*A_2*B_2"

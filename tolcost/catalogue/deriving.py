@@ -135,7 +135,7 @@ def _tensors(case: Case, spec: Spec) -> Iterator[tuple[tree.InputDecl, str, Arra
     for n, (statement, item) in enumerate(_placed(case, spec)):
         if isinstance(item, tuple):
             for k, array in enumerate(item, start=1):
-                yield statement, f"{statement.name}{k}", array
+                yield statement, f"{_base(statement, n, spec)}{k}", array
         elif item is not None:
             yield statement, _base(statement, n, spec), item
 

@@ -28,6 +28,7 @@ from tolcost.algebra import (
     TRUE,
     ZERO,
     AlgebraBudget,
+    And,
     Cond,
     Floor,
     Ge,
@@ -446,30 +447,84 @@ def _image(read: Read, doubts: Doubts) -> _Image | None:
     if sum(map(len, axes)) != len(ranges):
         doubts.more(_may_be_one(read.shape, ranges, doubts))
         return None  # a coordinate in two places: a diagonal, say
-    box: list[_Side] = []
+    sides: list[_Side | None] = [None] * len(at)
     over_lengths = read.place.over_lengths
     boxed = len(over_lengths) == len(read.place.guards)
     if not any(s.kind == "coord" for _, e in ranges for s in e.free):
         # where guards ask for coordinates, a box is a help and no more
         asked = doubts if boxed else Doubts()
-        sides = (_axis(index, own, asked) for index, own in zip(at, axes, strict=True))
-        box = [side for side in sides if side is not None]
-    whole = tuple(box) if len(box) == len(at) else None
+        sides = [_axis(index, own, asked) for index, own in zip(at, axes, strict=True)]
+    box = tuple(side for side in sides if side is not None)
+    whole = box if len(box) == len(at) else None
     if whole is not None and boxed:
         count = product_of(side.count for side in whole)
         if not over_lengths:
             return _Image(count, read.shape, whole)
         there = total(count, (), over_lengths, doubts.granted)
         return _Image(there, read.shape, whole, at, read.place.known)
-    one_to_one = (
-        len(own) <= 1 and all(_step(index, symbol) is not None for symbol, _ in own)
-        for index, own in zip(at, axes, strict=True)
-    )
     if len(at) == len(read.at) and any(map(_bends, at, axes)):
         ways = {_way(*one, doubts) for one in zip(at, axes, read.shape, strict=False)}
         doubts.more("turns" not in ways and "some" in ways)
-    visits = _visits(ranges, read.place.guards, doubts) if all(one_to_one) else None
-    return None if visits is None else _Image(visits, read.shape, whole, at, read.place.known)
+    # the others are counted by coordinates, if each place there has one of its own
+    others = [n for n, side in enumerate(sides) if side is None or not boxed]
+    if any(sides[n] is not None and len(axes[n]) > 1 for n in others):
+        return None  # windows that touch, and are cut off
+    if not all(_is_one_to_one(at[n], axes[n], doubts, boxed) for n in others):
+        return None
+    lengths = read.shape if len(at) == len(read.at) else ()
+    counted = [(axes[n], lengths[n] if lengths else None) for n in others]
+    visits = _visits_by_axes(counted, read.place, doubts)
+    if visits is None:
+        return None
+    beside = product_of(side.count for side in box) if boxed else ONE
+    return _Image(visits * beside, read.shape, whole, at, read.place.known)
+
+
+def _visits_by_axes(axes: list[tuple[Ranges, Poly | None]], place: ReadPlace, doubts: Doubts) -> Poly | None:
+    """How many points the coordinates of some axes run over, each of a length, where that is told.
+
+    One axis after the other, unless something is asked of two together: one that is read as a whole has
+    its length.
+    """
+    names = [{symbol for symbol, _ in own} for own, _ in axes]
+    parts = (guard.parts if isinstance(guard, And) else (guard,) for guard in place.guards)
+    guards = tuple(part for several in parts for part in several)
+    asked = [tuple(g for g in guards if not own.isdisjoint(symbols_of_cond(g))) for own in names]
+    over_lengths = tuple(guard for guard in guards if not _asks_coordinates(guard))
+    together = sum(map(len, asked)) + len(over_lengths) != len(guards)
+    if together or any(s.kind == "coord" for own, _ in axes for _, e in own for s in e.free):
+        used = set[Symbol]().union(*names)
+        return _visits(tuple(one for one in place.ranges if one[0] in used), place.guards, doubts)
+    found = ONE
+    for (own, length), here in zip(axes, asked, strict=True):
+        visits = _visits(own, here, doubts)
+        if visits is None:
+            return None
+        found = found * (length if length is not None and is_nonnegative(visits - length) else visits)
+    return total(found, (), over_lengths) if over_lengths else found
+
+
+def _is_one_to_one(index: Poly, given: Ranges, doubts: Doubts, boxed: bool) -> bool:
+    """Whether other coordinates always give another value: each step leads beyond what smaller ones reach.
+
+    Where they do not, one window alone is told apart, if it is ``boxed``: of others the whole counts.
+    """
+    own = [(_step(index, symbol), extent) for symbol, extent in given if len(given) == 1 or extent != ONE]
+    steps = sorted(
+        ((abs(step), extent) for step, extent in own if step is not None),
+        key=lambda one: (one[0], one[1].constant is None),
+    )
+    if len(steps) < len(own):
+        return False
+    reach = ONE
+    for step, extent in steps:
+        if not is_nonnegative(step - reach):
+            doubts.more(
+                boxed and reach.constant is not None and not is_nonnegative(extent - 2, doubts.granted)
+            )
+            return False
+        reach = reach + step * (extent - 1)
+    return True
 
 
 def _may_be_one(shape: tuple[Poly, ...], ranges: Ranges, doubts: Doubts) -> bool:
