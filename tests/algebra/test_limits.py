@@ -240,7 +240,8 @@ def test_factors_are_looked_for_as_long_as_it_is_little_work(make: Callable[[int
 
 def test_what_is_shown_of_a_name_has_an_end() -> None:
     assert name_latex("y" * 60) == rf"\mathrm{{{'y' * 60}}}"
-    assert name_latex("y" * 61) == rf"\mathrm{{{'y' * 60}...}}"
+    assert name_latex("y" * 61) == rf"\mathrm{{{'y' * 60}...b25c27d3}}"
+    assert name_latex("y" * 61) != name_latex("y" * 62)
 
 
 def test_an_exponent_is_counted_from_a_least_that_is_near() -> None:

@@ -12,13 +12,15 @@ from tests.result.shown import Browser, compared, random_programs, spec_programs
 from tests.result.shown_models import wrong_model
 from tests.show.readers import of_latex, of_mathml, of_text
 from tolcost.algebra import Poly, evaluate, length, the_symbol
+from tolcost.algebra.parse import parse_text
 from tolcost.algebra.powers import powers
 from tolcost.cost.device import Duration
+from tolcost.cost.record import FormRatio
 from tolcost.cost.weights import Weighed
 from tolcost.diagnostics import Rejected
 from tolcost.result.study import Located
 from tolcost.result.view import CostView, written
-from tolcost.show.document import latex_of, mathml_of, text_of
+from tolcost.show.document import Code, Fact, Facts, latex_of, mathml_of, text_of, write
 
 ROOT = Path(__file__).parents[2]
 N = length("n")
@@ -118,3 +120,32 @@ def test_numbers_that_scripts_show(module: str, call: str, wanted: str) -> None:
         ["node", "-e", f"{script}\nconsole.log(String({call}))"], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == wanted
+
+
+@pytest.mark.parametrize(
+    "names", [("a(", "b)"), ("n2", "n_2"), ("x" * 70 + "1", "x" * 70 + "2"), ("a|b", "`q`")]
+)
+def test_names_of_any_kind_are_told_apart(names: tuple[str, str]) -> None:
+    first, second = map(length, names)
+    at = {the_symbol(first): 7, the_symbol(second): 4}
+    for form in (FormRatio(first + second, first), FormRatio(first - second, 2 * second), first + 2 * second):
+        wanted = form.at(at) if isinstance(form, FormRatio) else evaluate(form, at)
+        values = {names[0]: 7, names[1]: 4}
+        assert of_text(text_of(form), values) == wanted
+        assert of_latex(latex_of(form), values) == wanted
+        assert of_mathml(mathml_of(form), values) == wanted
+
+
+def test_a_stroke_in_a_name_is_just_that() -> None:
+    facts = Facts((Fact("input", Code("x: R [`a|b`]")), Fact("a|b >= 1", level=1, remark="why")))
+    assert write((facts,), "md") == "- input `` x: R [`a|b`] ``\n- `a|b >= 1`: why\n"
+
+
+def test_what_a_sum_runs_over_has_one_name() -> None:
+    """Where all short names are taken, it is ``i1``: in LaTeX the same below the sign and behind it."""
+    taken = "ijklpqrstuvw"
+    form = sum((length(name) for name in taken), parse_text("Sum(floor(a*m/n), (a, 1, n))", {"n": N}))
+    values = {**dict.fromkeys(taken, 1), "n": 5, "m": 3}
+    wanted = evaluate(form, {symbol: values[symbol.name] for symbol in form.free})
+    for written_, read in ((text_of, of_text), (latex_of, of_latex), (mathml_of, of_mathml)):
+        assert read(written_(form), values) == wanted

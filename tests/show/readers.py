@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from xml.etree.ElementTree import Element, fromstring
+from zlib import crc32
 
 Values = Mapping[str, int]
 Meaning = Callable[[dict[str, Fraction]], Fraction]
@@ -433,7 +434,7 @@ class _Latex:
         if self.take(r"\sum"):
             self.need("_")
             self.need("{")
-            binder = re.match(r"[A-Za-z](?:_\{\d+\}|\d+)?", self.rest)
+            binder = re.match(r"[A-Za-z]|\\mathrm\{\w+\}", self.rest)
             if binder is None:
                 raise Unreadable(f"no name at {self.rest[:20]!r}")
             self.rest = self.rest[binder.end() :]
@@ -463,12 +464,12 @@ class _Latex:
 
 def _plain_name(name: str) -> str:
     """How a name looks in mathematics, as one would set it by hand."""
-    single = re.fullmatch(r"([A-Za-z])(?:_?(\d+))?", name)
+    single = re.fullmatch(r"([A-Za-z])(?:_(\d+))?", name)
     if single is not None:
         return single[1] if single[2] is None else f"{single[1]}_{{{single[2]}}}"
     marks = {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
-    shown = name if len(name) <= 60 else name[:60] + "..."
-    safe = "".join(marks.get(c, "\\" + c if c in "{}_%$#&" else c if c.isprintable() else "?") for c in shown)
+    shown = name if len(name) <= 60 else f"{name[:60]}...{crc32(name.encode()):x}"
+    safe = "".join(marks.get(c, "\\" + c if c in "{}_%$#&" else c) for c in shown)
     return rf"\mathrm{{{safe}}}" if safe.isascii() else rf"\mbox{{{safe}}}"
 
 

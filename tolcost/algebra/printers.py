@@ -15,6 +15,7 @@ from functools import lru_cache
 from itertools import groupby, islice, product
 from math import gcd
 from typing import TypeAlias
+from zlib import crc32
 
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth
 from tolcost.algebra.floors import exact_quotient, leading_coefficient
@@ -424,7 +425,7 @@ _MAX_NAME = 60
 _LARGEST_EXACT = 2**53
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _TIGHT = re.compile(r"[A-Za-z0-9_]+(\*\*[0-9]+)?")
-_LETTER = re.compile(r"([A-Za-z])(?:_?([0-9]+))?")
+_LETTER = re.compile(r"([A-Za-z])(?:_([0-9]+))?")
 _WORD = re.compile(r"([A-Za-z][A-Za-z]*)(?:_([0-9]+))?")
 _MINUS = "<mo>&#x2212;</mo>"
 _LATEX_SPECIAL = {
@@ -710,23 +711,25 @@ class _Latex(_Printer):
             case PowerCall(base=base, exponent=exponent):
                 return f"{base}^{{{self.formula(exponent)}}}"
             case SumCall(body=body, binder=binder, lo=lo, hi=hi):
-                ends = rf"\sum_{{{binder}={self.formula(lo)}}}^{{{self.formula(hi)}}}"
+                ends = rf"\sum_{{{name_latex(binder)}={self.formula(lo)}}}^{{{self.formula(hi)}}}"
                 return rf"{ends} \left({self.formula(body)}\right)"
 
 
 def name_latex(name: str) -> str:
     r"""Set one letter, with a number as index, as a variable and anything else upright and escaped.
 
-    >>> print(name_latex("n"), name_latex("n_2"), name_latex("batch_size"))
-    n n_{2} \mathrm{batch\_size}
+    Different names look different: ``n_2`` is not ``n2``, and what is cut off a long one leaves a number.
+
+    >>> print(name_latex("n"), name_latex("n_2"), name_latex("n2"), name_latex("batch_size"))
+    n n_{2} \mathrm{n2} \mathrm{batch\_size}
     >>> print(name_latex("größe"))  # mathematics has no such letters
     \mbox{größe}
     """
     simple = _LETTER.fullmatch(name)
     if simple:
         return simple[1] if simple[2] is None else f"{simple[1]}_{{{simple[2]}}}"
-    shown = name if len(name) <= _MAX_NAME else name[:_MAX_NAME] + "..."
-    safe = "".join(_LATEX_SPECIAL.get(c, c) if c.isprintable() else "?" for c in shown)
+    rest = f"...{crc32(name.encode('utf-8', 'replace')):x}" if len(name) > _MAX_NAME else ""
+    safe = "".join(_LATEX_SPECIAL.get(c, c) for c in visible(name[:_MAX_NAME] + rest))
     return rf"\mathrm{{{safe}}}" if safe.isascii() else rf"\mbox{{{safe}}}"
 
 

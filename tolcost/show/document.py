@@ -53,6 +53,7 @@ _MOST_BITS = 12_000
 _MOST_PLACES = 9
 _SUM = re.compile(r" [+-] |/")
 _WORD = re.compile(r"[A-Za-z0-9_]+\Z")
+_QUOTED = re.compile(r"`(?:\\.|[^`\\])*`")
 
 
 def form_at(form: Form, values: Valuation) -> Form | None:
@@ -164,7 +165,8 @@ def _is_one_thing(text: str) -> bool:
 
 
 def _outside(text: str) -> str:
-    """Give a text without what stands in brackets."""
+    """Give a text without what stands in brackets; names in quotes may hold anything."""
+    text = _QUOTED.sub("x", text)
     while (inner := re.sub(r"\([^()]*\)", "", text)) != text:
         text = inner
     return text

@@ -56,11 +56,11 @@ def _facts(rows: Iterable[Fact]) -> Iterator[str]:
     for n, fact in enumerate(rows):
         label = markdown_text(fact.label)
         if isinstance(fact.value, Code):
-            yield f"- {label} {markdown_code(fact.value.text)}"
+            yield f"- {label} {markdown_code(fact.value.text, in_table=False)}"
         elif fact.value:
             yield f"- {label}: {markdown_text(fact.value)}"
         elif fact.level:
-            yield f"- {markdown_code(fact.label)}: {markdown_text(fact.remark)}"
+            yield f"- {markdown_code(fact.label, in_table=False)}: {markdown_text(fact.remark)}"
         else:
             yield from ([""] if n else [])
             yield from (f"{label[:1].upper()}{label[1:]}:", "")
@@ -109,13 +109,13 @@ def markdown_text(text: str) -> str:
     return re.sub(r"([\\`*_{}\[\]()<>#+!|~&$-])", r"\\\1", visible(text))
 
 
-def markdown_code(text: str) -> str:
-    r"""Give text as code that may stand in a table.
+def markdown_code(text: str, in_table: bool = True) -> str:
+    r"""Give text as code; in a table a stroke would end the cell, and elsewhere a backslash would show.
 
-    >>> print(markdown_code("a|b"), markdown_code("`x`"))
-    `a\|b` `` `x` ``
+    >>> print(markdown_code("a|b"), markdown_code("a|b", in_table=False), markdown_code("`x`"))
+    `a\|b` `a|b` `` `x` ``
     """
-    shown = visible(text).replace("|", r"\|")
+    shown = visible(text).replace("|", r"\|") if in_table else visible(text)
     fence = "`" * (max(map(len, re.findall("`+", shown)), default=0) + 1)
     pad = " " if "`" in shown else ""
     return f"{fence}{pad}{shown}{pad}{fence}"
